@@ -1,0 +1,366 @@
+/* The bytes on the disks of an MDFS volume. doc/FORMAT.md is normative; a test compares the two.
+ * All numbers are little endian. Code decodes these structures field by field through src/format and never casts
+ * disk bytes to them; they are here for their offsets and sizes.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MDFS_ONDISK_H
+#define MDFS_ONDISK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define MDFS_STATIC_ASSERT(condition, text) static_assert(condition, text)
+extern "C" {
+#else
+#define MDFS_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+
+/* ---- sizes and limits ---------------------------------------------------------------------------------------- */
+#define MDFS_FORMAT_VERSION 1u
+#define MDFS_MAX_DISKS 64u
+#define MDFS_MIN_BLOCK_SIZE 4096u
+#define MDFS_MAX_BLOCK_SIZE 65536u
+#define MDFS_MIN_DISK_SIZE 4194304u
+#define MDFS_LABEL_AREA 65536u      /* one label with its ring; two at each end of a disk */
+#define MDFS_LABELS_PER_DISK 4u     /* labels 0, 1 from the front; 2, 3 end at the last whole block */
+#define MDFS_SECTOR 4096u           /* label, commit slot, space page */
+#define MDFS_RING_SLOTS 8u          /* commit slots in a label, at 4096 * (1 + i) of it */
+#define MDFS_NODE_SIZE 16384u
+#define MDFS_MAX_COPIES 3u
+#define MDFS_MAX_ROOTS 4u
+#define MDFS_MAX_RANK 5u            /* room; 1..3 in use */
+#define MDFS_MAX_ITEM 6144u         /* largest leaf item, so that a node holds two */
+#define MDFS_MAX_NAME 255u
+#define MDFS_MAX_INLINE 2048u       /* ordinary file kept in the tree */
+#define MDFS_MAX_SYMLINK 4095u
+#define MDFS_MAX_XATTR 4096u        /* value */
+#define MDFS_SUB_BLOCK 16384u       /* checksummed part of a raw extent */
+#define MDFS_MAX_EXTENT 16777216u   /* decoded bytes of one extent */
+#define MDFS_FILE_CELL 131072u      /* ordinary files are placed by cells of this size */
+
+#define MDFS_LABEL_MAGIC "MDFSLABL"
+#define MDFS_COMMIT_MAGIC "MDFSCMIT"
+#define MDFS_NODE_MAGIC "MDFSNODE"
+#define MDFS_SPACE_INDEX_MAGIC "MDFSSPIX"
+
+/* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
+#define MDFS_COMPAT_KNOWN 0ull
+#define MDFS_RO_COMPAT_KNOWN 0ull
+#define MDFS_INCOMPAT_KNOWN 0ull
+/* Reserved incompatible bits, set by no version yet. */
+#define MDFS_INCOMPAT_MIRROR (1ull << 0)
+#define MDFS_INCOMPAT_PARITY (1ull << 1)
+#define MDFS_INCOMPAT_SNAPSHOTS (1ull << 2)
+#define MDFS_INCOMPAT_INTENT_LOG (1ull << 3)
+#define MDFS_INCOMPAT_RANK5 (1ull << 4)
+
+/* ---- pointer: where a block of metadata is, and what it must be ------------------------------------------------ */
+/* address = disk index << 48 | block number. */
+struct mdfs_pointer {
+  uint32_t crc32c;       /* of the `length` bytes */
+  uint32_t length;       /* bytes */
+  uint64_t birth;        /* generation that wrote it; 0: the pointer is null */
+  uint8_t copies;        /* 1..3 */
+  uint8_t reserved[7];   /* zero */
+  uint64_t address[3];   /* zero beyond `copies` */
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_pointer) == 48, "pointer");
+
+/* ---- label: the static part ------------------------------------------------------------------------------------ */
+struct mdfs_member {
+  uint8_t uuid[16];
+  uint64_t blocks;       /* size of the disk in blocks */
+  uint16_t weight;       /* slots in placements; 1 for equal disks */
+  uint16_t flags;        /* zero */
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_member) == 32, "member");
+
+struct mdfs_label {
+  uint8_t magic[8];
+  uint32_t crc32c;       /* of the 4096 bytes, this field taken as zero */
+  uint32_t format_version;
+  uint64_t features_compat;
+  uint64_t features_ro_compat;
+  uint64_t features_incompat;
+  uint8_t volume_uuid[16];
+  uint8_t disk_uuid[16];
+  uint16_t disk_index;
+  uint16_t disk_count;
+  uint32_t block_size;
+  uint64_t disk_blocks;  /* this disk */
+  uint64_t zone_blocks;
+  uint64_t metadata_blocks; /* blocks kept for tree nodes on this disk, after the space pages */
+  int64_t created_ns;
+  uint16_t label_number; /* 0..3 */
+  uint16_t ring_slots;
+  uint32_t membership;   /* counts changes of the member table */
+  uint8_t name[64];      /* UTF-8, zero padded */
+  uint8_t reserved0[328];
+  struct mdfs_member members[64];
+  uint8_t reserved1[1536];
+};
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_label, members) == 512, "label members");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_label) == 4096, "label");
+
+/* ---- commit slot ------------------------------------------------------------------------------------------------ */
+/* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of every label. */
+#define MDFS_SLOT_PREPARED 1u
+#define MDFS_SLOT_COMMITTED 2u
+
+#define MDFS_ROOT_NONE 0u
+#define MDFS_ROOT_MAIN 1u
+
+struct mdfs_root {
+  uint32_t kind;
+  uint16_t level;        /* of the root node; 0 = leaf */
+  uint16_t reserved0;
+  uint64_t nodes;        /* nodes in the tree */
+  struct mdfs_pointer pointer;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_root) == 64, "root");
+
+/* The top space page of one disk. */
+struct mdfs_space_top {
+  uint32_t crc32c;
+  uint32_t slot;         /* 0 or 1: which of the page's two places is valid */
+  uint64_t free_blocks;  /* of the disk */
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_space_top) == 16, "space top");
+
+#define MDFS_COMMIT_DEGRADED 1u /* written with disks missing, on an explicit order */
+
+struct mdfs_commit_slot {
+  uint8_t magic[8];
+  uint32_t crc32c;       /* of the 4096 bytes, this field taken as zero */
+  uint32_t state;        /* MDFS_SLOT_* */
+  uint8_t volume_uuid[16];
+  uint8_t commit_id[16]; /* random */
+  uint8_t parent_id[16]; /* zero for the first */
+  uint64_t generation;   /* 1 for the first */
+  int64_t time_ns;
+  uint64_t participants; /* bit i: disk i takes part */
+  uint64_t next_object;  /* never used before; ids are never used again */
+  uint64_t objects;      /* inodes in use */
+  uint32_t flags;        /* MDFS_COMMIT_* */
+  uint16_t disk_count;
+  uint16_t root_count;
+  struct mdfs_root roots[4];
+  uint8_t intent_log[64]; /* reserved: zero */
+  uint8_t reserved0[592];
+  struct mdfs_space_top space[64];
+  uint8_t reserved1[2048];
+};
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 112, "commit roots");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, space) == 1024, "commit space");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == 4096, "commit slot");
+
+/* ---- space pages -------------------------------------------------------------------------------------------------- */
+/* Level 0: 32768 bits, bit set = block in use; no header. Level n > 0: 256 entries for pages of level n - 1.
+ * A page of any level has two places side by side; its parent's entry (the commit slot for the top) says which is
+ * valid, its CRC and its free blocks. Pages of level 0 come first on the disk, then level 1, and so on. */
+#define MDFS_BITS_PER_PAGE 32768u
+#define MDFS_ENTRIES_PER_PAGE 256u
+struct mdfs_space_entry {
+  uint32_t crc32c;
+  uint32_t slot;
+  uint64_t free_blocks;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_space_entry) == 16, "space entry");
+
+/* ---- tree nodes --------------------------------------------------------------------------------------------------- */
+struct mdfs_key {
+  uint64_t object;
+  uint64_t kind;         /* MDFS_KIND_* */
+  uint64_t offset;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_key) == 24, "key");
+
+struct mdfs_node_header {
+  uint8_t magic[8];
+  uint8_t volume_uuid[16];
+  uint64_t generation;   /* that wrote the node: equals the pointer's birth */
+  uint64_t owner;        /* root kind */
+  uint64_t address[3];   /* of all its copies, so that every copy has the same bytes */
+  uint16_t level;        /* 0 = leaf */
+  uint16_t item_count;
+  uint32_t used;         /* bytes of item data at the end of a leaf; 0 in an interior node */
+  uint8_t reserved[24];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_node_header) == 96, "node header");
+
+/* Interior node: item_count branches follow the header, in key order. key = smallest key below, except that the
+ * first branch of a node may stand for anything smaller. */
+struct mdfs_branch {
+  struct mdfs_key key;
+  struct mdfs_pointer pointer;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_branch) == 72, "branch");
+
+/* Leaf: item_count slots follow the header, in key order; data lies at [data_offset, data_offset + length) of the node. */
+struct mdfs_leaf_slot {
+  struct mdfs_key key;
+  uint32_t data_offset;
+  uint32_t length;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
+
+/* ---- objects and kinds of items ------------------------------------------------------------------------------------ */
+#define MDFS_OBJECT_ROOT_DIRECTORY 1u
+#define MDFS_OBJECT_VOLUME 2u       /* placements, orphans */
+#define MDFS_OBJECT_LOST_FOUND 3u   /* directory lost+found, made when first needed */
+#define MDFS_OBJECT_FIRST 16u       /* first id given to a new inode */
+
+#define MDFS_KIND_INODE 1u          /* (ino, 0): mdfs_inode */
+#define MDFS_KIND_INLINE 2u         /* (ino, 0): bytes of a small ordinary file */
+#define MDFS_KIND_SYMLINK 3u        /* (ino, 0): target, no terminator */
+#define MDFS_KIND_DIRENT 4u         /* (directory, cookie): mdfs_dirent + name */
+#define MDFS_KIND_XATTR 5u          /* (ino, hash): mdfs_xattr + name + value */
+#define MDFS_KIND_GEOMETRY 6u       /* (ino, 0): mdfs_geometry */
+#define MDFS_KIND_EXTENTS 7u        /* (ino, box index): mdfs_extent_page + records */
+#define MDFS_KIND_FILE_CELL 8u      /* (ino, cell index): mdfs_file_cell + runs */
+#define MDFS_KIND_ORPHAN 9u         /* (MDFS_OBJECT_VOLUME, ino): empty; unlinked, to be freed */
+#define MDFS_KIND_PLACEMENT 10u     /* (MDFS_OBJECT_VOLUME, id): mdfs_placement + tables */
+#define MDFS_KIND_EXTENT_RUNS 11u   /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
+/* Reserved kinds. */
+#define MDFS_KIND_SNAPSHOT 12u
+#define MDFS_KIND_EXTENT_COPY 13u
+#define MDFS_KIND_PARITY 14u
+#define MDFS_KIND_GROUP_REVERSE 15u
+#define MDFS_KIND_OPERATION 16u     /* scrub, defragmentation: where they stand */
+#define MDFS_KIND_ALIAS 17u         /* names of an inode, for path look-up by number */
+
+#define MDFS_INODE_IMAGE 1u         /* has a geometry item; data in MDFS_KIND_EXTENTS */
+#define MDFS_INODE_INLINE 2u        /* data in MDFS_KIND_INLINE */
+
+struct mdfs_inode {
+  uint32_t mode;         /* as st_mode */
+  uint32_t links;
+  uint32_t uid;
+  uint32_t gid;
+  uint64_t size;         /* bytes */
+  uint64_t stored_bytes; /* bytes of blocks its data occupy (st_blocks * 512) */
+  int64_t atime_ns;
+  int64_t mtime_ns;
+  int64_t ctime_ns;
+  int64_t btime_ns;
+  uint64_t device;       /* st_rdev of device nodes */
+  uint64_t flags;        /* MDFS_INODE_* */
+  uint64_t parent;       /* directories: where .. leads; else 0 */
+  uint64_t base;         /* placement: the object's rotation */
+  uint64_t placement;    /* id of the placement, 0 for objects without data blocks */
+  uint64_t data_generation; /* generation of the commit that last changed the data */
+  uint64_t entries;      /* directories: names in it, without . and .. */
+  uint8_t reserved[24];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_inode) == 144, "inode");
+
+/* cookie: bits 62..8 from the name's hash, bits 7..0 a number among equal hashes; bit 63 clear; at least 256. */
+struct mdfs_dirent {
+  uint64_t inode;
+  uint8_t type;          /* as d_type */
+  uint8_t name_length;   /* 1..255 */
+  uint8_t reserved[6];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_dirent) == 16, "dirent");
+
+struct mdfs_xattr {
+  uint16_t name_length;
+  uint16_t value_length;
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_xattr) == 8, "xattr");
+
+#define MDFS_CODEC_RAW 0u
+#define MDFS_CODEC_ZSTD 1u
+
+#define MDFS_TYPE_U8 1u
+#define MDFS_TYPE_U16 2u
+#define MDFS_TYPE_U32 3u
+#define MDFS_TYPE_U64 4u
+#define MDFS_TYPE_I8 5u
+#define MDFS_TYPE_I16 6u
+#define MDFS_TYPE_I32 7u
+#define MDFS_TYPE_I64 8u
+#define MDFS_TYPE_F16 9u
+#define MDFS_TYPE_F32 10u
+#define MDFS_TYPE_F64 11u
+
+struct mdfs_geometry {
+  uint8_t rank;          /* 1..3 */
+  uint8_t element_type;  /* MDFS_TYPE_* */
+  uint16_t channels;     /* 1..65535, interleaved, fastest */
+  uint8_t codec;         /* MDFS_CODEC_* */
+  int8_t codec_level;
+  uint8_t level;         /* of a resolution pyramid; 0 */
+  uint8_t reserved0;
+  uint64_t shape[5];     /* slowest axis first, zero beyond rank; shape[0] is ceil(size / slab) as the size says */
+  uint32_t extent[5];    /* samples, slowest axis first, zero beyond rank */
+  uint32_t reserved1;
+  uint8_t axis[8];       /* names, slowest first: 'z' 'y' 'x' or 't' 'y' 'x' ..., zero padded */
+  double spacing[5];     /* sample distance, slowest first; 0 = not known. IEEE-754 binary64 */
+  uint8_t unit[5][8];    /* UTF-8 unit of each spacing, zero padded: "um", "s" */
+  uint8_t reserved2[24];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_geometry) == 184, "geometry");
+
+/* A page holds the records of a box of extents (box shape: doc/FORMAT.md, from rank and record size). Bit i of
+ * `present` is the extent at place i of the box (slowest axis first); present records follow in order of i. */
+struct mdfs_extent_page {
+  uint16_t record_bytes; /* 24 + 4 * (checksums - 1), rounded up to 8 */
+  uint16_t count;        /* present records */
+  uint32_t reserved;
+  uint64_t present;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_page) == 16, "extent page");
+
+/* zstd: one checksum over the frame. raw: one for each 16 KiB sub-block, the first here, the others behind. */
+struct mdfs_extent_record {
+  uint64_t address;      /* disk << 48 | block */
+  uint64_t birth;
+  uint32_t stored_bytes; /* 1.. ; blocks = ceil(stored_bytes / block size), contiguous */
+  uint32_t crc32c[1];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_record) == 24, "extent record");
+
+/* Where no contiguous room was left, record.address is MDFS_SCATTERED and the blocks are listed, in order, in the
+ * MDFS_KIND_EXTENT_RUNS item of the extent. */
+#define MDFS_SCATTERED UINT64_MAX
+struct mdfs_extent_run {
+  uint64_t address;
+  uint32_t blocks;
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_run) == 16, "extent run");
+
+/* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; what no run covers is a hole.
+ * The last block of a file is zero beyond its end. */
+struct mdfs_file_cell {
+  uint16_t run_count;    /* 1..32 */
+  uint16_t reserved[3];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_cell) == 8, "file cell");
+
+struct mdfs_file_run {
+  uint64_t address;      /* of its first block */
+  uint64_t birth;
+  uint16_t first;        /* block within the cell */
+  uint16_t blocks;
+  uint32_t reserved;
+  /* uint32_t crc32c[blocks], then padding to 8 */
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_run) == 24, "file run");
+
+/* disk = slot[(base + x + R[y mod K] + Q[z mod K]) mod K]; x fastest. Tables follow: uint16_t R[K], Q[K], slot[K]. */
+struct mdfs_placement {
+  uint16_t disks;        /* k */
+  uint16_t slots;        /* K */
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

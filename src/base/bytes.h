@@ -1,0 +1,48 @@
+// Views of bytes, and little-endian numbers in them: the only way disk bytes become numbers.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/check.h"
+
+namespace mdfs {
+
+static_assert(std::endian::native == std::endian::little, "MDFS runs on little-endian machines");
+
+using ConstBytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+using ByteVector = std::vector<std::byte>;
+
+// The number at `offset`; the caller has checked the length, and a mistake there aborts.
+template <typename T>
+T load_le(ConstBytes bytes, std::size_t offset) {
+  static_assert(std::is_integral_v<T>);
+  MDFS_CHECK(offset <= bytes.size() && sizeof(T) <= bytes.size() - offset);
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+template <typename T>
+void store_le(MutableBytes bytes, std::size_t offset, std::type_identity_t<T> value) {
+  static_assert(std::is_integral_v<T>);
+  MDFS_CHECK(offset <= bytes.size() && sizeof(T) <= bytes.size() - offset);
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+inline ConstBytes as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+inline std::string_view as_text(ConstBytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace mdfs

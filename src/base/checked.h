@@ -1,0 +1,37 @@
+// Arithmetic on numbers that came from outside: overflow is an answer, never a wrap.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+namespace mdfs {
+
+constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
+  return sum;
+}
+
+constexpr std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
+  return product;
+}
+
+// b > 0. Never overflows.
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
+
+// unit > 0; the caller knows that the result fits.
+constexpr std::uint64_t align_up(std::uint64_t a, std::uint64_t unit) { return ceil_div(a, unit) * unit; }
+constexpr std::uint64_t align_down(std::uint64_t a, std::uint64_t unit) { return a / unit * unit; }
+
+constexpr bool is_power_of_two(std::uint64_t a) { return std::has_single_bit(a); }
+
+// Is [offset, offset + length) inside [0, size)?
+constexpr bool inside(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
+  return offset <= size && length <= size - offset;
+}
+
+}  // namespace mdfs

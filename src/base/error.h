@@ -1,0 +1,75 @@
+// The one table of errors: each has a name, an errno for callers, an exit code for commands and a text.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mdfs {
+
+// What went wrong. The order is that of the table in error.cc; names never change their meaning.
+enum class Errc : std::uint8_t {
+  kInvalidArgument,
+  kNotFound,
+  kExists,
+  kNotDirectory,
+  kIsDirectory,
+  kNotEmpty,
+  kNotPermitted,
+  kAccessDenied,
+  kNoSpace,
+  kReadOnly,
+  kIo,
+  kCorrupt,
+  kTooBig,
+  kNameTooLong,
+  kBusy,
+  kNotSupported,
+  kOutOfRange,
+  kNoData,
+  kCrossDevice,
+  kTooManyLinks,
+  kLoop,
+  kNoMemory,
+  kNotTty,
+  kOverflow,
+  kForeignDisk,
+  kNewerFormat,
+  kStaleDisk,
+  kMissingDisk,
+  kFork,
+  kNoQuorum,
+  kCancelled,
+  kNoDevice,
+  kNotImage,
+  kUsage,
+};
+
+struct ErrcInfo {
+  Errc code;
+  std::string_view name;  // stable, kebab-case
+  int posix_errno;
+  int exit_code;  // of a command that ends with this error
+  std::string_view text;
+};
+
+// One line a code, in the order of Errc.
+std::span<const ErrcInfo> error_table();
+const ErrcInfo& info(Errc code);
+
+// An error is a value: the code, and the words that name the file, the field and the allowed range.
+struct Error {
+  Errc code = Errc::kIo;
+  std::string where;
+
+  int posix_errno() const { return info(code).posix_errno; }
+  // "text: where", one line.
+  std::string message() const;
+};
+
+// The error that stands for an errno of the operating system.
+Error from_errno(int posix_errno, std::string where);
+
+}  // namespace mdfs

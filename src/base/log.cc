@@ -1,0 +1,25 @@
+// Set-up of the log.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+namespace mdfs {
+
+Status set_log_level(const std::string& name) {
+  const auto level = spdlog::level::from_str(name);
+  if (level == spdlog::level::off && name != "off")
+    return Error{Errc::kInvalidArgument,
+                 "log level '" + name + "': one of trace, debug, info, warning, error, critical, off"};
+  spdlog::set_level(level);
+  return {};
+}
+
+void start_log(const std::string& program) {
+  auto logger = spdlog::stderr_color_mt(program);
+  logger->set_pattern("%n: %^%l%$: %v");
+  logger->set_level(spdlog::get_level());
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace mdfs

@@ -1,0 +1,19 @@
+// The log: spdlog behind one door.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace mdfs {
+
+// trace, debug, info, warning, error, critical, off.
+Status set_log_level(const std::string& name);
+
+// What the program calls itself in each line.
+void start_log(const std::string& program);
+
+}  // namespace mdfs

@@ -1,0 +1,74 @@
+// Shapes of images: axes, element types, extents and the grid they make.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace mdfs::geometry {
+
+inline constexpr unsigned kMaxRank = 3;
+inline constexpr std::uint64_t kMaxExtentBytes = 16u << 20;
+inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 62;
+
+// One number an axis, slowest axis first; entries beyond the rank are 0 and not looked at.
+using Coord = std::array<std::uint64_t, kMaxRank>;
+
+// Values are those of MDFS_TYPE_* in ondisk.h.
+enum class ElementType : std::uint8_t { kU8 = 1, kU16, kU32, kU64, kI8, kI16, kI32, kI64, kF16, kF32, kF64 };
+
+unsigned element_bytes(ElementType type);
+std::string_view name(ElementType type);          // "u8", "f32"
+std::string_view numpy_descr(ElementType type);   // "|u1", "<f4"
+Result<ElementType> parse_element_type(std::string_view text);
+
+enum class Codec : std::uint8_t { kRaw = 0, kZstd = 1 };
+
+// What makes a file an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
+struct Geometry {
+  unsigned rank = 0;                // 1..3
+  Coord shape{};                    // samples
+  Coord extent{};                   // samples
+  unsigned channels = 1;            // 1..65535
+  ElementType type = ElementType::kU8;
+  Codec codec = Codec::kZstd;
+  int codec_level = 3;
+  std::string axes;                 // one letter an axis, slowest first: "x", "yx", "zyx", "tyx"
+  std::array<double, kMaxRank> spacing{};        // 0 = not known
+  std::array<std::string, kMaxRank> unit{};      // of spacing, at most 7 bytes
+
+  bool operator==(const Geometry&) const = default;
+
+  std::uint64_t sample_bytes() const { return std::uint64_t{element_bytes(type)} * channels; }
+  std::uint64_t slab_bytes() const;    // one step along the slowest axis
+  std::uint64_t size_bytes() const;    // the whole canonical file
+  std::uint64_t extent_bytes() const;  // one decoded extent
+  Coord grid() const;                  // extents along each axis: ceil(shape / extent)
+};
+
+// Every rule a geometry must keep: rank, no zero lengths (shape[0] may be 0), products without overflow, limits.
+Status check(const Geometry& geometry);
+
+// A half-open box in samples. Axes with `single` set were given as one index and vanish from an array's shape.
+struct Window {
+  Coord start{};
+  Coord length{};
+  std::array<bool, kMaxRank> single{};
+  std::optional<unsigned> channel;  // one channel only; absent = all, interleaved
+
+  bool operator==(const Window&) const = default;
+};
+
+// The window that covers all of the image.
+Window whole(const Geometry& geometry);
+// Inside the image, no zero length, channel in range; else an error that names the axis and the allowed range.
+Status check(const Geometry& geometry, const Window& window);
+// Bytes of the window's canonical layout.
+std::uint64_t window_bytes(const Geometry& geometry, const Window& window);
+
+}  // namespace mdfs::geometry
