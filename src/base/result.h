@@ -89,16 +89,15 @@ using Status = Result<void>;
 #define MDFS_CONCAT(a, b) MDFS_CONCAT_INNER(a, b)
 
 // MDFS_TRY(status_expression);  returns the error from the enclosing function, if there is one.
-#define MDFS_TRY(expression)                                                     \
-  do {                                                                           \
-    if (auto mdfs_try_result = (expression); !mdfs_try_result.ok())              \
-      return ::mdfs::Error(std::move(mdfs_try_result).error());                  \
+#define MDFS_TRY(expression)                                        \
+  do {                                                              \
+    if (auto mdfs_try_result = (expression); !mdfs_try_result.ok()) \
+      return ::mdfs::Error(std::move(mdfs_try_result).error());     \
   } while (false)
 
 // MDFS_TRY_ASSIGN(auto x, result_expression);  likewise, and x takes the value.
-#define MDFS_TRY_ASSIGN(target, expression) \
-  MDFS_TRY_ASSIGN_INNER(MDFS_CONCAT(mdfs_try_, __LINE__), target, expression)
-#define MDFS_TRY_ASSIGN_INNER(temporary, target, expression)                \
-  auto temporary = (expression);                                            \
-  if (!temporary.ok()) return ::mdfs::Error(std::move(temporary).error());  \
+#define MDFS_TRY_ASSIGN(target, expression) MDFS_TRY_ASSIGN_INNER(MDFS_CONCAT(mdfs_try_, __LINE__), target, expression)
+#define MDFS_TRY_ASSIGN_INNER(temporary, target, expression)               \
+  auto temporary = (expression);                                           \
+  if (!temporary.ok()) return ::mdfs::Error(std::move(temporary).error()); \
   target = std::move(temporary).value()

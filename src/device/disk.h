@@ -30,7 +30,7 @@ struct Io {
   // Called exactly once, from any thread, possibly before submit() returns; it must not block on other requests.
   // By then `status` is set. After the call the disk does not touch the Io again.
   void (*done)(Io&) = nullptr;
-  void* context = nullptr;            // for the submitter
+  void* context = nullptr;  // for the submitter
   Status status;
 
   std::uint64_t bytes() const;

@@ -32,9 +32,9 @@ Box byte_box(const Geometry& geometry, const Window& window);  // window.channel
 
 // The part of one extent that lies in a box.
 struct Piece {
-  Coord extent{};       // index in the grid, slowest first
-  Box in_extent;        // relative to the extent's first byte
-  Coord in_box{};       // where the part starts, relative to the box's start
+  Coord extent{};  // index in the grid, slowest first
+  Box in_extent;   // relative to the extent's first byte
+  Coord in_box{};  // where the part starts, relative to the box's start
 };
 // All extents under the box, in row-major order of their index (slowest axis outermost).
 std::vector<Piece> decompose(const ByteGeometry& geometry, const Box& box);

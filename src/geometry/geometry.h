@@ -23,24 +23,24 @@ using Coord = std::array<std::uint64_t, kMaxRank>;
 enum class ElementType : std::uint8_t { kU8 = 1, kU16, kU32, kU64, kI8, kI16, kI32, kI64, kF16, kF32, kF64 };
 
 unsigned element_bytes(ElementType type);
-std::string_view name(ElementType type);          // "u8", "f32"
-std::string_view numpy_descr(ElementType type);   // "|u1", "<f4"
+std::string_view name(ElementType type);         // "u8", "f32"
+std::string_view numpy_descr(ElementType type);  // "|u1", "<f4"
 Result<ElementType> parse_element_type(std::string_view text);
 
 enum class Codec : std::uint8_t { kRaw = 0, kZstd = 1 };
 
 // What makes a file an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
 struct Geometry {
-  unsigned rank = 0;                // 1..3
-  Coord shape{};                    // samples
-  Coord extent{};                   // samples
-  unsigned channels = 1;            // 1..65535
+  unsigned rank = 0;      // 1..3
+  Coord shape{};          // samples
+  Coord extent{};         // samples
+  unsigned channels = 1;  // 1..65535
   ElementType type = ElementType::kU8;
   Codec codec = Codec::kZstd;
   int codec_level = 3;
-  std::string axes;                 // one letter an axis, slowest first: "x", "yx", "zyx", "tyx"
-  std::array<double, kMaxRank> spacing{};        // 0 = not known
-  std::array<std::string, kMaxRank> unit{};      // of spacing, at most 7 bytes
+  std::string axes;                          // one letter an axis, slowest first: "x", "yx", "zyx", "tyx"
+  std::array<double, kMaxRank> spacing{};    // 0 = not known
+  std::array<std::string, kMaxRank> unit{};  // of spacing, at most 7 bytes
 
   bool operator==(const Geometry&) const = default;
 

@@ -1,0 +1,128 @@
+// The extent engine: reads and writes of windows and byte ranges, from all disks at once, through a cache with a
+// budget. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "geometry/placement.h"
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+struct EngineOptions {
+  std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
+  std::size_t largest_request_bytes = 256u << 10;  // per disk
+  unsigned decode_threads = 0;                     // 0 = all cores
+  std::int64_t write_back_age_ns = 5'000'000'000;
+};
+
+// What the engine must know of an object to reach its data.
+struct ContentSpec {
+  std::uint64_t object = 0;
+  std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
+  std::shared_ptr<const geometry::Placement> placement;
+  std::uint64_t base = 0;
+  std::uint64_t size_bytes = 0;
+  bool is_inline = false;  // an ordinary file whose bytes lie in the tree
+};
+
+// What the inode item must say once data reach the tree. Called inside the transaction that links them.
+struct ContentState {
+  std::uint64_t size_bytes = 0;
+  std::int64_t stored_bytes_change = 0;  // bytes of blocks linked minus unlinked by this transaction
+  bool is_inline = false;
+};
+using InodeUpdate = std::function<Status(store::Transaction&, const ContentState&)>;
+
+// The data of one open object; one for each object at a time (the volume sees to that), used by many threads.
+class Content;
+
+struct ExtentPlace {  // one row of a layout
+  geometry::Coord index{};
+  unsigned disk = 0;
+  std::uint64_t block = 0;
+  std::uint64_t stored_bytes = 0;
+};
+
+struct WindowPlan {  // what reading a window costs, by the records as they are
+  std::uint64_t extents = 0;
+  std::uint64_t holes = 0;
+  std::uint64_t cached = 0;
+  struct PerDisk {
+    std::uint64_t bytes = 0;
+    std::uint64_t requests = 0;  // after merging
+    std::uint64_t runs = 0;      // contiguous stretches on the disk
+  };
+  std::vector<PerDisk> disks;  // by disk index of the volume
+};
+
+struct CacheStats {
+  std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0;
+};
+
+// Reads return what the last completed write wrote. Window writes are seen whole or not at all by each read call, and
+// survive a crash whole or not at all. Any thread may call any method. Errors of write-back stay with the content and
+// are reported once by its next write_back (fsync gate).
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> create(store::Store& store, const EngineOptions& options,
+                                                Environment& environment);
+  virtual ~Engine() = default;
+
+  virtual Result<std::shared_ptr<Content>> open(const ContentSpec& spec, InodeUpdate update) = 0;
+  // Writes back and forgets. The content is not used afterwards.
+  virtual Status close(const std::shared_ptr<Content>& content) = 0;
+  // Forgets cached and dirty bytes without writing them (the object has been deleted); frees nothing on disk.
+  virtual void discard(const std::shared_ptr<Content>& content) = 0;
+
+  virtual std::uint64_t size_bytes(const Content& content) const = 0;
+  virtual bool is_dirty(const Content& content) const = 0;
+
+  // Bytes of the canonical file; returns how many were read (fewer only at the end of the file).
+  virtual Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into) = 0;
+  // Extends the file as needed. kNoSpace before anything is changed.
+  virtual Status write(Content& content, std::uint64_t offset, ConstBytes from) = 0;
+
+  // Bytes [offset, offset + into.size()) of the window's canonical layout; the window has been checked.
+  // Images only, as all window calls.
+  virtual Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset,
+                             MutableBytes into) = 0;
+  // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
+  virtual void start_window(Content& content, const geometry::Window& window) = 0;
+  // Replaces the window, atomically. `from` gives the bytes of the window's canonical layout at an offset, when asked
+  // (so that a window larger than memory can come from a staging file); it may be called from several threads.
+  using WindowSource = std::function<Status(std::uint64_t offset, MutableBytes into)>;
+  virtual Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) = 0;
+
+  // New size; shrinking zeroes the cut part of what remains, in the same commit.
+  virtual Status truncate(Content& content, std::uint64_t size_bytes) = 0;
+  // Zeroes; frees whole extents or blocks inside. Does not change the size.
+  virtual Status punch(Content& content, std::uint64_t offset, std::uint64_t length) = 0;
+  // Offset of the next data / hole at or after `offset` (SEEK_DATA, SEEK_HOLE); kNoDevice beyond the end.
+  virtual Result<std::uint64_t> next_data(Content& content, std::uint64_t offset) = 0;
+  virtual Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset) = 0;
+
+  // All dirty bytes of the content are on their disks and linked in the tree; a following Store::commit makes them
+  // safe. Reports a stored write-back error once.
+  virtual Status write_back(Content& content) = 0;
+  // The same for every content; those not dirty for `at_least_age_ns` are left out.
+  virtual Status write_back_all(std::int64_t at_least_age_ns) = 0;
+
+  virtual Result<std::vector<ExtentPlace>> layout(Content& content) = 0;
+  virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window) = 0;
+  virtual CacheStats cache_stats() const = 0;
+};
+
+// Frees all blocks and data items of an object no longer open, in bounded steps; true when nothing is left. Called by
+// the volume for orphans, once a transaction.
+Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
+                            const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size);
+
+}  // namespace mdfs::engine

@@ -1,0 +1,43 @@
+// Making a new volume on blank disks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "device/disk.h"
+
+namespace mdfs::store {
+
+struct FormatOptions {
+  std::uint32_t block_size = 4096;  // 4096..65536, a power of two
+  std::uint64_t zone_bytes = 0;     // 0 = chosen by the size of each disk
+  std::string name;                 // at most 63 bytes of UTF-8
+};
+
+struct FormattedDisk {
+  Uuid uuid;
+  std::uint64_t blocks = 0;
+  std::uint64_t zone_blocks = 0;
+  std::uint64_t metadata_blocks = 0;
+  std::uint64_t free_blocks = 0;
+};
+
+struct FormattedVolume {
+  Uuid uuid;
+  std::uint32_t block_size = 0;
+  std::vector<FormattedDisk> disks;
+};
+
+// Writes labels, space pages and the first commit: an empty tree holding the root directory (mode 0755, owner
+// root:root). What the disks held before is lost; the caller has asked. Errors name the disk, the field and the
+// allowed range; nothing is written before all are checked.
+Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, const FormatOptions& options,
+                                      Environment& environment);
+
+}  // namespace mdfs::store

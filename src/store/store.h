@@ -1,0 +1,152 @@
+// The store: one copy-on-write tree of small items over the disks of a volume, its transactions and commits, and the
+// space that data blocks take. It knows nothing of files; the volume gives items their meaning.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "alloc/run.h"
+#include "base/bytes.h"
+#include "base/environment.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "device/disk.h"
+#include "format/key.h"  // format::Key {object, kind, offset}, ordered
+
+namespace mdfs::store {
+
+using alloc::Run;
+using format::Key;
+
+struct Item {
+  Key key;
+  ByteVector value;
+};
+
+// How a transaction may use space. Freeing ones (unlink, truncate, write-back of a punched hole) may use the reserve.
+enum class Purpose : std::uint8_t { kNormal, kFreeing };
+
+// The changes of one transaction: seen by its own reads at once, by everybody else when transact() returns, by the
+// disks with the next commit; all of them or none. Used by one thread, inside transact() only.
+class Transaction {
+ public:
+  virtual ~Transaction() = default;
+  virtual Result<std::optional<ByteVector>> get(const Key& key) = 0;
+  // The items with first <= key <= last, in key order, at most `limit`.
+  virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
+  virtual void put(const Key& key, ConstBytes value) = 0;  // value.size() <= MDFS_MAX_ITEM; inserts or replaces
+  virtual void erase(const Key& key) = 0;                  // absent is fine
+  // Allocated blocks, written and completed on their disk, become part of the volume.
+  virtual void link(const Run& run) = 0;
+  // Blocks leave the volume; reused when no committed state that recovery may fall back to holds them.
+  virtual void unlink(const Run& run) = 0;
+  // A number never used before for an object of this volume.
+  virtual std::uint64_t new_object() = 0;
+  virtual void count_objects(std::int64_t change) = 0;  // inodes in use, for statfs
+  // The generation in which these changes will be committed (or a later one, if the commit is retried).
+  virtual std::uint64_t generation() const = 0;
+};
+
+struct AllocationRequest {
+  std::uint16_t disk = 0;        // wished for
+  std::uint32_t blocks = 0;      // 1..; contiguous
+  std::uint64_t owner = 0;       // object: blocks of one owner on one disk are kept together in groups
+  std::uint64_t near_block = 0;  // continue at this block if it is free; 0 = the owner's group, or a new one
+  bool may_spill = true;         // another disk if the wished one is full or missing
+};
+
+// What a delayed write has been promised. Blocks allocated with it come out of the promise; the rest goes back when
+// it ends. Movable; returned to the store it came from, which outlives it.
+class Reservation {
+ public:
+  Reservation() = default;
+  Reservation(Reservation&& other) noexcept;
+  Reservation& operator=(Reservation&& other) noexcept;
+  ~Reservation();
+  std::uint64_t blocks() const { return blocks_; }
+
+ private:
+  friend class Store;
+  Reservation(class Store* store, std::uint64_t blocks) : store_(store), blocks_(blocks) {}
+  class Store* store_ = nullptr;
+  std::uint64_t blocks_ = 0;
+};
+
+enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed };
+
+struct DiskInfo {
+  std::string name;  // of the device or file, empty if missing
+  Uuid uuid;
+  DiskState state = DiskState::kHealthy;
+  std::uint64_t blocks = 0;
+  std::uint64_t free_blocks = 0;
+  std::uint16_t weight = 1;
+};
+
+struct SpaceInfo {
+  std::uint64_t total_blocks = 0;      // that files can ever use
+  std::uint64_t free_blocks = 0;       // not in use
+  std::uint64_t available_blocks = 0;  // free, less what is reserved and promised
+  std::uint64_t objects = 0;
+};
+
+struct StoreOptions {
+  bool read_only = false;
+  bool degraded = false;  // write without a majority of disks
+  std::size_t node_cache_bytes = 16u << 20;
+  std::size_t dirty_node_limit = 1024;  // more dirty nodes than this start a commit
+};
+
+// All methods may be called from any thread. Transactions run one after another; reads run beside them.
+// Nothing here calls back into the store's user while holding a lock, except transact() itself.
+class Store {
+ public:
+  // Takes the disks found (any order; of one volume), recovers the newest proven commit and makes it present on all
+  // disks (unless read_only). Errors: kForeignDisk, kNewerFormat, kFork, kNoQuorum, kCorrupt.
+  static Result<std::unique_ptr<Store>> open(std::vector<std::unique_ptr<device::Disk>> disks,
+                                             const StoreOptions& options, Environment& environment);
+  virtual ~Store() = default;
+
+  virtual const Uuid& volume_uuid() const = 0;
+  virtual std::string volume_name() const = 0;
+  virtual std::uint32_t block_size() const = 0;
+  virtual std::uint64_t generation() const = 0;  // of the last commit
+  virtual bool read_only() const = 0;
+  virtual std::string read_only_reason() const = 0;  // empty if not read-only
+  virtual unsigned disk_count() const = 0;
+  virtual DiskInfo disk_info(unsigned index) const = 0;
+  // For data blocks only. A missing disk is one that answers every request with kMissingDisk.
+  virtual device::Disk& disk(unsigned index) = 0;
+
+  virtual Result<std::optional<ByteVector>> get(const Key& key) = 0;
+  virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
+
+  // Runs `change`; if it succeeds and there is room, its changes take effect together, else none does.
+  virtual Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) = 0;
+
+  // Returns when everything that transact() completed before the call is on the disks. Callers share commits.
+  // After a failed commit the store is read-only and every later commit fails.
+  virtual Status commit() = 0;
+  // Something would be written by a commit.
+  virtual bool dirty() const = 0;
+
+  // Contiguous blocks, in nobody's sight until linked. kNoSpace if no disk has such a run (try fewer blocks).
+  virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
+  // Allocated, never linked: free again.
+  virtual void abandon(const Run& run) = 0;
+  virtual Result<Reservation> reserve(std::uint64_t blocks) = 0;
+  virtual SpaceInfo space() const = 0;
+
+ protected:
+  static Reservation make_reservation(Store* store, std::uint64_t blocks) { return {store, blocks}; }
+  static void take_from(Reservation& reservation, std::uint64_t blocks) { reservation.blocks_ -= blocks; }
+  friend class Reservation;
+  virtual void give_back(std::uint64_t blocks) = 0;
+};
+
+}  // namespace mdfs::store
