@@ -1,0 +1,127 @@
+/* ioctl commands of files on a mounted MDFS volume.
+ *
+ * All are for an open file on the mount; the structures hold no pointers and have the same layout on every
+ * architecture. Anything MDFS does not know is ENOTTY; a structure with non-zero reserved fields is EINVAL.
+ * Arrays of axes go from the slowest axis to the fastest; lengths are in samples, sizes in bytes.
+ * Threads: any. Errors: errno as usual; the daemon's log and `mdfs window explain` say more.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MDFS_IOCTL_H
+#define MDFS_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MDFS_IOC_MAGIC 0xD5
+#define MDFS_IOC_MAX_RANK 5
+#define MDFS_IOC_MAX_DISKS 64
+
+/* What an image is; also what makes one. Values of type and codec as in ondisk.h (MDFS_TYPE_*, MDFS_CODEC_*). */
+struct mdfs_ioc_geometry {
+  uint32_t struct_bytes;   /* in: sizeof this structure */
+  uint8_t rank;            /* 1..3 */
+  uint8_t type;
+  uint16_t channels;       /* 1.. */
+  uint8_t codec;
+  int8_t codec_level;      /* zstd: 1..19 */
+  uint8_t reserved0[6];
+  uint64_t shape[MDFS_IOC_MAX_RANK];
+  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = chosen */
+  uint32_t placed_disks;   /* in, set: 0 = all; out: disks the placement uses */
+  char axes[8];            /* names, slowest first, zero padded; in, set: all zero = chosen by rank */
+  double spacing[MDFS_IOC_MAX_RANK];
+  char unit[MDFS_IOC_MAX_RANK][8];
+  int32_t row_offset;      /* in, set: -1 = default tables */
+  int32_t plane_offset;    /* in, set: -1 = default tables */
+  /* out only; zero on set */
+  uint64_t size_bytes;
+  uint64_t stored_bytes;
+  uint64_t data_generation;
+  uint64_t placement_base;
+  uint64_t reserved1[8];
+};
+
+/* A half-open box. Axes beyond the image's rank are zero. */
+struct mdfs_ioc_window {
+  uint32_t struct_bytes;   /* in: sizeof this structure */
+  uint32_t rank;           /* must be the image's */
+  uint64_t start[MDFS_IOC_MAX_RANK];
+  uint64_t length[MDFS_IOC_MAX_RANK]; /* 1.. */
+  int32_t channel;         /* -1 = all, interleaved */
+  uint32_t flags;          /* zero */
+  uint64_t bytes;          /* out: size of the window's canonical layout */
+  uint64_t reserved[4];
+};
+
+/* The cost of reading a window; disks beyond disk_count are zero. */
+struct mdfs_ioc_plan {
+  struct mdfs_ioc_window window;      /* in */
+  uint64_t extents, holes, cached;    /* out */
+  uint32_t disk_count, reserved0;
+  uint64_t largest_request_bytes;
+  struct {
+    uint64_t bytes, requests, runs;
+  } disks[MDFS_IOC_MAX_DISKS];
+};
+
+/* Where extents lie: call with `next` from the previous call (0 first) until count is 0. */
+#define MDFS_IOC_LAYOUT_ROWS 200
+struct mdfs_ioc_layout {
+  uint64_t next;           /* in/out: cursor */
+  uint32_t count;          /* out: rows filled */
+  uint32_t block_size;     /* out */
+  uint32_t disk_count;     /* out */
+  uint32_t reserved;
+  struct {
+    uint64_t index[MDFS_IOC_MAX_RANK];
+    uint32_t disk, reserved;
+    uint64_t block, stored_bytes;
+  } rows[MDFS_IOC_LAYOUT_ROWS];
+};
+
+/* State of the volume; on any file or directory of it. */
+struct mdfs_ioc_volume {
+  uint8_t uuid[16];
+  char name[64];
+  uint32_t block_size, disk_count;
+  uint64_t generation, total_blocks, free_blocks, available_blocks, objects;
+  uint64_t cache_budget_bytes, cache_bytes, cache_dirty_bytes, cache_hits, cache_misses;
+  uint32_t read_only, reserved0;
+  char read_only_reason[128];
+  struct {
+    uint8_t uuid[16];
+    uint32_t state;        /* 0 healthy, 1 missing, 2 stale, 3 failed */
+    uint32_t weight;
+    uint64_t blocks, free_blocks;
+    char name[96];         /* end of the path if longer */
+  } disks[MDFS_IOC_MAX_DISKS];
+};
+
+/* Makes an empty ordinary file an image (write access needed); the size becomes that of the canonical bytes. */
+#define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
+/* EINVAL on a file that is no image. */
+#define MDFS_IOC_GET_GEOMETRY _IOR(MDFS_IOC_MAGIC, 2, struct mdfs_ioc_geometry)
+/* From now on read, pread and write on this open file description see the window's bytes only, from offset 0. Starts
+ * the disks at once. On kernels without mmap of direct_io files (before 6.6) the file must be open with O_DIRECT, else
+ * EOPNOTSUPP. Written bytes are staged; the window is replaced, atomically, when all of them have been written, or by
+ * MDFS_IOC_APPLY. One binding an open file description: concurrent readers open the file once each. */
+#define MDFS_IOC_BIND _IOWR(MDFS_IOC_MAGIC, 3, struct mdfs_ioc_window)
+/* Back to the plain file; staged bytes that were not applied are dropped. */
+#define MDFS_IOC_UNBIND _IO(MDFS_IOC_MAGIC, 4)
+/* Applies what has been written to the bound window; bytes not written keep their value. */
+#define MDFS_IOC_APPLY _IO(MDFS_IOC_MAGIC, 5)
+#define MDFS_IOC_PLAN _IOWR(MDFS_IOC_MAGIC, 6, struct mdfs_ioc_plan)
+/* Writes back and commits first; holes are left out. */
+#define MDFS_IOC_LAYOUT _IOWR(MDFS_IOC_MAGIC, 7, struct mdfs_ioc_layout)
+#define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
+/* Returns when everything written to the volume so far is on its disks. */
+#define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

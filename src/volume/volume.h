@@ -1,0 +1,178 @@
+// The volume: files, directories, images and windows over the store and the engine. All that FUSE, tools and tests ask
+// for passes through here; it runs without FUSE.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/environment.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "geometry/geometry.h"
+#include "store/store.h"
+
+namespace mdfs::volume {
+
+using Ino = std::uint64_t;
+inline constexpr Ino kRootIno = 1;
+
+// Who asks: owner and group of what is made. The kernel checks permissions of ordinary operations (the mount uses
+// default_permissions); check_access() is for those that it does not see (views, ioctls).
+struct Caller {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  mode_t umask = 0;
+  std::vector<gid_t> groups;
+};
+
+struct Attributes {
+  Ino ino = 0;
+  mode_t mode = 0;
+  std::uint32_t links = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  std::int64_t atime_ns = 0, mtime_ns = 0, ctime_ns = 0, btime_ns = 0;
+  std::uint64_t device = 0;
+  bool is_image = false;
+  std::uint64_t data_generation = 0;  // changes whenever the data change (also before they are committed)
+};
+
+struct SetAttributes {
+  std::optional<mode_t> mode;
+  std::optional<uid_t> uid;
+  std::optional<gid_t> gid;
+  std::optional<std::uint64_t> size_bytes;
+  std::optional<std::int64_t> atime_ns, mtime_ns, ctime_ns;
+  bool atime_now = false, mtime_now = false;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  Ino ino = 0;
+  std::uint8_t type = 0;     // d_type
+  std::uint64_t cookie = 0;  // readdir goes on after it
+};
+
+enum class RenameMode : std::uint8_t { kReplace, kNoReplace, kExchange };
+enum class XattrMode : std::uint8_t { kSet, kCreate, kReplace };
+enum class AtimeMode : std::uint8_t { kNoAtime, kRelatime };
+
+struct VolumeOptions {
+  engine::EngineOptions engine;
+  std::int64_t commit_interval_ns = 5'000'000'000;  // 0: only when asked (tests)
+  AtimeMode atime = AtimeMode::kRelatime;
+};
+
+struct ImageOptions {
+  geometry::Geometry geometry;
+  std::optional<unsigned> disks;       // use only so many (the first ones after the image's base)
+  std::optional<unsigned> row_offset;  // else the default tables
+  std::optional<unsigned> plane_offset;
+};
+
+struct ImageInfo {
+  geometry::Geometry geometry;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t data_generation = 0;
+  std::uint64_t base = 0;
+  geometry::Placement placement;
+};
+
+struct Layout {
+  std::vector<engine::ExtentPlace> extents;      // holes left out
+  std::vector<std::uint64_t> disk_stored_bytes;  // by disk
+  std::uint32_t block_size = 0;
+};
+
+// Told, from a thread that holds no lock, when a change through one interface must drop what the kernel caches of
+// the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
+using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
+
+// Any thread may call any method. Inodes are held by look-up counts as FUSE keeps them: lookup and every call that
+// makes an entry adds one, forget takes them away; open/release hold them as well. An unlinked inode's data live until
+// both are gone; a crash before that leaves an orphan which the next mount frees.
+class Volume {
+ public:
+  static Result<std::unique_ptr<Volume>> open(std::unique_ptr<store::Store> store, const VolumeOptions& options,
+                                              Environment& environment);
+  virtual ~Volume() = default;
+  // Writes everything back, commits, stops the background thread. Further calls fail with kReadOnly.
+  virtual Status close() = 0;
+
+  virtual store::Store& store() = 0;
+  virtual engine::Engine& engine() = 0;
+  virtual void set_change_listener(ChangeListener listener) = 0;
+
+  // ---- names
+  virtual Result<Attributes> lookup(Ino parent, std::string_view name) = 0;
+  virtual void forget(Ino ino, std::uint64_t lookups) = 0;
+  virtual Result<Attributes> make_node(Ino parent, std::string_view name, mode_t mode, std::uint64_t device,
+                                       const Caller& caller) = 0;  // files, fifos, sockets, device nodes
+  virtual Result<Attributes> make_directory(Ino parent, std::string_view name, mode_t mode, const Caller& caller) = 0;
+  virtual Result<Attributes> make_symlink(Ino parent, std::string_view name, std::string_view target,
+                                          const Caller& caller) = 0;
+  virtual Result<Attributes> link(Ino ino, Ino new_parent, std::string_view new_name) = 0;
+  virtual Status unlink(Ino parent, std::string_view name) = 0;
+  virtual Status remove_directory(Ino parent, std::string_view name) = 0;
+  virtual Status rename(Ino parent, std::string_view name, Ino new_parent, std::string_view new_name,
+                        RenameMode mode) = 0;
+  virtual Result<std::string> read_symlink(Ino ino) = 0;
+  // Entries after `cookie` (0 = from the start, beginning with . and ..), at most `limit`. Entries that stay are
+  // seen exactly once whatever comes and goes meanwhile.
+  virtual Result<std::vector<DirectoryEntry>> read_directory(Ino directory, std::uint64_t cookie,
+                                                             std::size_t limit) = 0;
+
+  // ---- attributes
+  virtual Result<Attributes> attributes(Ino ino) = 0;
+  // As setattr(2) does: chmod clears and keeps bits by the usual rules, chown drops setuid/setgid, size changes data.
+  virtual Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) = 0;
+  // R_OK | W_OK | X_OK against mode and ACL.
+  virtual Status check_access(Ino ino, int mask, const Caller& caller) = 0;
+  virtual Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) = 0;
+  virtual Result<ByteVector> get_xattr(Ino ino, std::string_view name) = 0;  // kNoData if absent
+  virtual Result<std::vector<std::string>> list_xattrs(Ino ino) = 0;
+  virtual Status remove_xattr(Ino ino, std::string_view name) = 0;
+
+  // ---- data of files and images (canonical bytes)
+  virtual Status open_file(Ino ino, bool truncate) = 0;
+  virtual void release_file(Ino ino) = 0;
+  virtual Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) = 0;
+  virtual Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) = 0;
+  virtual Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) = 0;  // as fallocate(2)
+  virtual Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) = 0;           // SEEK_DATA, SEEK_HOLE
+  virtual Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
+                                         std::size_t length) = 0;
+  // The file's data, its inode and the names leading to it are on the disks when this returns.
+  virtual Status fsync(Ino ino, bool data_only) = 0;
+  virtual Status sync() = 0;  // everything
+
+  // ---- images
+  // Gives an empty ordinary file a geometry; its size becomes the canonical size (a hole, reads as zeros).
+  virtual Status make_image(Ino ino, const ImageOptions& options) = 0;
+  virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
+  virtual Result<Layout> layout(Ino ino) = 0;         // writes back and commits first
+  virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
+  virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
+  virtual Status write_window(Ino ino, const geometry::Window& window, const engine::Engine::WindowSource& from) = 0;
+  virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) = 0;
+
+  // ---- the whole
+  virtual store::SpaceInfo space() = 0;
+};
+
+// Names that files may not have: ending in "@", and ".mdfs" in the root directory.
+bool is_reserved_name(Ino parent, std::string_view name);
+
+}  // namespace mdfs::volume
