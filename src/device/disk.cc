@@ -1,0 +1,152 @@
+// Checks and completion of requests, and the synchronous helpers over Disk::submit().
+// SPDX-License-Identifier: Apache-2.0
+#include "device/disk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/checked.h"
+#include "device/request.h"
+
+namespace mdfs::device {
+namespace {
+
+// Counts completions; lives on the stack of the waiting thread.
+class Latch {
+ public:
+  explicit Latch(std::size_t count) : left_(count) {}
+
+  // Notifies while holding the mutex: the waiter may destroy the latch as soon as it can lock it.
+  void count_down() {
+    std::lock_guard lock(mutex_);
+    if (--left_ == 0) zero_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    zero_.wait(lock, [this] { return left_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;  // guards left_
+  std::condition_variable zero_;
+  std::size_t left_;
+};
+
+void count_down(Io& io) { static_cast<Latch*>(io.context)->count_down(); }
+
+bool aligned(std::uint64_t value) { return value % kAlignment == 0; }
+
+Status run_one(Disk& disk, Io& io) {
+  const Addressed request{&disk, &io};
+  return run({&request, 1});
+}
+
+}  // namespace
+
+std::uint64_t Io::bytes() const {
+  if (op == Op::kDiscard) return discard_bytes;
+  std::uint64_t sum = 0;
+  for (const auto& buffer : buffers) sum += buffer.size();
+  return sum;
+}
+
+const char* op_name(Op op) {
+  switch (op) {
+    case Op::kRead:
+      return "read";
+    case Op::kWrite:
+      return "write";
+    case Op::kFlush:
+      return "flush";
+    case Op::kDiscard:
+      return "discard";
+  }
+  return "?";
+}
+
+void check_shape(const Io& io) {
+  MDFS_CHECK(io.done != nullptr);
+  if (io.op == Op::kFlush) {
+    MDFS_CHECK(io.buffers.empty());
+    return;
+  }
+  MDFS_CHECK(aligned(io.offset));
+  if (io.op == Op::kDiscard) {
+    MDFS_CHECK(io.buffers.empty() && io.discard_bytes > 0 && aligned(io.discard_bytes));
+    return;
+  }
+  MDFS_CHECK(!io.buffers.empty() && io.buffers.size() <= kMaxIoVectors && io.bytes() <= kMaxIoBytes);
+  for (const auto& buffer : io.buffers) {
+    MDFS_CHECK(!buffer.empty() && aligned(buffer.size()) && aligned(reinterpret_cast<std::uintptr_t>(buffer.data())));
+  }
+}
+
+Status check_request(const Disk& disk, const Io& io) {
+  check_shape(io);
+  if (io.op == Op::kFlush) return {};
+  if (io.op != Op::kRead && !disk.writable()) {
+    return io_error(disk.name(), io, "the disk is open for reading only", Errc::kReadOnly);
+  }
+  if (!inside(io.offset, io.bytes(), disk.size_bytes())) {
+    return io_error(disk.name(), io, fmt::format("past the end of the disk at {}", disk.size_bytes()));
+  }
+  return {};
+}
+
+Error io_error(const std::string& disk, const Io& io, const std::string& why, Errc code) {
+  if (io.op == Op::kFlush) return {code, fmt::format("{}: flush: {}", disk, why)};
+  return {code, fmt::format("{}: {} of {} bytes at {}: {}", disk, op_name(io.op), io.bytes(), io.offset, why)};
+}
+
+void complete(Io& io, Status status) {
+  io.status = std::move(status);
+  io.done(io);
+}
+
+Status run(std::span<const Addressed> requests) {
+  if (requests.empty()) return {};
+  Latch latch(requests.size());
+  std::vector<std::pair<Disk*, std::vector<Io*>>> batches;
+  for (const auto& [disk, io] : requests) {
+    io->done = count_down;
+    io->context = &latch;
+    auto batch = std::find_if(batches.begin(), batches.end(), [d = disk](const auto& b) { return b.first == d; });
+    if (batch == batches.end()) batch = batches.insert(batches.end(), {disk, {}});
+    batch->second.push_back(io);
+  }
+  for (const auto& [disk, batch] : batches) disk->submit(batch);
+  latch.wait();
+  for (const auto& request : requests) {
+    if (!request.io->status.ok()) return request.io->status.error();
+  }
+  return {};
+}
+
+Status read(Disk& disk, std::uint64_t offset, MutableBytes buffer) {
+  Io io;
+  io.op = Op::kRead;
+  io.offset = offset;
+  io.buffers.push_back(buffer);
+  return run_one(disk, io);
+}
+
+Status write(Disk& disk, std::uint64_t offset, ConstBytes buffer) {
+  Io io;
+  io.op = Op::kWrite;
+  io.offset = offset;
+  // A disk only reads from the buffers of a write.
+  io.buffers.emplace_back(const_cast<std::byte*>(buffer.data()), buffer.size());
+  return run_one(disk, io);
+}
+
+Status flush(Disk& disk) {
+  Io io;
+  io.op = Op::kFlush;
+  return run_one(disk, io);
+}
+
+}  // namespace mdfs::device

@@ -1,0 +1,79 @@
+// A disk in memory: sparse, completing inline, and cheap to copy, so that tests can fork states of a volume.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "device/disk.h"
+
+namespace mdfs::device {
+
+// Never written bytes and discarded bytes read as zeros. Every request completes before submit() returns.
+// clone() costs one pointer for each 4 MiB; afterwards the two disks share pages until one of them writes there.
+// Clones may be used from different threads at the same time.
+class MemoryDisk final : public Disk {
+ public:
+  // size_bytes is a multiple of kAlignment.
+  MemoryDisk(std::string name, std::uint64_t size_bytes);
+
+  const std::string& name() const override { return name_; }
+  std::uint64_t size_bytes() const override;
+  bool writable() const override { return writable_; }
+  void submit(std::span<Io* const> batch) override;
+
+  std::unique_ptr<MemoryDisk> clone() const;
+  std::unique_ptr<MemoryDisk> clone(std::string name) const;
+
+  void set_writable(bool writable) { writable_ = writable; }
+  // Cuts the disk off or lengthens it by zeros. A multiple of kAlignment.
+  void resize(std::uint64_t size_bytes);
+
+  // Equal size and contents give equal digests, whatever was written or discarded on the way; 64 bits, not
+  // cryptographic. Pages that did not change since the last look, here or in a clone, are not read again.
+  std::uint64_t digest() const;
+
+  // Any offset and length inside the disk, past all checks of requests: for tests that look or do damage.
+  void peek(std::uint64_t offset, MutableBytes out) const;
+  void poke(std::uint64_t offset, ConstBytes bytes);
+  void zero(std::uint64_t offset, std::uint64_t bytes);
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 16384;
+  static constexpr std::uint64_t kPagesPerChunk = 256;
+
+  // `owner` is the only disk that may change the object in place; clone() leaves the old objects without one.
+  struct Page {
+    std::uint64_t owner = 0;
+    mutable std::atomic<std::uint64_t> digest{0};  // 0: not known
+    std::array<std::byte, kPageBytes> bytes{};
+  };
+  struct Chunk {
+    std::uint64_t owner = 0;
+    std::array<std::shared_ptr<Page>, kPagesPerChunk> pages;
+  };
+
+  static std::uint64_t page_digest(const Page& page);
+  static std::uint64_t new_owner();
+  const Page* find_page(std::uint64_t page) const;  // null: zeros
+  Chunk& own_chunk(std::uint64_t chunk);
+  Page& own_page(std::uint64_t page);
+  // The caller holds mutex_.
+  void copy_out(std::uint64_t offset, MutableBytes out) const;
+  void copy_in(std::uint64_t offset, ConstBytes bytes);
+  void clear(std::uint64_t offset, std::uint64_t bytes);
+  Status transfer(Io& io);
+
+  const std::string name_;
+  std::atomic<bool> writable_{true};
+  mutable std::shared_mutex mutex_;  // guards all below, and the contents of owned pages
+  std::uint64_t size_bytes_;
+  mutable std::uint64_t owner_;  // renewed by clone()
+  std::vector<std::shared_ptr<Chunk>> chunks_;
+};
+
+}  // namespace mdfs::device
