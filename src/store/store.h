@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "alloc/run.h"
@@ -69,6 +71,17 @@ class Reservation {
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation();
   std::uint64_t blocks() const { return blocks_; }
+  // Takes over the promise of `other`, which is of the same store.
+  void absorb(Reservation&& other) {
+    if (store_ == nullptr) store_ = other.store_;
+    blocks_ += std::exchange(other.blocks_, 0);
+  }
+  // Parts with at most `blocks` of the promise.
+  Reservation split(std::uint64_t blocks) {
+    const std::uint64_t taken = std::min(blocks, blocks_);
+    blocks_ -= taken;
+    return {store_, taken};
+  }
 
  private:
   friend class Store;
