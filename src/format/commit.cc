@@ -1,0 +1,131 @@
+// Commit slots.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/commit.h"
+
+#include "format/fields.h"
+#include "format/node.h"
+#include "format/sealed.h"
+
+namespace mdfs::format {
+namespace {
+
+std::size_t root_offset(std::size_t i) { return offsetof(mdfs_commit_slot, roots) + i * sizeof(mdfs_root); }
+std::size_t space_offset(std::size_t i) { return offsetof(mdfs_commit_slot, space) + i * sizeof(mdfs_space_top); }
+
+Status check_roots(const CommitSlot& slot) {
+  MDFS_FORMAT_REQUIRE(!slot.roots.empty() && slot.roots.size() <= MDFS_MAX_ROOTS, "commit.root-count");
+  for (std::size_t i = 0; i < slot.roots.size(); ++i) {
+    const Root& root = slot.roots[i];
+    MDFS_FORMAT_REQUIRE(root.kind != MDFS_ROOT_NONE && slot.root(root.kind) == &root, "commit.roots");
+    MDFS_FORMAT_REQUIRE(root.level <= kMaxTreeLevel && root.nodes >= 1, "commit.roots");
+    MDFS_FORMAT_REQUIRE(!root.pointer.is_null() && root.pointer.length == MDFS_NODE_SIZE, "commit.roots");
+    MDFS_FORMAT_REQUIRE(root.pointer.birth <= slot.generation, "commit.roots");
+  }
+  MDFS_FORMAT_REQUIRE(slot.root(MDFS_ROOT_MAIN) != nullptr, "commit.roots");
+  return {};
+}
+
+Status check(const CommitSlot& slot) {
+  MDFS_FORMAT_REQUIRE(slot.state == MDFS_SLOT_PREPARED || slot.state == MDFS_SLOT_COMMITTED, "commit.state");
+  MDFS_FORMAT_REQUIRE(!slot.commit_id.is_nil() && slot.commit_id != slot.parent_id, "commit.commit-id");
+  MDFS_FORMAT_REQUIRE(slot.generation >= 1 && slot.generation < UINT64_MAX, "commit.generation");
+  MDFS_FORMAT_REQUIRE(!slot.space.empty() && slot.space.size() <= MDFS_MAX_DISKS, "commit.disk-count");
+  const std::uint64_t all = slot.space.size() == 64 ? UINT64_MAX : (std::uint64_t{1} << slot.space.size()) - 1;
+  MDFS_FORMAT_REQUIRE(slot.participants != 0 && (slot.participants & ~all) == 0, "commit.participants");
+  MDFS_FORMAT_REQUIRE(slot.next_object >= MDFS_OBJECT_FIRST, "commit.next-object");
+  for (const SpaceEntry& top : slot.space)
+    MDFS_FORMAT_REQUIRE(top.place < 2 && top.free_blocks <= Address::kMaxBlock, "commit.space");
+  return check_roots(slot);
+}
+
+Result<Root> decode_root(ConstBytes bytes, std::size_t base) {
+  Root root;
+  root.kind = MDFS_GET(bytes, base, mdfs_root, kind);
+  root.level = MDFS_GET(bytes, base, mdfs_root, level);
+  root.nodes = MDFS_GET(bytes, base, mdfs_root, nodes);
+  auto pointer = decode_pointer(bytes, base + offsetof(mdfs_root, pointer));
+  MDFS_FORMAT_REQUIRE(pointer.ok(), "commit.roots");
+  root.pointer = *pointer;
+  return root;
+}
+
+}  // namespace
+
+const Root* CommitSlot::root(std::uint32_t kind) const {
+  for (const Root& candidate : roots)
+    if (candidate.kind == kind) return &candidate;
+  return nullptr;
+}
+
+bool CommitSlot::same_commit(const CommitSlot& other) const {
+  CommitSlot copy = other;
+  copy.state = state;
+  return *this == copy;
+}
+
+void encode(const CommitSlot& slot, MutableBytes out) {
+  MDFS_CHECK(out.size() == MDFS_SECTOR && check(slot).ok());
+  std::fill(out.begin(), out.end(), std::byte{0});
+  put_text(out, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC);
+  MDFS_PUT(out, 0, mdfs_commit_slot, state, slot.state);
+  put_uuid(out, offsetof(mdfs_commit_slot, volume_uuid), slot.volume_uuid);
+  put_uuid(out, offsetof(mdfs_commit_slot, commit_id), slot.commit_id);
+  put_uuid(out, offsetof(mdfs_commit_slot, parent_id), slot.parent_id);
+  MDFS_PUT(out, 0, mdfs_commit_slot, generation, slot.generation);
+  MDFS_PUT(out, 0, mdfs_commit_slot, time_ns, slot.time_ns);
+  MDFS_PUT(out, 0, mdfs_commit_slot, participants, slot.participants);
+  MDFS_PUT(out, 0, mdfs_commit_slot, next_object, slot.next_object);
+  MDFS_PUT(out, 0, mdfs_commit_slot, objects, slot.objects);
+  MDFS_PUT(out, 0, mdfs_commit_slot, flags, slot.flags);
+  MDFS_PUT(out, 0, mdfs_commit_slot, disk_count, static_cast<std::uint16_t>(slot.space.size()));
+  MDFS_PUT(out, 0, mdfs_commit_slot, root_count, static_cast<std::uint16_t>(slot.roots.size()));
+  for (std::size_t i = 0; i < slot.roots.size(); ++i) {
+    const std::size_t base = root_offset(i);
+    MDFS_PUT(out, base, mdfs_root, kind, slot.roots[i].kind);
+    MDFS_PUT(out, base, mdfs_root, level, slot.roots[i].level);
+    MDFS_PUT(out, base, mdfs_root, nodes, slot.roots[i].nodes);
+    encode(slot.roots[i].pointer, out, base + offsetof(mdfs_root, pointer));
+  }
+  for (std::size_t i = 0; i < slot.space.size(); ++i) {
+    const std::size_t base = space_offset(i);
+    MDFS_PUT(out, base, mdfs_space_top, crc32c, slot.space[i].crc32c);
+    MDFS_PUT(out, base, mdfs_space_top, slot, slot.space[i].place);
+    MDFS_PUT(out, base, mdfs_space_top, free_blocks, slot.space[i].free_blocks);
+  }
+  seal(out, offsetof(mdfs_commit_slot, crc32c));
+}
+
+Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid) {
+  MDFS_FORMAT_REQUIRE(bytes.size() == MDFS_SECTOR, "commit.size");
+  MDFS_FORMAT_REQUIRE(has_text(bytes, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC), "commit.magic");
+  MDFS_FORMAT_REQUIRE(seal_holds(bytes, offsetof(mdfs_commit_slot, crc32c)), "commit.checksum");
+  CommitSlot slot;
+  slot.volume_uuid = get_uuid(bytes, offsetof(mdfs_commit_slot, volume_uuid));
+  MDFS_FORMAT_REQUIRE(slot.volume_uuid == volume_uuid, "commit.volume-uuid");
+  slot.state = MDFS_GET(bytes, 0, mdfs_commit_slot, state);
+  slot.commit_id = get_uuid(bytes, offsetof(mdfs_commit_slot, commit_id));
+  slot.parent_id = get_uuid(bytes, offsetof(mdfs_commit_slot, parent_id));
+  slot.generation = MDFS_GET(bytes, 0, mdfs_commit_slot, generation);
+  slot.time_ns = MDFS_GET(bytes, 0, mdfs_commit_slot, time_ns);
+  slot.participants = MDFS_GET(bytes, 0, mdfs_commit_slot, participants);
+  slot.next_object = MDFS_GET(bytes, 0, mdfs_commit_slot, next_object);
+  slot.objects = MDFS_GET(bytes, 0, mdfs_commit_slot, objects);
+  slot.flags = MDFS_GET(bytes, 0, mdfs_commit_slot, flags);
+  const auto disks = MDFS_GET(bytes, 0, mdfs_commit_slot, disk_count);
+  MDFS_FORMAT_REQUIRE(disks >= 1 && disks <= MDFS_MAX_DISKS, "commit.disk-count");
+  const auto roots = MDFS_GET(bytes, 0, mdfs_commit_slot, root_count);
+  MDFS_FORMAT_REQUIRE(roots >= 1 && roots <= MDFS_MAX_ROOTS, "commit.root-count");
+  for (std::size_t i = 0; i < roots; ++i) {
+    MDFS_TRY_ASSIGN(Root root, decode_root(bytes, root_offset(i)));
+    slot.roots.push_back(root);
+  }
+  for (std::size_t i = 0; i < disks; ++i) {
+    const std::size_t base = space_offset(i);
+    slot.space.push_back({MDFS_GET(bytes, base, mdfs_space_top, crc32c), MDFS_GET(bytes, base, mdfs_space_top, slot),
+                          MDFS_GET(bytes, base, mdfs_space_top, free_blocks)});
+  }
+  MDFS_TRY(check(slot));
+  return slot;
+}
+
+}  // namespace mdfs::format

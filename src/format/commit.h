@@ -1,0 +1,64 @@
+// Commit slots: the atomic step from one on-disk state to the next.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "format/pointer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// mdfs_root.
+struct Root {
+  std::uint32_t kind = MDFS_ROOT_NONE;
+  std::uint16_t level = 0;
+  std::uint64_t nodes = 0;
+  Pointer pointer;
+  bool operator==(const Root&) const = default;
+};
+
+// mdfs_space_top and mdfs_space_entry: which place of a space page is valid, and what it holds.
+struct SpaceEntry {
+  std::uint32_t crc32c = 0;
+  std::uint32_t place = 0;  // 0 or 1
+  std::uint64_t free_blocks = 0;
+  bool operator==(const SpaceEntry&) const = default;
+};
+
+// mdfs_commit_slot. space.size() is disk_count.
+struct CommitSlot {
+  std::uint32_t state = MDFS_SLOT_PREPARED;
+  Uuid volume_uuid;
+  Uuid commit_id;
+  Uuid parent_id;
+  std::uint64_t generation = 0;
+  std::int64_t time_ns = 0;
+  std::uint64_t participants = 0;  // bit i: disk i
+  std::uint64_t next_object = MDFS_OBJECT_FIRST;
+  std::uint64_t objects = 0;
+  std::uint32_t flags = 0;
+  std::vector<Root> roots;
+  std::vector<SpaceEntry> space;  // of each disk
+
+  bool operator==(const CommitSlot&) const = default;
+  // Null if there is none.
+  const Root* root(std::uint32_t kind) const;
+  // Equal in all but the state.
+  bool same_commit(const CommitSlot& other) const;
+};
+
+// Writes MDFS_SECTOR bytes with their checksum. The slot must be one that decode accepts (else abort).
+void encode(const CommitSlot& slot, MutableBytes out);
+
+// Total on any MDFS_SECTOR bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
+// (of another volume), commit.state, commit.commit-id, commit.generation, commit.disk-count, commit.participants,
+// commit.next-object, commit.root-count, commit.roots (kinds known once each, the main root present, one node at
+// least, born no later than the commit), commit.space.
+Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
+
+}  // namespace mdfs::format

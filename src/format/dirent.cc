@@ -1,0 +1,77 @@
+// Directory entries and extended attributes.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/dirent.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "format/fields.h"
+
+namespace mdfs::format {
+namespace {
+
+constexpr std::uint64_t kHashMask = ~(kCookieNumbers - 1) & ~(std::uint64_t{1} << 63);
+
+void append(ByteVector& out, ConstBytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+
+}  // namespace
+
+std::uint64_t first_cookie(std::string_view name) {
+  const std::uint64_t hash = XXH3_64bits(name.data(), name.size()) & kHashMask;
+  return hash == 0 ? kMinCookie : hash;
+}
+
+bool valid_name(std::string_view name) {
+  return !name.empty() && name.size() <= MDFS_MAX_NAME && name != "." && name != ".." &&
+         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
+ByteVector encode(const Dirent& dirent) {
+  MDFS_CHECK(valid_name(dirent.name) && dirent.inode != 0);
+  ByteVector out(sizeof(mdfs_dirent));
+  MDFS_PUT(out, 0, mdfs_dirent, inode, dirent.inode);
+  MDFS_PUT(out, 0, mdfs_dirent, type, dirent.type);
+  MDFS_PUT(out, 0, mdfs_dirent, name_length, static_cast<std::uint8_t>(dirent.name.size()));
+  append(out, as_bytes(dirent.name));
+  return out;
+}
+
+Result<Dirent> decode_dirent(ConstBytes value) {
+  MDFS_FORMAT_REQUIRE(value.size() > sizeof(mdfs_dirent), "dirent.length");
+  Dirent dirent;
+  dirent.inode = MDFS_GET(value, 0, mdfs_dirent, inode);
+  dirent.type = MDFS_GET(value, 0, mdfs_dirent, type);
+  const std::size_t length = MDFS_GET(value, 0, mdfs_dirent, name_length);
+  MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_dirent) + length, "dirent.length");
+  MDFS_FORMAT_REQUIRE(dirent.inode != 0, "dirent.inode");
+  dirent.name = as_text(value.subspan(sizeof(mdfs_dirent)));
+  MDFS_FORMAT_REQUIRE(valid_name(dirent.name), "dirent.name");
+  return dirent;
+}
+
+ByteVector encode(const Xattr& xattr) {
+  MDFS_CHECK(!xattr.name.empty() && xattr.name.size() <= MDFS_MAX_NAME && xattr.value.size() <= MDFS_MAX_XATTR);
+  ByteVector out(sizeof(mdfs_xattr));
+  MDFS_PUT(out, 0, mdfs_xattr, name_length, static_cast<std::uint16_t>(xattr.name.size()));
+  MDFS_PUT(out, 0, mdfs_xattr, value_length, static_cast<std::uint16_t>(xattr.value.size()));
+  append(out, as_bytes(xattr.name));
+  append(out, xattr.value);
+  return out;
+}
+
+Result<Xattr> decode_xattr(ConstBytes value) {
+  MDFS_FORMAT_REQUIRE(value.size() >= sizeof(mdfs_xattr), "xattr.length");
+  const std::size_t name_length = MDFS_GET(value, 0, mdfs_xattr, name_length);
+  const std::size_t value_length = MDFS_GET(value, 0, mdfs_xattr, value_length);
+  MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_xattr) + name_length + value_length, "xattr.length");
+  MDFS_FORMAT_REQUIRE(name_length >= 1 && name_length <= MDFS_MAX_NAME, "xattr.name");
+  MDFS_FORMAT_REQUIRE(value_length <= MDFS_MAX_XATTR, "xattr.value");
+  Xattr xattr;
+  xattr.name = as_text(value.subspan(sizeof(mdfs_xattr), name_length));
+  MDFS_FORMAT_REQUIRE(xattr.name.find('\0') == std::string::npos, "xattr.name");
+  const ConstBytes bytes = value.subspan(sizeof(mdfs_xattr) + name_length);
+  xattr.value.assign(bytes.begin(), bytes.end());
+  return xattr;
+}
+
+}  // namespace mdfs::format

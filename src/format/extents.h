@@ -1,0 +1,83 @@
+// Extent tables: pages of records, and the runs of extents that lie scattered.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "format/pointer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+inline constexpr unsigned kMaxPlaces = 64;
+// A zstd frame of MDFS_MAX_EXTENT bytes that do not shrink stays well below this.
+inline constexpr std::uint32_t kMaxStoredBytes = 2 * MDFS_MAX_EXTENT;
+
+// What all records of an image have in common. Equal to geometry::page_box's reading of the same numbers.
+struct ExtentTableShape {
+  std::uint8_t codec = MDFS_CODEC_ZSTD;
+  std::uint32_t extent_bytes = 0;  // decoded
+
+  bool operator==(const ExtentTableShape&) const = default;
+  // zstd: 1; raw: one a sub-block of MDFS_SUB_BLOCK.
+  unsigned checksums() const;
+  std::uint16_t record_bytes() const;
+  unsigned places() const;  // of a page
+};
+
+// mdfs_extent_record.
+struct ExtentRecord {
+  std::uint64_t address = 0;  // packed; MDFS_SCATTERED: see the runs item
+  std::uint64_t birth = 0;
+  std::uint32_t stored_bytes = 0;
+  std::vector<std::uint32_t> crc32c;  // checksums() of them
+
+  bool operator==(const ExtentRecord&) const = default;
+  bool is_scattered() const { return address == MDFS_SCATTERED; }
+  Address place() const { return Address::unpack(address); }
+};
+
+// One page of records: at most shape.places() of them, each at its place. Kept in its encoded form, so that a cached
+// page costs what it costs on the disk. A value; no thread contract.
+class ExtentPage {
+ public:
+  explicit ExtentPage(const ExtentTableShape& shape) : shape_(shape) {}
+
+  const ExtentTableShape& shape() const { return shape_; }
+  bool empty() const { return present_ == 0; }
+  unsigned count() const;
+  bool has(unsigned place) const { return place < kMaxPlaces && ((present_ >> place) & 1) != 0; }
+
+  // Absent: a hole.
+  std::optional<ExtentRecord> get(unsigned place) const;
+  // Inserts or replaces; the record's number of checksums fits the shape.
+  void set(unsigned place, const ExtentRecord& record);
+  void erase(unsigned place);
+
+  // The value of the page's item; an empty page is stored by erasing the item.
+  ByteVector encode() const;
+  // Checks: extents.length, extents.record-bytes, extents.present (count, places within the box), extents.record
+  // (birth, stored bytes in range: exactly the extent for raw; a disk below 64; padding zero).
+  static Result<ExtentPage> decode(ConstBytes value, const ExtentTableShape& shape);
+
+  bool operator==(const ExtentPage&) const = default;
+
+ private:
+  std::size_t offset_of(unsigned place) const;  // in records_, of a present place or where it would go
+
+  ExtentTableShape shape_;
+  std::uint64_t present_ = 0;
+  ByteVector records_;
+};
+
+// mdfs_extent_run items of a scattered extent, in order of its bytes.
+ByteVector encode_extent_runs(const std::vector<BlockRun>& runs);
+// Checks: extent-runs.length (whole runs, one at least), extent-runs.run (no empty run, a disk below 64),
+// extent-runs.blocks (their sum is `blocks`).
+Result<std::vector<BlockRun>> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
+
+}  // namespace mdfs::format

@@ -1,0 +1,134 @@
+// Cells of ordinary files.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/file_cell.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "format/fields.h"
+
+namespace mdfs::format {
+namespace {
+
+std::size_t run_bytes(std::size_t blocks) { return sizeof(mdfs_file_run) + align_up(4 * blocks, 8); }
+
+// The part [first, end) of a run, in blocks of the cell.
+FileRun slice(const FileRun& run, unsigned first, unsigned end) {
+  FileRun part;
+  part.address = {run.address.disk, run.address.block + (first - run.first)};
+  part.birth = run.birth;
+  part.first = static_cast<std::uint16_t>(first);
+  part.crc32c.assign(run.crc32c.begin() + (first - run.first), run.crc32c.begin() + (end - run.first));
+  return part;
+}
+
+bool goes_on(const FileRun& a, const FileRun& b) {
+  return a.end() == b.first && a.birth == b.birth && a.address.disk == b.address.disk &&
+         a.address.block + a.blocks() == b.address.block;
+}
+
+Result<FileRun> decode_run(ConstBytes value, std::size_t base, unsigned cell, unsigned previous_end) {
+  MDFS_FORMAT_REQUIRE(inside(base, sizeof(mdfs_file_run), value.size()), "file-cell.length");
+  const std::size_t blocks = MDFS_GET(value, base, mdfs_file_run, blocks);
+  FileRun run;
+  run.address = Address::unpack(MDFS_GET(value, base, mdfs_file_run, address));
+  run.birth = MDFS_GET(value, base, mdfs_file_run, birth);
+  run.first = MDFS_GET(value, base, mdfs_file_run, first);
+  MDFS_FORMAT_REQUIRE(run.birth != 0 && run.address.disk < MDFS_MAX_DISKS, "file-cell.run");
+  MDFS_FORMAT_REQUIRE(blocks >= 1 && inside(run.first, blocks, cell) && run.first >= previous_end, "file-cell.run");
+  MDFS_FORMAT_REQUIRE(inside(base, run_bytes(blocks), value.size()), "file-cell.length");
+  const std::size_t checksums = base + sizeof(mdfs_file_run);
+  for (std::size_t i = 0; i < blocks; ++i) run.crc32c.push_back(load_le<std::uint32_t>(value, checksums + 4 * i));
+  MDFS_FORMAT_REQUIRE(
+      all_zero(value.subspan(checksums + 4 * blocks, run_bytes(blocks) - sizeof(mdfs_file_run) - 4 * blocks)),
+      "file-cell.run");
+  return run;
+}
+
+}  // namespace
+
+unsigned FileCell::blocks() const {
+  unsigned sum = 0;
+  for (const FileRun& run : runs) sum += run.blocks();
+  return sum;
+}
+
+std::optional<BlockPlace> FileCell::find(unsigned block) const {
+  for (const FileRun& run : runs)
+    if (block >= run.first && block < run.end())
+      return BlockPlace{{run.address.disk, run.address.block + (block - run.first)}, run.crc32c[block - run.first]};
+  return std::nullopt;
+}
+
+std::vector<BlockRun> FileCell::punch(unsigned first, unsigned count) {
+  const unsigned end = first + count;
+  std::vector<FileRun> kept;
+  std::vector<BlockRun> freed;
+  for (const FileRun& run : runs) {
+    const unsigned from = std::max<unsigned>(run.first, first);
+    const unsigned to = std::min(run.end(), end);
+    if (from >= to) {
+      kept.push_back(run);
+      continue;
+    }
+    if (run.first < from) kept.push_back(slice(run, run.first, from));
+    freed.push_back({{run.address.disk, run.address.block + (from - run.first)}, to - from});
+    if (to < run.end()) kept.push_back(slice(run, to, run.end()));
+  }
+  runs = std::move(kept);
+  return freed;
+}
+
+std::vector<BlockRun> FileCell::replace(const FileRun& run) {
+  MDFS_CHECK(run.blocks() >= 1 && run.birth != 0);
+  std::vector<BlockRun> freed = punch(run.first, run.blocks());
+  auto next = std::find_if(runs.begin(), runs.end(), [&](const FileRun& r) { return r.first >= run.end(); });
+  auto at = runs.insert(next, run);
+  if (at + 1 != runs.end() && goes_on(*at, *(at + 1))) {
+    at->crc32c.insert(at->crc32c.end(), (at + 1)->crc32c.begin(), (at + 1)->crc32c.end());
+    runs.erase(at + 1);
+  }
+  if (at != runs.begin() && goes_on(*(at - 1), *at)) {
+    (at - 1)->crc32c.insert((at - 1)->crc32c.end(), at->crc32c.begin(), at->crc32c.end());
+    runs.erase(at);
+  }
+  return freed;
+}
+
+ByteVector encode(const FileCell& cell) {
+  MDFS_CHECK(!cell.empty());
+  ByteVector out(sizeof(mdfs_file_cell));
+  MDFS_PUT(out, 0, mdfs_file_cell, run_count, static_cast<std::uint16_t>(cell.runs.size()));
+  for (const FileRun& run : cell.runs) {
+    const std::size_t base = out.size();
+    out.resize(base + run_bytes(run.blocks()));
+    MDFS_PUT(out, base, mdfs_file_run, address, run.address.packed());
+    MDFS_PUT(out, base, mdfs_file_run, birth, run.birth);
+    MDFS_PUT(out, base, mdfs_file_run, first, run.first);
+    MDFS_PUT(out, base, mdfs_file_run, blocks, static_cast<std::uint16_t>(run.blocks()));
+    for (std::size_t i = 0; i < run.blocks(); ++i)
+      store_le<std::uint32_t>(out, base + sizeof(mdfs_file_run) + 4 * i, run.crc32c[i]);
+  }
+  MDFS_CHECK(out.size() <= MDFS_MAX_ITEM);
+  return out;
+}
+
+Result<FileCell> decode_file_cell(ConstBytes value, std::uint32_t block_size) {
+  MDFS_FORMAT_REQUIRE(value.size() >= sizeof(mdfs_file_cell), "file-cell.length");
+  const unsigned cell_size = cell_blocks(block_size);
+  const std::size_t count = MDFS_GET(value, 0, mdfs_file_cell, run_count);
+  MDFS_FORMAT_REQUIRE(count >= 1 && count <= cell_size, "file-cell.run-count");
+  FileCell cell;
+  std::size_t base = sizeof(mdfs_file_cell);
+  unsigned previous_end = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    MDFS_TRY_ASSIGN(FileRun run, decode_run(value, base, cell_size, previous_end));
+    base += run_bytes(run.blocks());
+    previous_end = run.end();
+    cell.runs.push_back(std::move(run));
+  }
+  MDFS_FORMAT_REQUIRE(base == value.size(), "file-cell.length");
+  return cell;
+}
+
+}  // namespace mdfs::format

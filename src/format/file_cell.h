@@ -1,0 +1,60 @@
+// Cells of ordinary files: runs of blocks with a checksum each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "format/pointer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// Blocks of a cell.
+constexpr unsigned cell_blocks(std::uint32_t block_size) { return MDFS_FILE_CELL / block_size; }
+
+// mdfs_file_run: crc32c.size() blocks from `first` of the cell lie contiguously at `address`.
+struct FileRun {
+  Address address;
+  std::uint64_t birth = 0;
+  std::uint16_t first = 0;
+  std::vector<std::uint32_t> crc32c;  // of each whole block
+
+  bool operator==(const FileRun&) const = default;
+  unsigned blocks() const { return static_cast<unsigned>(crc32c.size()); }
+  unsigned end() const { return first + blocks(); }
+};
+
+// Where one block of a cell lies.
+struct BlockPlace {
+  Address address;
+  std::uint32_t crc32c = 0;
+  bool operator==(const BlockPlace&) const = default;
+};
+
+// Ascending, disjoint runs; what no run covers is a hole. A value; no thread contract.
+struct FileCell {
+  std::vector<FileRun> runs;
+
+  bool operator==(const FileCell&) const = default;
+  bool empty() const { return runs.empty(); }
+  unsigned blocks() const;  // covered
+  // Absent: a hole.
+  std::optional<BlockPlace> find(unsigned block) const;
+  // Makes [first, first + count) a hole and returns the blocks that are no longer part of the cell.
+  std::vector<BlockRun> punch(unsigned first, unsigned count);
+  // Puts a run in; what lay under it is returned as by punch. Runs that go on on the disk and have the same birth
+  // become one.
+  std::vector<BlockRun> replace(const FileRun& run);
+};
+
+// The value of a cell's item; an empty cell is stored by erasing the item.
+ByteVector encode(const FileCell& cell);
+// Checks: file-cell.length, file-cell.run-count, file-cell.run (birth, at least one block, within the cell, ascending
+// and disjoint, a disk below 64, padding zero).
+Result<FileCell> decode_file_cell(ConstBytes value, std::uint32_t block_size);
+
+}  // namespace mdfs::format

@@ -1,0 +1,31 @@
+// Items that say what an image is and where its extents go: geometry and placement.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "geometry/placement.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// Slots of a placement, so that its item fits MDFS_MAX_ITEM.
+inline constexpr unsigned kMaxPlacementSlots = (MDFS_MAX_ITEM - sizeof(mdfs_placement)) / 6;
+
+// The geometry keeps the rules of geometry::check.
+ByteVector encode(const geometry::Geometry& geometry);
+// Checks: geometry.length, geometry.rank (1..3), geometry.type, geometry.channels, geometry.codec, geometry.level
+// (of a pyramid: 0), geometry.shape (zero beyond the rank; no axis but the slowest is 0; at most 2^62 bytes),
+// geometry.extent (1.. on every axis, zero beyond the rank; at most MDFS_MAX_EXTENT bytes), geometry.axis (one
+// letter a..z an axis, each once), geometry.spacing (finite, not negative).
+// What it returns is safe to compute with; geometry::check may know further rules.
+Result<geometry::Geometry> decode_geometry(ConstBytes value);
+
+// At most kMaxPlacementSlots slots (else abort).
+ByteVector encode(const geometry::Placement& placement);
+// Checks: placement.length, placement.disks (1..64), placement.slots (disks..kMaxPlacementSlots), placement.tables
+// (rows and planes below the number of slots, disks below 64).
+Result<geometry::Placement> decode_placement(ConstBytes value);
+
+}  // namespace mdfs::format

@@ -1,0 +1,57 @@
+// Inodes, and the small items that hang on them: symbolic links, inline bytes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 62;
+
+// mdfs_inode. Field meanings: ondisk.h.
+struct Inode {
+  std::uint32_t mode = 0;
+  std::uint32_t links = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint64_t size = 0;
+  std::uint64_t stored_bytes = 0;
+  std::int64_t atime_ns = 0;
+  std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
+  std::int64_t btime_ns = 0;
+  std::uint64_t device = 0;
+  std::uint64_t flags = 0;  // MDFS_INODE_*
+  std::uint64_t parent = 0;
+  std::uint64_t base = 0;
+  std::uint64_t placement = 0;
+  std::uint64_t data_generation = 0;
+  std::uint64_t entries = 0;
+
+  bool operator==(const Inode&) const = default;
+  bool is_directory() const;
+  bool is_regular() const;
+  bool is_symlink() const;
+  bool is_image() const { return (flags & MDFS_INODE_IMAGE) != 0; }
+  bool is_inline() const { return (flags & MDFS_INODE_INLINE) != 0; }
+  // The d_type of its entries.
+  std::uint8_t entry_type() const { return static_cast<std::uint8_t>((mode >> 12) & 15); }
+};
+
+ByteVector encode(const Inode& inode);
+// Checks: inode.length, inode.mode (no known file type, or bits beyond the type and 07777), inode.flags (unknown, or
+// not fitting the type), inode.size, inode.stored-bytes, inode.parent (zero for a directory, or not zero elsewhere),
+// inode.entries (not zero elsewhere than in a directory).
+Result<Inode> decode_inode(ConstBytes value);
+
+// Checks: symlink.length (1..4095), symlink.nul.
+Result<std::string> decode_symlink(ConstBytes value);
+// Checks: inline.length (at most MDFS_MAX_INLINE).
+Status check_inline(ConstBytes value);
+
+}  // namespace mdfs::format

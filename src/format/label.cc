@@ -1,0 +1,128 @@
+// Labels.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/label.h"
+
+#include <set>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+#include "format/fields.h"
+#include "format/layout.h"
+#include "format/sealed.h"
+
+namespace mdfs::format {
+namespace {
+
+std::size_t member_offset(std::size_t i) { return offsetof(mdfs_label, members) + i * sizeof(mdfs_member); }
+
+Status check_members(const Label& label) {
+  std::set<Uuid> seen;
+  for (const Member& member : label.members) {
+    MDFS_FORMAT_REQUIRE(!member.uuid.is_nil() && seen.insert(member.uuid).second, "label.members");
+    MDFS_FORMAT_REQUIRE(member.weight >= 1, "label.members");
+    MDFS_FORMAT_REQUIRE(valid_disk_blocks(label.block_size, member.blocks), "label.members");
+  }
+  const Member& own = label.members[label.disk_index];
+  MDFS_FORMAT_REQUIRE(own.uuid == label.disk_uuid && own.blocks == label.disk_blocks, "label.members");
+  return {};
+}
+
+Status check_sizes(const Label& label) {
+  MDFS_FORMAT_REQUIRE(valid_block_size(label.block_size), "label.block-size");
+  MDFS_FORMAT_REQUIRE(valid_disk_blocks(label.block_size, label.disk_blocks), "label.disk-blocks");
+  MDFS_FORMAT_REQUIRE(label.zone_blocks >= 1 && label.zone_blocks <= label.disk_blocks, "label.zone-blocks");
+  MDFS_FORMAT_REQUIRE(label.metadata_blocks <= label.disk_blocks, "label.metadata-blocks");
+  MDFS_FORMAT_REQUIRE(DiskLayout(label.block_size, label.disk_blocks, label.metadata_blocks).consistent(),
+                      "label.metadata-blocks");
+  return {};
+}
+
+Status check(const Label& label) {
+  MDFS_FORMAT_REQUIRE(!label.volume_uuid.is_nil(), "label.volume-uuid");
+  MDFS_FORMAT_REQUIRE(!label.disk_uuid.is_nil(), "label.disk-uuid");
+  MDFS_FORMAT_REQUIRE(!label.members.empty() && label.members.size() <= MDFS_MAX_DISKS, "label.disk-count");
+  MDFS_FORMAT_REQUIRE(label.disk_index < label.members.size(), "label.disk-index");
+  MDFS_TRY(check_sizes(label));
+  MDFS_FORMAT_REQUIRE(label.label_number < MDFS_LABELS_PER_DISK, "label.number");
+  return check_members(label);
+}
+
+}  // namespace
+
+bool Label::same_disk(const Label& other) const {
+  Label copy = other;
+  copy.label_number = label_number;
+  return *this == copy;
+}
+
+void encode(const Label& label, MutableBytes out) {
+  MDFS_CHECK(out.size() == MDFS_SECTOR && check(label).ok() && label.name.size() <= sizeof(mdfs_label::name));
+  std::fill(out.begin(), out.end(), std::byte{0});
+  put_text(out, offsetof(mdfs_label, magic), MDFS_LABEL_MAGIC);
+  MDFS_PUT(out, 0, mdfs_label, format_version, MDFS_FORMAT_VERSION);
+  MDFS_PUT(out, 0, mdfs_label, features_compat, label.features_compat);
+  MDFS_PUT(out, 0, mdfs_label, features_ro_compat, label.features_ro_compat);
+  MDFS_PUT(out, 0, mdfs_label, features_incompat, label.features_incompat);
+  put_uuid(out, offsetof(mdfs_label, volume_uuid), label.volume_uuid);
+  put_uuid(out, offsetof(mdfs_label, disk_uuid), label.disk_uuid);
+  MDFS_PUT(out, 0, mdfs_label, disk_index, label.disk_index);
+  MDFS_PUT(out, 0, mdfs_label, disk_count, static_cast<std::uint16_t>(label.members.size()));
+  MDFS_PUT(out, 0, mdfs_label, block_size, label.block_size);
+  MDFS_PUT(out, 0, mdfs_label, disk_blocks, label.disk_blocks);
+  MDFS_PUT(out, 0, mdfs_label, zone_blocks, label.zone_blocks);
+  MDFS_PUT(out, 0, mdfs_label, metadata_blocks, label.metadata_blocks);
+  MDFS_PUT(out, 0, mdfs_label, created_ns, label.created_ns);
+  MDFS_PUT(out, 0, mdfs_label, label_number, label.label_number);
+  MDFS_PUT(out, 0, mdfs_label, ring_slots, std::uint16_t{MDFS_RING_SLOTS});
+  MDFS_PUT(out, 0, mdfs_label, membership, label.membership);
+  put_text(out, offsetof(mdfs_label, name), label.name);
+  for (std::size_t i = 0; i < label.members.size(); ++i) {
+    const std::size_t base = member_offset(i);
+    put_uuid(out, base + offsetof(mdfs_member, uuid), label.members[i].uuid);
+    MDFS_PUT(out, base, mdfs_member, blocks, label.members[i].blocks);
+    MDFS_PUT(out, base, mdfs_member, weight, label.members[i].weight);
+  }
+  seal(out, offsetof(mdfs_label, crc32c));
+}
+
+Result<Label> decode_label(ConstBytes bytes) {
+  MDFS_FORMAT_REQUIRE(bytes.size() == MDFS_SECTOR, "label.size");
+  if (!has_text(bytes, offsetof(mdfs_label, magic), MDFS_LABEL_MAGIC)) return {Errc::kForeignDisk, "label.magic"};
+  MDFS_FORMAT_REQUIRE(seal_holds(bytes, offsetof(mdfs_label, crc32c)), "label.checksum");
+  const auto version = MDFS_GET(bytes, 0, mdfs_label, format_version);
+  if (version > MDFS_FORMAT_VERSION) return {Errc::kNewerFormat, "label.version"};
+  MDFS_FORMAT_REQUIRE(version == MDFS_FORMAT_VERSION, "label.version");
+
+  Label label;
+  label.features_compat = MDFS_GET(bytes, 0, mdfs_label, features_compat);
+  label.features_ro_compat = MDFS_GET(bytes, 0, mdfs_label, features_ro_compat);
+  label.features_incompat = MDFS_GET(bytes, 0, mdfs_label, features_incompat);
+  label.volume_uuid = get_uuid(bytes, offsetof(mdfs_label, volume_uuid));
+  label.disk_uuid = get_uuid(bytes, offsetof(mdfs_label, disk_uuid));
+  label.disk_index = MDFS_GET(bytes, 0, mdfs_label, disk_index);
+  label.block_size = MDFS_GET(bytes, 0, mdfs_label, block_size);
+  label.disk_blocks = MDFS_GET(bytes, 0, mdfs_label, disk_blocks);
+  label.zone_blocks = MDFS_GET(bytes, 0, mdfs_label, zone_blocks);
+  label.metadata_blocks = MDFS_GET(bytes, 0, mdfs_label, metadata_blocks);
+  label.created_ns = MDFS_GET(bytes, 0, mdfs_label, created_ns);
+  label.label_number = MDFS_GET(bytes, 0, mdfs_label, label_number);
+  label.membership = MDFS_GET(bytes, 0, mdfs_label, membership);
+  label.name = get_padded_text(bytes, offsetof(mdfs_label, name), sizeof(mdfs_label::name));
+  const auto count = MDFS_GET(bytes, 0, mdfs_label, disk_count);
+  MDFS_FORMAT_REQUIRE(count >= 1 && count <= MDFS_MAX_DISKS, "label.disk-count");
+  MDFS_FORMAT_REQUIRE(MDFS_GET(bytes, 0, mdfs_label, ring_slots) == MDFS_RING_SLOTS, "label.ring-slots");
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t base = member_offset(i);
+    label.members.push_back({get_uuid(bytes, base + offsetof(mdfs_member, uuid)),
+                             MDFS_GET(bytes, base, mdfs_member, blocks), MDFS_GET(bytes, base, mdfs_member, weight)});
+  }
+  MDFS_TRY(check(label));
+  return label;
+}
+
+Result<Access> access_allowed(const Label& label) {
+  if ((label.features_incompat & ~MDFS_INCOMPAT_KNOWN) != 0) return {Errc::kNewerFormat, "label.features-incompat"};
+  return (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0 ? Access::kReadOnly : Access::kReadWrite;
+}
+
+}  // namespace mdfs::format

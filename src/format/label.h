@@ -1,0 +1,61 @@
+// Labels: what a disk says about itself and its volume.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// mdfs_member: one disk of the volume.
+struct Member {
+  Uuid uuid;
+  std::uint64_t blocks = 0;
+  std::uint16_t weight = 1;
+  bool operator==(const Member&) const = default;
+};
+
+// mdfs_label. members.size() is disk_count.
+struct Label {
+  std::uint64_t features_compat = 0;
+  std::uint64_t features_ro_compat = 0;
+  std::uint64_t features_incompat = 0;
+  Uuid volume_uuid;
+  Uuid disk_uuid;
+  std::uint16_t disk_index = 0;
+  std::uint32_t block_size = MDFS_MIN_BLOCK_SIZE;
+  std::uint64_t disk_blocks = 0;
+  std::uint64_t zone_blocks = 0;
+  std::uint64_t metadata_blocks = 0;
+  std::int64_t created_ns = 0;
+  std::uint16_t label_number = 0;
+  std::uint32_t membership = 1;
+  std::string name;  // UTF-8, at most 64 bytes
+  std::vector<Member> members;
+
+  bool operator==(const Label&) const = default;
+  // Equal in all that the four labels of one disk share.
+  bool same_disk(const Label& other) const;
+};
+
+// Writes MDFS_SECTOR bytes with their checksum. The label must be one that decode accepts (else abort).
+void encode(const Label& label, MutableBytes out);
+
+// Total on any MDFS_SECTOR bytes. Checks, in order: label.size, label.magic (kForeignDisk), label.checksum,
+// label.version (kNewerFormat when higher than ours), label.volume-uuid, label.disk-uuid, label.disk-count,
+// label.disk-index, label.block-size, label.disk-blocks, label.zone-blocks, label.metadata-blocks, label.number,
+// label.ring-slots, label.members (this disk's entry agrees; no disk twice; sizes and weights in range).
+Result<Label> decode_label(ConstBytes bytes);
+
+// What unknown feature bits leave allowed.
+enum class Access : std::uint8_t { kReadWrite, kReadOnly };
+// kNewerFormat for an unknown incompatible bit.
+Result<Access> access_allowed(const Label& label);
+
+}  // namespace mdfs::format

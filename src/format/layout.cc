@@ -1,0 +1,86 @@
+// The layout of a disk.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/layout.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace mdfs::format {
+namespace {
+
+constexpr std::uint64_t kMaxRegionBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMinZones = 32;
+constexpr std::uint64_t kMetadataShare = 64;
+constexpr std::uint64_t kMinNodes = 32;
+constexpr std::uint64_t kLargestShare = 4;
+constexpr std::uint64_t kMaxDiskBytes = std::uint64_t{1} << 62;
+
+}  // namespace
+
+bool valid_disk_blocks(std::uint32_t block_size, std::uint64_t blocks) {
+  const auto bytes = checked_mul(block_size, blocks);
+  return bytes && blocks <= Address::kMaxBlock && *bytes >= MDFS_MIN_DISK_SIZE && *bytes <= kMaxDiskBytes &&
+         *bytes % MDFS_LABEL_AREA == 0;
+}
+
+std::uint64_t disk_blocks(std::uint32_t block_size, std::uint64_t disk_bytes) {
+  return align_down(disk_bytes, MDFS_LABEL_AREA) / block_size;
+}
+
+std::uint64_t default_zone_blocks(std::uint32_t block_size, std::uint64_t disk_blocks) {
+  const std::uint64_t largest = kMaxRegionBytes / block_size;
+  return std::min(std::bit_floor(std::max<std::uint64_t>(disk_blocks / kMinZones, 1)), largest);
+}
+
+std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks) {
+  const std::uint64_t unit = node_blocks(block_size);
+  std::uint64_t blocks = std::max(disk_blocks / kMetadataShare, kMinNodes * unit);
+  blocks = std::min({blocks, disk_blocks / kLargestShare, kMaxRegionBytes / block_size});
+  return align_down(blocks, unit);
+}
+
+DiskLayout::DiskLayout(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t metadata_blocks)
+    : block_size_(block_size), blocks_(disk_blocks), metadata_blocks_(metadata_blocks) {
+  MDFS_CHECK(valid_block_size(block_size) && disk_blocks <= Address::kMaxBlock + 1);
+  std::uint64_t total = 0;
+  std::uint64_t count = std::max<std::uint64_t>(ceil_div(disk_blocks, MDFS_BITS_PER_PAGE), 1);
+  for (;;) {
+    pages_.push_back(count);
+    total += count;
+    if (count == 1) break;
+    count = ceil_div(count, MDFS_ENTRIES_PER_PAGE);
+  }
+  const std::uint64_t end = 2 * MDFS_LABEL_AREA + 2 * MDFS_SECTOR * total;
+  first_usable_ = align_up(end, std::max(block_size_, MDFS_NODE_SIZE)) / block_size_;
+}
+
+bool DiskLayout::consistent() const {
+  const std::uint64_t end_area = kEndAreaBytes / block_size_;
+  const auto used = checked_add(first_usable_ + end_area, metadata_blocks_);
+  return used && *used < blocks_;
+}
+
+std::uint64_t DiskLayout::label_offset(unsigned number) const {
+  MDFS_CHECK(number < MDFS_LABELS_PER_DISK);
+  const std::uint64_t area = std::uint64_t{MDFS_LABEL_AREA} * (number % 2);
+  return number < 2 ? area : bytes() - kEndAreaBytes + area;
+}
+
+std::uint64_t DiskLayout::slot_offset(unsigned number, unsigned ring_slot) const {
+  MDFS_CHECK(ring_slot < MDFS_RING_SLOTS);
+  return label_offset(number) + std::uint64_t{MDFS_SECTOR} * (1 + ring_slot);
+}
+
+std::uint64_t DiskLayout::space_offset(SpacePage page, unsigned place) const {
+  MDFS_CHECK(page.level < pages_.size() && page.page < pages_[page.level] && place < 2);
+  std::uint64_t before = 0;
+  for (unsigned level = 0; level < page.level; ++level) before += pages_[level];
+  return 2 * MDFS_LABEL_AREA + MDFS_SECTOR * (2 * (before + page.page) + place);
+}
+
+std::uint64_t DiskLayout::bitmap_blocks(std::uint64_t page) const {
+  MDFS_CHECK(page < pages_[0]);
+  return std::min<std::uint64_t>(MDFS_BITS_PER_PAGE, blocks_ - page * MDFS_BITS_PER_PAGE);
+}
+
+}  // namespace mdfs::format

@@ -1,0 +1,16 @@
+// A sector that carries its own checksum: labels and commit slots.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace mdfs::format {
+
+// CRC-32C of all bytes, the four at `crc_offset` taken as zero.
+std::uint32_t sealed_crc32c(ConstBytes sector, std::size_t crc_offset);
+void seal(MutableBytes sector, std::size_t crc_offset);
+bool seal_holds(ConstBytes sector, std::size_t crc_offset);
+
+}  // namespace mdfs::format
