@@ -1,0 +1,219 @@
+// A store in memory.
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_store.h"
+
+#include <sys/stat.h>
+
+#include "format/inode.h"
+
+namespace mdfs::test {
+
+using store::Item;
+using store::Run;
+
+// Collects changes and applies them when the change function has succeeded.
+class FakeStore::FakeTransaction final : public store::Transaction {
+ public:
+  explicit FakeTransaction(FakeStore& store) : store_(store) {}
+
+  Result<std::optional<ByteVector>> get(const format::Key& key) override {
+    const auto found = changes_.find(key);
+    if (found != changes_.end()) return found->second;
+    return store_.get(key);
+  }
+
+  Result<std::vector<Item>> scan(const format::Key& first, const format::Key& last, std::size_t limit) override {
+    MDFS_TRY_ASSIGN(const std::vector<Item> below, store_.scan(first, last, SIZE_MAX));
+    std::map<format::Key, std::optional<ByteVector>> merged;
+    for (const Item& item : below) merged[item.key] = item.value;
+    for (auto i = changes_.lower_bound(first); i != changes_.end() && i->first <= last; ++i)
+      merged[i->first] = i->second;
+    std::vector<Item> items;
+    for (auto& [key, value] : merged)
+      if (value && items.size() < limit) items.push_back({key, std::move(*value)});
+    return items;
+  }
+
+  void put(const format::Key& key, ConstBytes value) override {
+    MDFS_CHECK(value.size() <= MDFS_MAX_ITEM);
+    changes_[key] = ByteVector(value.begin(), value.end());
+  }
+  void erase(const format::Key& key) override { changes_[key] = std::nullopt; }
+  void link(const Run& run) override { linked_.push_back(run); }
+  void unlink(const Run& run) override { unlinked_.push_back(run); }
+  std::uint64_t new_object() override {
+    const std::lock_guard lock(store_.mutex_);
+    return store_.next_object_++;
+  }
+  void count_objects(std::int64_t change) override { objects_ += change; }
+  std::uint64_t generation() const override { return store_.commits_ + 1; }
+
+  void apply() {
+    for (const Run& run : linked_) store_.set_state(run, BlockState::kAllocated, BlockState::kLinked);
+    for (const Run& run : unlinked_) store_.set_state(run, BlockState::kLinked, BlockState::kFree);
+    const std::lock_guard lock(store_.mutex_);
+    for (auto& [key, value] : changes_) {
+      if (value) {
+        store_.items_[key] = std::move(*value);
+      } else {
+        store_.items_.erase(key);
+      }
+    }
+    store_.objects_ += static_cast<std::uint64_t>(objects_);
+    if (!changes_.empty() || !linked_.empty() || !unlinked_.empty()) store_.dirty_ = true;
+  }
+
+ private:
+  FakeStore& store_;
+  std::map<format::Key, std::optional<ByteVector>> changes_;
+  std::vector<Run> linked_, unlinked_;
+  std::int64_t objects_ = 0;
+};
+
+FakeStore::FakeStore(unsigned disks, std::uint64_t disk_bytes, std::uint32_t block_size) : block_size_(block_size) {
+  for (unsigned i = 0; i < disks; ++i)
+    disks_.push_back({std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), disk_bytes),
+                      std::vector<BlockState>(disk_bytes / block_size, BlockState::kFree)});
+  for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kLinked;  // so that block 0 is nobody's
+  format::Inode root;
+  root.mode = S_IFDIR | 0755;
+  root.links = 2;
+  root.parent = MDFS_OBJECT_ROOT_DIRECTORY;
+  items_[{MDFS_OBJECT_ROOT_DIRECTORY, MDFS_KIND_INODE, 0}] = format::encode(root);
+}
+
+FakeStore::~FakeStore() = default;
+
+std::map<format::Key, ByteVector> FakeStore::items() const {
+  const std::lock_guard lock(mutex_);
+  return items_;
+}
+
+std::uint64_t FakeStore::free_blocks() const {
+  std::uint64_t free = 0;
+  for (const FakeDisk& disk : disks_)
+    for (const BlockState state : disk.blocks) free += state == BlockState::kFree ? 1 : 0;
+  return free;
+}
+
+std::uint64_t FakeStore::used_blocks() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t used = 0;
+  for (const FakeDisk& disk : disks_) used += disk.blocks.size() - 1;
+  return used - free_blocks();
+}
+
+store::DiskInfo FakeStore::disk_info(unsigned index) const {
+  const std::lock_guard lock(mutex_);
+  const FakeDisk& disk = disks_[index];
+  store::DiskInfo info;
+  info.name = disk.disk->name();
+  info.blocks = disk.blocks.size();
+  for (const BlockState state : disk.blocks) info.free_blocks += state == BlockState::kFree ? 1 : 0;
+  return info;
+}
+
+Result<std::optional<ByteVector>> FakeStore::get(const format::Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = items_.find(key);
+  if (found == items_.end()) return std::optional<ByteVector>();
+  return std::optional<ByteVector>(found->second);
+}
+
+Result<std::vector<Item>> FakeStore::scan(const format::Key& first, const format::Key& last, std::size_t limit) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Item> items;
+  for (auto i = items_.lower_bound(first); i != items_.end() && i->first <= last && items.size() < limit; ++i)
+    items.push_back({i->first, i->second});
+  return items;
+}
+
+Status FakeStore::transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change) {
+  const std::lock_guard transaction_lock(transaction_mutex_);
+  if (read_only_) return Error{Errc::kReadOnly, "fake store"};
+  FakeTransaction transaction(*this);
+  MDFS_TRY(change(transaction));
+  if (full_ && purpose == store::Purpose::kNormal) return Error{Errc::kNoSpace, "fake store"};
+  transaction.apply();
+  return {};
+}
+
+Status FakeStore::commit() {
+  if (read_only_) return Error{Errc::kReadOnly, "fake store"};
+  if (dirty_.exchange(false)) ++commits_;
+  return {};
+}
+
+Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::Reservation* reservation) {
+  const std::lock_guard lock(mutex_);
+  if (full_ && reservation == nullptr) return Error{Errc::kNoSpace, "fake store"};
+  for (unsigned turn = 0; turn < disks_.size() && (turn == 0 || request.may_spill); ++turn) {
+    const unsigned index = (request.disk + turn) % disk_count();
+    std::vector<BlockState>& blocks = disks_[index].blocks;
+    std::uint64_t free = 0;
+    for (std::uint64_t block = 1; block < blocks.size(); ++block) {
+      free = blocks[block] == BlockState::kFree ? free + 1 : 0;
+      if (free < request.blocks) continue;
+      const Run run{static_cast<std::uint16_t>(index), block + 1 - free, request.blocks};
+      std::fill_n(blocks.begin() + static_cast<std::ptrdiff_t>(run.block), run.blocks, BlockState::kAllocated);
+      if (reservation != nullptr) {
+        const std::uint64_t taken = std::min<std::uint64_t>(reservation->blocks(), run.blocks);
+        take_from(*reservation, taken);
+        promised_ -= taken;
+      }
+      return run;
+    }
+  }
+  return Error{Errc::kNoSpace, "fake store"};
+}
+
+void FakeStore::abandon(const Run& run) { set_state(run, BlockState::kAllocated, BlockState::kFree); }
+
+void FakeStore::set_state(const Run& run, BlockState from, BlockState to) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint64_t i = 0; i < run.blocks; ++i) {
+    BlockState& state = disks_[run.disk].blocks[run.block + i];
+    MDFS_CHECK(state == from);
+    state = to;
+  }
+}
+
+Result<store::Reservation> FakeStore::reserve(std::uint64_t blocks) {
+  const std::lock_guard lock(mutex_);
+  if (full_ || blocks + promised_ > free_blocks()) return Error{Errc::kNoSpace, "fake store"};
+  promised_ += blocks;
+  return make_reservation(this, blocks);
+}
+
+void FakeStore::give_back(std::uint64_t blocks) {
+  const std::lock_guard lock(mutex_);
+  promised_ -= blocks;
+}
+
+store::SpaceInfo FakeStore::space() const {
+  const std::lock_guard lock(mutex_);
+  store::SpaceInfo info;
+  for (const FakeDisk& disk : disks_) info.total_blocks += disk.blocks.size();
+  info.free_blocks = free_blocks();
+  info.available_blocks = full_ ? 0 : info.free_blocks - std::min(info.free_blocks, promised_);
+  info.objects = objects_;
+  return info;
+}
+
+}  // namespace mdfs::test
+
+// Until the library of the store defines them; its own definitions win where both are linked.
+namespace mdfs::store {
+__attribute__((weak)) Reservation::Reservation(Reservation&& other) noexcept
+    : store_(other.store_), blocks_(std::exchange(other.blocks_, 0)) {}
+__attribute__((weak)) Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  if (store_ != nullptr && blocks_ > 0) store_->give_back(blocks_);
+  store_ = other.store_;
+  blocks_ = std::exchange(other.blocks_, 0);
+  return *this;
+}
+__attribute__((weak)) Reservation::~Reservation() {
+  if (store_ != nullptr && blocks_ > 0) store_->give_back(blocks_);
+}
+}  // namespace mdfs::store

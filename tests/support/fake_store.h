@@ -1,0 +1,76 @@
+// A store in memory for tests of the layers above it: the items in a map, the blocks on memory disks, no commits.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/memory_disk.h"
+#include "store/store.h"
+
+namespace mdfs::test {
+
+// Keeps the contract of store::Store but for the disks: nothing of the tree is ever written to one. Blocks are given
+// out by first fit; those freed are reused at once. Holds an empty root directory, as format_volume makes it.
+class FakeStore final : public store::Store {
+ public:
+  explicit FakeStore(unsigned disks = 4, std::uint64_t disk_bytes = 64u << 20, std::uint32_t block_size = 4096);
+  ~FakeStore() override;
+
+  // What transact() with Purpose::kNormal, allocate() and reserve() answer while set: kNoSpace.
+  void set_full(bool full) { full_ = full; }
+  void set_read_only(bool read_only) { read_only_ = read_only; }
+  std::uint64_t commits() const { return commits_; }
+  std::map<format::Key, ByteVector> items() const;
+  std::uint64_t used_blocks() const;  // allocated and linked
+
+  const Uuid& volume_uuid() const override { return uuid_; }
+  std::string volume_name() const override { return "fake"; }
+  std::uint32_t block_size() const override { return block_size_; }
+  std::uint64_t generation() const override { return commits_; }
+  bool read_only() const override { return read_only_; }
+  std::string read_only_reason() const override { return read_only_ ? "set by the test" : ""; }
+  unsigned disk_count() const override { return static_cast<unsigned>(disks_.size()); }
+  store::DiskInfo disk_info(unsigned index) const override;
+  device::Disk& disk(unsigned index) override { return *disks_[index].disk; }
+
+  Result<std::optional<ByteVector>> get(const format::Key& key) override;
+  Result<std::vector<store::Item>> scan(const format::Key& first, const format::Key& last, std::size_t limit) override;
+  Status transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change) override;
+  Status commit() override;
+  bool dirty() const override { return dirty_; }
+  Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
+  void abandon(const store::Run& run) override;
+  Result<store::Reservation> reserve(std::uint64_t blocks) override;
+  store::SpaceInfo space() const override;
+
+ private:
+  class FakeTransaction;
+  enum class BlockState : std::uint8_t { kFree, kAllocated, kLinked };
+  struct FakeDisk {
+    std::unique_ptr<device::MemoryDisk> disk;
+    std::vector<BlockState> blocks;
+  };
+  void give_back(std::uint64_t blocks) override;
+  void set_state(const store::Run& run, BlockState from, BlockState to);
+  std::uint64_t free_blocks() const;
+
+  const Uuid uuid_{{1, 2, 3}};
+  const std::uint32_t block_size_;
+  std::atomic<bool> full_{false};
+  std::atomic<bool> read_only_{false};
+  std::atomic<bool> dirty_{false};
+  std::atomic<std::uint64_t> commits_{1};
+  std::mutex transaction_mutex_;  // held by transact()
+  mutable std::mutex mutex_;      // guards all below
+  std::map<format::Key, ByteVector> items_;
+  std::vector<FakeDisk> disks_;
+  std::uint64_t next_object_ = MDFS_OBJECT_FIRST;
+  std::uint64_t objects_ = 1;
+  std::uint64_t promised_ = 0;
+};
+
+}  // namespace mdfs::test
