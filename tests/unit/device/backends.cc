@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends.h"
 
+#include <filesystem>
+
 #include "device/memory_disk.h"
+#include "device/open.h"
 #include "device/recorder_disk.h"
+#include "temp_dir.h"
 
 namespace mdfs::device {
 namespace {
@@ -30,6 +34,32 @@ class RecorderBackend final : public MemoryBackend {
   RecorderDisk recorder_;
 };
 
+// A file in `parent`, made by create_file_disk() and opened by open_disk().
+class UringBackend : public Backend {
+ public:
+  UringBackend(const std::filesystem::path& parent, std::uint64_t size_bytes, bool writable) : dir_(parent) {
+    const std::string path = dir_.path() / "disk";
+    create_file_disk(path, size_bytes, false).value();
+    auto context = UringContext::create();
+    disk_ = open_disk(path, writable ? OpenMode::kReadWrite : OpenMode::kReadOnly, context.value()).value();
+  }
+  Disk& disk() override { return *disk_; }
+
+ private:
+  TempDir dir_;
+  std::unique_ptr<Disk> disk_;
+};
+
+struct UringFileBackend final : UringBackend {
+  UringFileBackend(std::uint64_t size_bytes, bool writable)
+      : UringBackend(std::filesystem::temp_directory_path(), size_bytes, writable) {}
+};
+
+// On most kernels a filesystem without O_DIRECT, so that the fallback is exercised.
+struct UringTmpfsBackend final : UringBackend {
+  UringTmpfsBackend(std::uint64_t size_bytes, bool writable) : UringBackend("/dev/shm", size_bytes, writable) {}
+};
+
 template <typename T>
 std::unique_ptr<Backend> make(std::uint64_t size_bytes, bool writable) {
   return std::make_unique<T>(size_bytes, writable);
@@ -41,6 +71,8 @@ const std::vector<BackendKind>& backend_kinds() {
   static const std::vector<BackendKind> kinds = {
       {"Memory", make<MemoryBackend>},
       {"RecorderOverMemory", make<RecorderBackend>},
+      {"UringOnFile", make<UringFileBackend>},
+      {"UringOnTmpfs", make<UringTmpfsBackend>},
   };
   return kinds;
 }

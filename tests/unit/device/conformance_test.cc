@@ -286,9 +286,9 @@ using DiskDeathTest = DiskConformance;
 TEST_P(DiskDeathTest, AnUnalignedRequestIsAProgrammersError) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto buffer = filled(2 * kBlock, 11);
-  EXPECT_DEATH((void)read(disk_, 512, buffer.bytes()), "");
-  EXPECT_DEATH((void)read(disk_, 0, buffer.bytes().first(100)), "");
-  EXPECT_DEATH((void)write(disk_, 0, buffer.bytes().subspan(512, kBlock)), "");
+  EXPECT_DEATH((void)read(disk_, 512, buffer.bytes()), "check failed");
+  EXPECT_DEATH((void)read(disk_, 0, buffer.bytes().first(100)), "check failed");
+  EXPECT_DEATH((void)write(disk_, 0, buffer.bytes().subspan(512, kBlock)), "check failed");
 }
 
 INSTANTIATE_TEST_SUITE_P(EachKind, DiskConformance, testing::ValuesIn(backend_kinds()), kind_name);

@@ -1,0 +1,31 @@
+// Opening and making the disks of a volume: kind, size, locks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/disk.h"
+#include "device/uring_context.h"
+
+namespace mdfs::device {
+
+enum class OpenMode {
+  kReadWrite,  // excludes everybody else
+  kReadOnly,   // shared with other readers of a file; a block device is held alone
+  kLook,       // read only, no lock: what is read may change meanwhile (labels of a mounted volume)
+};
+
+// A block device or a regular file. O_DIRECT; where the filesystem of a file refuses it (tmpfs before Linux 6.6),
+// the page cache is used and the log says so. The size is rounded down to kAlignment.
+// kBusy: a block device that is mounted, swapped on or held by another program (O_EXCL), or a file that is locked or
+// stands behind a loop device. kNotFound, kAccessDenied; kInvalidArgument for anything that is no disk.
+// The lock lasts as long as the disk, across fork().
+Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, std::shared_ptr<UringContext> context);
+
+// Makes a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
+// name durable. kExists where the name is taken. On failure nothing is left behind.
+Status create_file_disk(const std::string& path, std::uint64_t size_bytes, bool sparse);
+
+}  // namespace mdfs::device

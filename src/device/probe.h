@@ -1,0 +1,23 @@
+// What a disk holds before MDFS takes it, who uses it, and wiping old signatures.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace mdfs::device {
+
+// What can be recognised on this block device or file: "MDFS volume", "ext4 filesystem", "linux_raid_member (RAID)",
+// "gpt partition table", "swap"; nothing for a disk without a signature. Opens it for reading, without a lock.
+Result<std::optional<std::string>> recognise(const std::string& path);
+
+// Overwrites every signature that recognise() and other programs would find, old MDFS labels at both ends included.
+// The caller holds the disk (open_disk() for reading and writing) and has asked the user.
+Status wipe_signatures(const std::string& path);
+
+// Which kernel service stands on this regular file: "the loop device loop3", "the swap space"; else nothing.
+std::optional<std::string> user_of_file(int fd);
+
+}  // namespace mdfs::device

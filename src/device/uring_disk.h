@@ -1,0 +1,41 @@
+// A block device or a plain file as a disk, through io_uring.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/disk.h"
+#include "device/unique_fd.h"
+#include "device/uring_context.h"
+
+namespace mdfs::device {
+
+// Made by open_disk(). Flush is fdatasync of a file and fsync of a block device, so that its volatile cache is
+// written. A discarded range reads as zeros, except on block devices that can only discard: there its contents are
+// undefined. Discard is kNotSupported where the device or the filesystem below cannot do it.
+class UringDisk final : public Disk {
+ public:
+  struct Properties {
+    std::string name;
+    std::uint64_t size_bytes = 0;
+    bool writable = false;
+    bool block_device = false;
+    bool direct = true;  // O_DIRECT
+  };
+
+  UringDisk(std::shared_ptr<UringContext> context, UniqueFd fd, Properties properties);
+
+  const std::string& name() const override { return properties_.name; }
+  std::uint64_t size_bytes() const override { return properties_.size_bytes; }
+  bool writable() const override { return properties_.writable; }
+  bool direct() const { return properties_.direct; }
+  void submit(std::span<Io* const> batch) override;
+
+ private:
+  const std::shared_ptr<UringContext> context_;
+  const UniqueFd fd_;
+  const Properties properties_;
+};
+
+}  // namespace mdfs::device
