@@ -36,11 +36,13 @@ struct Piece {
   Box in_extent;   // relative to the extent's first byte
   Coord in_box{};  // where the part starts, relative to the box's start
 };
+// How many extents lie under the box (saturating): look before decomposing a box of unknown size.
+std::uint64_t piece_count(const ByteGeometry& geometry, const Box& box);
 // All extents under the box, in row-major order of their index (slowest axis outermost).
 std::vector<Piece> decompose(const ByteGeometry& geometry, const Box& box);
 
 // The bytes [offset, offset + length) of a row-major array of `shape` (fastest axis in bytes), as at most
-// 2 * rank - 1 boxes in ascending order of offset.
+// 2 * rank - 1 boxes in ascending order of offset. shape[0] is not looked at: the array has no end.
 struct RangeBox {
   Box box;
   std::uint64_t offset;  // of the box's first byte, relative to the range's start; the box is contiguous there
@@ -48,11 +50,16 @@ struct RangeBox {
 std::vector<RangeBox> range_boxes(unsigned rank, const Coord& shape, std::uint64_t offset, std::uint64_t length);
 
 // Copies a box between two row-major arrays: `length` rows of bytes from `from` (array of shape from_shape, at
-// from_start) to `to`. All in bytes on the fastest axis. Bounds are checked (abort).
+// from_start) to `to`. All in bytes on the fastest axis. Bounds are checked (abort): the box must lie in both shapes,
+// and its last byte in both buffers; a buffer may end before its array does (a last slab that is not whole).
 void copy_box(unsigned rank, const Coord& length, ConstBytes from, const Coord& from_shape, const Coord& from_start,
               MutableBytes to, const Coord& to_shape, const Coord& to_start);
 void fill_box(unsigned rank, const Coord& length, std::byte value, MutableBytes to, const Coord& to_shape,
               const Coord& to_start);
+
+// One channel of interleaved samples to or from a plane of its own. samples.size() == plane.size() * channels (abort).
+void take_channel(ConstBytes samples, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes plane);
+void put_channel(ConstBytes plane, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes samples);
 
 // The [first, last) ranges of `sub_block` sized parts of the extent that the box inside it touches, as a bitmap of
 // parts, part i = bytes [i * sub_block, (i + 1) * sub_block) of the row-major extent.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -15,6 +16,10 @@ namespace mdfs::geometry {
 inline constexpr unsigned kMaxRank = 3;
 inline constexpr std::uint64_t kMaxExtentBytes = 16u << 20;
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 62;
+inline constexpr unsigned kMaxChannels = 65535;
+inline constexpr std::size_t kMaxUnitBytes = 7;
+inline constexpr int kMinCodecLevel = -100;  // of zstd; negative levels are faster
+inline constexpr int kMaxCodecLevel = 22;
 
 // One number an axis, slowest axis first; entries beyond the rank are 0 and not looked at.
 using Coord = std::array<std::uint64_t, kMaxRank>;
@@ -51,7 +56,11 @@ struct Geometry {
   Coord grid() const;                  // extents along each axis: ceil(shape / extent)
 };
 
-// Every rule a geometry must keep: rank, no zero lengths (shape[0] may be 0), products without overflow, limits.
+// Axes are named by small letters other than c (channel) and l (level), which windows use for themselves.
+bool is_axis_letter(char letter);
+
+// Every rule a geometry must keep: rank, one name an axis, no zero lengths (shape[0] may be 0), products without
+// overflow, limits. The members above may be called only after it passed.
 Status check(const Geometry& geometry);
 
 // A half-open box in samples. Axes with `single` set were given as one index and vanish from an array's shape.
@@ -70,5 +79,8 @@ Window whole(const Geometry& geometry);
 Status check(const Geometry& geometry, const Window& window);
 // Bytes of the window's canonical layout.
 std::uint64_t window_bytes(const Geometry& geometry, const Window& window);
+// The shape of the array that the window is: axes given as a single index are dropped, channels come last if there
+// are several and none is picked. Empty for one sample.
+std::vector<std::uint64_t> array_shape(const Geometry& geometry, const Window& window);
 
 }  // namespace mdfs::geometry

@@ -1,0 +1,149 @@
+// Placements: the formula, the tables for equal disks, and small images.
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "geometry/placement_score.h"
+#include "geometry/placement_tables.h"
+
+namespace mdfs::geometry {
+namespace {
+
+unsigned distinct(const std::vector<std::uint16_t>& disk_list) {
+  return static_cast<unsigned>(std::set<std::uint16_t>(disk_list.begin(), disk_list.end()).size());
+}
+
+std::vector<std::uint16_t> multiples(unsigned slots, std::uint64_t offset) {
+  std::vector<std::uint16_t> table(slots);
+  for (unsigned i = 0; i < slots; ++i) table[i] = static_cast<std::uint16_t>(offset % slots * i % slots);
+  return table;
+}
+
+Status check_table(std::string_view what, const std::vector<std::uint16_t>& table, unsigned slots) {
+  if (table.size() != slots)
+    return Error{Errc::kCorrupt, fmt::format("placement: {} {} entries for {} slots", table.size(), what, slots)};
+  for (const std::uint16_t entry : table)
+    if (entry >= slots)
+      return Error{Errc::kCorrupt, fmt::format("placement: {} entry {} is not below {}", what, entry, slots)};
+  return {};
+}
+
+// The table of a small image: `head` rows chosen for it, and behind them the steps of the general table, so that an
+// image that grows gets the general quality beyond its first size.
+std::vector<std::uint16_t> continue_with(const std::vector<std::uint16_t>& head, std::uint64_t head_rows,
+                                         const std::vector<std::uint16_t>& general) {
+  const std::size_t slots = general.size();
+  std::vector<std::uint16_t> table = head;
+  for (std::size_t y = head_rows; y < slots; ++y)
+    table[y] = static_cast<std::uint16_t>((general[y] + slots - general[head_rows - 1] + head[head_rows - 1]) % slots);
+  return table;
+}
+
+// The offsets that serve the windows of exactly this grid best; nullopt if the general tables do no worse.
+std::vector<std::uint16_t> best_rows(const GridScorer& scorer, unsigned slots,
+                                     const std::vector<std::uint16_t>& general, bool planes,
+                                     const std::vector<std::uint16_t>& rows) {
+  const auto score = [&](const std::vector<std::uint16_t>& table) {
+    return planes ? scorer.score(rows, table) : scorer.score(table, multiples(slots, 0));
+  };
+  std::vector<std::uint16_t> best = general;
+  GridScore best_score = score(best);
+  for (unsigned offset = 0; offset < slots; ++offset) {
+    auto candidate = multiples(slots, offset);
+    if (const GridScore candidate_score = score(candidate); candidate_score < best_score) {
+      best = std::move(candidate);
+      best_score = candidate_score;
+    }
+  }
+  return best;
+}
+
+void fit_small_grid(Placement& placement, unsigned rank, const Coord& grid, std::uint64_t extents) {
+  const unsigned slots = placement.slots();
+  const std::uint64_t columns = grid[rank - 1];
+  const std::uint64_t rows = grid[rank - 2];
+  const std::uint64_t planes = rank == 3 ? grid[0] : 1;
+  std::vector<std::uint16_t> row, plane;
+  if (extents <= slots) {  // every extent gets a slot of its own
+    row = multiples(slots, columns);
+    plane = multiples(slots, columns * rows);
+  } else {
+    row = best_rows(GridScorer({1, rows, columns}), slots, placement.row, false, {});
+    plane = best_rows(GridScorer({planes, rows, columns}), slots, placement.plane, true, row);
+  }
+  if (rows <= slots) placement.row = continue_with(row, rows, placement.row);
+  if (rank == 3 && planes <= slots) placement.plane = continue_with(plane, planes, placement.plane);
+}
+
+std::optional<std::uint64_t> extents_of(unsigned rank, const Coord& grid) {
+  std::optional<std::uint64_t> count = 1;
+  for (unsigned axis = 0; axis < rank && count; ++axis) count = checked_mul(*count, grid[axis]);
+  return count;
+}
+
+}  // namespace
+
+Status check(const Placement& placement, unsigned volume_disks) {
+  const unsigned slots = placement.slots();
+  if (slots < 1 || slots > kMaxSlots)
+    return Error{Errc::kCorrupt, fmt::format("placement: {} slots, 1..{} are possible", slots, kMaxSlots)};
+  MDFS_TRY(check_table("row", placement.row, slots));
+  MDFS_TRY(check_table("plane", placement.plane, slots));
+  for (const std::uint16_t disk : placement.slot)
+    if (disk >= volume_disks)
+      return Error{Errc::kCorrupt, fmt::format("placement: disk {} of a volume of {}", disk, volume_disks)};
+  if (placement.disks != distinct(placement.slot))
+    return Error{Errc::kCorrupt,
+                 fmt::format("placement: {} disks named, {} in its slots", placement.disks, distinct(placement.slot))};
+  return {};
+}
+
+unsigned disk_of(const Placement& placement, unsigned rank, std::uint64_t base, const Coord& extent) {
+  MDFS_CHECK(rank >= 1 && rank <= kMaxRank && !placement.slot.empty());
+  const std::uint64_t slots = placement.slot.size();
+  std::uint64_t sum = base % slots + extent[rank - 1] % slots;
+  if (rank >= 2) sum += placement.row[extent[rank - 2] % slots];
+  if (rank >= 3) sum += placement.plane[extent[rank - 3] % slots];
+  return placement.slot[sum % slots];
+}
+
+Placement default_placement(unsigned rank, const std::vector<std::uint16_t>& disk_list,
+                            const std::optional<Coord>& grid) {
+  MDFS_CHECK(rank >= 1 && rank <= kMaxRank && !disk_list.empty() && disk_list.size() <= kMaxSlots);
+  Placement placement;
+  placement.slot = disk_list;
+  placement.disks = distinct(disk_list);
+  const unsigned slots = placement.slots();
+  placement.row = multiples(slots, 0);
+  placement.plane = multiples(slots, 0);
+  if (rank == 2) placement.row = table_2d(slots);
+  if (rank == 3) {
+    PlacementTables tables = tables_3d(slots);
+    placement.row = std::move(tables.row);
+    placement.plane = std::move(tables.plane);
+  }
+  if (rank >= 2 && grid)
+    if (const auto extents = extents_of(rank, *grid);
+        extents && *extents > 0 && *extents < 2 * std::uint64_t{slots} && slots <= kLargestTable)
+      fit_small_grid(placement, rank, *grid, *extents);
+  return placement;
+}
+
+Placement offset_placement(const std::vector<std::uint16_t>& disk_list, unsigned row_offset, unsigned plane_offset) {
+  MDFS_CHECK(!disk_list.empty() && disk_list.size() <= kMaxSlots);
+  Placement placement;
+  placement.slot = disk_list;
+  placement.disks = distinct(disk_list);
+  placement.row = multiples(placement.slots(), row_offset);
+  placement.plane = multiples(placement.slots(), plane_offset);
+  return placement;
+}
+
+}  // namespace mdfs::geometry

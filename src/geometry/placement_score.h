@@ -1,0 +1,53 @@
+// How evenly a placement spreads windows over its slots: the figures that its tables were chosen by.
+// ratio(window) = extents on the window's busiest slot / ceil(extents / K). Tables are R (rows) and Q (planes) of
+// placement.h, K = their length; columns shift by one slot each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mdfs::geometry {
+
+using OffsetTable = std::span<const std::uint16_t>;
+
+inline constexpr unsigned kTypicalSide2d = 16;  // extents
+inline constexpr unsigned kTypicalSide3d = 8;
+inline constexpr unsigned kTypicalAspect = 4;  // longest side over shortest, at most
+
+// Mean ratio over all positions and all windows of 2..16 by 2..16 extents of aspect at most 4:1. 1 is ideal.
+double typical_2d(OffsetTable row);
+// The largest (busiest slot - ceil(extents / K)) over all windows of up to K x K extents. For permutations and offsets
+// coprime with K that is the largest over windows of any size, since each whole row or column of K adds one extent to
+// every slot.
+unsigned worst_excess_2d(OffsetTable row);
+
+// Mean ratio over all positions and all boxes of 2..8 extents a side of aspect at most 4:1.
+double typical_3d(OffsetTable row, OffsetTable plane);
+// The same over slices: boxes one extent thick along one axis, 2..8 extents along the others.
+double slices_3d(OffsetTable row, OffsetTable plane);
+
+// Extents of one box on its busiest slot. Origin and size in extents: planes, rows, columns.
+std::uint64_t busiest_slot(OffsetTable row, OffsetTable plane, const std::array<std::uint64_t, 3>& origin,
+                           const std::array<std::uint64_t, 3>& size);
+
+// How a grid of a given size is served, all its windows counted.
+struct GridScore {
+  std::uint64_t whole = 0;  // extents of the whole grid on its busiest slot
+  std::uint64_t sum = 0;    // over all windows of the grid: extents on their busiest slot
+  auto operator<=>(const GridScore&) const = default;
+};
+
+class GridScorer {
+ public:
+  explicit GridScorer(const std::array<std::uint64_t, 3>& grid) : grid_(grid) {}  // planes, rows, columns
+  GridScore score(OffsetTable row, OffsetTable plane) const;
+
+ private:
+  std::array<std::uint64_t, 3> grid_;
+};
+
+}  // namespace mdfs::geometry

@@ -1,0 +1,31 @@
+// The tables of offsets for equal disks: checked-in data made by tools/placement_search, and a rule beyond them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mdfs::geometry {
+
+inline constexpr unsigned kLargestTable = 64;    // slots with a table in two dimensions
+inline constexpr unsigned kLargestTable3d = 32;  // in three; pairs of offsets up to 64
+
+struct PlacementTables {
+  std::vector<std::uint16_t> row;    // R
+  std::vector<std::uint16_t> plane;  // Q
+};
+
+// R for images of rank 2, `slots` entries. slots >= 1. Beyond kLargestTable: multiples of rule_offset.
+std::vector<std::uint16_t> table_2d(unsigned slots);
+// R and Q for images of rank 3. Beyond kLargestTable3d: multiples of the best pair of offsets; beyond kLargestTable: of
+// the two rule offsets.
+PlacementTables tables_3d(unsigned slots);
+
+// The multiplier coprime with `slots` that is nearest to slots * fraction. With the golden ratio's square
+// (kRowFraction) rows stay far apart; in three dimensions the plastic number does the same for two offsets.
+unsigned rule_offset(unsigned slots, double fraction);
+inline constexpr double kRowFraction = 0.38196601125010515;      // 1 / golden ratio^2
+inline constexpr double kRowFraction3d = 0.7548776662466927;     // 1 / plastic number
+inline constexpr double kPlaneFraction3d = 0.56984029099805327;  // 1 / plastic number^2
+
+}  // namespace mdfs::geometry

@@ -1,0 +1,161 @@
+// Parsing and spelling windows.
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/window_spec.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/checked.h"
+
+namespace mdfs::geometry {
+namespace {
+
+constexpr std::string_view kAll = "all";
+constexpr std::size_t kMaxSpecBytes = 255;  // a name of a directory entry
+
+Error malformed(std::string where) { return {Errc::kInvalidArgument, std::move(where)}; }
+
+// Reads digits from the front of `text`.
+Result<std::uint64_t> take_number(std::string_view& text, std::string_view item) {
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure == std::errc::result_out_of_range)
+    return Error{Errc::kOverflow, fmt::format("the number in \"{}\" is too large", item)};
+  if (failure != std::errc{}) return malformed(fmt::format("a number is missing in \"{}\"", item));
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+class SpecParser {
+ public:
+  explicit SpecParser(const Geometry& geometry) : geometry_(geometry), window_(whole(geometry)) {}
+
+  Status item(std::string_view item) {
+    if (item.empty()) return malformed("an item of the window is empty: axes are separated by one comma");
+    if (is_digit(item[0])) return plain_number(item);
+    const char letter = item[0];
+    std::string_view rest = item.substr(1);
+    if (letter == 'c') return channel(item, rest);
+    if (letter == 'l') return level(item, rest);
+    const std::size_t axis = geometry_.axes.find(letter);
+    if (axis == std::string::npos)
+      return malformed(fmt::format("\"{}\" names no axis of this image; its axes are {}", item, geometry_.axes));
+    return range(static_cast<unsigned>(axis), item, rest);
+  }
+
+  Result<Window> finish() {
+    if (plain_count_ != 0 && plain_count_ != plain_.size())
+      return malformed(fmt::format("{} plain numbers: a rectangle has four, x,y,width,height", plain_count_));
+    if (plain_count_ != 0) {
+      MDFS_TRY(rectangle_axis('x', plain_[0], plain_[2]));
+      MDFS_TRY(rectangle_axis('y', plain_[1], plain_[3]));
+    }
+    MDFS_TRY(check(geometry_, window_));
+    if (geometry_.channels == 1) window_.channel.reset();  // the only channel is all of them
+    return window_;
+  }
+
+ private:
+  Status once(bool& seen, std::string_view what) {
+    if (seen) return malformed(fmt::format("{} is given twice", what));
+    seen = true;
+    return {};
+  }
+
+  Status plain_number(std::string_view item) {
+    MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(item, item));
+    if (!item.empty()) return malformed(fmt::format("\"{}\" follows a plain number", item));
+    if (plain_count_ == plain_.size())
+      return malformed("more than four plain numbers: a rectangle is x,y,width,height");
+    plain_[plain_count_++] = number;
+    return {};
+  }
+
+  Status channel(std::string_view item, std::string_view rest) {
+    MDFS_TRY(once(channel_seen_, "the channel"));
+    MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
+    if (!rest.empty()) return malformed(fmt::format("\"{}\": one channel is picked by c and its number", item));
+    if (number >= geometry_.channels)
+      return Error{Errc::kOutOfRange, fmt::format("channel {} is not in 0..{}", number, geometry_.channels - 1)};
+    window_.channel = static_cast<unsigned>(number);
+    return {};
+  }
+
+  Status level(std::string_view item, std::string_view rest) {
+    MDFS_TRY(once(level_seen_, "the level"));
+    MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
+    if (!rest.empty()) return malformed(fmt::format("\"{}\": a level is l and its number", item));
+    if (number != 0)
+      return Error{Errc::kOutOfRange, fmt::format("level {} does not exist: the image has level 0 only", number)};
+    return {};
+  }
+
+  Status range(unsigned axis, std::string_view item, std::string_view rest) {
+    MDFS_TRY(once(axis_seen_[axis], fmt::format("axis {}", geometry_.axes[axis])));
+    MDFS_TRY_ASSIGN(window_.start[axis], take_number(rest, item));
+    window_.length[axis] = 1;
+    window_.single[axis] = rest.empty();
+    if (rest.empty()) return {};
+    if (rest[0] != '+') return malformed(fmt::format("\"{}\": an axis is written as START or START+LENGTH", item));
+    rest.remove_prefix(1);
+    MDFS_TRY_ASSIGN(window_.length[axis], take_number(rest, item));
+    if (!rest.empty()) return malformed(fmt::format("\"{}\" follows the length in \"{}\"", rest, item));
+    return {};
+  }
+
+  Status rectangle_axis(char letter, std::uint64_t start, std::uint64_t length) {
+    const std::size_t axis = geometry_.axes.find(letter);
+    if (axis == std::string::npos)
+      return malformed(
+          fmt::format("a rectangle x,y,width,height needs axes x and y; the image has {}", geometry_.axes));
+    MDFS_TRY(once(axis_seen_[axis], fmt::format("axis {}", letter)));
+    window_.start[axis] = start;
+    window_.length[axis] = length;
+    return {};
+  }
+
+  const Geometry& geometry_;
+  Window window_;
+  std::array<bool, kMaxRank> axis_seen_{};
+  bool channel_seen_ = false;
+  bool level_seen_ = false;
+  std::array<std::uint64_t, 4> plain_{};
+  std::size_t plain_count_ = 0;
+};
+
+}  // namespace
+
+Result<Window> parse_window(const Geometry& geometry, std::string_view spec) {
+  if (spec.empty()) return malformed("the window is empty text; \"all\" is the whole image");
+  if (spec.size() > kMaxSpecBytes) return malformed(fmt::format("a window has at most {} characters", kMaxSpecBytes));
+  SpecParser parser(geometry);
+  if (spec == kAll) return parser.finish();
+  for (;;) {
+    const std::size_t comma = spec.find(',');
+    MDFS_TRY(parser.item(spec.substr(0, comma)));
+    if (comma == std::string_view::npos) return parser.finish();
+    spec.remove_prefix(comma + 1);
+  }
+}
+
+std::string to_spec(const Geometry& geometry, const Window& window) {
+  std::string spec;
+  const auto add = [&](std::string item) {
+    if (!spec.empty()) spec += ',';
+    spec += item;
+  };
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    const char letter = geometry.axes[axis];
+    if (window.single[axis])
+      add(fmt::format("{}{}", letter, window.start[axis]));
+    else if (window.start[axis] != 0 || window.length[axis] != geometry.shape[axis])
+      add(fmt::format("{}{}+{}", letter, window.start[axis], window.length[axis]));
+  }
+  if (window.channel && geometry.channels > 1) add(fmt::format("c{}", *window.channel));
+  return spec.empty() ? std::string(kAll) : spec;
+}
+
+}  // namespace mdfs::geometry
