@@ -1,0 +1,204 @@
+// Items of the tree: round trips, checks, and damage that must not crash.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "geometry/decompose.h"
+#include "samples.h"
+
+namespace mdfs::format {
+namespace {
+
+RC_GTEST_PROP(InodeTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const Inode inode = Samples(seed).inode();
+  RC_ASSERT(*decode_inode(encode(inode)) == inode);
+}
+
+RC_GTEST_PROP(DirentTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const Dirent dirent{samples.number(1, UINT64_MAX), static_cast<std::uint8_t>(samples.number(0, 15)), samples.name()};
+  RC_ASSERT(*decode_dirent(encode(dirent)) == dirent);
+}
+
+RC_GTEST_PROP(XattrTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const Xattr xattr{samples.name(), samples.bytes(samples.number(0, MDFS_MAX_XATTR))};
+  RC_ASSERT(*decode_xattr(encode(xattr)) == xattr);
+}
+
+RC_GTEST_PROP(GeometryItemTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const geometry::Geometry geometry = Samples(seed).geometry();
+  const auto decoded = decode_geometry(encode(geometry));
+  RC_ASSERT(check_name(decoded) == "");
+  RC_ASSERT(*decoded == geometry);
+}
+
+RC_GTEST_PROP(PlacementItemTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const geometry::Placement placement = Samples(seed).placement();
+  RC_ASSERT(*decode_placement(encode(placement)) == placement);
+}
+
+RC_GTEST_PROP(ExtentPageTest, BehavesLikeAPlainArrayOfRecords, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const ExtentTableShape shape = samples.table_shape();
+  ExtentPage page(shape);
+  std::vector<std::optional<ExtentRecord>> plain(shape.places());
+  for (std::size_t i = samples.number(1, 100); i-- > 0;) {
+    const auto place = static_cast<unsigned>(samples.number(0, shape.places() - 1));
+    if (samples.number(0, 3) == 0) {
+      page.erase(place);
+      plain[place].reset();
+    } else {
+      plain[place] = samples.record(shape);
+      page.set(place, *plain[place]);
+    }
+    for (unsigned p = 0; p < shape.places(); ++p) RC_ASSERT(page.get(p) == plain[p]);
+  }
+  if (page.empty()) return;
+  const ByteVector bytes = page.encode();
+  RC_ASSERT(bytes.size() <= MDFS_MAX_ITEM);
+  const auto decoded = ExtentPage::decode(bytes, shape);
+  RC_ASSERT(check_name(decoded) == "");
+  RC_ASSERT(*decoded == page);
+}
+
+// What a cell holds, block by block.
+std::vector<std::optional<BlockPlace>> blocks_of(const FileCell& cell, unsigned count) {
+  std::vector<std::optional<BlockPlace>> blocks(count);
+  for (unsigned i = 0; i < count; ++i) blocks[i] = cell.find(i);
+  return blocks;
+}
+
+RC_GTEST_PROP(FileCellTest, BehavesLikeAPlainArrayOfBlocks, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const auto block_size = static_cast<std::uint32_t>(4096u << samples.number(0, 4));
+  const unsigned count = cell_blocks(block_size);
+  FileCell cell;
+  std::vector<std::optional<BlockPlace>> plain(count);
+  for (int step = 0; step < 30; ++step) {
+    const auto first = static_cast<unsigned>(samples.number(0, count - 1));
+    const FileRun run = samples.run(count, first);
+    const auto before = plain;
+    std::vector<BlockRun> freed;
+    const bool punch = samples.number(0, 2) == 0;
+    for (unsigned i = 0; i < run.blocks(); ++i)
+      plain[first + i] =
+          punch ? std::nullopt : std::optional(BlockPlace{{run.address.disk, run.address.block + i}, run.crc32c[i]});
+    freed = punch ? cell.punch(first, run.blocks()) : cell.replace(run);
+    RC_ASSERT(blocks_of(cell, count) == plain);
+    std::vector<Address> freed_blocks, expected;
+    for (const BlockRun& r : freed)
+      for (std::uint64_t i = 0; i < r.blocks; ++i) freed_blocks.push_back({r.address.disk, r.address.block + i});
+    for (unsigned i = first; i < first + run.blocks(); ++i)
+      if (before[i]) expected.push_back(before[i]->address);
+    RC_ASSERT(freed_blocks == expected);
+    if (cell.empty()) continue;
+    RC_ASSERT(*decode_file_cell(encode(cell), block_size) == cell);
+  }
+}
+
+TEST(FileCellTest, BlocksThatGoOnOnTheDiskBecomeOneRun) {
+  FileCell cell;
+  cell.replace({{0, 10}, 5, 0, {1, 2}});
+  cell.replace({{0, 14}, 5, 4, {5, 6}});
+  EXPECT_EQ(cell.runs.size(), 2u);
+  cell.replace({{0, 12}, 5, 2, {3, 4}});
+  ASSERT_EQ(cell.runs.size(), 1u);
+  EXPECT_EQ(cell.runs[0].crc32c, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}));
+}
+
+RC_GTEST_PROP(ExtentRunsTest, ReadBackAsTheyWereWritten, (std::uint64_t seed)) {
+  Samples samples(seed);
+  std::vector<BlockRun> runs;
+  std::uint64_t sum = 0;
+  for (std::size_t i = samples.number(1, 300); i-- > 0;) {
+    runs.push_back({samples.address(), samples.number(1, 1000)});
+    sum += runs.back().blocks;
+  }
+  RC_ASSERT(*decode_extent_runs(encode_extent_runs(runs), sum) == runs);
+  RC_ASSERT(check_name(decode_extent_runs(encode_extent_runs(runs), sum + 1)) == "extent-runs.blocks");
+}
+
+// Every decoder on a value with a few bytes changed, cut or added: an error, or a value that encodes to the same.
+RC_GTEST_PROP(ItemTest, DamagedValuesNeverCrash, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const auto damaged = [&](ByteVector bytes) {
+    for (std::size_t i = samples.number(0, 4); i-- > 0;)
+      bytes[samples.number(0, std::min<std::size_t>(bytes.size(), samples.coin() ? 24 : 4096) - 1)] =
+          static_cast<std::byte>(samples.number(0, 255));
+    if (samples.number(0, 4) == 0) bytes.resize(samples.number(0, bytes.size() + 20));
+    return bytes;
+  };
+  if (const auto r = decode_inode(damaged(encode(samples.inode()))); r.ok()) RC_ASSERT(*decode_inode(encode(*r)) == *r);
+  const Dirent dirent{7, 8, samples.name()};
+  if (const auto r = decode_dirent(damaged(encode(dirent))); r.ok()) RC_ASSERT(*decode_dirent(encode(*r)) == *r);
+  const Xattr xattr{samples.name(), samples.bytes(30)};
+  if (const auto r = decode_xattr(damaged(encode(xattr))); r.ok()) RC_ASSERT(*decode_xattr(encode(*r)) == *r);
+  if (const auto r = decode_geometry(damaged(encode(samples.geometry()))); r.ok())
+    RC_ASSERT(r->rank >= 1 && r->rank <= 3);
+  if (const auto r = decode_placement(damaged(encode(samples.placement()))); r.ok())
+    RC_ASSERT(*decode_placement(encode(*r)) == *r);
+  FileCell cell;
+  for (int i = 0; i < 5; ++i) cell.replace(samples.run(32, static_cast<unsigned>(samples.number(0, 31))));
+  if (const auto r = decode_file_cell(damaged(encode(cell)), 4096); r.ok())
+    RC_ASSERT(*decode_file_cell(encode(*r), 4096) == *r);
+  const ExtentTableShape shape = samples.table_shape();
+  ExtentPage page(shape);
+  for (unsigned i = 0; i < shape.places(); i += 3) page.set(i, samples.record(shape));
+  if (const auto r = ExtentPage::decode(damaged(page.encode()), shape); r.ok())
+    RC_ASSERT(*ExtentPage::decode(r->encode(), shape) == *r);
+  RC_ASSERT(!decode_extent_runs(samples.bytes(samples.number(0, 15)), 1).ok());
+  (void)decode_symlink(samples.bytes(samples.number(0, 5000)));
+}
+
+TEST(ExtentTableTest, RecordsAndPagesHaveTheSizesOfTheFormat) {
+  const ExtentTableShape zstd{MDFS_CODEC_ZSTD, 131072};
+  EXPECT_EQ(zstd.record_bytes(), 24);
+  EXPECT_EQ(zstd.places(), 64u);
+  const ExtentTableShape raw{MDFS_CODEC_RAW, 131072};
+  EXPECT_EQ(raw.checksums(), 8u);
+  EXPECT_EQ(raw.record_bytes(), 56);  // 20 + 32, rounded up
+  EXPECT_EQ(raw.places(), 64u);
+  const ExtentTableShape largest{MDFS_CODEC_RAW, MDFS_MAX_EXTENT};
+  EXPECT_EQ(largest.record_bytes(), 4120);
+  EXPECT_EQ(largest.places(), 1u);
+}
+
+TEST(CookieTest, FollowsThePublishedHash) {
+  // XXH3-64 of the empty text is 0x2d06800538d394c2, of "a" 0xe6c632b61e964e1f.
+  EXPECT_EQ(first_cookie(""), 0x2d06800538d39400u);
+  EXPECT_EQ(first_cookie("a"), 0x66c632b61e964e00u);
+  EXPECT_TRUE(cookie_fits(first_cookie("scan") + 3, "scan"));
+  EXPECT_FALSE(cookie_fits(first_cookie("scan") + 256, "scan"));
+}
+
+TEST(NameTest, NamesThatCannotBeEntriesAreRefused) {
+  for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+                                  std::string("a\0b", 3), std::string(256, 'x')})
+    EXPECT_FALSE(valid_name(name));
+  EXPECT_TRUE(valid_name(std::string(255, 'x')));
+  EXPECT_TRUE(valid_name("..."));
+}
+
+TEST(InodeTest, EachCheckIsReportedByItsName) {
+  Inode good;
+  good.mode = 0100644;
+  const auto with = [&](auto change) {
+    Inode inode = good;
+    change(inode);
+    return check_name(decode_inode(encode(inode)));
+  };
+  EXPECT_EQ(with([](Inode&) {}), "");
+  EXPECT_EQ(with([](Inode& i) { i.mode = 0644; }), "inode.mode");
+  EXPECT_EQ(with([](Inode& i) { i.mode |= 1u << 20; }), "inode.mode");
+  EXPECT_EQ(with([](Inode& i) { i.flags = 4; }), "inode.flags");
+  EXPECT_EQ(with([](Inode& i) { i.flags = 3; }), "inode.flags");
+  EXPECT_EQ(with([](Inode& i) { i.size = UINT64_MAX; }), "inode.size");
+  EXPECT_EQ(with([](Inode& i) { i.parent = 1; }), "inode.parent");
+  EXPECT_EQ(with([](Inode& i) { i.mode = 0040755; }), "inode.parent");
+  EXPECT_EQ(with([](Inode& i) { i.entries = 1; }), "inode.entries");
+  EXPECT_EQ(check_name(decode_inode({})), "inode.length");
+}
+
+}  // namespace
+}  // namespace mdfs::format

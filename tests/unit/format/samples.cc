@@ -1,0 +1,203 @@
+// Valid structures made from a seed.
+// SPDX-License-Identifier: Apache-2.0
+#include "samples.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+
+namespace mdfs::format {
+
+Uuid Samples::uuid() {
+  Uuid uuid;
+  for (auto& octet : uuid.octets) octet = static_cast<std::uint8_t>(number(0, 255));
+  uuid.octets[6] = 0x40;  // never nil
+  return uuid;
+}
+
+ByteVector Samples::bytes(std::size_t size) {
+  ByteVector out(size);
+  for (auto& byte : out) byte = static_cast<std::byte>(number(0, 255));
+  return out;
+}
+
+std::string Samples::name(std::size_t largest) {
+  std::string text(number(1, largest), 'a');
+  for (auto& c : text) c = static_cast<char>(number('a', 'z'));
+  return text;
+}
+
+Pointer Samples::pointer(std::uint64_t youngest) {
+  std::set<Address> places;
+  const std::size_t copies = number(1, 3);
+  while (places.size() < copies) places.insert(address());
+  Pointer pointer;
+  pointer.crc32c = static_cast<std::uint32_t>(number(0, UINT32_MAX));
+  pointer.length = MDFS_NODE_SIZE;
+  pointer.birth = number(1, youngest);
+  pointer.copies = static_cast<std::uint8_t>(copies);
+  std::copy(places.begin(), places.end(), pointer.address.begin());
+  return pointer;
+}
+
+Label Samples::label() {
+  Label label;
+  label.features_compat = number(0, UINT64_MAX);
+  label.volume_uuid = uuid();
+  label.block_size = static_cast<std::uint32_t>(4096u << number(0, 4));
+  label.created_ns = static_cast<std::int64_t>(number(0, INT64_MAX));
+  label.label_number = static_cast<std::uint16_t>(number(0, 3));
+  label.name = name(64);
+  for (std::size_t i = number(1, MDFS_MAX_DISKS); i-- > 0;)
+    label.members.push_back({uuid(), disk_blocks(label.block_size, number(MDFS_MIN_DISK_SIZE, 1ull << 44)),
+                             static_cast<std::uint16_t>(number(1, 8))});
+  label.disk_index = static_cast<std::uint16_t>(number(0, label.members.size() - 1));
+  label.disk_uuid = label.members[label.disk_index].uuid;
+  label.disk_blocks = label.members[label.disk_index].blocks;
+  label.zone_blocks = default_zone_blocks(label.block_size, label.disk_blocks);
+  label.metadata_blocks = default_metadata_blocks(label.block_size, label.disk_blocks);
+  return label;
+}
+
+CommitSlot Samples::commit_slot() {
+  CommitSlot slot;
+  slot.state = coin() ? MDFS_SLOT_PREPARED : MDFS_SLOT_COMMITTED;
+  slot.volume_uuid = uuid();
+  slot.commit_id = uuid();
+  slot.parent_id = uuid();
+  slot.generation = number(1, UINT64_MAX - 1);
+  slot.time_ns = static_cast<std::int64_t>(number(0, INT64_MAX));
+  slot.next_object = number(MDFS_OBJECT_FIRST, UINT64_MAX);
+  slot.objects = number(1, UINT64_MAX);
+  slot.roots.push_back(
+      {MDFS_ROOT_MAIN, static_cast<std::uint16_t>(number(0, 5)), number(1, 1u << 30), pointer(slot.generation)});
+  for (std::size_t i = number(1, MDFS_MAX_DISKS); i-- > 0;)
+    slot.space.push_back({static_cast<std::uint32_t>(number(0, UINT32_MAX)), static_cast<std::uint32_t>(number(0, 1)),
+                          number(0, Address::kMaxBlock)});
+  slot.participants = number(1, slot.space.size() == 64 ? UINT64_MAX : (1ull << slot.space.size()) - 1);
+  return slot;
+}
+
+Node Samples::node() {
+  Node node;
+  node.volume_uuid = uuid();
+  node.generation = number(1, UINT64_MAX);
+  for (auto& place : node.address)
+    if (&place == &node.address[0] || coin()) place = address();
+  if (node.address[1] == Address{}) std::swap(node.address[1], node.address[2]);
+  return node;
+}
+
+Node Samples::leaf() {
+  Node leaf = node();
+  Key key{number(0, 100), number(0, 100), number(0, 100)};
+  for (std::size_t wanted = number(0, 400); wanted > 0; --wanted) {
+    LeafItem item{key, bytes(number(0, coin() ? 200 : MDFS_MAX_ITEM))};
+    if (leaf_bytes(leaf) + leaf_item_bytes(item.value.size()) > kNodeRoom) break;
+    leaf.items.push_back(std::move(item));
+    key = coin() ? Key{key.object, key.kind, key.offset + number(1, 1000)} : Key{key.object + 1, number(0, 20), 0};
+  }
+  return leaf;
+}
+
+Node Samples::interior() {
+  Node interior = node();
+  interior.level = static_cast<std::uint16_t>(number(1, kMaxTreeLevel));
+  std::uint64_t object = 0;
+  for (std::size_t i = number(1, kMaxBranches); i-- > 0;)
+    interior.branches.push_back(
+        {{object += number(1, 9), number(0, 20), number(0, UINT64_MAX)}, pointer(interior.generation)});
+  return interior;
+}
+
+Inode Samples::inode() {
+  static constexpr std::uint32_t kTypes[] = {S_IFREG, S_IFDIR, S_IFLNK, S_IFCHR, S_IFBLK, S_IFIFO, S_IFSOCK};
+  Inode inode;
+  inode.mode = kTypes[number(0, 6)] | static_cast<std::uint32_t>(number(0, 07777));
+  inode.links = static_cast<std::uint32_t>(number(0, UINT32_MAX));
+  inode.uid = static_cast<std::uint32_t>(number(0, UINT32_MAX));
+  inode.gid = static_cast<std::uint32_t>(number(0, UINT32_MAX));
+  inode.size = number(0, MDFS_MAX_INLINE);
+  inode.stored_bytes = number(0, kMaxFileBytes);
+  inode.atime_ns = static_cast<std::int64_t>(number(0, UINT64_MAX));
+  inode.mtime_ns = static_cast<std::int64_t>(number(0, UINT64_MAX));
+  inode.ctime_ns = static_cast<std::int64_t>(number(0, UINT64_MAX));
+  inode.btime_ns = static_cast<std::int64_t>(number(0, UINT64_MAX));
+  inode.device = number(0, UINT64_MAX);
+  if (inode.is_regular()) inode.flags = number(0, 2);
+  if (inode.is_directory()) inode.parent = number(1, UINT64_MAX);
+  if (inode.is_directory()) inode.entries = number(0, UINT64_MAX);
+  inode.base = number(0, UINT64_MAX);
+  inode.placement = number(0, UINT64_MAX);
+  inode.data_generation = number(0, UINT64_MAX);
+  return inode;
+}
+
+geometry::Geometry Samples::geometry() {
+  geometry::Geometry geometry;
+  geometry.rank = static_cast<unsigned>(number(1, 3));
+  geometry.type = static_cast<geometry::ElementType>(number(1, 11));
+  geometry.channels = static_cast<unsigned>(number(1, 4));
+  geometry.codec = coin() ? geometry::Codec::kRaw : geometry::Codec::kZstd;
+  geometry.codec_level = static_cast<int>(number(0, 19)) - 5;
+  geometry.axes = std::string("tyx").substr(3 - geometry.rank);
+  for (unsigned i = 0; i < geometry.rank; ++i) {
+    geometry.shape[i] = number(i == 0 ? 0 : 1, 100000);
+    geometry.extent[i] = number(1, 64);
+    geometry.spacing[i] = static_cast<double>(number(0, 1000)) / 7;
+    geometry.unit[i] = name(7);
+  }
+  return geometry;
+}
+
+geometry::Placement Samples::placement() {
+  geometry::Placement placement;
+  placement.disks = static_cast<unsigned>(number(1, 64));
+  const std::size_t slots = number(placement.disks, kMaxPlacementSlots);
+  for (std::size_t i = 0; i < slots; ++i) {
+    placement.row.push_back(static_cast<std::uint16_t>(number(0, slots - 1)));
+    placement.plane.push_back(static_cast<std::uint16_t>(number(0, slots - 1)));
+    placement.slot.push_back(static_cast<std::uint16_t>(number(0, 63)));
+  }
+  return placement;
+}
+
+ExtentTableShape Samples::table_shape() {
+  return {static_cast<std::uint8_t>(number(0, 1)), static_cast<std::uint32_t>(number(1, MDFS_MAX_EXTENT))};
+}
+
+ExtentRecord Samples::record(const ExtentTableShape& shape) {
+  ExtentRecord record;
+  record.address = number(0, 9) == 0 ? MDFS_SCATTERED : address().packed();
+  record.birth = number(1, UINT64_MAX);
+  record.stored_bytes =
+      shape.codec == MDFS_CODEC_RAW ? shape.extent_bytes : static_cast<std::uint32_t>(number(1, kMaxStoredBytes));
+  for (unsigned i = 0; i < shape.checksums(); ++i)
+    record.crc32c.push_back(static_cast<std::uint32_t>(number(0, UINT32_MAX)));
+  return record;
+}
+
+FileRun Samples::run(unsigned cell, unsigned first) {
+  FileRun run;
+  run.address = {static_cast<std::uint16_t>(number(0, 1)), number(0, 40)};
+  run.birth = number(1, 2);
+  run.first = static_cast<std::uint16_t>(first);
+  for (std::size_t i = number(1, cell - first); i-- > 0;)
+    run.crc32c.push_back(static_cast<std::uint32_t>(number(0, UINT32_MAX)));
+  return run;
+}
+
+NodeExpectation expectation_of(const Node& node, ConstBytes bytes) {
+  std::vector<Address> places;
+  for (const Address& place : node.address)
+    if (place != Address{} || places.empty()) places.push_back(place);
+  NodeExpectation expectation;
+  expectation.volume_uuid = node.volume_uuid;
+  expectation.pointer = make_pointer(bytes, node.generation, places);
+  expectation.owner = node.owner;
+  expectation.level = node.level;
+  return expectation;
+}
+
+}  // namespace mdfs::format

@@ -1,0 +1,60 @@
+// Valid structures made from a seed, and ways to damage them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <random>
+
+#include "format/commit.h"
+#include "format/dirent.h"
+#include "format/extents.h"
+#include "format/file_cell.h"
+#include "format/geometry_item.h"
+#include "format/inode.h"
+#include "format/label.h"
+#include "format/layout.h"
+#include "format/node.h"
+#include "format/space.h"
+
+namespace mdfs::format {
+
+// A source of seeded values.
+class Samples {
+ public:
+  explicit Samples(std::uint64_t seed) : generator_(seed) {}
+
+  std::uint64_t number(std::uint64_t first, std::uint64_t last) {
+    return std::uniform_int_distribution<std::uint64_t>(first, last)(generator_);
+  }
+  bool coin() { return number(0, 1) == 1; }
+  Uuid uuid();
+  ByteVector bytes(std::size_t size);
+  std::string name(std::size_t largest = MDFS_MAX_NAME);
+  Address address() { return {static_cast<std::uint16_t>(number(0, 63)), number(0, Address::kMaxBlock)}; }
+  Pointer pointer(std::uint64_t youngest);
+  Label label();
+  CommitSlot commit_slot();
+  Node leaf();
+  Node interior();
+  Inode inode();
+  geometry::Geometry geometry();
+  geometry::Placement placement();
+  ExtentTableShape table_shape();
+  ExtentRecord record(const ExtentTableShape& shape);
+  FileRun run(unsigned cell, unsigned first);
+
+ private:
+  Node node();
+  std::mt19937_64 generator_;
+};
+
+// What the parent of this node, encoded as `bytes`, would say.
+NodeExpectation expectation_of(const Node& node, ConstBytes bytes);
+
+// The name of the check that failed, or "" if none did.
+template <typename T>
+std::string check_name(const Result<T>& result) {
+  return result.ok() ? std::string() : result.error().where;
+}
+
+}  // namespace mdfs::format

@@ -1,0 +1,162 @@
+// Labels, commit slots and pointers.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/sealed.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/crc32c.h"
+#include "format/fields.h"
+#include "samples.h"
+
+namespace mdfs::format {
+namespace {
+
+ByteVector encoded(const Label& label) {
+  ByteVector bytes(MDFS_SECTOR);
+  encode(label, bytes);
+  return bytes;
+}
+
+ByteVector encoded(const CommitSlot& slot) {
+  ByteVector bytes(MDFS_SECTOR);
+  encode(slot, bytes);
+  return bytes;
+}
+
+void flip(ByteVector& bytes, std::size_t bit) { bytes[bit / 8] ^= std::byte{1} << (bit % 8); }
+
+RC_GTEST_PROP(LabelTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const Label label = Samples(seed).label();
+  const auto decoded = decode_label(encoded(label));
+  RC_ASSERT(decoded.ok());
+  RC_ASSERT(*decoded == label);
+}
+
+RC_GTEST_PROP(CommitSlotTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const CommitSlot slot = Samples(seed).commit_slot();
+  const auto decoded = decode_commit_slot(encoded(slot), slot.volume_uuid);
+  RC_ASSERT(decoded.ok());
+  RC_ASSERT(*decoded == slot);
+}
+
+RC_GTEST_PROP(PointerTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const Pointer pointer = Samples(seed).pointer(UINT64_MAX);
+  ByteVector bytes(sizeof(mdfs_pointer) + 5);
+  encode(pointer, bytes, 5);
+  const auto decoded = decode_pointer(bytes, 5);
+  RC_ASSERT(decoded.ok());
+  RC_ASSERT(*decoded == pointer);
+}
+
+TEST(LabelTest, EverySingleFlippedBitIsFound) {
+  ByteVector bytes = encoded(Samples(1).label());
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    flip(bytes, bit);
+    ASSERT_FALSE(decode_label(bytes).ok()) << bit;
+    flip(bytes, bit);
+  }
+  EXPECT_TRUE(decode_label(bytes).ok());
+}
+
+TEST(CommitSlotTest, EverySingleFlippedBitIsFound) {
+  const CommitSlot slot = Samples(1).commit_slot();
+  ByteVector bytes = encoded(slot);
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    flip(bytes, bit);
+    ASSERT_FALSE(decode_commit_slot(bytes, slot.volume_uuid).ok()) << bit;
+    flip(bytes, bit);
+  }
+  EXPECT_TRUE(decode_commit_slot(bytes, slot.volume_uuid).ok());
+}
+
+// Any damage with a checksum made to match: an error or a structure that can be written again, never a crash.
+RC_GTEST_PROP(LabelTest, DamageUnderAGoodChecksumNeverCrashes, (std::uint64_t seed)) {
+  Samples samples(seed);
+  ByteVector bytes = encoded(samples.label());
+  for (std::size_t i = samples.number(1, 8); i-- > 0;)
+    bytes[samples.number(12, samples.coin() ? 200 : MDFS_SECTOR - 1)] = static_cast<std::byte>(samples.number(0, 255));
+  seal(bytes, offsetof(mdfs_label, crc32c));
+  const auto label = decode_label(bytes);
+  if (label.ok()) RC_ASSERT(*decode_label(encoded(*label)) == *label);
+}
+
+RC_GTEST_PROP(CommitSlotTest, DamageUnderAGoodChecksumNeverCrashes, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const CommitSlot original = samples.commit_slot();
+  ByteVector bytes = encoded(original);
+  for (std::size_t i = samples.number(1, 8); i-- > 0;)
+    bytes[samples.number(12, samples.coin() ? 400 : MDFS_SECTOR - 1)] = static_cast<std::byte>(samples.number(0, 255));
+  seal(bytes, offsetof(mdfs_commit_slot, crc32c));
+  const auto slot = decode_commit_slot(bytes, original.volume_uuid);
+  if (slot.ok()) RC_ASSERT(*decode_commit_slot(encoded(*slot), original.volume_uuid) == *slot);
+}
+
+TEST(LabelTest, EachCheckIsReportedByItsName) {
+  Samples samples(3);
+  const auto with = [&](auto change) {
+    Label label = Samples(3).label();
+    ByteVector bytes = encoded(label);
+    change(MutableBytes(bytes));
+    seal(bytes, offsetof(mdfs_label, crc32c));
+    return check_name(decode_label(bytes));
+  };
+  const auto put = [&](auto field, std::size_t offset) {
+    return [=](MutableBytes bytes) { store_le<decltype(field)>(bytes, offset, field); };
+  };
+  EXPECT_EQ(with(put(std::uint8_t{0}, 0)), "label.magic");
+  EXPECT_EQ(with(put(std::uint32_t{2}, offsetof(mdfs_label, format_version))), "label.version");
+  EXPECT_EQ(with(put(std::uint16_t{0}, offsetof(mdfs_label, disk_count))), "label.disk-count");
+  EXPECT_EQ(with(put(std::uint16_t{65}, offsetof(mdfs_label, disk_count))), "label.disk-count");
+  EXPECT_EQ(with(put(std::uint16_t{64}, offsetof(mdfs_label, disk_index))), "label.disk-index");
+  EXPECT_EQ(with(put(std::uint32_t{4097}, offsetof(mdfs_label, block_size))), "label.block-size");
+  EXPECT_EQ(with(put(std::uint64_t{1}, offsetof(mdfs_label, disk_blocks))), "label.disk-blocks");
+  EXPECT_EQ(with(put(UINT64_MAX, offsetof(mdfs_label, disk_blocks))), "label.disk-blocks");
+  EXPECT_EQ(with(put(std::uint64_t{0}, offsetof(mdfs_label, zone_blocks))), "label.zone-blocks");
+  EXPECT_EQ(with(put(UINT64_MAX, offsetof(mdfs_label, metadata_blocks))), "label.metadata-blocks");
+  EXPECT_EQ(with(put(std::uint16_t{4}, offsetof(mdfs_label, label_number))), "label.number");
+  EXPECT_EQ(with(put(std::uint16_t{9}, offsetof(mdfs_label, ring_slots))), "label.ring-slots");
+  EXPECT_EQ(with([](MutableBytes) {}), "");
+}
+
+TEST(LabelTest, ANewerVersionSaysSo) {
+  ByteVector bytes = encoded(Samples(3).label());
+  store_le<std::uint32_t>(bytes, offsetof(mdfs_label, format_version), 2);
+  seal(bytes, offsetof(mdfs_label, crc32c));
+  EXPECT_EQ(decode_label(bytes).error().code, Errc::kNewerFormat);
+}
+
+TEST(LabelTest, UnknownFeaturesLimitWhatMayBeDone) {
+  Label label = Samples(3).label();
+  EXPECT_EQ(*access_allowed(label), Access::kReadWrite);
+  label.features_ro_compat = 1;
+  EXPECT_EQ(*access_allowed(label), Access::kReadOnly);
+  label.features_incompat = MDFS_INCOMPAT_PARITY;
+  EXPECT_EQ(access_allowed(label).error().code, Errc::kNewerFormat);
+}
+
+TEST(CommitSlotTest, AnotherVolumesSlotIsRefused) {
+  EXPECT_EQ(check_name(decode_commit_slot(encoded(Samples(1).commit_slot()), Uuid{})), "commit.volume-uuid");
+}
+
+TEST(PointerTest, ABlockThatDoesNotMatchIsRefused) {
+  ByteVector block = Samples(5).bytes(100);
+  const Address place[] = {{1, 2}};
+  const Pointer pointer = make_pointer(block, 1, place);
+  EXPECT_TRUE(verify(pointer, block).ok());
+  flip(block, 77);
+  EXPECT_EQ(check_name(verify(pointer, block)), "block.checksum");
+  EXPECT_EQ(check_name(verify(pointer, ConstBytes(block).first(99))), "block.length");
+}
+
+TEST(PointerTest, TheSamePlaceTwiceIsRefused) {
+  ByteVector bytes(sizeof(mdfs_pointer));
+  Pointer pointer = Samples(5).pointer(9);
+  pointer.copies = 2;
+  pointer.address = {Address{1, 7}, Address{1, 7}, Address{}};
+  encode(pointer, bytes);
+  EXPECT_EQ(check_name(decode_pointer(bytes)), "pointer.address");
+}
+
+}  // namespace
+}  // namespace mdfs::format
