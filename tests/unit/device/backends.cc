@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "device/faulty_disk.h"
 #include "device/memory_disk.h"
 #include "device/open.h"
 #include "device/recorder_disk.h"
@@ -34,6 +35,15 @@ class RecorderBackend final : public MemoryBackend {
   RecorderDisk recorder_;
 };
 
+class FaultyBackend final : public MemoryBackend {
+ public:
+  FaultyBackend(std::uint64_t size_bytes, bool writable) : MemoryBackend(size_bytes, writable), faulty_(memory_, {}) {}
+  Disk& disk() override { return faulty_; }
+
+ private:
+  FaultyDisk faulty_;
+};
+
 // A file in `parent`, made by create_file_disk() and opened by open_disk().
 class UringBackend : public Backend {
  public:
@@ -55,7 +65,7 @@ struct UringFileBackend final : UringBackend {
       : UringBackend(std::filesystem::temp_directory_path(), size_bytes, writable) {}
 };
 
-// On most kernels a filesystem without O_DIRECT, so that the fallback is exercised.
+// Without O_DIRECT before Linux 6.6.
 struct UringTmpfsBackend final : UringBackend {
   UringTmpfsBackend(std::uint64_t size_bytes, bool writable) : UringBackend("/dev/shm", size_bytes, writable) {}
 };
@@ -71,6 +81,7 @@ const std::vector<BackendKind>& backend_kinds() {
   static const std::vector<BackendKind> kinds = {
       {"Memory", make<MemoryBackend>},
       {"RecorderOverMemory", make<RecorderBackend>},
+      {"FaultyWithoutFaultsOverMemory", make<FaultyBackend>},
       {"UringOnFile", make<UringFileBackend>},
       {"UringOnTmpfs", make<UringTmpfsBackend>},
   };
