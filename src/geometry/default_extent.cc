@@ -1,0 +1,111 @@
+// The one place where default extent shapes are decided.
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/default_extent.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace mdfs::geometry {
+namespace {
+
+// What benchmarks may change: the most bytes of an extent by kind of image, and how many frames deep it is.
+constexpr std::uint64_t kSignalBytes = 128u << 10;
+constexpr std::uint64_t kPictureBytes = 128u << 10;  // 128x128x3 u8 is 48 KiB, 256x256 u8 is 64 KiB
+constexpr std::uint64_t kVolumeBytes = 256u << 10;   // 64x64x64 u8
+constexpr std::uint64_t kSequenceBytes = 256u << 10;
+constexpr std::uint64_t kSequenceFrames = 4;
+constexpr std::uint64_t kSideUnit = 16;
+
+std::uint64_t power(std::uint64_t side, unsigned axes) {
+  std::uint64_t product = 1;
+  for (unsigned i = 0; i < axes; ++i) product *= side;
+  return product;
+}
+
+// The largest power of two whose square (cube) of samples fits; 3/2 of it where that would be a small extent.
+std::uint64_t equal_side(unsigned axes, std::uint64_t sample_bytes, std::uint64_t most_bytes) {
+  const std::uint64_t samples = std::max<std::uint64_t>(1, most_bytes / sample_bytes);
+  std::uint64_t side = 1;
+  while (power(side * 2, axes) <= samples) side *= 2;
+  const std::uint64_t wider = side + side / 2;
+  if (power(side, axes) * sample_bytes < kSmallestDefaultExtentBytes && power(wider, axes) <= samples) return wider;
+  return side;
+}
+
+std::uint64_t bytes_of(unsigned rank, const Coord& extent, std::uint64_t sample_bytes) {
+  std::uint64_t bytes = sample_bytes;
+  for (unsigned axis = 0; axis < rank; ++axis) bytes *= extent[axis];
+  return bytes;
+}
+
+// Extents along the slowest of three axes have any length, the others multiples of 16.
+std::uint64_t unit_of(unsigned rank, unsigned axis) { return rank == 3 && axis == 0 ? 1 : kSideUnit; }
+
+// The longest extent of use along each axis.
+Coord useful_sides(unsigned rank, const Coord& shape) {
+  Coord useful{};
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    const bool known = shape[axis] > 0 && shape[axis] <= kMaxImageBytes;
+    useful[axis] = known ? align_up(shape[axis], unit_of(rank, axis)) : std::numeric_limits<std::uint64_t>::max();
+  }
+  return useful;
+}
+
+// The same number of extents with less padding behind the image's end: 300 samples are two extents of 160, not of 256.
+void even_out(unsigned rank, const Coord& shape, unsigned first_axis, Coord& extent) {
+  for (unsigned axis = first_axis; axis < rank; ++axis) {
+    if (shape[axis] == 0 || extent[axis] < kSideUnit) continue;
+    const std::uint64_t even = ceil_div(shape[axis], ceil_div(shape[axis], extent[axis]));
+    extent[axis] = std::min(extent[axis], align_up(even, unit_of(rank, axis)));
+  }
+}
+
+// Cuts the sides to what is of use, then doubles the others, shortest first, while the extent stays within bounds.
+void fit(unsigned rank, const Coord& useful, std::uint64_t sample_bytes, std::uint64_t most_bytes, unsigned first_axis,
+         Coord& extent) {
+  bool cut = false;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    cut = cut || useful[axis] < extent[axis];
+    extent[axis] = std::min(extent[axis], useful[axis]);
+  }
+  while (cut && bytes_of(rank, extent, sample_bytes) * 2 <= most_bytes) {
+    unsigned shortest = rank;
+    for (unsigned axis = rank; axis > first_axis; --axis)
+      if (extent[axis - 1] * 2 <= useful[axis - 1] && (shortest == rank || extent[axis - 1] < extent[shortest]))
+        shortest = axis - 1;
+    if (shortest == rank) return;
+    extent[shortest] *= 2;
+  }
+}
+
+}  // namespace
+
+Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, std::string_view axes) {
+  MDFS_CHECK(rank >= 1 && rank <= kMaxRank && sample_bytes > 0);
+  const bool sequence = rank > 1 && !axes.empty() && axes[0] == 't';
+  const std::uint64_t frames = sequence ? kSequenceFrames : 1;
+  const unsigned equal_axes = sequence ? rank - 1 : rank;
+  const std::uint64_t most = sequence    ? kSequenceBytes
+                             : rank == 1 ? kSignalBytes
+                             : rank == 2 ? kPictureBytes
+                                         : kVolumeBytes;
+  const std::uint64_t side = equal_side(equal_axes, sample_bytes * frames, most);
+  Coord extent{};
+  std::fill_n(extent.begin(), rank, side);
+  if (sequence) extent[0] = kSequenceFrames;
+  fit(rank, useful_sides(rank, shape), sample_bytes, most, sequence ? 1 : 0, extent);
+  even_out(rank, shape, sequence ? 1 : 0, extent);
+  return extent;
+}
+
+std::string default_axes(unsigned rank, bool sequence) {
+  MDFS_CHECK(rank >= 1 && rank <= kMaxRank);
+  std::string axes = std::string("zyx").substr(kMaxRank - rank);
+  if (sequence) axes[0] = 't';
+  return axes;
+}
+
+}  // namespace mdfs::geometry
