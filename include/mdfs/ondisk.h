@@ -155,7 +155,7 @@ MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 112, "commit root
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, space) == 1024, "commit space");
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == 4096, "commit slot");
 
-/* ---- space pages -------------------------------------------------------------------------------------------------- */
+/* ---- space pages ------------------------------------------------------------------------------------------------- */
 /* Level 0: 32768 bits, bit set = block in use; no header. Level n > 0: 256 entries for pages of level n - 1.
  * A page of any level has two places side by side; its parent's entry (the commit slot for the top) says which is
  * valid, its CRC and its free blocks. Pages of level 0 come first on the disk, then level 1, and so on. */
@@ -168,7 +168,7 @@ struct mdfs_space_entry {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_space_entry) == 16, "space entry");
 
-/* ---- tree nodes --------------------------------------------------------------------------------------------------- */
+/* ---- tree nodes -------------------------------------------------------------------------------------------------- */
 struct mdfs_key {
   uint64_t object;
   uint64_t kind;         /* MDFS_KIND_* */
@@ -197,7 +197,7 @@ struct mdfs_branch {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_branch) == 72, "branch");
 
-/* Leaf: item_count slots follow the header, in key order; data lies at [data_offset, data_offset + length) of the node. */
+/* Leaf: item_count slots follow the header, in key order; data lies at [data_offset, + length) of the node. */
 struct mdfs_leaf_slot {
   struct mdfs_key key;
   uint32_t data_offset;
@@ -205,7 +205,7 @@ struct mdfs_leaf_slot {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 
-/* ---- objects and kinds of items ------------------------------------------------------------------------------------ */
+/* ---- objects and kinds of items ---------------------------------------------------------------------------------- */
 #define MDFS_OBJECT_ROOT_DIRECTORY 1u
 #define MDFS_OBJECT_VOLUME 2u       /* placements, orphans */
 #define MDFS_OBJECT_LOST_FOUND 3u   /* directory lost+found, made when first needed */

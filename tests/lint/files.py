@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Checks the form of the sources: opening sentence, SPDX line, length of lines and files, no leftovers.
+
+usage: files.py SOURCE_ROOT
+"""
+# SPDX-License-Identifier: Apache-2.0
+import pathlib
+import re
+import sys
+
+FOLDERS = ["src", "include", "tools", "tests", "bench"]
+SUFFIXES = {".h", ".cc", ".c", ".py", ".sh"}
+LINE_LIMIT = 120
+FILE_LIMIT = 600
+OPENING_LINES = 10  # the sentence and the SPDX line are in these
+MARKER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b")
+
+
+def opening_sentence(path, lines):
+    """Does the file begin with a comment that holds a whole sentence?"""
+    lines = lines[1:] if lines and lines[0].startswith("#!") else lines
+    start = {".py": ('"""', "# "), ".sh": ("# ",)}.get(path.suffix, ("// ", "/* "))
+    if not lines or not lines[0].startswith(start):
+        return False
+    words = " ".join(line.lstrip("/*# ") for line in lines[:OPENING_LINES - 1])
+    return re.match(r'"*[A-Za-z0-9`].{5,}?[.:]( |$)', words) is not None
+
+
+def check_file(path, shown):
+    lines = path.read_text().split("\n")
+    complaints = []
+    if not opening_sentence(path, lines):
+        complaints.append(f"{shown}:1: the first line is a comment of one sentence")
+    if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:OPENING_LINES]):
+        complaints.append(f"{shown}:2: no SPDX line")
+    if lines[-1] != "":
+        complaints.append(f"{shown}:{len(lines)}: the last line has no end")
+    if len(lines) > FILE_LIMIT:
+        complaints.append(f"{shown}: {len(lines)} lines, more than {FILE_LIMIT}: split it")
+    for number, line in enumerate(lines, 1):
+        if len(line) > LINE_LIMIT:
+            complaints.append(f"{shown}:{number}: {len(line)} columns, more than {LINE_LIMIT}")
+        if line != line.rstrip():
+            complaints.append(f"{shown}:{number}: blanks at the end of the line")
+        if "\t" in line:
+            complaints.append(f"{shown}:{number}: a tab")
+        if MARKER.search(line):
+            complaints.append(f"{shown}:{number}: a note of unfinished work")
+    return complaints
+
+
+def check_tree(root):
+    complaints = []
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                complaints += check_file(path, path.relative_to(root))
+    return complaints
+
+
+def main():
+    complaints = check_tree(pathlib.Path(sys.argv[1]))
+    print("\n".join(complaints) or "files are in form")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

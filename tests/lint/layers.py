@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Checks that includes in src/ go down the list of layers and that each third-party library stays in its folder.
+
+usage: layers.py SOURCE_ROOT
+"""
+# SPDX-License-Identifier: Apache-2.0
+import pathlib
+import re
+import sys
+
+LAYERS = ["base", "geometry", "format", "codec", "model", "device", "alloc", "store", "engine", "volume", "views",
+          "fuse", "sim"]
+# Beside the programs, sim is used by nobody and uses only these.
+ONLY_USES = {"sim": {"base", "geometry", "model", "sim"}}
+
+# Third-party headers: what the name in <> begins with, and the folders of src/ (or "tools") that may include it.
+# An empty set: nowhere but in tests and benchmarks.
+THIRD_PARTY = {
+    "fmt/": set(LAYERS) | {"tools"},
+    "spdlog/": {"base"},
+    "isa-l": {"base"},
+    "xxhash": {"format"},
+    "zstd": {"codec"},
+    "liburing": {"device"},
+    "blkid/": {"device"},
+    "fuse": {"fuse"},
+    "sys/capability": {"fuse", "tools"},
+    "sys/acl": {"fuse", "tools"},
+    "acl/": {"fuse", "tools"},
+    "toml++/": {"model"},
+    "nlohmann/": {"volume", "views", "model", "fuse", "sim", "tools"},
+    "OpenImageIO/": {"tools"},
+    "CLI/": {"tools"},
+    "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),
+}
+# Folders of headers that come with the C library and the kernel.
+SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
+
+# Layers that know no file, clock, thread or chance (DESIGN: pure code), and what they therefore do not include.
+PURE = {"geometry", "format", "codec", "alloc"}
+IMPURE_HEADERS = {"thread", "mutex", "shared_mutex", "condition_variable", "chrono", "random", "fstream", "iostream",
+                  "filesystem", "unistd.h", "fcntl.h", "time.h", "ctime", "pthread.h"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+
+
+def third_party_rule(name):
+    for prefix, folders in THIRD_PARTY.items():
+        if name.startswith(prefix):
+            return folders
+    return None
+
+
+def check_include(layer, name, quoted, path):
+    """The complaint about one include, or None."""
+    folder = name.split("/")[0] if "/" in name else None
+    if folder in LAYERS and quoted:
+        if layer in ONLY_USES and folder not in ONLY_USES[layer]:
+            return f"{layer} may not include {folder}"
+        if layer in LAYERS and LAYERS.index(folder) > LAYERS.index(layer):
+            return f"{layer} lies below {folder} and may not include it"
+        if folder == "sim" and layer in LAYERS and layer != "sim":
+            return "only programs include sim"
+        return None
+    if folder == "mdfs":
+        return None
+    if quoted:
+        if layer in LAYERS and not (path.parent / name).exists():
+            return f'"{name}" names no layer'
+        if layer in LAYERS and not name.endswith(".inc"):
+            return f'write "{layer}/{name}", not "{name}"'
+        return None
+    rule = third_party_rule(name)
+    if rule is not None:
+        return None if layer in rule else f"<{name}> belongs in {', '.join(sorted(rule)) or 'tests'}"
+    if folder is not None and folder not in SYSTEM_FOLDERS:
+        return f"<{name}> is in no table of tests/lint/layers.py"
+    if layer in PURE and name in IMPURE_HEADERS:
+        return f"{layer} is pure code: no <{name}>"
+    return None
+
+
+def check_tree(root):
+    complaints = []
+    files = [(path, path.relative_to(root / "src").parts[0]) for path in sorted((root / "src").rglob("*"))]
+    if (root / "tools").is_dir():
+        files += [(path, "tools") for path in sorted((root / "tools").rglob("*"))]
+    for path, layer in files:
+        if path.suffix not in {".h", ".cc", ".c"}:
+            continue
+        if layer != "tools" and layer not in LAYERS:
+            complaints.append(f"{path.relative_to(root)}: src/{layer} is no layer")
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            complaint = match and check_include(layer, match.group(2), match.group(1) == '"', path)
+            if complaint:
+                complaints.append(f"{path.relative_to(root)}:{number}: {complaint}")
+    return complaints
+
+
+def main():
+    complaints = check_tree(pathlib.Path(sys.argv[1]))
+    print("\n".join(complaints) or "includes go down")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

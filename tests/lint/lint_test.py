@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Tests that the checks of the sources see what they are there to see.
+
+usage: lint_test.py C_COMPILER CXX_COMPILER
+"""
+# SPDX-License-Identifier: Apache-2.0
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import files
+import headers
+import layers
+
+GOOD = "// One sentence about the file.\n// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        (self.root / "src").mkdir()
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def put(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def one_complaint(self, complaints, words):
+        self.assertEqual(len(complaints), 1, complaints)
+        self.assertIn(words, complaints[0])
+
+
+class LayersTest(Tree):
+    def include(self, layer, include):
+        self.put(f"src/{layer}/a.cc", f"#include {include}\n")
+        return layers.check_tree(self.root)
+
+    def test_down_is_allowed(self):
+        self.assertEqual(self.include("store", '"device/disk.h"'), [])
+
+    def test_up_is_seen(self):
+        self.one_complaint(self.include("device", '"store/store.h"'), "src/device/a.cc:1: device lies below store")
+
+    def test_sim_knows_only_geometry_and_model(self):
+        self.one_complaint(self.include("sim", '"store/store.h"'), "sim may not include store")
+        self.assertEqual(self.include("sim", '"geometry/geometry.h"'), [])
+
+    def test_a_third_party_header_in_the_wrong_folder_is_seen(self):
+        self.one_complaint(self.include("store", "<liburing.h>"), "<liburing.h> belongs in device")
+
+    def test_an_unknown_library_is_seen(self):
+        self.one_complaint(self.include("store", "<boost/any.hpp>"), "in no table")
+
+    def test_a_test_library_in_the_product_is_seen(self):
+        self.one_complaint(self.include("base", "<gtest/gtest.h>"), "belongs in tests")
+
+    def test_input_and_output_in_pure_code_is_seen(self):
+        self.one_complaint(self.include("geometry", "<fstream>"), "geometry is pure code")
+
+    def test_a_header_without_its_layer_is_seen(self):
+        self.put("src/base/b.h", "")
+        self.one_complaint(self.include("base", '"b.h"'), 'write "base/b.h"')
+
+    def test_a_folder_that_is_no_layer_is_seen(self):
+        self.one_complaint(self.include("util", "<vector>"), "src/util is no layer")
+
+
+class FilesTest(Tree):
+    def complaints(self, text, name="src/base/a.cc"):
+        self.put(name, text)
+        return files.check_tree(self.root)
+
+    def test_a_good_file_passes(self):
+        self.assertEqual(self.complaints(GOOD + "int x;\n"), [])
+
+    def test_a_missing_sentence_is_seen(self):
+        self.one_complaint(self.complaints("#pragma once\n// SPDX-License-Identifier: Apache-2.0\n"), "one sentence")
+
+    def test_a_missing_licence_is_seen(self):
+        self.one_complaint(self.complaints("// One sentence about the file.\nint x;\n"), "no SPDX line")
+
+    def test_long_lines_and_files_are_seen(self):
+        self.one_complaint(self.complaints(GOOD + "//" + "x" * 119 + "\n"), "121 columns")
+        self.one_complaint(self.complaints(GOOD + "//\n" * 600), "split it")
+
+    def test_leftovers_are_seen(self):
+        self.one_complaint(self.complaints(GOOD + "// TO" + "DO: more\n"), "unfinished work")
+        self.one_complaint(self.complaints(GOOD + "\tint x;\n"), "a tab")
+        self.one_complaint(self.complaints(GOOD + "int x; \n"), "blanks")
+        self.one_complaint(self.complaints(GOOD + "int x;"), "no end")
+
+
+class HeadersTest(Tree):
+    def complaints(self):
+        return headers.check_tree(self.root, self.root / "cache", *COMPILERS)
+
+    def test_a_header_that_needs_another_is_seen_and_seen_again(self):
+        self.put("src/base/a.h", "#pragma once\n#include <cstdint>\nstd::uint8_t a();\n")
+        self.assertEqual(self.complaints(), ([], 1))
+        self.put("src/base/b.h", "#pragma once\nstd::string b();\n")
+        for _ in range(2):
+            self.one_complaint(self.complaints()[0], "src/base/b.h does not compile alone")
+
+    def test_a_public_header_that_is_no_c_is_seen(self):
+        self.put("include/mdfs/c.h", "namespace mdfs {}\n")
+        self.one_complaint(self.complaints()[0], "include/mdfs/c.h as C does not compile alone")
+
+    def test_a_change_below_a_good_header_is_seen(self):
+        self.put("src/base/a.h", "#pragma once\nusing A = int;\n")
+        self.put("src/base/b.h", '#pragma once\n#include "base/a.h"\nA b();\n')
+        self.assertEqual(self.complaints(), ([], 2))
+        self.put("src/base/a.h", "#pragma once\n")
+        self.one_complaint(self.complaints()[0], "src/base/b.h does not compile alone")
+
+
+if __name__ == "__main__":
+    COMPILERS = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1])
