@@ -41,7 +41,6 @@ extern "C" {
 #define MDFS_LABEL_MAGIC "MDFSLABL"
 #define MDFS_COMMIT_MAGIC "MDFSCMIT"
 #define MDFS_NODE_MAGIC "MDFSNODE"
-#define MDFS_SPACE_INDEX_MAGIC "MDFSSPIX"
 
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull

@@ -164,6 +164,15 @@ TEST(ExtentTableTest, RecordsAndPagesHaveTheSizesOfTheFormat) {
   EXPECT_EQ(largest.places(), 1u);
 }
 
+TEST(ExtentTableTest, AgreesWithTheGeometryLayerAboutThePlacesOfAPage) {
+  for (std::uint32_t bytes = 1; bytes <= MDFS_MAX_EXTENT; bytes = bytes * 5 / 4 + 1)
+    for (const unsigned codec : {MDFS_CODEC_RAW, MDFS_CODEC_ZSTD}) {
+      const ExtentTableShape shape{static_cast<std::uint8_t>(codec), bytes};
+      for (unsigned rank = 1; rank <= 3; ++rank)
+        EXPECT_EQ(shape.places(), geometry::page_box(rank, shape.record_bytes()).places) << bytes;
+    }
+}
+
 TEST(CookieTest, FollowsThePublishedHash) {
   // XXH3-64 of the empty text is 0x2d06800538d394c2, of "a" 0xe6c632b61e964e1f.
   EXPECT_EQ(first_cookie(""), 0x2d06800538d39400u);

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/crc32c.h"
+#include "format/dirent.h"
 #include "samples.h"
 
 namespace mdfs::format {
@@ -114,6 +115,16 @@ TEST_F(NodeCheckTest, EachCheckIsReportedByItsName) {
               store_le<std::uint16_t>(b, offsetof(mdfs_node_header, item_count), 65535);
             }),
             "node.item-count");
+}
+
+TEST(NodeTest, TheWorkedExampleOfTheFormatDocumentIsWhatEncodeMakes) {
+  Node node;
+  node.volume_uuid = *Uuid::parse("00112233-4455-6677-8899-aabbccddeeff");
+  node.generation = 7;
+  node.address = {Address{0, 40}, Address{1, 41}, Address{}};
+  node.items.push_back({{1, MDFS_KIND_DIRENT, first_cookie("scan")}, encode(Dirent{16, 8, "scan"})});
+  EXPECT_EQ(node.items[0].key.offset, 0x2e25940d4eeac000u);
+  EXPECT_EQ(crc32c(encoded(node)), 0x47e37929u);
 }
 
 TEST_F(NodeCheckTest, ABranchYoungerThanItsNodeIsRefused) {

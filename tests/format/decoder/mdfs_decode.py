@@ -1,0 +1,502 @@
+#!/usr/bin/env python3
+"""Reads an MDFS volume: written from doc/FORMAT.md alone, sharing no code with the programs. Verifies every checksum.
+
+    mdfs_decode.py ls DISK...          mode, size and path of every object
+    mdfs_decode.py cat PATH DISK...    the bytes of a file, or the canonical bytes of an image
+    mdfs_decode.py verify DISK...      all structures, space pages and data
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import struct
+import subprocess
+import sys
+import uuid
+
+SECTOR = 4096
+LABEL_AREA = 65536
+NODE = 16384
+CELL = 131072
+SUB_BLOCK = 16384
+MAIN_ROOT = 1
+ROOT_DIRECTORY = 1
+VOLUME_OBJECT = 2
+INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
+FLAG_IMAGE, FLAG_INLINE = 1, 2
+RAW, ZSTD = 0, 1
+ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
+SCATTERED = 2**64 - 1
+
+
+class Damaged(Exception):
+    """A check does not hold; the text names it."""
+
+
+def require(condition, check):
+    if not condition:
+        raise Damaged(check)
+
+
+def _crc_tables():
+    first = []
+    for value in range(256):
+        for _ in range(8):
+            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
+        first.append(value)
+    tables = [first]
+    for _ in range(7):
+        tables.append([first[value & 255] ^ (value >> 8) for value in tables[-1]])
+    return tables
+
+
+TABLES = _crc_tables()
+
+
+def crc32c(data):
+    """CRC-32C, eight bytes a step."""
+    t0, t1, t2, t3, t4, t5, t6, t7 = TABLES
+    crc = 0xFFFFFFFF
+    whole = len(data) // 8 * 8
+    for low, high in struct.iter_unpack("<II", data[:whole]):
+        low ^= crc
+        crc = (t7[low & 255] ^ t6[low >> 8 & 255] ^ t5[low >> 16 & 255] ^ t4[low >> 24] ^
+               t3[high & 255] ^ t2[high >> 8 & 255] ^ t1[high >> 16 & 255] ^ t0[high >> 24])
+    for byte in data[whole:]:
+        crc = t0[(crc ^ byte) & 255] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def zstd_decode(frame, size):
+    try:
+        import zstandard
+        data = zstandard.ZstdDecompressor().decompress(frame, max_output_size=size)
+    except ImportError:
+        data = subprocess.run(["zstd", "-dcq"], input=frame, capture_output=True, check=True).stdout
+    require(len(data) == size, "extent: decoded size")
+    return data
+
+
+def sealed(sector, magic, what):
+    require(sector[:8] == magic, f"{what}: magic")
+    require(crc32c(sector[:8] + bytes(4) + sector[12:]) == struct.unpack_from("<I", sector, 8)[0], f"{what}: checksum")
+
+
+def ceil_div(a, b):
+    return -(-a // b)
+
+
+class Label:
+    def __init__(self, sector):
+        sealed(sector, b"MDFSLABL", "label")
+        (version, _, _, incompatible) = struct.unpack_from("<IQQQ", sector, 12)
+        require(version == 1, "label: version")
+        require(incompatible == 0, "label: incompatible features")
+        self.volume = sector[40:56]
+        self.disk = sector[56:72]
+        self.index, self.disks, self.block_size, self.blocks = struct.unpack_from("<HHIQ", sector, 72)
+        self.number, = struct.unpack_from("<H", sector, 112)
+        require(1 <= self.disks <= 64 and self.index < self.disks, "label: disks")
+        require(self.block_size in (4096, 8192, 16384, 32768, 65536), "label: block size")
+        require(self.blocks * self.block_size % LABEL_AREA == 0, "label: disk blocks")
+        require(self.number < 4, "label: number")
+        member = sector[512 + 32 * self.index:][:32]
+        require(member[:16] == self.disk and struct.unpack_from("<Q", member, 16)[0] == self.blocks, "label: members")
+
+
+class Pointer:
+    def __init__(self, data):
+        self.crc, self.length, self.birth, self.copies = struct.unpack_from("<IIQB", data, 0)
+        self.addresses = struct.unpack_from("<QQQ", data, 24)
+        require(self.birth != 0 and 1 <= self.copies <= 3, "pointer")
+        require(not any(data[17:24]) and not any(self.addresses[self.copies:]), "pointer: reserved")
+
+
+class Commit:
+    def __init__(self, sector, volume):
+        sealed(sector, b"MDFSCMIT", "commit")
+        self.state, = struct.unpack_from("<I", sector, 12)
+        require(self.state in (1, 2), "commit: state")
+        require(sector[16:32] == volume, "commit: volume")
+        self.id, self.parent = sector[32:48], sector[48:64]
+        (self.generation, self.time_ns, self.participants, self.next_object, self.objects, self.flags, self.disks,
+         roots) = struct.unpack_from("<QqQQQIHH", sector, 64)
+        self.root = None
+        for i in range(roots):
+            base = 112 + 64 * i
+            kind, level, _, nodes = struct.unpack_from("<IHHQ", sector, base)
+            if kind == MAIN_ROOT:
+                self.root, self.level, self.nodes = Pointer(sector[base + 16:base + 64]), level, nodes
+        require(self.root is not None, "commit: no main root")
+        self.space = [struct.unpack_from("<IIQ", sector, 1024 + 16 * i) for i in range(self.disks)]
+
+
+class Disk:
+    def __init__(self, path):
+        self.path = path
+        self.file = open(path, "rb")
+        self.size = self.file.seek(0, os.SEEK_END) // LABEL_AREA * LABEL_AREA
+        self.label = None
+        self.labels = 0
+        for area in (0, LABEL_AREA, self.size - 2 * LABEL_AREA, self.size - LABEL_AREA):
+            try:
+                label = Label(self.read(area, SECTOR))
+            except Damaged:
+                continue
+            self.label = self.label or label
+            self.labels += 1
+        require(self.label is not None, f"{path}: no label")
+
+    def read(self, offset, length):
+        self.file.seek(offset)
+        data = self.file.read(length)
+        require(len(data) == length, f"{self.path}: short read at {offset}")
+        return data
+
+    def commits(self):
+        end = self.label.blocks * self.label.block_size
+        for area in (0, LABEL_AREA, end - 2 * LABEL_AREA, end - LABEL_AREA):
+            for slot in range(8):
+                try:
+                    yield Commit(self.read(area + SECTOR * (1 + slot), SECTOR), self.label.volume)
+                except Damaged:
+                    continue
+
+
+class Inode:
+    def __init__(self, value):
+        require(len(value) == 144, "inode: length")
+        self.mode, self.links, self.uid, self.gid, self.size, self.stored_bytes = struct.unpack_from("<IIIIQQ", value, 0)
+        self.flags, self.parent = struct.unpack_from("<QQ", value, 72)
+        self.entries, = struct.unpack_from("<Q", value, 112)
+
+    def is_directory(self):
+        return self.mode & 0o170000 == 0o040000
+
+    def is_symlink(self):
+        return self.mode & 0o170000 == 0o120000
+
+
+class Geometry:
+    def __init__(self, value):
+        require(len(value) == 184, "geometry: length")
+        self.rank, element, self.channels, self.codec = struct.unpack_from("<BBHB", value, 0)
+        require(1 <= self.rank <= 3 and element in ELEMENT_BYTES and self.codec in (RAW, ZSTD), "geometry")
+        self.sample = ELEMENT_BYTES[element] * self.channels
+        self.shape = struct.unpack_from("<5Q", value, 8)[:self.rank]
+        self.extent = struct.unpack_from("<5I", value, 48)[:self.rank]
+        require(all(self.extent), "geometry: extent")
+        self.extent_bytes = product(self.extent) * self.sample
+        self.grid = [ceil_div(n, e) for n, e in zip(self.shape, self.extent)]
+        checksums = 1 if self.codec == ZSTD else ceil_div(self.extent_bytes, SUB_BLOCK)
+        self.record_bytes = ceil_div(20 + 4 * checksums, 8) * 8
+        self.checksums = checksums
+        power = min(6, max(0, (4096 // self.record_bytes).bit_length() - 1))
+        fast = power % self.rank
+        self.side = [2 ** (power // self.rank + (1 if axis >= self.rank - fast else 0)) for axis in range(self.rank)]
+
+    def extent_index(self, page, place):
+        """The extent at a place of a page, slowest axis first."""
+        pages = unravel(page, [ceil_div(g, s) for g, s in zip(self.grid, self.side)])
+        places = unravel(place, self.side)
+        return [p * s + q for p, s, q in zip(pages, self.side, places)]
+
+
+def product(numbers):
+    result = 1
+    for number in numbers:
+        result *= number
+    return result
+
+
+def unravel(number, shape):
+    index = []
+    for length in reversed(shape[1:]):
+        index.append(number % length)
+        number //= length
+    return [number, *reversed(index)]
+
+
+class Volume:
+    def __init__(self, paths):
+        disks = [Disk(path) for path in paths]
+        self.uuid = disks[0].label.volume
+        require(all(disk.label.volume == self.uuid for disk in disks), "disks of different volumes")
+        self.block_size = disks[0].label.block_size
+        self.commit = self._newest(disks)
+        self.disks = {disk.label.index: disk for disk in disks
+                      if any(commit.id == self.commit.id for commit in disk.commits())}
+        self.nodes = 0
+        self.in_use = {}  # disk -> set of blocks
+        self.items = {}
+        self.groups = {}  # (object, kind) -> [(offset, value)]
+        for key, value in self._walk(self.commit.root, self.commit.level):
+            self.items[key] = value
+            self.groups.setdefault(key[:2], []).append((key[2], value))
+        require(self.nodes == self.commit.nodes, "commit: number of nodes")
+
+    @staticmethod
+    def _newest(disks):
+        committed = {}
+        for disk in disks:
+            for commit in disk.commits():
+                if commit.state == 2:
+                    committed.setdefault(commit.generation, {})[commit.id] = commit
+        require(committed, "no commit")
+        best = committed[max(committed)]
+        require(len(best) == 1, "fork")
+        return next(iter(best.values()))
+
+    def _use(self, disk, block, count):
+        blocks = self.in_use.setdefault(disk, set())
+        for number in range(block, block + count):
+            require(number not in blocks, f"block {number} of disk {disk} is used twice")
+            blocks.add(number)
+
+    def blocks(self, address, count, length, use=True):
+        """Bytes from `count` blocks at an address, or None if the disk is not here."""
+        disk, block = address >> 48, address & (2**48 - 1)
+        if use:
+            self._use(disk, block, count)
+        if disk not in self.disks:
+            return None
+        require(block + count <= self.disks[disk].label.blocks, "address: beyond the disk")
+        return self.disks[disk].read(block * self.block_size, length)
+
+    def _node(self, pointer):
+        require(pointer.length == NODE, "node: length")
+        good = None
+        for address in pointer.addresses[:pointer.copies]:
+            data = self.blocks(address, max(1, NODE // self.block_size), NODE)
+            if data is not None and crc32c(data) == pointer.crc:
+                good = data
+        require(good is not None, "node: no good copy")
+        return good
+
+    def _walk(self, pointer, level):
+        data = self._node(pointer)
+        self.nodes += 1
+        require(data[:8] == b"MDFSNODE" and data[8:24] == self.uuid, "node: magic, volume")
+        generation, owner, *addresses, own_level, count, used = struct.unpack_from("<QQQQQHHI", data, 24)
+        require(generation == pointer.birth and owner == MAIN_ROOT, "node: generation, owner")
+        require(tuple(addresses) == pointer.addresses and own_level == level, "node: address, level")
+        previous = None
+        end = NODE
+        for i in range(count):
+            base = 96 + (32 if level == 0 else 72) * i
+            key = struct.unpack_from("<QQQ", data, base)
+            require(previous is None or previous < key, "node: order of keys")
+            previous = key
+            if level > 0:
+                yield from self._walk(Pointer(data[base + 24:base + 72]), level - 1)
+                continue
+            offset, length = struct.unpack_from("<II", data, base + 24)
+            require(offset + length == end and offset >= 96 + 32 * count, "node: item data")
+            end = offset
+            yield key, data[offset:offset + length]
+        require(used == (NODE - end), "node: used")
+
+    def of_kind(self, number, kind):
+        return self.groups.get((number, kind), [])
+
+    def inode(self, number):
+        require((number, INODE, 0) in self.items, f"inode {number} is missing")
+        return Inode(self.items[number, INODE, 0])
+
+    def entries(self, directory):
+        for _, value in self.of_kind(directory, DIRENT):
+            number, kind, length = struct.unpack_from("<QBB", value, 0)
+            require(len(value) == 16 + length, "directory entry: length")
+            require(kind == self.inode(number).mode >> 12, "directory entry: type")
+            yield os.fsdecode(value[16:]), number
+
+    def walk(self, number=ROOT_DIRECTORY, path="/"):
+        """Every object: path, number, inode."""
+        inode = self.inode(number)
+        yield path, number, inode
+        if not inode.is_directory():
+            return
+        names = sorted(self.entries(number))
+        require(len(names) == inode.entries, f"{path}: number of entries")
+        for name, child in names:
+            yield from self.walk(child, path.rstrip("/") + "/" + name)
+
+    def find(self, path):
+        number = ROOT_DIRECTORY
+        for name in path.split("/"):
+            if name:
+                number = dict(self.entries(number))[name]
+        return number, self.inode(number)
+
+    def content(self, number, inode, use=False):
+        if inode.is_symlink():
+            return self.items[number, SYMLINK, 0]
+        if inode.flags & FLAG_IMAGE:
+            return self._image(number, inode, use)
+        if inode.flags & FLAG_INLINE:
+            return self.items.get((number, INLINE, 0), b"")[:inode.size].ljust(inode.size, b"\0")
+        return self._cells(number, inode, use)
+
+    def _cells(self, number, inode, use):
+        out = bytearray(inode.size)
+        size = self.block_size
+        for cell, value in self.of_kind(number, FILE_CELL):
+            count, base, end = struct.unpack_from("<H", value, 0)[0], 8, 0
+            for _ in range(count):
+                address, birth, first, blocks = struct.unpack_from("<QQHH", value, base)
+                require(birth and blocks and end <= first and first + blocks <= CELL // size, "file run")
+                end = first + blocks
+                checksums = struct.unpack_from(f"<{blocks}I", value, base + 24)
+                base += 24 + ceil_div(blocks, 2) * 8
+                data = self.blocks(address, blocks, blocks * size, use)
+                require(data is not None, "file run: its disk is missing")
+                for i, checksum in enumerate(checksums):
+                    require(crc32c(data[i * size:(i + 1) * size]) == checksum, "file block: checksum")
+                start = cell * CELL + first * size
+                part = data[:max(0, inode.size - start)]
+                require(not any(data[len(part):]), "file block: not zero beyond the end")
+                out[start:start + len(part)] = part
+            require(base == len(value), "file cell: length")
+        return bytes(out)
+
+    def _stored(self, number, page, place, address, stored, use):
+        count = ceil_div(stored, self.block_size)
+        if address != SCATTERED:
+            data = self.blocks(address, count, stored, use)
+            require(data is not None, "extent: its disk is missing")
+            return data
+        out = b""
+        runs = self.items[number, EXTENT_RUNS, page * 64 + place]
+        for address, blocks, _ in struct.iter_unpack("<QII", runs):
+            data = self.blocks(address, blocks, blocks * self.block_size, use)
+            require(data is not None, "extent: its disk is missing")
+            out += data
+        require(len(out) == count * self.block_size, "extent runs: blocks")
+        return out[:stored]
+
+    def _extents(self, number, geometry, use):
+        """Index and decoded bytes of every extent that has a record."""
+        for page, value in self.of_kind(number, EXTENTS):
+            record_bytes, count, _, present = struct.unpack_from("<HHIQ", value, 0)
+            require(record_bytes == geometry.record_bytes and count == bin(present).count("1"), "extent page")
+            require(len(value) == 16 + count * record_bytes, "extent page: length")
+            places = [place for place in range(64) if present >> place & 1]
+            for i, place in enumerate(places):
+                base = 16 + i * record_bytes
+                address, birth, stored = struct.unpack_from("<QQI", value, base)
+                require(birth and stored, "extent record")
+                checksums = struct.unpack_from(f"<{geometry.checksums}I", value, base + 20)
+                data = self._stored(number, page, place, address, stored, use)
+                part = stored if geometry.codec == ZSTD else SUB_BLOCK
+                for j, checksum in enumerate(checksums):
+                    require(crc32c(data[j * part:(j + 1) * part]) == checksum, "extent: checksum")
+                if geometry.codec == ZSTD:
+                    data = zstd_decode(data, geometry.extent_bytes)
+                require(len(data) == geometry.extent_bytes, "extent: size")
+                yield geometry.extent_index(page, place), data
+
+    def _image(self, number, inode, use):
+        geometry = Geometry(self.items[number, GEOMETRY, 0])
+        slab = product(geometry.shape[1:]) * geometry.sample
+        require(geometry.shape[0] == ceil_div(inode.size, slab), "image: shape and size")
+        out = bytearray(geometry.shape[0] * slab)
+        for index, data in self._extents(number, geometry, use):
+            require(all(i < g for i, g in zip(index, geometry.grid)), "extent: outside the grid")
+            self._put(out, geometry, index, data)
+        require(not any(out[inode.size:]), "image: not zero beyond the end")
+        return bytes(out[:inode.size])
+
+    @staticmethod
+    def _put(out, geometry, index, data):
+        shape, extent, sample = geometry.shape, geometry.extent, geometry.sample
+        start = [i * e for i, e in zip(index, extent)]
+        row = min(extent[-1], shape[-1] - start[-1]) * sample
+        for line in range(product(extent[:-1])):
+            within = unravel(line, extent[:-1]) if geometry.rank > 1 else []
+            position = [s + w for s, w in zip(start, within)]
+            if any(p >= n for p, n in zip(position, shape)):
+                continue
+            to = 0
+            for p, n in zip([*position, start[-1]], shape):
+                to = to * n + p
+            out[to * sample:to * sample + row] = data[line * extent[-1] * sample:][:row]
+
+    def verify_space(self):
+        """Bitmaps against what the tree uses; content() of everything must have been called with use=True."""
+        for index, disk in self.disks.items():
+            counts = [ceil_div(disk.label.blocks, 32768)]
+            while counts[-1] > 1:
+                counts.append(ceil_div(counts[-1], 256))
+            end = 131072 + 8192 * sum(counts)
+            first = ceil_div(end, max(self.block_size, 16384)) * max(self.block_size, 16384) // self.block_size
+            last = disk.label.blocks - 2 * LABEL_AREA // self.block_size
+            in_use = set(range(first)) | set(range(last, counts[0] * 32768)) | self.in_use.get(index, set())
+            for number, page in self._bitmaps(disk, counts, self.commit.space[index]):
+                value = int.from_bytes(page, "little")
+                wanted = sum(1 << (block - number * 32768) for block in
+                             in_use.intersection(range(number * 32768, (number + 1) * 32768)))
+                require(value == wanted, f"disk {index}: bitmap page {number} does not agree with the tree")
+
+    @staticmethod
+    def _bitmaps(disk, counts, top):
+        entries = [top]
+        for level in reversed(range(len(counts))):
+            below = []
+            for page in range(counts[level]):
+                crc, place, free = entries[page]
+                require(place < 2, "space entry: place")
+                data = disk.read(131072 + 4096 * (2 * (sum(counts[:level]) + page) + place), 4096)
+                require(crc32c(data) == crc, f"space page {level}.{page}: checksum")
+                if level == 0:
+                    require(free == 32768 - bin(int.from_bytes(data, "little")).count("1"), "bitmap: free blocks")
+                    yield page, data
+                    continue
+                own = list(struct.iter_unpack("<IIQ", data))
+                require(free == sum(entry[2] for entry in own), "space page: free blocks")
+                below += own
+            entries = below
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Reads an MDFS volume by the words of doc/FORMAT.md alone.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("ls", "verify", "cat"):
+        command = commands.add_parser(name)
+        if name == "cat":
+            command.add_argument("path")
+        command.add_argument("disks", nargs="+", metavar="DISK")
+    options = parser.parse_args()
+    try:
+        run(options)
+    except Damaged as damage:
+        sys.exit(f"damaged: {damage}")
+    except KeyError as missing:
+        sys.exit(f"not found: {missing}")
+
+
+def run(options):
+    volume = Volume(options.disks)
+    if options.command == "cat":
+        number, inode = volume.find(options.path)
+        require(not inode.is_directory(), f"{options.path} is a directory")
+        sys.stdout.buffer.write(volume.content(number, inode))
+        return
+    objects = set()
+    for path, number, inode in volume.walk():
+        if options.command == "ls":
+            print(f"{inode.mode:06o} {inode.size} {path}")
+        elif number not in objects and not inode.is_directory():
+            volume.content(number, inode, use=True)
+        objects.add(number)
+    if options.command == "verify":
+        orphans = [key[2] for key in volume.items if key[:2] == (VOLUME_OBJECT, ORPHAN)]
+        for number in orphans:
+            volume.content(number, volume.inode(number), use=True)
+        require(volume.commit.objects == len(objects | set(orphans)), "commit: objects")
+        volume.verify_space()
+        print(f"{uuid.UUID(bytes=volume.uuid)}: generation {volume.commit.generation}, {volume.nodes} nodes, "
+              f"{len(objects)} objects, all checksums hold")
+
+
+if __name__ == "__main__":
+    main()
