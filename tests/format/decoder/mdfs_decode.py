@@ -166,7 +166,7 @@ class Disk:
 class Inode:
     def __init__(self, value):
         require(len(value) == 144, "inode: length")
-        self.mode, self.links, self.uid, self.gid, self.size, self.stored_bytes = struct.unpack_from("<IIIIQQ", value, 0)
+        self.mode, self.links, _, _, self.size, self.stored_bytes = struct.unpack_from("<IIIIQQ", value, 0)
         self.flags, self.parent = struct.unpack_from("<QQ", value, 72)
         self.entries, = struct.unpack_from("<Q", value, 112)
 
