@@ -12,7 +12,7 @@ FOLDERS = ["src", "include", "tools", "tests", "bench"]
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh"}
 LINE_LIMIT = 120
 FILE_LIMIT = 600
-OPENING_LINES = 10  # the sentence and the SPDX line are in these
+OPENING_LINES = 25  # the sentence and the SPDX line are in these
 MARKER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b")
 
 
