@@ -1,0 +1,66 @@
+// Which reader or writer an image file gets.
+// SPDX-License-Identifier: Apache-2.0
+#include "imagefile/image_file.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "imagefile/header.h"
+#include "imagefile/oiio.h"
+#include "imagefile/packed.h"
+#include "imagefile/sequence.h"
+#include "support/file.h"
+
+namespace mdfs::imagefile {
+namespace {
+
+// The name's ending in lower case, with the point.
+std::string extension(const std::string& path) {
+  const std::size_t point = path.rfind('.');
+  if (point == std::string::npos || path.find('/', point) != std::string::npos) return "";
+  std::string text = path.substr(point);
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const SourceOptions& options) {
+  MDFS_TRY_ASSIGN(const std::optional<Pattern> pattern, parse_pattern(path));
+  if (pattern) return open_sequence(*pattern, options);
+  if (options.frames) return Error{Errc::kUsage, "'" + path + "': --frames needs a name with %d or %04d in it"};
+  if (options.raw_type.has_value() == options.raw_lengths.empty())
+    return Error{Errc::kUsage, "raw samples need both --shape and --type"};
+  MDFS_TRY_ASSIGN(tools::File file, tools::File::open(path, O_RDONLY));
+  MDFS_TRY_ASSIGN(const std::uint64_t size, file.size_bytes());
+  if (options.raw_type) {
+    PackedHeader header;
+    header.array.lengths = options.raw_lengths;
+    header.array.type = *options.raw_type;
+    return open_packed(std::move(file), header);
+  }
+  ByteVector start(static_cast<std::size_t>(std::min<std::uint64_t>(size, kMaxHeaderBytes)));
+  MDFS_TRY_ASSIGN(const std::size_t got, file.read_at(0, start));
+  start.resize(got);
+  if (!is_npy(start) && !is_pnm(start)) return open_oiio(path, options.page);
+  if (options.page) return Error{Errc::kUsage, path + ": a file of this kind has no pages"};
+  MDFS_TRY_ASSIGN(const PackedHeader header, is_npy(start) ? parse_npy(start, path) : parse_pnm(start, path));
+  return open_packed(std::move(file), header);
+}
+
+Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite) {
+  MDFS_TRY_ASSIGN(const std::optional<Pattern> pattern, parse_pattern(path));
+  if (pattern) return create_sequence(*pattern, array, overwrite);
+  const std::string ending = extension(path);
+  if (path == "-" || ending == ".raw") return create_packed(path, "", array, false, overwrite);
+  if (ending == ".npy") return create_packed(path, npy_header(array), array, false, overwrite);
+  if (ending == ".pgm" || ending == ".ppm" || ending == ".pnm") {
+    MDFS_TRY_ASSIGN(const std::string header, pnm_header(array, path));
+    return create_packed(path, header, array, true, overwrite);
+  }
+  return create_oiio(path, array, overwrite);
+}
+
+}  // namespace mdfs::imagefile

@@ -1,0 +1,83 @@
+// Image files of other programs, read and written as one stream of canonical bytes.
+//
+// Raw, NPY and PNM are read and written here; PNG, TIFF, JPEG, EXR, DPX and others by OpenImageIO where it was built
+// in. Nothing holds a whole image: an open file takes a few megabytes at most (OpenImageIO holds some formats whole).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "geometry/geometry.h"
+
+namespace mdfs::imagefile {
+
+// At most three axes, and the channels.
+inline constexpr std::size_t kMaxDimensions = geometry::kMaxRank + 1;
+
+// The array in a file. Canonical bytes: little endian, slowest axis first, the last axis fastest.
+struct ArrayInfo {
+  std::vector<std::uint64_t> lengths;  // 1..kMaxDimensions, channels (if any) last
+  geometry::ElementType type = geometry::ElementType::kU8;
+  std::string axes;  // one letter a dimension ("yxc", "tyx") where the format says; else empty
+
+  bool operator==(const ArrayInfo&) const = default;
+};
+
+// Bytes of the array; kOverflow or kTooBig if it is more than an image may hold.
+Result<std::uint64_t> array_bytes(const ArrayInfo& array);
+
+// Reads one image from start to end. Used by one thread at a time.
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  virtual const ArrayInfo& array() const = 0;
+  // The next canonical bytes, exactly as many as `into` holds: whole elements, and no more than the array has left.
+  // An error names the file and where in it.
+  virtual Status read(MutableBytes into) = 0;
+};
+
+struct SourceOptions {
+  // A file without a header: what it holds. Both or none.
+  std::vector<std::uint64_t> raw_lengths;
+  std::optional<geometry::ElementType> raw_type;
+  // A sequence such as shot.%04d.dpx: first and last frame; absent = all that are there.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> frames;
+  // One page of a file that has several; absent = all of them, as axis z.
+  std::optional<unsigned> page;
+};
+
+// Opens by content for NPY and PNM, by the pattern %d or %0Nd for a sequence, as raw if raw_type is given.
+// Whatever cannot be read whole is refused here where the file's size shows it, else by read().
+Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const SourceOptions& options);
+
+// Takes one image from start to end. Used by one thread at a time. What is not finished leaves no file behind.
+class ImageSink {
+ public:
+  virtual ~ImageSink() = default;
+  // The next canonical bytes: whole elements, and no more than the array has left.
+  virtual Status write(ConstBytes from) = 0;
+  // All bytes have been written: the file takes its name. Refused if bytes are missing.
+  virtual Status finish() = 0;
+};
+
+// The format follows the name: .raw .npy .pgm .ppm .pnm, and what OpenImageIO writes; "-" is raw to standard output.
+// A pattern (%04d) makes one file a step of the slowest axis. An array that the format cannot hold unchanged is
+// refused. An existing file is replaced only if `overwrite`.
+Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite);
+
+// Rank, shape, axes, channels and type of the image that an array becomes; extent and codec are left alone.
+// `axes` has one letter a dimension (x y z t, c for channels, which must be last); empty = as the file says, else the
+// last dimension is taken for channels when it is 2..4 long and at least two come before it.
+Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_view axes);
+// The array of an image's canonical bytes: its axes, and channels if there is more than one.
+ArrayInfo array_of(const geometry::Geometry& geometry);
+
+}  // namespace mdfs::imagefile

@@ -1,0 +1,277 @@
+// Image files through OpenImageIO, a band of rows at a time.
+// SPDX-License-Identifier: Apache-2.0
+#include "imagefile/oiio.h"
+
+#include <OpenImageIO/imageio.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "base/check.h"
+#include "imagefile/pending_file.h"
+#include "support/text.h"
+
+namespace mdfs::imagefile {
+namespace {
+
+using geometry::ElementType;
+
+constexpr int kBandRows = 64;
+constexpr std::uint64_t kMaxBandBytes = std::uint64_t{1} << 30;
+constexpr unsigned kMaxPages = 1'000'000;
+
+struct TypeRow {
+  OIIO::TypeDesc::BASETYPE oiio;
+  ElementType type;
+};
+constexpr std::array kTypes = {
+    TypeRow{OIIO::TypeDesc::UINT8, ElementType::kU8},   TypeRow{OIIO::TypeDesc::UINT16, ElementType::kU16},
+    TypeRow{OIIO::TypeDesc::UINT32, ElementType::kU32}, TypeRow{OIIO::TypeDesc::UINT64, ElementType::kU64},
+    TypeRow{OIIO::TypeDesc::INT8, ElementType::kI8},    TypeRow{OIIO::TypeDesc::INT16, ElementType::kI16},
+    TypeRow{OIIO::TypeDesc::INT32, ElementType::kI32},  TypeRow{OIIO::TypeDesc::INT64, ElementType::kI64},
+    TypeRow{OIIO::TypeDesc::HALF, ElementType::kF16},   TypeRow{OIIO::TypeDesc::FLOAT, ElementType::kF32},
+    TypeRow{OIIO::TypeDesc::DOUBLE, ElementType::kF64},
+};
+
+// One line of what the library says.
+std::string first_line(std::string text) {
+  const std::size_t end = text.find('\n');
+  if (end != std::string::npos) text.resize(end);
+  return text.empty() ? "no reason given" : text;
+}
+
+// Runs what calls the library; its exceptions end here.
+template <typename Function>
+auto guarded(const std::string& name, Function function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::exception& problem) {
+    return Error{Errc::kInvalidArgument, name + ": " + first_line(problem.what())};
+  }
+}
+
+Result<ArrayInfo> array_of_spec(const OIIO::ImageSpec& spec, const std::string& name) {
+  const auto row = std::find_if(kTypes.begin(), kTypes.end(),
+                                [&](const TypeRow& candidate) { return candidate.oiio == spec.format.basetype; });
+  if (row == kTypes.end())
+    return Error{Errc::kNotSupported, fmt::format("{}: element type {}", name, spec.format.c_str())};
+  if (spec.width < 1 || spec.height < 1 || spec.nchannels < 1 || spec.depth > 1 || spec.deep)
+    return Error{Errc::kNotSupported, fmt::format("{}: a picture of {}x{}x{} with {} channels{}", name, spec.depth,
+                                                  spec.height, spec.width, spec.nchannels, spec.deep ? " (deep)" : "")};
+  ArrayInfo array;
+  array.type = row->type;
+  array.lengths = {static_cast<std::uint64_t>(spec.height), static_cast<std::uint64_t>(spec.width)};
+  array.axes = "yx";
+  if (spec.nchannels > 1) {
+    array.lengths.push_back(static_cast<std::uint64_t>(spec.nchannels));
+    array.axes += 'c';
+  }
+  return array;
+}
+
+class OiioSource final : public ImageSource {
+ public:
+  OiioSource(std::string name, std::unique_ptr<OIIO::ImageInput> input, ArrayInfo array, int first_page)
+      : name_(std::move(name)), input_(std::move(input)), array_(std::move(array)), page_(first_page) {}
+
+  const ArrayInfo& array() const override { return array_; }
+
+  Status read(MutableBytes into) override {
+    while (!into.empty()) {
+      if (used_ == band_.size()) MDFS_TRY(guarded(name_, [&] { return next_band(); }));
+      const std::size_t part = std::min(into.size(), band_.size() - used_);
+      std::copy_n(band_.begin() + static_cast<std::ptrdiff_t>(used_), part, into.begin());
+      used_ += part;
+      into = into.subspan(part);
+    }
+    return {};
+  }
+
+ private:
+  Status next_band() {
+    const OIIO::ImageSpec spec = input_->spec_dimensions(page_);
+    if (row_ == spec.height) {
+      row_ = 0;
+      ++page_;
+    }
+    const bool tiled = spec.tile_width > 0;
+    const int rows = std::min(tiled ? spec.tile_height : kBandRows, spec.height - row_);
+    const std::uint64_t bytes = spec.scanline_bytes() * static_cast<std::uint64_t>(rows);
+    if (bytes > kMaxBandBytes)
+      return {Errc::kTooBig, fmt::format("{}: {} rows of it take {}", name_, rows, tools::format_size(bytes))};
+    band_.resize(static_cast<std::size_t>(bytes));
+    const int begin = spec.y + row_;
+    const bool read = tiled ? input_->read_tiles(page_, 0, spec.x, spec.x + spec.width, begin, begin + rows, spec.z,
+                                                 spec.z + 1, 0, spec.nchannels, spec.format, band_.data())
+                            : input_->read_scanlines(page_, 0, begin, begin + rows, spec.z, 0, spec.nchannels,
+                                                     spec.format, band_.data());
+    if (!read)
+      return {Errc::kInvalidArgument,
+              fmt::format("{}: rows {} to {}: {}", name_, row_, row_ + rows - 1, first_line(input_->geterror()))};
+    row_ += rows;
+    used_ = 0;
+    return {};
+  }
+
+  const std::string name_;
+  const std::unique_ptr<OIIO::ImageInput> input_;
+  const ArrayInfo array_;
+  int page_;
+  int row_ = 0;
+  ByteVector band_;
+  std::size_t used_ = 0;
+};
+
+// How many pages there are, all of the first one's shape and type.
+Result<unsigned> count_pages(OIIO::ImageInput& input, const ArrayInfo& first, const std::string& name) {
+  unsigned pages = 1;
+  for (; input.seek_subimage(static_cast<int>(pages), 0); ++pages) {
+    MDFS_TRY_ASSIGN(const ArrayInfo array, array_of_spec(input.spec(), name));
+    if (array != first)
+      return Error{Errc::kNotSupported,
+                   fmt::format("{}: page {} is {} {}, page 0 {} {}; pick one with --page", name, pages,
+                               tools::format_shape(array.lengths), geometry::name(array.type),
+                               tools::format_shape(first.lengths), geometry::name(first.type))};
+    if (pages == kMaxPages) return Error{Errc::kTooBig, fmt::format("{}: more than {} pages", name, kMaxPages)};
+  }
+  (void)input.geterror();  // of the page that is not there
+  return pages;
+}
+
+class OiioSink final : public ImageSink {
+ public:
+  OiioSink(PendingFile file, std::unique_ptr<OIIO::ImageOutput> output, OIIO::ImageSpec spec, std::uint64_t pages)
+      : file_(std::move(file)), output_(std::move(output)), spec_(std::move(spec)), pages_left_(pages - 1) {
+    band_.reserve(spec_.scanline_bytes() * kBandRows);
+  }
+
+  Status write(ConstBytes from) override {
+    while (!from.empty()) {
+      const std::size_t wanted =
+          spec_.scanline_bytes() * static_cast<std::size_t>(std::min(kBandRows, spec_.height - row_));
+      const std::size_t part = std::min(from.size(), wanted - band_.size());
+      band_.insert(band_.end(), from.begin(), from.begin() + static_cast<std::ptrdiff_t>(part));
+      from = from.subspan(part);
+      if (band_.size() == wanted) MDFS_TRY(guarded(file_.target(), [&] { return put_band(); }));
+    }
+    return {};
+  }
+
+  Status finish() override {
+    MDFS_CHECK(pages_left_ == 0 && row_ == spec_.height && band_.empty());
+    MDFS_TRY(guarded(file_.target(), [&] { return output_->close() ? Status() : failed(); }));
+    return file_.commit();
+  }
+
+ private:
+  Status put_band() {
+    const int rows = static_cast<int>(band_.size() / spec_.scanline_bytes());
+    if (!output_->write_scanlines(row_, row_ + rows, 0, spec_.format, band_.data())) return failed();
+    band_.clear();
+    row_ += rows;
+    if (row_ < spec_.height || pages_left_ == 0) return {};
+    if (!output_->open(file_.path(), spec_, OIIO::ImageOutput::AppendSubimage)) return failed();
+    --pages_left_;
+    row_ = 0;
+    return {};
+  }
+
+  Status failed() { return {Errc::kIo, file_.target() + ": " + first_line(output_->geterror())}; }
+
+  PendingFile file_;
+  const std::unique_ptr<OIIO::ImageOutput> output_;
+  const OIIO::ImageSpec spec_;
+  std::uint64_t pages_left_;
+  int row_ = 0;
+  ByteVector band_;
+};
+
+// What the format would silently change is refused: PNG and JPEG by their own rules, before libpng and libjpeg print
+// theirs to standard error, ...
+Status check_known_format(const std::string& format, const OIIO::ImageSpec& spec, const std::string& path) {
+  const bool png = format == "png", jpeg = format == "jpeg";
+  const auto type = spec.format.basetype;
+  if ((png || jpeg) && type != OIIO::TypeDesc::UINT8 && !(png && type == OIIO::TypeDesc::UINT16))
+    return {Errc::kNotSupported,
+            fmt::format("{}: {} holds u8{}, not {}", path, format, png ? " and u16" : "", spec.format.c_str())};
+  if ((png && spec.nchannels > 4) || (jpeg && spec.nchannels != 1 && spec.nchannels != 3))
+    return {Errc::kNotSupported, fmt::format("{}: {} cannot hold {} channels", path, format, spec.nchannels)};
+  return {};
+}
+
+// ... the others by what the opened file turned out to be.
+Status check_output(const OIIO::ImageOutput& output, const OIIO::ImageSpec& spec, const std::string& path) {
+  const OIIO::ImageSpec& made = output.spec();
+  if (made.format != spec.format || made.nchannels != spec.nchannels)
+    return {Errc::kNotSupported,
+            fmt::format("{}: {} would change {} channels of {} to {} of {}", path, output.format_name(), spec.nchannels,
+                        spec.format.c_str(), made.nchannels, made.format.c_str())};
+  return {};
+}
+
+Result<OIIO::ImageSpec> spec_of_array(const ArrayInfo& array, const std::string& path) {
+  const std::size_t rank = array.axes.size() - (array.axes.ends_with('c') ? 1 : 0);
+  const auto row = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& r) { return r.type == array.type; });
+  MDFS_CHECK(row != kTypes.end());
+  constexpr std::uint64_t kMaxSide = std::uint64_t{1} << 30;
+  if (rank < 2 || rank > 3) return Error{Errc::kNotSupported, path + ": pictures have two axes, or three as pages"};
+  const std::uint64_t height = array.lengths[rank - 2], width = array.lengths[rank - 1];
+  const std::uint64_t channels = array.axes.ends_with('c') ? array.lengths.back() : 1;
+  if (array.lengths[0] == 0) return Error{Errc::kNotSupported, path + ": an empty image cannot be a picture"};
+  if (height > kMaxSide || width > kMaxSide)
+    return Error{Errc::kTooBig, fmt::format("{}: {}x{}: at most {} each way", path, height, width, kMaxSide)};
+  OIIO::ImageSpec spec(static_cast<int>(width), static_cast<int>(height), static_cast<int>(channels),
+                       OIIO::TypeDesc(row->oiio));
+  spec.attribute("oiio:UnassociatedAlpha", 1);
+  spec.attribute("CompressionQuality", 95);
+  spec.attribute("Software", "MDFS");
+  return spec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned> page) {
+  return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
+    OIIO::ImageSpec config;
+    config.attribute("oiio:UnassociatedAlpha", 1);
+    auto input = OIIO::ImageInput::open(path, &config);
+    if (!input) return Error{Errc::kInvalidArgument, path + ": no image file: " + first_line(OIIO::geterror())};
+    if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
+      return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};
+    MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->spec(), path));
+    if (!page) {
+      MDFS_TRY_ASSIGN(const unsigned pages, count_pages(*input, array, path));
+      if (pages > 1) {
+        array.lengths.insert(array.lengths.begin(), pages);
+        array.axes = "z" + array.axes;
+      }
+    }
+    auto source =
+        std::make_unique<OiioSource>(path, std::move(input), std::move(array), static_cast<int>(page.value_or(0)));
+    return std::unique_ptr<ImageSource>(std::move(source));
+  });
+}
+
+Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite) {
+  return guarded(path, [&]() -> Result<std::unique_ptr<ImageSink>> {
+    MDFS_TRY_ASSIGN(OIIO::ImageSpec spec, spec_of_array(array, path));
+    const bool several = array.axes.size() - (array.axes.ends_with('c') ? 1 : 0) == 3 && array.lengths[0] > 1;
+    const std::uint64_t pages = several ? array.lengths[0] : 1;
+    MDFS_TRY_ASSIGN(PendingFile file, PendingFile::create(path, overwrite));
+    auto output = OIIO::ImageOutput::create(path);
+    if (!output) return Error{Errc::kNotSupported, path + ": " + first_line(OIIO::geterror())};
+    if (pages > 1 && !output->supports("appendsubimage"))
+      return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
+                                                    path, output->format_name(), pages)};
+    MDFS_TRY(check_known_format(output->format_name(), spec, path));
+    if (!output->open(file.path(), spec))
+      return Error{Errc::kNotSupported, path + ": " + first_line(output->geterror())};
+    MDFS_TRY(check_output(*output, spec, path));
+    return std::unique_ptr<ImageSink>(
+        std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), pages));
+  });
+}
+
+}  // namespace mdfs::imagefile

@@ -1,0 +1,34 @@
+// Numbered files (shot.%04d.dpx) as one image with an axis of frames.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "imagefile/image_file.h"
+
+namespace mdfs::imagefile {
+
+// A name with one %d or %0Nd (N = 1..9) in its last part.
+struct Pattern {
+  std::string folder;  // with the slash at its end, or empty
+  std::string prefix, suffix;
+  unsigned digits = 0;  // 0: no padding
+
+  std::string path(std::uint64_t frame) const;
+};
+
+// Nothing if the name holds no % at all; an error if what stands there is no single %d or %0Nd.
+Result<std::optional<Pattern>> parse_pattern(const std::string& path);
+// Numbers of the files that are there, ascending.
+Result<std::vector<std::uint64_t>> find_frames(const Pattern& pattern);
+
+// All frames must be of one shape and type. Without options.frames the files that are there must follow on each other.
+Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const SourceOptions& options);
+// One file a step of the slowest axis, numbered from 0.
+Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite);
+
+}  // namespace mdfs::imagefile

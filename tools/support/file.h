@@ -1,0 +1,50 @@
+// Whole reads and writes on a file descriptor that closes itself.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace mdfs::tools {
+
+// An open file and the name that messages call it by. Movable, closed by its owner.
+class File {
+ public:
+  File() = default;
+  File(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+  File(File&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), name_(std::move(other.name_)), borrowed_(other.borrowed_) {}
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  // flags and mode as open(2); O_CLOEXEC is added.
+  static Result<File> open(const std::string& path, int flags, unsigned mode = 0666);
+  // Standard input or output; not closed.
+  static File standard_input();
+  static File standard_output();
+
+  int fd() const { return fd_; }
+  const std::string& name() const { return name_; }
+
+  Result<std::uint64_t> size_bytes() const;
+  // As many bytes as there are, up to all of `into`; fewer only at the end of the file.
+  Result<std::size_t> read(MutableBytes into);
+  // All of `into`, or an error that names the file and how much is missing.
+  Status read_exactly(MutableBytes into);
+  Result<std::size_t> read_at(std::uint64_t offset, MutableBytes into);
+  Status write(ConstBytes from);
+  Status write_at(std::uint64_t offset, ConstBytes from);
+  // Closes and reports what close(2) says (a write error may come only then).
+  Status close();
+
+ private:
+  int fd_ = -1;
+  std::string name_;
+  bool borrowed_ = false;
+};
+
+}  // namespace mdfs::tools

@@ -1,0 +1,73 @@
+// A progress bar on standard error, shown only on a terminal.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr std::int64_t kRedrawNs = 200'000'000;
+constexpr std::size_t kBarColumns = 30;
+
+std::int64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+Progress::Progress(std::string label, std::uint64_t total_bytes, bool wanted)
+    : label_(std::move(label)),
+      total_bytes_(total_bytes),
+      shown_(wanted && ::isatty(STDERR_FILENO) == 1),
+      start_ns_(now()),
+      drawn_ns_(start_ns_) {}
+
+Progress::~Progress() { finish(); }
+
+void Progress::add(std::uint64_t bytes) {
+  done_bytes_ += bytes;
+  if (!shown_) return;
+  const std::int64_t time = now();
+  std::int64_t last = drawn_ns_;
+  if (time - last < kRedrawNs || !drawn_ns_.compare_exchange_strong(last, time)) return;
+  draw(time);
+}
+
+void Progress::draw(std::int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  if (finished_) return;
+  const std::uint64_t done = done_bytes_;
+  const double seconds = static_cast<double>(now_ns - start_ns_) / 1e9;
+  const auto rate = static_cast<std::uint64_t>(static_cast<double>(done) / std::max(seconds, 1e-3));
+  std::string line;
+  if (total_bytes_ > 0) {
+    const double part = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_bytes_));
+    const auto full = static_cast<std::size_t>(part * kBarColumns);
+    line = fmt::format("{} [{}{}] {:3.0f}% {}/s", label_, std::string(full, '#'), std::string(kBarColumns - full, ' '),
+                       100 * part, format_size(rate));
+  } else {
+    line = fmt::format("{} {} {}/s", label_, format_size(done), format_size(rate));
+  }
+  fmt::print(stderr, "\r{}\x1b[K", line);
+  std::fflush(stderr);
+}
+
+void Progress::finish() {
+  const std::lock_guard lock(mutex_);
+  if (finished_ || !shown_) return;
+  finished_ = true;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+}
+
+}  // namespace mdfs::tools

@@ -1,0 +1,37 @@
+// A progress bar on standard error, shown only on a terminal.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace mdfs::tools {
+
+// One bar. Any thread may call add(); the line is redrawn at most five times a second and removed at the end.
+class Progress {
+ public:
+  // total_bytes 0: not known, then only the amount is shown. `wanted` false shows nothing.
+  Progress(std::string label, std::uint64_t total_bytes, bool wanted = true);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void add(std::uint64_t bytes);
+  void finish();
+
+ private:
+  void draw(std::int64_t now_ns);
+
+  const std::string label_;
+  const std::uint64_t total_bytes_;
+  const bool shown_;
+  const std::int64_t start_ns_;
+  std::atomic<std::uint64_t> done_bytes_{0};
+  std::atomic<std::int64_t> drawn_ns_{0};
+  std::mutex mutex_;  // guards the terminal line
+  bool finished_ = false;
+};
+
+}  // namespace mdfs::tools

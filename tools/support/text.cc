@@ -1,0 +1,88 @@
+// Numbers and sizes in the words of the command line.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "base/checked.h"
+
+namespace mdfs::tools {
+namespace {
+
+std::string quoted(std::string_view what, std::string_view text) { return fmt::format("{} '{}'", what, text); }
+
+// The power of 1024 that a suffix stands for.
+std::optional<unsigned> suffix_power(std::string_view suffix) {
+  if (suffix.empty() || suffix == "B" || suffix == "b") return 0;
+  constexpr std::string_view kLetters = "KMGTPE";
+  const char letter = static_cast<char>(suffix[0] & ~0x20);
+  const std::size_t index = kLetters.find(letter);
+  const std::string_view rest = suffix.substr(1);
+  if (index == std::string_view::npos || !(rest.empty() || rest == "B" || rest == "iB")) return std::nullopt;
+  return static_cast<unsigned>(index + 1);
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_number(std::string_view text, std::string_view what) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    return Error{Errc::kOverflow, quoted(what, text) + ": more than 64 bits"};
+  if (error != std::errc{} || end != text.data() + text.size())
+    return Error{Errc::kUsage, quoted(what, text) + ": a whole number is wanted"};
+  return value;
+}
+
+Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  const std::string_view whole_text = text.substr(0, digits);
+  std::string_view rest = digits == std::string_view::npos ? std::string_view{} : text.substr(digits);
+  std::string_view fraction;
+  if (!rest.empty() && rest[0] == '.') {
+    const std::size_t end = rest.find_first_not_of("0123456789", 1);
+    fraction = rest.substr(1, end == std::string_view::npos ? end : end - 1);
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end);
+    if (fraction.empty() || fraction.size() > 9)
+      return Error{Errc::kUsage, quoted(what, text) + ": 1 to 9 digits are wanted after the point"};
+  }
+  const auto power = suffix_power(rest);
+  if (whole_text.empty() || !power)
+    return Error{Errc::kUsage, quoted(what, text) + ": a size is wanted, such as 65536, 64K, 1.5G or 2T"};
+  MDFS_TRY_ASSIGN(const std::uint64_t whole, parse_number(whole_text, what));
+  const std::uint64_t unit = std::uint64_t{1} << (10 * *power);
+  std::uint64_t part = 0, scale = 1;
+  for (const char digit : fraction) {
+    part = part * 10 + static_cast<std::uint64_t>(digit - '0');
+    scale *= 10;
+  }
+  __extension__ using Wide = unsigned __int128;
+  const Wide scaled = Wide{part} * unit;
+  if (scaled % scale != 0) return Error{Errc::kUsage, quoted(what, text) + ": not a whole number of bytes"};
+  const auto base = checked_mul(whole, unit);
+  const auto sum = base ? checked_add(*base, static_cast<std::uint64_t>(scaled / scale)) : std::nullopt;
+  if (!sum) return Error{Errc::kOverflow, quoted(what, text) + ": more than 64 bits"};
+  return *sum;
+}
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.3g} {}", value, kUnits[unit]);
+}
+
+std::string format_shape(const std::vector<std::uint64_t>& lengths) {
+  return fmt::format("{}", fmt::join(lengths, "x"));
+}
+
+}  // namespace mdfs::tools
