@@ -65,6 +65,22 @@ std::vector<std::uint16_t> best_rows(const GridScorer& scorer, unsigned slots,
   return best;
 }
 
+// On unequal disks a table made for equal slots need not be the best: all offsets are tried.
+std::vector<std::uint16_t> best_weighted_rows(const std::vector<std::uint16_t>& slot) {
+  const auto slots = static_cast<unsigned>(slot.size());
+  std::vector<std::uint16_t> best = table_2d(slots);
+  double best_score = weighted_typical_2d(best, slot);
+  for (unsigned offset = 1; offset < slots; ++offset) {
+    if (std::gcd(offset, slots) != 1) continue;
+    auto candidate = multiples(slots, offset);
+    if (const double score = weighted_typical_2d(candidate, slot); score < best_score) {
+      best = std::move(candidate);
+      best_score = score;
+    }
+  }
+  return best;
+}
+
 void fit_small_grid(Placement& placement, unsigned rank, const Coord& grid, std::uint64_t extents) {
   const unsigned slots = placement.slots();
   const std::uint64_t columns = grid[rank - 1];
@@ -123,17 +139,41 @@ Placement default_placement(unsigned rank, const std::vector<std::uint16_t>& dis
   const unsigned slots = placement.slots();
   placement.row = multiples(slots, 0);
   placement.plane = multiples(slots, 0);
-  if (rank == 2) placement.row = table_2d(slots);
+  if (rank == 2) {
+    const bool weighted = placement.disks < slots && slots <= kLargestTable;
+    placement.row = weighted ? best_weighted_rows(disk_list) : table_2d(slots);
+  }
   if (rank == 3) {
     PlacementTables tables = tables_3d(slots);
     placement.row = std::move(tables.row);
     placement.plane = std::move(tables.plane);
   }
   if (rank >= 2 && grid)
-    if (const auto extents = extents_of(rank, *grid);
-        extents && *extents > 0 && *extents < 2 * std::uint64_t{slots} && slots <= kLargestTable)
+    if (const auto extents = extents_of(rank, *grid); extents && *extents > 0 && *extents < 2 * std::uint64_t{slots} &&
+                                                      placement.disks == slots && slots <= kLargestTable)
       fit_small_grid(placement, rank, *grid, *extents);
   return placement;
+}
+
+Result<std::vector<std::uint16_t>> weighted_disk_list(std::span<const unsigned> weights) {
+  std::uint64_t sum = 0;
+  for (const unsigned weight : weights) sum += weight;
+  if (sum == 0 || sum > kMaxSlots || weights.size() > kMaxSlots)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("weights of disks add up to {}, 1..{} are possible", sum, kMaxSlots)};
+  // A common factor adds slots but no balance.
+  const unsigned factor =
+      std::accumulate(weights.begin(), weights.end(), 0u, [](unsigned a, unsigned b) { return std::gcd(a, b); });
+  sum /= factor;
+  std::vector<std::uint16_t> list;
+  std::vector<std::int64_t> credit(weights.size());
+  while (list.size() < sum) {
+    for (std::size_t disk = 0; disk < weights.size(); ++disk) credit[disk] += weights[disk] / factor;
+    const auto richest = std::max_element(credit.begin(), credit.end());
+    *richest -= static_cast<std::int64_t>(sum);
+    list.push_back(static_cast<std::uint16_t>(richest - credit.begin()));
+  }
+  return list;
 }
 
 Placement offset_placement(const std::vector<std::uint16_t>& disk_list, unsigned row_offset, unsigned plane_offset) {

@@ -52,6 +52,21 @@ struct Mean {
   double value() const { return count == 0 ? 1 : sum / static_cast<double>(count); }
 };
 
+// best[n]: the time of n extents if each goes to the disk that finishes it first.
+std::vector<double> best_times(const std::vector<double>& weight, std::size_t extents) {
+  std::vector<double> best(extents + 1, 0);
+  std::vector<double> used(weight.size());
+  for (std::size_t n = 1; n <= extents; ++n) {
+    std::size_t first = 0;
+    const auto finish = [&](std::size_t disk) { return (used[disk] + 1) / weight[disk]; };
+    for (std::size_t disk = 1; disk < weight.size(); ++disk)
+      if (weight[disk] > 0 && (weight[first] <= 0 || finish(disk) < finish(first))) first = disk;
+    used[first] += 1;
+    best[n] = std::max(best[n - 1], used[first] / weight[first]);
+  }
+  return best;
+}
+
 // Calls visit(extents, busiest) for every wanted box of up to 8 extents a side at every position.
 template <typename Wanted, typename Visit>
 void each_box(OffsetTable row, OffsetTable plane, Wanted wanted, Visit visit) {
@@ -112,6 +127,30 @@ unsigned worst_excess_2d(OffsetTable row) {
       }
     }
   return worst;
+}
+
+double weighted_typical_2d(OffsetTable row, std::span<const std::uint16_t> slot) {
+  const std::size_t slots = row.size();
+  MDFS_CHECK(slots > 0 && slot.size() == slots);
+  std::vector<double> weight(*std::max_element(slot.begin(), slot.end()) + std::size_t{1});
+  for (const std::uint16_t disk : slot) weight[disk] += 1;
+  const std::vector<double> best = best_times(weight, kTypicalSide2d * kTypicalSide2d);
+  Mean mean;
+  std::vector<double> time(weight.size());
+  for (std::size_t y = 0; y < positions(row); ++y)
+    for (std::size_t x = 0; x < slots; ++x)
+      for (unsigned width = 2; width <= kTypicalSide2d; ++width) {
+        std::fill(time.begin(), time.end(), 0);
+        double busiest = 0;
+        for (unsigned height = 1; height <= kTypicalSide2d; ++height) {
+          for (std::size_t i = 0; i < width; ++i) {
+            const std::uint16_t disk = slot[(x + row[(y + height - 1) % slots] + i) % slots];
+            busiest = std::max(busiest, time[disk] += 1 / weight[disk]);
+          }
+          if (height >= 2 && is_typical(width, height)) mean.add(busiest / best[width * height]);
+        }
+      }
+  return mean.value();
 }
 
 double typical_3d(OffsetTable row, OffsetTable plane) {

@@ -25,6 +25,10 @@ double typical_2d(OffsetTable row);
 // every slot.
 unsigned worst_excess_2d(OffsetTable row);
 
+// The same windows on unequal disks: slot names the disk of each slot, and a disk named twice is twice as fast. Mean of
+// (time of the busiest disk) / (the time if each extent went to the disk that finishes it first).
+double weighted_typical_2d(OffsetTable row, std::span<const std::uint16_t> slot);
+
 // Mean ratio over all positions and all boxes of 2..8 extents a side of aspect at most 4:1.
 double typical_3d(OffsetTable row, OffsetTable plane);
 // The same over slices: boxes one extent thick along one axis, 2..8 extents along the others.

@@ -166,6 +166,33 @@ TEST(PlacementTest, DisksNamedTwiceCarryTwiceTheLoad) {
   EXPECT_EQ(used[2], 16u);
 }
 
+TEST(WeightedDiskListTest, DisksComeAsOftenAsTheyWeighAndApart) {
+  EXPECT_EQ(*weighted_disk_list(std::vector<unsigned>{1, 1, 1}), (std::vector<std::uint16_t>{0, 1, 2}));
+  EXPECT_EQ(*weighted_disk_list(std::vector<unsigned>{4, 4}), (std::vector<std::uint16_t>{0, 1}));
+  EXPECT_EQ(*weighted_disk_list(std::vector<unsigned>{2, 2, 1, 1}), (std::vector<std::uint16_t>{0, 1, 2, 3, 0, 1}));
+  EXPECT_EQ(*weighted_disk_list(std::vector<unsigned>{3, 0, 1}), (std::vector<std::uint16_t>{0, 0, 2, 0}));
+  EXPECT_FALSE(weighted_disk_list(std::vector<unsigned>{0, 0}).ok());
+  EXPECT_FALSE(weighted_disk_list(std::vector<unsigned>{4000, 97}).ok());
+}
+
+double weighted_score(const std::vector<unsigned>& weights) {
+  const Placement placement = default_placement(2, *weighted_disk_list(weights));
+  return weighted_typical_2d(placement.row, placement.slot);
+}
+
+TEST(WeightedDiskListTest, UnequalDisksFinishTogether) {
+  EXPECT_LE(weighted_score({2, 2, 1, 1}), 1.036 + kTolerance);
+  EXPECT_LE(weighted_score({2, 2, 2, 2, 1, 1, 1, 1}), 1.066 + kTolerance);
+  EXPECT_LE(weighted_score({4, 4, 4, 4, 3, 3, 2, 2}), 1.093 + kTolerance);
+}
+
+TEST(WeightedDiskListTest, EqualWeightsScoreAsEqualDisks) {
+  for (const unsigned count : {2u, 5u, 8u, 12u}) {
+    const Placement placement = default_placement(2, disks(count));
+    EXPECT_NEAR(weighted_typical_2d(placement.row, placement.slot), typical_2d(placement.row), 1e-9) << count;
+  }
+}
+
 RC_GTEST_PROP(PlacementTest, EveryExtentHasADiskOfTheListWhateverTheNumbers, ()) {
   const unsigned rank = testing::any_rank();
   const auto count = *rc::gen::inRange(1u, 100u);
