@@ -1,0 +1,134 @@
+// Attributes: what stat shows, chmod, chown, utimens; and who may do what.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+// `inode` may be null: nothing in memory is newer than the item. `use` was taken before the item was read.
+Attributes VolumeImpl::compose(Ino ino, Inode* inode, const ContentUse& use, const format::Inode& item) {
+  format::Inode now = item;
+  if (inode != nullptr) Contents::overlay_times(*inode, now);
+  if (use) now.size = engine_->size_bytes(*use);
+  Attributes attributes;
+  attributes.ino = ino;
+  attributes.mode = now.mode;
+  attributes.links = now.links;
+  attributes.uid = now.uid;
+  attributes.gid = now.gid;
+  attributes.size_bytes = now.size;
+  attributes.stored_bytes = now.stored_bytes;
+  attributes.atime_ns = now.atime_ns;
+  attributes.mtime_ns = now.mtime_ns;
+  attributes.ctime_ns = now.ctime_ns;
+  attributes.btime_ns = now.btime_ns;
+  attributes.device = now.device;
+  attributes.is_image = now.is_image();
+  attributes.data_generation = shown_generation(now.data_generation);
+  if (inode != nullptr) {
+    const std::lock_guard lock(inode->times_mutex);
+    attributes.data_generation = inode->data_generation.value_or(attributes.data_generation);
+  }
+  // Data in the tree or not yet written back: not none, or archivers take the file for a hole.
+  const bool has_data = now.is_inline() || (use && engine_->is_dirty(*use));
+  if (now.is_regular() && now.size > 0 && now.stored_bytes == 0 && has_data) attributes.stored_bytes = 512;
+  return attributes;
+}
+
+Result<Attributes> VolumeImpl::attributes_of(Inode& inode) {
+  const ContentUse use = contents_.use_if_open(inode);
+  MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, inode.ino));
+  return compose(inode.ino, &inode, use, item);
+}
+
+Result<Attributes> VolumeImpl::attributes(Ino ino) {
+  const Pin pin = table_.find(ino);
+  if (pin) return attributes_of(*pin);
+  MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
+  return compose(ino, nullptr, ContentUse(), item);
+}
+
+// Permission to change the mode, and the loss of setgid by a stranger to the group, are the kernel's business under
+// default_permissions: it hands over the bits that are to be set.
+void VolumeImpl::apply(const SetAttributes& change, std::int64_t now_ns, format::Inode& inode) const {
+  if (change.uid || change.gid) {
+    inode.uid = change.uid.value_or(inode.uid);
+    inode.gid = change.gid.value_or(inode.gid);
+    if (!inode.is_directory()) {
+      inode.mode &= ~std::uint32_t{S_ISUID};
+      if ((inode.mode & S_IXGRP) != 0) inode.mode &= ~std::uint32_t{S_ISGID};
+    }
+  }
+  if (change.mode) inode.mode = (inode.mode & S_IFMT) | (*change.mode & 07777);
+  if (change.atime_ns) inode.atime_ns = *change.atime_ns;
+  if (change.mtime_ns) inode.mtime_ns = *change.mtime_ns;
+  if (change.atime_now) inode.atime_ns = now_ns;
+  if (change.mtime_now) inode.mtime_ns = now_ns;
+  inode.ctime_ns = change.ctime_ns.value_or(now_ns);
+}
+
+Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& wanted, const Caller&) {
+  MDFS_TRY(check_writable());
+  const Pin pin = table_.pin(ino);
+  if (wanted.size_bytes) MDFS_TRY(set_size(ino, *wanted.size_bytes));
+  const bool sets_atime = wanted.atime_ns || wanted.atime_now;
+  const bool sets_mtime = wanted.mtime_ns || wanted.mtime_now;
+  const bool changes_item = wanted.mode || wanted.uid || wanted.gid || wanted.ctime_ns || sets_atime || sets_mtime;
+  if (!changes_item) return attributes_of(*pin);
+  std::optional<std::int64_t> atime_ns, mtime_ns;
+  const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
+    MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
+    apply(wanted, change.now_ns, inode);
+    if (wanted.mode && !inode.is_symlink()) {
+      MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, ino, kAccessAclName));
+      if (place.xattr) {
+        MDFS_TRY_ASSIGN(Acl acl, parse_acl(place.xattr->value));
+        change_mode(acl, inode.mode);
+        MDFS_TRY(put_xattr(change.transaction, ino, place, {std::string(kAccessAclName), encode_acl(acl)}));
+      }
+    }
+    if (wanted.uid || wanted.gid) {
+      MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, ino, "security.capability"));
+      if (capability.xattr) erase_xattr(change.transaction, ino, capability.cookie);
+    }
+    put_inode(change.transaction, ino, inode);
+    if (sets_atime) atime_ns = inode.atime_ns;
+    if (sets_mtime) mtime_ns = inode.mtime_ns;
+    if ((inode.mode & (S_ISUID | S_ISGID)) != 0) pin->has_privileges = true;
+    return {};
+  });
+  MDFS_TRY(status);
+  if (atime_ns || mtime_ns) contents_.set_times(*pin, atime_ns, mtime_ns);
+  return attributes_of(*pin);
+}
+
+// A write or a change of size takes setuid, setgid (where it means a group) and capabilities away.
+Status VolumeImpl::drop_privileges(Inode& inode) {
+  inode.has_privileges = false;
+  const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
+    MDFS_TRY_ASSIGN(format::Inode item, read_inode(change.transaction, inode.ino));
+    const std::uint32_t setgid = (item.mode & S_IXGRP) != 0 ? S_ISGID : 0;
+    if ((item.mode & (S_ISUID | setgid)) != 0) {
+      item.mode &= ~(S_ISUID | setgid);
+      item.ctime_ns = change.now_ns;
+      put_inode(change.transaction, inode.ino, item);
+    }
+    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, inode.ino, "security.capability"));
+    if (capability.xattr) erase_xattr(change.transaction, inode.ino, capability.cookie);
+    return {};
+  });
+  if (!status.ok()) inode.has_privileges = true;
+  return status;
+}
+
+Status VolumeImpl::check_access(Ino ino, int mask, const Caller& caller) {
+  MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, ino));
+  MDFS_TRY_ASSIGN(const Acl acl, read_acl(*store_, ino, kAccessAclName));
+  if (may_access(acl, inode.mode, inode.uid, inode.gid, caller, mask)) return {};
+  return Error{Errc::kAccessDenied, "inode " + std::to_string(ino)};
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,45 @@
+// What happens by itself: write-back and a commit every few seconds.
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+
+#include "base/log.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+// The data of all files, then the times.
+Status VolumeImpl::write_back_all(std::int64_t at_least_age_ns) {
+  const Status data = engine_->write_back_all(at_least_age_ns);
+  const Status times = contents_.write_back_times();
+  return data.ok() ? times : data;
+}
+
+void VolumeImpl::committer_loop() {
+  const auto interval = std::chrono::nanoseconds(options_.commit_interval_ns);
+  for (;;) {
+    {
+      std::unique_lock lock(orphans_mutex_);
+      if (committer_wakes_.wait_for(lock, interval, [&] { return stopping_; })) return;
+    }
+    if (store_->read_only()) continue;
+    const Status written = write_back_all(options_.engine.write_back_age_ns);
+    if (!written.ok()) spdlog::error("write-back: {}", written.error().message());
+    contents_.close_idle(Contents::kIdleAgeNs);
+    if (!store_->dirty()) continue;
+    const Status committed = store_->commit();
+    if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());
+  }
+}
+
+void VolumeImpl::stop_threads() {
+  {
+    const std::lock_guard lock(orphans_mutex_);
+    stopping_ = true;
+  }
+  orphans_changed_.notify_all();
+  committer_wakes_.notify_all();
+  if (reaper_.joinable()) reaper_.join();
+  if (committer_.joinable()) committer_.join();
+}
+
+}  // namespace mdfs::volume

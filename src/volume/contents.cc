@@ -1,0 +1,335 @@
+// The open contents of inodes.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/contents.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "format/geometry_item.h"
+#include "volume/placements.h"
+#include "volume/records.h"
+
+namespace mdfs::volume {
+
+ContentUse& ContentUse::operator=(ContentUse&& other) noexcept {
+  if (this != &other) {
+    end();
+    owner_ = other.owner_;
+    inode_ = std::exchange(other.inode_, nullptr);
+    content_ = std::move(other.content_);
+    geometry_ = std::move(other.geometry_);
+  }
+  return *this;
+}
+
+void ContentUse::end() {
+  if (inode_ == nullptr) return;
+  content_.reset();
+  geometry_.reset();
+  owner_->end_use(*std::exchange(inode_, nullptr));
+}
+
+ContentUse Contents::make_use(Inode& inode) {
+  ContentUse use;
+  use.owner_ = this;
+  use.inode_ = &inode;
+  use.content_ = inode.content;
+  use.geometry_ = inode.geometry;
+  ++inode.content_users;
+  return use;
+}
+
+Result<ContentUse> Contents::use(Inode& inode) {
+  std::unique_lock lock(inode.content_mutex);
+  inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
+  if (!inode.content) MDFS_TRY(open(inode));
+  return make_use(inode);
+}
+
+ContentUse Contents::use_if_open(Inode& inode) {
+  std::unique_lock lock(inode.content_mutex);
+  inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
+  if (!inode.content) return {};
+  return make_use(inode);
+}
+
+void Contents::end_use(Inode& inode) {
+  const std::lock_guard lock(inode.content_mutex);
+  if (--inode.content_users > 0) return;
+  inode.content_used_ns = environment_.monotonic_ns();
+  if (inode.content_switching) inode.content_changed.notify_all();
+  queue_idle(inode);
+}
+
+Status Contents::open(Inode& inode) {
+  MDFS_TRY_ASSIGN(const format::Inode item, read_inode(store_, inode.ino));
+  if (item.is_directory()) return Error{Errc::kIsDirectory, "inode " + std::to_string(inode.ino)};
+  if (!item.is_regular()) return Error{Errc::kInvalidArgument, "not a regular file"};
+  engine::ContentSpec spec;
+  spec.object = inode.ino;
+  spec.base = item.base;
+  spec.size_bytes = item.size;
+  spec.is_inline = item.is_inline();
+  MDFS_TRY_ASSIGN(spec.placement, placements_.get(item.placement));
+  std::shared_ptr<const geometry::Geometry> geometry;
+  if (item.is_image()) {
+    MDFS_TRY_ASSIGN(spec.geometry, read_geometry(store_, inode.ino));
+    spec.geometry->shape[0] = ceil_div(item.size, spec.geometry->slab_bytes());
+    MDFS_TRY(geometry::check(*spec.geometry));
+    geometry = std::make_shared<const geometry::Geometry>(*spec.geometry);
+  }
+  load_times(inode, item);
+  bool privileges = (item.mode & (S_ISUID | S_ISGID)) != 0;
+  if (!privileges) {
+    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(store_, inode.ino, "security.capability"));
+    privileges = capability.xattr.has_value();
+  }
+  inode.has_privileges = privileges;
+  MDFS_TRY_ASSIGN(inode.content, engine_.open(spec, [this, &inode](store::Transaction& transaction,
+                                                                   const engine::ContentState& state) {
+    return update_item(inode, transaction, state);
+  }));
+  inode.geometry = std::move(geometry);
+  inode.has_content = true;
+  return {};
+}
+
+Status Contents::close(Inode& inode) {
+  Status status;
+  if (inode.unlinked && !table_.is_held(inode)) {
+    engine_.discard(inode.content);
+  } else {
+    status = engine_.close(inode.content);
+  }
+  inode.content.reset();
+  inode.geometry.reset();
+  inode.has_content = false;
+  if (!status.ok()) {
+    spdlog::error("inode {}: closing lost data: {}", inode.ino, status.error().message());
+    const std::lock_guard lock(inode.error_mutex);
+    inode.write_error = status.error();
+    inode.write_error_kept = true;
+  }
+  return status;
+}
+
+Status Contents::update_item(Inode& inode, store::Transaction& transaction, const engine::ContentState& state) {
+  MDFS_TRY_ASSIGN(format::Inode item, read_inode(transaction, inode.ino));
+  const std::uint64_t freed = state.stored_bytes_change < 0 ? std::uint64_t(-state.stored_bytes_change) : 0;
+  if (freed > item.stored_bytes) return Error{Errc::kCorrupt, "inode.stored-bytes: more bytes freed than stored"};
+  item.stored_bytes += static_cast<std::uint64_t>(state.stored_bytes_change);
+  if (item.is_image() && item.size != state.size_bytes) {
+    MDFS_TRY_ASSIGN(geometry::Geometry geometry, read_geometry(transaction, inode.ino));
+    geometry.shape[0] = ceil_div(state.size_bytes, geometry.slab_bytes());
+    transaction.put(geometry_key(inode.ino), format::encode(geometry));
+  }
+  item.size = state.size_bytes;
+  item.flags = (item.flags & ~std::uint64_t{MDFS_INODE_INLINE}) | (state.is_inline ? MDFS_INODE_INLINE : 0);
+  item.data_generation = transaction.generation();
+  overlay_times(inode, item);
+  put_inode(transaction, inode.ino, item);
+  return {};
+}
+
+// ---- times
+
+void Contents::load_times(Inode& inode, const format::Inode& item) {
+  const std::lock_guard lock(inode.times_mutex);
+  if (!inode.atime_ns) inode.atime_ns = item.atime_ns;
+  if (!item.is_regular()) return;  // the others are changed in the tree at once
+  if (!inode.mtime_ns) inode.mtime_ns = item.mtime_ns;
+  if (!inode.ctime_ns) inode.ctime_ns = item.ctime_ns;
+  if (!inode.data_generation) inode.data_generation = shown_generation(item.data_generation);
+}
+
+void Contents::overlay_times(Inode& inode, format::Inode& item) {
+  const std::lock_guard lock(inode.times_mutex);
+  item.atime_ns = inode.atime_ns.value_or(item.atime_ns);
+  item.mtime_ns = inode.mtime_ns.value_or(item.mtime_ns);
+  item.ctime_ns = std::max(inode.ctime_ns.value_or(item.ctime_ns), item.ctime_ns);
+}
+
+void Contents::data_changed(Inode& inode) {
+  {
+    const std::int64_t now_ns = environment_.now_ns();
+    const std::uint64_t next = (store_.generation() + 1) << kGenerationShift;
+    const std::lock_guard lock(inode.times_mutex);
+    inode.mtime_ns = now_ns;
+    inode.ctime_ns = std::max(inode.ctime_ns.value_or(now_ns), now_ns);
+    inode.data_generation = std::max(inode.data_generation.value_or(0) + 1, next);
+  }
+  mark_times_dirty(inode);
+}
+
+void Contents::was_read(Inode& inode, const format::Inode& item) {
+  constexpr std::int64_t kDayNs = 86'400'000'000'000;
+  {
+    const std::int64_t now_ns = environment_.now_ns();
+    const std::lock_guard lock(inode.times_mutex);
+    if (!inode.atime_ns) return;
+    const std::int64_t atime_ns = *inode.atime_ns;
+    const bool older_than_data =
+        atime_ns <= inode.mtime_ns.value_or(item.mtime_ns) || atime_ns <= inode.ctime_ns.value_or(item.ctime_ns);
+    if (!older_than_data && now_ns - atime_ns < kDayNs) return;
+    inode.atime_ns = now_ns;
+  }
+  mark_times_dirty(inode);
+}
+
+void Contents::set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std::optional<std::int64_t> mtime_ns) {
+  {
+    const std::lock_guard lock(inode.times_mutex);
+    if (!inode.atime_ns && !inode.mtime_ns) return;  // the item says it all
+    if (atime_ns && inode.atime_ns) inode.atime_ns = atime_ns;
+    if (mtime_ns && inode.mtime_ns) inode.mtime_ns = mtime_ns;
+  }
+  mark_times_dirty(inode);  // a write-back in between may have put the old ones into the item
+}
+
+void Contents::mark_times_dirty(Inode& inode) {
+  if (inode.times_dirty.exchange(true)) return;
+  const std::lock_guard lock(dirty_mutex_);
+  dirty_times_.push_back(inode.ino);
+}
+
+Status Contents::write_back_times(Inode& inode) {
+  if (!inode.times_dirty.exchange(false)) return {};
+  MDFS_TRY_ASSIGN(const std::optional<format::Inode> item, find_inode(store_, inode.ino));
+  if (!item) return {};
+  format::Inode newer = *item;
+  overlay_times(inode, newer);
+  if (newer == *item) return {};
+  const Status status = store_.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+    MDFS_TRY_ASSIGN(std::optional<format::Inode> now, find_inode(transaction, inode.ino));
+    if (!now) return {};
+    overlay_times(inode, *now);
+    put_inode(transaction, inode.ino, *now);
+    return {};
+  });
+  if (!status.ok() && !store_.read_only()) mark_times_dirty(inode);
+  return status;
+}
+
+Status Contents::write_back_times() {
+  std::vector<Ino> inodes;
+  {
+    const std::lock_guard lock(dirty_mutex_);
+    inodes.swap(dirty_times_);
+  }
+  Status first_error;
+  for (const Ino ino : inodes) {
+    const Pin pin = table_.find(ino);
+    if (!pin) continue;
+    const Status status = write_back_times(*pin);
+    if (!status.ok() && first_error.ok()) first_error = status;
+  }
+  return first_error;
+}
+
+Status Contents::write_back(Inode& inode, bool data_only) {
+  Status status;
+  {
+    const ContentUse use = use_if_open(inode);
+    if (use) status = engine_.write_back(*use);
+  }
+  if (inode.write_error_kept) {
+    const std::lock_guard lock(inode.error_mutex);
+    if (status.ok() && inode.write_error) status = *inode.write_error;
+    inode.write_error.reset();
+    inode.write_error_kept = false;
+  }
+  if (status.ok() && !data_only) status = write_back_times(inode);
+  return status;
+}
+
+// ---- closing
+
+Status Contents::change_alone(Inode& inode, const std::function<Status(std::uint64_t)>& change) {
+  std::unique_lock lock(inode.content_mutex);
+  inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
+  inode.content_switching = true;
+  inode.content_changed.wait(lock, [&] { return inode.content_users == 0; });
+  Status status;
+  if (!inode.content) status = open(inode);
+  if (status.ok()) {
+    const std::uint64_t size_bytes = engine_.size_bytes(*inode.content);
+    status = engine_.write_back(*inode.content);
+    if (status.ok()) status = close(inode);
+    if (status.ok()) status = change(size_bytes);
+  }
+  inode.content_switching = false;
+  inode.content_changed.notify_all();
+  return status;
+}
+
+void Contents::discard(Inode& inode) {
+  const std::lock_guard lock(inode.content_mutex);
+  if (inode.content) engine_.discard(inode.content);
+  inode.content.reset();
+  inode.geometry.reset();
+  inode.has_content = false;
+  inode.times_dirty = false;
+  inode.write_error_kept = false;
+}
+
+void Contents::note_idle(Inode& inode) {
+  const std::lock_guard lock(inode.content_mutex);
+  if (inode.content_users == 0) queue_idle(inode);
+}
+
+// The inode's content_mutex is held.
+void Contents::queue_idle(Inode& inode) {
+  if (!inode.content || inode.content_queued || table_.is_open(inode)) return;
+  inode.content_queued = true;
+  const std::lock_guard lock(idle_mutex_);
+  idle_.push_back({inode.ino, inode.content_used_ns});
+}
+
+void Contents::close_idle(std::int64_t age_ns) {
+  const std::int64_t now_ns = environment_.monotonic_ns();
+  std::size_t looks = 0;
+  for (;;) {
+    Idle idle;
+    bool crowded = false;
+    {
+      const std::lock_guard lock(idle_mutex_);
+      if (looks++ > 2 * kMaxIdle || idle_.empty()) return;
+      crowded = idle_.size() > kMaxIdle;
+      if (!crowded && now_ns - idle_.front().since_ns < age_ns) return;
+      idle = idle_.front();
+      idle_.pop_front();
+    }
+    close_if_idle(idle, now_ns - age_ns, crowded);
+  }
+}
+
+void Contents::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded) {
+  const Pin pin = table_.find(idle.ino);
+  if (!pin) return;
+  {
+    const std::lock_guard lock(pin->content_mutex);
+    pin->content_queued = false;
+    if (!pin->content || pin->content_users > 0 || table_.is_open(*pin)) return;
+    if (!crowded && pin->content_used_ns > used_before_ns) return queue_idle(*pin);
+    if (!close(*pin).ok()) return;
+  }
+  const Status status = write_back_times(*pin);
+  if (!status.ok()) spdlog::warn("inode {}: times not written: {}", idle.ino, status.error().message());
+}
+
+Status Contents::close_all() {
+  Status first_error;
+  for (const Pin& pin : table_.all()) {
+    const std::lock_guard lock(pin->content_mutex);
+    if (!pin->content) continue;
+    const Status status = close(*pin);
+    if (!status.ok() && first_error.ok()) first_error = status;
+  }
+  const Status status = write_back_times();
+  return first_error.ok() ? status : first_error;
+}
+
+}  // namespace mdfs::volume

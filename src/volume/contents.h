@@ -1,0 +1,125 @@
+// The open contents of inodes: opened when first needed, kept for a while when nobody uses them, and the way by which
+// what data changes (size, times, stored bytes) reaches the inode item together with the data.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/environment.h"
+#include "engine/engine.h"
+#include "format/inode.h"
+#include "volume/inode_table.h"
+#include "volume/placements.h"
+
+namespace mdfs::volume {
+
+class Contents;
+
+// The content of an inode in use: it is not closed meanwhile. Nobody who holds one may lock the inode's extend or
+// shrink mutex.
+class ContentUse {
+ public:
+  ContentUse() = default;
+  ContentUse(ContentUse&& other) noexcept
+      : owner_(other.owner_),
+        inode_(std::exchange(other.inode_, nullptr)),
+        content_(std::move(other.content_)),
+        geometry_(std::move(other.geometry_)) {}
+  ContentUse& operator=(ContentUse&& other) noexcept;
+  ~ContentUse() { end(); }
+  void end();
+  explicit operator bool() const { return inode_ != nullptr; }
+  engine::Content& operator*() const { return *content_; }
+  const std::shared_ptr<const geometry::Geometry>& geometry() const { return geometry_; }
+
+ private:
+  friend class Contents;
+  Contents* owner_ = nullptr;
+  Inode* inode_ = nullptr;  // pinned by whoever asked for the use
+  std::shared_ptr<engine::Content> content_;
+  std::shared_ptr<const geometry::Geometry> geometry_;
+};
+
+// Any thread may call any method. Callers hold a Pin of each inode they hand in, longer than any ContentUse of it.
+class Contents {
+ public:
+  Contents(store::Store& store, engine::Engine& engine, InodeTable& table, Placements& placements,
+           Environment& environment)
+      : store_(store), engine_(engine), table_(table), placements_(placements), environment_(environment) {}
+
+  // kIsDirectory, or kInvalidArgument for other inodes without data.
+  Result<ContentUse> use(Inode& inode);
+  ContentUse use_if_open(Inode& inode);
+
+  // Writes back data and, unless data_only, times. Reports once what went wrong before.
+  Status write_back(Inode& inode, bool data_only);
+  // The times of all inodes that are newer than their items. Goes on after errors and returns the first.
+  Status write_back_times();
+
+  // The data of the inode have changed.
+  void data_changed(Inode& inode);
+  // Data or entries have been read: a new access time by the rules of relatime, against the times in memory or, for
+  // what is not a file, of the item.
+  void was_read(Inode& inode, const format::Inode& item = {});
+  // Sets what the item says (opening the content does so, too); called before was_read() of a directory.
+  void load_times(Inode& inode, const format::Inode& item);
+  // After a change of times in the tree: what is in memory follows.
+  void set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std::optional<std::int64_t> mtime_ns);
+  // What is in memory goes over what the item says.
+  static void overlay_times(Inode& inode, format::Inode& item);
+
+  // Runs `change` while nobody uses the content, with the size of the file; the content is closed before, opened anew
+  // by the next user. The caller holds the inode's extend and shrink mutexes.
+  Status change_alone(Inode& inode, const std::function<Status(std::uint64_t size_bytes)>& change);
+  // The inode has been removed and nobody holds it: its content is forgotten.
+  void discard(Inode& inode);
+  // Nobody has the file open any more: the content may be closed after a while.
+  void note_idle(Inode& inode);
+  // Closes contents that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle.
+  void close_idle(std::int64_t age_ns);
+  Status close_all();
+
+  static constexpr std::size_t kMaxIdle = 1024;
+  static constexpr std::int64_t kIdleAgeNs = 30'000'000'000;
+
+ private:
+  friend class ContentUse;
+  struct Idle {
+    Ino ino = 0;
+    std::int64_t since_ns = 0;
+  };
+
+  Status open(Inode& inode);
+  Status close(Inode& inode);
+  void end_use(Inode& inode);
+  void queue_idle(Inode& inode);
+  void close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded);
+  Status update_item(Inode& inode, store::Transaction& transaction, const engine::ContentState& state);
+  void mark_times_dirty(Inode& inode);
+  Status write_back_times(Inode& inode);
+  ContentUse make_use(Inode& inode);
+
+  store::Store& store_;
+  engine::Engine& engine_;
+  InodeTable& table_;
+  Placements& placements_;
+  Environment& environment_;
+  std::mutex idle_mutex_;  // guards idle_
+  std::deque<Idle> idle_;
+  std::mutex dirty_mutex_;  // guards dirty_times_
+  std::vector<Ino> dirty_times_;
+};
+
+// What Attributes::data_generation and ImageInfo show of the number in the item: room is left for the changes that are
+// not committed.
+inline constexpr unsigned kGenerationShift = 24;
+constexpr std::uint64_t shown_generation(std::uint64_t committed) {
+  return (committed << kGenerationShift) | ((std::uint64_t{1} << kGenerationShift) - 1);
+}
+
+}  // namespace mdfs::volume

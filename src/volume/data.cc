@@ -1,0 +1,75 @@
+// The data of files and images as plain bytes: open, read, write, fsync.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/checked.h"
+#include "base/log.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+Status VolumeImpl::open_file(Ino ino, bool truncate) {
+  Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, ino));
+  if (inode.is_directory()) return Error{Errc::kIsDirectory, "inode " + std::to_string(ino)};
+  if (!inode.is_regular()) return Error{Errc::kInvalidArgument, "not a regular file"};
+  if (truncate) MDFS_TRY(set_size(ino, 0));
+  table_.add_open(*pin);
+  return {};
+}
+
+void VolumeImpl::release_file(Ino ino) {
+  {
+    const Pin pin = table_.find(ino);
+    if (!pin) return;
+    table_.drop_open(ino);
+    contents_.note_idle(*pin);
+  }
+  contents_.close_idle(Contents::kIdleAgeNs);
+}
+
+Result<std::size_t> VolumeImpl::read(Ino ino, std::uint64_t offset, MutableBytes into) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (offset >= format::kMaxFileBytes) return std::size_t{0};
+  MDFS_TRY_ASSIGN(const std::size_t bytes, engine_->read(*use, offset, into));
+  if (options_.atime != AtimeMode::kNoAtime && !closed_ && !store_->read_only()) contents_.was_read(*pin);
+  return bytes;
+}
+
+Result<std::size_t> VolumeImpl::write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) {
+  MDFS_TRY(check_writable());
+  const Pin pin = table_.pin(ino);
+  return write_at(*pin, offset, from, append);
+}
+
+Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append) {
+  std::unique_lock extend(inode.extend_mutex, std::defer_lock);
+  if (append) extend.lock();
+  MDFS_TRY_ASSIGN(ContentUse use, contents_.use(inode));
+  if (append) offset = engine_->size_bytes(*use);
+  if (from.empty()) return std::size_t{0};
+  if (!inside(offset, from.size(), format::kMaxFileBytes)) return Error{Errc::kTooBig, "files have at most 2^62 bytes"};
+  if (!append && offset + from.size() > engine_->size_bytes(*use)) {
+    use.end();
+    extend.lock();
+    MDFS_TRY_ASSIGN(use, contents_.use(inode));
+  }
+  if (inode.has_privileges) MDFS_TRY(drop_privileges(inode));
+  MDFS_TRY(with_room([&] { return engine_->write(*use, offset, from); }));
+  contents_.data_changed(inode);
+  return from.size();
+}
+
+Status VolumeImpl::fsync(Ino ino, bool data_only) {
+  if (opened_read_only_) return {};
+  if (const Pin pin = table_.find(ino)) MDFS_TRY(contents_.write_back(*pin, data_only));
+  return store_->commit();
+}
+
+Status VolumeImpl::sync() {
+  if (opened_read_only_) return {};
+  const Status status = write_back_all(0);
+  const Status committed = store_->commit();
+  return status.ok() ? committed : status;
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,166 @@
+// Images: files with a geometry, and their windows.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/checked.h"
+#include "format/geometry_item.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+// The plain bytes from the first to the last of a window; the window has been checked.
+ByteRange plain_bytes(const geometry::Geometry& geometry, const geometry::Window& window) {
+  std::uint64_t stride = geometry.sample_bytes();
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  for (unsigned axis = geometry.rank; axis-- > 0;) {
+    first += window.start[axis] * stride;
+    last += (window.start[axis] + window.length[axis] - 1) * stride;
+    stride *= geometry.shape[axis];
+  }
+  return {first, last + geometry.sample_bytes() - first};
+}
+
+}  // namespace
+
+Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
+  MDFS_TRY(check_writable());
+  MDFS_TRY(geometry::check(options.geometry));
+  MDFS_TRY_ASSIGN(const geometry::Placement placement, placements_.for_image(options));
+  const std::uint64_t base = options.disks ? 0 : placements_.next_base(placement);
+  const Pin pin = table_.pin(ino);
+  const std::lock_guard extend(pin->extend_mutex);
+  const std::lock_guard shrink(pin->shrink_mutex);
+  const Status status = contents_.change_alone(*pin, [&](std::uint64_t size_bytes) -> Status {
+    if (size_bytes != 0) return Error{Errc::kInvalidArgument, "only an empty file can be made an image"};
+    return change(store::Purpose::kNormal, [&](Change& change) -> Status {
+      MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
+      if (inode.is_image()) return Error{Errc::kInvalidArgument, "the file is an image already"};
+      MDFS_TRY_ASSIGN(inode.placement, placements_.find_or_make(change.transaction, placement));
+      change.transaction.put(geometry_key(ino), format::encode(options.geometry));
+      change.transaction.erase({ino, MDFS_KIND_INLINE, 0});
+      inode.base = base;
+      inode.flags = MDFS_INODE_IMAGE;
+      inode.size = options.geometry.size_bytes();
+      inode.data_generation = change.transaction.generation();
+      inode.mtime_ns = inode.ctime_ns = change.now_ns;
+      put_inode(change.transaction, ino, inode);
+      return {};
+    });
+  });
+  MDFS_TRY(status);
+  contents_.data_changed(*pin);
+  return {};
+}
+
+Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  const ContentUse use = contents_.use_if_open(*pin);
+  MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
+  if (!item.is_image()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
+  const Attributes attributes = compose(ino, &*pin, use, item);
+  ImageInfo info;
+  MDFS_TRY_ASSIGN(info.geometry, read_geometry(*store_, ino));
+  info.geometry.shape[0] = ceil_div(attributes.size_bytes, info.geometry.slab_bytes());
+  info.size_bytes = attributes.size_bytes;
+  info.stored_bytes = attributes.stored_bytes;
+  info.data_generation = attributes.data_generation;
+  info.base = item.base;
+  MDFS_TRY_ASSIGN(const auto placement, placements_.get(item.placement));
+  info.placement = *placement;
+  return info;
+}
+
+Result<Layout> VolumeImpl::layout(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
+  if (!opened_read_only_) {
+    MDFS_TRY(engine_->write_back(*use));
+    MDFS_TRY(store_->commit());
+  }
+  Layout layout;
+  MDFS_TRY_ASSIGN(layout.extents, engine_->layout(*use));
+  layout.block_size = store_->block_size();
+  layout.disk_stored_bytes.resize(store_->disk_count());
+  for (const engine::ExtentPlace& place : layout.extents)
+    if (place.disk < layout.disk_stored_bytes.size()) layout.disk_stored_bytes[place.disk] += place.stored_bytes;
+  return layout;
+}
+
+Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
+                               const std::function<Status(engine::Content&, const geometry::Geometry&)>& work) {
+  const std::shared_lock shrink(inode.shrink_mutex);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(inode));
+  if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(inode.ino)};
+  geometry::Geometry geometry = *use.geometry();
+  geometry.shape[0] = ceil_div(engine_->size_bytes(*use), geometry.slab_bytes());
+  MDFS_TRY(geometry::check(geometry, window));
+  return work(*use, geometry);
+}
+
+Status VolumeImpl::start_window(Ino ino, const geometry::Window& window) {
+  const Pin pin = table_.pin(ino);
+  return with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
+    engine_->start_window(content, window);
+    return {};
+  });
+}
+
+Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY(with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
+    if (!inside(offset, into.size(), geometry::window_bytes(geometry, window)))
+      return Error{Errc::kInvalidArgument, "bytes outside the window"};
+    return engine_->read_window(content, window, offset, into);
+  }));
+  if (options_.atime != AtimeMode::kNoAtime && !closed_ && !store_->read_only()) contents_.was_read(*pin);
+  return {};
+}
+
+Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::Engine::WindowSource& from) {
+  MDFS_TRY(check_writable());
+  ByteRange changed;
+  {
+    const Pin pin = table_.pin(ino);
+    bool beyond_end = false;
+    const auto write = [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
+      changed = plain_bytes(geometry, window);
+      beyond_end = changed.offset + changed.length > engine_->size_bytes(content);
+      if (beyond_end) return {};
+      if (pin->has_privileges) MDFS_TRY(drop_privileges(*pin));
+      return with_room([&] { return engine_->write_window(content, window, from); });
+    };
+    MDFS_TRY(with_window(*pin, window, write));
+    if (beyond_end) {  // the file ended within the last slab: now it reaches as far as the window
+      MDFS_TRY(resize(*pin, changed.offset + changed.length, true));
+      MDFS_TRY(with_window(*pin, window, write));
+      if (beyond_end) return Error{Errc::kBusy, "the image was cut off meanwhile"};
+    }
+    contents_.data_changed(*pin);
+  }
+  std::shared_ptr<const ChangeListener> listener;
+  {
+    const std::lock_guard lock(listener_mutex_);
+    listener = listener_;
+  }
+  if (listener) (*listener)(ino, changed.offset, changed.length);
+  return {};
+}
+
+Result<engine::WindowPlan> VolumeImpl::plan_window(Ino ino, const geometry::Window& window) {
+  const Pin pin = table_.pin(ino);
+  engine::WindowPlan plan;
+  const Status status = with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
+    MDFS_TRY_ASSIGN(plan, engine_->plan(content, window));
+    return {};
+  });
+  MDFS_TRY(status);
+  return plan;
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,120 @@
+// The inodes in memory: who holds them, and what of them is newer than the tree.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+#include "geometry/geometry.h"
+#include "volume/volume.h"
+
+namespace mdfs::volume {
+
+// One inode in memory. The inode item in the tree is the authority for everything; here is only what is newer, and
+// the open Content. Lock order within an inode: extend, shrink, content, then the store, then times.
+struct Inode {
+  explicit Inode(Ino number) : ino(number) {}
+  const Ino ino;
+
+  // Held by whoever may change the size, so that appends do not overlap.
+  std::mutex extend_mutex;
+  // Held shared by window calls, alone while the file gets smaller or becomes an image.
+  std::shared_mutex shrink_mutex;
+
+  std::mutex content_mutex;  // guards the next six; held while the content is opened and closed
+  std::condition_variable content_changed;
+  std::shared_ptr<engine::Content> content;            // null: not open
+  std::shared_ptr<const geometry::Geometry> geometry;  // of the open content, if an image; shape[0] may be outdated
+  unsigned content_users = 0;
+  bool content_switching = false;    // nobody may begin to use it
+  bool content_queued = false;       // in the list of idle contents
+  std::int64_t content_used_ns = 0;  // monotonic; when the last user left
+
+  // What reads and writes of data change before it reaches the tree; set as the content is opened.
+  std::mutex times_mutex;  // guards the next four; nothing is locked while it is held
+  std::optional<std::int64_t> atime_ns;
+  std::optional<std::int64_t> mtime_ns;
+  std::optional<std::int64_t> ctime_ns;
+  std::optional<std::uint64_t> data_generation;
+
+  std::atomic<bool> times_dirty{false};       // newer than the item, perhaps
+  std::atomic<bool> has_privileges{false};    // setuid, setgid or capabilities that a write takes away
+  std::atomic<bool> unlinked{false};          // no name leads here: freed when nobody holds it
+  std::atomic<bool> has_content{false};       // as content != nullptr
+  std::atomic<bool> write_error_kept{false};  // write_error is set
+  std::mutex error_mutex;                     // guards the next
+  std::optional<Error> write_error;           // of closing the content: for the next fsync
+
+ private:
+  friend class InodeTable;
+  // Guarded by the shard's mutex.
+  std::uint64_t lookups_ = 0;
+  std::uint64_t opens_ = 0;
+  std::uint64_t pins_ = 0;
+};
+
+class InodeTable;
+
+// Keeps an inode in the table while an operation works on it.
+class Pin {
+ public:
+  Pin() = default;
+  Pin(Pin&& other) noexcept : table_(other.table_), inode_(std::exchange(other.inode_, nullptr)) {}
+  Pin& operator=(Pin&& other) noexcept;
+  ~Pin();
+  explicit operator bool() const { return inode_ != nullptr; }
+  Inode* operator->() const { return inode_; }
+  Inode& operator*() const { return *inode_; }
+
+ private:
+  friend class InodeTable;
+  Pin(InodeTable* table, Inode* inode) : table_(table), inode_(inode) {}
+  InodeTable* table_ = nullptr;
+  Inode* inode_ = nullptr;
+};
+
+// All inodes that are looked up, open, in use, or newer in memory than in the tree; others are dropped at once.
+// Any thread may call any method; the shards' mutexes are leaves.
+class InodeTable {
+ public:
+  // Called, with no lock held, when the last hold of an unlinked inode is gone.
+  explicit InodeTable(std::function<void(Ino)> unreferenced) : unreferenced_(std::move(unreferenced)) {}
+
+  Pin pin(Ino ino);   // makes the inode if it is not there
+  Pin find(Ino ino);  // empty if it is not there
+  void add_lookup(Inode& inode);
+  void add_open(Inode& inode);
+  void drop_lookups(Ino ino, std::uint64_t lookups);
+  void drop_open(Ino ino);
+  bool is_open(const Inode& inode);
+  bool is_held(const Inode& inode);  // looked up or open
+  std::vector<Pin> all();
+  std::size_t size();
+
+ private:
+  friend class Pin;
+  static constexpr std::size_t kShards = 64;
+  struct Shard {
+    std::mutex mutex;  // guards the map and the counts of its inodes
+    std::unordered_map<Ino, std::unique_ptr<Inode>> inodes;
+  };
+  Shard& shard(Ino ino) { return shards_[ino % kShards]; }
+  void unpin(Inode& inode);
+  // The shard's mutex is held. Drops the inode if nothing holds it; true if it is to be freed on disk.
+  bool settle(Shard& shard, Inode& inode);
+
+  std::function<void(Ino)> unreferenced_;
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace mdfs::volume

@@ -1,0 +1,118 @@
+// Orphans: inodes without a name. Their items and blocks are freed, in bounded transactions, when nobody holds them.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::size_t kAtOnce = 256;
+
+// True when none is left.
+Result<bool> erase_some_xattrs(store::Transaction& transaction, Ino ino) {
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  transaction.scan({ino, MDFS_KIND_XATTR, 0}, {ino, MDFS_KIND_XATTR, UINT64_MAX}, kAtOnce));
+  for (const store::Item& item : items) transaction.erase(item.key);
+  return items.size() < kAtOnce;
+}
+
+// Takes away a part of an orphan; true when nothing is left.
+Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t block_size) {
+  MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(transaction, ino));
+  if (!inode || inode->links > 0) {
+    transaction.erase(orphan_key(ino));
+    return true;
+  }
+  if (inode->is_regular()) {
+    std::optional<geometry::Geometry> geometry;
+    if (inode->is_image()) {
+      MDFS_TRY_ASSIGN(geometry, read_geometry(transaction, ino));
+    }
+    MDFS_TRY_ASSIGN(const bool no_data, engine::free_some_data(transaction, ino, geometry, block_size));
+    if (!no_data) return false;
+  }
+  MDFS_TRY_ASSIGN(const bool no_xattrs, erase_some_xattrs(transaction, ino));
+  if (!no_xattrs) return false;
+  transaction.erase({ino, MDFS_KIND_INLINE, 0});
+  transaction.erase(symlink_key(ino));
+  transaction.erase(geometry_key(ino));
+  transaction.erase(inode_key(ino));
+  transaction.erase(orphan_key(ino));
+  transaction.count_objects(-1);
+  return true;
+}
+
+}  // namespace
+
+void VolumeImpl::orphan_unheld(Ino ino) {
+  {
+    const std::lock_guard lock(orphans_mutex_);
+    orphans_.push_back(ino);
+  }
+  if (options_.commit_interval_ns > 0) {
+    orphans_changed_.notify_one();
+  } else if (!closed_) {
+    free_queued_orphans(INT64_MAX);
+  }
+}
+
+Status VolumeImpl::queue_orphans_of_last_mount() {
+  for (Ino next = 0;;) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                    store_->scan(orphan_key(next), orphan_key(UINT64_MAX), kAtOnce));
+    const std::lock_guard lock(orphans_mutex_);
+    for (const store::Item& item : items) orphans_.push_back(item.key.offset);
+    if (items.size() < kAtOnce) return {};
+    next = items.back().key.offset + 1;
+  }
+}
+
+Status VolumeImpl::free_orphan(Ino ino) {
+  const std::lock_guard lock(freeing_mutex_);
+  const Pin pin = table_.pin(ino);
+  if (table_.is_held(*pin)) {
+    pin->unlinked = true;  // comes back here when it is let go
+    return {};
+  }
+  contents_.discard(*pin);
+  for (bool gone = false; !gone;) {
+    const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
+      MDFS_TRY_ASSIGN(gone, free_some(change.transaction, ino, store_->block_size()));
+      return {};
+    });
+    MDFS_TRY(status);
+  }
+  pin->unlinked = false;
+  return {};
+}
+
+// True when the queue has become empty.
+bool VolumeImpl::free_queued_orphans(std::int64_t budget_ns) {
+  const std::int64_t start_ns = environment_.monotonic_ns();
+  for (;;) {
+    Ino ino = 0;
+    {
+      const std::lock_guard lock(orphans_mutex_);
+      if (orphans_.empty()) return true;
+      ino = orphans_.front();
+      orphans_.pop_front();
+    }
+    const Status status = free_orphan(ino);
+    if (!status.ok()) spdlog::error("inode {}: not freed until the next mount: {}", ino, status.error().message());
+    if (environment_.monotonic_ns() - start_ns > budget_ns) return false;
+  }
+}
+
+void VolumeImpl::reaper_loop() {
+  constexpr std::int64_t kTurnNs = 100'000'000;
+  for (;;) {
+    {
+      std::unique_lock lock(orphans_mutex_);
+      orphans_changed_.wait(lock, [&] { return stopping_ || !orphans_.empty(); });
+      if (stopping_) return;
+    }
+    free_queued_orphans(kTurnNs);
+  }
+}
+
+}  // namespace mdfs::volume

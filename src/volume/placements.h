@@ -1,0 +1,52 @@
+// The placements of a volume: found, shared, made; and where each new object's rotation starts.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "geometry/placement.h"
+#include "store/store.h"
+#include "volume/volume.h"
+
+namespace mdfs::volume {
+
+// Any thread may call any method. The mutex is a leaf.
+class Placements {
+ public:
+  // `seed` is where the rotor starts, so that volumes mounted often do not favour their first disk.
+  Placements(store::Store& store, std::uint64_t seed) : store_(store), rotor_(seed) {}
+
+  Result<std::shared_ptr<const geometry::Placement>> get(std::uint64_t id);
+  // The id of an equal placement; if there is none, it is made in this transaction.
+  Result<std::uint64_t> find_or_make(store::Transaction& transaction, const geometry::Placement& placement);
+
+  // Ordinary files: all disks.
+  geometry::Placement for_files() const;
+  // What the options ask for; kInvalidArgument names the option and its range.
+  Result<geometry::Placement> for_image(const ImageOptions& options);
+  // A rotor over the slots of the least loaded disks.
+  std::uint64_t next_base(const geometry::Placement& placement);
+
+ private:
+  std::vector<std::uint16_t> weighted_disks() const;
+  void look_at_loads();
+
+  static constexpr std::size_t kMaxCached = 1024;
+  static constexpr unsigned kMaxSlots = 256;  // scaled weights
+  static constexpr std::uint64_t kBasesBetweenLooks = 256;
+
+  store::Store& store_;
+  std::mutex mutex_;  // guards all below
+  std::unordered_map<std::uint64_t, std::shared_ptr<const geometry::Placement>> cache_;
+  std::uint64_t rotor_;
+  std::uint64_t bases_until_look_ = 0;
+  std::vector<bool> loaded_;  // by disk: clearly fuller than the emptiest
+};
+
+}  // namespace mdfs::volume

@@ -1,0 +1,129 @@
+// The items of the tree that the volume reads and writes.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/records.h"
+
+#include "format/geometry_item.h"
+
+namespace mdfs::volume {
+namespace {
+
+std::string object_name(Ino ino) { return "inode " + std::to_string(ino); }
+
+Error at_object(const Error& error, Ino ino) { return Error{error.code, object_name(ino) + ": " + error.where}; }
+
+// Looks through the items that share the hash of a name. `read` gives the name of an item, or an error.
+template <typename Reader, typename Place, typename Read>
+Status find_by_name(Reader& reader, Ino object, std::uint64_t kind, std::string_view name, Place& place,
+                    const Read& read) {
+  const std::uint64_t first = format::first_cookie(name);
+  const std::uint64_t last = first + format::kCookieNumbers - 1;
+  MDFS_TRY_ASSIGN(std::vector<store::Item> items,
+                  reader.scan({object, kind, first}, {object, kind, last}, format::kCookieNumbers));
+  std::uint64_t lowest_free = first;
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const bool matches, read(item.value));
+    if (matches) {
+      place.cookie = item.key.offset;
+      return {};
+    }
+    if (item.key.offset == lowest_free) ++lowest_free;
+  }
+  place.cookie = lowest_free <= last ? lowest_free : 0;
+  return {};
+}
+
+}  // namespace
+
+template <typename Reader>
+Result<std::optional<format::Inode>> find_inode(Reader& reader, Ino ino) {
+  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, reader.get(inode_key(ino)));
+  if (!value) return std::optional<format::Inode>();
+  auto inode = format::decode_inode(*value);
+  if (!inode.ok()) return at_object(inode.error(), ino);
+  return std::optional<format::Inode>(*inode);
+}
+
+template <typename Reader>
+Result<format::Inode> read_inode(Reader& reader, Ino ino) {
+  MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(reader, ino));
+  if (!inode) return Error{Errc::kNotFound, object_name(ino)};
+  return *inode;
+}
+
+template <typename Reader>
+Result<format::Inode> read_directory_inode(Reader& reader, Ino ino) {
+  MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(reader, ino));
+  if (!inode.is_directory()) return Error{Errc::kNotDirectory, object_name(ino)};
+  if (inode.links == 0) return Error{Errc::kNotFound, object_name(ino) + " has been removed"};
+  return inode;
+}
+
+template <typename Reader>
+Result<geometry::Geometry> read_geometry(Reader& reader, Ino ino) {
+  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, reader.get(geometry_key(ino)));
+  if (!value) return Error{Errc::kCorrupt, object_name(ino) + ": an image without a geometry"};
+  auto geometry = format::decode_geometry(*value);
+  if (!geometry.ok()) return at_object(geometry.error(), ino);
+  return std::move(geometry).value();
+}
+
+template <typename Reader>
+Result<NamePlace> find_name(Reader& reader, Ino directory, std::string_view name) {
+  NamePlace place;
+  MDFS_TRY(find_by_name(reader, directory, MDFS_KIND_DIRENT, name, place, [&](ConstBytes value) -> Result<bool> {
+    auto entry = format::decode_dirent(value);
+    if (!entry.ok()) return at_object(entry.error(), directory);
+    if (entry->name != name) return false;
+    place.entry = std::move(*entry);
+    return true;
+  }));
+  return place;
+}
+
+template <typename Reader>
+Result<XattrPlace> find_xattr(Reader& reader, Ino ino, std::string_view name) {
+  XattrPlace place;
+  MDFS_TRY(find_by_name(reader, ino, MDFS_KIND_XATTR, name, place, [&](ConstBytes value) -> Result<bool> {
+    auto xattr = format::decode_xattr(value);
+    if (!xattr.ok()) return at_object(xattr.error(), ino);
+    if (xattr->name != name) return false;
+    place.xattr = std::move(*xattr);
+    return true;
+  }));
+  return place;
+}
+
+void put_inode(store::Transaction& transaction, Ino ino, const format::Inode& inode) {
+  transaction.put(inode_key(ino), format::encode(inode));
+}
+
+void put_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie, const format::Dirent& entry) {
+  transaction.put({directory, MDFS_KIND_DIRENT, cookie}, format::encode(entry));
+}
+
+void erase_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie) {
+  transaction.erase({directory, MDFS_KIND_DIRENT, cookie});
+}
+
+Status put_xattr(store::Transaction& transaction, Ino ino, const XattrPlace& place, const format::Xattr& xattr) {
+  if (place.cookie == 0) return Error{Errc::kNoSpace, "too many attribute names of one hash"};
+  transaction.put({ino, MDFS_KIND_XATTR, place.cookie}, format::encode(xattr));
+  return {};
+}
+
+void erase_xattr(store::Transaction& transaction, Ino ino, std::uint64_t cookie) {
+  transaction.erase({ino, MDFS_KIND_XATTR, cookie});
+}
+
+#define MDFS_FOR_READER(Reader)                                                   \
+  template Result<std::optional<format::Inode>> find_inode<Reader>(Reader&, Ino); \
+  template Result<format::Inode> read_inode<Reader>(Reader&, Ino);                \
+  template Result<format::Inode> read_directory_inode<Reader>(Reader&, Ino);      \
+  template Result<geometry::Geometry> read_geometry<Reader>(Reader&, Ino);        \
+  template Result<NamePlace> find_name<Reader>(Reader&, Ino, std::string_view);   \
+  template Result<XattrPlace> find_xattr<Reader>(Reader&, Ino, std::string_view);
+MDFS_FOR_READER(store::Store)
+MDFS_FOR_READER(store::Transaction)
+#undef MDFS_FOR_READER
+
+}  // namespace mdfs::volume

@@ -1,0 +1,63 @@
+// The items of the tree that the volume reads and writes, as values: inodes, entries, attributes, placements.
+// Every function that reads works on the store (committed or not, as of now) and within a transaction alike.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "format/dirent.h"
+#include "format/inode.h"
+#include "format/key.h"
+#include "geometry/geometry.h"
+#include "geometry/placement.h"
+#include "store/store.h"
+#include "volume/volume.h"
+
+namespace mdfs::volume {
+
+inline format::Key inode_key(Ino ino) { return {ino, MDFS_KIND_INODE, 0}; }
+inline format::Key geometry_key(Ino ino) { return {ino, MDFS_KIND_GEOMETRY, 0}; }
+inline format::Key symlink_key(Ino ino) { return {ino, MDFS_KIND_SYMLINK, 0}; }
+inline format::Key orphan_key(Ino ino) { return {MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, ino}; }
+inline format::Key placement_key(std::uint64_t id) { return {MDFS_OBJECT_VOLUME, MDFS_KIND_PLACEMENT, id}; }
+
+// Reader is store::Store or store::Transaction.
+template <typename Reader>
+Result<std::optional<format::Inode>> find_inode(Reader& reader, Ino ino);
+// kNotFound if there is none.
+template <typename Reader>
+Result<format::Inode> read_inode(Reader& reader, Ino ino);
+// kNotFound if there is none or it has been removed; kNotDirectory if it is something else.
+template <typename Reader>
+Result<format::Inode> read_directory_inode(Reader& reader, Ino ino);
+template <typename Reader>
+Result<geometry::Geometry> read_geometry(Reader& reader, Ino ino);
+
+// A name in a directory, or where it could go: the lowest free cookie (0 if all of its hash are taken).
+struct NamePlace {
+  std::optional<format::Dirent> entry;
+  std::uint64_t cookie = 0;  // of the entry, or free
+};
+template <typename Reader>
+Result<NamePlace> find_name(Reader& reader, Ino directory, std::string_view name);
+
+struct XattrPlace {
+  std::optional<format::Xattr> xattr;
+  std::uint64_t cookie = 0;
+};
+template <typename Reader>
+Result<XattrPlace> find_xattr(Reader& reader, Ino ino, std::string_view name);
+
+void put_inode(store::Transaction& transaction, Ino ino, const format::Inode& inode);
+void put_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie, const format::Dirent& entry);
+void erase_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie);
+// Inserts, or replaces what `place` holds. kNoSpace if all cookies of the hash are taken.
+Status put_xattr(store::Transaction& transaction, Ino ino, const XattrPlace& place, const format::Xattr& xattr);
+void erase_xattr(store::Transaction& transaction, Ino ino, std::uint64_t cookie);
+
+}  // namespace mdfs::volume

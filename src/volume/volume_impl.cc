@@ -1,0 +1,99 @@
+// The volume: opening and closing, and the one way in which the tree is changed.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/volume_impl.h"
+
+#include "base/log.h"
+
+namespace mdfs::volume {
+
+VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine,
+                       const VolumeOptions& options, Environment& environment)
+    : options_(options),
+      environment_(environment),
+      store_(std::move(store)),
+      opened_read_only_(store_->read_only()),
+      engine_(std::move(engine)),
+      table_([this](Ino ino) { orphan_unheld(ino); }),
+      placements_(*store_, environment.random()),
+      contents_(*store_, *engine_, table_, placements_, environment) {}
+
+VolumeImpl::~VolumeImpl() {
+  const Status status = close();
+  if (!status.ok()) spdlog::error("closing the volume: {}", status.error().message());
+}
+
+Status VolumeImpl::start() {
+  if (store_->read_only()) return {};
+  MDFS_TRY(queue_orphans_of_last_mount());
+  if (options_.commit_interval_ns > 0) {
+    reaper_ = std::thread([this] { reaper_loop(); });
+    committer_ = std::thread([this] { committer_loop(); });
+  } else {
+    free_queued_orphans(INT64_MAX);
+  }
+  return {};
+}
+
+Status VolumeImpl::close() {
+  constexpr std::int64_t kFreeingBudgetNs = 2'000'000'000;  // the rest is left to the next mount
+  const std::lock_guard lock(close_mutex_);
+  if (closed_) return {};
+  stop_threads();
+  Status status;
+  if (!store_->read_only()) {
+    status = write_back_all(0);
+    free_queued_orphans(kFreeingBudgetNs);
+  }
+  closed_ = true;
+  const Status closed = contents_.close_all();
+  if (status.ok()) status = closed;
+  if (!store_->read_only()) {
+    const Status committed = store_->commit();
+    if (status.ok()) status = committed;
+  }
+  return status;
+}
+
+void VolumeImpl::set_change_listener(ChangeListener listener) {
+  const std::lock_guard lock(listener_mutex_);
+  listener_ = listener ? std::make_shared<const ChangeListener>(std::move(listener)) : nullptr;
+}
+
+Status VolumeImpl::check_writable() const {
+  if (closed_) return Error{Errc::kReadOnly, "the volume has been closed"};
+  if (store_->read_only()) return Error{Errc::kReadOnly, store_->read_only_reason()};
+  return {};
+}
+
+Status VolumeImpl::change(store::Purpose purpose, const std::function<Status(Change&)>& body) {
+  MDFS_TRY(check_writable());
+  const auto attempt = [&] {
+    return store_->transact(purpose, [&](store::Transaction& transaction) {
+      Change change{transaction, environment_.now_ns()};
+      return body(change);
+    });
+  };
+  return purpose == store::Purpose::kFreeing ? attempt() : with_room(attempt);
+}
+
+Status VolumeImpl::with_room(const std::function<Status()>& attempt) {
+  Status status = attempt();
+  if (!status.ok() && status.error().code == Errc::kNoSpace && reclaim()) status = attempt();
+  return status;
+}
+
+// Room comes back from promises that are larger than what is then written, from orphans, and from blocks that were
+// freed and wait until no state that recovery may fall back to holds them.
+bool VolumeImpl::reclaim() {
+  constexpr unsigned kFallbackCommits = 3;
+  const std::lock_guard lock(reclaim_mutex_);
+  const std::uint64_t before = store_->space().available_blocks;
+  free_queued_orphans(INT64_MAX);
+  const Status written = engine_->write_back_all(0);
+  if (!written.ok()) spdlog::warn("writing back for want of room: {}", written.error().message());
+  for (unsigned i = 0; i < kFallbackCommits && store_->dirty(); ++i)
+    if (!store_->commit().ok()) return false;
+  return store_->space().available_blocks > before;
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,193 @@
+// The one implementation of Volume; its parts are in files by idea: names, rename, directory, attributes, xattr, data,
+// space (fallocate and friends), images, orphans, background.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "format/inode.h"
+#include "volume/acl.h"
+#include "volume/contents.h"
+#include "volume/inode_table.h"
+#include "volume/placements.h"
+#include "volume/records.h"
+#include "volume/volume.h"
+
+namespace mdfs::volume {
+
+// Every change of the tree is one transaction made by change(); ids and times are taken there and nowhere else, so
+// that what an operation does follows from its arguments, its Change and the tree.
+struct Change {
+  store::Transaction& transaction;
+  std::int64_t now_ns;
+};
+
+class VolumeImpl final : public Volume {
+ public:
+  VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine, const VolumeOptions& options,
+             Environment& environment);
+  ~VolumeImpl() override;
+  // Finds the orphans of the last mount and starts the background threads (or, without them, frees the orphans).
+  Status start();
+
+  Status close() override;
+  store::Store& store() override { return *store_; }
+  engine::Engine& engine() override { return *engine_; }
+  void set_change_listener(ChangeListener listener) override;
+
+  Result<Attributes> lookup(Ino parent, std::string_view name) override;
+  void forget(Ino ino, std::uint64_t lookups) override;
+  Result<Attributes> make_node(Ino parent, std::string_view name, mode_t mode, std::uint64_t device,
+                               const Caller& caller) override;
+  Result<Attributes> make_directory(Ino parent, std::string_view name, mode_t mode, const Caller& caller) override;
+  Result<Attributes> make_symlink(Ino parent, std::string_view name, std::string_view target,
+                                  const Caller& caller) override;
+  Result<Attributes> link(Ino ino, Ino new_parent, std::string_view new_name) override;
+  Status unlink(Ino parent, std::string_view name) override;
+  Status remove_directory(Ino parent, std::string_view name) override;
+  Status rename(Ino parent, std::string_view name, Ino new_parent, std::string_view new_name, RenameMode mode) override;
+  Result<std::string> read_symlink(Ino ino) override;
+  Result<std::vector<DirectoryEntry>> read_directory(Ino directory, std::uint64_t cookie, std::size_t limit) override;
+
+  Result<Attributes> attributes(Ino ino) override;
+  Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) override;
+  Status check_access(Ino ino, int mask, const Caller& caller) override;
+  Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) override;
+  Result<ByteVector> get_xattr(Ino ino, std::string_view name) override;
+  Result<std::vector<std::string>> list_xattrs(Ino ino) override;
+  Status remove_xattr(Ino ino, std::string_view name) override;
+
+  Status open_file(Ino ino, bool truncate) override;
+  void release_file(Ino ino) override;
+  Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) override;
+  Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) override;
+  Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) override;
+  Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) override;
+  Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
+                                 std::size_t length) override;
+  Status fsync(Ino ino, bool data_only) override;
+  Status sync() override;
+
+  Status make_image(Ino ino, const ImageOptions& options) override;
+  Result<ImageInfo> image_info(Ino ino) override;
+  Result<Layout> layout(Ino ino) override;
+  Status start_window(Ino ino, const geometry::Window& window) override;
+  Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
+  Status write_window(Ino ino, const geometry::Window& window, const engine::Engine::WindowSource& from) override;
+  Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
+
+  store::SpaceInfo space() override { return store_->space(); }
+
+  std::size_t inodes_in_memory() { return table_.size(); }  // for tests
+
+ private:
+  struct NewObject {
+    mode_t mode = 0;  // type and permissions
+    std::uint64_t device = 0;
+    std::string_view target;  // of a symbolic link
+  };
+  // One end of a rename.
+  struct RenameEnd {
+    Ino parent = 0;
+    std::string_view name;
+    format::Inode directory;
+    NamePlace place;
+  };
+
+  // ---- changes (volume_impl.cc)
+  Status check_writable() const;
+  Status change(store::Purpose purpose, const std::function<Status(Change&)>& body);
+  // Runs `attempt`; if there is no room, gets some by reclaim() and runs it once more.
+  Status with_room(const std::function<Status()>& attempt);
+  bool reclaim();
+
+  // ---- names (names_ops.cc, rename.cc)
+  Result<Attributes> make(Ino parent, std::string_view name, const NewObject& object, const Caller& caller);
+  Status give_birth(Change& change, Ino ino, const format::Inode& parent, Ino parent_ino, const NewObject& object,
+                    const Caller& caller, format::Inode& inode);
+  Status put_new_acls(Change& change, Ino ino, const Acl& inherited, const Acl& default_acl);
+  Status remove_name(Ino parent, std::string_view name, bool directory);
+  // The inode loses a name; without any left it becomes an orphan.
+  void drop_link(Change& change, Ino ino, format::Inode& inode);
+  // Holds the inode and remembers, once the transaction has succeeded, that it is an orphan.
+  struct Removed {
+    Pin pin;
+    bool gone = false;
+  };
+  static void settle(Removed& removed);
+  Status check_rename(Change& change, const RenameEnd& from, const RenameEnd& to, RenameMode mode);
+  Status check_no_loop(Change& change, Ino moved, Ino new_parent);
+  Status exchange(Change& change, RenameEnd& from, RenameEnd& to);
+  Status replace(Change& change, RenameEnd& from, RenameEnd& to, Removed& removed);
+  Status move_object(Change& change, Ino ino, const RenameEnd& from, const RenameEnd& to);
+  Status write_back_named(Ino parent, std::string_view name);
+
+  // ---- attributes and extended attributes (attributes.cc, xattr.cc)
+  Attributes compose(Ino ino, Inode* inode, const ContentUse& use, const format::Inode& item);
+  Result<Attributes> attributes_of(Inode& inode);
+  void apply(const SetAttributes& change, std::int64_t now_ns, format::Inode& inode) const;
+  template <typename Reader>
+  Result<Acl> read_acl(Reader& reader, Ino ino, std::string_view name);
+  Status set_acl(Change& change, Ino ino, format::Inode& inode, std::string_view name, ConstBytes value);
+  Status drop_privileges(Inode& inode);
+
+  // ---- data (data.cc, space.cc)
+  Result<std::size_t> write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append);
+  Status set_size(Ino ino, std::uint64_t size_bytes);
+  Status resize(Inode& inode, std::uint64_t size_bytes, bool only_grow);
+  Status zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length);
+  Result<std::size_t> copy_piece(Inode& from, std::uint64_t from_offset, Inode& to, std::uint64_t to_offset,
+                                 std::size_t length, ByteVector& buffer);
+
+  // ---- images (images.cc)
+  // Checks that the inode is an image and the window inside it, and runs `work` while the image does not shrink.
+  Status with_window(Inode& inode, const geometry::Window& window,
+                     const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
+
+  // ---- orphans (orphans.cc): inodes without a name, freed when nobody holds them
+  void orphan_unheld(Ino ino);
+  Status queue_orphans_of_last_mount();
+  Status free_orphan(Ino ino);
+  bool free_queued_orphans(std::int64_t budget_ns);
+  void reaper_loop();
+
+  // ---- background (background.cc)
+  void committer_loop();
+  Status write_back_all(std::int64_t at_least_age_ns);
+  void stop_threads();
+
+  const VolumeOptions options_;
+  Environment& environment_;
+  const std::unique_ptr<store::Store> store_;
+  const bool opened_read_only_;  // nothing can be dirty; a store that turned read-only later has failed
+  const std::unique_ptr<engine::Engine> engine_;
+  InodeTable table_;
+  Placements placements_;
+  Contents contents_;
+
+  std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
+  std::atomic<bool> closed_{false};
+  std::mutex close_mutex_;    // held by close()
+  std::mutex reclaim_mutex_;  // held by reclaim()
+
+  std::mutex listener_mutex_;  // guards listener_
+  std::shared_ptr<const ChangeListener> listener_;
+
+  std::mutex orphans_mutex_;  // guards the next three
+  std::condition_variable orphans_changed_;
+  std::deque<Ino> orphans_;
+  bool stopping_ = false;
+  std::mutex freeing_mutex_;  // held while an orphan is freed
+  std::condition_variable committer_wakes_;
+  std::thread reaper_, committer_;
+};
+
+}  // namespace mdfs::volume

@@ -1,0 +1,89 @@
+// A volume in memory.
+// SPDX-License-Identifier: Apache-2.0
+#include "fixture.h"
+
+#include <algorithm>
+
+#include "fake_engine.h"
+#include "fake_store.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+std::string to_string(const ByteVector& bytes) { return std::string(as_text(bytes)); }
+
+VolumeTest::VolumeTest() {
+  auto store = std::make_unique<test::FakeStore>();
+  auto engine = test::make_fake_engine(*store);
+  VolumeOptions options;
+  options.commit_interval_ns = 0;
+  auto volume = std::make_unique<VolumeImpl>(std::move(store), std::move(engine), options, environment_);
+  EXPECT_OK(volume->start());
+  volume_ = std::move(volume);
+}
+
+VolumeTest::~VolumeTest() = default;
+
+Ino VolumeTest::make_file(std::string_view name, Ino parent, mode_t mode) {
+  const auto made = volume().make_node(parent, name, S_IFREG | mode, 0, root_);
+  EXPECT_OK(made);
+  return made.ok() ? made->ino : 0;
+}
+
+Ino VolumeTest::make_directory(std::string_view name, Ino parent, mode_t mode) {
+  const auto made = volume().make_directory(parent, name, mode, root_);
+  EXPECT_OK(made);
+  return made.ok() ? made->ino : 0;
+}
+
+Attributes VolumeTest::stat(Ino ino) {
+  const auto attributes = volume().attributes(ino);
+  EXPECT_OK(attributes);
+  return attributes.ok() ? *attributes : Attributes{};
+}
+
+Attributes VolumeTest::stat(Ino parent, std::string_view name) {
+  const auto found = volume().lookup(parent, name);
+  EXPECT_OK(found);
+  if (!found.ok()) return {};
+  volume().forget(found->ino, 1);
+  return *found;
+}
+
+Errc VolumeTest::lookup_error(Ino parent, std::string_view name) {
+  const auto found = volume().lookup(parent, name);
+  EXPECT_FALSE(found.ok()) << name;
+  if (!found.ok()) return found.error().code;
+  volume().forget(found->ino, 1);
+  return Errc::kUsage;
+}
+
+std::vector<std::string> VolumeTest::names(Ino directory, std::size_t at_once) {
+  std::vector<std::string> names;
+  for (std::uint64_t cookie = 0;;) {
+    const auto entries = volume().read_directory(directory, cookie, at_once);
+    EXPECT_OK(entries);
+    if (!entries.ok() || entries->empty()) break;
+    for (const DirectoryEntry& entry : *entries)
+      if (entry.name != "." && entry.name != "..") names.push_back(entry.name);
+    cookie = entries->back().cookie;
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void VolumeTest::write(Ino ino, std::uint64_t offset, std::string_view text) {
+  const auto written = volume().write(ino, offset, as_bytes(text), false);
+  EXPECT_OK(written);
+  EXPECT_TRUE(written.ok() && *written == text.size());
+}
+
+std::string VolumeTest::read(Ino ino, std::uint64_t offset, std::size_t length) {
+  ByteVector bytes(length);
+  const auto got = volume().read(ino, offset, bytes);
+  EXPECT_OK(got);
+  bytes.resize(got.ok() ? *got : 0);
+  return to_string(bytes);
+}
+
+}  // namespace mdfs::volume
