@@ -1,0 +1,97 @@
+// Where new blocks go: scatter and groups for data, the metadata region for tree nodes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+#include "alloc/run.h"
+#include "alloc/space_map.h"
+
+namespace mdfs::alloc {
+
+// A run, nothing, or the bitmap page (of run.disk) that must be loaded before the question can be answered.
+struct Answer {
+  Search::Kind kind = Search::Kind::kNone;
+  Run run;
+  std::uint64_t page = 0;
+};
+
+// The policy over the free space of all disks of a volume. Deterministic for a seed and a sequence of calls.
+// Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of its
+// own (about 4 MiB, less on small disks), each starting in a zone drawn over the whole disk by free space, or right
+// behind the last one if that is free. Others go around open windows while they can. The table of open windows is
+// bounded: the least recently used one is closed. Data never come from a metadata region.
+// Tree nodes come from the metadata region of their disk, two copies on one disk from its two halves; when it is full,
+// from anywhere on the disk.
+// Pure, no thread contract (the owner locks).
+class Allocator {
+ public:
+  // maps[i]: disk i, null if it is missing. block_size in bytes.
+  Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t block_size, std::uint64_t seed);
+
+  std::size_t disk_count() const { return maps_.size(); }
+  SpaceMap* map(std::size_t disk) { return maps_[disk].get(); }
+  const SpaceMap* map(std::size_t disk) const { return maps_[disk].get(); }
+
+  // A found run has been taken. `near_block` 0: the owner's group.
+  Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block);
+  // `half` (0 or 1) of the metadata region is tried first; outside the region only if `anywhere`.
+  Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool anywhere);
+  // The disk with the most free data blocks, other than `except`; disk_count() if there is none with any.
+  std::size_t emptiest_disk(std::size_t except) const;
+  // Closes the windows of an object that will get no more blocks for now.
+  void close_owner(std::uint64_t owner);
+
+  std::uint64_t data_free() const;
+  std::uint64_t metadata_free() const;
+  std::size_t open_windows() const { return table_.size(); }
+  static constexpr std::size_t kMaxOpenWindows = 1024;
+
+ private:
+  struct Slot {
+    std::uint64_t owner = 0;
+    std::uint16_t disk = 0;
+    BlockRange window;              // empty: none yet
+    std::uint64_t next = 0;         // in the window: where the next block goes
+    std::uint64_t small_blocks = 0;  // given out of the shared window so far
+    std::uint64_t draw = 0;         // zone drawn for the next window, kept while pages are loaded; 0: not drawn
+  };
+  using Table = std::list<Slot>;
+  struct SlotKey {
+    std::uint64_t owner;
+    std::uint16_t disk;
+    bool operator==(const SlotKey&) const = default;
+  };
+  struct HashKey {
+    std::size_t operator()(const SlotKey& key) const {
+      return static_cast<std::size_t>((key.owner * 64 + key.disk) * 0x9e3779b97f4a7c15u >> 7);
+    }
+  };
+
+  Slot& slot_of(std::uint64_t owner, std::uint16_t disk);
+  void close_window(Slot& slot);
+  void open_window(Slot& slot, BlockRange window);
+  Answer from_window(Slot& slot, std::uint32_t blocks);
+  Answer behind_window(Slot& slot, std::uint32_t blocks);
+  Answer new_window(Slot& slot, std::uint32_t blocks);
+  Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
+  Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows) const;
+  std::uint64_t window_blocks(std::uint16_t disk) const;
+
+  std::vector<std::unique_ptr<SpaceMap>> maps_;
+  std::uint32_t block_size_;
+  std::mt19937_64 random_;
+  Table table_;  // most recently used first
+  std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
+  std::vector<AvoidedRanges> windows_;                    // open, by disk
+  std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
+  std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region
+};
+
+}  // namespace mdfs::alloc

@@ -1,0 +1,262 @@
+// Free space of one disk.
+// SPDX-License-Identifier: Apache-2.0
+#include "alloc/space_map.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "alloc/bits.h"
+#include "base/check.h"
+
+namespace mdfs::alloc {
+namespace {
+
+constexpr std::uint64_t kPageBlocks = MDFS_BITS_PER_PAGE;
+
+std::uint64_t first_bit(std::uint64_t block) { return block % kPageBlocks; }
+
+}  // namespace
+
+SpaceMap::SpaceMap(const format::DiskLayout& layout, std::uint64_t zone_blocks,
+                   const std::vector<std::uint64_t>& free_blocks)
+    : layout_(layout), zone_blocks_(std::max<std::uint64_t>(zone_blocks, 1)), pages_(layout.space_pages(0)) {
+  MDFS_CHECK(free_blocks.size() == pages_.size());
+  const std::uint64_t boundary = layout_.metadata_end();
+  for (std::uint64_t i = 0; i < pages_.size(); ++i) {
+    MDFS_CHECK(free_blocks[i] <= kPageBlocks);
+    pages_[i].disk_free = pages_[i].busy_free = static_cast<std::uint32_t>(free_blocks[i]);
+    disk_free_ += free_blocks[i];
+    // The boundary page counts as data until it is installed and can be told apart.
+    if ((i + 1) * kPageBlocks <= boundary)
+      metadata_free_ += free_blocks[i];
+    else
+      data_free_ += free_blocks[i];
+  }
+}
+
+std::optional<std::uint64_t> SpaceMap::boundary_page() const {
+  const std::uint64_t boundary = layout_.metadata_end();
+  if (boundary % kPageBlocks == 0) return std::nullopt;
+  return boundary / kPageBlocks;
+}
+
+void SpaceMap::install(std::uint64_t number, ConstBytes bitmap) {
+  MDFS_CHECK(bitmap.size() == MDFS_SECTOR);
+  Page& page = pages_[number];
+  if (page.bits) return;
+  page.bits = std::make_unique<Bits>();
+  std::memcpy(page.bits->disk.data(), bitmap.data(), MDFS_SECTOR);
+  page.bits->busy = page.bits->disk;
+  ++loaded_pages_;
+  if (boundary_page() != number || boundary_metadata_free_ != 0) return;
+  const std::uint64_t end = first_bit(layout_.metadata_end());
+  boundary_metadata_free_ = end - count_set(page.bits->busy, 0, end);
+  metadata_free_ += boundary_metadata_free_;
+  data_free_ -= boundary_metadata_free_;
+  ++page.pins;  // for ever, so that this is done once
+}
+
+void SpaceMap::set_broken(std::uint64_t number) {
+  Page& page = pages_[number];
+  if (page.broken || page.bits) return;
+  page.broken = true;
+  if ((number + 1) * kPageBlocks <= layout_.metadata_end())
+    metadata_free_ -= page.busy_free;
+  else
+    data_free_ -= page.busy_free;
+  page.busy_free = 0;
+}
+
+void SpaceMap::unpin(std::uint64_t page) {
+  MDFS_CHECK(pages_[page].pins > 0);
+  --pages_[page].pins;
+}
+
+void SpaceMap::shrink(std::uint64_t keep) {
+  for (std::uint64_t looked = 0; looked < pages_.size() && loaded_pages_ > keep; ++looked) {
+    Page& page = pages_[shrink_cursor_];
+    shrink_cursor_ = (shrink_cursor_ + 1) % pages_.size();
+    if (!page.bits || page.pins > 0 || page.dirty || page.disk_free != page.busy_free) continue;
+    page.bits.reset();
+    --loaded_pages_;
+  }
+}
+
+const SpaceMap::Page& SpaceMap::page_of(std::uint64_t block, std::uint64_t blocks) const {
+  MDFS_CHECK(blocks > 0 && layout_.is_usable(block, blocks));
+  MDFS_CHECK(first_bit(block) + blocks <= kPageBlocks);
+  const Page& page = pages_[block / kPageBlocks];
+  MDFS_CHECK(page.bits != nullptr);
+  return page;
+}
+
+SpaceMap::Page& SpaceMap::page_of(std::uint64_t block, std::uint64_t blocks) {
+  return const_cast<Page&>(static_cast<const SpaceMap*>(this)->page_of(block, blocks));
+}
+
+bool SpaceMap::is_free(std::uint64_t block, std::uint64_t blocks) const {
+  const std::uint64_t bit = first_bit(block);
+  return count_set(page_of(block, blocks).bits->busy, bit, bit + blocks) == 0;
+}
+
+bool SpaceMap::is_linked(std::uint64_t block, std::uint64_t blocks) const {
+  const std::uint64_t bit = first_bit(block);
+  return count_set(page_of(block, blocks).bits->disk, bit, bit + blocks) == blocks;
+}
+
+bool SpaceMap::is_taken(std::uint64_t block, std::uint64_t blocks) const {
+  const std::uint64_t bit = first_bit(block);
+  const Bits& bits = *page_of(block, blocks).bits;
+  return count_set(bits.busy, bit, bit + blocks) == blocks && count_set(bits.disk, bit, bit + blocks) == 0;
+}
+
+void SpaceMap::count_free(std::uint64_t block, std::uint64_t blocks, bool now_free) {
+  Page& page = page_of(block, blocks);
+  const std::uint64_t boundary = layout_.metadata_end();
+  const std::uint64_t low = block >= boundary ? 0 : std::min(blocks, boundary - block);
+  const std::uint64_t high = blocks - low;
+  if (now_free) {
+    page.busy_free += static_cast<std::uint32_t>(blocks);
+    page.longest = MDFS_BITS_PER_PAGE;
+    metadata_free_ += low;
+    data_free_ += high;
+  } else {
+    page.busy_free -= static_cast<std::uint32_t>(blocks);
+    metadata_free_ -= low;
+    data_free_ -= high;
+  }
+  if (boundary_page() == block / kPageBlocks) {
+    if (now_free)
+      boundary_metadata_free_ += low;
+    else
+      boundary_metadata_free_ -= low;
+  }
+}
+
+void SpaceMap::set_dirty(std::uint64_t page) {
+  if (pages_[page].dirty) return;
+  pages_[page].dirty = true;
+  dirty_.push_back(page);
+}
+
+void SpaceMap::take(std::uint64_t block, std::uint64_t blocks) {
+  MDFS_CHECK(is_free(block, blocks));
+  const std::uint64_t bit = first_bit(block);
+  set_bits(page_of(block, blocks).bits->busy, bit, bit + blocks);
+  count_free(block, blocks, false);
+}
+
+void SpaceMap::release(std::uint64_t block, std::uint64_t blocks) {
+  MDFS_CHECK(is_taken(block, blocks));
+  const std::uint64_t bit = first_bit(block);
+  clear_bits(page_of(block, blocks).bits->busy, bit, bit + blocks);
+  count_free(block, blocks, true);
+}
+
+void SpaceMap::link(std::uint64_t block, std::uint64_t blocks) {
+  MDFS_CHECK(is_taken(block, blocks));
+  const std::uint64_t bit = first_bit(block);
+  Page& page = page_of(block, blocks);
+  set_bits(page.bits->disk, bit, bit + blocks);
+  page.disk_free -= static_cast<std::uint32_t>(blocks);
+  disk_free_ -= blocks;
+  set_dirty(block / kPageBlocks);
+}
+
+void SpaceMap::unlink(std::uint64_t block, std::uint64_t blocks) {
+  MDFS_CHECK(is_linked(block, blocks));
+  const std::uint64_t bit = first_bit(block);
+  Page& page = page_of(block, blocks);
+  clear_bits(page.bits->disk, bit, bit + blocks);
+  page.disk_free += static_cast<std::uint32_t>(blocks);
+  disk_free_ += blocks;
+  set_dirty(block / kPageBlocks);
+}
+
+Search SpaceMap::find(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const {
+  MDFS_CHECK(blocks > 0);
+  range.begin = std::max(range.begin, layout_.first_usable());
+  range.end = std::min(range.end, layout_.end_usable());
+  if (range.empty() || blocks > kPageBlocks || blocks > range.size()) return {};
+  for (std::uint64_t number = range.begin / kPageBlocks; number * kPageBlocks < range.end; ++number) {
+    const Page& page = pages_[number];
+    if (page.busy_free < blocks || page.longest < blocks) continue;
+    if (!page.bits) return {Search::Kind::kNeedPage, number};
+    const Search found = find_in_page(number, range, blocks, avoid);
+    if (found.kind == Search::Kind::kFound) return found;
+  }
+  return {};
+}
+
+Search SpaceMap::find_in_page(std::uint64_t number, BlockRange range, std::uint64_t blocks,
+                              const AvoidedRanges* avoid) const {
+  const Page& page = pages_[number];
+  const Words& busy = page.bits->busy;
+  const std::uint64_t base = number * kPageBlocks;
+  const bool whole = range.begin <= base && range.end >= base + kPageBlocks && avoid == nullptr;
+  const std::uint64_t end = std::min(range.end - base, kPageBlocks);
+  std::uint64_t longest = 0;
+  std::uint64_t bit = range.begin > base ? range.begin - base : 0;
+  while ((bit = next_bit(busy, bit, end, false)) < end) {
+    const std::uint64_t stop = next_bit(busy, bit, std::min(end, bit + blocks), true);
+    if (stop - bit < blocks) {
+      longest = std::max(longest, stop - bit);
+      bit = stop;
+      continue;
+    }
+    if (avoid == nullptr) return {Search::Kind::kFound, base + bit};
+    // The last avoided range that begins before the end of this run.
+    auto after = avoid->lower_bound(base + bit + blocks);
+    if (after == avoid->begin() || std::prev(after)->second <= base + bit) return {Search::Kind::kFound, base + bit};
+    bit = std::min(std::prev(after)->second - base, kPageBlocks);
+  }
+  if (whole) page.longest = static_cast<std::uint32_t>(std::min(longest, blocks - 1));
+  return {};
+}
+
+std::uint64_t SpaceMap::page_data_free(std::uint64_t page) const {
+  if ((page + 1) * kPageBlocks <= layout_.metadata_end()) return 0;
+  const std::uint64_t low = boundary_page() == page ? boundary_metadata_free_ : 0;
+  return pages_[page].busy_free - std::min<std::uint64_t>(low, pages_[page].busy_free);
+}
+
+std::uint64_t SpaceMap::draw_zone(std::uint64_t random) const {
+  const BlockRange data = data_range();
+  if (data_free_ == 0) return data.begin;
+  std::uint64_t left = random % data_free_;
+  std::uint64_t page = data.begin / kPageBlocks;
+  while (page + 1 < pages_.size() && left >= page_data_free(page)) left -= page_data_free(page++);
+  std::uint64_t block = page * kPageBlocks + left % kPageBlocks;
+  if (pages_[page].bits && zone_blocks_ < kPageBlocks) {
+    // Inside a page that is in memory the draw goes on by its free bits, so that small zones have their weight too.
+    const Words& busy = pages_[page].bits->busy;
+    std::uint64_t bit = data.begin > page * kPageBlocks ? first_bit(data.begin) : 0;
+    for (std::uint64_t word = bit / 64; word < kWords; ++word) {
+      const std::uint64_t mask = word_mask(word, bit, kPageBlocks);
+      const auto free = static_cast<std::uint64_t>(std::popcount(~busy[word] & mask));
+      block = page * kPageBlocks + word * 64;
+      if (left < free) break;
+      left -= free;
+    }
+  }
+  block = std::clamp(block, data.begin, data.end - 1);
+  return std::max(data.begin, block / zone_blocks_ * zone_blocks_);
+}
+
+std::vector<std::uint64_t> SpaceMap::dirty_pages() const {
+  std::vector<std::uint64_t> numbers = dirty_;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+void SpaceMap::copy_disk_bitmap(std::uint64_t page, MutableBytes out) const {
+  MDFS_CHECK(out.size() == MDFS_SECTOR && pages_[page].bits != nullptr);
+  std::memcpy(out.data(), pages_[page].bits->disk.data(), MDFS_SECTOR);
+}
+
+void SpaceMap::clear_dirty() {
+  for (const std::uint64_t page : dirty_) pages_[page].dirty = false;
+  dirty_.clear();
+}
+
+}  // namespace mdfs::alloc
