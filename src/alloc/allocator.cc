@@ -13,7 +13,7 @@ namespace {
 using Kind = Search::Kind;
 
 constexpr std::uint64_t kWindowBytes = 4u << 20;
-constexpr std::uint64_t kWindowsPerDisk = 64;     // at least so many windows fit on a disk
+constexpr std::uint64_t kWindowsPerDisk = 64;      // at least so many windows fit on a disk
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
 constexpr std::uint64_t kSharedOwner = 0;          // no object has this number
 
@@ -110,8 +110,8 @@ Answer Allocator::behind_window(Slot& slot, std::uint32_t blocks) {
   const std::uint64_t begin = slot.window.end;
   const std::uint64_t length = std::max<std::uint64_t>(window_blocks(slot.disk), blocks);
   const BlockRange behind{begin, std::min(begin + length, maps_[slot.disk]->data_range().end)};
-  const Search found = maps_[slot.disk]->find(behind, behind.size() < blocks ? blocks : behind.size(),
-                                              &windows_[slot.disk]);
+  const Search found =
+      maps_[slot.disk]->find(behind, behind.size() < blocks ? blocks : behind.size(), &windows_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   if (found.kind == Kind::kNone) return {};
   // The last blocks of the old window that were too few for this request stay for the taking by anyone.
@@ -126,10 +126,8 @@ Answer Allocator::new_window(Slot& slot, std::uint32_t blocks) {
     std::uint64_t blocks;
     bool around_windows;
   };
-  const Try tries[] = {{wished, true},
-                       {std::max<std::uint64_t>(wished / 4, blocks), true},
-                       {blocks, true},
-                       {blocks, false}};
+  const Try tries[] = {
+      {wished, true}, {std::max<std::uint64_t>(wished / 4, blocks), true}, {blocks, true}, {blocks, false}};
   for (const Try& attempt : tries) {
     const Search found = find_from(slot.disk, slot.draw, attempt.blocks, attempt.around_windows);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
@@ -168,7 +166,7 @@ Answer Allocator::allocate_data(std::uint16_t disk, std::uint32_t blocks, std::u
   return {};
 }
 
-Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool anywhere) {
+Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside) {
   MDFS_CHECK(disk < maps_.size() && half < 2);
   SpaceMap* map = maps_[disk].get();
   if (map == nullptr) return {};
@@ -186,12 +184,10 @@ Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsign
     }
     return {};
   };
-  if (map->metadata_free() >= blocks)
-    for (const unsigned i : {half, 1 - half}) {
-      const Answer answer = search(halves[i], node_next_[disk][i]);
-      if (answer.kind != Kind::kNone) return answer;
-    }
-  return anywhere ? search(map->data_range(), node_next_outside_[disk]) : Answer{};
+  if (outside) return search(map->data_range(), node_next_outside_[disk]);
+  if (map->metadata_free() < blocks) return {};
+  const Answer answer = search(halves[half], node_next_[disk][half]);
+  return answer.kind != Kind::kNone ? answer : search(halves[1 - half], node_next_[disk][1 - half]);
 }
 
 std::size_t Allocator::emptiest_disk(std::size_t except) const {

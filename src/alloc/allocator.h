@@ -27,8 +27,8 @@ struct Answer {
 // own (about 4 MiB, less on small disks), each starting in a zone drawn over the whole disk by free space, or right
 // behind the last one if that is free. Others go around open windows while they can. The table of open windows is
 // bounded: the least recently used one is closed. Data never come from a metadata region.
-// Tree nodes come from the metadata region of their disk, two copies on one disk from its two halves; when it is full,
-// from anywhere on the disk.
+// Tree nodes come from the metadata region of their disk, two copies on one disk from its two halves, or, when the
+// owner says so, from the rest of the disk.
 // Pure, no thread contract (the owner locks).
 class Allocator {
  public:
@@ -41,8 +41,8 @@ class Allocator {
 
   // A found run has been taken. `near_block` 0: the owner's group.
   Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block);
-  // `half` (0 or 1) of the metadata region is tried first; outside the region only if `anywhere`.
-  Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool anywhere);
+  // In the metadata region, `half` (0 or 1) of it first; or outside of it.
+  Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside);
   // The disk with the most free data blocks, other than `except`; disk_count() if there is none with any.
   std::size_t emptiest_disk(std::size_t except) const;
   // Closes the windows of an object that will get no more blocks for now.
@@ -57,10 +57,10 @@ class Allocator {
   struct Slot {
     std::uint64_t owner = 0;
     std::uint16_t disk = 0;
-    BlockRange window;              // empty: none yet
-    std::uint64_t next = 0;         // in the window: where the next block goes
+    BlockRange window;               // empty: none yet
+    std::uint64_t next = 0;          // in the window: where the next block goes
     std::uint64_t small_blocks = 0;  // given out of the shared window so far
-    std::uint64_t draw = 0;         // zone drawn for the next window, kept while pages are loaded; 0: not drawn
+    std::uint64_t draw = 0;          // zone drawn for the next window, kept while pages are loaded; 0: not drawn
   };
   using Table = std::list<Slot>;
   struct SlotKey {
@@ -89,7 +89,7 @@ class Allocator {
   std::mt19937_64 random_;
   Table table_;  // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
-  std::vector<AvoidedRanges> windows_;                    // open, by disk
+  std::vector<AvoidedRanges> windows_;                   // open, by disk
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region
 };

@@ -35,7 +35,8 @@ inline std::uint64_t count_set(std::span<const std::uint64_t> words, std::uint64
 }
 
 // The first bit of [first, end) that is set (`value` true) or clear; `end` if there is none.
-inline std::uint64_t next_bit(std::span<const std::uint64_t> words, std::uint64_t first, std::uint64_t end, bool value) {
+inline std::uint64_t next_bit(std::span<const std::uint64_t> words, std::uint64_t first, std::uint64_t end,
+                              bool value) {
   for (std::uint64_t i = first / 64; i * 64 < end; ++i) {
     const std::uint64_t word = (value ? words[i] : ~words[i]) & word_mask(i, first, end);
     if (word != 0) return i * 64 + static_cast<std::uint64_t>(std::countr_zero(word));

@@ -89,7 +89,7 @@ class SpaceMap {
   std::vector<std::uint64_t> dirty_pages() const;
   bool dirty() const { return !dirty_.empty(); }
   void copy_disk_bitmap(std::uint64_t page, MutableBytes out) const;  // MDFS_SECTOR bytes
-  void clear_dirty();  // of all pages
+  void clear_dirty();                                                 // of all pages
 
  private:
   static constexpr std::size_t kWords = MDFS_BITS_PER_PAGE / 64;

@@ -30,7 +30,8 @@ struct Item {
   ByteVector value;
 };
 
-// How a transaction may use space. Freeing ones (unlink, truncate, write-back of a punched hole) may use the reserve.
+// How a transaction may use space. Freeing ones (unlink, truncate, and write-back of what was promised) may use the
+// part of the metadata regions that normal ones leave alone.
 enum class Purpose : std::uint8_t { kNormal, kFreeing };
 
 // The changes of one transaction: seen by its own reads at once, by everybody else when transact() returns, by the
@@ -50,7 +51,8 @@ class Transaction {
   // A number never used before for an object of this volume.
   virtual std::uint64_t new_object() = 0;
   virtual void count_objects(std::int64_t change) = 0;  // inodes in use, for statfs
-  // The generation in which these changes will be committed (or a later one, if the commit is retried).
+  // The generation in which these changes will be committed; a later one if the transaction has to commit what came
+  // before it to find room.
   virtual std::uint64_t generation() const = 0;
 };
 
@@ -139,7 +141,8 @@ class Store {
   virtual Result<std::optional<ByteVector>> get(const Key& key) = 0;
   virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
 
-  // Runs `change`; if it succeeds and there is room, its changes take effect together, else none does.
+  // Transactions are not nested. Runs `change`; if it succeeds and there is room, its changes take effect together,
+  // else none does.
   virtual Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) = 0;
 
   // Returns when everything that transact() completed before the call is on the disks. Callers share commits.
@@ -148,7 +151,8 @@ class Store {
   // Something would be written by a commit.
   virtual bool dirty() const = 0;
 
-  // Contiguous blocks, in nobody's sight until linked. kNoSpace if no disk has such a run (try fewer blocks).
+  // Contiguous blocks, in nobody's sight until linked. kNoSpace if no disk has such a run (try fewer blocks). May be
+  // called inside a transaction. A run never crosses a bitmap page (32768 blocks).
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
   // Allocated, never linked: free again.
   virtual void abandon(const Run& run) = 0;

@@ -1,0 +1,89 @@
+// Writing commits.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/commit.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "store/labels.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr std::uint64_t kLargestWriteBytes = 1u << 20;
+
+struct Piece {
+  std::uint64_t offset;
+  MutableBytes bytes;
+};
+
+const Participant* participant(std::span<const Participant> participants, std::uint16_t disk) {
+  for (const Participant& candidate : participants)
+    if (candidate.index == disk) return &candidate;
+  return nullptr;
+}
+
+// Adjacent pieces of one disk, merged.
+void append_writes(std::vector<Piece>& pieces, std::vector<device::Io>& ios) {
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
+  std::uint64_t end = UINT64_MAX;
+  std::uint64_t bytes = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.offset != end || bytes + piece.bytes.size() > kLargestWriteBytes) {
+      device::Io io;
+      io.op = device::Op::kWrite;
+      io.offset = piece.offset;
+      ios.push_back(std::move(io));
+      bytes = 0;
+    }
+    ios.back().buffers.push_back(piece.bytes);
+    bytes += piece.bytes.size();
+    end = piece.offset + piece.bytes.size();
+  }
+}
+
+Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Participant> participants) {
+  std::vector<device::Addressed> requests;
+  for (std::size_t i = 0; i < participants.size(); ++i)
+    for (device::Io& io : ios[i]) requests.push_back({participants[i].disk, &io});
+  return device::run(requests);
+}
+
+Status flush_all(std::span<const Participant> participants) {
+  std::vector<std::vector<device::Io>> ios(participants.size());
+  for (auto& list : ios) list.emplace_back().op = device::Op::kFlush;
+  return run_all(ios, participants);
+}
+
+}  // namespace
+
+Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size) {
+  std::array<std::vector<Piece>, MDFS_MAX_DISKS> pieces;
+  for (std::size_t i = 0; i < sealed.pointers.size(); ++i)
+    for (const format::Address& address : sealed.pointers[i].places())
+      pieces[address.disk].push_back(
+          {address.block * block_size, sealed.nodes.bytes().subspan(i * MDFS_NODE_SIZE, MDFS_NODE_SIZE)});
+  for (SectorWrite& sector : sealed.sectors) pieces[sector.disk].push_back({sector.offset, sector.bytes.bytes()});
+
+  sealed.slot.state = MDFS_SLOT_PREPARED;
+  const AlignedBuffer prepared = encode_slot(sealed.slot);
+  std::vector<std::vector<device::Io>> ios(participants.size());
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    ios[i] = slot_writes(participants[i].layout, sealed.slot, prepared);
+    append_writes(pieces[participants[i].index], ios[i]);
+  }
+  for (std::uint16_t disk = 0; disk < pieces.size(); ++disk)
+    MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr);
+  MDFS_TRY(run_all(ios, participants));
+  MDFS_TRY(flush_all(participants));
+
+  sealed.slot.state = MDFS_SLOT_COMMITTED;
+  const AlignedBuffer committed = encode_slot(sealed.slot);
+  for (std::size_t i = 0; i < participants.size(); ++i)
+    ios[i] = slot_writes(participants[i].layout, sealed.slot, committed);
+  MDFS_TRY(run_all(ios, participants));
+  return flush_all(participants);
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,39 @@
+// Bringing one sealed state to the disks, in the order that makes it atomic.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "device/disk.h"
+#include "format/commit.h"
+#include "format/layout.h"
+#include "format/pointer.h"
+#include "store/space_pages.h"
+
+namespace mdfs::store {
+
+// All that one commit writes; independent of the tree and of the space in memory.
+struct SealedCommit {
+  format::CommitSlot slot;                // state is set as each is written
+  AlignedBuffer nodes;                    // MDFS_NODE_SIZE each
+  std::vector<format::Pointer> pointers;  // of the nodes, in the same order
+  std::vector<SectorWrite> sectors;       // space pages
+  std::uint64_t sequence = 0;             // of the last transaction that is in it
+};
+
+// A disk that takes part.
+struct Participant {
+  std::uint16_t index = 0;
+  device::Disk* disk = nullptr;
+  format::DiskLayout layout;
+};
+
+// Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. Adjacent nodes become one
+// request. After an error the disks hold this commit or its parent, and recovery decides which.
+Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
+
+}  // namespace mdfs::store

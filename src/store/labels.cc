@@ -1,0 +1,126 @@
+// Reading labels and commit slots.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/labels.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr std::uint64_t kArea = MDFS_LABEL_AREA;
+
+// The four areas of a disk that ends at `end` bytes (whole label areas).
+std::array<std::uint64_t, MDFS_LABELS_PER_DISK> area_offsets(std::uint64_t end) {
+  return {0, kArea, end - 2 * kArea, end - kArea};
+}
+
+struct Areas {
+  std::array<AlignedBuffer, MDFS_LABELS_PER_DISK> bytes;  // empty: not read
+};
+
+void read_areas(device::Disk& disk, std::uint64_t end, unsigned first, unsigned last, Areas& areas) {
+  const auto offsets = area_offsets(end);
+  std::array<device::Io, MDFS_LABELS_PER_DISK> ios;
+  std::vector<device::Addressed> requests;
+  for (unsigned i = first; i <= last; ++i) {
+    areas.bytes[i] = AlignedBuffer(kArea);
+    ios[i].offset = offsets[i];
+    ios[i].buffers = {areas.bytes[i].bytes()};
+    requests.push_back({&disk, &ios[i]});
+  }
+  (void)device::run(requests);  // each request's own status counts
+  for (unsigned i = first; i <= last; ++i)
+    if (!ios[i].status.ok()) areas.bytes[i] = AlignedBuffer();
+}
+
+// A label, if the area holds one that belongs there.
+std::optional<format::Label> label_in(ConstBytes area, unsigned number, DiskLabels& found) {
+  auto label = format::decode_label(area.first(MDFS_SECTOR));
+  if (label.ok() && label->label_number == number) return std::move(*label);
+  const Error error = label.ok() ? Error{Errc::kCorrupt, "label.number"} : label.error();
+  if (error.code == Errc::kNewerFormat && !found.newer) found.newer = error;
+  if (error.code == Errc::kCorrupt && found.damage.empty()) found.damage = error.message();
+  return std::nullopt;
+}
+
+void choose_label(const Areas& areas, DiskLabels& found) {
+  std::array<std::optional<format::Label>, MDFS_LABELS_PER_DISK> labels;
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+    if (areas.bytes[i].empty()) continue;
+    labels[i] = label_in(areas.bytes[i].bytes(), i, found);
+    if (labels[i] && (!found.label || labels[i]->membership > found.label->membership)) found.label = labels[i];
+  }
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) found.good[i] = labels[i] && labels[i]->same_disk(*found.label);
+}
+
+void read_slots(const Areas& areas, DiskLabels& found) {
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+    if (areas.bytes[i].empty()) continue;
+    for (unsigned j = 0; j < MDFS_RING_SLOTS; ++j) {
+      const ConstBytes sector = areas.bytes[i].bytes().subspan(MDFS_SECTOR * (1 + j), MDFS_SECTOR);
+      auto slot = format::decode_commit_slot(sector, found.label->volume_uuid);
+      if (!slot.ok() || format::ring_slot(slot->generation, slot->state) != j) continue;
+      if (slot->space.size() != found.label->members.size()) continue;
+      found.ring[i][j] = slot->commit_id;
+      const bool known = std::any_of(found.slots.begin(), found.slots.end(), [&](const format::CommitSlot& other) {
+        return other.commit_id == slot->commit_id && other.state == slot->state;
+      });
+      if (!known) found.slots.push_back(std::move(*slot));
+    }
+  }
+}
+
+}  // namespace
+
+bool DiskLabels::holds(const Uuid& commit_id) const {
+  return std::any_of(slots.begin(), slots.end(),
+                     [&](const format::CommitSlot& slot) { return slot.commit_id == commit_id; });
+}
+
+DiskLabels read_labels(device::Disk& disk) {
+  DiskLabels found;
+  const std::uint64_t end = align_down(disk.size_bytes(), kArea);
+  // A disk cut off behind its front labels still says who it is.
+  if (end < 2 * kArea) return found;
+  Areas areas;
+  read_areas(disk, end, 0, 1, areas);
+  if (end >= MDFS_MIN_DISK_SIZE) read_areas(disk, end, 2, 3, areas);
+  found.readable = std::any_of(areas.bytes.begin(), areas.bytes.end(), [](const auto& area) { return !area.empty(); });
+  choose_label(areas, found);
+  if (!found.label) return found;
+  const std::uint64_t labelled_end = layout_of(*found.label).bytes();
+  found.truncated = labelled_end > end;
+  if (labelled_end < end) {  // the disk has grown: its end labels are where it ended before
+    read_areas(disk, labelled_end, 2, 3, areas);
+    choose_label(areas, found);
+  }
+  read_slots(areas, found);
+  return found;
+}
+
+format::DiskLayout layout_of(const format::Label& label) {
+  return {label.block_size, label.disk_blocks, label.metadata_blocks};
+}
+
+AlignedBuffer encode_slot(const format::CommitSlot& slot) {
+  AlignedBuffer buffer(MDFS_SECTOR);
+  format::encode(slot, buffer.bytes());
+  return buffer;
+}
+
+std::vector<device::Io> slot_writes(const format::DiskLayout& layout, const format::CommitSlot& slot,
+                                    const AlignedBuffer& encoded) {
+  std::vector<device::Io> ios(MDFS_LABELS_PER_DISK);
+  const unsigned ring_slot = format::ring_slot(slot.generation, slot.state);
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+    ios[i].op = device::Op::kWrite;
+    ios[i].offset = layout.slot_offset(i, ring_slot);
+    // A disk only reads from the buffers of a write.
+    ios[i].buffers = {{const_cast<std::byte*>(encoded.data()), encoded.size()}};
+  }
+  return ios;
+}
+
+}  // namespace mdfs::store

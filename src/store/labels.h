@@ -1,0 +1,46 @@
+// Labels and rings of commit slots on one disk: reading what is there, writing slots to all four.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "device/disk.h"
+#include "format/commit.h"
+#include "format/label.h"
+#include "format/layout.h"
+
+namespace mdfs::store {
+
+// What the label areas of one disk hold.
+struct DiskLabels {
+  std::optional<format::Label> label;             // of the highest membership; label_number is that of the copy
+  std::array<bool, MDFS_LABELS_PER_DISK> good{};  // this label verifies and agrees with `label`
+  std::vector<format::CommitSlot> slots;          // valid ones of all rings, each commit and state once
+  // [label number][ring slot]: the commit held there in that state, if valid.
+  std::array<std::array<std::optional<Uuid>, MDFS_RING_SLOTS>, MDFS_LABELS_PER_DISK> ring{};
+  bool readable = false;       // one label area at least could be read
+  bool truncated = false;      // smaller than its label says
+  std::optional<Error> newer;  // a label of a newer version was found
+  std::string damage;          // the first thing wrong, for messages
+
+  bool holds(const Uuid& commit_id) const;
+};
+
+// Never fails: what cannot be read or verified is absent. At most 4 x 64 KiB are read.
+DiskLabels read_labels(device::Disk& disk);
+
+// The layout that a label describes.
+format::DiskLayout layout_of(const format::Label& label);
+
+// Requests that write one slot to all four rings of a disk. The buffer is borrowed until they are done.
+std::vector<device::Io> slot_writes(const format::DiskLayout& layout, const format::CommitSlot& slot,
+                                    const AlignedBuffer& encoded);
+AlignedBuffer encode_slot(const format::CommitSlot& slot);
+
+}  // namespace mdfs::store

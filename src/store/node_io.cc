@@ -1,0 +1,108 @@
+// Loading tree nodes.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/node_io.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/aligned_buffer.h"
+
+namespace mdfs::store {
+namespace {
+
+std::size_t first_choice(const format::Pointer& pointer) {
+  // Spreads reads over the copies, the same node always from the same one.
+  return static_cast<std::size_t>(pointer.crc32c % pointer.copies);
+}
+
+ConstNodePtr make_node(format::Node&& body) {
+  auto node = std::make_shared<TreeNode>();
+  node->body = std::move(body);
+  node->changed.resize(node->body.branches.size());
+  if (node->is_leaf()) node->item_bytes = format::leaf_bytes(node->body);
+  return node;
+}
+
+}  // namespace
+
+device::Disk* NodeIo::disk_of(const format::Address& address) const {
+  return address.disk < disks_.size() ? disks_[address.disk] : nullptr;
+}
+
+Result<ConstNodePtr> NodeIo::check(const NodeWanted& wanted, const Status& read, ConstBytes bytes) const {
+  if (!read.ok()) return read.error();
+  format::NodeExpectation expectation;
+  expectation.volume_uuid = volume_uuid_;
+  expectation.pointer = wanted.pointer;
+  expectation.level = wanted.level;
+  expectation.lower = wanted.lower;
+  expectation.upper = wanted.upper;
+  auto node = format::decode_node(bytes, expectation);
+  if (!node.ok()) return node.error();
+  return make_node(std::move(*node));
+}
+
+std::vector<Result<ConstNodePtr>> NodeIo::load(std::span<const NodeWanted> wanted) {
+  AlignedBuffer buffer(wanted.size() * MDFS_NODE_SIZE);
+  std::vector<device::Io> ios(wanted.size());
+  std::vector<device::Addressed> requests;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const format::Address& address = wanted[i].pointer.address[first_choice(wanted[i].pointer)];
+    ios[i].offset = byte_offset(address);
+    ios[i].buffers = {buffer.bytes().subspan(i * MDFS_NODE_SIZE, MDFS_NODE_SIZE)};
+    ios[i].status =
+        Error{Errc::kCorrupt, fmt::format("a pointer to disk {}, which the volume does not have", address.disk)};
+    if (device::Disk* disk = disk_of(address)) requests.push_back({disk, &ios[i]});
+  }
+  (void)device::run(requests);  // each request's own status counts
+
+  std::vector<Result<ConstNodePtr>> nodes;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    auto node = check(wanted[i], ios[i].status, ios[i].buffers[0]);
+    if (node.ok())
+      nodes.push_back(std::move(node));
+    else
+      nodes.push_back(load_from_others(wanted[i], first_choice(wanted[i].pointer), node.error()));
+  }
+  return nodes;
+}
+
+Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::size_t tried, const Error& first_error) {
+  const auto place = [&](std::size_t copy) {
+    const format::Address& address = wanted.pointer.address[copy];
+    return fmt::format("disk {} block {}", address.disk, address.block);
+  };
+  std::vector<BadCopy> bad;
+  std::string text;
+  const auto note = [&](std::size_t copy, const Error& error) {
+    text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.message();
+    // What lies on a missing disk cannot be mended by writing it anew.
+    if (error.code != Errc::kMissingDisk)
+      bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message()});
+  };
+  note(tried, first_error);
+  AlignedBuffer buffer(MDFS_NODE_SIZE);
+  for (std::size_t step = 1; step < wanted.pointer.copies; ++step) {
+    const std::size_t copy = (tried + step) % wanted.pointer.copies;
+    const format::Address& address = wanted.pointer.address[copy];
+    device::Disk* disk = disk_of(address);
+    if (disk == nullptr) continue;
+    auto node = check(wanted, device::read(*disk, byte_offset(address), buffer.bytes()), buffer.bytes());
+    if (node.ok()) {
+      const std::lock_guard lock(mutex_);
+      for (BadCopy& copy_found : bad)
+        if (bad_copies_.size() < kMaxBadCopies) bad_copies_.push_back(std::move(copy_found));
+      return node;
+    }
+    note(copy, node.error());
+  }
+  return {first_error.code, fmt::format("no good copy of a tree node ({})", text)};
+}
+
+std::vector<BadCopy> NodeIo::take_bad_copies() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(bad_copies_, {});
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,54 @@
+// Reading tree nodes from the disks, each from the first of its copies that verifies.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "base/uuid.h"
+#include "device/disk.h"
+#include "store/tree.h"
+
+namespace mdfs::store {
+
+// A copy of a node that could not be read or did not verify. `key` and `level` lead to the node in the tree.
+struct BadCopy {
+  format::Pointer pointer;
+  std::size_t copy = 0;
+  Key key;
+  std::uint16_t level = 0;
+  std::string why;
+};
+
+// Any thread may call any method.
+class NodeIo {
+ public:
+  // disks[i] answers for disk i of the volume (a missing one with errors); borrowed.
+  NodeIo(const Uuid& volume_uuid, std::uint32_t block_size, std::vector<device::Disk*> disks)
+      : volume_uuid_(volume_uuid), block_size_(block_size), disks_(std::move(disks)) {}
+
+  // All at once, one copy of each; then the other copies of those that failed. The error names all copies.
+  std::vector<Result<ConstNodePtr>> load(std::span<const NodeWanted> wanted);
+
+  // What was found bad since the last call, at most kMaxBadCopies; the node itself was good in another copy.
+  // An entry may be stale: the node may have been freed while it was read.
+  std::vector<BadCopy> take_bad_copies();
+  static constexpr std::size_t kMaxBadCopies = 256;
+
+ private:
+  Result<ConstNodePtr> check(const NodeWanted& wanted, const Status& read, ConstBytes bytes) const;
+  Result<ConstNodePtr> load_from_others(const NodeWanted& wanted, std::size_t tried, const Error& first_error);
+  std::uint64_t byte_offset(const format::Address& address) const { return address.block * block_size_; }
+  device::Disk* disk_of(const format::Address& address) const;
+
+  Uuid volume_uuid_;
+  std::uint32_t block_size_;
+  std::vector<device::Disk*> disks_;
+  std::mutex mutex_;  // guards bad_copies_
+  std::vector<BadCopy> bad_copies_;
+};
+
+}  // namespace mdfs::store

@@ -1,0 +1,67 @@
+// Reading the tree beside its writer: nodes that are not in memory are loaded with no lock held.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "store/node_cache.h"
+#include "store/node_io.h"
+#include "store/store.h"
+#include "store/tree.h"
+
+namespace mdfs::store {
+
+// The tree and what guards it. `mutex` is held for moments only, never during I/O.
+struct SharedTree {
+  SharedTree(const Uuid& volume_uuid, const format::Root& root, std::size_t cache_bytes, std::uint32_t block_size,
+             std::vector<device::Disk*> disks)
+      : tree(volume_uuid, root), cache(cache_bytes), io(volume_uuid, block_size, std::move(disks)) {}
+
+  mutable std::shared_mutex mutex;  // guards tree and version
+  Tree tree;
+  std::uint64_t version = 0;  // counts changes of items
+  NodeCache cache;
+  NodeIo io;
+};
+
+// One read, or the reads of one transaction. Keeps every node that it has loaded in memory, so that it makes progress
+// however small the cache is. Used by one thread.
+class TreeReader final : public NodeSource {
+ public:
+  // keep_all: also nodes that were in memory already, for a change that comes after the reads.
+  explicit TreeReader(SharedTree& shared, bool keep_all = false) : shared_(shared), keep_all_(keep_all) {}
+
+  Result<std::optional<ByteVector>> get(const Key& key);
+  // The items of one moment.
+  Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit);
+  // All nodes on the path to `key` are kept; what a change would copy goes to `footprint`.
+  Status load_path(const Key& key, Footprint& footprint);
+
+  // Keeps the nodes on the path to `key`; is the one at `level` (still) the one that `pointer` names?
+  Result<bool> hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer);
+  Status check_root();
+
+  ConstNodePtr find(const format::Pointer& pointer) override;
+
+ private:
+  Status load(const std::vector<NodeWanted>& wanted);
+  // Takes items of the range while nodes are in memory. True when the range or the limit is done.
+  bool take_items(Key& next, const Key& last, std::size_t limit, std::vector<Item>& items,
+                  std::vector<NodeWanted>& wanted);
+
+  SharedTree& shared_;
+  const bool keep_all_;
+  struct Kept {
+    format::Pointer pointer;
+    ConstNodePtr node;
+  };
+  std::unordered_map<std::uint64_t, Kept> kept_;
+  format::Pointer failed_;  // could not be loaded when last tried
+};
+
+}  // namespace mdfs::store

@@ -1,0 +1,194 @@
+// Recovery: the newest proven commit.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "store/missing_disk.h"
+
+namespace mdfs::store {
+namespace {
+
+struct Candidate {
+  std::unique_ptr<device::Disk> disk;
+  DiskLabels labels;
+};
+
+Status check_features(const Candidate& candidate) {
+  const format::Label& label = *candidate.labels.label;
+  if (format::access_allowed(label).ok()) return {};
+  std::string bits;
+  for (unsigned bit = 0; bit < 64; ++bit)
+    if (((label.features_incompat & ~MDFS_INCOMPAT_KNOWN) >> bit) & 1) bits += fmt::format(" {}", bit);
+  return {Errc::kNewerFormat, fmt::format("{}: unknown incompatible feature bit{}", candidate.disk->name(), bits)};
+}
+
+Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk>> disks) {
+  std::vector<Candidate> candidates;
+  for (auto& disk : disks) {
+    DiskLabels labels = read_labels(*disk);
+    if (!labels.label && labels.newer) return Error{labels.newer->code, disk->name() + ": " + labels.newer->where};
+    if (!labels.label && !labels.readable && disk->size_bytes() >= MDFS_MIN_DISK_SIZE) {
+      spdlog::warn("{}: no label can be read; the disk counts as missing", disk->name());
+      continue;
+    }
+    if (!labels.label)
+      return Error{Errc::kForeignDisk, fmt::format("{}: no valid MDFS label{}", disk->name(),
+                                                   labels.damage.empty() ? "" : " (" + labels.damage + ")")};
+    candidates.push_back({std::move(disk), std::move(labels)});
+    MDFS_TRY(check_features(candidates.back()));
+  }
+  if (candidates.empty()) return Error{Errc::kInvalidArgument, "no disk of a volume is given"};
+  return candidates;
+}
+
+Status check_one_volume(const std::vector<Candidate>& candidates) {
+  std::map<Uuid, const Candidate*> seen;
+  const Candidate& first = candidates.front();
+  for (const Candidate& candidate : candidates) {
+    const format::Label& label = *candidate.labels.label;
+    if (label.volume_uuid != first.labels.label->volume_uuid)
+      return {Errc::kForeignDisk,
+              fmt::format("{} belongs to volume {}, {} to {}", candidate.disk->name(), label.volume_uuid.to_string(),
+                          first.disk->name(), first.labels.label->volume_uuid.to_string())};
+    const auto [same, is_new] = seen.emplace(label.disk_uuid, &candidate);
+    if (!is_new)
+      return {Errc::kForeignDisk, fmt::format("{} and {} are the same disk {}", same->second->disk->name(),
+                                              candidate.disk->name(), label.disk_uuid.to_string())};
+  }
+  return {};
+}
+
+// The newest of the commits with a committed slot; refuses if two of one generation differ.
+Result<format::CommitSlot> find_winner(const std::vector<Candidate>& candidates, std::uint64_t& highest) {
+  std::map<std::uint64_t, const format::CommitSlot*> proven;
+  for (const Candidate& candidate : candidates)
+    for (const format::CommitSlot& slot : candidate.labels.slots) {
+      highest = std::max(highest, slot.generation);
+      if (slot.state != MDFS_SLOT_COMMITTED) continue;
+      const auto [other, is_new] = proven.emplace(slot.generation, &slot);
+      if (!is_new && other->second->commit_id != slot.commit_id)
+        return Error{Errc::kFork,
+                     fmt::format("{}: generation {} is commit {} here and {} on another disk", candidate.disk->name(),
+                                 slot.generation, slot.commit_id.to_string(), other->second->commit_id.to_string())};
+    }
+  if (proven.empty()) return Error{Errc::kCorrupt, "no disk holds a valid committed slot"};
+  return *proven.rbegin()->second;
+}
+
+Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
+  for (Candidate& candidate : candidates) {
+    const format::Label& label = *candidate.labels.label;
+    const std::size_t index = label.disk_index;
+    if (index >= recovered.members.size() || recovered.members[index].member.uuid != label.disk_uuid)
+      return {Errc::kForeignDisk, fmt::format("{}: disk {} is not in the volume's table of members",
+                                              candidate.disk->name(), label.disk_uuid.to_string())};
+    if (label.block_size != recovered.label.block_size)
+      return {Errc::kCorrupt, fmt::format("{}: label.block-size: {}, elsewhere {}", candidate.disk->name(),
+                                          label.block_size, recovered.label.block_size)};
+    MemberDisk& member = recovered.members[index];
+    member.state = DiskState::kHealthy;
+    if (candidate.labels.truncated) {
+      member.state = DiskState::kFailed;
+      member.trouble = "smaller than its label says";
+    } else if (!candidate.labels.holds(recovered.winner.commit_id)) {
+      member.state = DiskState::kStale;
+      member.trouble = fmt::format("does not hold generation {}", recovered.winner.generation);
+    }
+    member.label = label;
+    member.disk = std::move(candidate.disk);
+    member.labels = std::move(candidate.labels);
+    if (!member.healthy()) spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.trouble);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t Recovered::healthy() const {
+  return static_cast<std::size_t>(
+      std::count_if(members.begin(), members.end(), [](const MemberDisk& member) { return member.healthy(); }));
+}
+
+Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
+  MDFS_TRY_ASSIGN(std::vector<Candidate> candidates, read_all(std::move(disks)));
+  MDFS_TRY(check_one_volume(candidates));
+  Recovered recovered;
+  MDFS_TRY_ASSIGN(recovered.winner, find_winner(candidates, recovered.highest_generation));
+  // The table of members is that of the newest label among the disks that hold the winner.
+  const format::Label* newest = nullptr;
+  for (const Candidate& candidate : candidates) {
+    const format::Label& label = *candidate.labels.label;
+    if (candidate.labels.holds(recovered.winner.commit_id) &&
+        (newest == nullptr || label.membership > newest->membership))
+      newest = &label;
+    recovered.features_read_only |= (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0;
+  }
+  MDFS_CHECK(newest != nullptr);
+  recovered.label = *newest;
+  if (recovered.winner.space.size() != recovered.label.members.size())
+    return Error{Errc::kCorrupt, "commit.disk-count: not that of the label"};
+  for (const format::Member& member : recovered.label.members) {
+    recovered.members.emplace_back();
+    recovered.members.back().member = member;
+  }
+  MDFS_TRY(place(candidates, recovered));
+  for (std::size_t i = 0; i < recovered.members.size(); ++i) {
+    MemberDisk& member = recovered.members[i];
+    if (!member.healthy()) {
+      const std::string name = member.disk ? member.disk->name() : fmt::format("disk {}", i);
+      const std::uint64_t bytes = member.member.blocks * recovered.label.block_size;
+      if (!member.disk) member.trouble = "missing";
+      member.disk = std::make_unique<MissingDisk>(name, bytes, std::move(member.disk));
+    }
+  }
+  if (recovered.healthy() == 0) return Error{Errc::kMissingDisk, "every disk that holds the newest commit has failed"};
+  return recovered;
+}
+
+Status make_present(Recovered& recovered) {
+  format::CommitSlot committed = recovered.winner;
+  committed.state = MDFS_SLOT_COMMITTED;
+  const AlignedBuffer slot = encode_slot(committed);
+  const unsigned ring_slot = format::ring_slot(committed.generation, committed.state);
+  std::vector<AlignedBuffer> labels;
+  std::vector<std::pair<device::Disk*, device::Io>> writes;
+  for (MemberDisk& member : recovered.members) {
+    if (!member.healthy()) continue;
+    std::vector<device::Io> slots = slot_writes(layout_of(*member.label), committed, slot);
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+      if (member.labels.ring[i][ring_slot] != committed.commit_id)
+        writes.emplace_back(member.disk.get(), std::move(slots[i]));
+      if (member.labels.good[i]) continue;
+      spdlog::warn("{}: label {} is damaged; written anew", member.disk->name(), i);
+      format::Label label = *member.label;
+      label.label_number = static_cast<std::uint16_t>(i);
+      labels.emplace_back(MDFS_SECTOR);
+      format::encode(label, labels.back().bytes());
+      device::Io write;
+      write.op = device::Op::kWrite;
+      write.offset = layout_of(label).label_offset(i);
+      write.buffers = {labels.back().bytes()};
+      writes.emplace_back(member.disk.get(), std::move(write));
+    }
+  }
+  if (writes.empty()) return {};
+  std::vector<device::Addressed> requests;
+  for (auto& [disk, io] : writes) requests.push_back({disk, &io});
+  MDFS_TRY(device::run(requests));
+  std::vector<device::Io> flushes(recovered.members.size());
+  requests.clear();
+  for (std::size_t i = 0; i < flushes.size(); ++i) {
+    flushes[i].op = device::Op::kFlush;
+    if (recovered.members[i].healthy()) requests.push_back({recovered.members[i].disk.get(), &flushes[i]});
+  }
+  return device::run(requests);
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,53 @@
+// Finding the newest commit that is proven, and which disks have it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "device/disk.h"
+#include "format/commit.h"
+#include "format/label.h"
+#include "store/labels.h"
+#include "store/store.h"
+
+namespace mdfs::store {
+
+// One member of the volume, in the order of the member table.
+struct MemberDisk {
+  std::unique_ptr<device::Disk> disk;  // never null: a missing one answers with kMissingDisk
+  DiskState state = DiskState::kMissing;
+  format::Member member;
+  std::optional<format::Label> label;  // absent if the disk is
+  DiskLabels labels;
+  std::string trouble;  // why it is not healthy
+
+  bool healthy() const { return state == DiskState::kHealthy; }
+};
+
+struct Recovered {
+  format::Label label;  // of one current disk: what all share
+  std::vector<MemberDisk> members;
+  format::CommitSlot winner;
+  std::uint64_t highest_generation = 0;  // seen anywhere, prepared ones included
+  bool features_read_only = false;       // an unknown read-only-compatible feature
+
+  std::size_t healthy() const;
+  bool majority() const { return 2 * healthy() > members.size(); }
+};
+
+// Disks in any order. A commit is proven by one valid committed slot anywhere; the proven one of the highest
+// generation wins; a disk is current if it holds the winner, prepared or committed, else it is stale and treated as
+// missing. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk twice,
+// not a member), kNewerFormat, kFork (two different proven commits of one generation), kCorrupt (no proven commit).
+Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks);
+
+// Makes the winner's committed slot present in all rings of all current disks, and mends damaged labels there.
+// To be done before the first write after recovery.
+Status make_present(Recovered& recovered);
+
+}  // namespace mdfs::store

@@ -1,0 +1,154 @@
+// Space of the volume: what transactions link and unlink, and what commits write and free.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "store/space.h"
+
+namespace mdfs::store {
+namespace {
+
+std::string name_of(const Run& run) {
+  return fmt::format("{} blocks at {} of disk {}", run.blocks, run.block, run.disk);
+}
+
+// The runs in order, if none overlaps another.
+Status check_disjoint(std::span<const Run> runs) {
+  std::vector<Run> sorted(runs.begin(), runs.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i - 1].disk == sorted[i].disk && sorted[i].block < sorted[i - 1].block + sorted[i - 1].blocks)
+      return {Errc::kCorrupt, name_of(sorted[i]) + ": named twice"};
+  return {};
+}
+
+}  // namespace
+
+bool Space::valid(const Run& run) const {
+  if (run.disk >= members_.size() || run.blocks == 0) return false;
+  const alloc::SpaceMap* map = allocator_->map(run.disk);
+  if (map == nullptr) return true;
+  return map->layout().is_usable(run.block, run.blocks) &&
+         format::DiskLayout::bitmap_bit(run.block) + run.blocks <= MDFS_BITS_PER_PAGE;
+}
+
+alloc::SpaceMap* Space::map_of(const Run& run) const {
+  alloc::SpaceMap* map = allocator_->map(run.disk);
+  return map && !map->broken(format::DiskLayout::bitmap_page(run.block)) ? map : nullptr;
+}
+
+void Space::pin(std::span<const Run> runs) {
+  for (const Run& run : runs) {
+    const std::uint64_t page = format::DiskLayout::bitmap_page(run.block);
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex_);
+        alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
+        if (map == nullptr) break;
+        if (map->loaded(page)) {
+          map->pin(page);
+          break;
+        }
+      }
+      load_page(run.disk, page);
+    }
+  }
+}
+
+void Space::unpin(std::span<const Run> runs) {
+  const std::lock_guard lock(mutex_);
+  for (const Run& run : runs) {
+    alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
+    if (map != nullptr) map->unpin(format::DiskLayout::bitmap_page(run.block));
+  }
+}
+
+Status Space::check(std::span<const Run> links, std::span<const Run> unlinks) const {
+  MDFS_TRY(check_disjoint(links));
+  MDFS_TRY(check_disjoint(unlinks));
+  const std::lock_guard lock(mutex_);
+  for (const Run& run : links) {
+    const alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
+    if (map == nullptr || !map->is_taken(run.block, run.blocks))
+      return {Errc::kCorrupt, name_of(run) + ": linked, but not allocated"};
+  }
+  for (const Run& run : unlinks) {
+    if (!valid(run)) return {Errc::kCorrupt, name_of(run) + ": not on the disk"};
+    const alloc::SpaceMap* map = map_of(run);
+    if (map != nullptr && !map->is_linked(run.block, run.blocks))
+      return {Errc::kCorrupt, name_of(run) + ": unlinked, but not all in use"};
+  }
+  return {};
+}
+
+void Space::link(std::span<const Run> runs) {
+  const std::lock_guard lock(mutex_);
+  for (const Run& run : runs) allocator_->map(run.disk)->link(run.block, run.blocks);
+}
+
+// Blocks on a missing disk, or of a damaged bitmap, stay in use until the disk is rebuilt or repaired.
+void Space::unlink(std::span<const Run> runs) {
+  const std::lock_guard lock(mutex_);
+  for (const Run& run : runs) {
+    alloc::SpaceMap* map = map_of(run);
+    if (map == nullptr) continue;
+    map->unlink(run.block, run.blocks);
+    freeing_.push_back(run);
+    gated_ += run.blocks;
+    if (run.block >= map->layout().metadata_end()) gated_data_ += run.blocks;
+  }
+}
+
+void Space::seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops) {
+  const std::lock_guard lock(mutex_);
+  MDFS_CHECK(sealed_pages_.empty());
+  for (std::size_t i = 0; i < index_.size(); ++i) {
+    alloc::SpaceMap* map = allocator_->map(i);
+    if (map == nullptr || !map->dirty()) continue;
+    const auto disk = static_cast<std::uint16_t>(i);
+    index_[i]->seal(*map, disk, writes);
+    tops_[i] = index_[i]->top();
+    for (const std::uint64_t page : map->dirty_pages()) {
+      map->pin(page);
+      sealed_pages_.push_back({disk, page});
+    }
+    map->clear_dirty();
+  }
+  if (!freeing_.empty()) gates_.push_back({generation, std::exchange(freeing_, {})});
+  tops = tops_;
+}
+
+void Space::published(std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  for (const PageOf& page : sealed_pages_) allocator_->map(page.disk)->unpin(page.page);
+  sealed_pages_.clear();
+  while (!gates_.empty() && gates_.front().generation + kFallbackRoots <= generation) {
+    for (const Run& run : gates_.front().runs) {
+      alloc::SpaceMap* map = allocator_->map(run.disk);
+      map->release(run.block, run.blocks);
+      gated_ -= run.blocks;
+      if (run.block >= map->layout().metadata_end()) gated_data_ -= run.blocks;
+    }
+    gates_.pop_front();
+  }
+  shrink();
+}
+
+void Space::shrink() {
+  std::uint64_t disks = 0;
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i) disks += allocator_->map(i) ? 1 : 0;
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
+    if (alloc::SpaceMap* map = allocator_->map(i)) map->shrink(kLoadedPagesLimit / disks);
+}
+
+std::vector<Run> Space::runs_of(std::span<const format::Address> places) const {
+  std::vector<Run> runs;
+  for (const format::Address& address : places)
+    runs.push_back({address.disk, address.block, static_cast<std::uint32_t>(node_blocks_)});
+  return runs;
+}
+
+}  // namespace mdfs::store

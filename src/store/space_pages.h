@@ -1,0 +1,54 @@
+// The space pages of one disk: reading them, and making the ones that a commit writes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "alloc/space_map.h"
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "device/disk.h"
+#include "format/commit.h"
+#include "format/layout.h"
+#include "format/space.h"
+
+namespace mdfs::store {
+
+// A sector to be written somewhere on a disk.
+struct SectorWrite {
+  std::uint16_t disk = 0;
+  std::uint64_t offset = 0;  // bytes
+  AlignedBuffer bytes;       // MDFS_SECTOR
+};
+
+// Which place of each space page is valid. All levels are kept in memory (16 bytes for each 128 MiB of disk); bitmaps
+// are read on demand. Not locked: the owner's mutex guards it.
+class SpaceIndex {
+ public:
+  SpaceIndex(const format::DiskLayout& layout, const format::SpaceEntry& top);
+  // A disk on which nothing is in use but what is for ever.
+  static SpaceIndex blank(const format::DiskLayout& layout);
+
+  // Reads the pages above the bitmaps. What is damaged counts as full and is named in the log.
+  void read(device::Disk& disk);
+  // Free blocks of each bitmap page; 0 for those whose entry is not known.
+  std::vector<std::uint64_t> free_blocks() const;
+  bool known(std::uint64_t page) const { return known_[page]; }
+
+  const format::SpaceEntry& entry(std::uint64_t page) const { return entries_[0][page]; }
+  const format::SpaceEntry& top() const { return entries_.back()[0]; }
+
+  // Puts the changed bitmaps of `map`, and the pages above them, into the other place of each, and records that.
+  void seal(const alloc::SpaceMap& map, std::uint16_t disk, std::vector<SectorWrite>& writes);
+
+ private:
+  void read_level(device::Disk& disk, unsigned level);
+  std::vector<format::SpaceEntry> children(format::SpacePage page) const;
+
+  format::DiskLayout layout_;
+  std::vector<std::vector<format::SpaceEntry>> entries_;  // [level][page]
+  std::vector<bool> known_;                               // of each bitmap page: its entry was read
+};
+
+}  // namespace mdfs::store

@@ -1,0 +1,148 @@
+// Opening a store, and what it tells about itself.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "store/store_impl.h"
+
+namespace mdfs::store {
+namespace {
+
+std::vector<device::Disk*> disks_of(const std::vector<MemberDisk>& members) {
+  std::vector<device::Disk*> disks;
+  for (const MemberDisk& member : members) disks.push_back(member.disk.get());
+  return disks;
+}
+
+// Why the volume must not be written, or nothing.
+std::string why_read_only(const Recovered& recovered, const StoreOptions& options) {
+  if (options.read_only) return "opened read-only";
+  if (recovered.features_read_only) return "the volume has features that this version may only read";
+  for (const MemberDisk& member : recovered.members)
+    if (member.healthy() && !member.disk->writable()) return member.disk->name() + " is open for reading only";
+  if (!recovered.majority() && !options.degraded)
+    return fmt::format("only {} of {} disks are current, fewer than a majority", recovered.healthy(),
+                       recovered.members.size());
+  return {};
+}
+
+}  // namespace
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)), blocks_(std::exchange(other.blocks_, 0)) {}
+
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  if (blocks_ > 0) store_->give_back(blocks_);
+  store_ = std::exchange(other.store_, nullptr);
+  blocks_ = std::exchange(other.blocks_, 0);
+  return *this;
+}
+
+Reservation::~Reservation() {
+  if (blocks_ > 0) store_->give_back(blocks_);
+}
+
+Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::Disk>> disks,
+                                           const StoreOptions& options, Environment& environment) {
+  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
+  std::string reason = why_read_only(recovered, options);
+  if (reason.empty()) {
+    const Status present = make_present(recovered);
+    if (!present.ok()) reason = "recovery could not be completed: " + present.error().message();
+  }
+  auto store = std::make_unique<StoreImpl>(std::move(recovered), options, environment);
+  if (!reason.empty()) store->set_read_only(std::move(reason));
+  MDFS_TRY(store->check_root());
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment)
+    : environment_(environment),
+      options_(options),
+      label_(std::move(recovered.label)),
+      members_(std::move(recovered.members)),
+      shared_(label_.volume_uuid, *recovered.winner.root(MDFS_ROOT_MAIN), options.node_cache_bytes, label_.block_size,
+              disks_of(members_)),
+      space_(members_, recovered.winner, label_.block_size, environment.random()),
+      next_generation_(recovered.highest_generation + 1),
+      next_object_(recovered.winner.next_object),
+      objects_(recovered.winner.objects),
+      generation_(recovered.winner.generation),
+      last_commit_id_(recovered.winner.commit_id) {
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (members_[i].healthy())
+      participants_.push_back({static_cast<std::uint16_t>(i), members_[i].disk.get(), layout_of(*members_[i].label)});
+}
+
+Status StoreImpl::check_root() {
+  const Status read = TreeReader(shared_).check_root();
+  if (read.ok()) return {};
+  return {read.error().code, fmt::format("the root of generation {}: {}", generation(), read.error().message())};
+}
+
+void StoreImpl::set_read_only(std::string reason) {
+  const std::lock_guard lock(commit_mutex_);
+  read_only_ = true;
+  if (read_only_reason_.empty()) read_only_reason_ = std::move(reason);
+}
+
+std::string StoreImpl::read_only_reason() const {
+  const std::lock_guard lock(commit_mutex_);
+  return read_only_reason_;
+}
+
+DiskInfo StoreImpl::disk_info(unsigned index) const {
+  const MemberDisk& member = members_[index];
+  DiskInfo info;
+  const bool present = member.state != DiskState::kMissing;
+  info.name = present ? member.disk->name() : std::string();
+  info.uuid = member.member.uuid;
+  info.state = member.state;
+  info.blocks = member.member.blocks;
+  info.weight = member.member.weight;
+  info.free_blocks = space_.disk_free(index);
+  return info;
+}
+
+Result<std::optional<ByteVector>> StoreImpl::get(const Key& key) { return TreeReader(shared_).get(key); }
+
+Result<std::vector<Item>> StoreImpl::scan(const Key& first, const Key& last, std::size_t limit) {
+  return TreeReader(shared_).scan(first, last, limit);
+}
+
+SpaceInfo StoreImpl::space() const {
+  SpaceInfo info = space_.info();
+  info.objects = objects_;
+  return info;
+}
+
+Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* reservation) {
+  if (read_only_) return read_only_error().error();
+  const std::uint64_t promised = reservation != nullptr ? reservation->blocks() : 0;
+  auto run = space_.allocate(request, promised);
+  if (!run.ok() && run.error().code == Errc::kNoSpace && space_.gated() > 0) {
+    MDFS_TRY(release_gates());
+    run = space_.allocate(request, promised);
+  }
+  if (run.ok() && reservation != nullptr) take_from(*reservation, std::min<std::uint64_t>(promised, request.blocks));
+  return run;
+}
+
+Result<Reservation> StoreImpl::reserve(std::uint64_t blocks) {
+  if (read_only_) return read_only_error().error();
+  Status promised = space_.promise(blocks);
+  if (!promised.ok() && space_.gated() > 0) {
+    MDFS_TRY(release_gates());
+    promised = space_.promise(blocks);
+  }
+  if (!promised.ok()) return promised.error();
+  return make_reservation(this, blocks);
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,165 @@
+// Commits of the store: sealed under the writer's lock, written beside the next transactions.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "store/store_impl.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr unsigned kCommitsForGates = 2;
+
+}  // namespace
+
+Status StoreImpl::read_only_error() const { return {Errc::kReadOnly, read_only_reason()}; }
+
+bool StoreImpl::dirty() const {
+  const std::lock_guard lock(commit_mutex_);
+  return applied_ > durable_;
+}
+
+Status StoreImpl::commit() { return commit_until(applied_, false); }
+
+Status StoreImpl::release_gates() {
+  for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
+  return {};
+}
+
+Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
+  for (;;) {
+    {
+      std::unique_lock lock(commit_mutex_);
+      committed_.wait(lock, [&] { return !in_flight_ || (!forced && durable_ >= sequence); });
+      if (failed_) return {Errc::kIo, read_only_reason_};
+      if (!forced && durable_ >= sequence) return {};
+      if (read_only_) return {Errc::kReadOnly, read_only_reason_};
+    }
+    std::unique_lock writer(writer_);
+    {
+      const std::lock_guard lock(commit_mutex_);
+      if (in_flight_ || failed_ || (!forced && durable_ >= sequence)) continue;
+      in_flight_ = true;
+    }
+    const Status status = lead_commit(writer);
+    {
+      const std::lock_guard lock(commit_mutex_);
+      in_flight_ = false;
+      committed_.notify_all();
+    }
+    return status;
+  }
+}
+
+Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer) {
+  MDFS_TRY(prepare_commit());
+  SealedCommit sealed = seal();
+  writer.unlock();
+  const Status written = write_commit(sealed, participants_, label_.block_size);
+  if (written.ok())
+    publish(sealed);
+  else
+    fail(written.error(), sealed.slot.generation);
+  return written;
+}
+
+// What sealing needs in memory: the bitmap pages of replaced nodes, and a place for every changed node.
+Status StoreImpl::prepare_commit() {
+  rewrite_bad_copies();
+  free_nodes();
+  return space_.fill_pool(shared_.tree.changed_nodes(), Purpose::kFreeing);
+}
+
+void StoreImpl::free_nodes() {
+  std::vector<Run> runs;
+  for (const format::Pointer& pointer : replaced_)
+    for (const Run& run : space_.runs_of(pointer.places())) runs.push_back(run);
+  replaced_.clear();
+  space_.pin(runs);
+  std::vector<Run> good;
+  for (const Run& run : runs) {
+    const Status linked = space_.check({}, {&run, 1});
+    if (linked.ok())
+      good.push_back(run);
+    else
+      spdlog::error("a replaced tree node: {}", linked.error().message());
+  }
+  space_.unlink(good);
+  space_.unpin(runs);
+}
+
+// A node with a bad copy is written anew by this commit, with all its copies. Left for the next one where there is no
+// room for that.
+void StoreImpl::rewrite_bad_copies() {
+  for (const BadCopy& bad : shared_.io.take_bad_copies()) {
+    TreeReader reader(shared_, true);
+    const auto held = reader.hold_node(bad.key, bad.level, bad.pointer);
+    if (!held.ok() || !*held) continue;
+    spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew",
+                 bad.pointer.address[bad.copy].disk, bad.pointer.address[bad.copy].block, bad.why);
+    if (!space_.fill_pool(shared_.tree.changed_nodes() + format::kMaxTreeLevel + 1, Purpose::kNormal).ok()) continue;
+    std::vector<format::Pointer> freed;
+    {
+      const std::unique_lock lock(shared_.mutex);
+      shared_.tree.touch(bad.key, bad.level, reader, freed);
+    }
+    for (const format::Pointer& pointer : freed) shared_.cache.forget(pointer);
+    replaced_.insert(replaced_.end(), freed.begin(), freed.end());
+  }
+}
+
+SealedCommit StoreImpl::seal() {
+  SealedCommit sealed;
+  sealed.sequence = applied_;
+  format::CommitSlot& slot = sealed.slot;
+  slot.generation = next_generation_++;
+  const std::unique_lock lock(shared_.mutex);
+  const std::size_t count = shared_.tree.changed_nodes();
+  sealed.nodes = AlignedBuffer(count * MDFS_NODE_SIZE);
+  const format::Root root = shared_.tree.seal([&](const NodePtr& node) {
+    const NodePlace place = space_.take_place();
+    const MutableBytes bytes = sealed.nodes.bytes().subspan(sealed.pointers.size() * MDFS_NODE_SIZE, MDFS_NODE_SIZE);
+    node->body.generation = slot.generation;
+    node->body.address = place.address;
+    format::encode(node->body, bytes);
+    const format::Pointer pointer = format::make_pointer(bytes, slot.generation, place.places());
+    shared_.cache.insert(pointer, node, true);
+    sealed.pointers.push_back(pointer);
+    return pointer;
+  });
+  space_.seal(slot.generation, sealed.sectors, slot.space);
+  slot.volume_uuid = label_.volume_uuid;
+  slot.commit_id = environment_.new_uuid();
+  slot.time_ns = environment_.now_ns();
+  for (const Participant& participant : participants_) slot.participants |= std::uint64_t{1} << participant.index;
+  slot.next_object = next_object_;
+  slot.objects = objects_;
+  slot.flags = 2 * participants_.size() > members_.size() ? 0 : MDFS_COMMIT_DEGRADED;
+  slot.roots = {root};
+  const std::lock_guard commit_lock(commit_mutex_);
+  slot.parent_id = last_commit_id_;
+  return sealed;
+}
+
+void StoreImpl::publish(const SealedCommit& sealed) {
+  for (const format::Pointer& pointer : sealed.pointers) shared_.cache.unpin(pointer);
+  space_.published(sealed.slot.generation);
+  generation_ = sealed.slot.generation;
+  const std::lock_guard lock(commit_mutex_);
+  durable_ = sealed.sequence;
+  last_commit_id_ = sealed.slot.commit_id;
+}
+
+void StoreImpl::fail(const Error& error, std::uint64_t generation) {
+  const std::string reason = fmt::format("the commit of generation {} failed: {}", generation, error.message());
+  spdlog::critical("{}; the volume is read-only from now on", reason);
+  const std::lock_guard lock(commit_mutex_);
+  failed_ = true;
+  read_only_ = true;
+  read_only_reason_ = reason;
+}
+
+}  // namespace mdfs::store

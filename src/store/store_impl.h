@@ -1,0 +1,101 @@
+// The store itself: one tree, its space, and the commits of both.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/commit.h"
+#include "store/reader.h"
+#include "store/recovery.h"
+#include "store/space.h"
+#include "store/store.h"
+#include "store/transaction.h"
+
+namespace mdfs::store {
+
+// Locks, outermost first: writer_, SharedTree::mutex, the mutexes of Space and NodeCache. commit_mutex_ is held for
+// moments, with or without writer_. writer_ is recursive, since a transaction that finds no room commits what came
+// before it from inside. A thread that leads a commit has left writer_ before it writes.
+class StoreImpl final : public Store {
+ public:
+  StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment);
+  // Reads the root; the error names what is damaged.
+  Status check_root();
+  void set_read_only(std::string reason);
+
+  const Uuid& volume_uuid() const override { return label_.volume_uuid; }
+  std::string volume_name() const override { return label_.name; }
+  std::uint32_t block_size() const override { return label_.block_size; }
+  std::uint64_t generation() const override { return generation_; }
+  bool read_only() const override { return read_only_; }
+  std::string read_only_reason() const override;
+  unsigned disk_count() const override { return static_cast<unsigned>(members_.size()); }
+  DiskInfo disk_info(unsigned index) const override;
+  device::Disk& disk(unsigned index) override { return *members_[index].disk; }
+
+  Result<std::optional<ByteVector>> get(const Key& key) override;
+  Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) override;
+  Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) override;
+  Status commit() override;
+  bool dirty() const override;
+
+  Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
+  void abandon(const Run& run) override { space_.abandon(run); }
+  Result<Reservation> reserve(std::uint64_t blocks) override;
+  SpaceInfo space() const override;
+
+ protected:
+  void give_back(std::uint64_t blocks) override { space_.give_back(blocks); }
+
+ private:
+  // writer_ is held in these.
+  Status prepare(TransactionImpl& transaction, Purpose purpose);
+  Status find_room(TransactionImpl& transaction, Purpose purpose);
+  void apply(TransactionImpl& transaction);
+  Status prepare_commit();
+  void rewrite_bad_copies();
+  void free_nodes();
+  SealedCommit seal();
+
+  // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
+  Status commit_until(std::uint64_t sequence, bool forced);
+  Status lead_commit(std::unique_lock<std::recursive_mutex>& writer);
+  void publish(const SealedCommit& sealed);
+  void fail(const Error& error, std::uint64_t generation);
+  Status read_only_error() const;
+  // Commits until unlinked blocks are free, or nothing more can be gained.
+  Status release_gates();
+
+  Environment& environment_;
+  const StoreOptions options_;
+  const format::Label label_;
+  std::vector<MemberDisk> members_;
+  std::vector<Participant> participants_;
+  SharedTree shared_;
+  Space space_;
+
+  mutable std::recursive_mutex writer_;    // transactions run one after another; guards the three below
+  std::vector<format::Pointer> replaced_;  // nodes that left the tree since the last seal
+  std::uint64_t next_generation_;
+  bool in_transaction_ = false;
+
+  std::atomic<std::uint64_t> next_object_;
+  std::atomic<std::uint64_t> objects_;
+  std::atomic<std::uint64_t> generation_;
+  std::atomic<std::uint64_t> applied_{0};  // transactions that took effect
+  std::atomic<bool> read_only_{false};
+
+  mutable std::mutex commit_mutex_;  // guards all below
+  std::condition_variable committed_;
+  bool in_flight_ = false;
+  bool failed_ = false;
+  std::uint64_t durable_ = 0;  // transactions on the disks
+  Uuid last_commit_id_;
+  std::string read_only_reason_;
+};
+
+}  // namespace mdfs::store

@@ -1,0 +1,102 @@
+// Transactions of the store: room first, then the change in memory, which cannot fail.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/check.h"
+#include "store/store_impl.h"
+
+namespace mdfs::store {
+namespace {
+
+// Commits that may be needed until blocks freed before are free: of what is changed now, and one more.
+constexpr unsigned kCommitsForRoom = 3;
+
+// Sets a flag for as long as it lives.
+class Raised {
+ public:
+  explicit Raised(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transaction&)>& change) {
+  std::uint64_t sequence = 0;
+  {
+    const std::lock_guard lock(writer_);
+    MDFS_CHECK(!in_transaction_);
+    const Raised raised(in_transaction_);
+    if (read_only_) return read_only_error();
+    TransactionImpl transaction(shared_, next_object_, next_generation_);
+    MDFS_TRY(change(transaction));
+    if (transaction.empty()) return {};
+    MDFS_TRY(prepare(transaction, purpose));
+    apply(transaction);
+    const std::size_t changed = shared_.tree.changed_nodes();
+    space_.trim_pool(changed);
+    if (changed >= options_.dirty_node_limit) sequence = applied_;
+  }
+  // The transaction has taken effect; should the commit fail, the next call of commit() says so.
+  if (sequence > 0) (void)commit_until(sequence, false);
+  return {};
+}
+
+Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose) {
+  space_.pin(transaction.links());
+  space_.pin(transaction.unlinks());
+  Status status = space_.check(transaction.links(), transaction.unlinks());
+  if (status.ok()) status = find_room(transaction, purpose);
+  if (!status.ok()) {
+    space_.unpin(transaction.links());
+    space_.unpin(transaction.unlinks());
+  }
+  return status;
+}
+
+Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose) {
+  std::size_t puts = 0;
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : transaction.changes()) {
+    if (!value) continue;
+    ++puts;
+    bytes += format::leaf_item_bytes(value->size());
+  }
+  for (unsigned attempt = 0;; ++attempt) {
+    Footprint footprint;
+    for (const auto& [key, value] : transaction.changes()) MDFS_TRY(transaction.reader().load_path(key, footprint));
+    const std::size_t nodes = shared_.tree.worst_changed_nodes(footprint, puts, bytes);
+    const Status filled = space_.fill_pool(nodes, purpose);
+    if (filled.ok() || attempt == kCommitsForRoom || (space_.gated() == 0 && !dirty())) return filled;
+    MDFS_TRY(commit_until(applied_, true));
+  }
+}
+
+void StoreImpl::apply(TransactionImpl& transaction) {
+  std::vector<format::Pointer> freed;
+  {
+    const std::unique_lock lock(shared_.mutex);
+    // Puts first: the keys of a leaf that erasing empties fall to a neighbour, which may not be in memory.
+    for (const auto& [key, value] : transaction.changes())
+      if (value) shared_.tree.put(key, *value, transaction.reader(), freed);
+    for (const auto& [key, value] : transaction.changes())
+      if (!value) shared_.tree.erase(key, transaction.reader(), freed);
+    ++shared_.version;
+  }
+  for (const format::Pointer& pointer : freed) shared_.cache.forget(pointer);
+  replaced_.insert(replaced_.end(), freed.begin(), freed.end());
+  space_.link(transaction.links());
+  space_.unlink(transaction.unlinks());
+  space_.unpin(transaction.links());
+  space_.unpin(transaction.unlinks());
+  for (const Run& run : transaction.abandoned()) space_.abandon(run);
+  objects_ += static_cast<std::uint64_t>(transaction.objects());
+  ++applied_;
+}
+
+}  // namespace mdfs::store

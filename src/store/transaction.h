@@ -1,0 +1,52 @@
+// The changes of one transaction, kept apart until all is known to fit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "store/reader.h"
+#include "store/store.h"
+
+namespace mdfs::store {
+
+// Lives inside Store::transact(), on its thread.
+class TransactionImpl final : public Transaction {
+ public:
+  TransactionImpl(SharedTree& shared, std::atomic<std::uint64_t>& next_object, std::uint64_t generation)
+      : reader_(shared, true), next_object_(next_object), generation_(generation) {}
+
+  Result<std::optional<ByteVector>> get(const Key& key) override;
+  Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) override;
+  void put(const Key& key, ConstBytes value) override;
+  void erase(const Key& key) override { changes_[key] = std::nullopt; }
+  void link(const Run& run) override { links_.push_back(run); }
+  void unlink(const Run& run) override;
+  std::uint64_t new_object() override { return next_object_.fetch_add(1); }
+  void count_objects(std::int64_t change) override { objects_ += change; }
+  std::uint64_t generation() const override { return generation_; }
+
+  using Changes = std::map<Key, std::optional<ByteVector>>;  // absent value: erased
+  const Changes& changes() const { return changes_; }
+  const std::vector<Run>& links() const { return links_; }
+  const std::vector<Run>& unlinks() const { return unlinks_; }
+  const std::vector<Run>& abandoned() const { return abandoned_; }  // linked and unlinked again
+  std::int64_t objects() const { return objects_; }
+  TreeReader& reader() { return reader_; }
+  bool empty() const;
+
+ private:
+  TreeReader reader_;
+  std::atomic<std::uint64_t>& next_object_;
+  std::uint64_t generation_;
+  Changes changes_;
+  std::vector<Run> links_;
+  std::vector<Run> unlinks_;
+  std::vector<Run> abandoned_;
+  std::int64_t objects_ = 0;
+};
+
+}  // namespace mdfs::store
