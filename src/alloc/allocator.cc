@@ -28,6 +28,14 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
   }
 }
 
+// SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t Allocator::next_random() {
+  std::uint64_t z = (random_ += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
 std::uint64_t Allocator::window_blocks(std::uint16_t disk) const {
   const std::uint64_t data = maps_[disk]->data_range().size();
   return std::clamp<std::uint64_t>(data / kWindowsPerDisk, 1, std::max<std::uint64_t>(kWindowBytes / block_size_, 1));
@@ -120,7 +128,7 @@ Answer Allocator::behind_window(Slot& slot, std::uint32_t blocks) {
 }
 
 Answer Allocator::new_window(Slot& slot, std::uint32_t blocks) {
-  if (slot.draw == 0) slot.draw = maps_[slot.disk]->draw_zone(random_());
+  if (slot.draw == 0) slot.draw = maps_[slot.disk]->draw_zone(next_random());
   const std::uint64_t wished = std::max<std::uint64_t>(window_blocks(slot.disk), blocks);
   struct Try {
     std::uint64_t blocks;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -83,10 +82,11 @@ class Allocator {
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
   Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows) const;
   std::uint64_t window_blocks(std::uint16_t disk) const;
+  std::uint64_t next_random();
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
   std::uint32_t block_size_;
-  std::mt19937_64 random_;
+  std::uint64_t random_;  // state of the generator
   Table table_;  // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
   std::vector<AvoidedRanges> windows_;                   // open, by disk
