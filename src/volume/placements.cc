@@ -11,20 +11,6 @@
 namespace mdfs::volume {
 namespace {
 
-// Each disk as often as its weight says, spread evenly (smooth weighted round robin).
-std::vector<std::uint16_t> spread(const std::vector<unsigned>& weights) {
-  const long total = std::accumulate(weights.begin(), weights.end(), 0L);
-  std::vector<long> credit(weights.size(), 0);
-  std::vector<std::uint16_t> slots;
-  for (long i = 0; i < total; ++i) {
-    for (std::size_t disk = 0; disk < weights.size(); ++disk) credit[disk] += weights[disk];
-    const auto richest = std::max_element(credit.begin(), credit.end());
-    *richest -= total;
-    slots.push_back(static_cast<std::uint16_t>(richest - credit.begin()));
-  }
-  return slots;
-}
-
 Status check_offset(const char* option, const std::optional<unsigned>& offset, unsigned slots) {
   if (!offset || *offset < slots) return {};
   return Error{Errc::kInvalidArgument,
@@ -78,7 +64,9 @@ std::vector<std::uint16_t> Placements::weighted_disks() const {
   const unsigned total = std::accumulate(weights.begin(), weights.end(), 0u);
   if (total > kMaxSlots)
     for (unsigned& weight : weights) weight = std::max(1u, weight * kMaxSlots / total);
-  return spread(weights);
+  auto disks = geometry::weighted_disk_list(weights);
+  MDFS_CHECK(disks.ok());
+  return std::move(*disks);
 }
 
 geometry::Placement Placements::for_files() const { return geometry::default_placement(1, weighted_disks()); }
