@@ -1,0 +1,324 @@
+// The checker: passes over the volume, and repair by one commit.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/check/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "store/check/block_map.h"
+#include "store/check/data_check.h"
+#include "store/check/objects.h"
+#include "store/check/space_check.h"
+#include "store/check/tree_rewrite.h"
+#include "store/check/tree_scan.h"
+#include "store/commit.h"
+#include "store/labels.h"
+#include "store/recovery.h"
+
+namespace mdfs::store {
+namespace {
+
+// Each round mends what the one before brought to light; damage goes no deeper than a few.
+constexpr unsigned kMaxRounds = 8;
+
+// One state of the tree, and what is wrong with it.
+struct Scan {
+  explicit Scan(const std::vector<format::DiskLayout>& layouts) : blocks(layouts) {}
+  format::Root root;
+  Findings findings;
+  Edits edits;
+  BlockMap blocks;
+  TreeScan tree;
+  std::uint64_t items = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t highest_object = 0;
+
+  bool must_rewrite() const { return tree.must_rewrite || !edits.empty(); }
+};
+
+class Checker {
+ public:
+  Checker(Recovered recovered, const CheckOptions& options, Environment& environment)
+      : volume_(std::move(recovered)),
+        options_(options),
+        environment_(environment),
+        layouts_(make_layouts(volume_)),
+        loader_(volume_, layouts_) {}
+
+  CheckReport run();
+
+ private:
+  static std::vector<format::DiskLayout> make_layouts(const Recovered& volume);
+  void check_disks(Findings& findings) const;
+  Scan scan(const format::Root& root, DataChecker* data);
+  void check_counts(Scan& scan) const;
+  void report_progress(CheckPhase phase, std::uint64_t done, std::uint64_t total);
+  Status repair(const Scan& first, const SpacePages& space);
+  Status mend_copies(const TreeScan& tree);
+  Status repair_tree(const Scan& first, const SpacePages& space);
+  Status commit(const Scan& scan, const SpacePages& space);
+  void note_new(const Findings& findings);
+  void note_cascade(const Findings& findings);
+  void settle_against(const Findings& left);
+
+  Recovered volume_;
+  const CheckOptions& options_;
+  Environment& environment_;
+  const std::vector<format::DiskLayout> layouts_;
+  NodeLoader loader_;
+  std::mutex mutex_;  // guards data_done_ and calls of options_.progress
+  std::uint64_t data_done_ = 0;
+  bool commit_needed_ = false;  // a new commit is needed, be it for the bitmaps and counts only
+  CheckReport report_;
+};
+
+std::vector<format::DiskLayout> Checker::make_layouts(const Recovered& volume) {
+  std::vector<format::DiskLayout> layouts;
+  for (const MemberDisk& member : volume.members)
+    layouts.emplace_back(volume.label.block_size, member.member.blocks,
+                         member.label ? member.label->metadata_blocks : 0);
+  return layouts;
+}
+
+void Checker::report_progress(CheckPhase phase, std::uint64_t done, std::uint64_t total) {
+  if (!options_.progress) return;
+  const std::lock_guard lock(mutex_);
+  options_.progress(phase, done, total);
+}
+
+void Checker::check_disks(Findings& findings) const {
+  const unsigned ring_slot = format::ring_slot(volume_.winner.generation, MDFS_SLOT_COMMITTED);
+  for (std::size_t i = 0; i < volume_.members.size(); ++i) {
+    const MemberDisk& member = volume_.members[i];
+    if (!member.healthy()) {
+      const FindingId id = member.state == DiskState::kStale    ? FindingId::kDiskStale
+                           : member.state == DiskState::kFailed ? FindingId::kDiskFailed
+                                                                : FindingId::kDiskMissing;
+      findings.add(id, fmt::format("disk {} ({}): {}", i, member.disk->name(), member.trouble));
+      continue;
+    }
+    for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label) {
+      if (!member.labels.good[label])
+        findings.add(FindingId::kLabelDamaged, fmt::format("{}, label {}", member.disk->name(), label));
+      if (member.labels.ring[label][ring_slot] != volume_.winner.commit_id)
+        findings.add(FindingId::kCommitSlotMissing, fmt::format("{}, label {}", member.disk->name(), label));
+    }
+  }
+}
+
+Scan Checker::scan(const format::Root& root, DataChecker* data) {
+  Scan scan(layouts_);
+  scan.root = root;
+  DataVisitor on_data;
+  if (data != nullptr) on_data = [&](StoredData piece) { data->add(std::move(piece)); };
+  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, std::move(on_data));
+  std::uint64_t leaves = 0;
+  scan.tree = scan_tree(loader_, root, scan.blocks, scan.findings, [&](const format::Node& leaf) {
+    for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
+    report_progress(CheckPhase::kTree, ++leaves, std::max(leaves, root.nodes));
+  });
+  items.finish();
+  scan.items = items.items();
+  scan.objects = items.table().objects.size();
+  scan.highest_object = items.table().highest_object;
+  check_names(items.table(), layouts_.size(), scan.findings, scan.edits);
+  return scan;
+}
+
+void Checker::check_counts(Scan& scan) const {
+  if (!scan.tree.must_rewrite && scan.objects != volume_.winner.objects)
+    scan.findings.add(FindingId::kObjectCount,
+                      fmt::format("{} recorded, {} found", volume_.winner.objects, scan.objects));
+  if (scan.highest_object >= volume_.winner.next_object)
+    scan.findings.add(FindingId::kNextObject,
+                      fmt::format("object {}, next {}", scan.highest_object, volume_.winner.next_object));
+}
+
+CheckReport Checker::run() {
+  report_.volume_uuid = volume_.label.volume_uuid;
+  report_.volume_name = volume_.label.name;
+  report_.generation = volume_.winner.generation;
+  Findings disks;
+  check_disks(disks);
+  std::optional<DataChecker> data;
+  Findings of_data;
+  if (options_.data)
+    data.emplace(volume_, volume_.label.block_size, of_data, [&](std::uint64_t bytes) {
+      std::uint64_t done = 0;
+      {
+        const std::lock_guard lock(mutex_);
+        done = data_done_ += bytes;
+      }
+      report_progress(CheckPhase::kData, done, 0);
+    });
+  Scan first = scan(*volume_.winner.root(MDFS_ROOT_MAIN), data ? &*data : nullptr);
+  if (data) data->finish();
+  check_counts(first);
+  Findings of_space;
+  const SpacePages space = read_space(volume_, layouts_, of_space);
+  compare_space(volume_, space, first.blocks, !first.tree.must_rewrite, of_space);
+  report_progress(CheckPhase::kSpace, layouts_.size(), layouts_.size());
+  report_.nodes = first.tree.nodes;
+  report_.items = first.items;
+  report_.objects = first.objects;
+  report_.used_blocks = first.blocks.count();
+  report_.data_bytes = data_done_;
+  commit_needed_ = of_space.any() || first.findings.total() > first.findings.count(FindingId::kNodeCopyDamaged);
+  for (const Findings* findings : {&disks, &first.findings, &of_space, &of_data}) note_new(*findings);
+  if (options_.repair == RepairMode::kNothing) return report_;
+  if (const Status status = repair(first, space); !status.ok()) report_.repair_trouble = status.error().message();
+  return report_;
+}
+
+void Checker::note_new(const Findings& findings) {
+  report_.total_findings += findings.total();
+  for (const Finding& finding : findings.list())
+    if (report_.findings.size() < Findings::kLimit) report_.findings.push_back(finding);
+}
+
+// After a commit: what can be mended at all and is not in `left` is mended. The commit itself puts its counts right.
+void Checker::settle_against(const Findings& left) {
+  std::set<Finding> still(left.list().begin(), left.list().end());
+  std::erase_if(still, [](const Finding& finding) {
+    return finding.id == FindingId::kObjectCount || finding.id == FindingId::kNextObject ||
+           finding.id == FindingId::kNodeCount;
+  });
+  for (Finding& finding : report_.findings) {
+    if (finding.repaired || info(finding.id).repair == Repair::kNever) continue;
+    finding.repaired = !still.contains(finding);
+  }
+}
+
+Status Checker::repair(const Scan& first, const SpacePages& space) {
+  const bool anything = std::any_of(report_.findings.begin(), report_.findings.end(),
+                                    [](const Finding& finding) { return info(finding.id).repair != Repair::kNever; });
+  if (!anything) return {};
+  if (volume_.features_read_only) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
+  if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
+  for (const MemberDisk& member : volume_.members)
+    if (member.healthy() && !member.disk->writable()) return {Errc::kReadOnly, member.disk->name()};
+  report_.changed = true;
+  MDFS_TRY(make_present(volume_));
+  MDFS_TRY(mend_copies(first.tree));
+  for (Finding& finding : report_.findings)
+    finding.repaired = finding.id == FindingId::kLabelDamaged || finding.id == FindingId::kCommitSlotMissing ||
+                       finding.id == FindingId::kNodeCopyDamaged;
+  const bool whole = volume_.healthy() == volume_.members.size();
+  if (!whole && (first.must_rewrite() || commit_needed_))
+    return {Errc::kMissingDisk, "what is wrong beside copies and labels is mended only when all disks are there"};
+  if (options_.repair == RepairMode::kPreen && first.findings.any(Repair::kForced))
+    return {Errc::kNotPermitted, "more is needed than a preen may do: run without -p"};
+  return first.must_rewrite() || commit_needed_ ? repair_tree(first, space) : Status();
+}
+
+// A bad copy is overwritten in place: nothing is lost if that is cut short.
+Status Checker::mend_copies(const TreeScan& tree) {
+  for (const CopyToMend& bad : tree.to_mend) {
+    MDFS_TRY_ASSIGN(AlignedBuffer bytes, loader_.read_good(bad.pointer));
+    const format::Address& address = bad.pointer.address[bad.copy];
+    MDFS_TRY(
+        device::write(*volume_.members[address.disk].disk, address.block * volume_.label.block_size, bytes.bytes()));
+  }
+  return {};
+}
+
+Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
+  BlockMap taken = first.blocks;
+  taken.merge(space.marked);
+  const std::uint64_t generation = volume_.highest_generation + 1;
+  std::optional<Scan> latest;
+  const Scan* now = &first;
+  for (unsigned round = 0; now->must_rewrite(); ++round) {
+    if (round == kMaxRounds) return {Errc::kCorrupt, "the repair comes to no end; the volume is left as it was"};
+    report_progress(CheckPhase::kRepair, round, kMaxRounds);
+    TreeRewriter rewriter(volume_, loader_, taken, generation);
+    MDFS_TRY_ASSIGN(const format::Root root, rewriter.rewrite(now->tree, now->edits));
+    latest = scan(root, nullptr);
+    if (latest->must_rewrite()) note_cascade(latest->findings);
+    now = &*latest;
+  }
+  MDFS_TRY(commit(*now, space));
+  settle_against(now->findings);
+  return {};
+}
+
+// What a round brought to light, unless it was known.
+void Checker::note_cascade(const Findings& findings) {
+  const std::set<Finding> known(report_.findings.begin(), report_.findings.end());
+  for (const Finding& finding : findings.list())
+    if (!known.contains(finding) && report_.findings.size() < Findings::kLimit) {
+      report_.findings.push_back(finding);
+      ++report_.total_findings;
+    }
+}
+
+Status Checker::commit(const Scan& scan, const SpacePages& space) {
+  NewSpace made = make_space(volume_, space, scan.blocks);
+  SealedCommit sealed;
+  sealed.slot = volume_.winner;
+  sealed.slot.generation = volume_.highest_generation + 1;
+  sealed.slot.commit_id = environment_.new_uuid();
+  sealed.slot.parent_id = volume_.winner.commit_id;
+  sealed.slot.time_ns = environment_.now_ns();
+  sealed.slot.objects = scan.objects;
+  sealed.slot.next_object = std::max(sealed.slot.next_object, scan.highest_object + 1);
+  sealed.slot.space = std::move(made.tops);
+  sealed.slot.participants = 0;
+  for (format::Root& root : sealed.slot.roots)
+    if (root.kind == MDFS_ROOT_MAIN) {
+      root = scan.root;
+      root.nodes = scan.tree.nodes;
+    }
+  sealed.sectors = std::move(made.writes);
+  std::vector<Participant> participants;
+  for (std::size_t i = 0; i < volume_.members.size(); ++i) {
+    if (!volume_.members[i].healthy()) continue;
+    sealed.slot.participants |= std::uint64_t{1} << i;
+    participants.push_back({static_cast<std::uint16_t>(i), volume_.members[i].disk.get(), layouts_[i]});
+  }
+  return write_commit(sealed, participants, volume_.label.block_size);
+}
+
+}  // namespace
+
+std::string_view name(CheckPhase phase) {
+  switch (phase) {
+    case CheckPhase::kTree:
+      return "tree";
+    case CheckPhase::kSpace:
+      return "space";
+    case CheckPhase::kData:
+      return "data";
+    case CheckPhase::kRepair:
+      return "repair";
+  }
+  MDFS_CHECK(false);
+}
+
+std::uint64_t CheckReport::remaining() const {
+  return static_cast<std::uint64_t>(std::count_if(findings.begin(), findings.end(), [](const Finding& finding) {
+    return !finding.repaired && info(finding.id).severity != Severity::kNote;
+  }));
+}
+
+int CheckReport::exit_code() const {
+  constexpr int kMended = 1;
+  constexpr int kRemains = 4;
+  if (remaining() > 0 || !repair_trouble.empty()) return kRemains;
+  const bool mended = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.repaired && info(finding.id).severity != Severity::kNote;
+  });
+  return mended ? kMended : 0;
+}
+
+Result<CheckReport> check_volume(std::vector<std::unique_ptr<device::Disk>> disks, const CheckOptions& options,
+                                 Environment& environment) {
+  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
+  return Checker(std::move(recovered), options, environment).run();
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,62 @@
+// The checker: finds and mends what is wrong on the disks of a volume that nobody has mounted.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/result.h"
+#include "device/disk.h"
+#include "store/check/findings.h"
+
+namespace mdfs::store {
+
+enum class RepairMode : std::uint8_t {
+  kNothing,  // -n: writes nothing
+  kPreen,    // -p: only what is mended from a good copy or derived; nothing of the tree if more is needed
+  kAll,      // -y: everything that can be mended
+};
+
+enum class CheckPhase : std::uint8_t { kTree, kSpace, kData, kRepair };
+std::string_view name(CheckPhase phase);
+
+// `done` of `total` in units of the phase (nodes, disks, bytes, rounds); total 0: not known. From any thread, one call
+// at a time.
+using CheckProgress = std::function<void(CheckPhase phase, std::uint64_t done, std::uint64_t total)>;
+
+struct CheckOptions {
+  RepairMode repair = RepairMode::kNothing;
+  bool data = false;  // also the checksum of every extent and block of a file
+  CheckProgress progress;
+};
+
+struct CheckReport {
+  Uuid volume_uuid;
+  std::string volume_name;
+  std::uint64_t generation = 0;  // that was checked
+  std::uint64_t nodes = 0;
+  std::uint64_t items = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t used_blocks = 0;
+  std::uint64_t data_bytes = 0;  // verified
+  std::uint64_t total_findings = 0;
+  std::vector<Finding> findings;  // at most Findings::kLimit
+  bool changed = false;           // something was written
+  std::string repair_trouble;     // why the repair could not be completed; empty if it was, or none was asked for
+
+  // Findings that are no notes and are still there.
+  std::uint64_t remaining() const;
+  // As fsck(8): 0 nothing found, 1 all mended, 4 something remains.
+  int exit_code() const;
+};
+
+// Takes all disks that were found, in any order. The caller holds them locked; no other program writes to them.
+// Errors are those of Store::open(), when no volume can be recognised at all.
+Result<CheckReport> check_volume(std::vector<std::unique_ptr<device::Disk>> disks, const CheckOptions& options,
+                                 Environment& environment);
+
+}  // namespace mdfs::store

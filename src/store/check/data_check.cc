@@ -1,0 +1,142 @@
+// Checksums of data.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/check/data_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/aligned_buffer.h"
+#include "base/checked.h"
+#include "base/crc32c.h"
+
+namespace mdfs::store {
+namespace {
+
+std::string name_of(const StoredData& data) {
+  const format::Address& at = data.runs.front().address;
+  const std::string part = data.is_extent ? fmt::format("page {}, place {}", data.where / 64, data.where % 64)
+                                          : fmt::format("byte {}", data.where);
+  return fmt::format("object {}, {}: block {} of disk {}", data.object, part, at.block, at.disk);
+}
+
+bool is_simple(const StoredData& data) { return data.runs.size() == 1; }
+
+// Compares parts of a piece of data as its bytes pass.
+class PartChecker {
+ public:
+  explicit PartChecker(const StoredData& data) : data_(data) {}
+
+  // The next bytes of the piece. Anything behind stored_bytes is not looked at.
+  void take(ConstBytes bytes) {
+    bytes = bytes.first(std::min<std::size_t>(bytes.size(), data_.stored_bytes - done_));
+    while (!bytes.empty()) {
+      const std::size_t in_part = done_ % data_.part_bytes;
+      const std::size_t step = std::min<std::size_t>(bytes.size(), data_.part_bytes - in_part);
+      crc_ = crc32c(bytes.first(step), in_part == 0 ? 0 : crc_);
+      done_ += static_cast<std::uint32_t>(step);
+      bytes = bytes.subspan(step);
+      if (done_ % data_.part_bytes == 0 || done_ == data_.stored_bytes)
+        good_ = good_ && data_.crc32c[(done_ - 1) / data_.part_bytes] == crc_;
+    }
+  }
+  bool good() const { return good_ && done_ == data_.stored_bytes; }
+
+ private:
+  const StoredData& data_;
+  std::uint32_t done_ = 0;
+  std::uint32_t crc_ = 0;
+  bool good_ = true;
+};
+
+}  // namespace
+
+void DataChecker::add(StoredData data) {
+  pieces_.push_back(std::move(data));
+  if (pieces_.size() >= kBatch) finish();
+}
+
+// A piece by itself, run by run.
+Status DataChecker::check_piece(const StoredData& data) const {
+  PartChecker parts(data);
+  AlignedBuffer buffer(kReadBytes);
+  for (const format::BlockRun& run : data.runs) {
+    device::Disk& disk = *volume_.members[run.address.disk].disk;
+    const std::uint64_t bytes = run.blocks * block_size_;
+    for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
+      const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
+      MDFS_TRY(device::read(disk, run.address.block * block_size_ + done, part));
+      parts.take(part);
+    }
+  }
+  if (!parts.good()) return {Errc::kCorrupt, "data.checksum"};
+  return {};
+}
+
+void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> pieces,
+                             std::vector<Verdict>& verdicts) const {
+  std::sort(pieces.begin(), pieces.end(), [](const StoredData* a, const StoredData* b) {
+    return a->runs.front().address.block < b->runs.front().address.block;
+  });
+  const auto first_byte = [&](const StoredData& data) { return data.runs.front().address.block * block_size_; };
+  const auto end_byte = [&](const StoredData& data) {
+    return first_byte(data) + align_up(data.stored_bytes, device::kAlignment);
+  };
+  const auto judge = [&](const StoredData& data, const Status& status) {
+    if (status.ok()) return;
+    const bool damaged = status.error().code == Errc::kCorrupt;
+    verdicts.push_back({damaged ? FindingId::kDataDamaged : FindingId::kDataUnreadable, &data,
+                        damaged ? std::string() : ": " + status.error().message()});
+  };
+  AlignedBuffer buffer(kReadBytes);
+  for (std::size_t i = 0; i < pieces.size();) {
+    // As many pieces as lie in one read; a gap is read over if it is small.
+    constexpr std::uint64_t kLargestGap = 65536;
+    const std::uint64_t start = first_byte(*pieces[i]);
+    std::uint64_t end = end_byte(*pieces[i]);
+    std::size_t next = i + 1;
+    while (next < pieces.size() && is_simple(*pieces[next]) && first_byte(*pieces[next]) <= end + kLargestGap &&
+           end_byte(*pieces[next]) <= start + kReadBytes)
+      end = std::max(end, end_byte(*pieces[next++]));
+    const bool fits = is_simple(*pieces[i]) && end - start <= kReadBytes;
+    if (!fits) next = i + 1;
+    Status status;
+    if (fits) status = device::read(*volume_.members[index].disk, start, buffer.bytes().first(end - start));
+    std::uint64_t bytes = 0;
+    for (; i < next; ++i) {
+      const StoredData& data = *pieces[i];
+      bytes += data.stored_bytes;
+      if (!fits || !status.ok()) {
+        judge(data, check_piece(data));
+        continue;
+      }
+      PartChecker parts(data);
+      parts.take(buffer.bytes().subspan(first_byte(data) - start, data.stored_bytes));
+      judge(data, parts.good() ? Status() : Status(Errc::kCorrupt, "data.checksum"));
+    }
+    if (on_bytes_) on_bytes_(bytes);
+  }
+}
+
+void DataChecker::finish() {
+  const std::size_t disks = volume_.members.size();
+  std::vector<std::vector<const StoredData*>> of_disk(disks);
+  for (const StoredData& data : pieces_) {
+    const bool here = std::all_of(data.runs.begin(), data.runs.end(), [&](const format::BlockRun& run) {
+      return volume_.members[run.address.disk].healthy();
+    });
+    if (here) of_disk[data.runs.front().address.disk].push_back(&data);
+  }
+  std::vector<std::vector<Verdict>> verdicts(disks);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < disks; ++i)
+    if (!of_disk[i].empty())
+      threads.emplace_back([this, i, &of_disk, &verdicts] { check_disk(i, std::move(of_disk[i]), verdicts[i]); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& list : verdicts)
+    for (const Verdict& verdict : list) findings_.add(verdict.id, name_of(*verdict.data) + verdict.where);
+  pieces_.clear();
+}
+
+}  // namespace mdfs::store

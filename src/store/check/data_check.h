@@ -1,0 +1,47 @@
+// Checksums of data: in disk order, on all disks at once.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "store/check/findings.h"
+#include "store/check/objects.h"
+#include "store/recovery.h"
+
+namespace mdfs::store {
+
+// Collects the places of data and reads them in large batches, a thread for each disk. Used by one thread.
+class DataChecker {
+ public:
+  // Called from any thread with the bytes verified since the last call.
+  using OnBytes = std::function<void(std::uint64_t bytes)>;
+  // So many pieces are kept before they are read: bounds the memory at about 100 MiB.
+  static constexpr std::size_t kBatch = 1u << 20;
+  static constexpr std::size_t kReadBytes = 4u << 20;
+
+  DataChecker(const Recovered& volume, std::uint32_t block_size, Findings& findings, OnBytes on_bytes)
+      : volume_(volume), block_size_(block_size), findings_(findings), on_bytes_(std::move(on_bytes)) {}
+
+  void add(StoredData data);
+  void finish();
+
+ private:
+  struct Verdict {
+    FindingId id;
+    const StoredData* data;
+    std::string where;
+  };
+  void check_disk(std::size_t disk, std::vector<const StoredData*> pieces, std::vector<Verdict>& verdicts) const;
+  Status check_piece(const StoredData& data) const;
+
+  const Recovered& volume_;
+  const std::uint32_t block_size_;
+  Findings& findings_;
+  OnBytes on_bytes_;
+  std::vector<StoredData> pieces_;
+};
+
+}  // namespace mdfs::store

@@ -1,0 +1,58 @@
+// Changes of items that a repair makes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "format/extents.h"
+#include "format/key.h"
+
+namespace mdfs::store {
+
+// Fields of an inode that get another value.
+struct InodeFix {
+  std::optional<std::uint32_t> links;
+  std::optional<std::uint64_t> parent;
+  std::optional<std::uint64_t> entries;
+  std::optional<std::uint64_t> stored_bytes;
+};
+
+struct EraseItem {};
+struct PutItem {
+  ByteVector value;
+};
+struct FixType {
+  std::uint8_t type = 0;  // of a directory entry
+};
+// shape[0] of a geometry.
+struct FixShape {
+  std::uint64_t shape0 = 0;
+};
+// Extent records or file runs that are taken out, or whose blocks are copied elsewhere.
+struct FixRecords {
+  std::optional<format::ExtentTableShape> shape;           // absent: a file cell
+  std::set<unsigned> erase;                                // places, or numbers of runs
+  std::map<unsigned, std::vector<format::BlockRun>> move;  // and where they lie now
+  std::optional<unsigned> end_block;                       // of a file cell: what lies at or above goes
+};
+
+using ItemEdit = std::variant<EraseItem, PutItem, FixType, FixShape, FixRecords>;
+
+// At most one change an item; all of an erased object's items go.
+struct Edits {
+  std::map<format::Key, ItemEdit> items;
+  std::map<std::uint64_t, InodeFix> inodes;
+  std::set<std::uint64_t> erased_objects;
+
+  bool empty() const { return items.empty() && inodes.empty() && erased_objects.empty(); }
+  // Does any change fall into [lower, upper]?
+  bool touches(const format::Key& lower, const format::Key& upper) const;
+};
+
+}  // namespace mdfs::store

@@ -1,0 +1,107 @@
+// The table of findings.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/check/findings.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace mdfs::store {
+namespace {
+
+using enum Severity;
+using enum Repair;
+using Id = FindingId;
+
+constexpr FindingInfo kTable[] = {
+    {Id::kDiskMissing, "disk-missing", kError, kNever, "a disk of the volume was not given"},
+    {Id::kDiskStale, "disk-stale", kError, kNever, "the disk does not hold the newest commit and counts as missing"},
+    {Id::kDiskFailed, "disk-failed", kError, kNever, "the disk cannot be used"},
+    {Id::kLabelDamaged, "label-damaged", kWarning, kSafe, "one of the disk's four labels is damaged"},
+    {Id::kCommitSlotMissing, "commit-slot-missing", kWarning, kSafe, "a ring does not hold the newest commit"},
+    {Id::kObjectCount, "object-count", kWarning, kSafe, "the number of objects in the commit is wrong"},
+    {Id::kNextObject, "next-object", kError, kSafe, "an object has a number that is still to be given out"},
+    {Id::kNodeCopyDamaged, "node-copy-damaged", kWarning, kSafe, "a copy of a tree node is damaged; another is good"},
+    {Id::kNodeLost, "node-lost", kError, kForced, "no copy of a tree node is good; what it held is lost"},
+    {Id::kNodeCount, "node-count", kWarning, kSafe, "the number of tree nodes in the commit is wrong"},
+    {Id::kNodeMisplaced, "node-misplaced", kError, kForced, "a tree node lies where none may, or on another"},
+    {Id::kSpacePageDamaged, "space-page-damaged", kWarning, kSafe, "a page of the map of blocks in use is damaged"},
+    {Id::kBlockMarkedFree, "block-marked-free", kError, kSafe, "blocks in use are marked free"},
+    {Id::kBlockLeaked, "block-leaked", kWarning, kSafe, "blocks that nothing uses are marked in use"},
+    {Id::kBlockUsedTwice, "block-used-twice", kError, kForced, "blocks belong to two owners; the second gets a copy"},
+    {Id::kInodeDamaged, "inode-damaged", kError, kForced, "an inode makes no sense; the object is given up"},
+    {Id::kInodeMissing, "inode-missing", kError, kForced, "an object has no inode; what is left of it is given up"},
+    {Id::kLinkCount, "link-count", kWarning, kSafe, "the link count of an object is wrong"},
+    {Id::kItemMisplaced, "item-misplaced", kWarning, kForced, "an item does not belong to its object; it is removed"},
+    {Id::kItemDamaged, "item-damaged", kError, kForced,
+     "an item makes no sense and is removed; data there read as zeros"},
+    {Id::kUnreachable, "unreachable", kError, kForced, "an object has no name; it goes to lost+found"},
+    {Id::kOrphan, "orphan", kNote, kSafe, "an unlinked object that was in use waits to be freed"},
+    {Id::kOrphanStray, "orphan-stray", kWarning, kSafe, "an object listed as unlinked does not exist or has a name"},
+    {Id::kRootMissing, "root-missing", kError, kForced, "the root directory is missing; an empty one is made"},
+    {Id::kPlacementMissing, "placement-missing", kError, kForced,
+     "an object's placement is missing; a default is made"},
+    {Id::kContentMissing, "content-missing", kError, kForced,
+     "an image without a geometry, or a symbolic link without a target; the object is given up"},
+    {Id::kEntryToNothing, "entry-to-nothing", kError, kForced, "a name leads to no object; it is removed"},
+    {Id::kEntryType, "entry-type", kWarning, kSafe, "a name gives the wrong type of its object"},
+    {Id::kEntryCookie, "entry-cookie", kError, kForced, "a name lies under the wrong hash"},
+    {Id::kEntryDuplicate, "entry-duplicate", kError, kForced, "a name is twice in a directory; the second is removed"},
+    {Id::kDirectoryParent, "directory-parent", kWarning, kSafe, "a directory's .. leads to the wrong directory"},
+    {Id::kDirectoryEntries, "directory-entries", kWarning, kSafe, "the number of names in a directory is wrong"},
+    {Id::kDirectoryCycle, "directory-cycle", kError, kForced, "directories lie in each other; one goes to lost+found"},
+    {Id::kDirectoryNamedTwice, "directory-named-twice", kError, kForced, "a directory has two names; one is removed"},
+    {Id::kStoredBytes, "stored-bytes", kWarning, kSafe, "the number of bytes that an object occupies is wrong"},
+    {Id::kImageSize, "image-size", kWarning, kSafe, "the shape of an image does not agree with its size"},
+    {Id::kBeyondEnd, "beyond-end", kWarning, kForced, "data beyond the end of an object; they are removed"},
+    {Id::kAddressOutside, "address-outside", kError, kForced,
+     "data are said to lie where none can; the record is removed and reads as zeros"},
+    {Id::kRunsMissing, "runs-missing", kError, kForced,
+     "the list of blocks of a scattered extent is missing or wrong; the record is removed and reads as zeros"},
+    {Id::kDataDamaged, "data-damaged", kError, kNever, "data do not match their checksum; reading them fails"},
+    {Id::kDataUnreadable, "data-unreadable", kError, kNever, "data cannot be read from the disk"},
+};
+
+constexpr bool ascending() {
+  for (std::size_t i = 1; i < std::size(kTable); ++i)
+    if (kTable[i - 1].id >= kTable[i].id) return false;
+  return true;
+}
+static_assert(ascending());
+
+}  // namespace
+
+std::string_view name(Severity severity) {
+  static constexpr std::array<std::string_view, 3> kNames = {"note", "warning", "error"};
+  return kNames[static_cast<std::size_t>(severity)];
+}
+
+std::span<const FindingInfo> finding_table() { return kTable; }
+
+const FindingInfo& info(FindingId id) {
+  const auto row = std::lower_bound(std::begin(kTable), std::end(kTable), id,
+                                    [](const FindingInfo& a, FindingId b) { return a.id < b; });
+  MDFS_CHECK(row != std::end(kTable) && row->id == id);
+  return *row;
+}
+
+void Findings::add(FindingId id, std::string where) {
+  ++counts_[id];
+  ++total_;
+  if (list_.size() < kLimit) list_.push_back({id, std::move(where)});
+}
+
+std::uint64_t Findings::count(FindingId id) const {
+  const auto found = counts_.find(id);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+bool Findings::any(Repair repair) const {
+  return std::any_of(counts_.begin(), counts_.end(), [&](const auto& entry) {
+    const FindingInfo& row = info(entry.first);
+    return row.repair == repair && row.severity != Severity::kNote;
+  });
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,107 @@
+// What the checker can find: one table of numbers and names that never change.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdfs::store {
+
+// The numbers are part of the interface: never changed, never given out again.
+enum class FindingId : std::uint16_t {
+  kDiskMissing = 101,
+  kDiskStale = 102,
+  kDiskFailed = 103,
+  kLabelDamaged = 104,
+  kCommitSlotMissing = 105,
+  kObjectCount = 106,
+  kNextObject = 107,
+  kNodeCopyDamaged = 201,
+  kNodeLost = 202,
+  kNodeCount = 203,
+  kNodeMisplaced = 204,
+  kSpacePageDamaged = 301,
+  kBlockMarkedFree = 302,
+  kBlockLeaked = 303,
+  kBlockUsedTwice = 304,
+  kInodeDamaged = 401,
+  kInodeMissing = 402,
+  kLinkCount = 403,
+  kItemMisplaced = 404,
+  kItemDamaged = 405,
+  kUnreachable = 406,
+  kOrphan = 407,
+  kOrphanStray = 408,
+  kRootMissing = 409,
+  kPlacementMissing = 410,
+  kContentMissing = 411,
+  kEntryToNothing = 501,
+  kEntryType = 502,
+  kEntryCookie = 503,
+  kEntryDuplicate = 504,
+  kDirectoryParent = 505,
+  kDirectoryEntries = 506,
+  kDirectoryCycle = 507,
+  kDirectoryNamedTwice = 508,
+  kStoredBytes = 601,
+  kImageSize = 602,
+  kBeyondEnd = 603,
+  kAddressOutside = 604,
+  kRunsMissing = 605,
+  kDataDamaged = 701,
+  kDataUnreadable = 702,
+};
+
+// A note is no error. Others are: a warning costs nothing, an error is damage.
+enum class Severity : std::uint8_t { kNote, kWarning, kError };
+// kSafe: from a good copy, or derived from the rest (-p and -y). kForced: something is moved or given up (-y).
+enum class Repair : std::uint8_t { kNever, kSafe, kForced };
+
+struct FindingInfo {
+  FindingId id;
+  std::string_view name;
+  Severity severity;
+  Repair repair;
+  std::string_view text;
+
+  unsigned number() const { return static_cast<unsigned>(id); }
+};
+
+std::string_view name(Severity severity);
+// In ascending order of number.
+std::span<const FindingInfo> finding_table();
+const FindingInfo& info(FindingId id);
+
+struct Finding {
+  FindingId id;
+  std::string where;
+  bool repaired = false;
+  auto operator<=>(const Finding&) const = default;
+};
+
+// The findings of one pass. Keeps at most kLimit of them, and counts all. Not for several threads at once.
+class Findings {
+ public:
+  static constexpr std::size_t kLimit = 10000;
+
+  void add(FindingId id, std::string where);
+  const std::vector<Finding>& list() const { return list_; }
+  std::uint64_t count(FindingId id) const;
+  std::uint64_t total() const { return total_; }
+  // Is there one that such a repair would mend, and that is no note?
+  bool any(Repair repair) const;
+  // Is there one that is no note?
+  bool any() const { return any(Repair::kNever) || any(Repair::kSafe) || any(Repair::kForced); }
+
+ private:
+  std::vector<Finding> list_;
+  std::map<FindingId, std::uint64_t> counts_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace mdfs::store

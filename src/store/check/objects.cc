@@ -1,0 +1,322 @@
+// Items and objects.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/check/objects.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "format/dirent.h"
+#include "format/file_cell.h"
+#include "format/geometry_item.h"
+#include "geometry/decompose.h"
+#include "store/check/tree_scan.h"
+
+namespace mdfs::store {
+namespace {
+
+using format::Key;
+
+std::string name_of(const Key& key) { return fmt::format("object {}, item {}", key.object, to_string(key)); }
+
+bool may_be_object(std::uint64_t number) {
+  return number == MDFS_OBJECT_ROOT_DIRECTORY || number == MDFS_OBJECT_LOST_FOUND || number >= MDFS_OBJECT_FIRST;
+}
+
+}  // namespace
+
+bool ObjectSummary::is_directory() const { return S_ISDIR(mode); }
+
+void ItemChecker::item(const Key& key, ConstBytes value) {
+  ++items_;
+  if (key.object != current_.number) {
+    finish_object();
+    current_ = {};
+    current_.number = key.object;
+  }
+  if (key.object == MDFS_OBJECT_VOLUME) return volume_item(key, value);
+  if (!may_be_object(key.object) || key.kind == 0) return misplaced(key);
+  if (key.kind == MDFS_KIND_INODE) return inode(key, value);
+  if (current_.given_up) return;
+  if (key.kind > MDFS_KIND_EXTENT_RUNS) return;  // of a later version, or reserved: let it be
+  if (!current_.inode) return give_up(FindingId::kInodeMissing, "first item left: " + to_string(key));
+  switch (key.kind) {
+    case MDFS_KIND_INLINE:
+      return inline_bytes(key, value);
+    case MDFS_KIND_SYMLINK:
+      return symlink(key, value);
+    case MDFS_KIND_DIRENT:
+      return dirent(key, value);
+    case MDFS_KIND_XATTR:
+      return xattr(key, value);
+    case MDFS_KIND_GEOMETRY:
+      return geometry(key, value);
+    case MDFS_KIND_EXTENTS:
+      return extents(key, value);
+    case MDFS_KIND_EXTENT_RUNS:
+      return extent_runs(key, value);
+    case MDFS_KIND_FILE_CELL:
+      return file_cell(key, value);
+    default:
+      return misplaced(key);
+  }
+}
+
+void ItemChecker::volume_item(const Key& key, ConstBytes value) {
+  if (key.kind == MDFS_KIND_ORPHAN) {
+    table_.orphans.insert(key.offset);
+  } else if (key.kind == MDFS_KIND_PLACEMENT) {
+    const auto placement = format::decode_placement(value);
+    const bool inside = placement.ok() && std::all_of(placement->slot.begin(), placement->slot.end(),
+                                                      [&](auto disk) { return disk < blocks_.layouts().size(); });
+    if (!inside) return damaged(key, placement.ok() ? Error{Errc::kCorrupt, "placement.tables"} : placement.error());
+    table_.placements.insert(key.offset);
+  } else if (key.kind <= MDFS_KIND_EXTENT_RUNS) {
+    misplaced(key);
+  }
+}
+
+void ItemChecker::inode(const Key& key, ConstBytes value) {
+  if (key.offset != 0) return misplaced(key);
+  auto decoded = format::decode_inode(value);
+  if (!decoded.ok()) return give_up(FindingId::kInodeDamaged, decoded.error().where);
+  current_.inode = *decoded;
+  table_.highest_object = std::max(table_.highest_object, key.object);
+  ObjectSummary& summary = table_.objects[key.object];
+  summary.mode = decoded->mode;
+  summary.links = decoded->links;
+  summary.parent = decoded->parent;
+  summary.entries = decoded->entries;
+  summary.placement = decoded->placement;
+}
+
+void ItemChecker::inline_bytes(const Key& key, ConstBytes value) {
+  if (!current_.inode->is_inline() || key.offset != 0) return misplaced(key);
+  if (const Status status = format::check_inline(value); !status.ok()) return damaged(key, status.error());
+  if (value.size() > current_.inode->size) {
+    findings_.add(FindingId::kBeyondEnd, name_of(key));
+    const ConstBytes kept = value.first(current_.inode->size);
+    edits_.items[key] = PutItem{ByteVector(kept.begin(), kept.end())};
+  }
+}
+
+void ItemChecker::symlink(const Key& key, ConstBytes value) {
+  if (!current_.inode->is_symlink() || key.offset != 0) return misplaced(key);
+  const auto target = format::decode_symlink(value);
+  if (!target.ok()) return give_up(FindingId::kContentMissing, target.error().where);
+  current_.has_target = true;
+}
+
+void ItemChecker::dirent(const Key& key, ConstBytes value) {
+  if (!current_.inode->is_directory()) return misplaced(key);
+  const auto entry = format::decode_dirent(value);
+  if (!entry.ok()) return damaged(key, entry.error());
+  const std::string where = fmt::format("directory {}, entry \"{}\"", key.object, entry->name);
+  auto& group = current_.same_hash;
+  const std::uint64_t hash = key.offset & ~(format::kCookieNumbers - 1);
+  if (!group.empty() && (group.front().first & ~(format::kCookieNumbers - 1)) != hash) group.clear();
+  const bool twice = std::any_of(group.begin(), group.end(), [&](const auto& e) { return e.second == entry->name; });
+  group.emplace_back(key.offset, entry->name);
+  if (twice) {
+    findings_.add(FindingId::kEntryDuplicate, where);
+    edits_.items[key] = EraseItem{};
+    return;
+  }
+  if (!format::cookie_fits(key.offset, entry->name)) {
+    findings_.add(FindingId::kEntryCookie, where);
+    edits_.items[key] = EraseItem{};
+    table_.moved.push_back({key.object, entry->inode, entry->name});
+  }
+  if (key.object == MDFS_OBJECT_ROOT_DIRECTORY && entry->name.starts_with("lost+found"))
+    table_.root_names[entry->name] = entry->inode;
+  table_.entries.push_back({key.object, key.offset, entry->inode, entry->type});
+}
+
+void ItemChecker::xattr(const Key& key, ConstBytes value) {
+  const auto decoded = format::decode_xattr(value);
+  if (!decoded.ok()) return damaged(key, decoded.error());
+  if (!format::cookie_fits(key.offset, decoded->name)) damaged(key, {Errc::kCorrupt, "xattr.cookie"});
+}
+
+void ItemChecker::geometry(const Key& key, ConstBytes value) {
+  const format::Inode& inode = *current_.inode;
+  if (!inode.is_image() || key.offset != 0) return misplaced(key);
+  auto decoded = format::decode_geometry(value);
+  if (!decoded.ok()) return give_up(FindingId::kContentMissing, decoded.error().where);
+  current_.geometry = std::move(*decoded);
+  geometry::Geometry& geometry = *current_.geometry;
+  current_.shape = {static_cast<std::uint8_t>(geometry.codec), static_cast<std::uint32_t>(geometry.extent_bytes())};
+  const std::uint64_t steps = ceil_div(inode.size, geometry.slab_bytes());
+  if (geometry.shape[0] == steps) return;
+  findings_.add(FindingId::kImageSize,
+                fmt::format("object {}: shape {}, by its size {}", key.object, geometry.shape[0], steps));
+  edits_.items[key] = FixShape{steps};
+  geometry.shape[0] = steps;
+}
+
+FixRecords& ItemChecker::records_fix(const Key& key) {
+  const auto [edit, is_new] = edits_.items.try_emplace(key, FixRecords{});
+  auto* fix = std::get_if<FixRecords>(&edit->second);
+  if (fix == nullptr) return unused_;
+  if (key.kind == MDFS_KIND_EXTENTS) fix->shape = current_.shape;
+  return *fix;
+}
+
+bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::BlockRun>& runs) {
+  const auto name_run = [&](const format::BlockRun& run) {
+    return fmt::format("{}, part {}: {} blocks at {} of disk {}", name_of(key), part, run.blocks, run.address.block,
+                       run.address.disk);
+  };
+  for (const format::BlockRun& run : runs) {
+    if (blocks_.holds(run)) continue;
+    findings_.add(FindingId::kAddressOutside, name_run(run));
+    records_fix(key).erase.insert(part);
+    return false;
+  }
+  for (const format::BlockRun& run : runs) {
+    current_.stored_blocks += run.blocks;
+    if (blocks_.mark(run)) continue;
+    findings_.add(FindingId::kBlockUsedTwice, name_run(run));
+    records_fix(key).move[part] = runs;
+  }
+  return true;
+}
+
+bool ItemChecker::page_is_inside(std::uint64_t page) const {
+  const geometry::Geometry& geometry = *current_.geometry;
+  const geometry::PageBox box = geometry::page_box(geometry.rank, current_.shape.record_bytes());
+  const geometry::Coord grid = geometry.grid();
+  std::uint64_t pages = 1;
+  for (unsigned i = 0; i < geometry.rank; ++i) {
+    const auto product = checked_mul(pages, ceil_div(grid[i], box.side[i]));
+    if (!product) return true;
+    pages = *product;
+  }
+  return page < pages;
+}
+
+void ItemChecker::extents(const Key& key, ConstBytes value) {
+  if (!current_.inode->is_image()) return misplaced(key);
+  if (!current_.geometry) return;  // reported at the end of the object
+  const auto page = format::ExtentPage::decode(value, current_.shape);
+  if (!page.ok()) return damaged(key, page.error());
+  const geometry::Geometry& geometry = *current_.geometry;
+  const geometry::PageBox box = geometry::page_box(geometry.rank, current_.shape.record_bytes());
+  const geometry::Coord grid = geometry.grid();
+  const bool page_inside = page_is_inside(key.offset);
+  if (!page_inside) {
+    findings_.add(FindingId::kBeyondEnd, name_of(key));
+    edits_.items[key] = EraseItem{};
+  }
+  const geometry::Coord origin =
+      page_inside ? geometry::page_origin(geometry.rank, grid, box, key.offset) : geometry::Coord{};
+  for (unsigned place = 0; place < current_.shape.places(); ++place) {
+    const auto record = page->get(place);
+    if (!record) continue;
+    extent(key, place, *record);
+    bool inside = true;
+    unsigned rest = place;
+    for (unsigned i = geometry.rank; i-- > 0;) {
+      inside = inside && origin[i] + rest % box.side[i] < grid[i];
+      rest /= static_cast<unsigned>(box.side[i]);
+    }
+    if (inside || !page_inside) continue;
+    findings_.add(FindingId::kBeyondEnd, fmt::format("{}, place {}", name_of(key), place));
+    records_fix(key).erase.insert(place);
+  }
+}
+
+void ItemChecker::extent(const Key& key, unsigned place, const format::ExtentRecord& record) {
+  StoredData data;
+  data.object = key.object;
+  data.where = key.offset * format::kMaxPlaces + place;
+  data.is_extent = true;
+  data.stored_bytes = record.stored_bytes;
+  data.part_bytes = current_.shape.codec == MDFS_CODEC_RAW ? MDFS_SUB_BLOCK : record.stored_bytes;
+  data.crc32c = record.crc32c;
+  if (record.is_scattered()) {
+    const std::uint64_t where = data.where;
+    current_.scattered.emplace(where, std::move(data));
+    return;
+  }
+  data.runs = {{record.place(), ceil_div(record.stored_bytes, block_size_)}};
+  if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
+}
+
+void ItemChecker::extent_runs(const Key& key, ConstBytes value) {
+  const auto waiting = current_.scattered.find(key.offset);
+  if (waiting == current_.scattered.end()) return misplaced(key);
+  StoredData data = std::move(waiting->second);
+  auto runs = format::decode_extent_runs(value, ceil_div(data.stored_bytes, block_size_));
+  if (!runs.ok()) return;  // the record stays in `scattered` and is reported at the end of the object
+  current_.scattered.erase(waiting);
+  data.runs = std::move(*runs);
+  const Key page{key.object, MDFS_KIND_EXTENTS, key.offset / format::kMaxPlaces};
+  if (use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), data.runs) && on_data_)
+    on_data_(std::move(data));
+}
+
+void ItemChecker::file_cell(const Key& key, ConstBytes value) {
+  const format::Inode& inode = *current_.inode;
+  if (!inode.is_regular() || inode.is_image() || inode.is_inline()) return misplaced(key);
+  const auto cell = format::decode_file_cell(value, block_size_);
+  if (!cell.ok()) return damaged(key, cell.error());
+  const auto start = checked_mul(key.offset, MDFS_FILE_CELL);
+  if (!start || *start > format::kMaxFileBytes) return damaged(key, {Errc::kCorrupt, "file-cell.offset"});
+  for (unsigned i = 0; i < cell->runs.size(); ++i) {
+    const format::FileRun& run = cell->runs[i];
+    const std::vector<format::BlockRun> blocks = {{run.address, run.blocks()}};
+    if (use(key, i, blocks) && on_data_)
+      on_data_({key.object, *start + std::uint64_t{run.first} * block_size_, false, run.blocks() * block_size_,
+                block_size_, blocks, run.crc32c});
+  }
+  const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
+  if (cell->runs.back().end() <= end_block) return;
+  findings_.add(FindingId::kBeyondEnd, name_of(key));
+  records_fix(key).end_block = static_cast<unsigned>(end_block);
+}
+
+void ItemChecker::give_up(FindingId id, const std::string& why) {
+  findings_.add(id, fmt::format("object {}: {}", current_.number, why));
+  current_.given_up = true;
+  current_.scattered.clear();
+  edits_.erased_objects.insert(current_.number);
+  table_.objects.erase(current_.number);
+}
+
+void ItemChecker::misplaced(const Key& key) {
+  findings_.add(FindingId::kItemMisplaced, name_of(key));
+  edits_.items[key] = EraseItem{};
+}
+
+void ItemChecker::damaged(const Key& key, const Error& error) {
+  findings_.add(FindingId::kItemDamaged, name_of(key) + ": " + error.where);
+  edits_.items[key] = EraseItem{};
+}
+
+void ItemChecker::finish_object() {
+  if (!current_.inode || current_.given_up) return;
+  const format::Inode& inode = *current_.inode;
+  if (inode.is_image() && !current_.geometry) return give_up(FindingId::kContentMissing, "no geometry");
+  if (inode.is_symlink() && !current_.has_target) return give_up(FindingId::kContentMissing, "no target");
+  for (const auto& [where, data] : current_.scattered) {
+    const Key page{current_.number, MDFS_KIND_EXTENTS, where / format::kMaxPlaces};
+    findings_.add(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces));
+    records_fix(page).erase.insert(static_cast<unsigned>(where % format::kMaxPlaces));
+    edits_.items[{current_.number, MDFS_KIND_EXTENT_RUNS, where}] = EraseItem{};
+  }
+  const std::uint64_t stored = current_.stored_blocks * block_size_;
+  if (stored == inode.stored_bytes) return;
+  findings_.add(FindingId::kStoredBytes,
+                fmt::format("object {}: {} recorded, {} found", current_.number, inode.stored_bytes, stored));
+  edits_.inodes[current_.number].stored_bytes = stored;
+}
+
+void ItemChecker::finish() {
+  finish_object();
+  current_ = {};
+}
+
+}  // namespace mdfs::store

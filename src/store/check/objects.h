@@ -1,0 +1,139 @@
+// What the items of the tree say of objects, and whether it makes sense.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "format/inode.h"
+#include "format/key.h"
+#include "format/node.h"
+#include "geometry/geometry.h"
+#include "store/check/block_map.h"
+#include "store/check/edits.h"
+#include "store/check/findings.h"
+
+namespace mdfs::store {
+
+// Bytes on a disk with their checksums: one for each `part_bytes` of them.
+struct StoredData {
+  std::uint64_t object = 0;
+  std::uint64_t where = 0;  // page * 64 + place of an extent, first byte of a file run
+  bool is_extent = false;
+  std::uint32_t stored_bytes = 0;
+  std::uint32_t part_bytes = 0;
+  std::vector<format::BlockRun> runs;
+  std::vector<std::uint32_t> crc32c;
+};
+using DataVisitor = std::function<void(StoredData data)>;
+
+// What is remembered of each object until all items have been seen.
+struct ObjectSummary {
+  std::uint32_t mode = 0;
+  std::uint32_t links = 0;
+  std::uint64_t parent = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t placement = 0;
+  // Found.
+  std::uint32_t names = 0;
+  std::uint32_t subdirectories = 0;
+  std::uint64_t found_entries = 0;
+  bool orphan = false;
+
+  bool is_directory() const;
+};
+
+// A name in a directory.
+struct EntrySummary {
+  std::uint64_t directory = 0;
+  std::uint64_t cookie = 0;
+  std::uint64_t inode = 0;
+  std::uint8_t type = 0;
+  bool dropped = false;
+};
+
+// What all items together say; the input of check_names().
+struct ObjectTable {
+  std::unordered_map<std::uint64_t, ObjectSummary> objects;
+  std::vector<EntrySummary> entries;  // in order of directory and cookie
+  std::set<std::uint64_t> orphans;
+  std::set<std::uint64_t> placements;
+  std::map<std::string, std::uint64_t> root_names;  // names that may stand in the way of lost+found
+  struct MovedEntry {                               // to be put under the right hash
+    std::uint64_t directory = 0;
+    std::uint64_t inode = 0;
+    std::string name;
+  };
+  std::vector<MovedEntry> moved;
+  std::uint64_t highest_object = 0;
+};
+
+// Takes every item of the tree in order of keys. Marks the blocks that data occupy, reports what makes no sense, and
+// notes how it could be mended. One thread.
+class ItemChecker {
+ public:
+  // `on_data` may be empty.
+  ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data)
+      : block_size_(block_size), blocks_(blocks), findings_(findings), edits_(edits), on_data_(std::move(on_data)) {}
+
+  void item(const format::Key& key, ConstBytes value);
+  void finish();
+
+  ObjectTable& table() { return table_; }
+  std::uint64_t items() const { return items_; }
+
+ private:
+  // The object whose items are passing.
+  struct Current {
+    std::uint64_t number = 0;
+    std::optional<format::Inode> inode;
+    std::optional<geometry::Geometry> geometry;
+    format::ExtentTableShape shape;
+    bool has_target = false;
+    bool given_up = false;
+    std::uint64_t stored_blocks = 0;
+    std::map<std::uint64_t, StoredData> scattered;                 // by page * 64 + place: runs still to come
+    std::vector<std::pair<std::uint64_t, std::string>> same_hash;  // cookies and names
+  };
+
+  void volume_item(const format::Key& key, ConstBytes value);
+  void inode(const format::Key& key, ConstBytes value);
+  void inline_bytes(const format::Key& key, ConstBytes value);
+  void symlink(const format::Key& key, ConstBytes value);
+  void dirent(const format::Key& key, ConstBytes value);
+  void xattr(const format::Key& key, ConstBytes value);
+  void geometry(const format::Key& key, ConstBytes value);
+  void extents(const format::Key& key, ConstBytes value);
+  void extent(const format::Key& key, unsigned place, const format::ExtentRecord& record);
+  void extent_runs(const format::Key& key, ConstBytes value);
+  void file_cell(const format::Key& key, ConstBytes value);
+  void finish_object();
+  void give_up(FindingId id, const std::string& why);
+  void misplaced(const format::Key& key);
+  void damaged(const format::Key& key, const Error& error);
+  bool page_is_inside(std::uint64_t page) const;
+  // Marks the blocks of a record; false if they cannot be its.
+  bool use(const format::Key& key, unsigned part, const std::vector<format::BlockRun>& runs);
+  FixRecords& records_fix(const format::Key& key);
+
+  const std::uint32_t block_size_;
+  BlockMap& blocks_;
+  Findings& findings_;
+  Edits& edits_;
+  DataVisitor on_data_;
+  ObjectTable table_;
+  Current current_;
+  FixRecords unused_;  // for records of a page that is removed as a whole
+  std::uint64_t items_ = 0;
+};
+
+// Names, link counts, directories and reachability; and that each object's placement is there. `disks` of the volume.
+void check_names(ObjectTable& table, std::size_t disks, Findings& findings, Edits& edits);
+
+}  // namespace mdfs::store

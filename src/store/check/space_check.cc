@@ -1,0 +1,171 @@
+// Space pages against the tree.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/check/space_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "format/space.h"
+
+namespace mdfs::store {
+namespace {
+
+using format::DiskLayout;
+using format::SpaceEntry;
+using format::SpacePage;
+using Entries = std::vector<std::vector<std::optional<SpaceEntry>>>;  // [level][page]
+
+Result<AlignedBuffer> read_page(device::Disk& disk, const DiskLayout& layout, SpacePage page, const SpaceEntry& entry) {
+  AlignedBuffer buffer(MDFS_SECTOR);
+  MDFS_TRY(device::read(disk, layout.space_offset(page, entry.place), buffer.bytes()));
+  return buffer;
+}
+
+std::string name_of(std::size_t disk, SpacePage page, const std::string& why) {
+  return fmt::format("disk {}, level {}, page {}: {}", disk, page.level, page.page, why);
+}
+
+// Reads the pages of a level above the bitmaps and fills in the entries of the level below.
+void read_level(device::Disk& disk, std::size_t index, const DiskLayout& layout, unsigned level, Entries& entries,
+                Findings& findings) {
+  entries[level - 1].resize(layout.space_pages(level - 1));
+  for (std::uint64_t page = 0; page < layout.space_pages(level); ++page) {
+    const std::optional<SpaceEntry>& entry = entries[level][page];
+    if (!entry) continue;
+    auto bytes = read_page(disk, layout, {level, page}, *entry);
+    auto below = bytes.ok() ? format::decode_space_page(layout, {level, page}, *entry, bytes->bytes())
+                            : Result<std::vector<SpaceEntry>>(bytes.error());
+    if (!below.ok()) {
+      findings.add(FindingId::kSpacePageDamaged, name_of(index, {level, page}, below.error().message()));
+      continue;
+    }
+    for (std::size_t i = 0; i < below->size(); ++i) entries[level - 1][page * MDFS_ENTRIES_PER_PAGE + i] = (*below)[i];
+  }
+}
+
+void read_disk(const Recovered& volume, std::size_t index, const DiskLayout& layout, SpacePages& pages,
+               Findings& findings) {
+  device::Disk& disk = *volume.members[index].disk;
+  Entries& entries = pages.entries[index];
+  entries.resize(layout.space_levels());
+  entries.back() = {volume.winner.space[index]};
+  for (unsigned level = layout.space_levels() - 1; level > 0; --level)
+    read_level(disk, index, layout, level, entries, findings);
+  pages.good[index].resize(layout.space_pages(0));
+  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
+    if (!entries[0][page]) continue;
+    auto bytes = read_page(disk, layout, {0, page}, *entries[0][page]);
+    const Status status =
+        bytes.ok() ? format::check_bitmap(layout, page, *entries[0][page], bytes->bytes()) : Status(bytes.error());
+    if (!status.ok()) {
+      findings.add(FindingId::kSpacePageDamaged, name_of(index, {0, page}, status.error().message()));
+      continue;
+    }
+    pages.good[index][page] = true;
+    pages.marked.load_page(static_cast<std::uint16_t>(index), page, bytes->bytes());
+  }
+}
+
+// Puts a changed page into the place that is not valid. Returns its new entry.
+SpaceEntry write_page(const DiskLayout& layout, std::uint16_t disk, SpacePage page,
+                      const std::optional<SpaceEntry>& old, std::uint64_t free_blocks, AlignedBuffer bytes,
+                      std::vector<SectorWrite>& writes) {
+  const std::uint32_t place = old ? 1 - old->place : 0;
+  const SpaceEntry entry = format::make_space_entry(bytes.bytes(), place, free_blocks);
+  writes.push_back({disk, layout.space_offset(page, place), std::move(bytes)});
+  return entry;
+}
+
+SpaceEntry make_disk(const SpacePages& pages, const BlockMap& in_use, std::uint16_t disk,
+                     std::vector<SectorWrite>& writes) {
+  const DiskLayout& layout = in_use.layouts()[disk];
+  const Entries& old = pages.entries[disk];
+  std::vector<SpaceEntry> below;
+  std::vector<bool> changed;
+  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
+    AlignedBuffer bytes(MDFS_SECTOR);
+    in_use.make_page(disk, page, bytes.bytes());
+    const std::uint64_t free_blocks = format::bitmap_free(bytes.bytes());
+    const std::optional<SpaceEntry>& entry = old[0][page];
+    const bool same = pages.good[disk][page] && crc32c(bytes.bytes()) == entry->crc32c;
+    below.push_back(same ? *entry : write_page(layout, disk, {0, page}, entry, free_blocks, std::move(bytes), writes));
+  }
+  for (unsigned level = 1; level < layout.space_levels(); ++level) {
+    std::vector<SpaceEntry> own;
+    for (std::uint64_t page = 0; page < layout.space_pages(level); ++page) {
+      const std::size_t first = page * MDFS_ENTRIES_PER_PAGE;
+      const std::size_t last = std::min<std::size_t>(first + MDFS_ENTRIES_PER_PAGE, below.size());
+      const std::vector<SpaceEntry> part(below.begin() + static_cast<std::ptrdiff_t>(first),
+                                         below.begin() + static_cast<std::ptrdiff_t>(last));
+      std::uint64_t free_blocks = 0;
+      for (const SpaceEntry& entry : part) free_blocks += entry.free_blocks;
+      AlignedBuffer bytes(MDFS_SECTOR);
+      format::encode_space_page(part, bytes.bytes());
+      const std::optional<SpaceEntry>& entry = old[level][page];
+      // A page that was good has given its entries to the level below.
+      const bool same = entry && crc32c(bytes.bytes()) == entry->crc32c && old[level - 1][first].has_value();
+      own.push_back(same ? *entry
+                         : write_page(layout, disk, {level, page}, entry, free_blocks, std::move(bytes), writes));
+    }
+    below = std::move(own);
+  }
+  return below.front();
+}
+
+}  // namespace
+
+SpacePages read_space(const Recovered& volume, const std::vector<DiskLayout>& layouts, Findings& findings) {
+  SpacePages pages{{}, BlockMap(layouts), {}};
+  pages.entries.resize(layouts.size());
+  pages.good.resize(layouts.size());
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    if (volume.members[i].healthy()) read_disk(volume, i, layouts[i], pages, findings);
+  return pages;
+}
+
+void compare_space(const Recovered& volume, const SpacePages& pages, const BlockMap& in_use, bool all_known,
+                   Findings& findings) {
+  for (std::size_t index = 0; index < in_use.layouts().size(); ++index) {
+    if (!volume.members[index].healthy()) continue;
+    const DiskLayout& layout = in_use.layouts()[index];
+    const auto disk = static_cast<std::uint16_t>(index);
+    // Runs of blocks that differ in the same way.
+    std::uint64_t first = 0;
+    std::optional<FindingId> kind;
+    const auto end_run = [&](std::uint64_t end) {
+      if (kind) findings.add(*kind, fmt::format("disk {}: {} blocks from {}", disk, end - first, first));
+      kind.reset();
+    };
+    for (std::uint64_t block = layout.first_usable(); block < layout.end_usable(); ++block) {
+      if (!kind && block % 64 == 0 && block + 64 <= layout.end_usable() &&
+          in_use.same_word(pages.marked, disk, block)) {
+        block += 63;
+        continue;
+      }
+      const bool known = pages.good[index][DiskLayout::bitmap_page(block)];
+      const bool used = in_use.get(disk, block);
+      std::optional<FindingId> now;
+      if (known && used != pages.marked.get(disk, block))
+        now = used ? FindingId::kBlockMarkedFree : FindingId::kBlockLeaked;
+      if (now == FindingId::kBlockLeaked && !all_known) now.reset();
+      if (now == kind) continue;
+      end_run(block);
+      kind = now;
+      first = block;
+    }
+    end_run(layout.end_usable());
+  }
+}
+
+NewSpace make_space(const Recovered& volume, const SpacePages& pages, const BlockMap& in_use) {
+  NewSpace made;
+  for (std::size_t i = 0; i < in_use.layouts().size(); ++i)
+    made.tops.push_back(volume.members[i].healthy()
+                            ? make_disk(pages, in_use, static_cast<std::uint16_t>(i), made.writes)
+                            : volume.winner.space[i]);
+  return made;
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,76 @@
+// Reading the whole tree, every copy of every node, level by level.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/commit.h"
+#include "format/node.h"
+#include "store/check/block_map.h"
+#include "store/check/findings.h"
+#include "store/recovery.h"
+
+namespace mdfs::store {
+
+// A node and the keys that it stands for: [lower, upper].
+struct NodeRef {
+  format::Pointer pointer;
+  format::Key lower = format::kMinKey;
+  format::Key upper = format::kMaxKey;
+  std::uint16_t level = 0;
+  bool lost = false;   // no good copy (a lost subtree is one lost leaf)
+  bool moved = false;  // lies where it may not: to be written elsewhere
+};
+
+// A copy of a node to be written again from a good one.
+struct CopyToMend {
+  format::Pointer pointer;
+  std::size_t copy = 0;
+};
+
+// What a node read from the disks gave.
+struct LoadedNode {
+  std::optional<format::Node> node;     // from the first good copy
+  std::vector<std::size_t> bad_copies;  // on disks that are there
+  std::string why;                      // of the last bad copy
+};
+
+// Reads nodes from the healthy disks of a recovered volume. One thread.
+class NodeLoader {
+ public:
+  static constexpr std::size_t kBatch = 64;
+
+  NodeLoader(const Recovered& volume, const std::vector<format::DiskLayout>& layouts)
+      : volume_(volume), layouts_(layouts) {}
+
+  // At most kBatch nodes, all copies of all of them at once.
+  std::vector<LoadedNode> load(std::span<const NodeRef> refs) const;
+  // The bytes of one good copy.
+  Result<AlignedBuffer> read_good(const format::Pointer& pointer) const;
+
+ private:
+  const Recovered& volume_;
+  const std::vector<format::DiskLayout>& layouts_;
+};
+
+// The tree under `root`: every node's blocks are marked in `blocks`, the findings go to `findings`, and `leaf` gets
+// every good leaf in order of keys.
+struct TreeScan {
+  std::vector<NodeRef> leaves;  // in order of keys; they tile all keys
+  std::vector<CopyToMend> to_mend;
+  std::uint64_t nodes = 0;    // good ones
+  bool must_rewrite = false;  // something is lost or lies where it may not
+};
+using LeafVisitor = std::function<void(const format::Node& leaf)>;
+TreeScan scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
+                   const LeafVisitor& leaf);
+
+// The key before, which is not kMinKey.
+format::Key key_before(const format::Key& key);
+std::string to_string(const format::Key& key);
+
+}  // namespace mdfs::store

@@ -1,0 +1,238 @@
+// A small volume with one of everything.
+// SPDX-License-Identifier: Apache-2.0
+#include "lab.h"
+
+#include <sys/stat.h>
+
+#include <set>
+
+#include "base/crc32c.h"
+#include "format/dirent.h"
+#include "format/extents.h"
+#include "format/file_cell.h"
+#include "format/geometry_item.h"
+#include "store/check/findings.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr std::uint64_t kRoot = MDFS_OBJECT_ROOT_DIRECTORY;
+constexpr std::uint64_t kBlock = 4096;
+
+format::Inode inode_of(std::uint32_t mode, std::uint32_t links) {
+  format::Inode inode;
+  inode.mode = mode;
+  inode.links = links;
+  return inode;
+}
+
+void put_inode(Transaction& transaction, std::uint64_t number, const format::Inode& inode) {
+  transaction.put(Lab::inode_key(number), format::encode(inode));
+}
+
+}  // namespace
+
+Lab::Lab() : disks(make_disks(3, 16u << 20)) {
+  EXPECT_OK(format_disks(disks, environment_));
+  auto opened = open_disks(disks, environment_);
+  Store& store = **opened;
+  EXPECT_OK(store.transact(Purpose::kNormal, [&](Transaction& t) -> Status {
+    for (std::uint64_t i = 0; i < kFiles + 7; ++i) EXPECT_EQ(t.new_object(), MDFS_OBJECT_FIRST + i);
+    geometry::Placement placement;
+    placement.disks = 3;
+    placement.row = placement.plane = {0, 1, 2};
+    placement.slot = {0, 1, 2};
+    t.put({MDFS_OBJECT_VOLUME, MDFS_KIND_PLACEMENT, kPlacement}, format::encode(placement));
+
+    format::Inode inode = inode_of(S_IFREG | 0644, 1);
+    inode.size = 200;
+    inode.flags = MDFS_INODE_INLINE;
+    put_inode(t, kInline, inode);
+    t.put({kInline, MDFS_KIND_INLINE, 0}, value_of(200, 1));
+    t.put({kInline, MDFS_KIND_XATTR, format::first_cookie("user.note")},
+          format::encode(format::Xattr{"user.note", value_of(10, 2)}));
+
+    inode = inode_of(S_IFREG | 0644, 1);
+    inode.size = 3 * kBlock - 100;
+    inode.stored_bytes = 3 * kBlock;
+    inode.placement = kPlacement;
+    put_inode(t, kCells, inode);
+    cells_run = store_data(store, t, 1, 3, 3);
+    format::FileRun run{{1, cells_run.block}, t.generation(), 0, {}};
+    for (std::uint64_t i = 0; i < 3; ++i) run.crc32c.push_back(crc32c(value_of(kBlock, 3 + i)));
+    t.put({kCells, MDFS_KIND_FILE_CELL, 0}, format::encode(format::FileCell{{run}}));
+
+    inode = inode_of(S_IFLNK | 0777, 1);
+    inode.size = 6;
+    put_inode(t, kLink, inode);
+    t.put({kLink, MDFS_KIND_SYMLINK, 0}, as_bytes("inline"));
+
+    geometry::Geometry geometry;
+    geometry.rank = 2;
+    geometry.shape = {128, 128};
+    geometry.extent = {64, 64};
+    geometry.codec = geometry::Codec::kRaw;
+    geometry.axes = "yx";
+    inode = inode_of(S_IFREG | 0644, 1);
+    inode.size = 128 * 128;
+    inode.stored_bytes = 4 * kBlock;
+    inode.flags = MDFS_INODE_IMAGE;
+    inode.placement = kPlacement;
+    put_inode(t, kImage, inode);
+    t.put({kImage, MDFS_KIND_GEOMETRY, 0}, format::encode(geometry));
+    format::ExtentPage page({MDFS_CODEC_RAW, 4096});
+    for (const unsigned place : {0u, 1u, 8u, 9u}) {
+      const Run data = store_data(store, t, static_cast<std::uint16_t>(place % 3), 1, 100 + place);
+      if (place == 0) extent_run = data;
+      page.set(place, {format::Address{data.disk, data.block}.packed(),
+                       t.generation(),
+                       4096,
+                       {crc32c(value_of(kBlock, 100 + place))}});
+    }
+    t.put({kImage, MDFS_KIND_EXTENTS, 0}, page.encode());
+
+    inode = inode_of(S_IFDIR | 0755, 3);
+    inode.parent = kRoot;
+    inode.entries = 1;
+    put_inode(t, kDir, inode);
+    inode = inode_of(S_IFDIR | 0755, 2);
+    inode.parent = kDir;
+    put_inode(t, kDeep, inode);
+    put_entry(t, kDir, "deep", kDeep, 4);
+
+    put_entry(t, kRoot, "inline", kInline, 8);
+    put_entry(t, kRoot, "cells", kCells, 8);
+    put_entry(t, kRoot, "link", kLink, 10);
+    put_entry(t, kRoot, "image", kImage, 8);
+    put_entry(t, kRoot, "dir", kDir, 4);
+    for (std::uint64_t i = 0; i < kFiles; ++i) {
+      put_inode(t, kFirstFile + i, inode_of(S_IFREG | 0600, 1));
+      put_entry(t, kRoot, "f" + std::to_string(i), kFirstFile + i, 8);
+    }
+    format::Inode root = inode_of(S_IFDIR | 0755, 3);
+    root.parent = kRoot;
+    root.entries = 5 + kFiles;
+    put_inode(t, kRoot, root);
+    t.count_objects(6 + kFiles);
+    return {};
+  }));
+  EXPECT_OK(store.commit());
+}
+
+Run Lab::store_data(Store& store, Transaction& transaction, std::uint16_t disk, std::uint32_t blocks,
+                    std::uint64_t seed) {
+  AllocationRequest request;
+  request.disk = disk;
+  request.blocks = blocks;
+  request.owner = seed;
+  auto run = store.allocate(request, nullptr);
+  EXPECT_OK(run);
+  for (std::uint64_t i = 0; i < blocks; ++i)
+    disks[run->disk]->poke((run->block + i) * kBlock, value_of(kBlock, seed + i));
+  transaction.link(*run);
+  return *run;
+}
+
+void Lab::change(const std::function<void(Transaction&)>& how) {
+  auto store = open_disks(disks, environment_);
+  ASSERT_OK(store);
+  ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& t) -> Status {
+    how(t);
+    return {};
+  }));
+  ASSERT_OK((*store)->commit());
+}
+
+void Lab::edit_inode(std::uint64_t number, const std::function<void(format::Inode&)>& how) {
+  change([&](Transaction& t) {
+    auto inode = format::decode_inode(**t.get(inode_key(number)));
+    how(*inode);
+    t.put(inode_key(number), format::encode(*inode));
+  });
+}
+
+Key Lab::entry_key(std::uint64_t directory, const std::string& name) {
+  return {directory, MDFS_KIND_DIRENT, format::first_cookie(name)};
+}
+
+void Lab::put_entry(Transaction& transaction, std::uint64_t directory, const std::string& name, std::uint64_t inode,
+                    std::uint8_t type) {
+  transaction.put(entry_key(directory, name), format::encode(format::Dirent{inode, type, name}));
+}
+
+ByteVector Lab::get(const Key& key) {
+  auto store = open_disks(disks, environment_);
+  EXPECT_OK(store);
+  auto value = (*store)->get(key);
+  EXPECT_OK(value);
+  return value->value_or(ByteVector());
+}
+
+void Lab::damage(std::size_t disk, std::uint64_t offset, std::size_t bytes) {
+  ByteVector old(bytes);
+  disks[disk]->peek(offset, old);
+  for (std::byte& byte : old) byte ^= std::byte{0x5a};
+  disks[disk]->poke(offset, old);
+}
+
+void Lab::damage_node(const format::Pointer& pointer, std::size_t copy) {
+  damage(pointer.address[copy].disk, pointer.address[copy].block * kBlock + 200);
+}
+
+Recovered Lab::recover_all() {
+  std::vector<std::unique_ptr<device::Disk>> borrowed;
+  for (const auto& disk : disks) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
+  return *recover(std::move(borrowed));
+}
+
+format::DiskLayout Lab::layout() const {
+  const std::uint64_t blocks = (16u << 20) / kBlock;
+  return {kBlock, blocks, format::default_metadata_blocks(kBlock, blocks)};
+}
+
+std::vector<NodeRef> Lab::leaves() {
+  const Recovered recovered = recover_all();
+  const std::vector<format::DiskLayout> layouts(3, layout());
+  const NodeLoader loader(recovered, layouts);
+  BlockMap blocks(layouts);
+  Findings findings;
+  return scan_tree(loader, *recovered.winner.root(MDFS_ROOT_MAIN), blocks, findings, [](const format::Node&) {}).leaves;
+}
+
+format::Pointer Lab::root() { return recover_all().winner.root(MDFS_ROOT_MAIN)->pointer; }
+
+CheckReport Lab::check(RepairMode mode, bool data) {
+  std::vector<std::unique_ptr<device::Disk>> borrowed;
+  for (const auto& disk : disks)
+    if (disk) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
+  CheckOptions options;
+  options.repair = mode;
+  options.data = data;
+  auto report = check_volume(std::move(borrowed), options, environment_);
+  EXPECT_OK(report);
+  return report.ok() ? *report : CheckReport();
+}
+
+std::vector<std::uint64_t> Lab::digests() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& disk : disks)
+    if (disk) all.push_back(disk->digest());
+  return all;
+}
+
+std::vector<std::string> names_of(const CheckReport& report) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const Finding& finding : report.findings)
+    if (seen.insert(std::string(info(finding.id).name)).second) names.emplace_back(info(finding.id).name);
+  return names;
+}
+
+std::string text_of(const CheckReport& report) {
+  std::string text = report.repair_trouble + "\n";
+  for (const Finding& finding : report.findings)
+    text += std::string(info(finding.id).name) + (finding.repaired ? " (repaired): " : ": ") + finding.where + "\n";
+  return text;
+}
+
+}  // namespace mdfs::store

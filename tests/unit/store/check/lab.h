@@ -1,0 +1,64 @@
+// A small volume with one of everything, and ways to damage it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../store_fixture.h"
+#include "format/inode.h"
+#include "geometry/geometry.h"
+#include "store/check/check.h"
+#include "store/check/tree_scan.h"
+
+namespace mdfs::store {
+
+// Three disks with:
+//   /            names, f0 .. f399 (empty files, so that the tree has several leaves)
+//   /inline      200 bytes in the tree, with an extended attribute
+//   /cells       three blocks of an ordinary file
+//   /link        a symbolic link
+//   /image       a raw 8-bit image of 128 x 128 in extents of 64 x 64, all four stored
+//   /dir/deep/   directories
+class Lab {
+ public:
+  static constexpr std::uint64_t kPlacement = 16, kInline = 17, kCells = 18, kLink = 19, kImage = 20, kDir = 21,
+                                 kDeep = 22, kFirstFile = 23, kFiles = 400;
+
+  Lab();
+
+  // As a program that writes wrong things would: through the store.
+  void change(const std::function<void(Transaction&)>& how);
+  void edit_inode(std::uint64_t number, const std::function<void(format::Inode&)>& how);
+  static Key inode_key(std::uint64_t number) { return {number, MDFS_KIND_INODE, 0}; }
+  static Key entry_key(std::uint64_t directory, const std::string& name);
+  static void put_entry(Transaction& transaction, std::uint64_t directory, const std::string& name, std::uint64_t inode,
+                        std::uint8_t type);
+  ByteVector get(const Key& key);  // empty if absent
+
+  // As a bad disk would.
+  void damage(std::size_t disk, std::uint64_t offset, std::size_t bytes = 8);
+  void damage_node(const format::Pointer& pointer, std::size_t copy);
+  std::vector<NodeRef> leaves();
+  format::Pointer root();
+  format::DiskLayout layout() const;
+
+  CheckReport check(RepairMode mode, bool data = false);
+  std::vector<std::uint64_t> digests() const;
+
+  Disks disks;
+  Run cells_run, extent_run;
+
+ private:
+  Recovered recover_all();
+  Run store_data(Store& store, Transaction& transaction, std::uint16_t disk, std::uint32_t blocks, std::uint64_t seed);
+  SeededEnvironment environment_{1};
+};
+
+// The names of a report's findings, each once, in order.
+std::vector<std::string> names_of(const CheckReport& report);
+// One line a finding, for messages.
+std::string text_of(const CheckReport& report);
+
+}  // namespace mdfs::store
