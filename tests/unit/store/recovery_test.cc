@@ -1,0 +1,287 @@
+// Opening volumes whose disks are missing, stale, damaged, doubled or foreign.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/crc32c.h"
+#include "format/label.h"
+#include "format/layout.h"
+#include "store_fixture.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr std::uint64_t kDiskBytes = 8u << 20;
+const Key kKey{20, 1, 0};
+
+// Label areas of a disk of kDiskBytes.
+std::uint64_t area_offset(unsigned number) {
+  return number < 2 ? number * std::uint64_t{MDFS_LABEL_AREA}
+                    : kDiskBytes - (4 - number) * std::uint64_t{MDFS_LABEL_AREA};
+}
+
+class RecoveryTest : public testing::Test {
+ protected:
+  void make(std::size_t count) {
+    disks_ = make_disks(count, kDiskBytes);
+    ASSERT_OK(format_disks(disks_, environment_));
+  }
+
+  // Puts a value and commits, on these disks.
+  Status put(const Disks& disks, std::uint64_t value, const StoreOptions& options = {}) {
+    MDFS_TRY_ASSIGN(auto store, open_disks(disks, environment_, options));
+    MDFS_TRY(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      transaction.put(kKey, value_of(16, value));
+      return {};
+    }));
+    return store->commit();
+  }
+
+  void expect_value(const Disks& disks, std::uint64_t value) {
+    auto store = open_disks(disks, environment_);
+    ASSERT_OK(store);
+    const auto got = (*store)->get(kKey);
+    ASSERT_OK(got);
+    EXPECT_EQ(*got, std::optional(value_of(16, value)));
+  }
+
+  // Changes the label's bytes on all four places and makes their checksums right again.
+  void edit_labels(device::MemoryDisk& disk, std::size_t offset, std::uint64_t value) {
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+      ByteVector sector(MDFS_SECTOR);
+      disk.peek(area_offset(i), sector);
+      store_le<std::uint64_t>(sector, offset, value);
+      store_le<std::uint32_t>(sector, offsetof(mdfs_label, crc32c), 0);
+      store_le<std::uint32_t>(sector, offsetof(mdfs_label, crc32c), crc32c(sector));
+      disk.poke(area_offset(i), sector);
+    }
+  }
+
+  Errc open_error(const Disks& disks) {
+    auto store = open_disks(disks, environment_);
+    EXPECT_FALSE(store.ok());
+    return store.ok() ? Errc::kUsage : store.error().code;
+  }
+
+  SeededEnvironment environment_{11};
+  Disks disks_;
+};
+
+Disks clones_of(std::initializer_list<const device::MemoryDisk*> list) {
+  Disks disks;
+  for (const auto* disk : list) disks.push_back(disk->clone());
+  return disks;
+}
+
+TEST_F(RecoveryTest, AnySubsetOfWipedLabelsButAllOfADiskIsMended) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  for (unsigned wiped = 1; wiped < 15; ++wiped) {
+    const Disks damaged = clone_disks(disks_);
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
+      if ((wiped >> i) & 1) damaged[wiped % 2]->zero(area_offset(i), MDFS_LABEL_AREA);
+    expect_value(damaged, 1);
+    // Opening wrote them anew: the other labels may go now.
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
+      if (!((wiped >> i) & 1)) damaged[wiped % 2]->zero(area_offset(i), MDFS_LABEL_AREA);
+    expect_value(damaged, 1);
+  }
+  disks_[0]->zero(0, 2 * MDFS_LABEL_AREA);
+  disks_[0]->zero(area_offset(2), 2 * MDFS_LABEL_AREA);
+  EXPECT_EQ(open_error(disks_), Errc::kForeignDisk);
+}
+
+TEST_F(RecoveryTest, AMissingDiskLeavesAMajorityWritable) {
+  make(3);
+  ASSERT_OK(put(disks_, 1));
+  Disks two = clone_disks(disks_);
+  two[1].reset();
+  expect_value(two, 1);
+  ASSERT_OK(put(two, 2));
+  expect_value(two, 2);
+  auto store = open_disks(two, environment_);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(1).state, DiskState::kMissing);
+  AlignedBuffer buffer(4096);
+  EXPECT_EQ(device::read((*store)->disk(1), 0, buffer.bytes()).error().code, Errc::kMissingDisk);
+}
+
+TEST_F(RecoveryTest, AMinorityIsReadOnlyUnlessDegradedIsOrdered) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  Disks one = clone_disks(disks_);
+  one[0].reset();
+  const std::uint64_t before = one[1]->digest();
+  expect_value(one, 1);
+  EXPECT_EQ(put(one, 2).error().code, Errc::kReadOnly);
+  EXPECT_EQ(one[1]->digest(), before);
+  StoreOptions options;
+  options.degraded = true;
+  ASSERT_OK(put(one, 2, options));
+  expect_value(one, 2);
+}
+
+TEST_F(RecoveryTest, AStaleDiskCountsAsMissingAndIsNeverMerged) {
+  make(3);
+  ASSERT_OK(put(disks_, 1));
+  const Disks old = clone_disks(disks_);
+  for (std::uint64_t value = 2; value < 9; ++value) ASSERT_OK(put(disks_, value));
+  const Disks mixed = clones_of({old[0].get(), disks_[1].get(), disks_[2].get()});
+  expect_value(mixed, 8);
+  auto store = open_disks(mixed, environment_);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(0).state, DiskState::kStale);
+  EXPECT_FALSE((*store)->read_only());
+  // Two old ones are a majority, but the newest commit wins, and it is on a minority.
+  const Disks outvoted = clones_of({old[0].get(), old[1].get(), disks_[2].get()});
+  auto minority = open_disks(outvoted, environment_);
+  ASSERT_OK(minority);
+  EXPECT_TRUE((*minority)->read_only());
+}
+
+TEST_F(RecoveryTest, HalvesThatWentOnApartAreRefused) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  StoreOptions options;
+  options.degraded = true;
+  Disks left = clone_disks(disks_);
+  Disks right = clone_disks(disks_);
+  left[1].reset();
+  right[0].reset();
+  ASSERT_OK(put(left, 2, options));
+  ASSERT_OK(put(right, 3, options));
+  EXPECT_EQ(open_error(clones_of({left[0].get(), right[1].get()})), Errc::kFork);
+}
+
+TEST_F(RecoveryTest, OneCommittedSlotOnOneDiskProvesTheCommitForAll) {
+  make(3);
+  ASSERT_OK(put(disks_, 1));
+  const Disks before = clone_disks(disks_);
+  ASSERT_OK(put(disks_, 2));
+  // Generation 3 is in ring slots 6 (prepared) and 7 (committed); take the committed one from all but one place.
+  for (std::size_t disk = 0; disk < 3; ++disk)
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
+      if (disk != 1 || i != 2) disks_[disk]->zero(area_offset(i) + MDFS_SECTOR * (1 + 7), MDFS_SECTOR);
+  const Disks cut = clone_disks(disks_);
+  expect_value(disks_, 2);
+  // Opening made it present on all: the disk that had it may go.
+  disks_[1].reset();
+  expect_value(disks_, 2);
+  // Without it the commit was never proven.
+  Disks without = clone_disks(cut);
+  without[1]->zero(area_offset(2) + MDFS_SECTOR * (1 + 7), MDFS_SECTOR);
+  expect_value(without, 1);
+  // The next commit takes a generation of its own, above the prepared one.
+  ASSERT_OK(put(without, 5));
+  expect_value(without, 5);
+}
+
+TEST_F(RecoveryTest, AHealthyDiskIsNotStaleForACutBetweenTheSlotsOfTwoDisks) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  ASSERT_OK(put(disks_, 2));
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
+    disks_[0]->zero(area_offset(i) + MDFS_SECTOR * (1 + 7), MDFS_SECTOR);
+  auto store = open_disks(disks_, environment_);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(0).state, DiskState::kHealthy);
+  EXPECT_EQ((*store)->disk_info(1).state, DiskState::kHealthy);
+}
+
+TEST_F(RecoveryTest, ATruncatedDiskCountsAsFailed) {
+  make(3);
+  ASSERT_OK(put(disks_, 1));
+  disks_[2]->resize(kDiskBytes - (1u << 20));
+  expect_value(disks_, 1);
+  auto store = open_disks(disks_, environment_);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(2).state, DiskState::kFailed);
+}
+
+TEST_F(RecoveryTest, ADiskThatHasGrownIsReadAsBefore) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  disks_[0]->resize(2 * kDiskBytes);
+  disks_[0]->zero(0, MDFS_LABEL_AREA);
+  expect_value(disks_, 1);
+}
+
+TEST_F(RecoveryTest, NewerFormatsAreRefusedByTheNumberOfTheBit) {
+  make(1);
+  edit_labels(*disks_[0], offsetof(mdfs_label, features_incompat), std::uint64_t{1} << 17);
+  auto store = open_disks(disks_, environment_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, Errc::kNewerFormat);
+  EXPECT_NE(store.error().where.find("17"), std::string::npos) << store.error().where;
+}
+
+TEST_F(RecoveryTest, AnUnknownReadOnlyCompatibleFeatureMakesTheVolumeReadOnly) {
+  make(1);
+  edit_labels(*disks_[0], offsetof(mdfs_label, features_ro_compat), 4);
+  auto store = open_disks(disks_, environment_);
+  ASSERT_OK(store);
+  EXPECT_TRUE((*store)->read_only());
+  EXPECT_NE((*store)->read_only_reason(), "");
+}
+
+TEST_F(RecoveryTest, TheSameDiskTwiceAndDisksOfOtherVolumesAreRefused) {
+  make(2);
+  EXPECT_EQ(open_error(clones_of({disks_[0].get(), disks_[0].get()})), Errc::kForeignDisk);
+  const Disks other = make_disks(1, kDiskBytes);
+  ASSERT_OK(format_disks(other, environment_));
+  EXPECT_EQ(open_error(clones_of({disks_[0].get(), other[0].get()})), Errc::kForeignDisk);
+  EXPECT_EQ(open_error(make_disks(1, kDiskBytes)), Errc::kForeignDisk);
+  EXPECT_EQ(open_error(make_disks(1, 8192)), Errc::kForeignDisk);
+  EXPECT_EQ(open_error({}), Errc::kInvalidArgument);
+}
+
+TEST_F(RecoveryTest, ReadOnlyWritesNothing) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  disks_[0]->zero(0, MDFS_LABEL_AREA);
+  std::vector<std::uint64_t> before;
+  for (const auto& disk : disks_) before.push_back(disk->digest());
+  StoreOptions options;
+  options.read_only = true;
+  EXPECT_EQ(put(disks_, 2, options).error().code, Errc::kReadOnly);
+  for (std::size_t i = 0; i < disks_.size(); ++i) EXPECT_EQ(disks_[i]->digest(), before[i]);
+}
+
+TEST_F(RecoveryTest, ARootWithoutAGoodCopyIsAClearError) {
+  make(1);
+  const format::DiskLayout layout(4096, kDiskBytes / 4096, format::default_metadata_blocks(4096, kDiskBytes / 4096));
+  disks_[0]->zero(layout.first_usable() * 4096, (layout.metadata_end() - layout.first_usable()) * 4096);
+  auto store = open_disks(disks_, environment_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, Errc::kCorrupt);
+  EXPECT_NE(store.error().where.find("root"), std::string::npos) << store.error().where;
+}
+
+TEST_F(RecoveryTest, ABadCopyIsReadFromTheOtherAndWrittenAnew) {
+  make(1);
+  ASSERT_OK(put(disks_, 1));
+  const format::DiskLayout layout(4096, kDiskBytes / 4096, format::default_metadata_blocks(4096, kDiskBytes / 4096));
+  const std::uint64_t begin = layout.first_usable() * 4096;
+  const std::uint64_t half = (layout.metadata_end() - layout.first_usable()) / 2 * 4096;
+  for (const std::uint64_t lost : {begin, begin + half}) {
+    // A whole half of the metadata region is lost, one copy of each node; opening reads, the next commit mends.
+    const Disks damaged = clone_disks(disks_);
+    damaged[0]->zero(lost, half);
+    expect_value(damaged, 1);
+    {
+      auto store = open_disks(damaged, environment_);
+      ASSERT_OK(store);
+      const auto put = [](Transaction& transaction) -> Status {
+        transaction.put({21, 1, 0}, value_of(5, 5));
+        return {};
+      };
+      ASSERT_OK((*store)->transact(Purpose::kNormal, put));
+      ASSERT_OK((*store)->commit());
+    }
+    damaged[0]->zero(lost == begin ? begin + half : begin, half);
+    expect_value(damaged, 1);
+  }
+}
+
+}  // namespace
+}  // namespace mdfs::store
