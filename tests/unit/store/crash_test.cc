@@ -136,7 +136,7 @@ void expect_recovers(const Disks& disks, const std::vector<Model>& states, std::
     EXPECT_FALSE((*store)->read_only()) << text << ": " << (*store)->read_only_reason();
     found = read_all(**store);
     const auto state = std::find(states.begin() + static_cast<std::ptrdiff_t>(acknowledged), states.end(), found);
-    ASSERT_NE(state, states.end()) << text << ": no state since " << acknowledged;
+    ASSERT_TRUE(state != states.end()) << text << ": no state since " << acknowledged;
     expect_data_intact(**store, found, text);
     const auto put = [&](Transaction& transaction) -> Status {
       transaction.put(item_key(7), value_of(300, 1));
@@ -148,7 +148,7 @@ void expect_recovers(const Disks& disks, const std::vector<Model>& states, std::
   }
   auto again = open_disks(disks, environment);
   ASSERT_OK(again);
-  ASSERT_EQ(read_all(**again), found) << text;
+  ASSERT_TRUE(read_all(**again) == found) << text;
 }
 
 class CrashTest : public testing::TestWithParam<std::size_t> {};

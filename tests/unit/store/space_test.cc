@@ -1,0 +1,277 @@
+// Space of a volume: nothing leaks, nothing is reused too early, a full volume can be emptied.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "store_fixture.h"
+
+namespace mdfs::store {
+namespace {
+
+struct Shape {
+  std::size_t disks;
+  std::uint32_t block_size;
+};
+
+class SpaceTest : public testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override {
+    disks_ = make_disks(GetParam().disks, 4u << 20);
+    FormatOptions format;
+    format.block_size = GetParam().block_size;
+    ASSERT_OK(format_disks(disks_, environment_, format));
+    reopen();
+    free_at_first_ = disk_free();
+  }
+  void reopen() {
+    store_.reset();
+    auto store = open_disks(disks_, environment_);
+    ASSERT_OK(store);
+    store_ = std::move(*store);
+  }
+  std::uint64_t disk_free() const {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < store_->disk_count(); ++i) sum += store_->disk_info(i).free_blocks;
+    return sum;
+  }
+  Status put(const Key& key, std::size_t bytes, Purpose purpose = Purpose::kNormal) {
+    return store_->transact(purpose, [&](Transaction& transaction) -> Status {
+      transaction.put(key, value_of(bytes, key.offset));
+      return {};
+    });
+  }
+  Status erase(const Key& key) {
+    return store_->transact(Purpose::kFreeing, [&](Transaction& transaction) -> Status {
+      transaction.erase(key);
+      return {};
+    });
+  }
+  Status link(const alloc::Run& run) {
+    return store_->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      transaction.link(run);
+      return {};
+    });
+  }
+  Status unlink(const alloc::Run& run) {
+    return store_->transact(Purpose::kFreeing, [&](Transaction& transaction) -> Status {
+      transaction.unlink(run);
+      return {};
+    });
+  }
+  AllocationRequest request(std::uint32_t blocks, std::uint64_t owner = 16) {
+    AllocationRequest request;
+    request.disk = static_cast<std::uint16_t>(turn_++ % GetParam().disks);
+    request.blocks = blocks;
+    request.owner = owner;
+    return request;
+  }
+
+  SeededEnvironment environment_{21};
+  Disks disks_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t free_at_first_ = 0;
+  std::size_t turn_ = 0;
+};
+
+TEST_P(SpaceTest, NothingLeaksOverThousandsOfCycles) {
+  std::mt19937_64 random(1);
+  std::vector<alloc::Run> held;
+  for (int i = 0; i < 3000; ++i) {
+    const auto step = [&](Transaction& transaction) -> Status {
+      transaction.put(item_key(random() % 300), value_of(random() % 900, random()));
+      transaction.erase(item_key(random() % 300));
+      if (held.size() < 20) {
+        MDFS_TRY_ASSIGN(const alloc::Run run, store_->allocate(request(1 + random() % 4), nullptr));
+        transaction.link(run);
+        held.push_back(run);
+      } else {
+        transaction.unlink(held.back());
+        held.pop_back();
+      }
+      return {};
+    };
+    ASSERT_OK(store_->transact(Purpose::kNormal, step));
+    if (i % 7 == 0 || i % 500 == 0) {
+      ASSERT_OK(store_->commit());
+    }
+    if (i % 500 == 0) reopen();
+  }
+  for (std::uint64_t n = 0; n < 300; ++n) ASSERT_OK(erase(item_key(n)));
+  ASSERT_OK(store_->commit());
+  std::uint64_t blocks = 0;
+  for (const alloc::Run& run : held) blocks += run.blocks;
+  EXPECT_EQ(disk_free() + blocks, free_at_first_);
+}
+
+TEST_P(SpaceTest, WhatIsAllocatedAndNeverLinkedIsFreeAfterACrash) {
+  for (int i = 0; i < 20; ++i) ASSERT_OK(store_->allocate(request(2), nullptr));
+  ASSERT_OK(put({20, 1, 1}, 10));
+  ASSERT_OK(store_->commit());
+  reopen();
+  EXPECT_EQ(disk_free(), free_at_first_);
+}
+
+TEST_P(SpaceTest, AFullVolumeKeepsItsItemsAndCanBeEmptied) {
+  for (int round = 0; round < 3; ++round) {
+    Model model;
+    Status status;
+    for (std::uint64_t n = 0;; ++n) {
+      ASSERT_LT(n, 100000u);
+      const Key key{20, 1, n};
+      status = put(key, 3000);
+      if (!status.ok()) break;
+      model[key] = value_of(3000, n);
+      if (n % 11 == 0) {
+        ASSERT_OK(store_->commit());
+      }
+    }
+    EXPECT_EQ(status.error().code, Errc::kNoSpace);
+    EXPECT_TRUE(read_all(*store_) == model);
+    ASSERT_OK(store_->commit());
+    reopen();
+    ASSERT_TRUE(read_all(*store_) == model);
+    // Erasing from the middle outwards, one by one, without a commit in between.
+    std::vector<Key> keys;
+    for (const auto& [key, value] : model) keys.push_back(key);
+    std::rotate(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2), keys.end());
+    for (const Key& key : keys) ASSERT_OK(erase(key));
+    ASSERT_OK(store_->commit());
+    EXPECT_EQ(disk_free(), free_at_first_);
+  }
+}
+
+TEST_P(SpaceTest, AVolumeFullOfDataCanBeEmptiedAndFilledAgain) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<alloc::Run> runs;
+    std::uint64_t taken = 0;
+    for (;;) {
+      const auto run = store_->allocate(request(3, 16 + runs.size() / 50), nullptr);
+      if (!run.ok()) {
+        EXPECT_EQ(run.error().code, Errc::kNoSpace);
+        break;
+      }
+      ASSERT_OK(link(*run));
+      runs.push_back(*run);
+      taken += run->blocks;
+    }
+    ASSERT_OK(store_->commit());
+    // Nearly all that the volume has for data; and no block twice.
+    EXPECT_GE(taken * 100, store_->space().total_blocks * 90);
+    std::set<std::pair<unsigned, std::uint64_t>> blocks;
+    for (const alloc::Run& run : runs)
+      for (std::uint64_t block = run.block; block < run.block + run.blocks; ++block)
+        EXPECT_TRUE(blocks.emplace(run.disk, block).second);
+    EXPECT_OK(put({30, 1, 1}, 10, Purpose::kFreeing));
+    EXPECT_OK(erase({30, 1, 1}));
+    for (const alloc::Run& run : runs) ASSERT_OK(unlink(run));
+    ASSERT_OK(store_->commit());
+    EXPECT_EQ(disk_free(), free_at_first_);
+  }
+}
+
+TEST_P(SpaceTest, AFreedBlockIsNotReusedBeforeTwoCommits) {
+  std::vector<alloc::Run> runs;
+  for (;;) {
+    const auto run = store_->allocate(request(1), nullptr);
+    if (!run.ok()) break;
+    ASSERT_OK(link(*run));
+    runs.push_back(*run);
+  }
+  ASSERT_OK(store_->commit());
+  ASSERT_OK(store_->commit());
+  for (int i = 0; i < 5; ++i) {
+    const std::uint64_t before = store_->generation();
+    ASSERT_OK(unlink(runs[static_cast<std::size_t>(i)]));
+    const auto again = store_->allocate(request(1), nullptr);
+    ASSERT_OK(again);
+    EXPECT_GE(store_->generation(), before + 2);
+    ASSERT_OK(link(*again));
+  }
+}
+
+TEST_P(SpaceTest, PromisesAreKeptWhenOthersAskForMore) {
+  const std::uint64_t half = store_->space().available_blocks / 2;
+  auto promised = store_->reserve(half);
+  ASSERT_OK(promised);
+  EXPECT_EQ(store_->reserve(store_->space().available_blocks + 1).error().code, Errc::kNoSpace);
+  std::uint64_t others = 0;
+  for (;;) {
+    const auto run = store_->allocate(request(1, 17), nullptr);
+    if (!run.ok()) break;
+    others += run->blocks;
+  }
+  EXPECT_GE(others + 2, half);
+  std::uint64_t own = 0;
+  while (promised->blocks() > 0) {
+    const auto run = store_->allocate(request(1, 18), &*promised);
+    ASSERT_OK(run);
+    own += run->blocks;
+  }
+  EXPECT_EQ(own, half);
+  EXPECT_EQ(store_->space().available_blocks, 0u);
+}
+
+TEST_P(SpaceTest, APromiseEndsWithItsReservation) {
+  const std::uint64_t before = store_->space().available_blocks;
+  {
+    auto promised = store_->reserve(before);
+    ASSERT_OK(promised);
+    EXPECT_EQ(store_->space().available_blocks, 0u);
+    Reservation moved = std::move(*promised);
+    EXPECT_EQ(moved.blocks(), before);
+  }
+  EXPECT_EQ(store_->space().available_blocks, before);
+}
+
+TEST_P(SpaceTest, AbandonedBlocksAreFreeAtOnce) {
+  const std::uint64_t before = store_->space().available_blocks;
+  const auto run = store_->allocate(request(4), nullptr);
+  ASSERT_OK(run);
+  EXPECT_EQ(store_->space().available_blocks, before - 4);
+  store_->abandon(*run);
+  EXPECT_EQ(store_->space().available_blocks, before);
+}
+
+TEST_P(SpaceTest, LinkingOrUnlinkingTheWrongBlocksIsRefusedAndChangesNothing) {
+  const auto run = store_->allocate(request(2), nullptr);
+  ASSERT_OK(run);
+  EXPECT_EQ(unlink(*run).error().code, Errc::kCorrupt);
+  ASSERT_OK(link(*run));
+  EXPECT_EQ(link(*run).error().code, Errc::kCorrupt);
+  EXPECT_EQ(unlink({run->disk, run->block, 3}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(unlink({run->disk, 0, 1}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(unlink({run->disk, UINT64_MAX, 1}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(unlink({77, run->block, 1}).error().code, Errc::kCorrupt);
+  const auto twice = [&](Transaction& transaction) -> Status {
+    transaction.put({20, 1, 1}, value_of(3, 3));
+    transaction.unlink(*run);
+    transaction.unlink({run->disk, run->block + 1, 1});
+    return {};
+  };
+  EXPECT_EQ(store_->transact(Purpose::kFreeing, twice).error().code, Errc::kCorrupt);
+  EXPECT_TRUE(read_all(*store_).empty());
+  EXPECT_OK(unlink(*run));
+  EXPECT_OK(store_->commit());
+  EXPECT_EQ(disk_free(), free_at_first_);
+}
+
+TEST_P(SpaceTest, AFullDiskSpillsToAnotherOnlyIfItMay) {
+  if (GetParam().disks == 1) GTEST_SKIP() << "there is no other disk";
+  AllocationRequest wish = request(1);
+  wish.disk = 0;
+  wish.may_spill = false;
+  auto run = store_->allocate(wish, nullptr);
+  for (; run.ok(); run = store_->allocate(wish, nullptr)) EXPECT_EQ(run->disk, 0);
+  EXPECT_EQ(run.error().code, Errc::kNoSpace);
+  wish.may_spill = true;
+  run = store_->allocate(wish, nullptr);
+  ASSERT_OK(run);
+  EXPECT_NE(run->disk, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, SpaceTest,
+                         testing::Values(Shape{1, 4096}, Shape{2, 4096}, Shape{4, 4096}, Shape{2, 16384}));
+
+}  // namespace
+}  // namespace mdfs::store
