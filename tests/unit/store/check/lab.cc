@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/crc32c.h"
@@ -59,7 +60,12 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     put_inode(t, kCells, inode);
     cells_run = store_data(store, t, 1, 3, 3);
     format::FileRun run{{1, cells_run.block}, t.generation(), 0, {}};
-    for (std::uint64_t i = 0; i < 3; ++i) run.crc32c.push_back(crc32c(value_of(kBlock, 3 + i)));
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      ByteVector block = value_of(kBlock, 3 + i);
+      if (i == 2) std::fill(block.end() - 100, block.end(), std::byte{0});  // beyond the end
+      disks[1]->poke((cells_run.block + i) * kBlock, block);
+      run.crc32c.push_back(crc32c(block));
+    }
     t.put({kCells, MDFS_KIND_FILE_CELL, 0}, format::encode(format::FileCell{{run}}));
 
     inode = inode_of(S_IFLNK | 0777, 1);

@@ -1,0 +1,221 @@
+// mdfsck: checks and repairs a volume that nobody has mounted.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "device/open.h"
+#include "mdfs/ondisk.h"
+#include "mdfs/version.h"
+#include "store/check/check.h"
+#include "support/progress.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+// Exit codes of fsck(8); 0, 1 and 4 come from the report.
+constexpr int kExitTrouble = 8;
+constexpr int kExitUsage = 16;
+constexpr int kExitCancelled = 32;
+constexpr int kJsonVersion = 1;
+// So many findings of one kind are printed as text.
+constexpr unsigned kLinesOfAKind = 20;
+
+struct Options {
+  bool no_change = false, preen = false, yes = false, data = false, json = false;
+  std::vector<std::string> disks;
+
+  store::RepairMode mode() const {
+    if (yes) return store::RepairMode::kAll;
+    return preen ? store::RepairMode::kPreen : store::RepairMode::kNothing;
+  }
+};
+
+// One bar after the other: the tree by nodes, the data by bytes.
+class Bars {
+ public:
+  explicit Bars(bool wanted) : wanted_(wanted) {}
+
+  void show(store::CheckPhase phase, std::uint64_t done, std::uint64_t total) {
+    const std::uint64_t unit = phase == store::CheckPhase::kTree ? MDFS_NODE_SIZE : 1;
+    if (phase != store::CheckPhase::kTree && phase != store::CheckPhase::kData) return;
+    if (!bar_ || phase != phase_) {
+      bar_.reset();
+      bar_ = std::make_unique<Progress>(fmt::format("checking {}", name(phase)), total * unit, wanted_);
+      phase_ = phase;
+      done_ = 0;
+    }
+    if (done > done_) bar_->add((done - done_) * unit);
+    done_ = done;
+  }
+  void end() { bar_.reset(); }
+
+ private:
+  const bool wanted_;
+  std::unique_ptr<Progress> bar_;
+  store::CheckPhase phase_ = store::CheckPhase::kTree;
+  std::uint64_t done_ = 0;
+};
+
+std::string_view name(store::Repair repair) {
+  switch (repair) {
+    case store::Repair::kNever:
+      return "never";
+    case store::Repair::kSafe:
+      return "safe";
+    case store::Repair::kForced:
+      return "forced";
+  }
+  MDFS_CHECK(false);
+}
+
+void print_json(const store::CheckReport& report) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kJsonVersion;
+  json["uuid"] = report.volume_uuid.to_string();
+  json["label"] = report.volume_name;
+  json["generation"] = report.generation;
+  json["objects"] = report.objects;
+  json["items"] = report.items;
+  json["nodes"] = report.nodes;
+  json["used_blocks"] = report.used_blocks;
+  json["data_bytes"] = report.data_bytes;
+  json["findings"] = nlohmann::ordered_json::array();
+  for (const store::Finding& finding : report.findings) {
+    const store::FindingInfo& row = info(finding.id);
+    json["findings"].push_back({{"number", row.number()},
+                                {"name", row.name},
+                                {"severity", name(row.severity)},
+                                {"repair", name(row.repair)},
+                                {"text", row.text},
+                                {"where", finding.where},
+                                {"repaired", finding.repaired}});
+  }
+  json["total_findings"] = report.total_findings;
+  json["remaining"] = report.remaining();
+  json["changed"] = report.changed;
+  json["trouble"] = report.repair_trouble;
+  json["exit_code"] = report.exit_code();
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_findings(const store::CheckReport& report) {
+  std::map<store::FindingId, unsigned> printed;
+  for (const store::Finding& finding : report.findings) {
+    const store::FindingInfo& row = info(finding.id);
+    const unsigned count = ++printed[finding.id];
+    if (count == 1) fmt::print("{} {} ({}): {}\n", row.number(), row.name, name(row.severity), row.text);
+    if (count <= kLinesOfAKind) fmt::print("    {}{}\n", finding.where, finding.repaired ? " [repaired]" : "");
+  }
+  for (const auto& [id, count] : printed)
+    if (count > kLinesOfAKind) fmt::print("{} {}: {} more\n", info(id).number(), info(id).name, count - kLinesOfAKind);
+  if (report.total_findings > report.findings.size())
+    fmt::print("{} findings in all; the first {} are listed\n", report.total_findings, report.findings.size());
+}
+
+void print_text(const Options& options, const store::CheckReport& report) {
+  print_findings(report);
+  fmt::print("volume {}{}, generation {}: {} objects, {} tree nodes{}\n", report.volume_uuid.to_string(),
+             report.volume_name.empty() ? "" : " '" + report.volume_name + "'", report.generation, report.objects,
+             report.nodes, options.data ? ", " + format_size(report.data_bytes) + " of data verified" : "");
+  if (!report.repair_trouble.empty()) fmt::print("not repaired: {}\n", report.repair_trouble);
+  const std::uint64_t remaining = report.remaining();
+  if (remaining == 0)
+    fmt::print("{}\n", report.exit_code() == 0 ? "clean" : "everything found was repaired");
+  else if (options.mode() == store::RepairMode::kNothing)
+    fmt::print("{} findings; nothing was changed (-p and -y repair)\n", remaining);
+  else
+    fmt::print("{} findings remain\n", remaining);
+}
+
+Result<store::CheckReport> check(const Options& options) {
+  const bool look = options.mode() == store::RepairMode::kNothing;
+  MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
+  std::vector<std::unique_ptr<device::Disk>> disks;
+  for (const std::string& path : options.disks) {
+    MDFS_TRY_ASSIGN(auto disk,
+                    device::open_disk(path, look ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite, ring));
+    disks.push_back(std::move(disk));
+  }
+  Bars bars(!options.json);
+  store::CheckOptions check;
+  check.repair = options.mode();
+  check.data = options.data;
+  check.progress = [&](store::CheckPhase phase, std::uint64_t done, std::uint64_t total) {
+    bars.show(phase, done, total);
+  };
+  SystemEnvironment environment;
+  auto report = store::check_volume(std::move(disks), check, environment);
+  bars.end();
+  return report;
+}
+
+// What fsck(8) hands on to every checker and means nothing here: -T, -f, -C or -C and a number.
+std::vector<std::string> without_foreign_options(int argc, char** argv) {
+  std::vector<std::string> kept;
+  for (int i = argc - 1; i > 0; --i) {  // CLI11 wants them last first
+    const std::string word = argv[i];
+    const bool progress = word.starts_with("-C") && word.find_first_not_of("0123456789", 2) == std::string::npos;
+    if (word != "-T" && word != "-f" && !progress) kept.push_back(word);
+  }
+  return kept;
+}
+
+// A repair is one commit, and a check writes nothing: it can end anywhere.
+void cancel(int) { ::_exit(kExitCancelled); }
+
+int run(int argc, char** argv) {
+  start_log("mdfsck");
+  Options options;
+  CLI::App app{
+      "Checks an MDFS volume that is not mounted, and repairs it.\nExit codes: 0 clean, 1 repaired, 4 errors remain, 8 "
+      "trouble, 16 usage, 32 cancelled.",
+      "mdfsck"};
+  app.set_version_flag("--version", MDFS_VERSION_STRING, "Show the version and exit");
+  app.set_help_flag("-h,--help", "Show this help and exit");
+  auto* no_change = app.add_flag("-n", options.no_change, "Change nothing (default)");
+  auto* preen = app.add_flag("-p,-a", options.preen, "Repair what loses nothing");
+  auto* yes = app.add_flag("-y", options.yes, "Repair everything that can be repaired");
+  no_change->excludes(preen)->excludes(yes);
+  preen->excludes(yes);
+  app.add_flag("--data", options.data, "Read all data and verify their checksums");
+  app.add_flag("--json", options.json, "Print the report as JSON");
+  app.add_option("DISK", options.disks, "All disks of the volume")->required();
+  try {
+    app.parse(without_foreign_options(argc, argv));
+  } catch (const CLI::ParseError& problem) {
+    if (problem.get_exit_code() == 0) return app.exit(problem);
+    fmt::print(stderr, "mdfsck: {}\nRun with --help for the options.\n", problem.what());
+    return kExitUsage;
+  }
+  ::signal(SIGINT, cancel);
+  ::signal(SIGTERM, cancel);
+  const auto report = check(options);
+  if (!report.ok()) {
+    fmt::print(stderr, "mdfsck: {}\n", report.error().message());
+    return kExitTrouble;
+  }
+  if (options.json)
+    print_json(*report);
+  else
+    print_text(options, *report);
+  if (std::fflush(stdout) != 0) return kExitTrouble;
+  return report->exit_code();
+}
+
+}  // namespace
+}  // namespace mdfs::tools
+
+int main(int argc, char** argv) { return mdfs::tools::run(argc, argv); }
