@@ -36,11 +36,9 @@ struct NewDisk {
 
 Error invalid(std::string where) { return {Errc::kInvalidArgument, std::move(where)}; }
 
-Status check_options(const std::vector<device::Disk*>& disks, const FormatOptions& options) {
-  if (disks.empty() || disks.size() > MDFS_MAX_DISKS)
-    return invalid(fmt::format("{} disks; a volume has 1 to {}", disks.size(), MDFS_MAX_DISKS));
-  if (std::set<device::Disk*>(disks.begin(), disks.end()).size() != disks.size())
-    return invalid("the same disk is given twice");
+Status check_options(std::size_t disks, const FormatOptions& options) {
+  if (disks == 0 || disks > MDFS_MAX_DISKS)
+    return invalid(fmt::format("{} disks; a volume has 1 to {}", disks, MDFS_MAX_DISKS));
   if (!format::valid_block_size(options.block_size))
     return invalid(fmt::format("block size {}: a power of two from {} to {}", options.block_size, MDFS_MIN_BLOCK_SIZE,
                                MDFS_MAX_BLOCK_SIZE));
@@ -52,12 +50,11 @@ Status check_options(const std::vector<device::Disk*>& disks, const FormatOption
   return {};
 }
 
-Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
-  const std::uint64_t blocks = format::disk_blocks(options.block_size, disk->size_bytes());
-  if (!disk->writable()) return Error{Errc::kReadOnly, disk->name()};
+// The label but for its identities.
+Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
+  const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
   if (!format::valid_disk_blocks(options.block_size, blocks))
-    return Error{invalid(
-        fmt::format("{}: {} bytes; a disk has at least {}", disk->name(), disk->size_bytes(), MDFS_MIN_DISK_SIZE))};
+    return invalid(fmt::format("{}: {} bytes; a disk has at least {}", disk.name, disk.bytes, MDFS_MIN_DISK_SIZE));
   format::Label label;
   label.block_size = options.block_size;
   label.disk_blocks = blocks;
@@ -66,11 +63,16 @@ Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
   label.metadata_blocks = format::default_metadata_blocks(options.block_size, blocks);
   label.name = options.name;
   if (label.zone_blocks > blocks)
-    return Error{invalid(fmt::format("{}: zone size {}: larger than the disk", disk->name(), options.zone_bytes))};
+    return invalid(fmt::format("{}: zone size {}: larger than the disk", disk.name, options.zone_bytes));
+  if (!layout_of(label).consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))
+    return invalid(fmt::format("{}: {} bytes are too few for blocks of {}", disk.name, disk.bytes, options.block_size));
+  return label;
+}
+
+Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
+  if (!disk->writable()) return Error{Errc::kReadOnly, disk->name()};
+  MDFS_TRY_ASSIGN(format::Label label, plan_label({disk->name(), disk->size_bytes()}, options));
   const format::DiskLayout layout = layout_of(label);
-  if (!layout.consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))
-    return Error{invalid(fmt::format("{}: {} bytes are too few for blocks of {}", disk->name(), disk->size_bytes(),
-                                     options.block_size))};
   return NewDisk{disk, std::move(label), layout, {}, {}};
 }
 
@@ -226,9 +228,17 @@ Status write_label_areas(NewDisk& disk, const format::CommitSlot* slot) {
 
 }  // namespace
 
+Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& options) {
+  MDFS_TRY(check_options(disks.size(), options));
+  for (const DiskSize& disk : disks) MDFS_TRY(plan_label(disk, options));
+  return {};
+}
+
 Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, const FormatOptions& options,
                                       Environment& environment) {
-  MDFS_TRY(check_options(disks, options));
+  MDFS_TRY(check_options(disks.size(), options));
+  if (std::set<device::Disk*>(disks.begin(), disks.end()).size() != disks.size())
+    return invalid("the same disk is given twice");
   std::vector<NewDisk> planned;
   for (device::Disk* disk : disks) {
     MDFS_TRY_ASSIGN(NewDisk plan, plan_disk(disk, options));

@@ -34,6 +34,14 @@ struct FormattedVolume {
   std::vector<FormattedDisk> disks;
 };
 
+struct DiskSize {
+  std::string name;  // for messages
+  std::uint64_t bytes = 0;
+};
+
+// Could a volume be made on such disks? Looks at numbers only; errors name the disk, the field and the allowed range.
+Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& options);
+
 // Writes labels, space pages and the first commit: an empty tree holding the root directory (mode 0755, owner
 // root:root). What the disks held before is lost; the caller has asked. Errors name the disk, the field and the
 // allowed range; nothing is written before all are checked.

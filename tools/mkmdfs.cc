@@ -1,0 +1,177 @@
+// mkmdfs: makes a volume on block devices or files.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/checked.h"
+#include "base/environment.h"
+#include "device/open.h"
+#include "device/probe.h"
+#include "store/format_volume.h"
+#include "support/command.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+struct Options {
+  std::string block_size = "4K", size, label, zone_size;
+  bool sparse = false, force = false, json = false;
+  std::vector<std::string> disks;
+};
+
+// The files made so far go away again unless all went well.
+class NewFiles {
+ public:
+  ~NewFiles() {
+    for (const std::string& path : paths_) ::unlink(path.c_str());
+  }
+  void add(const std::string& path) { paths_.push_back(path); }
+  void keep() { paths_.clear(); }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
+Status check_names(const std::vector<std::string>& disks) {
+  std::set<std::string> names;
+  std::set<std::tuple<bool, dev_t, ino_t>> seen;
+  for (const std::string& disk : disks) {
+    struct stat status {};
+    bool fresh = names.insert(disk).second;
+    if (::stat(disk.c_str(), &status) == 0) {
+      const bool device = S_ISBLK(status.st_mode);
+      fresh &= seen.insert({device, device ? status.st_rdev : status.st_dev, device ? 0 : status.st_ino}).second;
+    }
+    if (!fresh) return {Errc::kUsage, disk + ": the same disk is given twice"};
+  }
+  return {};
+}
+
+// With --size: the files are made. An existing one is replaced only with --force, and only if nobody uses it.
+Status make_files(const Options& options, std::uint64_t bytes, const std::shared_ptr<device::UringContext>& ring,
+                  NewFiles& made) {
+  for (const std::string& path : options.disks) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      if (errno != ENOENT) return from_errno(errno, path);
+      continue;
+    }
+    if (!S_ISREG(status.st_mode)) return {Errc::kUsage, path + ": --size is for files that are to be made"};
+    if (!options.force) return {Errc::kExists, path + ": leave --size out, or give --force to replace it"};
+    MDFS_TRY_ASSIGN(const auto held, device::open_disk(path, device::OpenMode::kReadWrite, ring));
+  }
+  for (const std::string& path : options.disks) {
+    if (options.force && ::unlink(path.c_str()) != 0 && errno != ENOENT) return from_errno(errno, path);
+    MDFS_TRY(device::create_file_disk(path, bytes, options.sparse));
+    made.add(path);
+  }
+  return {};
+}
+
+Status refuse_contents(const std::string& path) {
+  MDFS_TRY_ASSIGN(const auto found, device::recognise(path));
+  if (!found) return {};
+  return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
+}
+
+std::string json_text(const Options& options, const store::FormattedVolume& volume) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["uuid"] = volume.uuid.to_string();
+  json["label"] = options.label;
+  json["block_size"] = volume.block_size;
+  json["disks"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < volume.disks.size(); ++i) {
+    const store::FormattedDisk& disk = volume.disks[i];
+    json["disks"].push_back({{"path", options.disks[i]},
+                             {"uuid", disk.uuid.to_string()},
+                             {"blocks", disk.blocks},
+                             {"zone_blocks", disk.zone_blocks},
+                             {"metadata_blocks", disk.metadata_blocks},
+                             {"free_blocks", disk.free_blocks}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void print_text(const Options& options, const store::FormattedVolume& volume) {
+  fmt::print("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
+             options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
+             volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
+  for (std::size_t i = 0; i < volume.disks.size(); ++i) {
+    const store::FormattedDisk& disk = volume.disks[i];
+    fmt::print("  {}: {}, {} free, zones of {}\n", options.disks[i], format_size(disk.blocks * volume.block_size),
+               format_size(disk.free_blocks * volume.block_size), format_size(disk.zone_blocks * volume.block_size));
+  }
+}
+
+Status make_volume(const Options& options) {
+  store::FormatOptions format;
+  MDFS_TRY_ASSIGN(const std::uint64_t block_size, parse_size(options.block_size, "--block-size"));
+  if (block_size > UINT32_MAX) return {Errc::kUsage, "--block-size " + options.block_size + ": too large"};
+  format.block_size = static_cast<std::uint32_t>(block_size);
+  if (!options.zone_size.empty()) {
+    MDFS_TRY_ASSIGN(format.zone_bytes, parse_size(options.zone_size, "--zone-size"));
+  }
+  format.name = options.label;
+  if (options.sparse && options.size.empty()) return {Errc::kUsage, "--sparse goes with --size"};
+  MDFS_TRY(check_names(options.disks));
+
+  MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
+  NewFiles made;
+  if (!options.size.empty()) {
+    MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(options.size, "--size"));
+    bytes = align_down(bytes, device::kAlignment);
+    std::vector<store::DiskSize> planned;
+    for (const std::string& path : options.disks) planned.push_back({path, bytes});
+    MDFS_TRY(store::check_format(planned, format));
+    MDFS_TRY(make_files(options, bytes, ring, made));
+  }
+  std::vector<std::unique_ptr<device::Disk>> disks;
+  std::vector<device::Disk*> borrowed;
+  std::vector<store::DiskSize> sizes;
+  for (const std::string& path : options.disks) {
+    MDFS_TRY_ASSIGN(auto disk, device::open_disk(path, device::OpenMode::kReadWrite, ring));
+    if (!options.force) MDFS_TRY(refuse_contents(path));
+    borrowed.push_back(disk.get());
+    sizes.push_back({path, disk->size_bytes()});
+    disks.push_back(std::move(disk));
+  }
+  MDFS_TRY(store::check_format(sizes, format));
+  for (const std::string& path : options.disks) MDFS_TRY(device::wipe_signatures(path));
+  SystemEnvironment environment;
+  MDFS_TRY_ASSIGN(const store::FormattedVolume volume, store::format_volume(borrowed, format, environment));
+  made.keep();
+  if (options.json)
+    fmt::print("{}", json_text(options, volume));
+  else
+    print_text(options, volume);
+  return {};
+}
+
+}  // namespace
+}  // namespace mdfs::tools
+
+int main(int argc, char** argv) {
+  mdfs::tools::Options options;
+  CLI::App app{"Makes an MDFS volume on block devices or files. Sizes take K, M, G, T (powers of 1024)."};
+  app.add_option("--block-size", options.block_size, "Allocation unit, 4K to 64K (default 4K)");
+  app.add_option("--size", options.size, "Make files of this size for disks");
+  app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
+  app.add_option("--zone-size", options.zone_size, "Region over which a disk's data are scattered (default: by size)");
+  app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
+  app.add_flag("--force", options.force, "Use disks that hold something, losing it");
+  app.add_flag("--json", options.json, "Print what was made as JSON");
+  app.add_option("DISK", options.disks, "Block devices or files, 1 to 64")->required();
+  return mdfs::tools::run_program(app, "mkmdfs", argc, argv, [&] { return mdfs::tools::make_volume(options); });
+}
