@@ -3,6 +3,8 @@
 #include "base/log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/sinks/syslog_sink.h>
+#include <syslog.h>
 
 namespace mdfs {
 
@@ -18,6 +20,13 @@ Status set_log_level(const std::string& name) {
 void start_log(const std::string& program) {
   auto logger = spdlog::stderr_color_mt(program);
   logger->set_pattern("%n: %^%l%$: %v");
+  logger->set_level(spdlog::get_level());
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void start_syslog(const std::string& program) {
+  auto logger = spdlog::syslog_logger_mt("syslog", program, LOG_PID, LOG_DAEMON);
+  logger->set_pattern("%v");
   logger->set_level(spdlog::get_level());
   spdlog::set_default_logger(std::move(logger));
 }

@@ -16,4 +16,7 @@ Status set_log_level(const std::string& name);
 // What the program calls itself in each line.
 void start_log(const std::string& program);
 
+// From now on the log goes to syslog, under that name: for a process without a terminal.
+void start_syslog(const std::string& program);
+
 }  // namespace mdfs

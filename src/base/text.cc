@@ -1,6 +1,6 @@
-// Numbers and sizes in the words of the command line.
+// Reading and writing numbers and sizes.
 // SPDX-License-Identifier: Apache-2.0
-#include "support/text.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/checked.h"
 
-namespace mdfs::tools {
+namespace mdfs {
 namespace {
 
 std::string quoted(std::string_view what, std::string_view text) { return fmt::format("{} '{}'", what, text); }
@@ -85,4 +85,4 @@ std::string format_shape(const std::vector<std::uint64_t>& lengths) {
   return fmt::format("{}", fmt::join(lengths, "x"));
 }
 
-}  // namespace mdfs::tools
+}  // namespace mdfs

@@ -1,0 +1,26 @@
+// Numbers and sizes as people write them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace mdfs {
+
+// A decimal number without sign; the error calls it `what`.
+Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
+
+// "4096", "64K", "1.5G", "2TiB": K, M, G, T, P are powers of 1024, with or without B or iB. The result is whole bytes.
+Result<std::uint64_t> parse_size(std::string_view text, std::string_view what);
+
+// "1.5 MiB", "17 GiB", "512 bytes": at most three significant digits.
+std::string format_size(std::uint64_t bytes);
+
+// "2048x3072"
+std::string format_shape(const std::vector<std::uint64_t>& lengths);
+
+}  // namespace mdfs
