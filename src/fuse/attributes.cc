@@ -1,0 +1,175 @@
+// Operations on attributes.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+
+#include <optional>
+#include <string>
+
+#include "fuse/handles.h"
+#include "fuse/operations.h"
+#include "fuse/reply.h"
+#include "fuse/view_nodes.h"
+
+namespace mdfs::fuse {
+namespace {
+
+using volume::Attributes;
+using volume::SetAttributes;
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::string_view kAccessAcl = "system.posix_acl_access";
+
+std::int64_t to_ns(const timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
+
+Result<struct stat> stat_of(Server& server, fuse_ino_t ino) {
+  if (is_virtual(ino)) {
+    const auto node = server.nodes().find(ino);
+    if (!node) return Error{Errc::kNotFound, "a virtual file"};
+    return view_attributes(server, *node);
+  }
+  MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().attributes(ino));
+  return to_stat(attributes);
+}
+
+void reply_stat(fuse_req_t req, const Result<struct stat>& attributes) {
+  if (!attributes.ok()) return reply_error(req, attributes.error());
+  fuse_reply_attr(req, &*attributes, kAttributeSeconds);
+}
+
+// Only the length of a virtual file can be set: to what it is, or to nothing by one who writes it anew.
+Result<struct stat> set_view_attributes(Server& server, fuse_ino_t ino, const struct stat& wished, int which,
+                                        fuse_file_info* fi) {
+  MDFS_TRY_ASSIGN(struct stat now, stat_of(server, ino));
+  constexpr int kOwned = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
+  if ((which & kOwned) != 0) return Error{Errc::kNotPermitted, "a virtual file's owner and mode are the image's"};
+  if ((which & FUSE_SET_ATTR_SIZE) == 0 || wished.st_size == now.st_size) return now;
+  if (wished.st_size != 0 || fi == nullptr)
+    return Error{Errc::kInvalidArgument, "a virtual file's size follows from its window"};
+  Handle& handle = handle_of(fi);
+  const auto view = handle.current_view();
+  if (!view || !can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
+  MDFS_TRY_ASSIGN(auto writer, views::WindowWriter::create(server.volume(), handle.ino, *view, server.staging(), true));
+  const std::lock_guard lock(handle.mutex);
+  handle.writer = std::move(writer);
+  now.st_size = 0;
+  return now;
+}
+
+SetAttributes to_change(const struct stat& wished, int which) {
+  SetAttributes change;
+  if ((which & FUSE_SET_ATTR_MODE) != 0) change.mode = wished.st_mode;
+  if ((which & FUSE_SET_ATTR_UID) != 0) change.uid = wished.st_uid;
+  if ((which & FUSE_SET_ATTR_GID) != 0) change.gid = wished.st_gid;
+  if ((which & FUSE_SET_ATTR_SIZE) != 0) change.size_bytes = static_cast<std::uint64_t>(wished.st_size);
+  change.atime_now = (which & FUSE_SET_ATTR_ATIME_NOW) != 0;
+  change.mtime_now = (which & FUSE_SET_ATTR_MTIME_NOW) != 0;
+  if ((which & FUSE_SET_ATTR_ATIME) != 0 && !change.atime_now) change.atime_ns = to_ns(wished.st_atim);
+  if ((which & FUSE_SET_ATTR_MTIME) != 0 && !change.mtime_now) change.mtime_ns = to_ns(wished.st_mtim);
+  if ((which & FUSE_SET_ATTR_CTIME) != 0) change.ctime_ns = to_ns(wished.st_ctim);
+  return change;
+}
+
+// Replies to a request for `value` that offered room for `size` bytes; 0 asks for the length.
+void reply_xattr(fuse_req_t req, ConstBytes value, std::size_t size) {
+  if (size == 0) {
+    fuse_reply_xattr(req, value.size());
+  } else if (value.size() > size) {
+    fuse_reply_err(req, ERANGE);
+  } else {
+    fuse_reply_buf(req, reinterpret_cast<const char*>(value.data()), value.size());
+  }
+}
+
+// The inode whose extended attributes a request is about. Virtual files show the image's access list, so that the
+// kernel's check of permissions is the image's, and nothing else.
+std::optional<volume::Ino> xattr_owner(Server& server, fuse_ino_t ino, std::string_view name) {
+  if (!is_virtual(ino)) return ino;
+  const auto node = server.nodes().find(ino);
+  if (!node || is_directory(node->spec.kind) || name != kAccessAcl) return std::nullopt;
+  return node->spec.ino;
+}
+
+}  // namespace
+
+void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(req, stat_of(server_of(req), ino)); }
+
+void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int which, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  if (is_virtual(ino)) return reply_stat(req, set_view_attributes(server, ino, *attributes, which, fi));
+  const SetAttributes change = to_change(*attributes, which);
+  const volume::Caller caller = change.mode || change.gid ? caller_with_groups(req) : caller_of(req);
+  const auto changed = server.volume().set_attributes(ino, change, caller);
+  if (!changed.ok()) return reply_error(req, changed.error());
+  const struct stat now = to_stat(*changed);
+  if (!changed->is_image) {
+    fuse_reply_attr(req, &now, kAttributeSeconds);
+    return;
+  }
+  reply_after_change(server, ino, [req, now] { fuse_reply_attr(req, &now, kAttributeSeconds); });
+}
+
+void op_statfs(fuse_req_t req, fuse_ino_t) {
+  Server& server = server_of(req);
+  const store::SpaceInfo space = server.volume().space();
+  const std::uint32_t block_size = server.volume().store().block_size();
+  struct statvfs vfs {};
+  vfs.f_bsize = block_size;
+  vfs.f_frsize = block_size;
+  vfs.f_blocks = space.total_blocks;
+  vfs.f_bfree = space.free_blocks;
+  vfs.f_bavail = space.available_blocks;
+  // An inode takes no place of its own but room in the tree: about as many as there are free blocks.
+  vfs.f_files = space.objects + space.free_blocks;
+  vfs.f_ffree = space.free_blocks;
+  vfs.f_favail = space.available_blocks;
+  vfs.f_namemax = 255;
+  fuse_reply_statfs(req, &vfs);
+}
+
+void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* value, std::size_t size, int flags) {
+  if (is_virtual(ino)) {
+    fuse_reply_err(req, EPERM);
+    return;
+  }
+  auto mode = volume::XattrMode::kSet;
+  if (flags == XATTR_CREATE) mode = volume::XattrMode::kCreate;
+  if (flags == XATTR_REPLACE) mode = volume::XattrMode::kReplace;
+  if (flags != 0 && mode == volume::XattrMode::kSet) {
+    fuse_reply_err(req, EINVAL);
+    return;
+  }
+  reply_status(req, server_of(req).volume().set_xattr(ino, name, as_bytes({value, size}), mode));
+}
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t size) {
+  Server& server = server_of(req);
+  const auto owner = xattr_owner(server, ino, name);
+  if (!owner) {
+    fuse_reply_err(req, ENODATA);
+    return;
+  }
+  const auto value = server.volume().get_xattr(*owner, name);
+  if (!value.ok()) return reply_error(req, value.error());
+  reply_xattr(req, *value, size);
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t size) {
+  std::string joined;
+  if (!is_virtual(ino)) {
+    const auto names = server_of(req).volume().list_xattrs(ino);
+    if (!names.ok()) return reply_error(req, names.error());
+    for (const std::string& name : *names) joined.append(name).push_back('\0');
+  }
+  reply_xattr(req, as_bytes(joined), size);
+}
+
+void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char* name) {
+  if (is_virtual(ino)) {
+    fuse_reply_err(req, EPERM);
+    return;
+  }
+  reply_status(req, server_of(req).volume().remove_xattr(ino, name));
+}
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,53 @@
+// Reply buffers: the one used last is given out first, so that it is still in the processor's cache.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+
+namespace mdfs::fuse {
+
+// Any thread. As many buffers exist as were ever in use at once.
+class BufferPool {
+ public:
+  explicit BufferPool(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
+
+  class Lease {
+   public:
+    Lease(BufferPool& pool, AlignedBuffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
+    ~Lease() { pool_.give_back(std::move(buffer_)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    MutableBytes bytes() { return buffer_.bytes(); }
+
+   private:
+    BufferPool& pool_;
+    AlignedBuffer buffer_;
+  };
+  Lease take() { return Lease(*this, pop()); }
+
+ private:
+  AlignedBuffer pop() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        AlignedBuffer buffer = std::move(free_.back());
+        free_.pop_back();
+        return buffer;
+      }
+    }
+    return AlignedBuffer(buffer_bytes_);
+  }
+  void give_back(AlignedBuffer buffer) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(buffer));
+  }
+
+  const std::size_t buffer_bytes_;
+  std::mutex mutex_;  // guards free_
+  std::vector<AlignedBuffer> free_;
+};
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,179 @@
+// The control socket.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/control.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace mdfs::fuse {
+namespace {
+
+constexpr std::string_view kWaitEnd = "wait-end\n";
+constexpr std::string_view kOk = "ok";
+constexpr std::string_view kError = "error ";
+constexpr std::size_t kMaxLineBytes = 4096;
+
+Status make_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return from_errno(errno, path);
+}
+
+Result<sockaddr_un> address_in(const std::string& directory) {
+  const std::string path = directory + "/control";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return Error{Errc::kNameTooLong, path};
+  std::copy(path.begin(), path.end(), address.sun_path);
+  return address;
+}
+
+void send_line(int fd, std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  text += '\n';
+  // A short line into an empty socket: it fits, or nobody is there.
+  if (send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) spdlog::debug("a control client has gone");
+}
+
+}  // namespace
+
+Result<std::string> runtime_directory(const Uuid& volume) {
+  std::string base = "/run";
+  if (geteuid() != 0) {
+    const char* const own = getenv("XDG_RUNTIME_DIR");
+    if (own == nullptr || own[0] != '/') return Error{Errc::kNotFound, "XDG_RUNTIME_DIR is not set"};
+    base = own;
+  }
+  return base + "/mdfs/" + volume.to_string();
+}
+
+Result<std::unique_ptr<ControlServer>> ControlServer::start(const Uuid& volume) {
+  MDFS_TRY_ASSIGN(const std::string directory, runtime_directory(volume));
+  MDFS_TRY(make_directory(directory.substr(0, directory.rfind('/'))));
+  MDFS_TRY(make_directory(directory));
+  MDFS_TRY_ASSIGN(const sockaddr_un address, address_in(directory));
+  // Whoever listened there before has lost its disks to us, and is dead.
+  unlink(address.sun_path);
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int wake = eventfd(0, EFD_CLOEXEC);
+  std::unique_ptr<ControlServer> server(new ControlServer(directory, listener, wake));
+  if (listener < 0 || wake < 0 || bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener, 16) != 0)
+    return from_errno(errno, address.sun_path);
+  chmod(address.sun_path, 0600);
+  server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
+  return server;
+}
+
+ControlServer::~ControlServer() {
+  finish(Error{Errc::kCancelled, "the daemon ends"});
+  if (listener_ >= 0) close(listener_);
+  if (wake_ >= 0) close(wake_);
+  unlink((directory_ + "/control").c_str());
+  rmdir(directory_.c_str());
+}
+
+void ControlServer::finish(const Status& outcome) {
+  if (!thread_.joinable()) return;
+  const std::uint64_t one = 1;
+  if (write(wake_, &one, sizeof one) != sizeof one) spdlog::error("waking the control thread: errno {}", errno);
+  thread_.join();
+  const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
+  for (const int client : std::exchange(waiting_, {})) {
+    send_line(client, answer);
+    close(client);
+  }
+}
+
+void ControlServer::serve() {
+  std::vector<pollfd> clients;
+  for (;;) {
+    std::vector<pollfd> all = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    all.insert(all.end(), clients.begin(), clients.end());
+    if (poll(all.data(), all.size(), -1) < 0) {
+      MDFS_CHECK(errno == EINTR);
+      continue;
+    }
+    clients.clear();
+    for (std::size_t i = 2; i < all.size(); ++i) {
+      if (all[i].revents != 0 && !read_request(all[i].fd)) {
+        close(all[i].fd);
+      } else if (all[i].revents == 0) {
+        clients.push_back(all[i]);
+      }
+    }
+    if (all[0].revents != 0) break;
+    if (all[1].revents == 0) continue;
+    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0) continue;
+    if (clients.size() + waiting_.size() >= kMaxClients) {
+      send_line(client, std::string(kError) + "too many clients");
+      close(client);
+    } else {
+      clients.push_back({client, POLLIN, 0});
+    }
+  }
+  for (const pollfd& client : clients) close(client.fd);
+}
+
+bool ControlServer::read_request(int client) {
+  char buffer[kMaxLineBytes];
+  const ssize_t count = recv(client, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (count <= 0) return false;
+  if (std::string_view(buffer, static_cast<std::size_t>(count)) != kWaitEnd) {
+    send_line(client, std::string(kError) + "unknown request");
+    return false;
+  }
+  waiting_.push_back(client);
+  return true;
+}
+
+Result<ControlClient> ControlClient::connect(const Uuid& volume) {
+  MDFS_TRY_ASSIGN(const std::string directory, runtime_directory(volume));
+  MDFS_TRY_ASSIGN(const sockaddr_un address, address_in(directory));
+  ControlClient client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (client.fd_ < 0 || ::connect(client.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return from_errno(errno == ECONNREFUSED ? ENOENT : errno, address.sun_path);
+  return client;
+}
+
+ControlClient::ControlClient(ControlClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+ControlClient::~ControlClient() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Status ControlClient::ask_for_end() {
+  if (send(fd_, kWaitEnd.data(), kWaitEnd.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kWaitEnd.size())) return {};
+  return from_errno(errno, "control socket");
+}
+
+Status ControlClient::wait_for_end() {
+  std::string answer;
+  char buffer[kMaxLineBytes];
+  for (;;) {
+    const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    answer.append(buffer, static_cast<std::size_t>(count));
+    if (answer.ends_with('\n') || answer.size() > kMaxLineBytes) break;
+  }
+  while (answer.ends_with('\n')) answer.pop_back();
+  if (answer == kOk) return {};
+  if (answer.empty()) return Error{Errc::kIo, "the daemon died before everything was on the disks"};
+  return Error{Errc::kIo, answer.starts_with(kError) ? answer.substr(kError.size()) : answer};
+}
+
+}  // namespace mdfs::fuse

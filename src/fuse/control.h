@@ -1,0 +1,66 @@
+// The control channel of a mounted volume: a Unix socket in the runtime directory, one line a message.
+//
+// A client sends "wait-end"; when the daemon has put everything on the disks it answers "ok" or "error TEXT" and ends.
+// Anything else is answered with "error unknown request".
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "base/uuid.h"
+
+namespace mdfs::fuse {
+
+// /run/mdfs/UUID for root, $XDG_RUNTIME_DIR/mdfs/UUID for others.
+Result<std::string> runtime_directory(const Uuid& volume);
+
+// The daemon's end. Makes the directory and the socket, which only the owner may use; takes them away at the end.
+class ControlServer {
+ public:
+  static Result<std::unique_ptr<ControlServer>> start(const Uuid& volume);
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // Answers all who wait for the end, and stops serving.
+  void finish(const Status& outcome);
+
+ private:
+  static constexpr std::size_t kMaxClients = 64;
+
+  ControlServer(std::string directory, int listener, int wake)
+      : directory_(std::move(directory)), listener_(listener), wake_(wake) {}
+  void serve();
+  // False: the client has gone or talks nonsense.
+  bool read_request(int client);
+
+  const std::string directory_;
+  const int listener_;
+  const int wake_;  // eventfd
+  std::thread thread_;
+  std::vector<int> waiting_;  // of the thread, then of finish()
+};
+
+// The other end, connected to a daemon.
+class ControlClient {
+ public:
+  // kNotFound: no daemon of this volume listens.
+  static Result<ControlClient> connect(const Uuid& volume);
+  ControlClient(ControlClient&& other) noexcept;
+  ControlClient& operator=(ControlClient&&) = delete;
+  ~ControlClient();
+
+  // Asks to be told of the end; then, after the unmounting, waits for it.
+  Status ask_for_end();
+  Status wait_for_end();
+
+ private:
+  explicit ControlClient(int fd) : fd_(fd) {}
+  int fd_ = -1;
+};
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,325 @@
+// Mounting, unmounting, and the daemon's life.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/capability.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "device/find_disks.h"
+#include "device/open.h"
+#include "fuse/control.h"
+#include "fuse/lane.h"
+#include "fuse/mountpoint.h"
+#include "fuse/server.h"
+#include "fuse/unmounter.h"
+#include "mdfs/ioctl.h"
+#include "store/store.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+namespace {
+
+constexpr std::string_view kProgram = "mdfs";
+// Of the C library's allocator: few arenas, and buffers of windows go back to the system when they are freed.
+constexpr int kArenas = 4;
+constexpr int kMmapThresholdBytes = 256 << 10;
+constexpr int kTrimThresholdBytes = 1 << 20;
+// From a lazy unmounting to the end of the session, if no file is open.
+constexpr auto kUnmountGrace = std::chrono::milliseconds(1000);
+constexpr auto kPollStep = std::chrono::milliseconds(10);
+
+// What must happen while the mount is made, and may be reported to the one who asked for it.
+using Ready = std::function<void(const std::string& notice)>;
+
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, number);
+  return set;
+}
+
+// Waits for a signal that asks the daemon to end; passes it on.
+class SignalThread {
+ public:
+  SignalThread(Server& server, Unmounter& unmounter)
+      : thread_([this, &server, &unmounter] { wait(server, unmounter); }) {}
+  ~SignalThread() {
+    ending_ = true;
+    pthread_kill(thread_.native_handle(), SIGTERM);  // blocked: it stays pending until the thread takes it
+    thread_.join();
+  }
+  SignalThread(const SignalThread&) = delete;
+  SignalThread& operator=(const SignalThread&) = delete;
+
+ private:
+  void wait(Server& server, Unmounter& unmounter) {
+    const sigset_t signals = ending_signals();
+    for (bool asked = false; !ending_;) {
+      int number = 0;
+      sigwait(&signals, &number);
+      if (ending_ || asked) continue;
+      asked = true;
+      spdlog::info("ending on signal {}", number);
+      // Served until nothing refers to the mount: what is stored in mappings is still written.
+      if (const Status status = unmounter.unmount_lazily(); !status.ok()) spdlog::warn("{}", status.error().message());
+      for (auto waited = kPollStep; server.running() && waited < kUnmountGrace; waited += kPollStep)
+        std::this_thread::sleep_for(kPollStep);
+      if (server.running()) server.stop();
+    }
+  }
+
+  std::atomic<bool> ending_{false};
+  std::thread thread_;
+};
+
+// This thread, and all that it makes from now on, have no capabilities. Root's files stay root's to open.
+Status drop_capabilities() {
+  if (geteuid() != 0) return {};
+  const cap_t none = cap_init();
+  const int status = none == nullptr ? -1 : cap_set_proc(none);
+  const int number = errno;
+  if (none != nullptr) cap_free(none);
+  if (status != 0) return from_errno(number, "dropping capabilities");
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return from_errno(errno, "dropping capabilities");
+  return {};
+}
+
+// Runs `work` on the one thread that has kept its capabilities.
+Status run_on(Lane& lane, const std::function<Status()>& work) {
+  std::promise<Status> promise;
+  lane.post([&] { promise.set_value(work()); });
+  return promise.get_future().get();
+}
+
+Result<std::vector<std::unique_ptr<device::Disk>>> open_disks(const std::vector<std::string>& paths, bool read_only) {
+  MDFS_TRY_ASSIGN(auto context, device::UringContext::create());
+  std::vector<std::unique_ptr<device::Disk>> disks;
+  for (const std::string& path : paths) {
+    MDFS_TRY_ASSIGN(
+        auto disk,
+        device::open_disk(path, read_only ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite, context));
+    disks.push_back(std::move(disk));
+  }
+  return disks;
+}
+
+Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<device::Disk>> disks,
+                                                    const MountOptions& options, Environment& environment) {
+  store::StoreOptions store_options;
+  store_options.read_only = options.read_only;
+  store_options.degraded = options.degraded;
+  MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(disks), store_options, environment));
+  volume::VolumeOptions volume_options;
+  volume_options.engine.cache_bytes = options.cache_bytes;
+  volume_options.commit_interval_ns = options.commit_interval_ns;
+  volume_options.atime = options.atime;
+  return volume::Volume::open(std::move(store), volume_options, environment);
+}
+
+ServerOptions server_options(const MountOptions& options, const std::string& source, bool read_only) {
+  ServerOptions server;
+  server.source = source;
+  server.kernel_options = options.kernel_options;
+  server.kernel_options.emplace_back(read_only ? "ro" : "rw");
+  server.staging.window_bytes = options.max_window_bytes;
+  server.staging.file_bytes = 4 * options.max_window_bytes;
+  server.staging_directory = options.staging_directory;
+  return server;
+}
+
+// The mounted volume, from ready() to the end. Returns the outcome of closing it.
+Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& unmounter) {
+  {
+    const SignalThread signals(server, unmounter);
+    server.run();
+  }
+  return volume.close();
+}
+
+// The life of the daemon: everything between finding the disks and the last commit.
+Status serve(const MountOptions& options, const std::vector<std::string>& paths, const Ready& ready) {
+  const sigset_t signals = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  mallopt(M_ARENA_MAX, kArenas);
+  mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
+  mallopt(M_TRIM_THRESHOLD, kTrimThresholdBytes);
+  umask(077);
+  MDFS_TRY_ASSIGN(const auto unmounter, Unmounter::start(options.mountpoint));
+  // A thread keeps the capabilities it was made with: this one opens the disks and mounts, then ends.
+  auto privileged = std::make_unique<Lane>(1);
+  MDFS_TRY(drop_capabilities());
+
+  SystemEnvironment environment;
+  std::vector<std::unique_ptr<device::Disk>> disks;
+  MDFS_TRY(run_on(*privileged, [&]() -> Status {
+    MDFS_TRY_ASSIGN(disks, open_disks(paths, options.read_only));
+    return {};
+  }));
+  MDFS_TRY_ASSIGN(auto volume, open_volume(std::move(disks), options, environment));
+  const Uuid uuid = volume->store().volume_uuid();
+  const bool read_only = volume->store().read_only();
+  MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_options(options, paths.front(), read_only)));
+  MDFS_TRY_ASSIGN(const auto control, ControlServer::start(uuid));
+  MDFS_TRY(run_on(*privileged, [&] { return server->mount(options.mountpoint); }));
+  privileged.reset();
+
+  ready(read_only && !options.read_only ? "mounted read-only: " + volume->store().read_only_reason() : "");
+  const Status outcome = serve_until_unmounted(*server, *volume, *unmounter);
+  if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
+  // Whoever waits may take the disks at once.
+  server.reset();
+  volume.reset();
+  control->finish(outcome);
+  return outcome;
+}
+
+// ---- the two processes of a mount in the background
+
+constexpr char kReadyMark = 'R';
+constexpr char kErrorMark = 'E';
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;  // nobody listens any more
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+void detach_from_terminal() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (dup2(null, standard) < 0) spdlog::warn("leaving the terminal: errno {}", errno);
+  close(null);
+}
+
+[[noreturn]] void run_child(const MountOptions& options, const std::vector<std::string>& paths, int report) {
+  setsid();
+  if (chdir("/") != 0) _exit(1);
+  start_syslog(std::string(kProgram));
+  bool reported = false;
+  const Status outcome = serve(options, paths, [&](const std::string& notice) {
+    detach_from_terminal();
+    write_all(report, kReadyMark + notice);
+    close(report);
+    reported = true;
+  });
+  if (!reported) {
+    const Error& error = outcome.error();
+    write_all(report,
+              fmt::format("{}{}{}", kErrorMark, static_cast<char>('A' + static_cast<int>(error.code)), error.where));
+  }
+  _exit(outcome.ok() ? 0 : 1);
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[1024];
+  for (;;) {
+    const ssize_t count = read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+Status mount_in_background(const MountOptions& options, const std::vector<std::string>& paths, const Notice& notice) {
+  int report[2];
+  if (pipe2(report, O_CLOEXEC) != 0) return from_errno(errno, "pipe");
+  const pid_t child = fork();
+  if (child < 0) return from_errno(errno, "fork");
+  if (child == 0) {
+    close(report[0]);
+    run_child(options, paths, report[1]);
+  }
+  close(report[1]);
+  const std::string text = read_all(report[0]);
+  close(report[0]);
+  if (text.starts_with(kReadyMark)) {
+    if (text.size() > 1) notice(text.substr(1));
+    return {};
+  }
+  waitpid(child, nullptr, 0);
+  if (text.size() < 2 || text[0] != kErrorMark) return Error{Errc::kIo, "the mount daemon died; see the system log"};
+  const auto code = static_cast<std::size_t>(text[1] - 'A');
+  if (code >= error_table().size()) return Error{Errc::kIo, text.substr(2)};
+  return Error{static_cast<Errc>(code), text.substr(2)};
+}
+
+// The place to mount on, alive and a directory.
+Result<std::string> prepare_mountpoint(const std::string& path, const Notice& notice) {
+  MDFS_TRY_ASSIGN(std::string absolute, absolute_path(path));
+  if (is_dead_mount(absolute)) {
+    notice(absolute + ": the daemon of an earlier mount has died; unmounted it");
+    MDFS_TRY(unmount_path(absolute, Unmount::kLazily));
+  }
+  struct stat st {};
+  if (stat(absolute.c_str(), &st) != 0) return from_errno(errno, absolute);
+  if (!S_ISDIR(st.st_mode)) return Error{Errc::kNotDirectory, absolute};
+  return absolute;
+}
+
+}  // namespace
+
+Status run_mount(const MountOptions& asked, const Notice& notice) {
+  MountOptions options = asked;
+  MDFS_TRY(set_log_level(options.log_level));
+  MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
+  MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
+  for (const std::string& missing : found.missing) notice(missing + " was not found");
+  for (std::string& path : found.paths) {
+    MDFS_TRY_ASSIGN(path, absolute_path(path));
+  }
+  if (!options.foreground) return mount_in_background(options, found.paths, notice);
+  return serve(options, found.paths, [&](const std::string& line) {
+    if (!line.empty()) notice(line);
+  });
+}
+
+Status unmount(const std::string& mountpoint, const Notice& notice) {
+  MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
+  if (is_dead_mount(path)) {
+    notice(path + ": its daemon has died; what was not committed is lost");
+    return unmount_path(path, Unmount::kLazily);
+  }
+  MDFS_TRY_ASSIGN(const Uuid uuid, mounted_volume(path));
+  auto control = ControlClient::connect(uuid);
+  if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
+  if (control.ok()) MDFS_TRY(control->ask_for_end());
+  // Most of the work is done while the mount is still there, and errors name what they are about.
+  MDFS_TRY(sync_mount(path));
+  MDFS_TRY(unmount_path(path, Unmount::kNow));
+  if (control.ok()) return control->wait_for_end();
+  notice("no control socket: cannot tell when the daemon has ended");
+  return {};
+}
+
+Status sync_mount(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return from_errno(errno, path);
+  const int status = ioctl(fd, MDFS_IOC_SYNC);
+  const int number = errno;
+  close(fd);
+  if (status == 0) return {};
+  if (number == ENOTTY) return Error{Errc::kNotTty, path + ": no MDFS volume is mounted there"};
+  return from_errno(number, path);
+}
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,28 @@
+// The mount daemon: what `mdfs mount`, mount.mdfs, `mdfs umount` and `mdfs volume sync` do.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+#include "fuse/mount_options.h"
+
+namespace mdfs::fuse {
+
+// Told what happened that a person wants to know although it is no error: "mount point was dead: ...".
+using Notice = std::function<void(const std::string& line)>;
+
+// Mounts the volume. In the background, returns when the mount point answers; the daemon is then a process of its own
+// with its log in syslog. In the foreground, returns when the file system has been unmounted and everything is on the
+// disks. Errors are those of the daemon, as they happened, before anything is mounted. Call it before making threads.
+Status run_mount(const MountOptions& options, const Notice& notice);
+
+// Unmounts, and returns when the daemon has put everything on the disks and ended; its last error is ours. kBusy: files
+// are open there. A mount point whose daemon has died is cleared, with a notice.
+Status unmount(const std::string& mountpoint, const Notice& notice);
+
+// Returns when everything written to the volume mounted there so far is on its disks.
+Status sync_mount(const std::string& path);
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,294 @@
+// Operations on open files: plain, bound to a window, and virtual.
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "fuse/handles.h"
+#include "fuse/operations.h"
+#include "fuse/reply.h"
+#include "fuse/view_nodes.h"
+
+namespace mdfs::fuse {
+namespace {
+
+using volume::Attributes;
+using volume::Ino;
+
+// One request does not keep a thread for longer than this many bytes take; the caller goes on with the rest.
+constexpr std::size_t kMaxCopyBytes = 16u << 20;
+
+// ---- opening
+
+Result<std::unique_ptr<Handle>> open_plain(Server& server, Ino ino, int flags, bool truncate) {
+  MDFS_TRY(server.volume().open_file(ino, truncate));
+  auto handle = std::make_unique<Handle>();
+  handle->ino = ino;
+  handle->flags = flags;
+  return handle;
+}
+
+// Ordinary files use the page cache, which the kernel keeps right by itself. Images are read past it, except where the
+// kernel could not map them then; there O_DIRECT is asked for by the one who binds windows.
+void choose_caching(Server& server, Handle& handle, bool is_image, fuse_file_info& fi) {
+  handle.direct = (handle.flags & O_DIRECT) != 0 || (is_image && server.maps_direct_files());
+  fi.direct_io = handle.direct;
+  fi.keep_cache = !handle.direct;
+  fi.noflush = 1;
+}
+
+void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  auto node = server.nodes().find(ino);
+  if (!node) {
+    fuse_reply_err(req, ENOENT);
+    return;
+  }
+  server.nodes().mark_fresh(ino);
+  auto opened = open_view(server, std::move(node), fi->flags, [req] { return caller_with_groups(req); });
+  if (!opened.ok()) return reply_error(req, opened.error());
+  Handle& handle = **opened;
+  handle.direct = can_write(fi->flags) || server.maps_direct_files() || !handle.view;
+  fi->direct_io = handle.direct;
+  fi->noflush = !can_write(fi->flags);
+  const Ino image = handle.ino;
+  // Neither a pgm nor an image's npy is read whole by everyone; a window is.
+  const bool starts = can_read(fi->flags) && handle.node->spec.kind == NodeKind::kWindow;
+  const std::shared_ptr<const views::ViewFile> view = handle.view;
+  keep_in(fi, std::move(*opened));
+  if (fuse_reply_open(req, fi) != 0) {
+    take_from(fi);
+    server.volume().release_file(image);
+    return;
+  }
+  if (starts) (void)server.volume().start_window(image, view->window);  // an error shows when it is read
+}
+
+// ---- reading
+
+Result<std::size_t> read_window_bytes(Server& server, Handle& handle, const views::ViewFile& view, std::uint64_t offset,
+                                      MutableBytes into) {
+  {
+    const std::lock_guard lock(handle.mutex);
+    if (handle.writer && (!handle.writer->empty() || !handle.writer->is_complete()))
+      return handle.writer->read(offset, into);
+  }
+  return views::read_view(server.volume(), handle.ino, view, offset, into);
+}
+
+Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bool through_page_cache,
+                              std::uint64_t offset, MutableBytes into) {
+  if (is_virtual(ino)) {
+    server.nodes().mark_fresh(ino);
+    if (!handle.view) {  // info.json
+      const std::string& text = handle.text;
+      const std::size_t count = offset >= text.size() ? 0 : std::min<std::size_t>(into.size(), text.size() - offset);
+      std::copy_n(as_bytes(text).begin() + static_cast<std::ptrdiff_t>(count == 0 ? 0 : offset), count, into.begin());
+      return count;
+    }
+    return read_window_bytes(server, handle, *handle.view, offset, into);
+  }
+  // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
+  if (!through_page_cache)
+    if (const auto view = handle.current_view()) return read_window_bytes(server, handle, *view, offset, into);
+  return server.volume().read(ino, offset, into);
+}
+
+// ---- writing
+
+// Stages bytes of a window; on a bound descriptor the last of them applies it.
+void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uint64_t offset, ConstBytes from) {
+  Server& server = server_of(req);
+  std::unique_ptr<views::WindowWriter> full;
+  std::size_t count = 0;
+  geometry::Window window;
+  const auto stage = [&]() -> Status {
+    const std::lock_guard lock(handle.mutex);
+    if (!handle.view) return Error{Errc::kAccessDenied, "not a window"};
+    window = handle.view->window;
+    if (!handle.writer) {
+      MDFS_TRY_ASSIGN(handle.writer,
+                      views::WindowWriter::create(server.volume(), handle.ino, *handle.view, server.staging(), false));
+    }
+    MDFS_TRY_ASSIGN(count, handle.writer->write(offset, from));
+    if (!is_virtual(ino) && handle.writer->is_full()) full = std::move(handle.writer);
+    return {};
+  };
+  if (const Status status = stage(); !status.ok()) return reply_error(req, status.error());
+  if (!full) {
+    fuse_reply_write(req, count);
+    return;
+  }
+  apply_and_reply(server, handle.ino, window, std::move(full), [req, count](const Status& status) {
+    if (!status.ok()) return reply_error(req, status.error());
+    fuse_reply_write(req, count);
+  });
+}
+
+// A close of a virtual file: what is whole takes effect, a part is refused and kept. `done` answers.
+void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&)> done) {
+  std::unique_ptr<views::WindowWriter> writer;
+  geometry::Window window;
+  {
+    const std::lock_guard lock(handle.mutex);
+    if (!handle.writer || handle.writer->empty() || !handle.view) return done({});
+    if (!handle.writer->is_complete())
+      return done(Error{Errc::kInvalidArgument, "only a part of the window has been written"});
+    window = handle.view->window;
+    writer = std::move(handle.writer);
+  }
+  apply_and_reply(server_of(req), handle.ino, window, std::move(writer), std::move(done));
+}
+
+}  // namespace
+
+void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  if (is_virtual(parent)) return reply_error(req, {Errc::kNotPermitted, "virtual directories cannot be changed"});
+  if (volume::is_reserved_name(parent, name))
+    return reply_error(req, {Errc::kInvalidArgument, "names ending in @, and /.mdfs, are reserved"});
+  const auto made = server.volume().make_node(parent, name, S_IFREG | (mode & 07777), 0, caller_of(req));
+  if (!made.ok()) return reply_error(req, made.error());
+  auto opened = open_plain(server, made->ino, fi->flags, false);
+  if (!opened.ok()) {
+    server.volume().forget(made->ino, 1);
+    return reply_error(req, opened.error());
+  }
+  choose_caching(server, **opened, false, *fi);
+  keep_in(fi, std::move(*opened));
+  const fuse_entry_param entry = to_entry(*made);
+  if (fuse_reply_create(req, &entry, fi) != 0) {
+    take_from(fi);
+    server.volume().release_file(made->ino);
+    server.volume().forget(made->ino, 1);
+  }
+}
+
+void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
+  if (is_virtual(ino)) return open_virtual(req, ino, fi);
+  Server& server = server_of(req);
+  const bool truncate = (fi->flags & O_TRUNC) != 0;
+  auto opened = open_plain(server, ino, fi->flags, truncate);
+  if (!opened.ok()) return reply_error(req, opened.error());
+  const auto attributes = server.volume().attributes(ino);
+  if (!attributes.ok()) {
+    server.volume().release_file(ino);
+    return reply_error(req, attributes.error());
+  }
+  choose_caching(server, **opened, attributes->is_image, *fi);
+  keep_in(fi, std::move(*opened));
+  const auto reply = [req, &server, ino, info = *fi] {
+    if (fuse_reply_open(req, &info) == 0) return;
+    take_from(&info);
+    server.volume().release_file(ino);
+  };
+  if (truncate && attributes->is_image) return reply_after_change(server, ino, reply);
+  reply();
+}
+
+void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  BufferPool::Lease buffer = server.buffers().take();
+  const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
+  // Only reads made for a caller, not those that fill pages, name the caller's locks.
+  const bool through_page_cache = fi->lock_owner == 0;
+  const auto count =
+      read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into);
+  if (!count.ok()) return reply_error(req, count.error());
+  fuse_reply_buf(req, reinterpret_cast<const char*>(into.data()), *count);
+}
+
+void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t size, off_t offset, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  Handle& handle = handle_of(fi);
+  const ConstBytes from = as_bytes({bytes, size});
+  const auto at = static_cast<std::uint64_t>(offset);
+  if (is_virtual(ino)) {
+    if (fi->writepage) return reply_error(req, {Errc::kNotSupported, "a window cannot be written through a mapping"});
+    return write_window_bytes(req, ino, handle, at, from);
+  }
+  // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
+  if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from);
+  const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
+  const auto count = server.volume().write(ino, at, from, append);
+  if (!count.ok()) return reply_error(req, count.error());
+  if (fi->writepage) {
+    // The kernel may be waiting for this very page to tell views of it: they are told afterwards.
+    fuse_reply_write(req, *count);
+    return reply_after_change(server, ino, [] {});
+  }
+  reply_after_change(server, ino, [req, n = *count] { fuse_reply_write(req, n); });
+}
+
+void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
+  if (!is_virtual(ino)) {
+    fuse_reply_err(req, 0);
+    return;
+  }
+  flush_view(req, handle_of(fi), [req](const Status& status) { reply_status(req, status); });
+}
+
+void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
+  const std::unique_ptr<Handle> handle = take_from(fi);
+  server_of(req).volume().release_file(handle->ino);
+  fuse_reply_err(req, 0);
+}
+
+void op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  const Ino file = handle_of(fi).ino;
+  const auto sync = [&server, req, file, data_only](const Status& status) {
+    if (!status.ok()) return reply_error(req, status.error());
+    server.sync_lane().post(
+        [&server, req, file, data_only] { reply_status(req, server.volume().fsync(file, data_only != 0)); });
+  };
+  if (is_virtual(ino)) return flush_view(req, handle_of(fi), sync);
+  sync({});
+}
+
+void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, fuse_file_info*) {
+  Server& server = server_of(req);
+  if (is_virtual(ino)) {
+    fuse_reply_err(req, EOPNOTSUPP);
+    return;
+  }
+  const Status status =
+      server.volume().allocate(ino, mode, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length));
+  if (!status.ok()) return reply_error(req, status.error());
+  reply_after_change(server, ino, [req] { fuse_reply_err(req, 0); });
+}
+
+void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  if (is_virtual(ino)) {  // no holes
+    const Handle& handle = handle_of(fi);
+    const std::uint64_t size = handle.view ? handle.view->size_bytes() : handle.text.size();
+    if (static_cast<std::uint64_t>(offset) >= size) {
+      fuse_reply_err(req, ENXIO);
+    } else {
+      fuse_reply_lseek(req, whence == SEEK_DATA ? offset : static_cast<off_t>(size));
+    }
+    return;
+  }
+  const auto found = server.volume().seek(ino, static_cast<std::uint64_t>(offset), whence);
+  if (!found.ok()) return reply_error(req, found.error());
+  fuse_reply_lseek(req, static_cast<off_t>(*found));
+}
+
+void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info* from_fi, fuse_ino_t to,
+                        off_t to_offset, fuse_file_info* to_fi, std::size_t length, int flags) {
+  Server& server = server_of(req);
+  const bool plain = !is_virtual(from) && !is_virtual(to) && !handle_of(from_fi).current_view() &&
+                     !handle_of(to_fi).current_view() && flags == 0;
+  if (!plain) {
+    fuse_reply_err(req, EXDEV);  // the kernel then copies by reading and writing
+    return;
+  }
+  const auto count = server.volume().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                                static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes));
+  if (!count.ok()) return reply_error(req, count.error());
+  reply_after_change(server, to, [req, n = *count] { fuse_reply_write(req, n); });
+}
+
+}  // namespace mdfs::fuse

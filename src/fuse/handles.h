@@ -1,0 +1,56 @@
+// What an open file description is to the daemon.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "fuse/low_level.h"
+#include "fuse/node_table.h"
+#include "views/view_file.h"
+#include "views/window_writer.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+
+constexpr bool can_read(int flags) { return (flags & O_ACCMODE) != O_WRONLY; }
+constexpr bool can_write(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+// Used by several threads at once; the mutex guards the members that change. Made by open, freed by release.
+struct Handle {
+  volume::Ino ino = 0;  // the file or image
+  int flags = 0;        // of open(2)
+  bool direct = false;  // no page cache in between: a binding is seen by every read
+  std::mutex mutex;
+  // What reads and writes see instead of the plain file: the window bound to it, or the virtual file it is.
+  std::shared_ptr<const views::ViewFile> view;
+  // Bytes staged and not yet applied.
+  std::unique_ptr<views::WindowWriter> writer;
+  // MDFS_IOC_LAYOUT in progress.
+  std::shared_ptr<const volume::Layout> layout;
+  // Virtual files only.
+  std::shared_ptr<const Node> node;
+  std::string text;  // info.json
+
+  std::shared_ptr<const views::ViewFile> current_view() {
+    const std::lock_guard lock(mutex);
+    return view;
+  }
+  std::unique_ptr<views::WindowWriter> take_writer() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(writer, nullptr);
+  }
+};
+
+inline Handle& handle_of(const fuse_file_info* fi) { return *reinterpret_cast<Handle*>(fi->fh); }
+inline void keep_in(fuse_file_info* fi, std::unique_ptr<Handle> handle) {
+  fi->fh = reinterpret_cast<std::uint64_t>(handle.release());
+}
+inline std::unique_ptr<Handle> take_from(const fuse_file_info* fi) { return std::unique_ptr<Handle>(&handle_of(fi)); }
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,193 @@
+// Checking and converting the ioctl structures.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/ioctl_structs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "geometry/default_extent.h"
+
+namespace mdfs::fuse {
+namespace {
+
+using geometry::Geometry;
+
+Error bad(std::string where) { return {Errc::kInvalidArgument, "ioctl: " + std::move(where)}; }
+
+template <typename Values>
+bool all_zero(const Values& values) {
+  return std::all_of(std::begin(values), std::end(values), [](auto value) { return value == 0; });
+}
+
+// A text of at most `room` bytes, zero padded.
+Result<std::string> text_of(std::span<const char> room, std::string_view field) {
+  const std::size_t length = strnlen(room.data(), room.size());
+  if (length == room.size()) return bad(fmt::format("{} is not zero padded", field));
+  if (!all_zero(room.subspan(length))) return bad(fmt::format("{} has bytes behind its end", field));
+  return std::string(room.data(), length);
+}
+
+void put_text(std::span<char> room, std::string_view text) {
+  const std::size_t length = std::min(text.size(), room.size() - 1);
+  std::copy_n(text.begin(), length, room.begin());
+}
+
+Status check_reserved(const mdfs_ioc_geometry& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  if (!all_zero(in.reserved0) || !all_zero(in.reserved1)) return bad("reserved fields are zero");
+  if ((in.size_bytes | in.stored_bytes | in.data_generation | in.placement_base) != 0)
+    return bad("size_bytes to placement_base are answers: zero when asking");
+  if (in.rank < 1 || in.rank > geometry::kMaxRank)
+    return bad(fmt::format("rank {} is not in 1..{}", in.rank, geometry::kMaxRank));
+  if (!all_zero(std::span(in.shape).subspan(in.rank)) || !all_zero(std::span(in.extent).subspan(in.rank)))
+    return bad("axes beyond the rank are zero");
+  return {};
+}
+
+Status read_axes(const mdfs_ioc_geometry& in, Geometry& geometry) {
+  MDFS_TRY_ASSIGN(geometry.axes, text_of(in.axes, "axes"));
+  if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    if (!std::isfinite(in.spacing[axis]) || in.spacing[axis] < 0) return bad("spacing is a number of at least 0");
+    geometry.spacing[axis] = in.spacing[axis];
+    MDFS_TRY_ASSIGN(geometry.unit[axis], text_of(in.unit[axis], "unit"));
+  }
+  return {};
+}
+
+Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
+  Geometry geometry;
+  geometry.rank = in.rank;
+  geometry.channels = in.channels;
+  if (in.type < 1 || in.type > static_cast<unsigned>(geometry::ElementType::kF64))
+    return bad(fmt::format("type {} is not known", in.type));
+  geometry.type = static_cast<geometry::ElementType>(in.type);
+  if (in.codec > static_cast<unsigned>(geometry::Codec::kZstd))
+    return bad(fmt::format("codec {} is not known", in.codec));
+  geometry.codec = static_cast<geometry::Codec>(in.codec);
+  geometry.codec_level = in.codec_level;
+  if (geometry.channels == 0) return bad("channels is at least 1");
+  std::copy_n(in.shape, geometry::kMaxRank, geometry.shape.begin());
+  std::copy_n(in.extent, geometry::kMaxRank, geometry.extent.begin());
+  MDFS_TRY(read_axes(in, geometry));
+  if (all_zero(in.extent))
+    geometry.extent = geometry::default_extent(geometry.rank, geometry.shape, geometry.sample_bytes(), geometry.axes);
+  MDFS_TRY(geometry::check(geometry));
+  return geometry;
+}
+
+Result<std::optional<unsigned>> offset_of(std::int32_t value, std::string_view field) {
+  if (value < -1) return bad(fmt::format("{} is -1 or a number of slots", field));
+  if (value == -1) return std::optional<unsigned>{};
+  return std::optional<unsigned>{static_cast<unsigned>(value)};
+}
+
+}  // namespace
+
+Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in) {
+  MDFS_TRY(check_reserved(in));
+  volume::ImageOptions options;
+  MDFS_TRY_ASSIGN(options.geometry, read_geometry(in));
+  if (in.placed_disks > MDFS_IOC_MAX_DISKS) return bad(fmt::format("placed_disks {} is too large", in.placed_disks));
+  if (in.placed_disks != 0) options.disks = in.placed_disks;
+  MDFS_TRY_ASSIGN(options.row_offset, offset_of(in.row_offset, "row_offset"));
+  MDFS_TRY_ASSIGN(options.plane_offset, offset_of(in.plane_offset, "plane_offset"));
+  return options;
+}
+
+Result<geometry::Window> to_window(const Geometry& geometry, const mdfs_ioc_window& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  if (in.flags != 0 || !all_zero(in.reserved)) return bad("flags and reserved fields are zero");
+  if (in.rank != geometry.rank) return bad(fmt::format("rank {}; the image has {}", in.rank, geometry.rank));
+  if (!all_zero(std::span(in.start).subspan(in.rank)) || !all_zero(std::span(in.length).subspan(in.rank)))
+    return bad("axes beyond the rank are zero");
+  geometry::Window window;
+  std::copy_n(in.start, geometry::kMaxRank, window.start.begin());
+  std::copy_n(in.length, geometry::kMaxRank, window.length.begin());
+  if (in.channel < -1) return bad("channel is -1 or a channel's number");
+  if (in.channel >= 0) window.channel = static_cast<unsigned>(in.channel);
+  MDFS_TRY(geometry::check(geometry, window));
+  return window;
+}
+
+mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info) {
+  const Geometry& geometry = info.geometry;
+  mdfs_ioc_geometry out{};
+  out.struct_bytes = sizeof out;
+  out.rank = static_cast<std::uint8_t>(geometry.rank);
+  out.type = static_cast<std::uint8_t>(geometry.type);
+  out.channels = static_cast<std::uint16_t>(geometry.channels);
+  out.codec = static_cast<std::uint8_t>(geometry.codec);
+  out.codec_level = static_cast<std::int8_t>(geometry.codec_level);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    out.shape[axis] = geometry.shape[axis];
+    out.extent[axis] = static_cast<std::uint32_t>(geometry.extent[axis]);
+    out.spacing[axis] = geometry.spacing[axis];
+    put_text(out.unit[axis], geometry.unit[axis]);
+  }
+  out.placed_disks = info.placement.disks;
+  put_text(out.axes, geometry.axes);
+  out.row_offset = -1;
+  out.plane_offset = -1;
+  out.size_bytes = info.size_bytes;
+  out.stored_bytes = info.stored_bytes;
+  out.data_generation = info.data_generation;
+  out.placement_base = info.base;
+  return out;
+}
+
+mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan) {
+  mdfs_ioc_plan out{};
+  out.extents = plan.extents;
+  out.holes = plan.holes;
+  out.cached = plan.cached;
+  out.disk_count = static_cast<std::uint32_t>(std::min<std::size_t>(plan.disks.size(), MDFS_IOC_MAX_DISKS));
+  for (std::uint32_t i = 0; i < out.disk_count; ++i) {
+    out.disks[i].bytes = plan.disks[i].bytes;
+    out.disks[i].requests = plan.disks[i].requests;
+    out.disks[i].runs = plan.disks[i].runs;
+  }
+  return out;
+}
+
+mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
+  store::Store& store = volume.store();
+  mdfs_ioc_volume out{};
+  std::copy(store.volume_uuid().octets.begin(), store.volume_uuid().octets.end(), out.uuid);
+  put_text(out.name, store.volume_name());
+  out.block_size = store.block_size();
+  out.disk_count = std::min(store.disk_count(), unsigned{MDFS_IOC_MAX_DISKS});
+  out.generation = store.generation();
+  const store::SpaceInfo space = volume.space();
+  out.total_blocks = space.total_blocks;
+  out.free_blocks = space.free_blocks;
+  out.available_blocks = space.available_blocks;
+  out.objects = space.objects;
+  const engine::CacheStats cache = volume.engine().cache_stats();
+  out.cache_bytes = cache.bytes;
+  out.cache_dirty_bytes = cache.dirty_bytes;
+  out.cache_hits = cache.hits;
+  out.cache_misses = cache.misses;
+  out.read_only = store.read_only();
+  put_text(out.read_only_reason, store.read_only_reason());
+  for (unsigned i = 0; i < out.disk_count; ++i) {
+    const store::DiskInfo disk = store.disk_info(i);
+    std::copy(disk.uuid.octets.begin(), disk.uuid.octets.end(), out.disks[i].uuid);
+    out.disks[i].state = static_cast<std::uint32_t>(disk.state);
+    out.disks[i].weight = disk.weight;
+    out.disks[i].blocks = disk.blocks;
+    out.disks[i].free_blocks = disk.free_blocks;
+    constexpr std::size_t kShown = sizeof out.disks[i].name - 1;
+    const std::string_view name = disk.name;
+    put_text(out.disks[i].name, name.size() > kShown ? name.substr(name.size() - kShown) : name);
+  }
+  return out;
+}
+
+}  // namespace mdfs::fuse

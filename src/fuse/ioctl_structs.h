@@ -1,0 +1,21 @@
+// The structures of include/mdfs/ioctl.h, checked and turned into the core's own types, and back.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "geometry/geometry.h"
+#include "mdfs/ioctl.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+
+// Every field is checked; kInvalidArgument names the one that is wrong.
+Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in);
+Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdfs_ioc_window& in);
+
+mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
+mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);
+mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,232 @@
+// The commands of include/mdfs/ioctl.h.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "fuse/handles.h"
+#include "fuse/ioctl_structs.h"
+#include "fuse/operations.h"
+#include "fuse/reply.h"
+#include "fuse/view_nodes.h"
+#include "mdfs/ioctl.h"
+
+namespace mdfs::fuse {
+namespace {
+
+using volume::Ino;
+
+template <typename T>
+void reply_with(fuse_req_t req, const T& out) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  fuse_reply_ioctl(req, 0, &out, sizeof out);
+}
+
+void set_geometry(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_geometry& in) {
+  Server& server = server_of(req);
+  const auto set = [&]() -> Status {
+    if (!can_write(handle.flags)) return Error{Errc::kAccessDenied, "not open for writing"};
+    MDFS_TRY_ASSIGN(const volume::ImageOptions options, to_image_options(in));
+    return server.volume().make_image(ino, options);
+  };
+  if (const Status status = set(); !status.ok()) return reply_error(req, status.error());
+  // The file has a size now, which the kernel does not know.
+  server.notify_lane().post([&server, req, ino] {
+    server.coherence().drop_attributes(ino);
+    fuse_reply_ioctl(req, 0, nullptr, 0);
+  });
+}
+
+void get_geometry(fuse_req_t req, Ino ino) {
+  const auto info = server_of(req).volume().image_info(ino);
+  if (!info.ok()) return reply_error(req, info.error());
+  reply_with(req, to_ioc_geometry(*info));
+}
+
+void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
+  Server& server = server_of(req);
+  views::ViewFile file;
+  const auto check = [&]() -> Status {
+    MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
+    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, in));
+    if (!handle.direct)
+      return Error{Errc::kNotSupported, "this kernel cannot map direct_io files: open the image with O_DIRECT to bind"};
+    if ((handle.flags & O_APPEND) != 0) return Error{Errc::kInvalidArgument, "a window cannot be appended to"};
+    MDFS_TRY_ASSIGN(file, views::view_window(info.geometry, {.window = window, .format = views::Format::kRaw}));
+    return {};
+  };
+  if (const Status status = check(); !status.ok()) return reply_error(req, status.error());
+  mdfs_ioc_window out = in;
+  out.bytes = file.data_bytes;
+  const geometry::Window window = file.window;
+  {
+    const std::lock_guard lock(handle.mutex);
+    handle.view = std::make_shared<const views::ViewFile>(std::move(file));
+    handle.writer.reset();
+  }
+  const bool starts = can_read(handle.flags);  // the handle may be closed as soon as the answer is out
+  reply_with(req, out);
+  if (starts) (void)server.volume().start_window(ino, window);  // an error shows when it is read
+}
+
+void unbind(fuse_req_t req, Handle& handle) {
+  {
+    const std::lock_guard lock(handle.mutex);
+    handle.view.reset();
+    handle.writer.reset();
+  }
+  fuse_reply_ioctl(req, 0, nullptr, 0);
+}
+
+void apply(fuse_req_t req, Handle& handle) {
+  std::unique_ptr<views::WindowWriter> writer;
+  geometry::Window window;
+  bool bound = false;
+  {
+    const std::lock_guard lock(handle.mutex);
+    bound = handle.view != nullptr;
+    if (bound) window = handle.view->window;
+    if (handle.writer && !handle.writer->empty()) writer = std::move(handle.writer);
+  }
+  if (!bound) return reply_error(req, {Errc::kInvalidArgument, "no window is bound"});
+  if (!writer) {
+    fuse_reply_ioctl(req, 0, nullptr, 0);
+    return;
+  }
+  apply_and_reply(server_of(req), handle.ino, window, std::move(writer), [req](const Status& status) {
+    if (!status.ok()) return reply_error(req, status.error());
+    fuse_reply_ioctl(req, 0, nullptr, 0);
+  });
+}
+
+void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
+  Server& server = server_of(req);
+  mdfs_ioc_plan out{};
+  const auto make = [&]() -> Status {
+    MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
+    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, in.window));
+    MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window));
+    out = to_ioc_plan(found);
+    out.window = in.window;
+    out.window.bytes = geometry::window_bytes(info.geometry, window);
+    return {};
+  };
+  if (const Status status = make(); !status.ok()) return reply_error(req, status.error());
+  reply_with(req, out);
+}
+
+// The rows are those of one moment: the layout taken at the first call stays with the descriptor till the last.
+Status fill_layout(Server& server, Ino ino, Handle& handle, mdfs_ioc_layout& page) {
+  std::shared_ptr<const volume::Layout> layout;
+  if (page.next == 0) {
+    MDFS_TRY_ASSIGN(volume::Layout taken, server.volume().layout(ino));
+    layout = std::make_shared<const volume::Layout>(std::move(taken));
+  } else {
+    const std::lock_guard lock(handle.mutex);
+    layout = handle.layout;
+  }
+  if (!layout || page.next > layout->extents.size())
+    return Error{Errc::kInvalidArgument, "layout: begin with next = 0"};
+  const std::uint64_t first = page.next;
+  page = {};
+  page.block_size = layout->block_size;
+  page.disk_count = static_cast<std::uint32_t>(layout->disk_stored_bytes.size());
+  page.count =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(MDFS_IOC_LAYOUT_ROWS, layout->extents.size() - first));
+  page.next = first + page.count;
+  for (std::uint32_t i = 0; i < page.count; ++i) {
+    const engine::ExtentPlace& place = layout->extents[first + i];
+    for (unsigned axis = 0; axis < geometry::kMaxRank; ++axis) page.rows[i].index[axis] = place.index[axis];
+    page.rows[i].disk = place.disk;
+    page.rows[i].block = place.block;
+    page.rows[i].stored_bytes = place.stored_bytes;
+  }
+  const std::lock_guard lock(handle.mutex);
+  handle.layout = page.count == 0 ? nullptr : std::move(layout);
+  return {};
+}
+
+// Waits for disks: on the lane for that. The kernel keeps the description open until the answer.
+void layout(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_layout& in) {
+  Server& server = server_of(req);
+  server.sync_lane().post([&server, req, ino, &handle, page = in]() mutable {
+    if (const Status status = fill_layout(server, ino, handle, page); !status.ok())
+      return reply_error(req, status.error());
+    reply_with(req, page);
+  });
+}
+
+void sync(fuse_req_t req) {
+  Server& server = server_of(req);
+  server.sync_lane().post([&server, req] {
+    if (const Status status = server.volume().sync(); !status.ok()) return reply_error(req, status.error());
+    fuse_reply_ioctl(req, 0, nullptr, 0);
+  });
+}
+
+// The input as T, if its size is right and it names that size itself.
+template <typename T>
+Result<T> input_as(const void* in, std::size_t size) {
+  T value{};
+  if (in == nullptr || size != sizeof value) return Error{Errc::kInvalidArgument, "ioctl: size of the structure"};
+  std::memcpy(&value, in, sizeof value);
+  return value;
+}
+
+// Commands on a real file. True: answered.
+bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const void* in, std::size_t in_size) {
+  const auto with = [&]<typename T>(std::type_identity<T>, auto&& call) {
+    const Result<T> value = input_as<T>(in, in_size);
+    if (value.ok()) {
+      call(*value);
+    } else {
+      reply_error(req, value.error());
+    }
+  };
+  switch (command) {
+    case MDFS_IOC_SET_GEOMETRY:
+      with(std::type_identity<mdfs_ioc_geometry>{}, [&](const auto& value) { set_geometry(req, ino, handle, value); });
+      return true;
+    case MDFS_IOC_GET_GEOMETRY:
+      get_geometry(req, ino);
+      return true;
+    case MDFS_IOC_BIND:
+      with(std::type_identity<mdfs_ioc_window>{}, [&](const auto& value) { bind(req, ino, handle, value); });
+      return true;
+    case MDFS_IOC_UNBIND:
+      unbind(req, handle);
+      return true;
+    case MDFS_IOC_APPLY:
+      apply(req, handle);
+      return true;
+    case MDFS_IOC_PLAN:
+      with(std::type_identity<mdfs_ioc_plan>{}, [&](const auto& value) { plan(req, ino, value); });
+      return true;
+    case MDFS_IOC_LAYOUT:
+      with(std::type_identity<mdfs_ioc_layout>{}, [&](const auto& value) { layout(req, ino, handle, value); });
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file_info* fi, unsigned flags,
+              const void* in, std::size_t in_size, std::size_t out_size) {
+  // The direction and the size are part of the command word; the kernel's buffers must agree with it.
+  const std::size_t wanted_in = (_IOC_DIR(command) & _IOC_WRITE) != 0 ? _IOC_SIZE(command) : 0;
+  const std::size_t wanted_out = (_IOC_DIR(command) & _IOC_READ) != 0 ? _IOC_SIZE(command) : 0;
+  if (_IOC_TYPE(command) != MDFS_IOC_MAGIC || in_size != wanted_in || out_size < wanted_out) {
+    fuse_reply_err(req, ENOTTY);
+    return;
+  }
+  if (command == MDFS_IOC_VOLUME) return reply_with(req, to_ioc_volume(server_of(req).volume()));
+  if (command == MDFS_IOC_SYNC) return sync(req);
+  const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
+  if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;
+  fuse_reply_err(req, ENOTTY);
+}
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,36 @@
+// A few threads for work that must not occupy those which serve the kernel.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace mdfs::fuse {
+
+// Jobs start in the order they were posted. Any thread may post. The queue is bounded by the requests that the kernel
+// keeps waiting: each job answers one.
+class Lane {
+ public:
+  explicit Lane(unsigned threads);
+  // Runs what is queued, then ends.
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  void post(std::function<void()> job);
+
+ private:
+  void run();
+
+  std::mutex mutex_;  // guards jobs_ and ending_
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> jobs_;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,164 @@
+// The table of mount options.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/mount_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace mdfs::fuse {
+namespace {
+
+constexpr std::uint64_t kMinCacheBytes = 16u << 20;
+constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 44;
+constexpr std::uint64_t kMaxCommitSeconds = 3600;
+constexpr std::uint64_t kMinWindowBytes = 1u << 20;
+constexpr std::uint64_t kMaxWindowBytes = std::uint64_t{1} << 44;
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+Error usage(std::string where) { return {Errc::kUsage, "mount option " + std::move(where)}; }
+
+Result<std::uint64_t> size_between(std::string_view name, std::string_view value, std::uint64_t low,
+                                   std::uint64_t high) {
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(value, name));
+  if (bytes < low || bytes > high)
+    return usage(fmt::format("{}={}: from {} to {}", name, value, format_size(low), format_size(high)));
+  return bytes;
+}
+
+Status set_cache(std::string_view value, MountOptions& options) {
+  MDFS_TRY_ASSIGN(options.cache_bytes, size_between("cache", value, kMinCacheBytes, kMaxCacheBytes));
+  return {};
+}
+
+Status set_commit(std::string_view value, MountOptions& options) {
+  MDFS_TRY_ASSIGN(const std::uint64_t seconds, parse_number(value, "commit"));
+  if (seconds < 1 || seconds > kMaxCommitSeconds)
+    return usage(fmt::format("commit={}: from 1 to {} seconds", value, kMaxCommitSeconds));
+  options.commit_interval_ns = static_cast<std::int64_t>(seconds) * kNsPerSecond;
+  return {};
+}
+
+Status set_max_window(std::string_view value, MountOptions& options) {
+  MDFS_TRY_ASSIGN(options.max_window_bytes, size_between("max_window", value, kMinWindowBytes, kMaxWindowBytes));
+  return {};
+}
+
+Status set_log(std::string_view value, MountOptions& options) {
+  constexpr std::array<std::string_view, 7> kLevels = {"trace", "debug", "info", "warning", "error", "critical", "off"};
+  if (std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end())
+    return usage(fmt::format("log={}: one of {}", value, fmt::join(kLevels, ", ")));
+  options.log_level = value;
+  return {};
+}
+
+Status set_staging(std::string_view value, MountOptions& options) {
+  if (value.empty() || value[0] != '/') return usage(fmt::format("staging={}: a directory from /", value));
+  options.staging_directory = value;
+  return {};
+}
+
+struct Row {
+  MountOptionInfo info;
+  Status (*set)(std::string_view value, MountOptions& options);
+};
+
+constexpr std::array kRows = {
+    Row{{"ro", "", "nothing is written to the disks"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.read_only = true;
+          return {};
+        }},
+    Row{{"rw", "", "reading and writing (the default)"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.read_only = false;
+          return {};
+        }},
+    Row{{"allow_other", "", "other users than the one who mounts may use the volume, as its permissions say"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.kernel_options.emplace_back("allow_other");
+          return {};
+        }},
+    Row{{"cache", "SIZE", "memory for extents and dirty data (default 256M, at least 16M)"}, set_cache},
+    Row{{"commit", "SECONDS", "longest time until changes are on the disks without fsync (default 5)"}, set_commit},
+    Row{{"degraded", "", "write although no majority of the disks is there; the volume records it"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.degraded = true;
+          return {};
+        }},
+    Row{{"noatime", "", "reading leaves access times alone"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.atime = volume::AtimeMode::kNoAtime;
+          options.kernel_options.emplace_back("noatime");
+          return {};
+        }},
+    Row{{"relatime", "", "access times follow changes, or once a day (the default)"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.atime = volume::AtimeMode::kRelatime;
+          return {};
+        }},
+    Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (default 4G)"}, set_max_window},
+    Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
+    Row{{"foreground", "", "stay in the foreground until unmounted; the log goes to stderr"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.foreground = true;
+          return {};
+        }},
+    Row{{"log", "LEVEL", "trace, debug, info, warning (the default), error, critical or off"}, set_log},
+};
+
+constexpr auto kInfos = [] {
+  std::array<MountOptionInfo, kRows.size()> infos{};
+  for (std::size_t i = 0; i < kRows.size(); ++i) infos[i] = kRows[i].info;
+  return infos;
+}();
+
+// Of mount(8): passed on to the kernel.
+constexpr std::array<std::string_view, 8> kPassedOn = {"suid", "nosuid", "dev",   "nodev",
+                                                       "exec", "noexec", "async", "sync"};
+// Of mount(8) and fstab(5): for others, or already so.
+constexpr std::array<std::string_view, 11> kIgnored = {
+    "defaults", "auto", "noauto", "user", "nouser", "users", "group", "_netdev", "nofail", "strictatime", "lazytime"};
+
+template <typename Words>
+bool contains(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+Status parse_word(std::string_view word, MountOptions& options) {
+  const std::size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  const bool has_value = equals != std::string_view::npos;
+  const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& known) { return known.info.name == name; });
+  if (row != kRows.end()) {
+    if (has_value && row->info.value.empty()) return usage(fmt::format("{} takes no value", name));
+    if (!has_value && !row->info.value.empty())
+      return usage(fmt::format("{} wants a value: {}={}", name, name, row->info.value));
+    return row->set(has_value ? word.substr(equals + 1) : std::string_view{}, options);
+  }
+  if (contains(kPassedOn, word)) {
+    options.kernel_options.emplace_back(word);
+    return {};
+  }
+  if (contains(kIgnored, word) || word.starts_with("x-") || word.starts_with("comment=")) return {};
+  return usage(fmt::format("'{}' is not known", word));
+}
+
+}  // namespace
+
+std::span<const MountOptionInfo> mount_option_table() { return kInfos; }
+
+Status parse_mount_options(std::string_view list, MountOptions& options) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    const std::string_view word = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    if (!word.empty()) MDFS_TRY(parse_word(word, options));
+  }
+  return {};
+}
+
+}  // namespace mdfs::fuse

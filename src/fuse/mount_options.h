@@ -1,0 +1,45 @@
+// The options of a mount: one table for parsing, --help and the man page.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+
+struct MountOptions {
+  std::vector<std::string> disks;  // member disks, or directories that hold them
+  std::string mountpoint;
+
+  bool read_only = false;
+  bool degraded = false;
+  bool foreground = false;
+  volume::AtimeMode atime = volume::AtimeMode::kRelatime;
+  std::uint64_t cache_bytes = std::uint64_t{256} << 20;
+  std::int64_t commit_interval_ns = 5'000'000'000;
+  std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
+  std::string log_level = "warning";
+  std::string staging_directory = "/var/tmp";
+  // As mount(2) and fusermount3 take them: "allow_other", "noexec", ...
+  std::vector<std::string> kernel_options;
+};
+
+struct MountOptionInfo {
+  std::string_view name;   // "cache"
+  std::string_view value;  // "SIZE"; empty for a flag
+  std::string_view help;   // one line
+};
+// What is ours, in the order of the man page. Options of mount(8) itself (nosuid, noauto, _netdev, x-..) are taken
+// besides, and passed on or ignored as fits.
+std::span<const MountOptionInfo> mount_option_table();
+
+// Reads "ro,cache=1G,.." into `options`; later words win. kUsage names the word and what it may be.
+Status parse_mount_options(std::string_view list, MountOptions& options);
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,89 @@
+// Mount points.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/mountpoint.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "mdfs/ioctl.h"
+
+extern char** environ;
+
+namespace mdfs::fuse {
+namespace {
+
+Status run_fusermount(const std::string& path, Unmount how) {
+  std::vector<std::string> words = {"fusermount3", "-u", "-q"};
+  if (how == Unmount::kLazily) words.emplace_back("-z");
+  words.emplace_back("--");
+  words.push_back(path);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (const int failure = posix_spawnp(&child, "fusermount3", nullptr, nullptr, arguments.data(), environ))
+    return from_errno(failure, "fusermount3");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return from_errno(errno, "fusermount3");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return Error{Errc::kBusy, path + ": fusermount3 refused; files may be open there"};
+}
+
+}  // namespace
+
+Result<std::string> absolute_path(const std::string& path) {
+  // The last part is not followed into: stat of a dead mount point fails.
+  std::string trimmed = path;
+  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
+  char resolved[PATH_MAX];
+  if (realpath(trimmed.c_str(), resolved) != nullptr) return std::string(resolved);
+  if (errno != ENOTCONN) return from_errno(errno, path);
+  const std::size_t slash = trimmed.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : trimmed.substr(0, slash + 1);
+  if (realpath(parent.c_str(), resolved) == nullptr) return from_errno(errno, path);
+  const std::string base = resolved;
+  return (base == "/" ? "" : base) + "/" + (slash == std::string::npos ? trimmed : trimmed.substr(slash + 1));
+}
+
+bool is_dead_mount(const std::string& path) {
+  struct stat st {};
+  return stat(path.c_str(), &st) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+Status unmount_path(const std::string& path, Unmount how) {
+  if (geteuid() != 0) return run_fusermount(path, how);
+  if (umount2(path.c_str(), UMOUNT_NOFOLLOW | (how == Unmount::kLazily ? MNT_DETACH : 0)) == 0) return {};
+  if (errno == EBUSY) return Error{Errc::kBusy, path + ": files are open there"};
+  if (errno == EINVAL) return Error{Errc::kInvalidArgument, path + ": nothing is mounted there"};
+  return from_errno(errno, path);
+}
+
+Result<Uuid> mounted_volume(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return from_errno(errno, path);
+  mdfs_ioc_volume answer{};
+  const int status = ioctl(fd, MDFS_IOC_VOLUME, &answer);
+  const int number = errno;
+  ::close(fd);
+  if (status != 0) {
+    if (number == ENOTTY || number == ENOTDIR) return Error{Errc::kNotTty, path + ": no MDFS volume is mounted there"};
+    return from_errno(number, path);
+  }
+  Uuid uuid;
+  std::memcpy(uuid.octets.data(), answer.uuid, sizeof answer.uuid);
+  return uuid;
+}
+
+}  // namespace mdfs::fuse

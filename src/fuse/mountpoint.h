@@ -1,0 +1,25 @@
+// Mount points: dead ones, and unmounting with and without privileges.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/uuid.h"
+
+namespace mdfs::fuse {
+
+// The path from /, without links; works on a mount point whose daemon is dead.
+Result<std::string> absolute_path(const std::string& path);
+
+// The daemon behind it has died: everything there answers ENOTCONN.
+bool is_dead_mount(const std::string& path);
+
+enum class Unmount { kNow, kLazily };
+// umount2(2) for root, fusermount3 for others. kBusy: files are open there; kInvalidArgument: nothing is mounted there.
+Status unmount_path(const std::string& path, Unmount how);
+
+// The volume mounted at the path. kNotTty: none of ours.
+Result<Uuid> mounted_volume(const std::string& path);
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,107 @@
+// The virtual nodes that the kernel knows: their numbers, look-up counts and names.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "views/view_file.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+
+using NodeId = std::uint64_t;
+// Real files have their inode number as node; virtual ones have this bit set.
+inline constexpr NodeId kVirtualBit = NodeId{1} << 63;
+constexpr bool is_virtual(NodeId id) { return (id & kVirtualBit) != 0; }
+
+enum class NodeKind : std::uint8_t {
+  kControl,   // /.mdfs
+  kMirror,    // /.mdfs/img and the directories under it: `ino` is the real directory
+  kView,      // NAME@ and .mdfs/img/../NAME: `ino` is the image, as in all that follow
+  kWindows,   // win/
+  kInfo,      // info.json
+  kImageNpy,  // NAME.npy
+  kWindow,    // win/<spec>.<suffix>
+};
+constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
+
+// What a node is; two look-ups with equal specs are one node.
+struct NodeSpec {
+  NodeKind kind = NodeKind::kControl;
+  volume::Ino ino = 0;
+  NodeId parent = 0;         // directories have one place in the tree; 0 for files
+  std::string name;          // directories: their name there
+  views::WindowName window;  // kWindow
+  std::string canonical;     // kWindow: the canonical name, which stands for `window` in comparisons
+};
+
+struct Node {
+  NodeId id = 0;
+  NodeSpec spec;
+};
+
+// An entry of a virtual directory that the kernel may hold.
+struct CachedName {
+  NodeId parent = 0;
+  std::string name;
+};
+
+// Any thread may call any method; none blocks for long. Numbers are never used again.
+class NodeTable {
+ public:
+  // Names that the table remembers for a node, so that they can be taken back; further ones must not be cached.
+  static constexpr std::size_t kMaxNames = 4;
+
+  // The node with one more look-up; a new one if need be.
+  std::shared_ptr<const Node> look_up(NodeSpec spec);
+  std::shared_ptr<const Node> find(NodeId id) const;
+  // Takes look-ups away; without any, the node is gone.
+  void forget(NodeId id, std::uint64_t lookups);
+
+  // May the kernel keep this name of the node? Remembers it, if so.
+  bool remember_name(NodeId id, NodeId parent, const std::string& name);
+  // Before the kernel is given attributes or bytes of the node: it must be told when they change.
+  void mark_fresh(NodeId id);
+  // The image's nodes marked since the last call; they count as told.
+  std::vector<NodeId> take_fresh(volume::Ino image);
+  bool has_nodes(volume::Ino image) const;
+
+  // The image's size as it was when names under win/ were given out; the names whose window it decides.
+  void note_size(volume::Ino image, std::uint64_t size_bytes);
+  std::vector<CachedName> take_names_if_size_changed(volume::Ino image, std::uint64_t size_bytes);
+
+  std::size_t size() const;
+  // Names of the nodes that have been there longest; they are forgotten here, and given to the kernel to drop.
+  std::vector<CachedName> take_oldest_names(std::size_t nodes);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Node> node;
+    std::uint64_t lookups = 0;
+    bool fresh = false;
+    std::vector<CachedName> names;
+    std::list<NodeId>::iterator age;
+  };
+  struct Image {
+    std::vector<NodeId> nodes;
+    std::vector<NodeId> fresh;
+    std::optional<std::uint64_t> size_bytes;
+  };
+  static std::string key_of(const NodeSpec& spec);
+
+  mutable std::mutex mutex_;  // guards everything below
+  NodeId next_ = kVirtualBit + 1;
+  std::unordered_map<NodeId, Entry> entries_;
+  std::unordered_map<std::string, NodeId> by_key_;
+  std::unordered_map<volume::Ino, Image> images_;
+  std::list<NodeId> by_age_;  // oldest first
+};
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,125 @@
+// Answers.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/reply.h"
+
+#include <utility>
+
+#include "base/checked.h"
+#include "base/log.h"
+
+namespace mdfs::fuse {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+timespec to_timespec(std::int64_t ns) {
+  std::int64_t seconds = ns / kNsPerSecond;
+  std::int64_t rest = ns % kNsPerSecond;
+  if (rest < 0) {
+    --seconds;
+    rest += kNsPerSecond;
+  }
+  return {.tv_sec = seconds, .tv_nsec = rest};
+}
+
+}  // namespace
+
+Server& server_of(fuse_req_t req) { return *static_cast<Server*>(fuse_req_userdata(req)); }
+
+volume::Caller caller_of(fuse_req_t req) {
+  const fuse_ctx* const context = fuse_req_ctx(req);
+  return {.uid = context->uid, .gid = context->gid, .umask = context->umask, .groups = {}};
+}
+
+volume::Caller caller_with_groups(fuse_req_t req) {
+  volume::Caller caller = caller_of(req);
+  caller.groups.resize(64);
+  int count = fuse_req_getgroups(req, static_cast<int>(caller.groups.size()), caller.groups.data());
+  if (count > static_cast<int>(caller.groups.size())) {
+    caller.groups.resize(static_cast<std::size_t>(count));
+    count = std::min(count, fuse_req_getgroups(req, count, caller.groups.data()));
+  }
+  caller.groups.resize(static_cast<std::size_t>(std::max(count, 0)));  // a caller that has gone has no groups
+  return caller;
+}
+
+struct stat to_stat(const volume::Attributes& attributes) {
+  struct stat st {};
+  st.st_ino = attributes.ino;
+  st.st_mode = attributes.mode;
+  st.st_nlink = attributes.links;
+  st.st_uid = attributes.uid;
+  st.st_gid = attributes.gid;
+  st.st_rdev = attributes.device;
+  st.st_size = static_cast<off_t>(attributes.size_bytes);
+  st.st_blocks = static_cast<blkcnt_t>(ceil_div(attributes.stored_bytes, 512));
+  st.st_blksize = attributes.is_image ? kImageBlockBytes : kFileBlockBytes;
+  st.st_atim = to_timespec(attributes.atime_ns);
+  st.st_mtim = to_timespec(attributes.mtime_ns);
+  st.st_ctim = to_timespec(attributes.ctime_ns);
+  return st;
+}
+
+fuse_entry_param to_entry(const volume::Attributes& attributes) {
+  fuse_entry_param entry{};
+  entry.ino = attributes.ino;
+  entry.attr = to_stat(attributes);
+  entry.attr_timeout = kAttributeSeconds;
+  entry.entry_timeout = kEntrySeconds;
+  return entry;
+}
+
+void reply_error(fuse_req_t req, const Error& error) {
+  const int number = error.posix_errno();
+  if (number == EIO) {
+    spdlog::error("{}", error.message());
+  } else {
+    SPDLOG_DEBUG("{}", error.message());
+  }
+  fuse_reply_err(req, number);
+}
+
+void reply_status(fuse_req_t req, const Status& status) {
+  if (status.ok()) {
+    fuse_reply_err(req, 0);
+  } else {
+    reply_error(req, status.error());
+  }
+}
+
+void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes) {
+  if (!attributes.ok()) return reply_error(req, attributes.error());
+  const fuse_entry_param entry = to_entry(*attributes);
+  Server& server = server_of(req);
+  if (fuse_reply_entry(req, &entry) != 0) server.volume().forget(attributes->ino, 1);
+}
+
+void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply) {
+  if (!server.coherence().has_views(ino)) return reply();
+  server.notify_lane().post([&server, ino, reply = std::move(reply)] {
+    server.coherence().drop_views(ino);
+    reply();
+  });
+}
+
+void apply_and_reply(Server& server, volume::Ino image, const geometry::Window& window,
+                     std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply) {
+  // std::function wants a copyable job.
+  std::shared_ptr<views::WindowWriter> shared = std::move(writer);
+  server.apply_lane().post([&server, image, window, shared, reply = std::move(reply)]() mutable {
+    const auto apply = [&]() -> Status {
+      MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(image));
+      MDFS_TRY(geometry::check(info.geometry, window));
+      const PlainRange range = plain_range(info.geometry, window);
+      // First what has been stored through mappings: written back later, it would undo the window. What the kernel
+      // holds afterwards is dropped by the volume's change listener, in this thread.
+      server.coherence().drop_plain(image, range);
+      return shared->apply();
+    };
+    const Status status = apply();
+    shared.reset();  // its memory may serve the next one before the caller is told
+    reply(status);
+  });
+}
+
+}  // namespace mdfs::fuse

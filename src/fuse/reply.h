@@ -1,0 +1,45 @@
+// What the operations share: the caller, attributes as the kernel takes them, and answers.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "fuse/low_level.h"
+#include "fuse/server.h"
+#include "views/window_writer.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+
+// The kernel makes all changes of names itself, and is told of those it does not see.
+inline constexpr double kEntrySeconds = 3600;
+// Short, since write-back changes st_blocks without the kernel's knowledge.
+inline constexpr double kAttributeSeconds = 1;
+inline constexpr blksize_t kImageBlockBytes = 1 << 20;
+inline constexpr blksize_t kFileBlockBytes = 128 << 10;
+
+Server& server_of(fuse_req_t req);
+// Without the supplementary groups, which cost a look into /proc.
+volume::Caller caller_of(fuse_req_t req);
+volume::Caller caller_with_groups(fuse_req_t req);
+
+struct stat to_stat(const volume::Attributes& attributes);
+fuse_entry_param to_entry(const volume::Attributes& attributes);
+
+void reply_error(fuse_req_t req, const Error& error);
+void reply_status(fuse_req_t req, const Status& status);
+// A new entry, holding one look-up of the volume's inode, which goes back if nobody waits for the answer any more.
+void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes);
+
+// The image or file has changed through its plain face: `reply` runs once the virtual files are in step; at once, in
+// this thread, where there are none. `reply` answers the request.
+void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply);
+
+// Applies what is staged, brings every face of the image in step, then calls `reply` with the outcome; on a lane.
+void apply_and_reply(Server& server, volume::Ino image, const geometry::Window& window,
+                     std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,205 @@
+// Setting the session up, and running it.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/server.h"
+
+#include <fmt/format.h>
+#include <linux/fuse.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "base/log.h"
+#include "fuse/operations.h"
+
+namespace mdfs::fuse {
+namespace {
+
+constexpr unsigned kApplyThreads = 4;
+constexpr unsigned kNotifyThreads = 1;
+constexpr unsigned kSyncThreads = 16;
+// Interrupts the wait of the loop's first thread.
+constexpr int kWakeSignal = SIGUSR1;
+
+// FUSE_DIRECT_IO_ALLOW_MMAP (bit 36 of the INIT flags, Linux 6.6) is not in the headers of Debian 12.
+constexpr std::uint32_t kDirectIoAllowMmap2 = 1u << 4;
+
+Server* self(void* userdata) { return static_cast<Server*>(userdata); }
+
+fuse_lowlevel_ops operations() {
+  fuse_lowlevel_ops ops{};
+  ops.init = [](void* userdata, fuse_conn_info* connection) { self(userdata)->negotiate(*connection); };
+  ops.lookup = op_lookup;
+  ops.forget = op_forget;
+  ops.forget_multi = op_forget_multi;
+  ops.getattr = op_getattr;
+  ops.setattr = op_setattr;
+  ops.readlink = op_readlink;
+  ops.mknod = op_mknod;
+  ops.mkdir = op_mkdir;
+  ops.unlink = op_unlink;
+  ops.rmdir = op_rmdir;
+  ops.symlink = op_symlink;
+  ops.rename = op_rename;
+  ops.link = op_link;
+  ops.open = op_open;
+  ops.create = op_create;
+  ops.read = op_read;
+  ops.write = op_write;
+  ops.flush = op_flush;
+  ops.release = op_release;
+  ops.fsync = op_fsync;
+  ops.opendir = op_opendir;
+  ops.readdir = op_readdir;
+  ops.readdirplus = op_readdirplus;
+  ops.releasedir = op_releasedir;
+  ops.fsyncdir = op_fsyncdir;
+  ops.statfs = op_statfs;
+  ops.setxattr = op_setxattr;
+  ops.getxattr = op_getxattr;
+  ops.listxattr = op_listxattr;
+  ops.removexattr = op_removexattr;
+  ops.ioctl = op_ioctl;
+  ops.fallocate = op_fallocate;
+  ops.lseek = op_lseek;
+  ops.copy_file_range = op_copy_file_range;
+  return ops;
+}
+
+}  // namespace
+
+Server::Server(volume::Volume& volume, const ServerOptions& options)
+    : volume_(volume), options_(options), coherence_(volume, nodes_) {}
+
+Server::~Server() {
+  volume_.set_change_listener({});
+  if (session_ != nullptr) fuse_session_destroy(session_);
+}
+
+Result<std::unique_ptr<Server>> Server::create(volume::Volume& volume, const ServerOptions& options) {
+  std::unique_ptr<Server> server(new Server(volume, options));
+  MDFS_TRY_ASSIGN(server->staging_, views::StagingPool::open(options.staging_directory, options.staging));
+
+  // A comma in a name would end an option.
+  std::string source = options.source;
+  for (char& c : source)
+    if (c == ',' || c == '\\') c = '_';
+  std::string joined = fmt::format("fsname={},subtype=mdfs,default_permissions,max_read={}", source, kMaxTransferBytes);
+  for (const std::string& option : options.kernel_options) joined += "," + option;
+  std::string program = "mdfs";
+  std::string dash_o = "-o";
+  char* arguments[] = {program.data(), dash_o.data(), joined.data(), nullptr};
+  fuse_args args{.argc = 3, .argv = arguments, .allocated = 0};
+  const fuse_lowlevel_ops ops = operations();
+  server->session_ = fuse_session_new(&args, &ops, sizeof ops, server.get());
+  fuse_opt_free_args(&args);
+  if (server->session_ == nullptr) return Error{Errc::kInvalidArgument, "mount options '" + joined + "'"};
+  return server;
+}
+
+Status Server::mount(const std::string& mountpoint) {
+  if (fuse_session_mount(session_, mountpoint.c_str()) != 0)
+    return from_errno(errno == 0 ? EIO : errno, "mounting on " + mountpoint);
+  fuse_custom_io io{};
+  io.read = [](int fd, void* buffer, std::size_t size, void* userdata) {
+    return self(userdata)->read_request(fd, buffer, size);
+  };
+  io.writev = [](int fd, iovec* parts, int count, void* userdata) {
+    return self(userdata)->write_reply(fd, parts, count);
+  };
+  if (const int status = fuse_session_custom_io(session_, &io, fuse_session_fd(session_)); status != 0)
+    return from_errno(-status, "FUSE session");
+  coherence_.start(session_);
+  // Windows are written on the apply lane only, where the kernel may be told.
+  volume_.set_change_listener([this](volume::Ino ino, std::uint64_t offset, std::uint64_t length) {
+    coherence_.drop_plain(ino, {offset, length});
+    coherence_.drop_views(ino);
+  });
+  return {};
+}
+
+void Server::negotiate(fuse_conn_info& connection) {
+  const auto want = [&](unsigned capability) { connection.want |= connection.capable & capability; };
+  want(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_DONT_MASK | FUSE_CAP_IOCTL_DIR | FUSE_CAP_ASYNC_DIO |
+       FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+       FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
+  connection.want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
+                                            FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV);
+  connection.max_read = kMaxTransferBytes;
+  connection.max_write = std::min<unsigned>(connection.max_write, kMaxTransferBytes);
+  connection.time_gran = 1;
+}
+
+ssize_t Server::read_request(int fd, void* buffer, std::size_t size) {
+  const ssize_t count = ::read(fd, buffer, size);
+  if (count > 0 && !init_seen_.load(std::memory_order_relaxed))
+    look_at_init_request(buffer, static_cast<std::size_t>(count));
+  return count;
+}
+
+// The first request is INIT: does the kernel offer shared mappings of direct_io files?
+void Server::look_at_init_request(const void* request, std::size_t size) {
+  fuse_in_header header{};
+  fuse_init_in init{};
+  if (size < sizeof header) return;
+  std::memcpy(&header, request, sizeof header);
+  if (header.opcode != FUSE_INIT || init_seen_.exchange(true)) return;
+  if (size < sizeof header + sizeof init) return;  // older kernels send less
+  std::memcpy(&init, static_cast<const char*>(request) + sizeof header, sizeof init);
+  maps_direct_files_ = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & kDirectIoAllowMmap2) != 0;
+}
+
+ssize_t Server::write_reply(int fd, iovec* parts, int count) {
+  if (!init_answered_.load(std::memory_order_relaxed) && !init_answered_.exchange(true)) patch_init_reply(parts, count);
+  return ::writev(fd, parts, count);
+}
+
+// The first answer is that to INIT; libfuse 3.14 does not know the flag.
+void Server::patch_init_reply(iovec* parts, int count) {
+  fuse_init_out init{};
+  if (!maps_direct_files_) return;
+  if (count != 2 || parts[1].iov_len < sizeof init) {
+    maps_direct_files_ = false;
+    return;
+  }
+  std::memcpy(&init, parts[1].iov_base, sizeof init);
+  init.flags |= FUSE_INIT_EXT;
+  init.flags2 |= kDirectIoAllowMmap2;
+  std::memcpy(parts[1].iov_base, &init, sizeof init);
+}
+
+void Server::run() {
+  apply_lane_ = std::make_unique<Lane>(kApplyThreads);
+  notify_lane_ = std::make_unique<Lane>(kNotifyThreads);
+  sync_lane_ = std::make_unique<Lane>(kSyncThreads);
+  struct sigaction wake {};
+  wake.sa_handler = [](int) {};
+  sigaction(kWakeSignal, &wake, nullptr);
+  loop_thread_ = pthread_self();
+  running_ = true;
+
+  fuse_loop_config* const config = fuse_loop_cfg_create();
+  fuse_loop_cfg_set_max_threads(config, options_.threads);
+  fuse_loop_cfg_set_clone_fd(config, 0);
+  const int status = fuse_session_loop_mt(session_, config);
+  fuse_loop_cfg_destroy(config);
+  running_ = false;
+  if (status < 0) spdlog::error("the FUSE session ended with errno {}", -status);
+  // Jobs still queued answer their requests.
+  apply_lane_.reset();
+  notify_lane_.reset();
+  sync_lane_.reset();
+}
+
+void Server::stop() {
+  fuse_session_exit(session_);
+  // The signal may come just before the loop waits: until it has returned, again.
+  while (running_) {
+    pthread_kill(loop_thread_, kWakeSignal);
+    ::usleep(10'000);
+  }
+}
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,92 @@
+// The FUSE session of one mounted volume.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+#include <sys/uio.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fuse/buffer_pool.h"
+#include "fuse/coherence.h"
+#include "fuse/lane.h"
+#include "fuse/node_table.h"
+#include "views/staging.h"
+#include "volume/volume.h"
+
+struct fuse_session;
+struct fuse_conn_info;
+
+namespace mdfs::fuse {
+
+// The largest read or write that the kernel sends.
+inline constexpr std::size_t kMaxTransferBytes = 1u << 20;
+
+struct ServerOptions {
+  std::string source = "mdfs";              // shown by mount(8)
+  std::vector<std::string> kernel_options;  // for mount(2) and fusermount3: "ro", "noatime", "allow_other", ..
+  views::StagingLimits staging;
+  std::string staging_directory = "/var/tmp";
+  unsigned threads = 10;  // that serve the kernel; each may hold a request of 1 MiB
+};
+
+// mount() once, run() once, from one thread; stop() from any. The volume outlives the server.
+class Server {
+ public:
+  static Result<std::unique_ptr<Server>> create(volume::Volume& volume, const ServerOptions& options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // After this the mount point answers as soon as run() is called.
+  Status mount(const std::string& mountpoint);
+  // Serves until the file system is unmounted or stop() is called; then everything begun has been answered.
+  void run();
+  // Makes run() return although the file system is still mounted. Calls to the mount hang until the server is gone,
+  // then fail with ENOTCONN.
+  void stop();
+  bool running() const { return running_; }
+
+  // ---- for the operations
+  volume::Volume& volume() { return volume_; }
+  NodeTable& nodes() { return nodes_; }
+  Coherence& coherence() { return coherence_; }
+  BufferPool& buffers() { return buffers_; }
+  views::StagingPool& staging() { return *staging_; }
+  // The kernel lets direct_io files be mapped shared: images need no page cache.
+  bool maps_direct_files() const { return maps_direct_files_; }
+
+  // Lanes; why there are three: doc/ARCHITECTURE.md, "threads".
+  Lane& apply_lane() { return *apply_lane_; }    // window writes
+  Lane& notify_lane() { return *notify_lane_; }  // notifications after plain writes
+  Lane& sync_lane() { return *sync_lane_; }      // fsync and other waits for the disks
+
+  void negotiate(fuse_conn_info& connection);
+  ssize_t read_request(int fd, void* buffer, std::size_t size);
+  ssize_t write_reply(int fd, iovec* parts, int count);
+
+ private:
+  Server(volume::Volume& volume, const ServerOptions& options);
+  void look_at_init_request(const void* request, std::size_t size);
+  void patch_init_reply(iovec* parts, int count);
+
+  volume::Volume& volume_;
+  const ServerOptions options_;
+  NodeTable nodes_;
+  Coherence coherence_;
+  BufferPool buffers_{kMaxTransferBytes};
+  std::unique_ptr<views::StagingPool> staging_;
+  fuse_session* session_ = nullptr;
+  std::unique_ptr<Lane> apply_lane_, notify_lane_, sync_lane_;
+
+  std::atomic<bool> init_seen_{false}, init_answered_{false};
+  bool maps_direct_files_ = false;  // set before the first operation
+  std::atomic<bool> running_{false};
+  pthread_t loop_thread_{};
+};
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,231 @@
+// Virtual nodes.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/view_nodes.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+
+#include "fuse/reply.h"
+#include "views/info_json.h"
+
+namespace mdfs::fuse {
+namespace {
+
+using volume::Attributes;
+using volume::Ino;
+
+constexpr mode_t kReadBits = 0444;
+constexpr mode_t kReadWriteBits = 0666;
+
+Error no_such(std::string_view name) { return {Errc::kNotFound, std::string(name)}; }
+
+// Who may read an image may enter its views.
+mode_t directory_mode(mode_t image_mode) {
+  const mode_t readable = image_mode & kReadBits;
+  return S_IFDIR | readable | readable >> 2;
+}
+
+std::shared_ptr<const Node> node_for(Server& server, NodeSpec spec) { return server.nodes().look_up(std::move(spec)); }
+
+// NAME in a real directory, as the directories of the mirror and as views of images.
+Result<std::shared_ptr<const Node>> mirrored(Server& server, NodeId parent, Ino directory, std::string_view name,
+                                             bool directories_too) {
+  MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().lookup(directory, name));
+  // A virtual node holds nothing of the volume: once the image is gone, it answers that it does not exist.
+  server.volume().forget(attributes.ino, 1);
+  const bool is_directory = S_ISDIR(attributes.mode);
+  if (!attributes.is_image && !(is_directory && directories_too)) return no_such(name);
+  return node_for(server, {.kind = is_directory ? NodeKind::kMirror : NodeKind::kView,
+                           .ino = attributes.ino,
+                           .parent = parent,
+                           .name = std::string(name),
+                           .window = {},
+                           .canonical = {}});
+}
+
+Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, std::string_view name) {
+  NodeSpec spec{.kind = NodeKind::kInfo, .ino = view.spec.ino, .parent = 0, .name = {}, .window = {}, .canonical = {}};
+  if (name == kInfoName) return node_for(server, std::move(spec));
+  if (name == view.spec.name + ".npy") {
+    spec.kind = NodeKind::kImageNpy;
+    return node_for(server, std::move(spec));
+  }
+  if (name == kWindowsName) {
+    spec.kind = NodeKind::kWindows;
+    spec.parent = view.id;
+    return node_for(server, std::move(spec));
+  }
+  return no_such(name);
+}
+
+Result<std::shared_ptr<const Node>> in_windows(Server& server, const Node& windows, std::string_view name) {
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(windows.spec.ino));
+  const auto parsed = views::parse_window_name(info.geometry, name);
+  if (!parsed.ok()) return Error{Errc::kNotFound, parsed.error().message()};
+  auto node = node_for(server, {.kind = NodeKind::kWindow,
+                                .ino = windows.spec.ino,
+                                .parent = 0,
+                                .name = {},
+                                .window = *parsed,
+                                .canonical = views::to_key(*parsed)});
+  server.nodes().note_size(windows.spec.ino, info.size_bytes);
+  return node;
+}
+
+struct stat control_attributes(NodeId id) {
+  struct stat st {};
+  st.st_ino = id;
+  st.st_mode = S_IFDIR | 0555;
+  st.st_nlink = 2;
+  st.st_blksize = kFileBlockBytes;
+  return st;
+}
+
+Result<std::uint64_t> size_of(Server& server, const Node& node) {
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
+  if (node.spec.kind == NodeKind::kInfo) return std::uint64_t{views::info_json(info).size()};
+  if (node.spec.kind == NodeKind::kImageNpy) return views::view_image_npy(info.geometry).size_bytes();
+  const auto file = views::view_window(info.geometry, node.spec.window);
+  if (!file.ok()) return Error{Errc::kNotFound, file.error().message()};
+  return file->size_bytes();
+}
+
+}  // namespace
+
+bool is_view_name(Ino parent, std::string_view name) {
+  return name.ends_with(kViewMark) || (parent == volume::kRootIno && name == kControlName);
+}
+
+Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, std::string_view name) {
+  if (!is_virtual(parent)) {
+    if (parent == volume::kRootIno && name == kControlName) {
+      return node_for(server, {.kind = NodeKind::kControl,
+                               .ino = volume::kRootIno,
+                               .parent = parent,
+                               .name = std::string(name),
+                               .window = {},
+                               .canonical = {}});
+    }
+    name.remove_suffix(1);
+    if (name.empty()) return no_such("@");
+    return mirrored(server, parent, parent, name, false);
+  }
+  const auto node = server.nodes().find(parent);
+  if (!node) return no_such(name);
+  switch (node->spec.kind) {
+    case NodeKind::kControl:
+      if (name != kMirrorName) return no_such(name);
+      return node_for(server, {.kind = NodeKind::kMirror,
+                               .ino = volume::kRootIno,
+                               .parent = parent,
+                               .name = std::string(name),
+                               .window = {},
+                               .canonical = {}});
+    case NodeKind::kMirror:
+      return mirrored(server, parent, node->spec.ino, name, true);
+    case NodeKind::kView:
+      return in_view(server, *node, name);
+    case NodeKind::kWindows:
+      return in_windows(server, *node, name);
+    case NodeKind::kInfo:
+    case NodeKind::kImageNpy:
+    case NodeKind::kWindow:
+      break;
+  }
+  return Error{Errc::kNotDirectory, std::string(name)};
+}
+
+Result<struct stat> view_attributes(Server& server, const Node& node) {
+  server.nodes().mark_fresh(node.id);
+  const NodeSpec& spec = node.spec;
+  if (spec.kind == NodeKind::kControl) return control_attributes(node.id);
+  MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().attributes(spec.ino));
+  struct stat st = to_stat(attributes);
+  st.st_ino = node.id;
+  st.st_nlink = 1;
+  st.st_blocks = 0;
+  if (spec.kind == NodeKind::kMirror) {
+    st.st_mode = S_IFDIR | (attributes.mode & 0555);
+    return st;
+  }
+  st.st_ctim = st.st_mtim;
+  st.st_atim = st.st_mtim;
+  if (is_directory(spec.kind)) {
+    st.st_mode = directory_mode(attributes.mode);
+    st.st_size = 0;
+    return st;
+  }
+  const bool writable = spec.kind == NodeKind::kWindow && views::is_writable(spec.window.format);
+  st.st_mode = S_IFREG | (attributes.mode & (writable ? kReadWriteBits : kReadBits));
+  MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(server, node));
+  st.st_size = static_cast<off_t>(size);
+  st.st_blocks = static_cast<blkcnt_t>((size + 511) / 512);
+  return st;
+}
+
+bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name) {
+  return node.spec.kind == NodeKind::kWindow && server.nodes().remember_name(node.id, parent, name);
+}
+
+Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
+                                          const std::function<volume::Caller()>& caller) {
+  const NodeSpec& spec = node->spec;
+  if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
+  const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
+  MDFS_TRY(server.volume().check_access(spec.ino, mask, caller()));
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(spec.ino));
+
+  auto handle = std::make_unique<Handle>();
+  handle->ino = spec.ino;
+  handle->flags = flags;
+  if (spec.kind == NodeKind::kInfo) {
+    handle->text = views::info_json(info);
+  } else if (spec.kind == NodeKind::kImageNpy) {
+    handle->view = std::make_shared<const views::ViewFile>(views::view_image_npy(info.geometry));
+  } else {
+    auto file = views::view_window(info.geometry, spec.window);
+    if (!file.ok()) return Error{Errc::kNotFound, file.error().message()};
+    handle->view = std::make_shared<const views::ViewFile>(std::move(*file));
+  }
+  if (can_write(flags)) {
+    if (spec.kind != NodeKind::kWindow) return Error{Errc::kAccessDenied, "only windows can be written"};
+    MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->view,
+                                                                server.staging(), (flags & O_TRUNC) != 0));
+  }
+  MDFS_TRY(server.volume().open_file(spec.ino, false));
+  handle->node = std::move(node);
+  return handle;
+}
+
+Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,
+                                                                std::size_t limit) {
+  std::vector<volume::DirectoryEntry> entries;
+  if (node.spec.kind == NodeKind::kMirror) {
+    MDFS_TRY_ASSIGN(auto real, server.volume().read_directory(node.spec.ino, offset, limit));
+    for (volume::DirectoryEntry& entry : real) {
+      if (entry.type == DT_REG) {
+        const auto attributes = server.volume().attributes(entry.ino);
+        if (!attributes.ok() || !attributes->is_image) entry.name.clear();
+        entry.type = DT_DIR;
+      } else if (entry.type != DT_DIR) {
+        entry.name.clear();
+      }
+      // An entry without a name keeps its cookie, so that the reader goes on behind it.
+      entries.push_back(std::move(entry));
+    }
+    return entries;
+  }
+  std::vector<std::pair<std::string, std::uint8_t>> names = {{".", DT_DIR}, {"..", DT_DIR}};
+  if (node.spec.kind == NodeKind::kControl) names.emplace_back(kMirrorName, DT_DIR);
+  if (node.spec.kind == NodeKind::kView) {
+    names.emplace_back(kInfoName, DT_REG);
+    names.emplace_back(node.spec.name + ".npy", DT_REG);
+    names.emplace_back(kWindowsName, DT_DIR);
+  }
+  for (std::uint64_t i = offset; i < names.size() && entries.size() < limit; ++i)
+    entries.push_back({.name = names[i].first, .ino = node.id, .type = names[i].second, .cookie = i + 1});
+  return entries;
+}
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,45 @@
+// Virtual nodes: looking them up, their attributes, and opening them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/stat.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuse/handles.h"
+#include "fuse/server.h"
+
+namespace mdfs::fuse {
+
+inline constexpr std::string_view kControlName = ".mdfs";
+inline constexpr std::string_view kMirrorName = "img";
+inline constexpr std::string_view kInfoName = "info.json";
+inline constexpr std::string_view kWindowsName = "win";
+inline constexpr char kViewMark = '@';
+
+// Names that lead from a real directory into virtual ones.
+bool is_view_name(volume::Ino parent, std::string_view name);
+
+// Looks `name` up in a real directory (is_view_name holds) or a virtual one. The node found has one more look-up. It
+// holds nothing of the volume.
+Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, std::string_view name);
+
+// kNotFound when the node no longer exists: the image was cut short, or is gone.
+Result<struct stat> view_attributes(Server& server, const Node& node);
+
+// May the kernel keep the entry it has just been given? Only below win/: other names follow those of real files.
+bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name);
+
+// A handle for a virtual file; checks the caller's permission on the image itself, and opens it: release_file() with
+// the handle's end.
+Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
+                                          const std::function<volume::Caller()>& caller);
+
+// The entries of a virtual directory after `offset` (0 = from the start), with "." and "..".
+Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,
+                                                                std::size_t limit);
+
+}  // namespace mdfs::fuse

@@ -1,0 +1,103 @@
+// Staged window writes.
+// SPDX-License-Identifier: Apache-2.0
+#include "views/staging.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/checked.h"
+
+namespace mdfs::views {
+
+Result<std::unique_ptr<StagingPool>> StagingPool::open(const std::string& directory, const StagingLimits& limits) {
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return from_errno(errno, "staging directory " + directory);
+  return std::unique_ptr<StagingPool>(new StagingPool(fd, limits));
+}
+
+StagingPool::~StagingPool() { ::close(directory_fd_); }
+
+bool StagingPool::take_memory(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > limits_.memory_bytes - std::min(memory_used_, limits_.memory_bytes)) return false;
+  memory_used_ += bytes;
+  return true;
+}
+
+Status StagingPool::take_file(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > limits_.file_bytes - std::min(file_used_, limits_.file_bytes))
+    return Error{Errc::kNoSpace, fmt::format("{} bytes of windows are already being written", file_used_)};
+  file_used_ += bytes;
+  return {};
+}
+
+void StagingPool::give_back(std::uint64_t memory_bytes, std::uint64_t file_bytes) {
+  const std::lock_guard lock(mutex_);
+  memory_used_ -= memory_bytes;
+  file_used_ -= file_bytes;
+}
+
+Result<int> StagingPool::new_file() {
+  const int fd = ::openat(directory_fd_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd < 0) return from_errno(errno, "staging file");
+  return fd;
+}
+
+Staging::Staging(StagingPool& pool, std::uint64_t capacity, bool in_memory)
+    : pool_(pool), capacity_(capacity), memory_(in_memory ? capacity : 0) {}
+
+Result<std::unique_ptr<Staging>> Staging::create(StagingPool& pool, std::uint64_t capacity) {
+  MDFS_CHECK(capacity > 0);
+  if (pool.take_memory(capacity)) return std::unique_ptr<Staging>(new Staging(pool, capacity, true));
+  MDFS_TRY(pool.take_file(capacity));
+  std::unique_ptr<Staging> staging(new Staging(pool, capacity, false));
+  MDFS_TRY_ASSIGN(staging->file_, pool.new_file());
+  return staging;
+}
+
+Staging::~Staging() {
+  if (file_ >= 0) ::close(file_);
+  pool_.give_back(memory_.size(), memory_.empty() ? capacity_ : 0);
+}
+
+Status Staging::write(std::uint64_t offset, ConstBytes from) {
+  MDFS_CHECK(inside(offset, from.size(), capacity_));
+  if (written_.count() >= kMaxPieces) return Error{Errc::kNoSpace, "the window is written in too many pieces"};
+  const ByteRange range{offset, offset + from.size()};
+  if (file_ < 0) {
+    std::copy(from.begin(), from.end(), memory_.data() + offset);
+  } else {
+    while (!from.empty()) {
+      const ssize_t count = ::pwrite(file_, from.data(), from.size(), static_cast<off_t>(offset));
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return from_errno(count < 0 ? errno : EIO, "staging file");
+      from = from.subspan(static_cast<std::size_t>(count));
+      offset += static_cast<std::uint64_t>(count);
+    }
+  }
+  written_.add(range);
+  return {};
+}
+
+Status Staging::read(std::uint64_t offset, MutableBytes into) const {
+  MDFS_CHECK(inside(offset, into.size(), capacity_));
+  if (file_ < 0) {
+    std::copy_n(memory_.data() + offset, into.size(), into.begin());
+    return {};
+  }
+  while (!into.empty()) {
+    const ssize_t count = ::pread(file_, into.data(), into.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return from_errno(count < 0 ? errno : EIO, "staging file");
+    into = into.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return {};
+}
+
+}  // namespace mdfs::views

@@ -1,0 +1,77 @@
+// Where bytes written to a window wait until they are applied: memory for small windows, an unlinked file for others.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/aligned_buffer.h"
+#include "base/bytes.h"
+#include "base/result.h"
+#include "views/byte_ranges.h"
+
+namespace mdfs::views {
+
+struct StagingLimits {
+  std::uint64_t memory_bytes = 8u << 20;                // all stagings together, in memory
+  std::uint64_t window_bytes = std::uint64_t{4} << 30;  // one window; more is kTooBig
+  std::uint64_t file_bytes = std::uint64_t{16} << 30;   // all stagings together, in files; more is kNoSpace
+};
+
+// Shared by all stagings of a mount. Any thread.
+class StagingPool {
+ public:
+  // `directory` takes the unlinked files (on a disk: they are as large as the windows). Fails if it cannot be opened.
+  static Result<std::unique_ptr<StagingPool>> open(const std::string& directory, const StagingLimits& limits);
+  ~StagingPool();
+  StagingPool(const StagingPool&) = delete;
+  StagingPool& operator=(const StagingPool&) = delete;
+
+  const StagingLimits& limits() const { return limits_; }
+
+ private:
+  friend class Staging;
+  StagingPool(int directory_fd, const StagingLimits& limits) : directory_fd_(directory_fd), limits_(limits) {}
+  bool take_memory(std::uint64_t bytes);
+  Status take_file(std::uint64_t bytes);
+  void give_back(std::uint64_t memory_bytes, std::uint64_t file_bytes);
+  Result<int> new_file();
+
+  const int directory_fd_;
+  const StagingLimits limits_;
+  std::mutex mutex_;  // guards the two counts
+  std::uint64_t memory_used_ = 0;
+  std::uint64_t file_used_ = 0;
+};
+
+// `capacity` bytes, none written at first. write() and fill() by one thread at a time; read() by any number while
+// nobody writes.
+class Staging {
+ public:
+  static constexpr std::size_t kMaxPieces = 65536;  // separate ranges remembered
+
+  static Result<std::unique_ptr<Staging>> create(StagingPool& pool, std::uint64_t capacity);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  std::uint64_t capacity() const { return capacity_; }
+  const ByteRanges& written() const { return written_; }
+  // Inside the capacity (abort). kNoSpace: too many separate pieces, or the staging directory is full.
+  Status write(std::uint64_t offset, ConstBytes from);
+  // Bytes not written have no meaning.
+  Status read(std::uint64_t offset, MutableBytes into) const;
+
+ private:
+  Staging(StagingPool& pool, std::uint64_t capacity, bool in_memory);
+
+  StagingPool& pool_;
+  const std::uint64_t capacity_;
+  AlignedBuffer memory_;  // in use if not empty
+  int file_ = -1;
+  ByteRanges written_;
+};
+
+}  // namespace mdfs::views

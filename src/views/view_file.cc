@@ -1,0 +1,155 @@
+// The grammar under win/ and the content of virtual files.
+// SPDX-License-Identifier: Apache-2.0
+#include "views/view_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "geometry/window_spec.h"
+#include "views/npy.h"
+#include "views/pnm.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::ElementType;
+using geometry::Geometry;
+using geometry::Window;
+
+struct FormatName {
+  Format format;
+  std::string_view suffix;
+};
+constexpr std::array kFormats = {FormatName{Format::kRaw, "raw"}, FormatName{Format::kNpy, "npy"},
+                                 FormatName{Format::kPgm, "pgm"}, FormatName{Format::kPpm, "ppm"}};
+
+// Axes of the array that pgm and ppm lay out as rows and columns.
+struct Plane {
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
+};
+
+Result<Plane> plane_of(const Geometry& geometry, const Window& window, Format format) {
+  if (geometry.type != ElementType::kU8 && geometry.type != ElementType::kU16)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} holds u8 or u16 samples; the image has {}", suffix(format), name(geometry.type))};
+  const unsigned channels = window.channel ? 1 : geometry.channels;
+  const unsigned wanted = format == Format::kPgm ? 1 : 3;
+  if (channels != wanted)
+    return Error{Errc::kInvalidArgument, fmt::format("{} holds {} channel{}; the window has {} (c0, c1, .. picks one)",
+                                                     suffix(format), wanted, wanted == 1 ? "" : "s", channels)};
+  std::vector<std::uint64_t> lengths;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (!window.single[axis]) lengths.push_back(window.length[axis]);
+  if (lengths.size() != 2)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} holds two axes; the window has {} (an axis given as one index is dropped)",
+                             suffix(format), lengths.size())};
+  return Plane{lengths[1], lengths[0]};
+}
+
+// Reads data with swapped samples: from the even offset at or before `offset`.
+Status read_swapped(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
+                    MutableBytes into) {
+  const std::uint64_t first = offset / 2 * 2;
+  const std::uint64_t last = std::min(file.data_bytes, (offset + into.size() + 1) / 2 * 2);
+  if (first == offset && last == offset + into.size()) {
+    MDFS_TRY(volume.read_window(image, file.window, offset, into));
+    swap_samples_16(into);
+    return {};
+  }
+  ByteVector whole(last - first);
+  MDFS_TRY(volume.read_window(image, file.window, first, whole));
+  swap_samples_16(whole);
+  std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(offset - first), into.size(), into.begin());
+  return {};
+}
+
+}  // namespace
+
+std::string_view suffix(Format format) { return kFormats[static_cast<std::size_t>(format)].suffix; }
+
+Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos)
+    return Error{Errc::kInvalidArgument, "a window's name ends in .raw, .npy, .pgm or .ppm"};
+  const std::string_view ending = name.substr(dot + 1);
+  const auto* const found =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatName& row) { return row.suffix == ending; });
+  if (found == kFormats.end())
+    return Error{Errc::kInvalidArgument, fmt::format("'.{}' is not one of .raw, .npy, .pgm, .ppm", ending)};
+  WindowName result;
+  result.format = found->format;
+  MDFS_TRY_ASSIGN(result.window, geometry::parse_window(geometry, name.substr(0, dot)));
+  if (!is_writable(result.format)) MDFS_TRY(plane_of(geometry, result.window, result.format));
+  // Raw bytes have no axes: a single index and a length of one are the same bytes.
+  if (result.format == Format::kRaw) result.window.single = {};
+  if (geometry.channels == 1) result.window.channel.reset();
+  return result;
+}
+
+std::string to_key(const WindowName& name) {
+  std::string key = fmt::format("{}/{}", suffix(name.format), name.window.channel ? int(*name.window.channel) : -1);
+  for (unsigned axis = 0; axis < geometry::kMaxRank; ++axis)
+    key +=
+        fmt::format("/{}{}{}", name.window.start[axis], name.window.single[axis] ? "=" : "+", name.window.length[axis]);
+  return key;
+}
+
+std::string to_name(const Geometry& geometry, const WindowName& name) {
+  return fmt::format("{}.{}", geometry::to_spec(geometry, name.window), suffix(name.format));
+}
+
+Result<ViewFile> view_window(const Geometry& geometry, const WindowName& name) {
+  MDFS_TRY(geometry::check(geometry, name.window));
+  ViewFile file;
+  file.window = name.window;
+  file.format = name.format;
+  file.type = geometry.type;
+  file.data_bytes = geometry::window_bytes(geometry, name.window);
+  file.array_shape = geometry::array_shape(geometry, name.window);
+  if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
+  if (!is_writable(name.format)) {
+    MDFS_TRY_ASSIGN(const Plane plane, plane_of(geometry, name.window, name.format));
+    file.swap16 = geometry.type == ElementType::kU16;
+    file.header =
+        pnm_header(plane.width, plane.height, name.format == Format::kPgm ? 1 : 3, element_bytes(geometry.type));
+  }
+  return file;
+}
+
+ViewFile view_image_npy(const Geometry& geometry) {
+  ViewFile file;
+  file.window = geometry::whole(geometry);
+  file.format = Format::kNpy;
+  file.type = geometry.type;
+  file.data_bytes = geometry.size_bytes();
+  file.array_shape = geometry::array_shape(geometry, file.window);
+  file.header = npy_header(geometry.type, file.array_shape, kImageNpyHeaderBytes);
+  return file;
+}
+
+Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
+                              MutableBytes into) {
+  if (offset >= file.size_bytes()) return std::size_t{0};
+  into = into.first(std::min<std::uint64_t>(into.size(), file.size_bytes() - offset));
+  const std::size_t total = into.size();
+  if (offset < file.header.size()) {
+    const std::size_t part = std::min<std::size_t>(into.size(), file.header.size() - offset);
+    std::copy_n(file.header.begin() + static_cast<std::ptrdiff_t>(offset), part, into.begin());
+    into = into.subspan(part);
+    offset += part;
+  }
+  if (into.empty()) return total;
+  const std::uint64_t data_offset = offset - file.header.size();
+  if (file.swap16) {
+    MDFS_TRY(read_swapped(volume, image, file, data_offset, into));
+  } else {
+    MDFS_TRY(volume.read_window(image, file.window, data_offset, into));
+  }
+  return total;
+}
+
+}  // namespace mdfs::views

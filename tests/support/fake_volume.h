@@ -1,0 +1,93 @@
+// A volume in plain memory: what the layers above need of it, and nothing else.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "volume/volume.h"
+
+namespace mdfs::test {
+
+// Files and images are byte vectors in canonical order, so windows are read and written by the plainest of loops. No
+// permissions are checked but the mode bits for "other". What it does not need aborts.
+class FakeVolume final : public volume::Volume {
+ public:
+  FakeVolume();
+  ~FakeVolume() override;
+
+  // A ready image under the root directory, with bytes that differ from place to place.
+  volume::Ino add_image(const std::string& name, const geometry::Geometry& geometry);
+  ByteVector& bytes(volume::Ino ino);
+
+  Status close() override { return {}; }
+  store::Store& store() override;
+  engine::Engine& engine() override;
+  void set_change_listener(volume::ChangeListener) override {}
+
+  Result<volume::Attributes> lookup(volume::Ino parent, std::string_view name) override;
+  void forget(volume::Ino, std::uint64_t) override {}
+  Result<volume::Attributes> make_node(volume::Ino parent, std::string_view name, mode_t mode, std::uint64_t device,
+                                       const volume::Caller& caller) override;
+  Result<volume::Attributes> make_directory(volume::Ino parent, std::string_view name, mode_t mode,
+                                            const volume::Caller& caller) override;
+  Result<volume::Attributes> make_symlink(volume::Ino, std::string_view, std::string_view,
+                                          const volume::Caller&) override;
+  Result<volume::Attributes> link(volume::Ino, volume::Ino, std::string_view) override;
+  Status unlink(volume::Ino parent, std::string_view name) override;
+  Status remove_directory(volume::Ino parent, std::string_view name) override;
+  Status rename(volume::Ino parent, std::string_view name, volume::Ino new_parent, std::string_view new_name,
+                volume::RenameMode mode) override;
+  Result<std::string> read_symlink(volume::Ino) override;
+  Result<std::vector<volume::DirectoryEntry>> read_directory(volume::Ino directory, std::uint64_t cookie,
+                                                             std::size_t limit) override;
+  Result<volume::Attributes> attributes(volume::Ino ino) override;
+  Result<volume::Attributes> set_attributes(volume::Ino ino, const volume::SetAttributes& change,
+                                            const volume::Caller& caller) override;
+  Status check_access(volume::Ino, int, const volume::Caller&) override { return {}; }
+  Status set_xattr(volume::Ino, std::string_view, ConstBytes, volume::XattrMode) override;
+  Result<ByteVector> get_xattr(volume::Ino, std::string_view) override;
+  Result<std::vector<std::string>> list_xattrs(volume::Ino) override;
+  Status remove_xattr(volume::Ino, std::string_view) override;
+  Status open_file(volume::Ino ino, bool truncate) override;
+  void release_file(volume::Ino) override {}
+  Result<std::size_t> read(volume::Ino ino, std::uint64_t offset, MutableBytes into) override;
+  Result<std::size_t> write(volume::Ino ino, std::uint64_t offset, ConstBytes from, bool append) override;
+  Status allocate(volume::Ino, int, std::uint64_t, std::uint64_t) override;
+  Result<std::uint64_t> seek(volume::Ino, std::uint64_t, int) override;
+  Result<std::size_t> copy_range(volume::Ino, std::uint64_t, volume::Ino, std::uint64_t, std::size_t) override;
+  Status fsync(volume::Ino, bool) override { return {}; }
+  Status sync() override { return {}; }
+
+  Status make_image(volume::Ino ino, const volume::ImageOptions& options) override;
+  Result<volume::ImageInfo> image_info(volume::Ino ino) override;
+  Result<volume::Layout> layout(volume::Ino) override;
+  Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
+  Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
+  Status write_window(volume::Ino ino, const geometry::Window& window,
+                      const engine::Engine::WindowSource& from) override;
+  Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
+  store::SpaceInfo space() override;
+
+ private:
+  struct Inode;
+  class FakeStore;
+  // The mutex is held for all of these.
+  Result<Inode*> find(volume::Ino ino);
+  Result<Inode*> find_directory(volume::Ino ino);
+  Result<volume::Attributes> add(volume::Ino parent, std::string_view name, mode_t mode, const volume::Caller& caller);
+  volume::Attributes attributes_of(const Inode& inode) const;
+  // Offsets of the window's samples in the image's bytes, in canonical order.
+  std::vector<std::uint64_t> sample_offsets(const Inode& inode, const geometry::Window& window) const;
+
+  std::mutex mutex_;  // guards everything below
+  std::map<volume::Ino, std::unique_ptr<Inode>> inodes_;
+  volume::Ino next_ino_ = 16;
+  std::int64_t clock_ns_ = 1'700'000'000'000'000'000;
+  std::unique_ptr<FakeStore> store_;
+};
+
+}  // namespace mdfs::test
