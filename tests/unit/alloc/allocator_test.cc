@@ -1,0 +1,146 @@
+// Scatter, groups and the places of tree nodes.
+// SPDX-License-Identifier: Apache-2.0
+#include "alloc/allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/aligned_buffer.h"
+#include "format/space.h"
+
+namespace mdfs::alloc {
+namespace {
+
+using Kind = Search::Kind;
+
+std::unique_ptr<SpaceMap> make_map(std::uint64_t blocks) {
+  const format::DiskLayout layout(4096, blocks, format::default_metadata_blocks(4096, blocks));
+  std::vector<std::uint64_t> free;
+  std::vector<AlignedBuffer> pages;
+  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
+    pages.emplace_back(MDFS_SECTOR);
+    format::make_empty_bitmap(layout, page, pages.back().bytes());
+    free.push_back(format::bitmap_free(pages.back().bytes()));
+  }
+  auto map = std::make_unique<SpaceMap>(layout, format::default_zone_blocks(4096, blocks), free);
+  for (std::uint64_t page = 0; page < pages.size(); ++page) map->install(page, pages[page].bytes());
+  return map;
+}
+
+Allocator make_allocator(std::size_t disks, std::uint64_t blocks, std::uint64_t seed = 1) {
+  std::vector<std::unique_ptr<SpaceMap>> maps;
+  for (std::size_t i = 0; i < disks; ++i) maps.push_back(make_map(blocks));
+  return {std::move(maps), 4096, seed};
+}
+
+Run must(const Answer& answer) {
+  EXPECT_EQ(answer.kind, Kind::kFound);
+  return answer.run;
+}
+
+// Contiguous stretches of these runs, in the order of the disk.
+std::size_t stretches(std::vector<Run> runs) {
+  std::sort(runs.begin(), runs.end());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    count += i == 0 || runs[i - 1].disk != runs[i].disk || runs[i - 1].block + runs[i - 1].blocks != runs[i].block;
+  return count;
+}
+
+constexpr std::uint64_t kGiBBlocks = 262144;
+
+TEST(AllocatorTest, OwnersThatWriteInTurnsKeepTheirBlocksTogether) {
+  Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
+  std::map<std::uint64_t, std::vector<alloc::Run>> runs;
+  // 8 owners, 200 extents of 24 blocks each: 18.75 MiB an owner.
+  for (int i = 0; i < 200; ++i)
+    for (std::uint64_t owner = 16; owner < 24; ++owner)
+      runs[owner].push_back(must(allocator.allocate_data(0, 24, owner, 0)));
+  for (const auto& [owner, list] : runs) EXPECT_LE(stretches(list), 8u) << owner;
+}
+
+TEST(AllocatorTest, GroupsOfDifferentOwnersAreScatteredOverTheWholeDisk) {
+  Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
+  std::set<std::uint64_t> eighths;
+  for (std::uint64_t owner = 16; owner < 80; ++owner)
+    eighths.insert(must(allocator.allocate_data(0, 64, owner, 0)).block * 8 / (4 * kGiBBlocks));
+  EXPECT_EQ(eighths.size(), 8u);
+}
+
+TEST(AllocatorTest, SmallObjectsShareOneGroup) {
+  Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
+  std::vector<alloc::Run> runs;
+  for (std::uint64_t owner = 16; owner < 516; ++owner) runs.push_back(must(allocator.allocate_data(0, 1, owner, 0)));
+  EXPECT_EQ(stretches(runs), 1u);
+}
+
+TEST(AllocatorTest, ContinuesExactlyWhereItIsAskedToIfThatIsFree) {
+  Allocator allocator = make_allocator(1, kGiBBlocks);
+  const alloc::Run first = must(allocator.allocate_data(0, 8, 16, 0));
+  const std::uint64_t near = first.block + 5000;
+  EXPECT_EQ(must(allocator.allocate_data(0, 8, 16, near)).block, near);
+  EXPECT_NE(must(allocator.allocate_data(0, 8, 16, near)).block, near);
+}
+
+TEST(AllocatorTest, NoBlockIsGivenTwiceAndAllAreGivenBeforeItSaysFull) {
+  Allocator allocator = make_allocator(2, 2048);
+  std::set<std::pair<unsigned, std::uint64_t>> seen;
+  std::uint64_t data = 0;
+  for (std::uint16_t disk = 0; disk < 2; ++disk) {
+    data += allocator.map(disk)->data_range().size();
+    for (std::uint64_t owner = 16;; ++owner) {
+      const Answer answer = allocator.allocate_data(disk, static_cast<std::uint32_t>(1 + owner % 3), owner, 0);
+      if (answer.kind != Kind::kFound) break;
+      for (std::uint64_t i = 0; i < answer.run.blocks; ++i) {
+        EXPECT_TRUE(seen.emplace(disk, answer.run.block + i).second);
+        EXPECT_GE(answer.run.block, allocator.map(disk)->data_range().begin) << "data in the metadata region";
+      }
+    }
+    for (;;) {
+      const Answer answer = allocator.allocate_data(disk, 1, 16, 0);
+      if (answer.kind != Kind::kFound) break;
+      EXPECT_TRUE(seen.emplace(disk, answer.run.block).second);
+    }
+  }
+  EXPECT_EQ(seen.size(), data);
+}
+
+TEST(AllocatorTest, TheTableOfOpenGroupsIsBounded) {
+  Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
+  for (std::uint64_t owner = 16; owner < 16 + 3 * Allocator::kMaxOpenWindows; ++owner)
+    must(allocator.allocate_data(0, 20, owner, 0));
+  EXPECT_LE(allocator.open_windows(), Allocator::kMaxOpenWindows);
+}
+
+TEST(AllocatorTest, NodesComeFromTheMetadataRegionAndTwoOnOneDiskFromItsTwoHalves) {
+  Allocator allocator = make_allocator(1, kGiBBlocks);
+  const BlockRange region = allocator.map(0)->metadata_range();
+  const alloc::Run low = must(allocator.allocate_node(0, 4, 0, false));
+  const alloc::Run high = must(allocator.allocate_node(0, 4, 1, false));
+  EXPECT_GE(low.block, region.begin);
+  EXPECT_LT(high.block, region.end);
+  EXPECT_GE(high.block - low.block, region.size() / 2 - 4);
+  std::uint64_t nodes = 2;
+  while (allocator.allocate_node(0, 4, 0, false).kind == Kind::kFound) ++nodes;
+  EXPECT_EQ(nodes, region.size() / 4);
+  EXPECT_GE(must(allocator.allocate_node(0, 4, 0, true)).block, region.end);
+}
+
+TEST(AllocatorTest, TheSameSeedAndCallsGiveTheSamePlaces) {
+  Allocator one = make_allocator(1, 4 * kGiBBlocks, 5);
+  Allocator two = make_allocator(1, 4 * kGiBBlocks, 5);
+  Allocator other = make_allocator(1, 4 * kGiBBlocks, 6);
+  bool differs = false;
+  for (std::uint64_t owner = 16; owner < 40; ++owner) {
+    const alloc::Run run = must(one.allocate_data(0, 64, owner, 0));
+    EXPECT_EQ(run, must(two.allocate_data(0, 64, owner, 0)));
+    differs |= run != must(other.allocate_data(0, 64, owner, 0));
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace mdfs::alloc

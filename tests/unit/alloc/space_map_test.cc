@@ -1,0 +1,195 @@
+// The bitmaps against a plain array of states.
+// SPDX-License-Identifier: Apache-2.0
+#include "alloc/space_map.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "alloc/bits.h"
+#include "base/aligned_buffer.h"
+#include "format/space.h"
+
+namespace mdfs::alloc {
+namespace {
+
+using Kind = Search::Kind;
+
+SpaceMap make_map(const format::DiskLayout& layout, bool load) {
+  std::vector<std::uint64_t> free;
+  std::vector<AlignedBuffer> pages;
+  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
+    pages.emplace_back(MDFS_SECTOR);
+    format::make_empty_bitmap(layout, page, pages.back().bytes());
+    free.push_back(format::bitmap_free(pages.back().bytes()));
+  }
+  SpaceMap map(layout, 1024, free);
+  for (std::uint64_t page = 0; load && page < pages.size(); ++page) map.install(page, pages[page].bytes());
+  return map;
+}
+
+TEST(BitsTest, RunsOfBitsEqualBitByBit) {
+  std::mt19937_64 random(1);
+  std::vector<std::uint64_t> words(8);
+  std::vector<bool> plain(512);
+  for (int i = 0; i < 5000; ++i) {
+    const std::uint64_t first = random() % 513;
+    const std::uint64_t end = first + random() % (513 - first);
+    const bool value = random() % 2 == 0;
+    if (value)
+      set_bits(words, first, end);
+    else
+      clear_bits(words, first, end);
+    std::fill(plain.begin() + static_cast<std::ptrdiff_t>(first), plain.begin() + static_cast<std::ptrdiff_t>(end),
+              value);
+    const std::uint64_t from = random() % 513;
+    const std::uint64_t to = from + random() % (513 - from);
+    std::uint64_t expected = from;
+    while (expected < to && plain[expected] != value) ++expected;
+    ASSERT_EQ(next_bit(words, from, to, value), expected);
+    const auto set = std::count(plain.begin() + static_cast<std::ptrdiff_t>(from),
+                                plain.begin() + static_cast<std::ptrdiff_t>(to), true);
+    ASSERT_EQ(count_set(words, from, to), static_cast<std::uint64_t>(set));
+  }
+}
+
+enum class State { kFree, kTaken, kLinked, kGated };
+
+// Random changes of runs, and searches, on a disk of two pages and a bit.
+TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
+  const format::DiskLayout layout(4096, 70000 / 16 * 16, 128);
+  SpaceMap map = make_map(layout, true);
+  std::mt19937_64 random(7);
+  std::vector<State> states(layout.blocks(), State::kFree);
+  const auto run_is = [&](std::uint64_t block, std::uint64_t blocks, State state) {
+    return std::all_of(states.begin() + static_cast<std::ptrdiff_t>(block),
+                       states.begin() + static_cast<std::ptrdiff_t>(block + blocks),
+                       [&](State s) { return s == state; });
+  };
+  const auto set_run = [&](std::uint64_t block, std::uint64_t blocks, State state) {
+    std::fill_n(states.begin() + static_cast<std::ptrdiff_t>(block), blocks, state);
+  };
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint64_t blocks = 1 + random() % (i % 100 == 0 ? 3000 : 40);
+    const std::uint64_t begin = layout.first_usable() + random() % layout.usable_blocks();
+    const std::uint64_t end = begin + random() % (layout.end_usable() - begin + 1);
+    const Search found = map.find({begin, end}, blocks, nullptr);
+    std::uint64_t expected = begin;
+    std::uint64_t run = 0;
+    bool exists = false;
+    for (std::uint64_t block = begin; block < end && i % 20 == 0; ++block) {
+      if (block % MDFS_BITS_PER_PAGE == 0) run = 0;
+      run = states[block] == State::kFree ? run + 1 : 0;
+      if (run < blocks) continue;
+      expected = block + 1 - blocks;
+      exists = true;
+      break;
+    }
+    if (i % 20 == 0) {
+      ASSERT_EQ(found.kind, exists ? Kind::kFound : Kind::kNone);
+      if (exists) {
+        ASSERT_EQ(found.value, expected);
+      }
+    }
+    if (found.kind != Kind::kFound) continue;
+    ASSERT_TRUE(run_is(found.value, blocks, State::kFree));
+    map.take(found.value, blocks);
+    set_run(found.value, blocks, State::kTaken);
+    const auto fate = random() % 4;
+    if (fate == 0) continue;
+    if (fate == 1) {
+      map.release(found.value, blocks);
+      set_run(found.value, blocks, State::kFree);
+      continue;
+    }
+    map.link(found.value, blocks);
+    set_run(found.value, blocks, State::kLinked);
+    if (fate == 2 && i % 3 != 0) continue;
+    map.unlink(found.value, blocks);
+    set_run(found.value, blocks, State::kGated);
+    ASSERT_FALSE(map.is_free(found.value, blocks));
+    if (i % 5 != 0) {
+      map.release(found.value, blocks);
+      set_run(found.value, blocks, State::kFree);
+    }
+  }
+  std::uint64_t metadata = 0;
+  std::uint64_t data = 0;
+  std::uint64_t disk = 0;
+  for (std::uint64_t block = layout.first_usable(); block < layout.end_usable(); ++block) {
+    if (states[block] == State::kFree) ++(block < layout.metadata_end() ? metadata : data);
+    if (states[block] != State::kLinked) ++disk;
+  }
+  EXPECT_EQ(map.metadata_free(), metadata);
+  EXPECT_EQ(map.data_free(), data);
+  EXPECT_EQ(map.disk_free(), disk);
+  AlignedBuffer page(MDFS_SECTOR);
+  for (std::uint64_t number = 0; number < layout.space_pages(0); ++number) {
+    map.copy_disk_bitmap(number, page.bytes());
+    ASSERT_EQ(format::bitmap_free(page.bytes()), map.page_disk_free(number));
+    for (std::uint64_t bit = 0; bit < layout.bitmap_blocks(number); ++bit) {
+      const std::uint64_t block = number * MDFS_BITS_PER_PAGE + bit;
+      if (!layout.is_usable(block, 1)) continue;
+      ASSERT_EQ(format::bitmap_get(page.bytes(), bit), states[block] == State::kLinked) << block;
+    }
+  }
+}
+
+TEST(SpaceMapTest, AsksForThePagesThatItNeedsAndSkipsFullOnes) {
+  const format::DiskLayout layout(4096, 8 * 32768, 1024);
+  SpaceMap map = make_map(layout, false);
+  const Search first = map.find(map.data_range(), 10, nullptr);
+  ASSERT_EQ(first.kind, Kind::kNeedPage);
+  EXPECT_EQ(first.value, 0u);
+  AlignedBuffer full(MDFS_SECTOR);
+  std::fill(full.bytes().begin(), full.bytes().end(), std::byte{0xff});
+  EXPECT_EQ(map.boundary_page(), std::optional<std::uint64_t>(0));
+  map.set_broken(0);
+  const Search second = map.find(map.data_range(), 10, nullptr);
+  ASSERT_EQ(second.kind, Kind::kNeedPage);
+  EXPECT_EQ(second.value, 1u);
+}
+
+TEST(SpaceMapTest, ForgetsOnlyPagesThatEqualTheDisk) {
+  const format::DiskLayout layout(4096, 8 * 32768, 1024);
+  SpaceMap map = make_map(layout, true);
+  const std::uint64_t taken = 2 * 32768 + 5;
+  const std::uint64_t linked = 3 * 32768 + 5;
+  map.take(taken, 4);
+  map.take(linked, 4);
+  map.link(linked, 4);
+  map.pin(4);
+  map.shrink(0);
+  EXPECT_TRUE(map.loaded(0)) << "the end of the metadata region";
+  EXPECT_TRUE(map.loaded(2));
+  EXPECT_TRUE(map.loaded(3));
+  EXPECT_TRUE(map.loaded(4));
+  EXPECT_EQ(map.loaded_pages(), 4u);
+  map.release(taken, 4);
+  map.clear_dirty();
+  map.unpin(4);
+  map.shrink(0);
+  EXPECT_EQ(map.loaded_pages(), 1u);
+}
+
+TEST(SpaceMapTest, ZonesAreDrawnByTheirFreeSpace) {
+  const format::DiskLayout layout(4096, 16 * 32768, 1024);
+  SpaceMap map = make_map(layout, true);
+  // Pages 4 to 7 are full.
+  for (std::uint64_t page = 4; page < 8; ++page) map.take(page * 32768, 32768);
+  std::mt19937_64 random(3);
+  std::vector<int> drawn(16);
+  for (int i = 0; i < 12000; ++i) ++drawn[map.draw_zone(random()) / 32768];
+  for (std::size_t page = 0; page < 16; ++page) {
+    if (page >= 4 && page < 8) {
+      EXPECT_EQ(drawn[page], 0) << page;
+    } else {
+      EXPECT_NEAR(drawn[page], 1000, 150) << page;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mdfs::alloc
