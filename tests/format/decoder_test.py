@@ -21,6 +21,15 @@ def value_of(size, seed):
     return bytes((seed * 31 + i * 7 + (seed >> 8)) & 255 for i in range(size))
 
 
+def movie_sample(t, y, x):
+    """Likewise."""
+    value = (t * 1000 + y) * 1000 + x
+    if y // 32 == 5:
+        value = value * 0x9e3779b97f4a7c15 & (2**64 - 1)
+        value = ((value ^ value >> 29) * 0xbf58476d1ce4e5b9 & (2**64 - 1)) >> 40
+    return value & 0xffff
+
+
 class DecoderTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -46,9 +55,9 @@ class DecoderTest(unittest.TestCase):
         result = self.decode("ls")
         self.assertEqual(result.stderr, b"")
         lines = result.stdout.decode().splitlines()
-        self.assertEqual(len(lines), 7 + 400)
+        self.assertEqual(len(lines), 8 + 400)
         for line in ("040755 0 /", "100644 200 /inline", f"100644 {3 * BLOCK - 100} /cells", "120777 6 /link",
-                     "100644 16384 /image", "040755 0 /dir", "040755 0 /dir/deep", "100600 0 /f399"):
+                     "100644 16384 /image", "100644 600000 /movie", "040755 0 /dir", "040755 0 /dir/deep", "100600 0 /f399"):
             self.assertIn(line, lines)
 
     def test_extracts_files_links_and_images_byte_for_byte(self):
@@ -64,6 +73,18 @@ class DecoderTest(unittest.TestCase):
         for place, (row, column) in {0: (0, 0), 1: (0, 64), 8: (64, 0), 9: (64, 64)}.items():
             extent = b"".join(image[(row + y) * 128 + column:][:64] for y in range(64))
             self.assertEqual(extent, value_of(BLOCK, 100 + place), place)
+
+    def test_decodes_compressed_extents_of_three_axes_and_scattered_ones(self):
+        movie = self.decode("cat", "/movie")
+        self.assertEqual(len(movie.stdout), 5 * 300 * 200 * 2, movie.stderr)
+        expected = bytearray(len(movie.stdout))
+        for z, y, x in ((0, 0, 0), (1, 5, 3), (2, 9, 6)):
+            for t in range(z * 2, min(5, z * 2 + 2)):
+                for row in range(y * 32, min(300, y * 32 + 32)):
+                    for column in range(x * 32, min(200, x * 32 + 32)):
+                        at = ((t * 300 + row) * 200 + column) * 2
+                        expected[at:at + 2] = movie_sample(t, row, column).to_bytes(2, "little")
+        self.assertEqual(movie.stdout, bytes(expected))
 
     def test_finds_all_checksums_and_bitmaps_right(self):
         result = self.decode("verify")
@@ -103,7 +124,7 @@ class DecoderTest(unittest.TestCase):
         with open(os.path.join(ROOT, "man/mdfsck.8.scd"), encoding="utf-8") as file:
             manual = file.read()
         self.assertEqual(report["output_version"], 1)
-        self.assertEqual(report["objects"], 407)
+        self.assertEqual(report["objects"], 408)
         for field in report:
             self.assertIn(f"*{field}*", manual)
 

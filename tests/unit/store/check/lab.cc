@@ -8,10 +8,12 @@
 #include <set>
 
 #include "base/crc32c.h"
+#include "codec/codec.h"
 #include "format/dirent.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
+#include "geometry/decompose.h"
 #include "store/check/findings.h"
 
 namespace mdfs::store {
@@ -38,7 +40,7 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
   auto opened = open_disks(disks, environment_);
   Store& store = **opened;
   EXPECT_OK(store.transact(Purpose::kNormal, [&](Transaction& t) -> Status {
-    for (std::uint64_t i = 0; i < kFiles + 7; ++i) EXPECT_EQ(t.new_object(), MDFS_OBJECT_FIRST + i);
+    for (std::uint64_t i = 0; i < kFiles + 8; ++i) EXPECT_EQ(t.new_object(), MDFS_OBJECT_FIRST + i);
     geometry::Placement placement;
     placement.disks = 3;
     placement.row = placement.plane = {0, 1, 2};
@@ -58,14 +60,15 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     inode.stored_bytes = 3 * kBlock;
     inode.placement = kPlacement;
     put_inode(t, kCells, inode);
-    cells_run = store_data(store, t, 1, 3, 3);
-    format::FileRun run{{1, cells_run.block}, t.generation(), 0, {}};
+    ByteVector cells;
     for (std::uint64_t i = 0; i < 3; ++i) {
-      ByteVector block = value_of(kBlock, 3 + i);
-      if (i == 2) std::fill(block.end() - 100, block.end(), std::byte{0});  // beyond the end
-      disks[1]->poke((cells_run.block + i) * kBlock, block);
-      run.crc32c.push_back(crc32c(block));
+      const ByteVector block = value_of(kBlock, 3 + i);
+      cells.insert(cells.end(), block.begin(), block.end());
     }
+    std::fill(cells.end() - 100, cells.end(), std::byte{0});  // beyond the end
+    cells_run = store_data(store, t, 1, cells);
+    format::FileRun run{{1, cells_run.block}, t.generation(), 0, {}};
+    for (std::uint64_t i = 0; i < 3; ++i) run.crc32c.push_back(crc32c(ConstBytes(cells).subspan(i * kBlock, kBlock)));
     t.put({kCells, MDFS_KIND_FILE_CELL, 0}, format::encode(format::FileCell{{run}}));
 
     inode = inode_of(S_IFLNK | 0777, 1);
@@ -73,29 +76,8 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     put_inode(t, kLink, inode);
     t.put({kLink, MDFS_KIND_SYMLINK, 0}, as_bytes("inline"));
 
-    geometry::Geometry geometry;
-    geometry.rank = 2;
-    geometry.shape = {128, 128};
-    geometry.extent = {64, 64};
-    geometry.codec = geometry::Codec::kRaw;
-    geometry.axes = "yx";
-    inode = inode_of(S_IFREG | 0644, 1);
-    inode.size = 128 * 128;
-    inode.stored_bytes = 4 * kBlock;
-    inode.flags = MDFS_INODE_IMAGE;
-    inode.placement = kPlacement;
-    put_inode(t, kImage, inode);
-    t.put({kImage, MDFS_KIND_GEOMETRY, 0}, format::encode(geometry));
-    format::ExtentPage page({MDFS_CODEC_RAW, 4096});
-    for (const unsigned place : {0u, 1u, 8u, 9u}) {
-      const Run data = store_data(store, t, static_cast<std::uint16_t>(place % 3), 1, 100 + place);
-      if (place == 0) extent_run = data;
-      page.set(place, {format::Address{data.disk, data.block}.packed(),
-                       t.generation(),
-                       4096,
-                       {crc32c(value_of(kBlock, 100 + place))}});
-    }
-    t.put({kImage, MDFS_KIND_EXTENTS, 0}, page.encode());
+    add_image(store, t);
+    add_movie(store, t);
 
     inode = inode_of(S_IFDIR | 0755, 3);
     inode.parent = kRoot;
@@ -111,30 +93,116 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     put_entry(t, kRoot, "link", kLink, 10);
     put_entry(t, kRoot, "image", kImage, 8);
     put_entry(t, kRoot, "dir", kDir, 4);
+    put_entry(t, kRoot, "movie", kMovie, 8);
     for (std::uint64_t i = 0; i < kFiles; ++i) {
       put_inode(t, kFirstFile + i, inode_of(S_IFREG | 0600, 1));
       put_entry(t, kRoot, "f" + std::to_string(i), kFirstFile + i, 8);
     }
     format::Inode root = inode_of(S_IFDIR | 0755, 3);
     root.parent = kRoot;
-    root.entries = 5 + kFiles;
+    root.entries = 6 + kFiles;
     put_inode(t, kRoot, root);
-    t.count_objects(6 + kFiles);
+    t.count_objects(kObjects - 1);
     return {};
   }));
   EXPECT_OK(store.commit());
 }
 
-Run Lab::store_data(Store& store, Transaction& transaction, std::uint16_t disk, std::uint32_t blocks,
-                    std::uint64_t seed) {
+void Lab::add_image(Store& store, Transaction& t) {
+  geometry::Geometry geometry;
+  geometry.rank = 2;
+  geometry.shape = {128, 128};
+  geometry.extent = {64, 64};
+  geometry.codec = geometry::Codec::kRaw;
+  geometry.axes = "yx";
+  format::Inode inode = inode_of(S_IFREG | 0644, 1);
+  inode.size = 128 * 128;
+  inode.stored_bytes = 4 * kBlock;
+  inode.flags = MDFS_INODE_IMAGE;
+  inode.placement = kPlacement;
+  put_inode(t, kImage, inode);
+  t.put({kImage, MDFS_KIND_GEOMETRY, 0}, format::encode(geometry));
+  format::ExtentPage page({MDFS_CODEC_RAW, 4096});
+  for (const unsigned place : {0u, 1u, 8u, 9u}) {
+    const Run data = store_data(store, t, static_cast<std::uint16_t>(place % 3), value_of(kBlock, 100 + place));
+    if (place == 0) extent_run = data;
+    page.set(place, {format::Address{data.disk, data.block}.packed(),
+                     t.generation(),
+                     4096,
+                     {crc32c(value_of(kBlock, 100 + place))}});
+  }
+  t.put({kImage, MDFS_KIND_EXTENTS, 0}, page.encode());
+}
+
+std::uint16_t Lab::movie_sample(std::uint64_t t, std::uint64_t y, std::uint64_t x) {
+  if (t >= 5 || y >= 300 || x >= 200) return 0;
+  std::uint64_t value = (t * 1000 + y) * 1000 + x;
+  if (y / 32 == 5) {
+    value *= 0x9e3779b97f4a7c15;
+    value = (value ^ value >> 29) * 0xbf58476d1ce4e5b9 >> 40;
+  }
+  return static_cast<std::uint16_t>(value);
+}
+
+void Lab::add_movie(Store& store, Transaction& t) {
+  geometry::Geometry geometry;
+  geometry.rank = 3;
+  geometry.shape = {5, 300, 200};
+  geometry.extent = {2, 32, 32};
+  geometry.type = geometry::ElementType::kU16;
+  geometry.axes = "tyx";
+  t.put({kMovie, MDFS_KIND_GEOMETRY, 0}, format::encode(geometry));
+  const format::ExtentTableShape shape{MDFS_CODEC_ZSTD, static_cast<std::uint32_t>(geometry.extent_bytes())};
+  const geometry::PageBox box = geometry::page_box(3, shape.record_bytes());
+  std::uint64_t blocks = 0;
+  for (const geometry::Coord& index : {geometry::Coord{0, 0, 0}, {1, 5, 3}, {2, 9, 6}}) {
+    ByteVector samples(geometry.extent_bytes());
+    for (std::uint64_t i = 0; i < samples.size() / 2; ++i)
+      store_le<std::uint16_t>(
+          samples, 2 * i, movie_sample(index[0] * 2 + i / 1024, index[1] * 32 + i / 32 % 32, index[2] * 32 + i % 32));
+    ByteVector stored(codec::compress_bound(codec::Codec::kZstd, samples.size()));
+    stored.resize(*codec::encode(codec::Codec::kZstd, 3, samples, stored));
+    data_bytes += stored.size();
+    format::ExtentRecord record{0, t.generation(), static_cast<std::uint32_t>(stored.size()), {crc32c(stored)}};
+    stored.resize((stored.size() + kBlock - 1) / kBlock * kBlock);
+    blocks += stored.size() / kBlock;
+    const geometry::PagePlace place = geometry::page_place(3, geometry.grid(), box, index);
+    if (stored.size() > kBlock) {
+      for (std::size_t done = 0; done < stored.size(); done += kBlock) {
+        const auto first = stored.begin() + static_cast<std::ptrdiff_t>(done);
+        const Run run =
+            store_data(store, t, static_cast<std::uint16_t>(done / kBlock * 2 % 3), {first, first + kBlock});
+        movie_runs.push_back({{run.disk, run.block}, 1});
+      }
+      record.address = MDFS_SCATTERED;
+      movie_runs_key = {kMovie, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};
+      t.put(movie_runs_key, format::encode_extent_runs(movie_runs));
+    } else {
+      const Run run = store_data(store, t, 1, stored);
+      record.address = format::Address{run.disk, run.block}.packed();
+    }
+    format::ExtentPage page(shape);
+    page.set(place.place, record);
+    t.put({kMovie, MDFS_KIND_EXTENTS, place.page}, page.encode());
+  }
+  data_bytes += 7 * kBlock;  // of the file and the other image
+  EXPECT_EQ(blocks, 4u);     // the noise takes two
+  format::Inode inode = inode_of(S_IFREG | 0644, 1);
+  inode.size = geometry.size_bytes();
+  inode.stored_bytes = blocks * kBlock;
+  inode.flags = MDFS_INODE_IMAGE;
+  inode.placement = kPlacement;
+  put_inode(t, kMovie, inode);
+}
+
+Run Lab::store_data(Store& store, Transaction& transaction, std::uint16_t disk, const ByteVector& bytes) {
   AllocationRequest request;
   request.disk = disk;
-  request.blocks = blocks;
-  request.owner = seed;
+  request.blocks = static_cast<std::uint32_t>(bytes.size() / kBlock);
+  request.owner = kPlacement;
   auto run = store.allocate(request, nullptr);
   EXPECT_OK(run);
-  for (std::uint64_t i = 0; i < blocks; ++i)
-    disks[run->disk]->poke((run->block + i) * kBlock, value_of(kBlock, seed + i));
+  disks[run->disk]->poke(run->block * kBlock, bytes);
   transaction.link(*run);
   return *run;
 }

@@ -21,10 +21,16 @@ namespace mdfs::store {
 //   /link        a symbolic link
 //   /image       a raw 8-bit image of 128 x 128 in extents of 64 x 64, all four stored
 //   /dir/deep/   directories
+//   /movie       a zstd 16-bit image of 5 x 300 x 200 in extents of 2 x 32 x 32, three stored: one at the far corner,
+//   one
+//                scattered over two disks
 class Lab {
  public:
   static constexpr std::uint64_t kPlacement = 16, kInline = 17, kCells = 18, kLink = 19, kImage = 20, kDir = 21,
-                                 kDeep = 22, kFirstFile = 23, kFiles = 400;
+                                 kDeep = 22, kMovie = 23, kFirstFile = 24, kFiles = 400;
+  static constexpr std::uint64_t kObjects = 8 + kFiles;  // with the root
+  // The samples of the movie where it is stored; noise in the scattered extent.
+  static std::uint16_t movie_sample(std::uint64_t t, std::uint64_t y, std::uint64_t x);
 
   Lab();
 
@@ -49,10 +55,15 @@ class Lab {
 
   Disks disks;
   Run cells_run, extent_run;
+  std::vector<format::BlockRun> movie_runs;  // of the scattered extent
+  Key movie_runs_key;
+  std::uint64_t data_bytes = 0;  // stored, of all
 
  private:
+  void add_image(Store& store, Transaction& transaction);
+  void add_movie(Store& store, Transaction& transaction);
   Recovered recover_all();
-  Run store_data(Store& store, Transaction& transaction, std::uint16_t disk, std::uint32_t blocks, std::uint64_t seed);
+  Run store_data(Store& store, Transaction& transaction, std::uint16_t disk, const ByteVector& bytes);
   SeededEnvironment environment_{1};
 };
 
