@@ -19,6 +19,7 @@
 #include "mdfs/ondisk.h"
 #include "mdfs/version.h"
 #include "store/check/check.h"
+#include "support/command.h"
 #include "support/progress.h"
 #include "support/text.h"
 
@@ -29,7 +30,6 @@ namespace {
 constexpr int kExitTrouble = 8;
 constexpr int kExitUsage = 16;
 constexpr int kExitCancelled = 32;
-constexpr int kJsonVersion = 1;
 // So many findings of one kind are printed as text.
 constexpr unsigned kLinesOfAKind = 20;
 
@@ -83,7 +83,7 @@ std::string_view name(store::Repair repair) {
 
 void print_json(const store::CheckReport& report) {
   nlohmann::ordered_json json;
-  json["output_version"] = kJsonVersion;
+  json["output_version"] = kOutputVersion;
   json["uuid"] = report.volume_uuid.to_string();
   json["label"] = report.volume_name;
   json["generation"] = report.generation;

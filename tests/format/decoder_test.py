@@ -57,7 +57,8 @@ class DecoderTest(unittest.TestCase):
         lines = result.stdout.decode().splitlines()
         self.assertEqual(len(lines), 8 + 400)
         for line in ("040755 0 /", "100644 200 /inline", f"100644 {3 * BLOCK - 100} /cells", "120777 6 /link",
-                     "100644 16384 /image", "100644 600000 /movie", "040755 0 /dir", "040755 0 /dir/deep", "100600 0 /f399"):
+                     "100644 16384 /image", "100644 600000 /movie", "040755 0 /dir", "040755 0 /dir/deep",
+                     "100600 0 /f399"):
             self.assertIn(line, lines)
 
     def test_extracts_files_links_and_images_byte_for_byte(self):

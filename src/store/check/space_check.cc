@@ -17,11 +17,44 @@ using format::SpaceEntry;
 using format::SpacePage;
 using Entries = std::vector<std::vector<std::optional<SpaceEntry>>>;  // [level][page]
 
-Result<AlignedBuffer> read_page(device::Disk& disk, const DiskLayout& layout, SpacePage page, const SpaceEntry& entry) {
-  AlignedBuffer buffer(MDFS_SECTOR);
-  MDFS_TRY(device::read(disk, layout.space_offset(page, entry.place), buffer.bytes()));
-  return buffer;
-}
+// Reads the pages of one level in order, many at once; both places of each, since they lie side by side.
+class PageReader {
+ public:
+  PageReader(device::Disk& disk, const DiskLayout& layout, unsigned level)
+      : disk_(disk), layout_(layout), level_(level) {}
+
+  // The page at its valid place; good until the next call.
+  Result<ConstBytes> read(std::uint64_t page, const SpaceEntry& entry) {
+    if (page < first_ || page >= end_) MDFS_TRY(fill(page));
+    return ConstBytes(buffer_.bytes()).subspan(((page - first_) * 2 + entry.place) * MDFS_SECTOR, MDFS_SECTOR);
+  }
+
+ private:
+  static constexpr std::uint64_t kAtOnce = 128;
+
+  Status fill(std::uint64_t page) {
+    if (buffer_.empty()) buffer_ = AlignedBuffer(kAtOnce * 2 * MDFS_SECTOR);
+    end_ = 0;
+    // Beside a page that cannot be read others may be readable.
+    for (const std::uint64_t wanted : {std::min(kAtOnce, layout_.space_pages(level_) - page), std::uint64_t{1}}) {
+      const Status status =
+          device::read(disk_, layout_.space_offset({level_, page}, 0), buffer_.bytes().first(wanted * 2 * MDFS_SECTOR));
+      if (!status.ok() && wanted > 1) continue;
+      MDFS_TRY(status);
+      first_ = page;
+      end_ = page + wanted;
+      break;
+    }
+    return {};
+  }
+
+  device::Disk& disk_;
+  const DiskLayout& layout_;
+  const unsigned level_;
+  AlignedBuffer buffer_;
+  std::uint64_t first_ = 0;
+  std::uint64_t end_ = 0;
+};
 
 std::string name_of(std::size_t disk, SpacePage page, const std::string& why) {
   return fmt::format("disk {}, level {}, page {}: {}", disk, page.level, page.page, why);
@@ -31,11 +64,12 @@ std::string name_of(std::size_t disk, SpacePage page, const std::string& why) {
 void read_level(device::Disk& disk, std::size_t index, const DiskLayout& layout, unsigned level, Entries& entries,
                 Findings& findings) {
   entries[level - 1].resize(layout.space_pages(level - 1));
+  PageReader reader(disk, layout, level);
   for (std::uint64_t page = 0; page < layout.space_pages(level); ++page) {
     const std::optional<SpaceEntry>& entry = entries[level][page];
     if (!entry) continue;
-    auto bytes = read_page(disk, layout, {level, page}, *entry);
-    auto below = bytes.ok() ? format::decode_space_page(layout, {level, page}, *entry, bytes->bytes())
+    const auto bytes = reader.read(page, *entry);
+    auto below = bytes.ok() ? format::decode_space_page(layout, {level, page}, *entry, *bytes)
                             : Result<std::vector<SpaceEntry>>(bytes.error());
     if (!below.ok()) {
       findings.add(FindingId::kSpacePageDamaged, name_of(index, {level, page}, below.error().message()));
@@ -54,17 +88,18 @@ void read_disk(const Recovered& volume, std::size_t index, const DiskLayout& lay
   for (unsigned level = layout.space_levels() - 1; level > 0; --level)
     read_level(disk, index, layout, level, entries, findings);
   pages.good[index].resize(layout.space_pages(0));
+  PageReader reader(disk, layout, 0);
   for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
     if (!entries[0][page]) continue;
-    auto bytes = read_page(disk, layout, {0, page}, *entries[0][page]);
+    const auto bytes = reader.read(page, *entries[0][page]);
     const Status status =
-        bytes.ok() ? format::check_bitmap(layout, page, *entries[0][page], bytes->bytes()) : Status(bytes.error());
+        bytes.ok() ? format::check_bitmap(layout, page, *entries[0][page], *bytes) : Status(bytes.error());
     if (!status.ok()) {
       findings.add(FindingId::kSpacePageDamaged, name_of(index, {0, page}, status.error().message()));
       continue;
     }
     pages.good[index][page] = true;
-    pages.marked.load_page(static_cast<std::uint16_t>(index), page, bytes->bytes());
+    pages.marked.load_page(static_cast<std::uint16_t>(index), page, *bytes);
   }
 }
 
