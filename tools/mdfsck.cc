@@ -15,6 +15,7 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "device/find_disks.h"
 #include "device/open.h"
 #include "mdfs/ondisk.h"
 #include "mdfs/version.h"
@@ -143,8 +144,9 @@ void print_text(const Options& options, const store::CheckReport& report) {
 Result<store::CheckReport> check(const Options& options) {
   const bool look = options.mode() == store::RepairMode::kNothing;
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
+  MDFS_TRY_ASSIGN(const device::FoundDisks found, device::find_disks(options.disks));
   std::vector<std::unique_ptr<device::Disk>> disks;
-  for (const std::string& path : options.disks) {
+  for (const std::string& path : found.paths) {
     MDFS_TRY_ASSIGN(auto disk,
                     device::open_disk(path, look ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite, ring));
     disks.push_back(std::move(disk));
@@ -192,7 +194,7 @@ int run(int argc, char** argv) {
   preen->excludes(yes);
   app.add_flag("--data", options.data, "Read all data and verify their checksums");
   app.add_flag("--json", options.json, "Print the report as JSON");
-  app.add_option("DISK", options.disks, "All disks of the volume")->required();
+  app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
   try {
     app.parse(without_foreign_options(argc, argv));
   } catch (const CLI::ParseError& problem) {

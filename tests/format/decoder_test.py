@@ -129,6 +129,15 @@ class DecoderTest(unittest.TestCase):
         for field in report:
             self.assertIn(f"*{field}*", manual)
 
+    def test_mdfsck_finds_the_other_disks_of_the_one_that_is_named(self):
+        for name in (self.disks[1], self.folder.name):
+            result = subprocess.run([MDFSCK, name], capture_output=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        os.unlink(self.disks[2])
+        result = subprocess.run([MDFSCK, self.disks[0]], capture_output=True, check=False)
+        self.assertEqual(result.returncode, 4)
+        self.assertIn(b"101 disk-missing", result.stdout)
+
     def test_mdfsck_keeps_the_exit_codes_of_fsck(self):
         self.assertEqual(self.mdfsck("-n", "-y").returncode, 16)
         self.assertEqual(self.mdfsck("-a", "-C0", "-T").returncode, 0)
