@@ -72,7 +72,7 @@ class FakeStore::FakeTransaction final : public store::Transaction {
 
 FakeStore::FakeStore(unsigned disks, std::uint64_t disk_bytes, std::uint32_t block_size) : block_size_(block_size) {
   for (unsigned i = 0; i < disks; ++i)
-    disks_.push_back({std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), disk_bytes),
+    disks_.push_back({std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), disk_bytes), nullptr,
                       std::vector<BlockState>(disk_bytes / block_size, BlockState::kFree)});
   for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kLinked;  // so that block 0 is nobody's
   format::Inode root;

@@ -24,6 +24,9 @@ class FakeStore final : public store::Store {
   void set_full(bool full) { full_ = full; }
   void set_read_only(bool read_only) { read_only_ = read_only; }
   std::uint64_t commits() const { return commits_; }
+  // Requests to this disk go to `front`, which is borrowed and passes on what it likes. Before any other use.
+  void put_in_front(unsigned index, device::Disk& front) { disks_[index].front = &front; }
+  device::MemoryDisk& memory_disk(unsigned index) { return *disks_[index].disk; }
   std::map<format::Key, ByteVector> items() const;
   std::uint64_t used_blocks() const;  // allocated and linked
 
@@ -35,7 +38,10 @@ class FakeStore final : public store::Store {
   std::string read_only_reason() const override { return read_only_ ? "set by the test" : ""; }
   unsigned disk_count() const override { return static_cast<unsigned>(disks_.size()); }
   store::DiskInfo disk_info(unsigned index) const override;
-  device::Disk& disk(unsigned index) override { return *disks_[index].disk; }
+  device::Disk& disk(unsigned index) override {
+    if (disks_[index].front != nullptr) return *disks_[index].front;
+    return *disks_[index].disk;
+  }
 
   Result<std::optional<ByteVector>> get(const format::Key& key) override;
   Result<std::vector<store::Item>> scan(const format::Key& first, const format::Key& last, std::size_t limit) override;
@@ -52,6 +58,7 @@ class FakeStore final : public store::Store {
   enum class BlockState : std::uint8_t { kFree, kAllocated, kLinked };
   struct FakeDisk {
     std::unique_ptr<device::MemoryDisk> disk;
+    device::Disk* front = nullptr;
     std::vector<BlockState> blocks;
   };
   void give_back(std::uint64_t blocks) override;

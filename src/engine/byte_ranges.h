@@ -1,0 +1,33 @@
+// A set of byte ranges of one unit: which of its bytes are valid.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mdfs::engine {
+
+// Disjoint, ascending, never touching half-open ranges. A value; no thread contract.
+class ByteRanges {
+ public:
+  struct Range {
+    std::uint32_t begin;
+    std::uint32_t end;
+    bool operator==(const Range&) const = default;
+  };
+
+  void add(std::uint32_t begin, std::uint32_t end);
+  void clear() { ranges_.clear(); }
+  // An empty range is always covered.
+  bool covers(std::uint32_t begin, std::uint32_t end) const;
+  // Some byte of [begin, end) is in the set.
+  bool touches(std::uint32_t begin, std::uint32_t end) const;
+  // The parts of [begin, end) that are not in the set, ascending.
+  std::vector<Range> gaps(std::uint32_t begin, std::uint32_t end) const;
+  const std::vector<Range>& ranges() const { return ranges_; }
+
+ private:
+  std::vector<Range> ranges_;
+};
+
+}  // namespace mdfs::engine

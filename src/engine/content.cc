@@ -1,0 +1,213 @@
+// The data of one open object: shape arithmetic.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/content.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "codec/codec.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+using geometry::Box;
+using geometry::ByteGeometry;
+using geometry::Coord;
+
+ByteGeometry file_shape() {
+  ByteGeometry shape;
+  shape.rank = 1;
+  shape.extent[0] = MDFS_FILE_CELL;
+  return shape;
+}
+
+}  // namespace
+
+Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size)
+    : object(spec.object),
+      image(spec.geometry),
+      placement(spec.placement),
+      base(spec.base),
+      update(std::move(inode_update)),
+      block_size(volume_block_size),
+      size(spec.size_bytes),
+      linked_size(spec.size_bytes),
+      linked_inline(spec.is_inline),
+      has_cells(!spec.geometry && !spec.is_inline && spec.size_bytes > 0),
+      shape_(spec.geometry ? geometry::byte_geometry(*spec.geometry) : file_shape()) {
+  rank = shape_.rank;
+  unit_bytes = static_cast<std::uint32_t>(shape_.extent_bytes());
+  capacity_bytes = static_cast<std::uint32_t>(align_up(unit_bytes, block_size));
+  part_bytes = block_size;
+  worst_case_blocks_ = capacity_bytes / block_size;
+  if (!image) return;
+
+  slab_bytes_ = image->slab_bytes();
+  if (rank == 1) step_bytes_ = image->sample_bytes();
+  for (unsigned axis = 1; axis < rank; ++axis) units_in_row_ *= ceil_div(shape_.shape[axis], shape_.extent[axis]);
+  table = {static_cast<std::uint8_t>(image->codec), unit_bytes};
+  page_box = geometry::page_box(rank, table.record_bytes());
+  MDFS_CHECK(page_box.places == table.places());
+  for (unsigned axis = 1; axis < rank; ++axis)
+    pages_in_row_ *= ceil_div(ceil_div(shape_.shape[axis], shape_.extent[axis]), page_box.side[axis]);
+  part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, unit_bytes) : unit_bytes;
+  worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, unit_bytes), block_size);
+}
+
+ByteGeometry Content::shape_for(std::uint64_t bytes) const {
+  ByteGeometry shape = shape_;
+  shape.shape[0] = ceil_div(bytes, slab_bytes_) * step_bytes_;
+  return shape;
+}
+
+std::uint64_t Content::unit_index(const Coord& unit) const {
+  std::uint64_t index = unit[0];
+  for (unsigned axis = 1; axis < rank; ++axis)
+    index = index * ceil_div(shape_.shape[axis], shape_.extent[axis]) + unit[axis];
+  return index;
+}
+
+Coord Content::unit_coord(std::uint64_t index) const {
+  Coord unit{};
+  for (unsigned axis = rank; axis > 1; --axis) {
+    const std::uint64_t count = ceil_div(shape_.shape[axis - 1], shape_.extent[axis - 1]);
+    unit[axis - 1] = index % count;
+    index /= count;
+  }
+  unit[0] = index;
+  return unit;
+}
+
+geometry::PagePlace Content::page_of(const Coord& unit) const {
+  return geometry::page_place(rank, shape_.grid(), page_box, unit);
+}
+
+Coord Content::unit_of(const geometry::PagePlace& place) const {
+  Coord unit = geometry::page_origin(rank, shape_.grid(), page_box, place.page);
+  std::uint64_t rest = place.place;
+  for (unsigned axis = rank; axis > 0; --axis) {
+    unit[axis - 1] += rest % page_box.side[axis - 1];
+    rest /= page_box.side[axis - 1];
+  }
+  return unit;
+}
+
+unsigned Content::wished_disk(const Coord& unit) const {
+  return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, unit);
+}
+
+std::uint64_t Content::bytes_inside(const ByteGeometry& shape, const Coord& unit) const {
+  std::uint64_t bytes = 1;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    const std::uint64_t begin = unit[axis] * shape.extent[axis];
+    if (begin >= shape.shape[axis]) return 0;
+    bytes *= std::min(shape.extent[axis], shape.shape[axis] - begin);
+  }
+  return bytes;
+}
+
+namespace {
+
+Transfer plan_boxes(const Content& content, const std::vector<geometry::RangeBox>& boxes, const Coord& origin) {
+  const ByteGeometry& shape = content.array();
+  Transfer transfer;
+  transfer.regions.reserve(boxes.size());
+  for (const geometry::RangeBox& range : boxes) {
+    Transfer::Region region{range.box.length, range.offset, 1};
+    Box box = range.box;
+    for (unsigned axis = 0; axis < content.rank; ++axis) {
+      region.bytes *= box.length[axis];
+      box.start[axis] += origin[axis];
+    }
+    const auto number = static_cast<std::uint32_t>(transfer.regions.size());
+    transfer.regions.push_back(region);
+    const std::vector<geometry::Piece> pieces = geometry::decompose(shape, box);
+    transfer.parts.reserve(transfer.parts.size() + pieces.size());
+    for (const geometry::Piece& piece : pieces)
+      transfer.parts.push_back({content.unit_index(piece.extent), number, piece});
+  }
+  return transfer;
+}
+
+}  // namespace
+
+Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t length) {
+  return plan_boxes(content, geometry::range_boxes(content.rank, content.array().shape, offset, length), Coord{});
+}
+
+Transfer plan_window(const Content& content, const Box& box, std::uint64_t offset, std::uint64_t length) {
+  return plan_boxes(content, geometry::range_boxes(content.rank, box.length, offset, length), box.start);
+}
+
+GridBox units_under(const Content& content, const Box& box) {
+  const ByteGeometry& shape = content.array();
+  GridBox units;
+  for (unsigned axis = 0; axis < content.rank; ++axis) {
+    units.first[axis] = box.start[axis] / shape.extent[axis];
+    units.last[axis] = ceil_div(box.start[axis] + box.length[axis], shape.extent[axis]);
+  }
+  return units;
+}
+
+void copy_out(const Content& content, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
+              MutableBytes into) {
+  const Transfer::Region& region = transfer.regions[part.region];
+  const MutableBytes target = into.subspan(region.offset, region.bytes);
+  const Box& box = part.piece.in_extent;
+  if (!buffer)
+    return geometry::fill_box(content.rank, box.length, std::byte{0}, target, region.shape, part.piece.in_box);
+  if (content.is_image())
+    return geometry::copy_box(content.rank, box.length, buffer.bytes(), content.array().extent, box.start, target,
+                              region.shape, part.piece.in_box);
+  const std::uint64_t stored = buffer.size() > box.start[0] ? std::min(box.length[0], buffer.size() - box.start[0]) : 0;
+  std::byte* const to = target.data() + part.piece.in_box[0];
+  if (stored > 0) std::memcpy(to, buffer.data() + box.start[0], stored);
+  std::memset(to + stored, 0, box.length[0] - stored);
+}
+
+void copy_in(const Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+             const BufferRef& buffer) {
+  const Transfer::Region& region = transfer.regions[part.region];
+  geometry::copy_box(content.rank, part.piece.in_extent.length, from.subspan(region.offset, region.bytes), region.shape,
+                     part.piece.in_box, buffer.bytes(), content.array().extent, part.piece.in_extent.start);
+}
+
+std::vector<ByteRanges::Range> ranges_under(const Content& content, const Box& in_unit) {
+  const Coord& extent = content.array().extent;
+  // Padded in front to three axes.
+  Coord shape{1, 1, 1}, start{}, length{1, 1, 1};
+  const unsigned pad = geometry::kMaxRank - content.rank;
+  std::copy_n(extent.begin(), content.rank, shape.begin() + pad);
+  std::copy_n(in_unit.start.begin(), content.rank, start.begin() + pad);
+  std::copy_n(in_unit.length.begin(), content.rank, length.begin() + pad);
+  std::vector<ByteRanges::Range> ranges;
+  for (std::uint64_t z = start[0]; z < start[0] + length[0]; ++z)
+    for (std::uint64_t y = start[1]; y < start[1] + length[1]; ++y) {
+      const auto begin = static_cast<std::uint32_t>((z * shape[1] + y) * shape[2] + start[2]);
+      const auto end = static_cast<std::uint32_t>(begin + length[2]);
+      if (!ranges.empty() && ranges.back().end == begin)
+        ranges.back().end = end;
+      else
+        ranges.push_back({begin, end});
+    }
+  return ranges;
+}
+
+bool covers(const Content& content, const Unit& unit, const Box& in_unit) {
+  if (unit.complete) return true;
+  if (unit.valid.ranges().empty()) return false;
+  const std::vector<ByteRanges::Range> ranges = ranges_under(content, in_unit);
+  return std::all_of(ranges.begin(), ranges.end(),
+                     [&](const ByteRanges::Range& range) { return unit.valid.covers(range.begin, range.end); });
+}
+
+bool is_whole(const Content& content, const ByteGeometry& shape, const Transfer::Part& part) {
+  std::uint64_t bytes = 1;
+  for (unsigned axis = 0; axis < content.rank; ++axis) bytes *= part.piece.in_extent.length[axis];
+  return bytes >= content.bytes_inside(shape, part.piece.extent);
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,147 @@
+// The data of one open object: its shape, its size, and what of it is dirty.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/locks.h"
+#include "engine/unit.h"
+#include "format/extents.h"
+#include "geometry/decompose.h"
+
+namespace mdfs::engine {
+
+// An ordinary file is seen as a rank-1 array of bytes whose extents are its cells. What the first part holds never
+// changes after construction; the rest says how it is guarded.
+//
+// Lock order, outermost first: writers (GridLock), gate, linking, Unit::mutex, state_mutex, then the shards of the
+// cache.
+class Content : public std::enable_shared_from_this<Content> {
+ public:
+  Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size);
+
+  // ---- constant
+  const std::uint64_t object;
+  const std::optional<geometry::Geometry> image;  // shape[0] as it was when opened
+  const std::shared_ptr<const geometry::Placement> placement;
+  const std::uint64_t base;
+  const InodeUpdate update;
+  const std::uint32_t block_size;
+  unsigned rank = 1;
+  std::uint32_t unit_bytes = 0;      // decoded
+  std::uint32_t capacity_bytes = 0;  // unit_bytes in whole blocks
+  std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the unit
+  format::ExtentTableShape table;    // of images
+  geometry::PageBox page_box;        // of images
+
+  bool is_image() const { return image.has_value(); }
+  bool is_raw() const { return image.has_value() && image->codec == geometry::Codec::kRaw; }
+  // Rank, extent and the faster axes; shape[0] is not to be used.
+  const geometry::ByteGeometry& array() const { return shape_; }
+  // The array as large as `bytes` make it: slabs begun count as whole.
+  geometry::ByteGeometry shape_for(std::uint64_t bytes) const;
+  // Bytes of the canonical file that one step of the grid along the slowest axis takes.
+  std::uint64_t grid_row_bytes() const { return slab_bytes_ * shape_.extent[0] / step_bytes_; }
+  std::uint64_t unit_index(const geometry::Coord& unit) const;
+  geometry::Coord unit_coord(std::uint64_t index) const;
+  // Units of one step of the grid along the slowest axis.
+  std::uint64_t units_in_row() const { return units_in_row_; }
+  // The first byte of the canonical file that can lie in the unit.
+  std::uint64_t first_byte_of(std::uint64_t index) const { return index / units_in_row_ * grid_row_bytes(); }
+  geometry::PagePlace page_of(const geometry::Coord& unit) const;
+  std::uint64_t pages_in_row() const { return pages_in_row_; }
+  // The unit whose record is at a place of a page.
+  geometry::Coord unit_of(const geometry::PagePlace& place) const;
+  unsigned wished_disk(const geometry::Coord& unit) const;
+  UnitKey key_of(std::uint64_t index) const { return {object, index}; }
+  // Bytes of the unit that lie inside an array of this shape; the rest is padding.
+  std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) const;
+  // Blocks that writing one unit back takes at most.
+  std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
+
+  // ---- any thread
+  std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed unit is locked, shrinks under `writers`
+  void grow(std::uint64_t to) {
+    std::uint64_t now = size.load(std::memory_order_relaxed);
+    while (now < to && !size.compare_exchange_weak(now, to, std::memory_order_acq_rel)) {
+    }
+  }
+  GridLock writers;
+  Gate gate;  // loads pass; closed while records and cached units change together
+  // Odd while cached units are swapped by a window write: a read that saw it change is read again. swapping is held
+  // for as long as it is odd.
+  std::atomic<std::uint64_t> swaps{0};
+  std::mutex swapping;
+  // Held from before a transaction of this content until what it has linked is noted here, so that sizes reach the
+  // tree in the order in which they hold. Within the gate, outside Unit::mutex.
+  std::mutex linking;
+  // The last byte read, to see sequential readers.
+  std::atomic<std::uint64_t> last_read_end{0};
+  std::atomic<std::uint64_t> read_ahead_to{0};
+
+  mutable std::mutex state_mutex;  // guards all below
+  std::map<std::uint64_t, UnitPtr> dirty_units;
+  std::uint64_t full_bytes = 0;         // of dirty units that are full
+  std::int64_t dirty_since_ns = 0;      // when the first of them became dirty
+  store::Reservation reservation;       // the promises of all dirty units
+  std::optional<Error> error;           // of a write-back, not yet reported
+  bool background_failed = false;       // the background leaves it alone until somebody asks
+  std::uint64_t linked_size = 0;        // as the tree has it
+  bool linked_inline = false;           // the tree holds the bytes
+  bool has_cells = false;               // the tree holds cells
+  std::vector<std::uint64_t> disk_end;  // per disk: where the last allocation of this content ended
+
+ private:
+  geometry::ByteGeometry shape_;  // shape[0] is not used
+  std::uint64_t slab_bytes_ = 1;  // one step along the slowest axis in samples
+  std::uint64_t step_bytes_ = 1;  // rank 1: extents along the slowest axis are counted in bytes
+  std::uint64_t units_in_row_ = 1;
+  std::uint64_t pages_in_row_ = 1;
+  std::uint64_t worst_case_blocks_ = 1;
+};
+
+// Where the bytes of one call lie: boxes of the array, cut into parts of one unit each.
+struct Transfer {
+  struct Region {  // a contiguous row-major array in the caller's memory
+    geometry::Coord shape{};
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Part {
+    std::uint64_t unit = 0;
+    std::uint32_t region = 0;
+    geometry::Piece piece;
+  };
+  std::vector<Region> regions;
+  std::vector<Part> parts;
+};
+
+// Bytes [offset, offset + length) of the canonical file.
+Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t length);
+// Bytes [offset, offset + length) of the canonical layout of a box of the image (window.channel is not looked at).
+Transfer plan_window(const Content& content, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
+// The units that a transfer's parts lie in.
+GridBox units_under(const Content& content, const geometry::Box& box);
+
+// Copies a part between a unit's buffer and the caller's memory (all of it, as the transfer's offsets count). Without
+// a buffer, and beyond its end, the unit is zero. copy_in needs a buffer that is large enough.
+void copy_out(const Content& content, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
+              MutableBytes into);
+void copy_in(const Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+             const BufferRef& buffer);
+
+// The byte ranges of the unit under a box inside it, ascending; neighbouring rows are joined.
+std::vector<ByteRanges::Range> ranges_under(const Content& content, const geometry::Box& in_unit);
+// All bytes under the box are valid. The unit's mutex is held.
+bool covers(const Content& content, const Unit& unit, const geometry::Box& in_unit);
+// The box is all of the unit that lies inside the array.
+bool is_whole(const Content& content, const geometry::ByteGeometry& shape, const Transfer::Part& part);
+
+}  // namespace mdfs::engine

@@ -1,0 +1,52 @@
+// What all parts of the engine share: the store, the memory, the threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/environment.h"
+#include "engine/buffer_pool.h"
+#include "engine/byte_budget.h"
+#include "engine/cache.h"
+#include "engine/engine.h"
+#include "engine/records.h"
+#include "engine/task_pool.h"
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+// Shares of the budget: dirty units up to a half, loads at work up to a quarter, and what one write-back or window
+// write stages at once. So at least a quarter can always be made free by evicting clean units, and nobody waits for
+// memory in a circle.
+struct Core {
+  Core(store::Store& the_store, const EngineOptions& the_options, Environment& the_environment, unsigned threads)
+      : store(the_store),
+        options(the_options),
+        environment(the_environment),
+        pool(std::min<std::size_t>(the_options.cache_bytes / 16, kIdleBufferBytes)),
+        cache(pool, the_options.cache_bytes),
+        records(the_store),
+        loads(the_options.cache_bytes / 4),
+        tasks(threads),
+        background(1) {}
+
+  std::size_t dirty_limit_bytes() const { return options.cache_bytes / 2; }
+  std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
+
+  static constexpr std::size_t kIdleBufferBytes = 16u << 20;
+
+  store::Store& store;
+  const EngineOptions options;
+  Environment& environment;
+  BufferPool pool;
+  Cache cache;
+  Records records;
+  ByteBudget loads;
+  std::atomic<std::uint64_t> dirty_bytes{0};
+  TaskPool tasks;       // decodes and encodes; never waits for a disk, but for a damaged extent read again
+  TaskPool background;  // starts loads ahead of readers
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,146 @@
+// The extent engine: its parts put together.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/content.h"
+#include "engine/core.h"
+#include "engine/loader.h"
+#include "engine/reader.h"
+#include "engine/replacer.h"
+#include "engine/survey.h"
+#include "engine/write_back.h"
+#include "engine/writer.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr std::size_t kLeastCacheBytes = 1u << 20;
+constexpr unsigned kMostThreads = 64;
+
+class EngineImpl final : public Engine {
+ public:
+  EngineImpl(store::Store& store, const EngineOptions& options, Environment& environment, unsigned threads)
+      : core_(store, options, environment, threads) {}
+
+  ~EngineImpl() override {
+    core_.background.drain();
+    core_.loads.wait_until_idle();
+  }
+
+  Result<std::shared_ptr<Content>> open(const ContentSpec& spec, InodeUpdate update) override {
+    if (spec.geometry) MDFS_TRY(geometry::check(*spec.geometry));
+    if (spec.placement == nullptr && core_.store.disk_count() > 1)
+      return {Errc::kInvalidArgument, "content without placement"};
+    if (spec.placement != nullptr) MDFS_TRY(geometry::check(*spec.placement, core_.store.disk_count()));
+    return std::make_shared<Content>(spec, std::move(update), core_.store.block_size());
+  }
+
+  Status close(const std::shared_ptr<Content>& content) override {
+    Status status = write_back_.write_back(*content);
+    if (!status.ok()) drop_dirty(*content);
+    return status;
+  }
+
+  void discard(const std::shared_ptr<Content>& content) override {
+    drop_dirty(*content);
+    core_.cache.erase_object(content->object);
+    core_.records.forget_all(*content);
+  }
+
+  std::uint64_t size_bytes(const Content& content) const override {
+    return content.size.load(std::memory_order_acquire);
+  }
+
+  bool is_dirty(const Content& content) const override {
+    const std::lock_guard lock(content.state_mutex);
+    return !content.dirty_units.empty() || content.linked_size != content.size.load(std::memory_order_acquire) ||
+           content.error.has_value();
+  }
+
+  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into) override {
+    return reader_.read(content, offset, into);
+  }
+  Status write(Content& content, std::uint64_t offset, ConstBytes from) override {
+    return writer_.write(content, offset, from);
+  }
+  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset,
+                     MutableBytes into) override {
+    return reader_.read_window(content, window, offset, into);
+  }
+  void start_window(Content& content, const geometry::Window& window) override {
+    reader_.start_window(content, window);
+  }
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) override {
+    return replacer_.write_window(content, window, from);
+  }
+  Status truncate(Content& content, std::uint64_t size_bytes) override {
+    return replacer_.truncate(content, size_bytes);
+  }
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length) override {
+    return replacer_.punch(content, offset, length);
+  }
+  Result<std::uint64_t> next_data(Content& content, std::uint64_t offset) override {
+    return survey_.next_data(content, offset);
+  }
+  Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset) override {
+    return survey_.next_hole(content, offset);
+  }
+  Status write_back(Content& content) override { return write_back_.write_back(content); }
+  Status write_back_all(std::int64_t at_least_age_ns) override { return write_back_.write_back_all(at_least_age_ns); }
+  Result<std::vector<ExtentPlace>> layout(Content& content) override { return survey_.layout(content); }
+  Result<WindowPlan> plan(Content& content, const geometry::Window& window) override {
+    return survey_.plan(content, window);
+  }
+
+  CacheStats cache_stats() const override {
+    return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(), core_.cache.misses(),
+            core_.cache.evictions()};
+  }
+
+ private:
+  // What has not been written is given up.
+  void drop_dirty(Content& content) {
+    GridBox all;
+    all.last.fill(UINT64_MAX);
+    const GridLock::Hold hold(content.writers, content.rank, all, GridLock::Mode::kExclusive);
+    const Claims claims(content, all);
+    for (const UnitPtr& unit : claims.units()) {
+      {
+        const std::lock_guard lock(unit->mutex);
+        write_back_.note_clean(content, *unit);
+        unit->buffer = BufferRef();
+        unit->valid.clear();
+        unit->complete = false;
+      }
+      core_.cache.erase(unit->key);
+    }
+    write_back_.wake_waiters();
+  }
+
+  Core core_;
+  Loader loader_{core_};
+  WriteBack write_back_{core_, loader_};
+  Reader reader_{core_, loader_};
+  Writer writer_{core_, loader_, write_back_};
+  Replacer replacer_{core_, loader_, write_back_, writer_};
+  Survey survey_{core_};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::create(store::Store& store, const EngineOptions& options,
+                                               Environment& environment) {
+  if (options.cache_bytes < kLeastCacheBytes) return {Errc::kOutOfRange, "cache of less than 1 MiB"};
+  if (options.largest_request_bytes < device::kAlignment)
+    return {Errc::kOutOfRange, "largest request below 4096 bytes"};
+  const unsigned asked = options.decode_threads > 0 ? options.decode_threads : std::thread::hardware_concurrency();
+  const unsigned threads = std::clamp(asked, 1u, kMostThreads);
+  return std::unique_ptr<Engine>(std::make_unique<EngineImpl>(store, options, environment, threads));
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,58 @@
+// Freeing the data of deleted objects.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+#include "format/extents.h"
+#include "format/file_cell.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr std::size_t kItemsAtOnce = 256;
+
+Status free_page(store::Transaction& transaction, const store::Item& item, const format::ExtentTableShape& shape,
+                 std::uint32_t block_size) {
+  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, shape));
+  for (unsigned place = 0; place < shape.places(); ++place) {
+    const std::optional<format::ExtentRecord> record = page.get(place);
+    if (!record) continue;
+    const auto blocks = static_cast<std::uint32_t>((record->stored_bytes + block_size - 1) / block_size);
+    if (!record->is_scattered()) {
+      transaction.unlink({record->place().disk, record->place().block, blocks});
+      continue;
+    }
+    const format::Key key{item.key.object, MDFS_KIND_EXTENT_RUNS, item.key.offset * format::kMaxPlaces + place};
+    MDFS_TRY_ASSIGN(const auto runs_item, transaction.get(key));
+    if (!runs_item) return {Errc::kCorrupt, "extent-runs.missing"};
+    MDFS_TRY_ASSIGN(const auto runs, format::decode_extent_runs(*runs_item, blocks));
+    for (const format::BlockRun& run : runs)
+      transaction.unlink({run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)});
+    transaction.erase(key);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
+                            const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size) {
+  const std::uint64_t kind = geometry ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  transaction.erase({object, MDFS_KIND_INLINE, 0});
+  MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, kItemsAtOnce));
+  for (const store::Item& item : items) {
+    if (geometry) {
+      const format::ExtentTableShape shape{static_cast<std::uint8_t>(geometry->codec),
+                                           static_cast<std::uint32_t>(geometry->extent_bytes())};
+      MDFS_TRY(free_page(transaction, item, shape, block_size));
+    } else {
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
+      for (const format::FileRun& run : cell.runs)
+        transaction.unlink({run.address.disk, run.address.block, run.blocks()});
+    }
+    transaction.erase(item.key);
+  }
+  return items.size() < kItemsAtOnce;
+}
+
+}  // namespace mdfs::engine

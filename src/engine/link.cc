@@ -1,0 +1,185 @@
+// Linking: records of extents and cells inside a transaction.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/link.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+void Linker::add(const store::Run& run) {
+  transaction_.link(run);
+  change_blocks_ += run.blocks;
+}
+
+void Linker::remove(const store::Run& run) {
+  transaction_.unlink(run);
+  change_blocks_ -= run.blocks;
+}
+
+Status Linker::link(const std::vector<Staged>& units) {
+  return content_.is_image() ? link_image(units) : link_cells(units);
+}
+
+// ---- images
+
+Result<std::shared_ptr<format::ExtentPage>> Linker::get_page(std::uint64_t number) {
+  if (const auto known = pages_.find(number); known != pages_.end() && known->second != nullptr) return known->second;
+  auto page = std::make_shared<format::ExtentPage>(content_.table);
+  MDFS_TRY_ASSIGN(const auto value, transaction_.get(page_key(content_, number)));
+  if (value) {
+    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content_.table));
+  }
+  return page;
+}
+
+void Linker::put_page(std::uint64_t number, const std::shared_ptr<format::ExtentPage>& page) {
+  if (page->empty())
+    transaction_.erase(page_key(content_, number));
+  else
+    transaction_.put(page_key(content_, number), page->encode());
+  pages_[number] = page;
+}
+
+Status Linker::free_record(format::ExtentPage& page, const geometry::PagePlace& place) {
+  const std::optional<format::ExtentRecord> record = page.get(place.place);
+  if (!record) return {};
+  std::optional<ByteVector> runs_item;
+  if (record->is_scattered()) {
+    MDFS_TRY_ASSIGN(runs_item, transaction_.get(runs_key(content_, place)));
+  }
+  MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
+  for (const store::Run& run : runs) remove(run);
+  if (record->is_scattered()) transaction_.erase(runs_key(content_, place));
+  page.erase(place.place);
+  return {};
+}
+
+Status Linker::link_image(const std::vector<Staged>& units) {
+  std::map<std::uint64_t, std::vector<std::pair<unsigned, const Staged*>>> by_page;
+  for (const Staged& staged : units) {
+    const geometry::PagePlace place = content_.page_of(staged.coord);
+    by_page[place.page].emplace_back(place.place, &staged);
+  }
+  for (const auto& [number, list] : by_page) {
+    MDFS_TRY_ASSIGN(const std::shared_ptr<format::ExtentPage> page, get_page(number));
+    for (const auto& [place, staged] : list) {
+      MDFS_TRY(free_record(*page, {number, place}));
+      if (staged->runs.empty()) continue;
+      format::ExtentRecord record;
+      record.birth = transaction_.generation();
+      record.stored_bytes = staged->stored_bytes;
+      record.crc32c = staged->crc32c;
+      record.address = MDFS_SCATTERED;
+      if (staged->runs.size() == 1) {
+        const store::Run& run = staged->runs.front();
+        record.address = format::Address{run.disk, run.block}.packed();
+      } else {
+        std::vector<format::BlockRun> runs;
+        for (const store::Run& run : staged->runs) runs.push_back({{run.disk, run.block}, run.blocks});
+        transaction_.put(runs_key(content_, {number, place}), format::encode_extent_runs(runs));
+      }
+      for (const store::Run& run : staged->runs) add(run);
+      page->set(place, record);
+    }
+    put_page(number, page);
+  }
+  return {};
+}
+
+Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
+  MDFS_TRY_ASSIGN(const std::shared_ptr<format::ExtentPage> page, get_page(number));
+  for (unsigned place = 0; place < content_.page_box.places; ++place) {
+    if (!page->has(place)) continue;
+    const geometry::Coord unit = content_.unit_of({number, place});
+    bool inside = true;
+    for (unsigned axis = 0; axis < content_.rank; ++axis)
+      inside = inside && unit[axis] >= box.first[axis] && unit[axis] < box.last[axis];
+    if (inside) MDFS_TRY(free_record(*page, {number, place}));
+  }
+  put_page(number, page);
+  return {};
+}
+
+// ---- ordinary files
+
+Result<format::FileCell> Linker::get_cell(std::uint64_t cell) {
+  MDFS_TRY_ASSIGN(const auto value, transaction_.get(cell_key(content_, cell)));
+  if (!value) return format::FileCell{};
+  return format::decode_file_cell(*value, content_.block_size);
+}
+
+void Linker::put_cell(std::uint64_t cell, const format::FileCell& value) {
+  if (value.empty())
+    transaction_.erase(cell_key(content_, cell));
+  else
+    transaction_.put(cell_key(content_, cell), format::encode(value));
+}
+
+Status Linker::link_cells(const std::vector<Staged>& units) {
+  for (const Staged& staged : units) {
+    if (staged.blocks == 0 && staged.holes == 0) continue;
+    MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(staged.index));
+    for (unsigned block = 0; block < 32; ++block)
+      if ((staged.holes >> block & 1) != 0)
+        for (const format::BlockRun& freed : cell.punch(block, 1)) remove(to_run(freed));
+    // Blocks take the places of the runs in order; what is contiguous in both becomes one run.
+    std::size_t number = 0;
+    std::size_t run = 0;
+    std::uint32_t used = 0;
+    for (unsigned block = 0; block < 32; ++block) {
+      if ((staged.blocks >> block & 1) == 0) continue;
+      const store::Run& from = staged.runs[run];
+      format::FileRun placed;
+      placed.address = {from.disk, from.block + used};
+      placed.birth = transaction_.generation();
+      placed.first = static_cast<std::uint16_t>(block);
+      placed.crc32c = {staged.crc32c[number++]};
+      for (const format::BlockRun& freed : cell.replace(placed)) remove(to_run(freed));
+      if (++used == from.blocks) {
+        ++run;
+        used = 0;
+      }
+    }
+    for (const store::Run& taken : staged.runs) add(taken);
+    put_cell(staged.index, cell);
+  }
+  return {};
+}
+
+Status Linker::punch_cell(std::uint64_t number, std::uint32_t blocks) {
+  MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(number));
+  for (unsigned block = 0; block < 32; ++block)
+    if ((blocks >> block & 1) != 0)
+      for (const format::BlockRun& freed : cell.punch(block, 1)) remove(to_run(freed));
+  put_cell(number, cell);
+  return {};
+}
+
+Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t kind = content_.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  transaction_.scan({content_.object, kind, first}, {content_.object, kind, last}, SIZE_MAX));
+  for (const store::Item& item : items) {
+    if (content_.is_image()) {
+      MDFS_TRY_ASSIGN(format::ExtentPage page, format::ExtentPage::decode(item.value, content_.table));
+      for (unsigned place = 0; place < content_.page_box.places; ++place)
+        MDFS_TRY(free_record(page, {item.key.offset, place}));
+      transaction_.erase(item.key);
+      pages_[item.key.offset] = nullptr;
+    } else {
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content_.block_size));
+      for (const format::FileRun& run : cell.runs) remove(to_run({run.address, run.blocks()}));
+      transaction_.erase(item.key);
+    }
+  }
+  return {};
+}
+
+void publish_pages(Core& core, const Content& content, const Linker::Pages& pages) {
+  for (const auto& [number, page] : pages) core.records.replace(content, number, page);
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,58 @@
+// Linking: staged units become part of the volume, and what they replace leaves it, inside one transaction.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/stage.h"
+
+namespace mdfs::engine {
+
+// The changes of one transaction to the records of one content. Made and used inside store.transact(); after it has
+// succeeded publish() brings the cached records up to date.
+class Linker {
+ public:
+  Linker(Core& core, const Content& content, store::Transaction& transaction)
+      : core_(core), content_(content), transaction_(transaction) {}
+
+  // The units' records are replaced (a unit without runs becomes a hole).
+  Status link(const std::vector<Staged>& units);
+  // All records with keys in [first, last] of an item kind go: pages of extents or cells.
+  Status free_items(std::uint64_t first, std::uint64_t last);
+  // The records of one page whose units lie in the box (half-open) go.
+  Status free_in_page(std::uint64_t page, const GridBox& box);
+  // Blocks of a cell become holes.
+  Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
+
+  // Bytes of blocks linked less those unlinked.
+  std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(content_.block_size); }
+  // Pages as they are now; null: gone.
+  using Pages = std::map<std::uint64_t, std::shared_ptr<format::ExtentPage>>;
+  const Pages& pages() const { return pages_; }
+
+ private:
+  Status link_image(const std::vector<Staged>& units);
+  Status link_cells(const std::vector<Staged>& units);
+  Result<format::FileCell> get_cell(std::uint64_t cell);
+  void put_cell(std::uint64_t cell, const format::FileCell& value);
+  Result<std::shared_ptr<format::ExtentPage>> get_page(std::uint64_t page);
+  Status free_record(format::ExtentPage& page, const geometry::PagePlace& place);
+  void put_page(std::uint64_t number, const std::shared_ptr<format::ExtentPage>& page);
+  void add(const store::Run& run);
+  void remove(const store::Run& run);
+
+  Core& core_;
+  const Content& content_;
+  store::Transaction& transaction_;
+  std::int64_t change_blocks_ = 0;
+  Pages pages_;
+};
+
+// After the transaction has succeeded, and before units that depend on it can leave the cache.
+void publish_pages(Core& core, const Content& content, const Linker::Pages& pages);
+
+}  // namespace mdfs::engine

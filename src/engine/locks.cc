@@ -1,0 +1,63 @@
+// The waiting places of a content.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/locks.h"
+
+#include <algorithm>
+
+namespace mdfs::engine {
+
+void Gate::enter() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return closing_ == 0; });
+  ++inside_;
+}
+
+void Gate::leave() {
+  const std::lock_guard lock(mutex_);
+  if (--inside_ == 0 && closing_ > 0) changed_.notify_all();
+}
+
+void Gate::close() {
+  std::unique_lock lock(mutex_);
+  ++closing_;
+  changed_.wait(lock, [this] { return inside_ == 0 && !closed_; });
+  closed_ = true;
+}
+
+void Gate::open() {
+  const std::lock_guard lock(mutex_);
+  --closing_;
+  closed_ = false;
+  changed_.notify_all();
+}
+
+namespace {
+
+bool overlap(unsigned rank, const GridBox& a, const GridBox& b) {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (a.last[axis] <= b.first[axis] || b.last[axis] <= a.first[axis]) return false;
+  return true;
+}
+
+}  // namespace
+
+GridLock::Entries::iterator GridLock::acquire(unsigned rank, const GridBox& box, Mode mode) {
+  std::unique_lock lock(mutex_);
+  entries_.push_back({box, mode});
+  const auto mine = std::prev(entries_.end());
+  released_.wait(lock, [&] {
+    return std::none_of(entries_.begin(), mine, [&](const GridLockEntry& earlier) {
+      const bool alone = mode == Mode::kExclusive || earlier.mode == Mode::kExclusive;
+      return alone && overlap(rank, box, earlier.box);
+    });
+  });
+  return mine;
+}
+
+void GridLock::release(Entries::iterator entry) {
+  const std::lock_guard lock(mutex_);
+  entries_.erase(entry);
+  released_.notify_all();
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,132 @@
+// Punched holes: zeros, with the blocks under them freed.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "engine/replacer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t length) {
+  const std::uint64_t row_bytes = content.grid_row_bytes();
+  const std::uint64_t asked_end = checked_add(offset, length).value_or(UINT64_MAX);
+  GridBox rows;
+  rows.last.fill(UINT64_MAX);
+  rows.first[0] = offset / row_bytes;
+  rows.last[0] = ceil_div(asked_end, row_bytes);
+  const GridLock::Hold hold(content.writers, content.rank, rows, GridLock::Mode::kExclusive);
+  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  const std::uint64_t end = std::min(asked_end, size);
+  if (offset >= end) return {};
+  bool only_cells = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    only_cells = content.is_image() || content.has_cells;
+  }
+  if (!only_cells) return writer_.write_zeros(content, offset, end - offset);
+
+  // Whole blocks of a file, whole rows of extents of an image; the edges are written with zeros.
+  const std::uint64_t step = content.is_image() ? row_bytes : content.block_size;
+  const std::uint64_t first = ceil_div(offset, step);
+  const std::uint64_t last = end == size ? ceil_div(end, step) : end / step;
+  if (first >= last) return writer_.write_zeros(content, offset, end - offset);
+  MDFS_TRY(writer_.write_zeros(content, offset, first * step - offset));
+  if (last * step < end) MDFS_TRY(writer_.write_zeros(content, last * step, end - last * step));
+  return content.is_image() ? punch_rows(content, first, last) : punch_cells(content, first, last);
+}
+
+Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row) {
+  GridBox rows;
+  rows.last.fill(UINT64_MAX);
+  rows.first[0] = first_row;
+  rows.last[0] = last_row;
+  const Claims claims(content, rows);
+  const std::uint64_t side = content.page_box.side[0];
+  const std::uint64_t last_page = ceil_div(last_row, side) * content.pages_in_row() - 1;
+  std::uint64_t page = first_row / side * content.pages_in_row();
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  while (true) {
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, page, last_page, kItemsInTransaction));
+    if (items.empty()) break;
+    Linker::Pages pages;
+    Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+      Linker linker(core_, content, transaction);
+      for (const std::uint64_t item : items) MDFS_TRY(linker.free_in_page(item, rows));
+      pages = linker.pages();
+      std::uint64_t linked = 0;
+      {
+        const std::lock_guard lock(content.state_mutex);
+        linked = content.linked_size;
+      }
+      return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+    });
+    if (!changed.ok()) return changed;
+    publish_pages(core_, content, pages);
+    if (items.back() == last_page) break;
+    page = items.back() + 1;
+  }
+  reset_units(content, first_row * content.units_in_row(), last_row * content.units_in_row(), true);
+  write_back_.wake_waiters();
+  return {};
+}
+
+Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block) {
+  const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
+  GridBox cells;
+  cells.first[0] = first_block / cell_blocks;
+  cells.last[0] = ceil_div(last_block, cell_blocks);
+  const Claims claims(content, cells);
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  for (std::uint64_t cell = cells.first[0]; cell < cells.last[0];) {
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, cell, cells.last[0] - 1, kItemsInTransaction));
+    if (items.empty()) break;
+    Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+      Linker linker(core_, content, transaction);
+      for (const std::uint64_t item : items) {
+        const std::uint64_t from = std::max(first_block, item * cell_blocks) - item * cell_blocks;
+        const std::uint64_t to = std::min(last_block, (item + 1) * cell_blocks) - item * cell_blocks;
+        MDFS_TRY(linker.punch_cell(item, block_mask(content, from * content.block_size, to * content.block_size)));
+      }
+      std::uint64_t linked = 0;
+      {
+        const std::lock_guard lock(content.state_mutex);
+        linked = content.linked_size;
+      }
+      return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+    });
+    if (!changed.ok()) return changed;
+    cell = items.back() + 1;
+  }
+  zero_blocks(content, first_block, last_block);
+  write_back_.wake_waiters();
+  return {};
+}
+
+void Replacer::zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block) {
+  const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
+  const std::uint64_t last_cell = ceil_div(last_block, cell_blocks);
+  for (const UnitPtr& unit : core_.cache.units_between(content.object, first_block / cell_blocks, last_cell)) {
+    const std::uint64_t cell = unit->key.index;
+    const auto begin = static_cast<std::uint32_t>((std::max(first_block, cell * cell_blocks) - cell * cell_blocks) *
+                                                  content.block_size);
+    const auto end = static_cast<std::uint32_t>((std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks) *
+                                                content.block_size);
+    const std::lock_guard lock(unit->mutex);
+    if (begin < unit->buffer.size()) {
+      BufferRef own = core_.cache.acquire(unit->buffer.size());
+      std::memcpy(own.data(), unit->buffer.data(), own.size());
+      std::memset(own.data() + begin, 0, std::min<std::size_t>(end, own.size()) - begin);
+      unit->buffer = std::move(own);
+    }
+    if (!unit->complete) unit->valid.add(begin, end);
+    if (!unit->dirty) continue;
+    unit->dirty_blocks &= ~block_mask(content, begin, end);
+    if (unit->dirty_blocks == 0) write_back_.note_clean(content, *unit);
+  }
+}
+
+}  // namespace mdfs::engine

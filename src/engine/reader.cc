@@ -1,0 +1,189 @@
+// Reads.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/reader.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr unsigned kOptimisticReads = 8;
+constexpr std::uint64_t kReadAheadBytes = 8u << 20;
+// Bytes of one pass over the parts of a huge read, so that its plan stays small.
+constexpr std::uint64_t kPassBytes = 64u << 20;
+constexpr std::uint64_t kChannelPassBytes = 4u << 20;
+
+}  // namespace
+
+Status Reader::consistently(Content& content, const std::function<Status()>& attempt) {
+  for (unsigned i = 0; i < kOptimisticReads; ++i) {
+    const std::uint64_t before = content.swaps.load(std::memory_order_acquire);
+    if (before % 2 != 0) {  // for as long as it takes to exchange buffers in memory
+      const std::lock_guard wait(content.swapping);
+      continue;
+    }
+    Status status = attempt();
+    if (content.swaps.load(std::memory_order_acquire) == before) return status;
+  }
+  // Window writes keep coming: now they wait for us.
+  GridBox all;
+  all.last.fill(UINT64_MAX);
+  const GridLock::Hold hold(content.writers, content.rank, all, GridLock::Mode::kShared);
+  return attempt();
+}
+
+Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes into) {
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t i = 0; i < transfer.parts.size(); ++i) {
+    const Transfer::Part& part = transfer.parts[i];
+    const UnitPtr unit = core_.cache.find(content.key_of(part.unit));
+    BufferRef buffer;
+    bool hit = false;
+    if (unit != nullptr) {
+      const std::lock_guard lock(unit->mutex);
+      hit = covers(content, *unit, part.piece.in_extent);
+      if (hit) buffer = unit->buffer;
+    }
+    if (hit)
+      copy_out(content, transfer, part, buffer, into);
+    else
+      missing.push_back(i);
+  }
+  core_.cache.count(transfer.parts.size() - missing.size(), missing.size());
+  return missing.empty() ? Status{} : load_missing(content, transfer, missing, into);
+}
+
+Status Reader::load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
+                            MutableBytes into) {
+  // Parts of one unit come together: it is wanted once.
+  std::stable_sort(missing.begin(), missing.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
+  std::vector<Want> wants;
+  std::vector<std::size_t> first_of;  // in `missing`, of each want
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    const Transfer::Part& part = transfer.parts[missing[i]];
+    if (i == 0 || transfer.parts[missing[i - 1]].unit != part.unit) {
+      wants.push_back({core_.cache.find_or_create(content.key_of(part.unit)), part.piece.extent, {}});
+      first_of.push_back(i);
+    }
+    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+  }
+  first_of.push_back(missing.size());
+  return loader_.load(content, wants, [&](std::size_t want, const BufferRef& buffer) {
+    for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
+      copy_out(content, transfer, transfer.parts[missing[i]], buffer, into);
+  });
+}
+
+Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, MutableBytes into) {
+  std::size_t length = 0;
+  Status outcome = consistently(content, [&]() -> Status {
+    const std::uint64_t size = content.size.load(std::memory_order_acquire);
+    length = offset >= size ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
+    for (std::uint64_t done = 0; done < length;) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(length - done, kPassBytes);
+      MDFS_TRY(transfer(content, plan_range(content, offset + done, bytes), into.subspan(done, bytes)));
+      done += bytes;
+    }
+    return {};
+  });
+  if (!outcome.ok()) return std::move(outcome).error();
+  if (length > 0) read_ahead(content, offset, length);
+  return length;
+}
+
+Status Reader::read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into) {
+  for (std::uint64_t done = 0; done < into.size();) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, kPassBytes);
+    MDFS_TRY(transfer(content, plan_window(content, box, offset + done, bytes), into.subspan(done, bytes)));
+    done += bytes;
+  }
+  return {};
+}
+
+Status Reader::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+  if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  if (!inside(offset, into.size(), geometry::window_bytes(*content.image, window)))
+    return {Errc::kOutOfRange, "bytes beyond the window"};
+  if (into.empty()) return {};
+  return consistently(content, [&] {
+    return window.channel ? read_channel(content, window, offset, into)
+                          : read_box(content, geometry::byte_box(*content.image, window), offset, into);
+  });
+}
+
+// All channels are read, one is kept.
+Status Reader::read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+  const geometry::Box box = geometry::byte_box(*content.image, window);
+  const unsigned element = geometry::element_bytes(content.image->type);
+  const std::uint64_t sample = content.image->sample_bytes();
+  const std::uint64_t pass_samples = std::max<std::uint64_t>(1, kChannelPassBytes / sample);
+  const std::uint64_t end = offset + into.size();
+  for (std::uint64_t at = offset; at < end;) {
+    const std::uint64_t first = at / element;
+    const std::uint64_t count = std::min(pass_samples, ceil_div(end, element) - first);
+    const BufferRef samples = core_.cache.acquire(count * sample);
+    const BufferRef plane = core_.cache.acquire(count * element);
+    const MutableBytes sample_bytes = samples.bytes().first(count * sample);
+    const MutableBytes plane_bytes = plane.bytes().first(count * element);
+    MDFS_TRY(read_box(content, box, first * sample, sample_bytes));
+    geometry::take_channel(sample_bytes, content.image->channels, *window.channel, element, plane_bytes);
+    const std::uint64_t skip = at - first * element;
+    const std::uint64_t bytes = std::min(end - at, count * element - skip);
+    std::copy_n(plane_bytes.begin() + static_cast<std::ptrdiff_t>(skip), bytes,
+                into.begin() + static_cast<std::ptrdiff_t>(at - offset));
+    at += bytes;
+  }
+  return {};
+}
+
+// ---- ahead of the reader
+
+void Reader::start_parts(const std::shared_ptr<Content>& content, const Transfer& transfer) {
+  std::vector<Want> wants;
+  wants.reserve(transfer.parts.size());
+  for (const Transfer::Part& part : transfer.parts)
+    wants.push_back({core_.cache.find_or_create(content->key_of(part.unit)), part.piece.extent,
+                     ranges_under(*content, part.piece.in_extent)});
+  loader_.start(content, wants);
+}
+
+void Reader::start_window(Content& content, const geometry::Window& window) {
+  if (!content.is_image()) return;
+  const geometry::Box box = geometry::byte_box(*content.image, window);
+  // As much as loads may take at once; who reads the rest starts it.
+  const std::uint64_t most = core_.loads.limit_bytes() / 2;
+  std::uint64_t bytes = 1;
+  for (unsigned axis = 0; axis < content.rank; ++axis)
+    bytes = checked_mul(bytes, box.length[axis]).value_or(UINT64_MAX);
+  bytes = std::min(bytes, most);
+  if (geometry::piece_count(content.array(), box) > most / 4096) return;
+  if (bytes == 0) return;
+  core_.background.post([this, shared = content.shared_from_this(), box, bytes] {
+    start_parts(shared, plan_window(*shared, box, 0, bytes));
+  });
+}
+
+void Reader::read_ahead(Content& content, std::uint64_t offset, std::uint64_t length) {
+  const std::uint64_t end = offset + length;
+  const std::uint64_t previous = content.last_read_end.exchange(end, std::memory_order_relaxed);
+  if (previous != offset) {
+    content.read_ahead_to.store(end, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint64_t reach = std::min<std::uint64_t>(kReadAheadBytes, core_.loads.limit_bytes() / 4);
+  const std::uint64_t size = content.size.load(std::memory_order_relaxed);
+  const std::uint64_t from = std::max(content.read_ahead_to.load(std::memory_order_relaxed), end);
+  const std::uint64_t to = std::min(end + reach, size);
+  if (to <= from || (to - from < reach / 2 && to < size)) return;
+  content.read_ahead_to.store(to, std::memory_order_relaxed);
+  core_.background.post([this, shared = content.shared_from_this(), from, to] {
+    start_parts(shared, plan_range(*shared, from, to - from));
+  });
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,88 @@
+// Where the stored bytes of units lie: records read from the tree, with a small cache of extent pages.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/content.h"
+#include "format/extents.h"
+#include "format/file_cell.h"
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+format::Key page_key(const Content& content, std::uint64_t page);
+format::Key runs_key(const Content& content, const geometry::PagePlace& place);
+format::Key cell_key(const Content& content, std::uint64_t cell);
+format::Key inline_key(const Content& content);
+
+inline store::Run to_run(const format::BlockRun& run) {
+  return {run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)};
+}
+
+// One stored extent. Without runs it is a hole.
+struct StoredExtent {
+  std::vector<store::Run> runs;  // in order of its bytes
+  std::uint32_t stored_bytes = 0;
+  std::vector<std::uint32_t> crc32c;
+  bool is_hole() const { return runs.empty(); }
+};
+
+// Blocks that the runs of a record take, in order; a scattered record's runs are in `runs_item`.
+Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
+                                        const std::optional<ByteVector>& runs_item);
+
+// Records of images and files as the tree has them. Extent pages are kept, decoded, up to a bound; whoever changes a
+// page in the tree says so with replace(), before units that depend on it can leave the cache. Any thread.
+class Records {
+ public:
+  explicit Records(store::Store& store);
+
+  // `fresh`: look into the tree even if the page is known.
+  Result<StoredExtent> extent(const Content& content, const geometry::Coord& unit, bool fresh);
+  Result<format::FileCell> cell(const Content& content, std::uint64_t index);
+  Result<std::optional<ByteVector>> inline_bytes(const Content& content);
+  Result<std::shared_ptr<const format::ExtentPage>> page(const Content& content, std::uint64_t number, bool fresh);
+
+  // The page is now this; null: look again.
+  void replace(const Content& content, std::uint64_t number, std::shared_ptr<const format::ExtentPage> page);
+  void forget_all(const Content& content);
+
+ private:
+  static constexpr std::size_t kLimitBytes = 4u << 20;
+  static constexpr std::size_t kPageOverheadBytes = 192;
+  struct Name {
+    std::uint64_t object;
+    std::uint64_t number;
+    bool operator==(const Name&) const = default;
+  };
+  struct NameHash {
+    std::size_t operator()(const Name& name) const { return name.object * 0x9E3779B97F4A7C15ull ^ name.number; }
+  };
+  struct Entry {
+    Name name;
+    std::shared_ptr<const format::ExtentPage> page;
+  };
+  using Entries = std::list<Entry>;
+
+  static std::size_t cost(const Entry& entry);
+  // What a record says exists on the volume.
+  Status check(const store::Run& run) const;
+  void insert(const Name& name, std::shared_ptr<const format::ExtentPage> page);
+  void erase(Entries::iterator entry);
+
+  store::Store& store_;
+  std::vector<std::uint64_t> disk_blocks_;
+  std::mutex mutex_;  // guards all below
+  Entries entries_;   // most recently used first
+  std::unordered_map<Name, Entries::iterator, NameHash> map_;
+  std::size_t bytes_ = 0;
+  std::uint64_t version_ = 0;  // counts replacements: what was read before one is not kept
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,89 @@
+// Changes that replace stored units at once: window writes, truncation, punched holes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/loader.h"
+#include "engine/stage.h"
+#include "engine/write_back.h"
+#include "engine/writer.h"
+
+namespace mdfs::engine {
+
+// Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
+// them. Those not handled at the end are let go as they are.
+class Claims {
+ public:
+  Claims(Content& content, const GridBox& box);
+  Claims(const Claims&) = delete;
+  Claims& operator=(const Claims&) = delete;
+  ~Claims();
+  const std::vector<UnitPtr>& units() const { return units_; }
+
+ private:
+  std::vector<UnitPtr> units_;
+};
+
+// Any thread. Each call has its part of the grid alone. New contents are staged where nobody sees them; then, behind
+// the closed gate, one transaction links them and the cached units are exchanged: for readers of the cache that is an
+// exchange of buffers in memory, and a read that it overtakes is done again.
+class Replacer {
+ public:
+  Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
+      : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
+
+  Status write_window(Content& content, const geometry::Window& window, const Engine::WindowSource& from);
+  Status truncate(Content& content, std::uint64_t size_bytes);
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length);
+
+ private:
+  static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
+  static constexpr std::uint64_t kMaxWindowUnits = 4u << 20;  // in one transaction
+  static constexpr std::size_t kItemsInTransaction = 1024;    // freed
+
+  struct WindowJob;  // window_write.cc
+  struct Cut;        // truncate.cc
+
+  // A buffer of the unit's bytes as they are now, for changing; none: all zeros. Loads what is missing.
+  Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
+
+  Status build_window(Content& content, WindowJob& job);
+  Status build_band(Content& content, WindowJob& job, const geometry::Box& band);
+  Status read_band(const Content& content, const WindowJob& job, const geometry::Box& band, MutableBytes into);
+  void overlay(const Content& content, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
+               const geometry::Piece& piece, const BufferRef& unit);
+  Status stage_batch(Content& content, WindowJob& job, bool keep);
+  Status link_window(Content& content, WindowJob& job);
+  // Behind the closed gate: the cached units become what has been linked.
+  void exchange(Content& content, const std::vector<Staged>& units, bool keep);
+
+  Status extend(Content& content, std::uint64_t size_bytes);
+  Status shrink(Content& content, std::uint64_t size_bytes);
+  Status shrink_inline(Content& content, std::uint64_t size_bytes);
+  // The units that keep some bytes and lose others, staged with zeros for what they lose.
+  Status cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut);
+  Status cut_row(Content& content, std::uint64_t size_bytes, Cut& cut);
+  Status link_cut(Content& content, std::uint64_t size_bytes, Cut& cut);
+  // Frees from the end until what is left beyond the new size fits into one transaction.
+  Status free_far(Content& content, std::uint64_t first_row);
+  Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
+  Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,
+                                                   std::size_t limit);
+  Result<std::uint64_t> last_item(Content& content, std::uint64_t first);
+  // Cached units of [first, last) become zeros (or unknown), clean.
+  void reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros);
+
+  Status punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block);
+  Status punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row);
+  void zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block);
+
+  Core& core_;
+  Loader& loader_;
+  WriteBack& write_back_;
+  Writer& writer_;
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,93 @@
+// Disk requests of many units.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/requests.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+// Appends memory to a request's list, which must not grow beyond what a disk takes.
+void append_memory(std::vector<MutableBytes>& buffers, std::byte* memory, std::uint64_t bytes) {
+  if (!buffers.empty() && buffers.back().data() + buffers.back().size() == memory)
+    buffers.back() = {buffers.back().data(), buffers.back().size() + bytes};
+  else
+    buffers.push_back({memory, bytes});
+}
+
+}  // namespace
+
+geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t largest_bytes) {
+  geometry::DiskLimits limit;
+  limit.max_request_bytes =
+      std::clamp<std::uint64_t>(align_down(largest_bytes, device::kAlignment), device::kAlignment, device::kMaxIoBytes);
+  std::vector<geometry::PlanPart> parts;
+  parts.reserve(segments.size());
+  std::size_t disks = 0;
+  for (const Segment& segment : segments) {
+    parts.push_back({segment.disk, segment.offset, segment.bytes});
+    disks = std::max<std::size_t>(disks, segment.disk + 1u);
+  }
+  Result<geometry::Plan> plan = geometry::plan_requests(parts, std::vector<geometry::DiskLimits>(disks, limit));
+  MDFS_CHECK(plan.ok());
+  return std::move(plan).value();
+}
+
+std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::size_t largest_bytes) {
+  std::vector<Request> requests;
+  if (segments.empty()) return requests;
+  const geometry::Plan plan = plan_segments(segments, largest_bytes);
+  for (const geometry::DiskPlan& disk : plan.disks)
+    for (const geometry::PlanRequest& planned : disk.requests) {
+      requests.push_back({static_cast<std::uint16_t>(disk.disk), planned.offset_bytes, {}, {}});
+      for (const geometry::RequestPiece& piece : disk.pieces_of(planned)) {
+        if (requests.back().buffers.size() == device::kMaxIoVectors)
+          requests.push_back(
+              {static_cast<std::uint16_t>(disk.disk), planned.offset_bytes + piece.request_offset_bytes, {}, {}});
+        const Segment& segment = segments[piece.part];
+        append_memory(requests.back().buffers, segment.memory + piece.part_offset_bytes, piece.length_bytes);
+        requests.back().owners.push_back(segment.owner);
+      }
+    }
+  for (Request& request : requests) {
+    std::sort(request.owners.begin(), request.owners.end());
+    request.owners.erase(std::unique(request.owners.begin(), request.owners.end()), request.owners.end());
+  }
+  return requests;
+}
+
+void append_segments(const std::vector<store::Run>& runs, std::uint32_t block_size, std::uint64_t begin,
+                     std::uint64_t end, std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments) {
+  std::uint64_t run_begin = 0;
+  for (const store::Run& run : runs) {
+    const std::uint64_t run_end = run_begin + std::uint64_t{run.blocks} * block_size;
+    const std::uint64_t from = std::max(begin, run_begin);
+    const std::uint64_t to = std::min(end, run_end);
+    if (from < to) {
+      segments.push_back({run.disk, run.block * block_size + (from - run_begin), to - from, memory, owner});
+      if (memory != nullptr) memory += to - from;
+    }
+    run_begin = run_end;
+  }
+  MDFS_CHECK(end <= run_begin);
+}
+
+Status write_all(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes) {
+  std::deque<device::Io> ios;
+  std::vector<device::Addressed> addressed;
+  for (Request& request : merge_segments(segments, largest_bytes)) {
+    device::Io& io = ios.emplace_back();
+    io.op = device::Op::kWrite;
+    io.offset = request.offset;
+    io.buffers = std::move(request.buffers);
+    addressed.push_back({&store.disk(request.disk), &io});
+  }
+  return addressed.empty() ? Status{} : device::run(addressed);
+}
+
+}  // namespace mdfs::engine

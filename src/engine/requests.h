@@ -1,0 +1,45 @@
+// Disk requests of many units: sorted by disk and place, neighbours merged, long ones cut.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "device/disk.h"
+#include "geometry/plan.h"
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+// Bytes of one unit on one disk, and where they are in memory (null while only planning).
+struct Segment {
+  std::uint16_t disk = 0;
+  std::uint64_t offset = 0;  // multiple of device::kAlignment, as bytes
+  std::uint64_t bytes = 0;
+  std::byte* memory = nullptr;
+  std::uint32_t owner = 0;  // whose it is
+};
+
+// One request to a disk.
+struct Request {
+  std::uint16_t disk = 0;
+  std::uint64_t offset = 0;
+  std::vector<MutableBytes> buffers;
+  std::vector<std::uint32_t> owners;  // ascending, each once
+};
+
+// Requests as geometry::plan_requests makes them, ordered by disk and offset. Pure.
+std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
+// The plan alone. largest_bytes is kept within what a disk takes.
+geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
+
+// Appends the segments of stored bytes [begin, end) of an extent (a multiple of the alignment each) that lies in
+// `runs`, in order. They fit (abort).
+void append_segments(const std::vector<store::Run>& runs, std::uint32_t block_size, std::uint64_t begin,
+                     std::uint64_t end, std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments);
+
+// Writes all at once and waits. The first error, if any.
+Status write_all(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes);
+
+}  // namespace mdfs::engine

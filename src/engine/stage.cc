@@ -1,0 +1,229 @@
+// Staging: encode, allocate, write.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/stage.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+#include "codec/codec.h"
+#include "engine/requests.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr std::uint64_t kGroupBytes = 4u << 20;  // contiguous blocks asked for at once
+
+bool is_zero(ConstBytes bytes) {
+  // Equal to itself shifted by one, and the first is zero.
+  return bytes.empty() ||
+         (bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+void encode_raw(const Content& content, Staged& staged) {
+  for (std::uint32_t begin = 0; begin < content.unit_bytes; begin += MDFS_SUB_BLOCK) {
+    const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, content.unit_bytes - begin);
+    staged.crc32c.push_back(crc32c({staged.content.data() + begin, length}));
+  }
+  staged.stored_bytes = content.unit_bytes;
+  staged.stored = staged.content;
+}
+
+Status encode_zstd(Core& core, const Content& content, Staged& staged) {
+  const std::size_t bound = codec::compress_bound(content.image->codec, content.unit_bytes);
+  BufferRef frame = core.cache.acquire(align_up(bound, content.block_size));
+  MDFS_TRY_ASSIGN(const std::size_t used, codec::encode(content.image->codec, content.image->codec_level,
+                                                        {staged.content.data(), content.unit_bytes}, frame.bytes()));
+  std::memset(frame.data() + used, 0, align_up(used, content.block_size) - used);
+  staged.stored_bytes = static_cast<std::uint32_t>(used);
+  staged.crc32c = {crc32c({frame.data(), used})};
+  staged.stored = std::move(frame);
+  return {};
+}
+
+// The blocks to write lie in `stored` one after another. A cell's buffer may end before the cell does.
+void encode_cell(Core& core, const Content& content, Staged& staged) {
+  const auto count = static_cast<std::size_t>(std::popcount(staged.blocks));
+  if (count == 0) return;
+  staged.stored = core.cache.acquire(count * content.block_size);
+  std::byte* to = staged.stored.data();
+  for (std::uint32_t block = 0; block < 32; ++block) {
+    if ((staged.blocks >> block & 1) == 0) continue;
+    const std::size_t at = std::size_t{block} * content.block_size;
+    const std::size_t have =
+        staged.content.size() > at ? std::min<std::size_t>(staged.content.size() - at, content.block_size) : 0;
+    if (have > 0) std::memcpy(to, staged.content.data() + at, have);
+    std::memset(to + have, 0, content.block_size - have);
+    staged.crc32c.push_back(crc32c({to, content.block_size}));
+    to += content.block_size;
+  }
+}
+
+Status encode(Core& core, const Content& content, Staged& staged) {
+  staged.crc32c.clear();
+  if (!content.is_image()) {
+    encode_cell(core, content, staged);
+    return {};
+  }
+  if (!staged.content || is_zero({staged.content.data(), content.unit_bytes})) {
+    staged.content = BufferRef();
+    return {};
+  }
+  if (!content.is_raw()) return encode_zstd(core, content, staged);
+  encode_raw(content, staged);
+  return {};
+}
+
+std::uint32_t blocks_of(const Content& content, const Staged& staged) {
+  if (!staged.stored) return 0;
+  if (!content.is_image()) return static_cast<std::uint32_t>(staged.crc32c.size());
+  return static_cast<std::uint32_t>(ceil_div(staged.stored_bytes, content.block_size));
+}
+
+Status encode_all(Core& core, const Content& content, std::vector<Staged>& units) {
+  std::mutex mutex;  // guards status
+  Status status;
+  core.tasks.parallel_for(units.size(), [&](std::size_t i) {
+    Status one = encode(core, content, units[i]);
+    if (one.ok()) return;
+    const std::lock_guard lock(mutex);
+    if (status.ok()) status = std::move(one);
+  });
+  return status;
+}
+
+// Gives blocks to the units of one disk, in order, in contiguous groups as large as can be had.
+class Placer {
+ public:
+  Placer(Core& core, Content& content, std::uint16_t disk, store::Reservation& reservation)
+      : core_(core), content_(content), disk_(disk), reservation_(reservation) {}
+
+  Status place(const std::vector<Staged*>& units) {
+    std::size_t next = 0;
+    std::uint64_t group_blocks = std::max<std::uint64_t>(1, kGroupBytes / content_.block_size);
+    while (next < units.size()) {
+      std::uint64_t blocks = blocks_of(content_, *units[next]);
+      std::size_t end = next + 1;
+      while (end < units.size() && blocks + blocks_of(content_, *units[end]) <= group_blocks)
+        blocks += blocks_of(content_, *units[end++]);
+      Result<store::Run> run = allocate(static_cast<std::uint32_t>(blocks));
+      if (run.ok()) {
+        hand_out(*run, units, next, end);
+        next = end;
+      } else if (run.error().code != Errc::kNoSpace) {
+        return std::move(run).error();
+      } else if (end - next > 1) {
+        group_blocks = blocks / 2;
+      } else {
+        MDFS_TRY(scatter(*units[next], static_cast<std::uint32_t>(blocks)));
+        ++next;
+      }
+    }
+    return {};
+  }
+
+ private:
+  Result<store::Run> allocate(std::uint32_t blocks) {
+    store::AllocationRequest request;
+    request.disk = disk_;
+    request.blocks = blocks;
+    request.owner = content_.object;
+    {
+      const std::lock_guard lock(content_.state_mutex);
+      if (disk_ < content_.disk_end.size()) request.near_block = content_.disk_end[disk_];
+    }
+    MDFS_TRY_ASSIGN(const store::Run run,
+                    core_.store.allocate(request, reservation_.blocks() >= blocks ? &reservation_ : nullptr));
+    const std::lock_guard lock(content_.state_mutex);
+    if (content_.disk_end.size() <= run.disk) content_.disk_end.resize(run.disk + 1u);
+    content_.disk_end[run.disk] = run.block + run.blocks;
+    return run;
+  }
+
+  void hand_out(store::Run run, const std::vector<Staged*>& units, std::size_t next, std::size_t end) {
+    for (; next < end; ++next) {
+      const std::uint32_t blocks = blocks_of(content_, *units[next]);
+      units[next]->runs.push_back({run.disk, run.block, blocks});
+      run.block += blocks;
+    }
+  }
+
+  // No contiguous room is left for this unit: smaller and smaller pieces.
+  Status scatter(Staged& unit, std::uint32_t blocks) {
+    std::uint32_t piece = std::max(1u, blocks / 2);
+    while (blocks > 0) {
+      Result<store::Run> run = allocate(std::min(piece, blocks));
+      if (run.ok()) {
+        unit.runs.push_back(*run);
+        blocks -= run->blocks;
+      } else if (run.error().code != Errc::kNoSpace || piece == 1) {
+        return std::move(run).error();
+      } else {
+        piece /= 2;
+      }
+    }
+    return {};
+  }
+
+  Core& core_;
+  Content& content_;
+  const std::uint16_t disk_;
+  store::Reservation& reservation_;
+};
+
+Status place_all(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+  std::map<std::uint16_t, std::vector<Staged*>> by_disk;
+  for (Staged& staged : units)
+    if (blocks_of(content, staged) > 0)
+      by_disk[static_cast<std::uint16_t>(content.wished_disk(staged.coord))].push_back(&staged);
+  for (auto& [disk, list] : by_disk) {
+    // Extents of one page, a box of neighbours, lie together.
+    if (content.is_image())
+      std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
+        const geometry::PagePlace pa = content.page_of(a->coord), pb = content.page_of(b->coord);
+        return std::tie(pa.page, pa.place) < std::tie(pb.page, pb.place);
+      });
+    MDFS_TRY(Placer(core, content, disk, reservation).place(list));
+  }
+  return {};
+}
+
+Status write_units(Core& core, const Content& content, std::vector<Staged>& units) {
+  std::vector<Segment> segments;
+  for (const Staged& staged : units)
+    if (!staged.runs.empty())
+      append_segments(staged.runs, content.block_size, 0,
+                      std::uint64_t{blocks_of(content, staged)} * content.block_size, staged.stored.data(), 0,
+                      segments);
+  return write_all(core.store, segments, core.options.largest_request_bytes);
+}
+
+}  // namespace
+
+std::uint64_t worst_case_blocks(const Content& content, const Staged& staged) {
+  return content.is_image() ? content.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
+}
+
+Status stage(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+  Status status = encode_all(core, content, units);
+  if (status.ok()) status = place_all(core, content, units, reservation);
+  if (status.ok()) status = write_units(core, content, units);
+  for (Staged& staged : units) staged.stored = BufferRef();
+  if (!status.ok()) abandon(core, units);
+  return status;
+}
+
+void abandon(Core& core, std::vector<Staged>& units) {
+  for (Staged& staged : units) {
+    for (const store::Run& run : staged.runs) core.store.abandon(run);
+    staged.runs.clear();
+  }
+}
+
+}  // namespace mdfs::engine

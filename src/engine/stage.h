@@ -1,0 +1,37 @@
+// Staging: units are encoded, given places, and written to their disks, where nobody sees them until they are linked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core.h"
+
+namespace mdfs::engine {
+
+// What becomes of one unit. The first part is what the caller wants, the rest is filled in by stage().
+struct Staged {
+  std::uint64_t index = 0;
+  geometry::Coord coord{};
+  BufferRef content;         // decoded; none: zeros
+  std::uint32_t blocks = 0;  // files: bit i = block i of the cell is written anew
+  std::uint32_t holes = 0;   // files: bit i = block i becomes a hole
+  UnitPtr unit;              // for the caller's use
+
+  std::vector<store::Run> runs;    // in order of the stored bytes; none: a hole
+  std::uint32_t stored_bytes = 0;  // images
+  std::vector<std::uint32_t> crc32c;
+  BufferRef stored;  // what is written; given back after it has been
+};
+
+// Blocks that staging a unit takes at most.
+std::uint64_t worst_case_blocks(const Content& content, const Staged& staged);
+
+// Encodes on all cores, allocates in grid order so that neighbours lie together on each disk, and writes to all disks
+// at once. Blocks come out of `reservation` as far as it goes. After an error nothing is allocated. Any thread.
+Status stage(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation);
+
+// Gives the blocks of staged units back, which have not been linked.
+void abandon(Core& core, std::vector<Staged>& units);
+
+}  // namespace mdfs::engine

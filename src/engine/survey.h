@@ -1,0 +1,34 @@
+// Looking without changing: layouts, plans, and where data and holes are.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/core.h"
+
+namespace mdfs::engine {
+
+// Any thread.
+class Survey {
+ public:
+  explicit Survey(Core& core) : core_(core) {}
+
+  Result<std::vector<ExtentPlace>> layout(Content& content);
+  Result<WindowPlan> plan(Content& content, const geometry::Window& window);
+  Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
+  Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
+
+ private:
+  static constexpr std::size_t kItemsAtOnce = 256;
+
+  // What of a file's cell is data: bit i = block i.
+  Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
+  // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.
+  Result<std::uint64_t> next_row_with_data(Content& content, std::uint64_t row);
+  Result<std::uint64_t> next_linked_row(Content& content, std::uint64_t row);
+
+  Core& core_;
+};
+
+}  // namespace mdfs::engine

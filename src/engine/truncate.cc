@@ -1,0 +1,309 @@
+// Truncation: what is cut off is zero and free in the transaction that sets the size.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "engine/replacer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+GridBox rows_from(std::uint64_t first_row) {
+  GridBox rows;
+  rows.last.fill(UINT64_MAX);
+  rows.first[0] = first_row;
+  return rows;
+}
+
+}  // namespace
+
+Status Replacer::truncate(Content& content, std::uint64_t size_bytes) {
+  if (size_bytes > geometry::kMaxImageBytes) return {Errc::kTooBig, "size of the file"};
+  bool outgrown = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    outgrown = content.linked_inline && size_bytes > MDFS_MAX_INLINE;
+  }
+  // A small file that has outgrown the tree leaves it before it is cut.
+  if (outgrown) MDFS_TRY(write_back_.write_back(content));
+  const std::uint64_t row =
+      std::min(size_bytes, content.size.load(std::memory_order_acquire)) / content.grid_row_bytes();
+  const GridLock::Hold hold(content.writers, content.rank, rows_from(row), GridLock::Mode::kExclusive);
+  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  if (size_bytes > size) return extend(content, size_bytes);
+  return size_bytes < size ? shrink(content, size_bytes) : Status{};
+}
+
+// Bytes beyond the size are zero wherever they are kept: nothing but the size changes.
+Status Replacer::extend(Content& content, std::uint64_t size_bytes) {
+  const std::uint64_t old = content.size.load(std::memory_order_acquire);
+  {
+    const std::lock_guard linking(content.linking);
+    bool in_tree = false;
+    {
+      const std::lock_guard lock(content.state_mutex);
+      in_tree = content.linked_inline;
+    }
+    if (!in_tree) {
+      MDFS_TRY(core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) {
+        return content.update(transaction, {size_bytes, 0, false});
+      }));
+      content.grow(size_bytes);
+      const std::lock_guard lock(content.state_mutex);
+      content.linked_size = std::max(content.linked_size, size_bytes);
+      return {};
+    }
+  }
+  // The bytes in the tree are as many as the size says: they are written again, longer, or move to a cell.
+  content.grow(size_bytes);
+  return writer_.write_zeros(content, old, 1);
+}
+
+struct Replacer::Cut {
+  std::vector<Staged> staged;
+  store::Reservation reservation;
+  std::uint64_t first_row = 0;  // of those that lose all
+  std::int64_t stored_bytes_change = 0;
+};
+
+Status Replacer::shrink(Content& content, std::uint64_t size_bytes) {
+  const Claims claims(content, rows_from(size_bytes / content.grid_row_bytes()));
+  bool small = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    small = !content.is_image() && !content.has_cells && size_bytes <= MDFS_MAX_INLINE;
+  }
+  if (small) return shrink_inline(content, size_bytes);
+
+  Cut cut;
+  cut.first_row = ceil_div(size_bytes, content.grid_row_bytes());
+  Status status;
+  if (size_bytes % content.grid_row_bytes() != 0)
+    status = content.is_image() ? cut_row(content, size_bytes, cut) : cut_cell(content, size_bytes, cut);
+  if (status.ok()) status = free_far(content, cut.first_row);
+  if (status.ok()) status = link_cut(content, size_bytes, cut);
+  if (!status.ok()) abandon(core_, cut.staged);
+  return status;
+}
+
+// The file has no cells: what is left of it lies in the tree.
+Status Replacer::shrink_inline(Content& content, std::uint64_t size_bytes) {
+  const UnitPtr unit = core_.cache.find_or_create(content.key_of(0));
+  MDFS_TRY_ASSIGN(BufferRef kept, copy_of(content, unit));
+  if (!kept) {
+    kept = core_.cache.acquire(content.block_size);
+    std::memset(kept.data(), 0, kept.size());
+  }
+  std::memset(kept.data() + size_bytes, 0, kept.size() - size_bytes);
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  MDFS_TRY(core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) {
+    if (size_bytes > 0)
+      transaction.put(inline_key(content), ConstBytes(kept.bytes()).first(size_bytes));
+    else
+      transaction.erase(inline_key(content));
+    return content.update(transaction, {size_bytes, 0, size_bytes > 0});
+  }));
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.linked_inline = size_bytes > 0;
+    content.linked_size = size_bytes;
+  }
+  content.size.store(size_bytes, std::memory_order_release);
+  reset_units(content, 1, UINT64_MAX, true);
+  const std::lock_guard lock(unit->mutex);
+  unit->buffer = std::move(kept);
+  unit->complete = true;
+  unit->valid.clear();
+  if (unit->dirty) write_back_.note_clean(content, *unit);
+  return {};
+}
+
+// The cell that the new end lies in: its last block is written anew with a zero tail, the blocks behind it go.
+Status Replacer::cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut) {
+  const std::uint64_t index = size_bytes / content.unit_bytes;
+  const std::uint64_t end = size_bytes % content.unit_bytes;
+  const UnitPtr unit = core_.cache.find_or_create(content.key_of(index));
+  Staged staged;
+  staged.index = index;
+  staged.coord = content.unit_coord(index);
+  staged.unit = unit;
+  staged.holes = block_mask(content, align_up(end, content.block_size), content.unit_bytes);
+  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, index));
+  {
+    const std::lock_guard lock(unit->mutex);
+    staged.blocks = unit->dirty_blocks;
+  }
+  if (end % content.block_size != 0 && cell.find(static_cast<unsigned>(end / content.block_size)))
+    staged.blocks |= block_mask(content, end, end + 1);
+  staged.blocks &= ~staged.holes;
+  if (staged.blocks != 0) {
+    MDFS_TRY_ASSIGN(staged.content, copy_of(content, unit));
+    if (staged.content && staged.content.size() > end)
+      std::memset(staged.content.data() + end, 0, staged.content.size() - end);
+    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(content, staged)));
+  }
+  cut.staged.push_back(std::move(staged));
+  return stage(core_, content, cut.staged, cut.reservation);
+}
+
+// The row of extents that the new end lies in, in batches that memory has room for.
+Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
+  const std::uint64_t old = content.size.load(std::memory_order_acquire);
+  const std::uint64_t row_end = std::min(old, cut.first_row * content.grid_row_bytes());
+  const Transfer lost = plan_range(content, size_bytes, row_end - size_bytes);
+  std::map<std::uint64_t, std::vector<const Transfer::Part*>> by_unit;
+  for (const Transfer::Part& part : lost.parts) by_unit[part.unit].push_back(&part);
+  std::vector<Staged> batch;
+  const auto stage_batch = [&]() -> Status {
+    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(batch.size() * content.worst_case_blocks()));
+    MDFS_TRY(stage(core_, content, batch, cut.reservation));
+    for (Staged& staged : batch) {
+      staged.content = BufferRef();
+      cut.staged.push_back(std::move(staged));
+    }
+    batch.clear();
+    return {};
+  };
+  for (const auto& [index, parts] : by_unit) {
+    Staged staged;
+    staged.index = index;
+    staged.coord = content.unit_coord(index);
+    const UnitPtr unit = core_.cache.find_or_create(content.key_of(index));
+    MDFS_TRY_ASSIGN(staged.content, copy_of(content, unit));
+    if (staged.content)
+      for (const Transfer::Part* part : parts)
+        geometry::fill_box(content.rank, part->piece.in_extent.length, std::byte{0}, staged.content.bytes(),
+                           content.array().extent, part->piece.in_extent.start);
+    batch.push_back(std::move(staged));
+    if (batch.size() * content.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch());
+  }
+  return batch.empty() ? Status{} : stage_batch();
+}
+
+Status Replacer::link_cut(Content& content, std::uint64_t size_bytes, Cut& cut) {
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  Linker::Pages pages;
+  Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+    Linker linker(core_, content, transaction);
+    MDFS_TRY(linker.link(cut.staged));
+    MDFS_TRY(free_rows(content, linker, cut.first_row, UINT64_MAX));
+    pages = linker.pages();
+    return content.update(transaction, {size_bytes, linker.stored_bytes_change(), false});
+  });
+  if (!changed.ok()) return changed;
+  publish_pages(core_, content, pages);
+  content.size.store(size_bytes, std::memory_order_release);
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.linked_size = size_bytes;
+    content.has_cells = !content.is_image() && size_bytes > 0;
+  }
+  exchange(content, cut.staged, false);
+  reset_units(content, cut.first_row * content.units_in_row(), UINT64_MAX, true);
+  write_back_.wake_waiters();
+  return {};
+}
+
+// ---- freeing records
+
+Status Replacer::free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row) {
+  if (!content.is_image()) return linker.free_items(first_row, last_row - 1);
+  const std::uint64_t side = content.page_box.side[0];
+  const std::uint64_t pages = content.pages_in_row();
+  GridBox rows = rows_from(first_row);
+  rows.last[0] = last_row;
+  // Pages that reach across the first or the last row lose some of their records, those between all.
+  const std::uint64_t inner_first = ceil_div(first_row, side);
+  const std::uint64_t inner_last = last_row == UINT64_MAX ? UINT64_MAX / pages : last_row / side;
+  std::vector<std::uint64_t> edges;
+  if (first_row % side != 0) edges.push_back(first_row / side);
+  if (last_row != UINT64_MAX && last_row % side != 0 && (edges.empty() || edges.back() != last_row / side))
+    edges.push_back(last_row / side);
+  for (const std::uint64_t edge : edges) {
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
+    for (const std::uint64_t page : items) MDFS_TRY(linker.free_in_page(page, rows));
+  }
+  return inner_first < inner_last ? linker.free_items(inner_first * pages, inner_last * pages - 1) : Status{};
+}
+
+Result<std::vector<std::uint64_t>> Replacer::items_between(Content& content, std::uint64_t first, std::uint64_t last,
+                                                           std::size_t limit) {
+  const std::uint64_t kind = content.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  core_.store.scan({content.object, kind, first}, {content.object, kind, last}, limit));
+  std::vector<std::uint64_t> offsets;
+  offsets.reserve(items.size());
+  for (const store::Item& item : items) offsets.push_back(item.key.offset);
+  return offsets;
+}
+
+// The highest item at or after `first`, which exists: by halving, since keys are only found upwards.
+Result<std::uint64_t> Replacer::last_item(Content& content, std::uint64_t first) {
+  std::uint64_t found = first;
+  std::uint64_t beyond = UINT64_MAX;  // nothing lies at or after it
+  while (beyond - found > 1) {
+    const std::uint64_t middle = found + (beyond - found) / 2;
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, middle, UINT64_MAX, 1));
+    if (items.empty())
+      beyond = middle;
+    else
+      found = items.front();
+  }
+  return found;
+}
+
+// A file with very many records is shortened from its end in several transactions, each of which leaves a file that is
+// whole up to the size that it sets.
+Status Replacer::free_far(Content& content, std::uint64_t first_row) {
+  const std::uint64_t side = content.is_image() ? content.page_box.side[0] : 1;
+  const std::uint64_t in_row = content.is_image() ? content.pages_in_row() : 1;
+  const std::uint64_t first_item = ceil_div(first_row, side) * in_row;
+  while (true) {
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, first_item, UINT64_MAX, kItemsInTransaction + 1));
+    if (items.size() <= kItemsInTransaction) return {};
+    MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(content, items.front()));
+    const std::uint64_t item_row = std::max(first_item, last - kItemsInTransaction) / in_row;
+    const std::uint64_t row = std::max(item_row * side, first_row);
+    const std::uint64_t size = row * content.grid_row_bytes();
+    const ClosedGate closed(content.gate);
+    const std::lock_guard linking(content.linking);
+    Linker::Pages pages;
+    std::uint64_t linked = 0;
+    Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+      Linker linker(core_, content, transaction);
+      MDFS_TRY(free_rows(content, linker, row, UINT64_MAX));
+      pages = linker.pages();
+      {
+        const std::lock_guard lock(content.state_mutex);
+        linked = std::min(content.linked_size, size);
+      }
+      return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+    });
+    if (!changed.ok()) return changed;
+    publish_pages(core_, content, pages);
+    content.size.store(size, std::memory_order_release);
+    {
+      const std::lock_guard lock(content.state_mutex);
+      content.linked_size = linked;
+    }
+    reset_units(content, row * content.units_in_row(), UINT64_MAX, true);
+  }
+}
+
+void Replacer::reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros) {
+  for (const UnitPtr& unit : core_.cache.units_between(content.object, first, last)) {
+    const std::lock_guard lock(unit->mutex);
+    unit->buffer = BufferRef();
+    unit->complete = zeros;
+    unit->valid.clear();
+    unit->known_on_disk = false;
+    if (unit->dirty) write_back_.note_clean(content, *unit);
+  }
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,268 @@
+// Write-back: what is dirty, and who writes it when.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write_back.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+namespace mdfs::engine {
+
+WriteBack::WriteBack(Core& core, Loader& loader) : core_(core), loader_(loader) {
+  for (unsigned i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
+}
+
+WriteBack::~WriteBack() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+namespace {
+
+// Have all bytes of the unit been written, up to where it will end when the image has its full shape? While an image
+// grows, the extent that its last slab lies in is not full.
+bool is_full(const Content& content, const Unit& unit) {
+  if (!content.is_image())
+    return static_cast<unsigned>(std::popcount(unit.dirty_blocks)) == content.unit_bytes / content.block_size;
+  const geometry::Coord coord = content.unit_coord(unit.key.index);
+  const std::uint64_t rows = content.array().extent[0];
+  geometry::ByteGeometry shape = content.shape_for(content.size.load(std::memory_order_relaxed));
+  const std::uint64_t planned = content.array().shape[0];
+  shape.shape[0] = shape.shape[0] <= planned ? planned : (coord[0] + 1) * rows;
+  return unit.filled_bytes >= content.bytes_inside(shape, coord);
+}
+
+}  // namespace
+
+void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change) {
+  const std::uint64_t charge = unit->buffer.size();
+  core_.dirty_bytes.fetch_add(charge - unit->dirty_charge, std::memory_order_relaxed);
+  unit->dirty_charge = charge;
+  ++unit->changes;
+  unit->dirty_blocks |= change.blocks;
+  unit->filled_bytes += change.bytes;
+  bool kick = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
+  bool first = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    unit->promised_blocks += change.promise.blocks();
+    content.reservation.absorb(std::move(change.promise));
+    if (!unit->dirty) {
+      unit->dirty = true;
+      unit->dirty_since_ns = core_.environment.monotonic_ns();
+      first = content.dirty_units.empty();
+      if (first) content.dirty_since_ns = unit->dirty_since_ns;
+      content.dirty_units.emplace(unit->key.index, unit);
+    }
+    if (!unit->full && is_full(content, *unit)) {
+      unit->full = true;
+      content.full_bytes += content.unit_bytes;
+      kick = kick || content.full_bytes >= core_.batch_bytes();
+    }
+  }
+  if (!first && !kick) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (first) dirty_.emplace(&content, content.shared_from_this());
+    kicked_ = kicked_ || kick;
+  }
+  if (kick) work_.notify_one();
+}
+
+store::Reservation WriteBack::take_promise(Content& content, Unit& unit) {
+  const std::lock_guard lock(content.state_mutex);
+  return content.reservation.split(std::exchange(unit.promised_blocks, 0));
+}
+
+void WriteBack::note_clean(Content& content, Unit& unit) {
+  core_.dirty_bytes.fetch_sub(unit.dirty_charge, std::memory_order_relaxed);
+  unit.dirty_charge = 0;
+  unit.dirty_blocks = 0;
+  unit.filled_bytes = 0;
+  store::Reservation promise;
+  bool last = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    promise = content.reservation.split(std::exchange(unit.promised_blocks, 0));
+    if (unit.full) content.full_bytes -= content.unit_bytes;
+    unit.full = false;
+    unit.dirty = false;
+    content.dirty_units.erase(unit.key.index);
+    last = content.dirty_units.empty();
+    // Under the state's lock, so that a unit that becomes dirty now registers after this.
+    if (last) {
+      const std::lock_guard registry(mutex_);
+      dirty_.erase(&content);
+    }
+  }
+}
+
+void WriteBack::wake_waiters() {
+  const std::lock_guard lock(mutex_);
+  stuck_ = false;
+  room_.notify_all();
+}
+
+Status WriteBack::wait_for_room() {
+  const auto fits = [this] { return core_.dirty_bytes.load(std::memory_order_relaxed) <= core_.dirty_limit_bytes(); };
+  if (fits()) return {};
+  std::unique_lock lock(mutex_);
+  while (!fits()) {
+    if (stuck_) return {Errc::kIo, "dirty data cannot be written back"};
+    kicked_ = true;
+    work_.notify_all();
+    room_.wait_for(lock, std::chrono::milliseconds(kIdleCheckMs));
+  }
+  return {};
+}
+
+std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Content>> contents;
+  contents.reserve(dirty_.size());
+  for (const auto& [key, content] : dirty_) contents.push_back(content);
+  return contents;
+}
+
+// Full units first; beyond three quarters of the limit also others, the content that has been dirty longest.
+std::shared_ptr<Content> WriteBack::choose(Which& which) {
+  const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
+  const std::vector<std::shared_ptr<Content>> contents = dirty_contents();
+  std::shared_ptr<Content> best;
+  std::int64_t oldest = INT64_MAX;
+  bool any_alive = contents.empty();
+  which = Which::kFull;
+  for (const std::shared_ptr<Content>& content : contents) {
+    const std::lock_guard lock(content->state_mutex);
+    if (content->background_failed) continue;
+    any_alive = true;
+    if (content->full_bytes >= core_.batch_bytes() || (pressed && content->full_bytes > 0)) return content;
+    if (!pressed || content->dirty_units.empty() || content->dirty_since_ns >= oldest) continue;
+    best = content;
+    oldest = content->dirty_since_ns;
+  }
+  which = Which::kAll;
+  const std::lock_guard lock(mutex_);
+  stuck_ = !any_alive;
+  if (stuck_) room_.notify_all();
+  return best;
+}
+
+std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
+  struct Candidate {
+    bool not_full;
+    std::int64_t since_ns;
+    UnitPtr unit;
+  };
+  std::vector<Candidate> candidates;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    candidates.reserve(content.dirty_units.size());
+    for (const auto& [index, unit] : content.dirty_units) candidates.push_back({true, 0, unit});
+  }
+  std::erase_if(candidates, [&](Candidate& candidate) {
+    const std::lock_guard lock(candidate.unit->mutex);
+    candidate.not_full = !candidate.unit->full;
+    candidate.since_ns = candidate.unit->dirty_since_ns;
+    return candidate.unit->claimed || !candidate.unit->dirty || (which == Which::kFull && candidate.not_full);
+  });
+  // The full ones, in the order of the grid; then those that have waited longest.
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.not_full != b.not_full) return b.not_full;
+    return a.not_full && a.since_ns < b.since_ns;
+  });
+  std::vector<UnitPtr> units;
+  for (std::size_t bytes = 0; units.size() < candidates.size() && units.size() < kMaxBatchUnits;) {
+    units.push_back(candidates[units.size()].unit);
+    bytes += content.unit_bytes;
+    if (bytes >= core_.batch_bytes()) break;
+  }
+  return units;
+}
+
+void WriteBack::run() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      work_.wait(lock, [this] { return stopping_ || kicked_; });
+      if (stopping_) return;
+      kicked_ = false;
+    }
+    while (true) {
+      Which which = Which::kFull;
+      const std::shared_ptr<Content> content = choose(which);
+      if (content == nullptr) break;
+      std::vector<UnitPtr> units = collect(*content, which);
+      if (units.empty()) break;
+      const Status status = write_batch(*content, std::move(units));
+      if (status.ok()) continue;
+      const std::lock_guard lock(content->state_mutex);
+      content->background_failed = true;
+      if (!content->error) content->error = status.error();
+    }
+  }
+}
+
+Status WriteBack::write_back(Content& content) {
+  struct Open {
+    UnitPtr unit;
+    std::uint64_t changes;  // that must be linked when we return
+  };
+  std::vector<Open> open;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.background_failed = false;
+    for (const auto& [index, unit] : content.dirty_units) open.push_back({unit, 0});
+  }
+  for (Open& one : open) {
+    const std::lock_guard lock(one.unit->mutex);
+    one.changes = one.unit->changes;
+  }
+  while (!open.empty()) {
+    for (std::size_t begin = 0; begin < open.size();) {
+      std::vector<UnitPtr> units;
+      for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && units.size() < kMaxBatchUnits;
+           bytes += content.unit_bytes)
+        units.push_back(open[begin++].unit);
+      MDFS_TRY(write_batch(content, std::move(units)));
+    }
+    // What others had claimed, or what changed before it could be claimed.
+    std::vector<Open> rest;
+    for (const Open& one : open) {
+      std::unique_lock lock(one.unit->mutex);
+      one.unit->changed.wait(lock, [&] { return !one.unit->claimed; });
+      if (one.unit->dirty && one.unit->linked_changes < one.changes) rest.push_back(one);
+    }
+    open = std::move(rest);
+  }
+  MDFS_TRY(link_size(content));
+  const std::lock_guard lock(content.state_mutex);
+  if (!content.error) return {};
+  const Error error = *std::exchange(content.error, std::nullopt);
+  return error;
+}
+
+Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {
+  Status first_error;
+  const std::int64_t now = core_.environment.monotonic_ns();
+  for (const std::shared_ptr<Content>& content : dirty_contents()) {
+    {
+      const std::lock_guard lock(content->state_mutex);
+      if (now - content->dirty_since_ns < at_least_age_ns) continue;
+    }
+    Status status = write_back(*content);
+    if (status.ok()) continue;
+    // Whoever asks for this content next is to hear of it as well.
+    const std::lock_guard lock(content->state_mutex);
+    if (!content->error) content->error = status.error();
+    content->background_failed = true;
+    if (first_error.ok()) first_error = std::move(status);
+  }
+  return first_error;
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,102 @@
+// Write-back: what is dirty, how it gets to the disks, and who waits when there is too much of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/link.h"
+#include "engine/loader.h"
+#include "engine/stage.h"
+
+namespace mdfs::engine {
+
+// Any thread. Two threads of its own write full units back as soon as they make a good batch, and others when there is
+// more dirty than the limit allows.
+//
+// Units of a batch are claimed, staged from snapshots, and linked in one transaction; a unit changed meanwhile stays
+// dirty. After an error the units are dirty as before and the error stays with the content.
+class WriteBack {
+ public:
+  WriteBack(Core& core, Loader& loader);
+  WriteBack(const WriteBack&) = delete;
+  WriteBack& operator=(const WriteBack&) = delete;
+  ~WriteBack();
+
+  // What a change of a unit adds. The unit's mutex is held in these three.
+  struct Change {
+    std::uint32_t blocks = 0;  // files
+    std::uint64_t bytes = 0;
+    store::Reservation promise;
+  };
+  void note_change(Content& content, const UnitPtr& unit, Change change);
+  // The bytes are on the disks or not wanted any more; gives the unit's promise back.
+  void note_clean(Content& content, Unit& unit);
+  // Takes the unit's promise out of the content's reservation.
+  store::Reservation take_promise(Content& content, Unit& unit);
+
+  // Returns when the dirty bytes are within the limit; an error if they cannot be written.
+  Status wait_for_room();
+  // After note_clean() of some units: wakes who waits for room.
+  void wake_waiters();
+
+  Status write_back(Content& content);
+  Status write_back_all(std::int64_t at_least_age_ns);
+  // The size that the tree is told when `units` are linked and the content has `size`: no dirty bytes lie before it, so
+  // that a crash shows a shorter file rather than zeros. state_mutex is held.
+  static std::uint64_t size_to_link(const Content& content, std::uint64_t size, const std::vector<Staged>& units);
+
+ private:
+  static constexpr unsigned kThreads = 2;
+  static constexpr std::size_t kMaxBatchUnits = 1024;
+  static constexpr std::int64_t kIdleCheckMs = 200;
+
+  enum class Which : std::uint8_t { kFull, kAll };
+  struct Snapshot {  // of a claimed unit, beside its Staged
+    std::uint64_t changes = 0;
+    std::uint64_t promised = 0;
+  };
+  struct Batch {
+    std::vector<Staged> units;
+    std::vector<Snapshot> snapshots;
+    std::uint64_t promised = 0;
+    bool inline_bytes = false;  // unit 0 goes into the tree
+    bool postponed = false;     // not written after all, to be tried again
+    std::uint64_t size = 0;     // of the content when the batch began
+  };
+
+  void run();
+  std::shared_ptr<Content> choose(Which& which);
+  // Dirty units that nobody has claimed, from the lowest index on, up to a batch.
+  std::vector<UnitPtr> collect(Content& content, Which which);
+  // Writes those back that can be claimed; the others stay as they are.
+  Status write_batch(Content& content, std::vector<UnitPtr> units);
+  Status load_rest(Content& content, const std::vector<UnitPtr>& units);
+  // A small file that has outgrown the tree: its first block is to be written with the others.
+  Status leave_inline(Content& content, std::vector<UnitPtr>& units);
+  bool claim(Content& content, const UnitPtr& unit, Batch& batch);
+  Status link_batch(Content& content, Batch& batch);
+  Status link_inline(Content& content, Batch& batch);
+  void finish(Content& content, Batch& batch, bool written);
+  Status link_size(Content& content);
+  std::vector<std::shared_ptr<Content>> dirty_contents();
+
+  Core& core_;
+  Loader& loader_;
+  std::mutex mutex_;  // guards all below but the threads
+  std::condition_variable work_;
+  std::condition_variable room_;
+  std::map<Content*, std::shared_ptr<Content>> dirty_;
+  bool kicked_ = false;
+  bool stuck_ = false;  // over the limit, and nothing can be written
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mdfs::engine

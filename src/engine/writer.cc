@@ -1,0 +1,231 @@
+// Writes of byte ranges.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+
+std::uint32_t block_mask(const Content& content, std::uint64_t begin, std::uint64_t end) {
+  if (content.is_image() || begin >= end) return 0;
+  const std::uint64_t first = begin / content.block_size;
+  const std::uint64_t last = ceil_div(end, content.block_size);
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << last) - 1) & ~((std::uint64_t{1} << first) - 1));
+}
+
+namespace {
+
+GridBox rows_under(const Content& content, std::uint64_t offset, std::uint64_t length) {
+  GridBox rows;
+  rows.last.fill(UINT64_MAX);
+  rows.first[0] = offset / content.grid_row_bytes();
+  rows.last[0] = ceil_div(offset + length, content.grid_row_bytes());
+  return rows;
+}
+
+std::uint64_t part_bytes(const Content& content, const Transfer::Part& part) {
+  std::uint64_t bytes = 1;
+  for (unsigned axis = 0; axis < content.rank; ++axis) bytes *= part.piece.in_extent.length[axis];
+  return bytes;
+}
+
+}  // namespace
+
+Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
+  if (from.empty()) return {};
+  const std::optional<std::uint64_t> end = checked_add(offset, from.size());
+  if (!end || *end > geometry::kMaxImageBytes) return {Errc::kTooBig, "end of the write"};
+  MDFS_TRY(write_back_.wait_for_room());
+  MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size()));
+  const GridLock::Hold hold(content.writers, content.rank, rows_under(content, offset, from.size()),
+                            GridLock::Mode::kShared);
+  return write_parts(content, offset, from, *end, promised);
+}
+
+Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t length) {
+  if (length == 0) return {};
+  const std::uint64_t end = content.size.load(std::memory_order_acquire);
+  const BufferRef zeros = core_.cache.acquire(std::min(length, kPassBytes));
+  std::memset(zeros.data(), 0, zeros.size());
+  for (std::uint64_t done = 0; done < length;) {
+    const std::uint64_t bytes = std::min(length - done, kPassBytes);
+    MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset + done, bytes));
+    MDFS_TRY(write_parts(content, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, promised));
+    done += bytes;
+  }
+  return {};
+}
+
+// What writing the range back takes at most, less what its dirty units have been promised already.
+std::uint64_t Writer::blocks_needed(Content& content, std::uint64_t offset, std::uint64_t length) {
+  std::uint64_t blocks = 0;
+  for (std::uint64_t done = 0; done < length;) {
+    const std::uint64_t bytes = std::min(length - done, kPassBytes);
+    for (const Transfer::Part& part : plan_range(content, offset + done, bytes).parts) {
+      const geometry::Box& box = part.piece.in_extent;
+      std::uint32_t mask = block_mask(content, box.start[0], box.start[0] + box.length[0]);
+      std::uint64_t promised = 0;
+      if (const UnitPtr unit = core_.cache.peek(content.key_of(part.unit)); unit != nullptr) {
+        const std::lock_guard lock(unit->mutex);
+        promised = unit->promised_blocks;
+        mask |= unit->dirty_blocks;
+      }
+      const std::uint64_t needed =
+          content.is_image() ? content.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(mask));
+      blocks += needed - std::min(needed, promised);
+    }
+    done += bytes;
+  }
+  return blocks;
+}
+
+Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offset, std::uint64_t length) {
+  // First without a look at what is dirty already; what is not needed goes back after the write.
+  std::uint64_t most = 0;
+  if (content.is_image()) {
+    for (std::uint64_t done = 0; done < length; done += kPassBytes)
+      most += plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts.size() *
+              content.worst_case_blocks();
+  } else {
+    most = ceil_div(offset + length, content.block_size) - offset / content.block_size;
+  }
+  Result<store::Reservation> promised = core_.store.reserve(most);
+  if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
+  promised = core_.store.reserve(blocks_needed(content, offset, length));
+  if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
+  // Dirty units take less once they have been written.
+  if (!write_back_.write_back_all(0).ok()) return promised;
+  return core_.store.reserve(blocks_needed(content, offset, length));
+}
+
+Status Writer::write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
+                           store::Reservation& promise) {
+  for (std::uint64_t done = 0; done < from.size();) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, kPassBytes);
+    if (done > 0) MDFS_TRY(write_back_.wait_for_room());
+    const Transfer transfer = plan_range(content, offset + done, bytes);
+    for (const Transfer::Part& part : transfer.parts)
+      MDFS_TRY(write_part(content, transfer, part, from.subspan(done, bytes), end, promise));
+    done += bytes;
+  }
+  return {};
+}
+
+// Is there nothing on the disks under this unit? Then all of it is known. The unit is locked before and after.
+Status Writer::find_hole(Content& content, const UnitPtr& unit, const geometry::Coord& coord,
+                         std::unique_lock<std::mutex>& lock) {
+  unit->loading = true;
+  lock.unlock();
+  Result<bool> exists = [&]() -> Result<bool> {
+    if (content.is_image()) {
+      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, coord, false));
+      return !extent.is_hole();
+    }
+    if (unit->key.index == 0) {
+      const std::lock_guard state(content.state_mutex);
+      if (content.linked_inline) return true;
+    }
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, unit->key.index));
+    return !cell.empty();
+  }();
+  lock.lock();
+  unit->loading = false;
+  unit->changed.notify_all();
+  MDFS_TRY(exists);
+  unit->known_on_disk = *exists;
+  if (*exists || unit->complete) return {};
+  for (const ByteRanges::Range& gap : unit->valid.gaps(0, static_cast<std::uint32_t>(unit->buffer.size())))
+    std::memset(unit->buffer.data() + gap.begin, 0, gap.end - gap.begin);
+  unit->complete = true;
+  unit->valid.clear();
+  return {};
+}
+
+Status Writer::make_ready(Content& content, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
+                          std::unique_lock<std::mutex>& lock, bool& whole) {
+  while (true) {
+    unit->changed.wait(lock, [&] { return !unit->loading; });
+    const std::uint64_t size = std::max(content.size.load(std::memory_order_acquire), end);
+    whole = is_whole(content, content.shape_for(size), part) && content.is_image();
+    if (part_bytes(content, part) == content.unit_bytes) whole = true;
+    if (unit->complete || (whole && unit->valid.ranges().empty())) return {};
+    whole = whole && part_bytes(content, part) == content.unit_bytes;
+    if (whole) return {};
+    if (!unit->known_on_disk) {
+      MDFS_TRY(find_hole(content, unit, part.piece.extent, lock));
+      continue;
+    }
+    if (unit->valid.ranges().size() + ranges_under(content, part.piece.in_extent).size() <= kMaxRanges) return {};
+    lock.unlock();
+    MDFS_TRY(loader_.load_whole(content, {{unit, part.piece.extent}}));
+    lock.lock();
+  }
+}
+
+// The unit's own buffer, large enough, and nobody else's. Bytes that are not valid may be anything but in new memory.
+void Writer::make_writable(const Content& content, Unit& unit, std::uint64_t bytes) {
+  std::size_t size = content.capacity_bytes;
+  if (!content.is_image())
+    size = std::min<std::size_t>(size, std::bit_ceil(std::max<std::uint64_t>(bytes, content.block_size)));
+  size = std::max(size, unit.buffer.size());
+  if (unit.buffer && unit.buffer.size() == size && unit.buffer.unique()) return;
+  BufferRef own = core_.cache.acquire(size);
+  const std::size_t old = unit.buffer.size();
+  if (old > 0) std::memcpy(own.data(), unit.buffer.data(), old);
+  std::memset(own.data() + old, 0, size - old);
+  unit.buffer = std::move(own);
+}
+
+Status Writer::write_part(Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+                          std::uint64_t end, store::Reservation& promise) {
+  const UnitKey key = content.key_of(part.unit);
+  UnitPtr unit = core_.cache.find(key);
+  if (unit == nullptr) unit = core_.cache.find_or_create(key);
+  const geometry::Box& box = part.piece.in_extent;
+  const std::uint64_t last = box.start[0] + box.length[0];
+  WriteBack::Change change;
+  change.blocks = block_mask(content, box.start[0], last);
+  change.bytes = part_bytes(content, part);
+
+  std::unique_lock lock(unit->mutex);
+  bool whole = false;
+  MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
+  const auto missing_promise = [&] {
+    const std::uint64_t needed = content.is_image()
+                                     ? content.worst_case_blocks()
+                                     : static_cast<std::uint64_t>(std::popcount(unit->dirty_blocks | change.blocks));
+    return needed - std::min(needed, unit->promised_blocks);
+  };
+  while (missing_promise() > promise.blocks()) {  // the unit has been written back since it was looked at
+    const std::uint64_t missing = missing_promise() - promise.blocks();
+    lock.unlock();
+    MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(missing));
+    promise.absorb(std::move(more));
+    lock.lock();
+    MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
+  }
+  change.promise = promise.split(missing_promise());
+
+  if (whole && !unit->complete) unit->buffer = BufferRef();  // what it held is not needed
+  make_writable(content, *unit, last);
+  copy_in(content, transfer, part, from, unit->buffer);
+  if (whole) {
+    unit->complete = true;
+    unit->valid.clear();
+  } else if (!unit->complete) {
+    for (const ByteRanges::Range& range : ranges_under(content, box)) unit->valid.add(range.begin, range.end);
+    if (unit->valid.covers(0, content.unit_bytes)) {
+      unit->complete = true;
+      unit->valid.clear();
+    }
+  }
+  content.grow(end);
+  write_back_.note_change(content, unit, std::move(change));
+  return {};
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,48 @@
+// Writes of byte ranges: into the cache, with room on the disks promised first.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "engine/core.h"
+#include "engine/loader.h"
+#include "engine/write_back.h"
+
+namespace mdfs::engine {
+
+// Any thread.
+class Writer {
+ public:
+  Writer(Core& core, Loader& loader, WriteBack& write_back) : core_(core), loader_(loader), write_back_(write_back) {}
+
+  // Extends the file as needed. kNoSpace before anything is changed.
+  Status write(Content& content, std::uint64_t offset, ConstBytes from);
+  // Zeroes bytes inside the file; the caller holds its part of the grid.
+  Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length);
+
+ private:
+  static constexpr std::uint64_t kPassBytes = 4u << 20;
+  static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
+
+  Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length);
+  std::uint64_t blocks_needed(Content& content, std::uint64_t offset, std::uint64_t length);
+  Status write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
+                     store::Reservation& promise);
+  Status write_part(Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+                    std::uint64_t end, store::Reservation& promise);
+  // Returns with the unit locked and ready to take the part: complete, or with few ranges of valid bytes.
+  Status make_ready(Content& content, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
+                    std::unique_lock<std::mutex>& lock, bool& whole);
+  Status find_hole(Content& content, const UnitPtr& unit, const geometry::Coord& coord,
+                   std::unique_lock<std::mutex>& lock);
+  void make_writable(const Content& content, Unit& unit, std::uint64_t bytes);
+
+  Core& core_;
+  Loader& loader_;
+  WriteBack& write_back_;
+};
+
+// Blocks of a cell under [begin, end) of it.
+std::uint32_t block_mask(const Content& content, std::uint64_t begin, std::uint64_t end);
+
+}  // namespace mdfs::engine

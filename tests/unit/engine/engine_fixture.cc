@@ -1,0 +1,176 @@
+// An engine over a store in memory.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine_fixture.h"
+
+#include <cstring>
+
+#include "base/checked.h"
+
+namespace mdfs::engine::testing {
+
+using geometry::Geometry;
+using geometry::Window;
+
+Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, geometry::Codec codec,
+                  unsigned channels, geometry::ElementType type) {
+  Geometry geometry;
+  geometry.rank = rank;
+  geometry.shape = shape;
+  geometry.extent = extent;
+  geometry.codec = codec;
+  geometry.channels = channels;
+  geometry.type = type;
+  geometry.axes = rank == 1 ? "x" : rank == 2 ? "yx" : "zyx";
+  return geometry;
+}
+
+Bench::Bench(const Setting& setting)
+    : setting_(setting), store_(setting.disks, setting.disk_bytes, setting.block_size) {
+  std::vector<std::uint16_t> disks;
+  for (unsigned i = 0; i < setting.disks; ++i) disks.push_back(static_cast<std::uint16_t>(i));
+  const unsigned rank = setting.geometry ? setting.geometry->rank : 1;
+  placement_ = std::make_shared<geometry::Placement>(geometry::default_placement(rank, disks));
+  if (setting.geometry) inode_.size_bytes = setting.geometry->size_bytes();
+  start_engine();
+  open_content();
+}
+
+Bench::~Bench() {
+  if (content_ != nullptr) engine_->discard(content_);
+}
+
+void Bench::start_engine() {
+  EngineOptions options;
+  options.cache_bytes = setting_.cache_bytes;
+  options.decode_threads = 2;
+  engine_ = std::move(Engine::create(store_, options, environment_)).value();
+}
+
+void Bench::open_content() {
+  ContentSpec spec;
+  spec.object = 77;
+  spec.geometry = setting_.geometry;
+  spec.placement = placement_;
+  spec.base = 1;
+  spec.size_bytes = inode_.size_bytes;
+  spec.is_inline = inode_.is_inline;
+  if (spec.geometry) spec.geometry->shape[0] = ceil_div(spec.size_bytes, spec.geometry->slab_bytes());
+  content_ = engine_
+                 ->open(spec,
+                        [this](store::Transaction&, const ContentState& state) -> Status {
+                          inode_.size_bytes = state.size_bytes;
+                          inode_.stored_bytes += state.stored_bytes_change;
+                          inode_.is_inline = state.is_inline;
+                          ++inode_.updates;
+                          return {};
+                        })
+                 .value();
+}
+
+Status Bench::reopen() {
+  Status status = engine_->close(content_);
+  content_.reset();
+  engine_.reset();
+  start_engine();
+  open_content();
+  return status;
+}
+
+ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
+  ByteVector bytes(length);
+  const Result<std::size_t> got = engine_->read(*content_, offset, bytes);
+  MDFS_CHECK(got.ok());
+  bytes.resize(*got);
+  return bytes;
+}
+
+ByteVector Bench::read_all() { return read(0, size() + 7); }
+
+Geometry Bench::geometry_now() {
+  Geometry geometry = *setting_.geometry;
+  geometry.shape[0] = ceil_div(size(), geometry.slab_bytes());
+  return geometry;
+}
+
+ByteVector Bench::read_window(const Window& window) {
+  ByteVector bytes(geometry::window_bytes(*setting_.geometry, window));
+  MDFS_CHECK(engine_->read_window(*content_, window, 0, bytes).ok());
+  return bytes;
+}
+
+Status Bench::write_window(const Window& window, ConstBytes bytes) {
+  return engine_->write_window(*content_, window, [&](std::uint64_t offset, MutableBytes into) -> Status {
+    std::memcpy(into.data(), bytes.data() + offset, into.size());
+    return {};
+  });
+}
+
+ByteVector noise(std::mt19937_64& random, std::size_t bytes, bool compressible) {
+  ByteVector result(bytes);
+  if (compressible) {
+    const auto value = static_cast<std::byte>(random());
+    for (std::size_t i = 0; i < bytes; ++i) result[i] = i % 97 == 0 ? static_cast<std::byte>(i) : value;
+    return result;
+  }
+  for (std::byte& byte : result) byte = static_cast<std::byte>(random() >> 7);
+  return result;
+}
+
+namespace {
+
+// Calls visit(offset in the array, offset in the window, bytes) for each row, or for each sample of one channel.
+void each_run(const Geometry& geometry, const Window& window,
+              const std::function<void(std::uint64_t, std::uint64_t, std::uint64_t)>& visit) {
+  geometry::Coord shape{1, 1, 1}, start{}, length{1, 1, 1};
+  const unsigned pad = geometry::kMaxRank - geometry.rank;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    shape[axis + pad] = geometry.shape[axis];
+    start[axis + pad] = window.start[axis];
+    length[axis + pad] = window.length[axis];
+  }
+  const std::uint64_t sample = geometry.sample_bytes();
+  const std::uint64_t element = geometry::element_bytes(geometry.type);
+  std::uint64_t done = 0;
+  for (std::uint64_t z = 0; z < length[0]; ++z)
+    for (std::uint64_t y = 0; y < length[1]; ++y) {
+      const std::uint64_t row = (((start[0] + z) * shape[1] + start[1] + y) * shape[2] + start[2]) * sample;
+      if (!window.channel) {
+        visit(row, done, length[2] * sample);
+        done += length[2] * sample;
+        continue;
+      }
+      for (std::uint64_t x = 0; x < length[2]; ++x, done += element)
+        visit(row + x * sample + *window.channel * element, done, element);
+    }
+}
+
+}  // namespace
+
+void array_put(const Geometry& geometry, ByteVector& array, const Window& window, ConstBytes bytes) {
+  each_run(geometry, window, [&](std::uint64_t at, std::uint64_t from, std::uint64_t length) {
+    if (array.size() < at + length) array.resize(at + length);
+    std::memcpy(array.data() + at, bytes.data() + from, length);
+  });
+}
+
+ByteVector array_get(const Geometry& geometry, const ByteVector& array, const Window& window) {
+  ByteVector bytes(geometry::window_bytes(geometry, window));
+  each_run(geometry, window, [&](std::uint64_t at, std::uint64_t to, std::uint64_t length) {
+    if (at >= array.size()) return;
+    std::memcpy(bytes.data() + to, array.data() + at, std::min<std::uint64_t>(length, array.size() - at));
+  });
+  return bytes;
+}
+
+Window random_window(std::mt19937_64& random, const Geometry& geometry) {
+  Window window;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    window.start[axis] = random() % geometry.shape[axis];
+    const std::uint64_t room = geometry.shape[axis] - window.start[axis];
+    window.length[axis] = 1 + random() % (random() % 2 == 0 ? room : std::min<std::uint64_t>(room, 9));
+  }
+  if (geometry.channels > 1 && random() % 4 == 0) window.channel = static_cast<unsigned>(random() % geometry.channels);
+  return window;
+}
+
+}  // namespace mdfs::engine::testing

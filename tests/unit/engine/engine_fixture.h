@@ -1,0 +1,74 @@
+// An engine over a store in memory, one content, and a plain byte array that says what must be read.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+
+#include "base/environment.h"
+#include "engine/engine.h"
+#include "fake_store.h"
+
+namespace mdfs::engine::testing {
+
+// What the inode item of the content would say.
+struct InodeSays {
+  std::uint64_t size_bytes = 0;
+  std::int64_t stored_bytes = 0;
+  bool is_inline = false;
+  unsigned updates = 0;
+};
+
+struct Setting {
+  std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
+  unsigned disks = 3;
+  std::uint64_t disk_bytes = 32u << 20;
+  std::size_t cache_bytes = 4u << 20;
+  std::uint32_t block_size = 4096;
+};
+
+geometry::Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, geometry::Codec codec,
+                            unsigned channels = 1, geometry::ElementType type = geometry::ElementType::kU8);
+
+class Bench {
+ public:
+  explicit Bench(const Setting& setting);
+  ~Bench();
+
+  Engine& engine() { return *engine_; }
+  Content& content() { return *content_; }
+  test::FakeStore& store() { return store_; }
+  const InodeSays& inode() const { return inode_; }
+  const std::shared_ptr<Content>& shared() { return content_; }
+
+  // Closes, and opens as the inode says, with an empty cache.
+  Status reopen();
+  void start_engine();
+  void open_content();
+  std::uint64_t size() { return engine_->size_bytes(*content_); }
+
+  // The canonical bytes by one call of read().
+  ByteVector read_all();
+  ByteVector read(std::uint64_t offset, std::size_t length);
+  ByteVector read_window(const geometry::Window& window);
+  Status write_window(const geometry::Window& window, ConstBytes bytes);
+  geometry::Geometry geometry_now();  // with shape[0] as the size says
+
+ private:
+  Setting setting_;
+  test::FakeStore store_;
+  SystemEnvironment environment_;
+  std::shared_ptr<const geometry::Placement> placement_;
+  InodeSays inode_;
+  std::unique_ptr<Engine> engine_;
+  std::shared_ptr<Content> content_;
+};
+
+ByteVector noise(std::mt19937_64& random, std::size_t bytes, bool compressible = false);
+// Copies a window between the array (as the geometry says) and its canonical bytes.
+void array_put(const geometry::Geometry& geometry, ByteVector& array, const geometry::Window& window, ConstBytes bytes);
+ByteVector array_get(const geometry::Geometry& geometry, const ByteVector& array, const geometry::Window& window);
+geometry::Window random_window(std::mt19937_64& random, const geometry::Geometry& geometry);
+
+}  // namespace mdfs::engine::testing
