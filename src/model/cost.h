@@ -1,0 +1,39 @@
+// What a stage of a machine costs a request: fixed times, transfers, and times drawn by chance.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace mdfs::model {
+
+// One term of a stage's service time; a stage takes the sum of its terms.
+//   "20 ms"                          always
+//   "seek 10 ms"                     always, but `--seeks uniform` draws it from 0 .. 20 ms
+//   "uniform 1 ms .. 5 ms"           drawn for each request
+//   "exponential 10 ms"              drawn, with this mean
+//   "head"                           the seek and rotation of the resource's [head], by distance
+//   "(full + 2 part) / 72 MiB/s"     bytes over a rate; full = the whole extent, part = what of it the window covers
+//   "64 B / 75 MiB/s"
+struct Cost {
+  enum class Kind { kFixed, kSeek, kUniform, kExponential, kHead, kTransfer };
+  Kind kind = Kind::kFixed;
+  double low_s = 0;   // fixed; mean of seek and exponential; lower end of uniform
+  double high_s = 0;  // upper end of uniform
+  double bytes = 0;   // of a transfer, whatever the extent
+  double full = 0;    // times the extent's bytes
+  double part = 0;    // times the bytes inside the window
+  double bytes_per_s = 0;
+
+  bool operator==(const Cost&) const = default;
+  // The mean for a request of these sizes; without the head.
+  double mean_s(double full_bytes, double part_bytes) const;
+};
+
+Result<Cost> parse_cost(std::string_view text);
+// Spelled so that parse_cost() reads the same cost.
+std::string cost_text(const Cost& cost);
+
+}  // namespace mdfs::model

@@ -1,0 +1,116 @@
+// A machine as data: resources with servers, and the stages that every extent request runs through.
+// Machines come from TOML files (man page mdfs-machine(5)); the shipped ones are built in by name.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/cost.h"
+
+namespace mdfs::model {
+
+inline constexpr unsigned kMaxDisks = 4096;
+inline constexpr std::size_t kMaxResources = 32;
+inline constexpr std::size_t kMaxStages = 64;
+inline constexpr std::size_t kMaxCosts = 16;  // of one stage
+inline constexpr unsigned kMaxServers = 4096;
+inline constexpr std::size_t kMaxMachineFileBytes = 1u << 20;
+
+// The head of a disk: a request at the address where the last one ended costs nothing; any other costs
+// track_s + (stroke_s - track_s) * sqrt(distance / capacity), and a rotation drawn from 0 .. rotation_s.
+struct Head {
+  double track_s = 0;
+  double stroke_s = 0;
+  double rotation_s = 0;
+  double capacity_bytes = 0;
+  bool operator==(const Head&) const = default;
+  double seek_s(double distance_bytes) const;  // without rotation
+};
+
+// One kind of component: `count` alike FIFO queues, each with `servers` identical servers.
+struct Resource {
+  std::string name;
+  bool per_disk = false;  // one for each disk; else at most `count`, shared by neighbours
+  unsigned count = 1;
+  std::optional<std::size_t> shared_by;  // index of the resource whose neighbours share one of these; the disks if none
+  unsigned servers = 1;
+  std::optional<Head> head;
+  bool operator==(const Resource&) const = default;
+};
+
+enum class When { kAlways, kHit, kMiss };  // of the cache
+
+// One visit of a request to a resource.
+struct Stage {
+  std::string name;
+  std::size_t resource = 0;
+  bool per_window = false;  // once a window, before or after its extents; full and part then are sums over them
+  When when = When::kAlways;
+  std::vector<Cost> costs;
+  bool operator==(const Stage&) const = default;
+};
+
+// How extents lie on disks.
+struct Layout {
+  enum class Kind {
+    kExtents,  // an extent is on one disk: (base + x + row_offset * y + plane_offset * z) mod disks
+    kStriped,  // the file of extents is cut into units that go round a volume of `width` disks
+  };
+  Kind kind = Kind::kExtents;
+  std::vector<unsigned> row_offset;  // by number of disks, from 1; one entry: for all; none: the mount's own placement
+  double unit_bytes = 0;             // of a stripe
+  unsigned width = 0;                // disks of one volume, parity included
+  bool parity = false;               // left-symmetric, one unit a stripe
+  // Extents of a disk lie together in groups of this many bytes, and groups anywhere on the disk; 0: one after another.
+  double group_bytes = 0;
+  bool operator==(const Layout&) const = default;
+};
+
+struct Machine {
+  std::string name;
+  std::string description;
+  unsigned disks = 1;        // unless the user says otherwise
+  unsigned outstanding = 0;  // extents of one window asked for at a time; 0: all at once
+  double hit_ratio = 0;      // of the cache
+  Layout layout;
+  std::string shape = "8192x8192";  // of the image, unless the user says otherwise
+  std::string extent = "128x128";
+  unsigned bytes_per_pixel = 3;
+  std::vector<Resource> resources;
+  std::vector<Stage> stages;
+  bool operator==(const Machine&) const = default;
+};
+
+// `where` names the file in errors: "where:line: field: what is wrong".
+Result<Machine> parse_machine(std::string_view text, const std::string& where);
+Result<Machine> read_machine(const std::string& path);
+
+// A preset's name, or else the path of a file.
+Result<Machine> find_machine(const std::string& name_or_path);
+
+struct Preset {
+  std::string_view name;
+  std::string_view toml;
+};
+const std::vector<Preset>& presets();
+
+// Every property in one canonical text, and a 64-bit hash of it: equal machines, equal hash.
+std::string canonical_text(const Machine& machine);
+std::string hash_text(const Machine& machine);
+
+// How many instances a resource has, and which of them serves each disk, in a machine of `disks` disks.
+struct Topology {
+  std::vector<unsigned> count;                 // by resource
+  std::vector<std::vector<unsigned>> of_disk;  // [resource][disk]
+};
+Topology topology(const Machine& machine, unsigned disks);
+
+// The preset's row offset for this number of disks, if it names one.
+std::optional<unsigned> row_offset(const Machine& machine, unsigned disks);
+
+}  // namespace mdfs::model

@@ -1,0 +1,116 @@
+// The experiments: one window, random windows, fits over sizes, open and closed loads, streams, saturation.
+// Every function is deterministic in its seed.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "sim/simulation.h"
+#include "sim/statistics.h"
+#include "sim/system.h"
+
+namespace mdfs::sim {
+
+// A place for a window of these lengths, uniform over all that fit. length[axis] in 1..shape[axis] (abort).
+geometry::Window random_window(const geometry::Geometry& image, const geometry::Coord& length, Random& random);
+// Lengths that fit the image, or kOutOfRange naming the axis.
+Status check_length(const geometry::Geometry& image, const geometry::Coord& length);
+
+struct WindowResult {
+  WindowRecord record;
+  std::vector<ResourceUse> use;  // from arrival to completion
+  std::uint64_t events = 0;
+};
+WindowResult read_window(const System& system, const geometry::Window& window, std::uint64_t seed);
+
+// Windows at random positions, each alone on an idle machine: delays are independent.
+struct RandomResult {
+  std::vector<double> delays_s;
+  double window_bytes = 0;
+  double mean_delay_s = 0;
+  std::vector<ResourceUse> use;  // busy time over all windows / sum of delays
+  double throughput() const { return window_bytes / mean_delay_s; }
+  // The paper's formula: size / delay / utilization of the busiest resource.
+  double maximum_sustainable() const;
+};
+RandomResult read_random(const System& system, const geometry::Coord& length, unsigned positions, std::uint64_t seed);
+
+// delay = latency + size / throughput, by least squares over the mean delays of several sizes.
+struct LatencyFit {
+  double latency_s = 0;
+  double bytes_per_s = 0;
+  double r_squared = 0;
+  std::vector<double> sizes_bytes;
+  std::vector<double> delays_s;
+};
+LatencyFit fit_sizes(const System& system, std::span<const geometry::Coord> lengths, unsigned positions,
+                     std::uint64_t seed);
+// Squares of side first, first + step .. last (along the two fastest axes; one thick along others).
+std::vector<geometry::Coord> squares(const geometry::Geometry& image, std::uint64_t first, std::uint64_t last,
+                                     std::uint64_t step);
+
+struct LoadResult {
+  std::vector<double> delays_s;          // after the warm-up, in order of arrival, one replication after another
+  std::vector<double> replication_mean;  // of each replication
+  Interval mean;                         // over replications; over batches if there is only one
+  double requested_bytes_per_s = 0;
+  double done_bytes_per_s = 0;                 // mean over replications
+  std::vector<double> replication_throughput;  // bytes/s of each
+  std::vector<ResourceUse> use;                // mean over replications
+  std::uint64_t events = 0;
+};
+
+struct LoadOptions {
+  geometry::Coord length{};
+  unsigned windows = 3000;  // of one replication, warm-up included
+  double warm_up = 0.1;     // share of the windows that is left out at the start
+  unsigned replications = 1;
+  std::uint64_t seed = 1;
+  bool own_images = false;  // each client reads an image of its own, not all the same one
+};
+// Poisson arrivals of windows at random positions.
+LoadResult poisson(const System& system, const LoadOptions& options, double windows_per_s);
+// `clients` that each ask for the next window think_s after the last one came.
+LoadResult closed(const System& system, const LoadOptions& options, unsigned clients, double think_s);
+// All windows asked for at time 0; done_bytes_per_s is the sustained throughput. No warm-up.
+LoadResult saturate(const System& system, const LoadOptions& options);
+
+// Streams of frames: stream s asks for frame i of slice k at phase_s + (k + i / frames_per_slice) * slice_s.
+struct Stream {
+  unsigned frames_per_slice = 1;
+  double phase_s = 0;
+};
+struct StreamsOptions {
+  std::vector<Stream> streams;
+  double slice_s = 1;
+  unsigned slices = 1000;
+  unsigned skipped = 2;  // slices at the start that give no delays
+  bool own_images = false;
+  std::uint64_t seed = 1;
+  std::uint64_t frame_extents = 0;  // rank 1: extents of a frame; other ranks: a frame is one step of the slowest axis
+};
+struct StreamsResult {
+  std::vector<std::vector<double>> delays_s;  // by stream
+  std::vector<double> all_delays_s;
+  Interval mean;                 // batch means over slices
+  std::vector<ResourceUse> use;  // over all slices
+  double frames_per_s = 0;       // asked for
+  double bytes_per_s = 0;        // asked for
+  std::uint64_t late = 0;        // frames done after the next one of the same stream was due
+};
+Result<StreamsResult> run_streams(const System& system, const StreamsOptions& options);
+
+// Windows at given times.
+struct TraceEntry {
+  double time_s = 0;
+  geometry::Window window;
+  unsigned client = 0;
+};
+LoadResult replay(const System& system, std::span<const TraceEntry> trace, std::uint64_t seed);
+
+}  // namespace mdfs::sim

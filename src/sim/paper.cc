@@ -1,0 +1,381 @@
+// Each section of the papers as a function that adds its targets.
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/paper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/paper_setup.h"
+
+namespace mdfs::sim {
+namespace {
+
+constexpr double kMega = 1e6;
+constexpr double kMebi = 1048576;
+
+class Papers {
+ public:
+  Papers(bool quick, std::uint64_t seed) : quick_(quick), seed_(seed) {}
+
+  Result<PaperResult> run() {
+    MDFS_TRY(t800_window());
+    MDFS_TRY(t800_disks());
+    MDFS_TRY(t9000_table());
+    MDFS_TRY(t9000_load());
+    MDFS_TRY(t9000_nodes());
+    MDFS_TRY(workstation_cap());
+    MDFS_TRY(streams());
+    MDFS_TRY(jitter());
+    MDFS_TRY(single_disk());
+    MDFS_TRY(powerwall());
+    return std::move(result_);
+  }
+
+ private:
+  void section(std::string name) { section_ = std::move(name); }
+  void value(std::string what, std::string unit, double paper, double tolerance, double simulated) {
+    result_.targets.push_back({.section = section_,
+                               .what = std::move(what),
+                               .unit = std::move(unit),
+                               .paper = paper,
+                               .tolerance = tolerance,
+                               .simulated = simulated});
+  }
+  void claim(std::string what, std::string unit, double figure, bool holds) {
+    result_.targets.push_back({.section = section_,
+                               .what = std::move(what),
+                               .unit = std::move(unit),
+                               .simulated = figure,
+                               .claim = true,
+                               .holds = holds});
+  }
+  void unreachable(std::string what, std::string paper, std::string simulated, std::string why) {
+    result_.unreachable.push_back({std::move(what), std::move(paper), std::move(simulated), std::move(why)});
+  }
+  LoadOptions load() const {
+    return {.length = {},
+            .windows = kPoissonWindows,
+            .warm_up = 0.1,
+            .replications = quick_ ? 3U : 20U,
+            .seed = seed_,
+            .own_images = false};
+  }
+
+  Status t800_window();
+  Status t800_disks();
+  Status t9000_table();
+  Status t9000_fit(unsigned disks);
+  Status t9000_load();
+  Status t9000_nodes();
+  Status workstation_cap();
+  Status streams();
+  Status three_streams();
+  Status jitter();
+  Status single_disk();
+  Status powerwall();
+
+  const bool quick_;
+  const std::uint64_t seed_;
+  std::string section_;
+  PaperResult result_;
+};
+
+geometry::Window at(std::uint64_t x, std::uint64_t y, std::uint64_t width, std::uint64_t height) {
+  geometry::Window window;
+  window.start = {y, x, 0};
+  window.length = {height, width, 0};
+  return window;
+}
+
+const ResourceUse& named(const std::vector<ResourceUse>& use, const std::string& name) {
+  return *std::find_if(use.begin(), use.end(), [&](const ResourceUse& one) { return one.name == name; });
+}
+
+Status Papers::t800_window() {
+  section("GigaView T800, window of 512x512 at (67,75)");
+  MDFS_TRY_ASSIGN(const System four, preset_system("gigaview-t800", 4));
+  const WindowResult a = read_window(four, at(67, 75, 512, 512), seed_);
+  value("4 disks: delay", "s", 0.332, 0.01, a.record.delay_s());
+  const std::array disks4 = {0.95, 0.83, 0.83, 0.83};
+  for (std::size_t i = 0; i < disks4.size(); ++i)
+    value(fmt::format("4 disks: disk {}", i), "", disks4[i], 0.02, named(a.use, "disk").instances[i].utilization);
+  for (std::size_t i = 0; i < 4; ++i)
+    value(fmt::format("4 disks: link {}", i), "", 0.42, 0.03, named(a.use, "link").instances[i].utilization);
+  value("4 disks: interface", "", 0.33, 0.03, utilization_of(a.use, "interface"));
+
+  MDFS_TRY_ASSIGN(const System eight, preset_system("gigaview-t800", 8));
+  const WindowResult b = read_window(eight, at(67, 75, 512, 512), seed_);
+  value("8 disks: delay", "s", 0.218, 0.01, b.record.delay_s());
+  const std::array disks8 = {0.62, 0.63, 0.63, 0.63, 0.84, 0.64, 0.63, 0.64};
+  for (std::size_t i = 0; i < disks8.size(); ++i)
+    value(fmt::format("8 disks: disk {}", i), "", disks8[i], 0.02, named(b.use, "disk").instances[i].utilization);
+  const std::array links8 = {0.55, 0.63, 0.76, 0.68};
+  for (std::size_t i = 0; i < links8.size(); ++i)
+    value(fmt::format("8 disks: link {}", i), "", links8[i], 0.03, named(b.use, "link").instances[i].utilization);
+  value("8 disks: interface", "", 0.51, 0.03, utilization_of(b.use, "interface"));
+  return {};
+}
+
+Status Papers::t800_disks() {
+  section("GigaView T800, 1 to 16 disks");
+  std::vector<LatencyFit> fit(17);
+  for (unsigned disks = 1; disks <= 16; ++disks) {
+    MDFS_TRY_ASSIGN(const System system, preset_system("gigaview-t800", disks));
+    fit[disks] = fit_squares(system, seed_);
+  }
+  const auto rate = [&](unsigned disks) { return fit[disks].bytes_per_s / kMega; };
+  value("4 disks: throughput", "MB/s", 3.88, 0.05, rate(4));
+  for (const unsigned disks : {4U, 8U, 12U})
+    claim(fmt::format("{} disks: throughput is a local maximum", disks), "MB/s", rate(disks),
+          rate(disks) > rate(disks - 1) && rate(disks) > rate(disks + 1));
+  double most = 0;
+  double latency = 0;
+  for (unsigned disks = 9; disks <= 16; ++disks) most = std::max(most, rate(disks));
+  for (unsigned disks = 5; disks <= 16; ++disks) latency += fit[disks].latency_s / 12;
+  claim("no gain above 8 disks (within 3 %): the best of 9 to 16", "MB/s", most, most < 1.03 * rate(8));
+  value("latency, mean of 5 to 16 disks", "ms", 80, 0.20, latency * 1e3);
+  unreachable("1994 paper, Figure 6: latency of 4 disks", "64 ms", fmt::format("{:.0f} ms", fit[4].latency_s * 1e3),
+              "contradicts the delay of 332 ms for 512x512 in the same paper: 64 ms + 786 KB / 3.88 MB/s = 267 ms");
+  return {};
+}
+
+Status Papers::t9000_table() {
+  section("GigaView T9000, 640x512 windows (rows x columns) at random");
+  const std::array<unsigned, 4> disks = {4, 8, 12, 16};
+  const std::array delay = {354.0, 189.0, 143.0, 135.0};
+  const std::array busy = {0.93, 0.87, 0.76, 0.61};
+  const std::array sustained = {2.98, 5.97, 9.04, 11.94};
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    MDFS_TRY_ASSIGN(const System system, preset_system("gigaview-t9000-004", disks[i]));
+    const RandomResult random = read_random(system, plane(640, 512), kRandomPositions, seed_);
+    const std::string prefix = fmt::format("{} disks: ", disks[i]);
+    value(prefix + "delay", "ms", delay[i], 0.02, random.mean_delay_s * 1e3);
+    value(prefix + "disk utilization", "", busy[i], 0.025, utilization_of(random.use, "disk"));
+    value(prefix + "maximum sustainable, by formula", "MB/s", sustained[i], 0.02,
+          random.throughput() / utilization_of(random.use, "disk") / kMega);
+    LoadOptions backlog = load();
+    backlog.length = plane(640, 512);
+    backlog.windows = kBacklogWindows;
+    value(prefix + "maximum sustainable, by backlog", "MB/s", sustained[i], 0.03,
+          saturate(system, backlog).done_bytes_per_s / kMega);
+    MDFS_TRY(t9000_fit(disks[i]));
+  }
+  return {};
+}
+
+Status Papers::t9000_fit(unsigned disks) {
+  MDFS_TRY_ASSIGN(const System system, preset_system("gigaview-t9000-004", disks));
+  const LatencyFit fit = fit_squares(system, seed_);
+  if (disks == 16) {
+    unreachable("1994 paper, Table 3: latency and throughput of 16 disks", "44 ms, 11.8 MB/s",
+                fmt::format("{:.0f} ms, {:.1f} MB/s", fit.latency_s * 1e3, fit.bytes_per_s / kMega),
+                "44 ms + 983 KB / 11.8 MB/s = 127 ms, not the 135 ms of the same column");
+    return {};
+  }
+  const std::size_t i = disks / 4 - 1;
+  const std::array latency = {123.0, 75.0, 95.0};
+  const std::array throughput = {4.01, 7.97, 12.8};
+  value(fmt::format("{} disks: latency of the fit", disks), "ms", latency[i], 0.20, fit.latency_s * 1e3);
+  value(fmt::format("{} disks: throughput of the fit", disks), "MB/s", throughput[i], 0.06, fit.bytes_per_s / kMega);
+  return {};
+}
+
+Status Papers::t9000_load() {
+  section("GigaView T9000 under Poisson loads");
+  MDFS_TRY_ASSIGN(const System four, preset_system("gigaview-t9000-004", 4));
+  const geometry::Coord window = plane(512, 512);
+  MDFS_TRY_ASSIGN(const PoissonPair same, same_load(four, window, 0.9, load()));
+  const double bytes = 512.0 * 512 * 3;
+  value("4 disks: delay of 512x512", "s", 0.305, 0.02, same.single_delay_s);
+  value("fixed server: throughput", "MB/s", 2.62, 0.04, bytes / same.single_delay_s / kMega);
+  claim("at 90 % of the fixed server, the GigaView is faster: its delay", "ms", same.system_s * 1e3,
+        same.system_s < same.fixed_s);
+  claim("at 90 % of the fixed server, the fixed server is slower: its delay", "ms", same.fixed_s * 1e3,
+        same.system_s < same.fixed_s);
+  double worst = 0;
+  for (const double share : {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}) {
+    MDFS_TRY_ASSIGN(const PoissonPair scaled, scaled_load(four, window, share, load()));
+    worst = std::max(worst, std::fabs(scaled.system_s / scaled.fixed_s - 1));
+  }
+  claim("with the load scaled by 1/utilization both agree within 15 %: worst gap", "%", worst * 100, worst < 0.15);
+
+  LoadOptions six = load();
+  six.length = window;
+  const double rate = 6 * kMebi / bytes;
+  MDFS_TRY_ASSIGN(const System sixteen, preset_system("gigaview-t9000-004", 16));
+  value("16 disks at 6 MiB/s: mean delay", "ms", 200, 0.15, poisson(sixteen, six, rate).mean.mean * 1e3);
+  MDFS_TRY_ASSIGN(const System twelve, preset_system("gigaview-t9000-004", 12));
+  unreachable("1994 paper, Figure 14: 12 disks at 6 MB/s", "400 ms",
+              fmt::format("{:.0f} ms", poisson(twelve, six, rate).mean.mean * 1e3),
+              "twice the 16 disks' delay at a load of 70 %: no queue with the other figures of Table 3 is as long");
+  return {};
+}
+
+Status Papers::t9000_nodes() {
+  section("GigaView T9000, 4 nodes of 3 disks, 1033x1033 windows");
+  MDFS_TRY_ASSIGN(const System twelve, preset_system("gigaview-t9000-000", 12));
+  const RandomResult random = read_random(twelve, plane(1033, 1033), kRandomPositions, seed_);
+  value("disk utilization", "", 0.71, 0.04, utilization_of(random.use, "disk"));
+  value("link utilization (printed as that of the processors)", "", 0.49, 0.04, utilization_of(random.use, "link"));
+  value("node processor utilization (printed as that of the links)", "", 0.17, 0.04,
+        utilization_of(random.use, "node"));
+  value("interface utilization", "", 0.68, 0.04, utilization_of(random.use, "interface"));
+  return {};
+}
+
+Status Papers::workstation_cap() {
+  section("Workstation cluster against GigaView");
+  std::array<double, 3> cluster{};
+  std::array<double, 3> gigaview{};
+  for (unsigned i = 0; i < 3; ++i) {
+    const unsigned disks = 8 + 4 * i;
+    MDFS_TRY_ASSIGN(const System a, preset_system("dec-cluster", disks));
+    cluster[i] = fit_squares(a, seed_).bytes_per_s / kMega;
+    MDFS_TRY_ASSIGN(const System b, preset_system("gigaview-t9000-000", disks));
+    gigaview[i] = fit_squares(b, seed_).bytes_per_s / kMega;
+  }
+  MDFS_TRY_ASSIGN(const System sixteen, preset_system("dec-cluster", 16));
+  LoadOptions backlog = load();
+  backlog.length = plane(1033, 1033);
+  backlog.windows = kBacklogWindows;
+  backlog.replications = 1;
+  value("cap of the bus", "MB/s", 15, 0.05, saturate(sixteen, backlog).done_bytes_per_s / kMega);
+  value("throughput of the fit, 16 disks", "MB/s", 15, 0.05, cluster[2]);
+  const double spread =
+      *std::max_element(cluster.begin(), cluster.end()) / *std::min_element(cluster.begin(), cluster.end()) - 1;
+  claim("flat from 8 disks on (within 3 %): spread of 8, 12 and 16", "%", spread * 100, spread < 0.03);
+  claim("the GigaView passes it with 16 disks", "MB/s", gigaview[2], gigaview[2] > cluster[2]);
+  return {};
+}
+
+Result<StreamsResult> play(const std::string& machine, std::vector<Stream> streams, double slice_s, bool uniform_seeks,
+                           std::uint64_t seed) {
+  MDFS_TRY_ASSIGN(const System system, frame_system(machine, 8, uniform_seeks));
+  StreamsOptions options;
+  options.streams = std::move(streams);
+  options.slice_s = slice_s;
+  options.slices = kTimeSlices;
+  options.seed = seed;
+  options.frame_extents = kFrameExtents;
+  return run_streams(system, options);
+}
+
+const std::vector<Stream> kOneStream = {{8, 0}};
+const std::vector<Stream> kThreeStreams = {{8, 0}, {7, 0}, {6, 0}};
+
+Status Papers::streams() {
+  section("Streams of 400 KiB frames, 8 extents on 8 disks");
+  MDFS_TRY_ASSIGN(const StreamsResult g, play("gigaview-t9000-000", kOneStream, 0.25, false, seed_));
+  MDFS_TRY_ASSIGN(const StreamsResult w, play("dec-cluster", kOneStream, 0.25, false, seed_));
+  value("one stream of 32 frames/s: GigaView disks", "", 0.70, 0.02, utilization_of(g.use, "disk"));
+  value("one stream of 32 frames/s: workstation bus", "", 0.85, 0.025, utilization_of(w.use, "bus"));
+  MDFS_TRY(three_streams());
+  MDFS_TRY_ASSIGN(const System cluster, frame_system("dec-cluster", 8, false));
+  LoadOptions backlog = load();
+  backlog.length = {kFrameBytes, 0, 0};
+  backlog.windows = kBacklogWindows;
+  backlog.replications = 1;
+  value("workstation, saturated", "frames/s", 36, 0.08,
+        saturate(cluster, backlog).done_bytes_per_s / static_cast<double>(kFrameBytes));
+  return {};
+}
+
+Status Papers::three_streams() {
+  MDFS_TRY_ASSIGN(const StreamsResult g, play("gigaview-t9000-000", kThreeStreams, 1, false, seed_));
+  MDFS_TRY_ASSIGN(const StreamsResult w, play("dec-cluster", kThreeStreams, 1, false, seed_));
+  value("8+7+6 frames in 1 s: GigaView disks", "", 0.4653, 0.02, utilization_of(g.use, "disk"));
+  value("8+7+6 frames in 1 s: workstation bus", "", 0.5363, 0.025, utilization_of(w.use, "bus"));
+  MDFS_TRY_ASSIGN(const StreamsResult g2, play("gigaview-t9000-000", kThreeStreams, 0.776, false, seed_));
+  MDFS_TRY_ASSIGN(const StreamsResult w2, play("dec-cluster", kThreeStreams, 0.776, false, seed_));
+  value("8+7+6 frames in 776 ms: GigaView disks", "", 0.60, 0.02, utilization_of(g2.use, "disk"));
+  value("8+7+6 frames in 776 ms: workstation bus", "", 0.70, 0.025, utilization_of(w2.use, "bus"));
+  return {};
+}
+
+Status Papers::jitter() {
+  section("Delays of frames, seeks uniform in 0..20 ms");
+  MDFS_TRY_ASSIGN(const StreamsResult one, play("gigaview-t9000-000", kOneStream, 0.25, true, seed_));
+  MDFS_TRY_ASSIGN(const StreamsResult three, play("gigaview-t9000-000", kThreeStreams, 0.776, true, seed_));
+  value("one stream of 32 frames/s: largest delay", "ms", 50, 0.15, summarize(one.all_delays_s).max * 1e3);
+  value("three streams of 27 frames/s: largest delay", "ms", 130, 0.20, summarize(three.all_delays_s).max * 1e3);
+  MDFS_TRY_ASSIGN(const StreamsResult w, play("dec-cluster", kOneStream, 0.25, true, seed_));
+  MDFS_TRY_ASSIGN(const StreamsResult gc, play("gigaview-t9000-000", kOneStream, 0.25, false, seed_));
+  MDFS_TRY_ASSIGN(const StreamsResult wc, play("dec-cluster", kOneStream, 0.25, false, seed_));
+  const auto spread = [](const StreamsResult& r) { return summarize(r.all_delays_s).deviation * 1e3; };
+  unreachable(
+      "1995 paper, section 5.2: the workstation has less jitter", "claim",
+      fmt::format("deviation {:.1f} ms against {:.1f} ms of the GigaView; with constant seeks {:.1f} and {:.1f}",
+                  spread(w), spread(one), spread(wc), spread(gc)),
+      "the bus smooths what comes from the disks only while seeks are constant");
+  const double seek = 0.010 + kFrameBytes / kFrameExtents / (4 * kMebi);
+  unreachable("1995 paper, section 5.2: 50 frames/s with a faster interface processor", "50 frames/s",
+              fmt::format("{:.0f} frames/s", 1 / seek),
+              "each frame occupies each disk for 10 ms + 50 KiB / 4 MiB/s = 22.2 ms: the disks cap it, whatever the "
+              "processor");
+  return {};
+}
+
+Status Papers::single_disk() {
+  section("Window of 600x400 in an image of 5000x5000 on one disk");
+  MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine("sparc-disk"));
+  const auto delay = [&](const std::string& extent) -> Result<WindowResult> {
+    MDFS_TRY_ASSIGN(Setup setup, default_setup(machine));
+    MDFS_TRY_ASSIGN(setup.image, make_image("5000x5000", extent, true, 3));
+    MDFS_TRY_ASSIGN(const System system, System::make(std::move(setup)));
+    return read_window(system, at(0, 0, 600, 400), seed_);
+  };
+  MDFS_TRY_ASSIGN(const WindowResult parts, delay("1x600"));
+  MDFS_TRY_ASSIGN(const WindowResult lines, delay("1x5000"));
+  MDFS_TRY_ASSIGN(const WindowResult extents, delay("128x128"));
+  claim("line by line, only the window's bytes: between 4 and 6 s", "s", parts.record.delay_s(),
+        parts.record.delay_s() > 4 && parts.record.delay_s() < 6);
+  claim("line by line, whole lines: about 6 s", "s", lines.record.delay_s(),
+        std::fabs(lines.record.delay_s() - 6) < 0.1);
+  value("accesses to extents of 128x128", "", 20, 1e-9, extents.record.extents);
+  unreachable("1994 paper, section 2.3: those 20 accesses on a standard disk", "a little over a second",
+              fmt::format("{:.2f} s", extents.record.delay_s()),
+              "20 accesses of 10 ms and 48 KiB at 2.93 MB/s; the text does not say which disk is the standard one");
+  return {};
+}
+
+Status Papers::powerwall() {
+  section("PowerWall: volumes of four 24 MB/s disks, 512 KiB reads");
+  LoadOptions options;
+  options.length = {std::uint64_t{64} << 20, 0, 0};
+  options.seed = seed_;
+  options.own_images = true;
+  options.warm_up = 0;
+  options.windows = 1;
+  MDFS_TRY_ASSIGN(const System one, preset_system("powerwall-san", 4));
+  // Whole extents: a window at extent 0.
+  geometry::Window window;
+  window.length = options.length;
+  const WindowResult single = read_window(one, window, seed_);
+  value("one volume", "MB/s", 88, 0.01, single.record.read_bytes / single.record.delay_s() / kMega);
+  MDFS_TRY_ASSIGN(const System ten, preset_system("powerwall-san", 40));
+  Simulation simulation(ten, seed_);
+  for (unsigned panel = 0; panel < 10; ++panel) simulation.submit_at(0, window, panel, panel);
+  simulation.run();
+  double bytes = 0;
+  double last = 0;
+  for (const WindowRecord& record : simulation.records()) {
+    bytes += record.read_bytes;
+    last = std::max(last, record.done_s);
+  }
+  value("ten volumes", "MB/s", 880, 0.01, bytes / last / kMega);
+  return {};
+}
+
+}  // namespace
+
+bool Target::met() const {
+  if (claim) return holds;
+  return std::fabs(simulated - paper) <= tolerance * std::fabs(paper);
+}
+
+Result<PaperResult> repeat_papers(bool quick, std::uint64_t seed) { return Papers(quick, seed).run(); }
+
+}  // namespace mdfs::sim

@@ -1,0 +1,175 @@
+// The life of a window: stages before, its extents (all at once or a few at a time), stages after.
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/simulation.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace mdfs::sim {
+
+double ResourceUse::mean_utilization() const {
+  double sum = 0;
+  for (const InstanceUse& instance : instances) sum += instance.utilization;
+  return instances.empty() ? 0 : sum / static_cast<double>(instances.size());
+}
+
+double ResourceUse::max_utilization() const {
+  double most = 0;
+  for (const InstanceUse& instance : instances) most = std::max(most, instance.utilization);
+  return most;
+}
+
+std::string bottleneck(const std::vector<ResourceUse>& use) {
+  const auto most = std::max_element(use.begin(), use.end(), [](const ResourceUse& a, const ResourceUse& b) {
+    return a.mean_utilization() < b.mean_utilization();
+  });
+  return most == use.end() ? "" : most->name;
+}
+
+double utilization_of(const std::vector<ResourceUse>& use, const std::string& name) {
+  for (const ResourceUse& resource : use)
+    if (resource.name == name) return resource.mean_utilization();
+  return 0;
+}
+
+Simulation::Simulation(const System& system, std::uint64_t seed, TieOrder ties)
+    : system_(system), engine_(system.max_steps(), seed, ties) {
+  system_.add_stations(engine_);
+}
+
+std::size_t Simulation::submit_at(double time_s, const geometry::Window& window, unsigned client, std::uint64_t base) {
+  std::uint32_t slot = 0;
+  if (free_.empty()) {
+    slot = static_cast<std::uint32_t>(live_.size());
+    live_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  const std::size_t record = records_.size();
+  live_[slot].window = window;
+  live_[slot].base = base;
+  live_[slot].record = record;
+  records_.push_back({.arrival_s = time_s, .client = client});
+  engine_.alarm(time_s, kArrival | slot);
+  return record;
+}
+
+void Simulation::run(Workload* workload) {
+  workload_ = workload;
+  engine_.run(*this);
+}
+
+void Simulation::alarm(Engine&, std::uint64_t token) {
+  if ((token & kArrival) != 0) {
+    arrive(static_cast<std::uint32_t>(token & ~kArrival));
+  } else if (workload_ != nullptr) {
+    workload_->alarm(*this, token);
+  }
+}
+
+void Simulation::arrive(std::uint32_t slot) {
+  Live& live = live_[slot];
+  live.split = system_.split(live.window, live.base);
+  live.left.assign(live.split.extents, 0);
+  for (const Request& request : live.split.requests) ++live.left[request.extent];
+  live.next_request = 0;
+  live.extents_left = live.split.extents;
+  WindowRecord& record = records_[live.record];
+  record.extents = live.split.extents;
+  record.window_bytes = live.split.part_bytes;
+  record.read_bytes = live.split.full_bytes;
+  if (!whole_window(System::Phase::kBefore, slot)) issue(slot, system_.outstanding());
+}
+
+// Starts the stages of the window as a whole; false if there are none in this phase.
+bool Simulation::whole_window(System::Phase phase, std::uint32_t slot) {
+  const Split& split = live_[slot].split;
+  const Request all{.disk = split.requests.empty() ? 0 : split.requests.front().disk,
+                    .extent = 0,
+                    .full_bytes = split.full_bytes,
+                    .part_bytes = split.part_bytes,
+                    .address_bytes = 0};
+  system_.steps(phase, all, engine_.random(), steps_);
+  if (steps_.empty()) return false;
+  const std::uint32_t mark = phase == System::Phase::kBefore ? kBefore : kAfter;
+  engine_.start(steps_, (std::uint64_t{slot} << 32) | mark);
+  return true;
+}
+
+// Starts the requests of the next `extents` extents; 0 means all. Requests that no stage holds up (cache hits of a
+// machine that charges nothing for them) are over at once and make room for the next.
+void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
+  Live& live = live_[slot];
+  const auto& requests = live.split.requests;
+  const bool all = extents == 0;
+  while (live.next_request < requests.size()) {
+    const Request& request = requests[live.next_request];
+    const bool first_of_extent = live.next_request == 0 || request.extent != requests[live.next_request - 1].extent;
+    if (first_of_extent && !all && extents-- == 0) break;
+    ++live.next_request;
+    system_.steps(System::Phase::kExtent, request, engine_.random(), steps_);
+    if (!steps_.empty()) {
+      engine_.start(steps_, (std::uint64_t{slot} << 32) | request.extent);
+    } else if (--live.left[request.extent] == 0) {
+      --live.extents_left;
+      ++extents;
+    }
+  }
+  if (live.extents_left == 0) finish(slot);
+}
+
+void Simulation::finish(std::uint32_t slot) {
+  if (!whole_window(System::Phase::kAfter, slot)) complete(slot);
+}
+
+void Simulation::job_done(Engine&, std::uint64_t token) {
+  const auto slot = static_cast<std::uint32_t>(token >> 32);
+  const auto extent = static_cast<std::uint32_t>(token);
+  Live& live = live_[slot];
+  if (extent == kBefore) {
+    issue(slot, system_.outstanding());
+    return;
+  }
+  if (extent == kAfter) {
+    complete(slot);
+    return;
+  }
+  if (--live.left[extent] > 0) return;
+  if (--live.extents_left == 0) {
+    finish(slot);
+    return;
+  }
+  if (system_.outstanding() != 0) issue(slot, 1);
+}
+
+void Simulation::complete(std::uint32_t slot) {
+  const std::size_t record = live_[slot].record;
+  records_[record].done_s = engine_.now_s();
+  free_.push_back(slot);
+  if (workload_ != nullptr) workload_->window_done(*this, record);
+}
+
+std::vector<ResourceUse> Simulation::use() const {
+  const double span = engine_.now_s() - engine_.cleared_s();
+  std::vector<ResourceUse> result;
+  const auto& resources = system_.setup().machine.resources;
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    ResourceUse use{.name = resources[i].name, .instances = {}};
+    for (unsigned instance = 0; instance < system_.topology().count[i]; ++instance) {
+      const StationStatistics statistics = engine_.statistics(system_.station(i, instance));
+      InstanceUse one;
+      one.busy_s = statistics.busy_s;
+      one.utilization = span > 0 ? statistics.busy_s / (span * resources[i].servers) : 0;
+      one.mean_queue = span > 0 ? statistics.queue_area_s / span : 0;
+      one.max_queue = statistics.max_queue;
+      one.served = statistics.served;
+      use.instances.push_back(one);
+    }
+    result.push_back(std::move(use));
+  }
+  return result;
+}
+
+}  // namespace mdfs::sim

@@ -1,0 +1,98 @@
+// Windows running through a system: arrival, requests, completion, and what it all cost.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/engine.h"
+#include "sim/system.h"
+
+namespace mdfs::sim {
+
+struct WindowRecord {
+  double arrival_s = 0;
+  double done_s = -1;  // below 0: not done
+  unsigned client = 0;
+  std::uint32_t extents = 0;
+  double window_bytes = 0;
+  double read_bytes = 0;  // of whole extents
+  double delay_s() const { return done_s - arrival_s; }
+};
+
+struct InstanceUse {
+  double utilization = 0;  // of all its servers
+  double busy_s = 0;
+  double mean_queue = 0;  // waiting, not in service
+  std::uint64_t max_queue = 0;
+  std::uint64_t served = 0;
+};
+struct ResourceUse {
+  std::string name;
+  std::vector<InstanceUse> instances;
+  double mean_utilization() const;
+  double max_utilization() const;
+};
+// The name of the resource with the highest mean utilization.
+std::string bottleneck(const std::vector<ResourceUse>& use);
+double utilization_of(const std::vector<ResourceUse>& use, const std::string& name);
+
+class Simulation;
+// Decides what is asked for. Called from within Simulation::run().
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual void window_done(Simulation& simulation, std::size_t record) = 0;
+  virtual void alarm(Simulation& simulation, std::uint64_t token) = 0;
+};
+
+// One run. One thread.
+class Simulation final : private Listener {
+ public:
+  Simulation(const System& system, std::uint64_t seed, TieOrder ties = TieOrder::kInsertion);
+
+  double now_s() const { return engine_.now_s(); }
+  // The index of its record.
+  std::size_t submit_at(double time_s, const geometry::Window& window, unsigned client = 0, std::uint64_t base = 0);
+  void alarm_at(double time_s, std::uint64_t token) { engine_.alarm(time_s, token); }
+  void run(Workload* workload = nullptr);
+
+  const std::vector<WindowRecord>& records() const { return records_; }  // in order of submission
+  std::uint64_t events() const { return engine_.events(); }
+  // Since clear_use() or the start, up to now.
+  void clear_use() { engine_.clear_statistics(); }
+  std::vector<ResourceUse> use() const;
+
+ private:
+  static constexpr std::uint64_t kArrival = std::uint64_t{1} << 62;
+  static constexpr std::uint32_t kBefore = UINT32_MAX;
+  static constexpr std::uint32_t kAfter = UINT32_MAX - 1;
+  struct Live {  // a window that is under way, or will be
+    geometry::Window window;
+    std::uint64_t base = 0;
+    std::size_t record = 0;
+    Split split;
+    std::vector<std::uint32_t> left;  // requests of each extent
+    std::size_t next_request = 0;
+    std::uint32_t extents_left = 0;
+  };
+
+  void job_done(Engine& engine, std::uint64_t token) override;
+  void alarm(Engine& engine, std::uint64_t token) override;
+  void arrive(std::uint32_t slot);
+  void issue(std::uint32_t slot, std::uint64_t extents);
+  bool whole_window(System::Phase phase, std::uint32_t slot);
+  void finish(std::uint32_t slot);
+  void complete(std::uint32_t slot);
+
+  const System& system_;
+  Engine engine_;
+  Workload* workload_ = nullptr;
+  std::vector<WindowRecord> records_;
+  std::vector<Live> live_;
+  std::vector<std::uint32_t> free_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace mdfs::sim

@@ -1,0 +1,129 @@
+// Machine files: the shipped ones, the errors of bad ones, topology and hash.
+// SPDX-License-Identifier: Apache-2.0
+#include "model/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mdfs::model {
+namespace {
+
+constexpr std::string_view kSmall = R"(name = "small"
+[[resource]]
+name = "disk"
+count = "disks"
+[[stage]]
+name = "read"
+resource = "disk"
+cost = ["10 ms", "full / 4 MB/s"]
+)";
+
+std::string replaced(std::string_view what, std::string_view with) {
+  std::string text(kSmall);
+  const auto at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), with);
+}
+
+TEST(MachineTest, EveryShippedMachineIsReadUnderItsName) {
+  const std::vector<std::string_view> expected = {
+      "gigaview-t800", "gigaview-t9000-004", "gigaview-t9000-000", "dec-cluster", "sparc-disk", "raid3",
+      "raid5",         "fixed-server",       "powerwall-san",      "sata-disk",   "nvme",       "sata-shelf-10gbe"};
+  ASSERT_EQ(presets().size(), expected.size());
+  for (const std::string_view name : expected) {
+    const auto machine = find_machine(std::string(name));
+    ASSERT_TRUE(machine.ok()) << machine.error().message();
+    EXPECT_EQ(machine->name, name);
+    EXPECT_FALSE(machine->description.empty()) << name;
+  }
+}
+
+TEST(MachineTest, ErrorsNameFileLineAndField) {
+  struct Case {
+    std::string text;
+    std::string place;
+  };
+  const std::vector<Case> cases = {
+      {replaced("[\"10 ms\", \"full / 4 MB/s\"]", "10"), "m.toml:8: stage[0].cost: a number without a unit"},
+      {replaced("10 ms", "10"), "m.toml:8: stage[0].cost: \"10\": a number without a unit"},
+      {replaced("4 MB/s", "4 KB/s"), "m.toml:8: stage[0].cost: unit \"KB\" is ambiguous"},
+      {replaced("resource = \"disk\"", "resource = \"disc\""),
+       "m.toml:7: stage[0].resource: \"disc\" names no resource"},
+      {replaced("count = \"disks\"", "count = 0"), "m.toml:4: resource[0].count: 0 is not in 1.."},
+      {replaced("count = \"disks\"", "cuont = 4"), "resource[0].count: is missing"},
+      {replaced("count = \"disks\"", "count = 4\ncolour = 3"), "m.toml:5: resource[0].colour: is no field"},
+      {replaced("name = \"small\"", "name = \"Small\""), "m.toml:1: name: a name is"},
+      {replaced("name = \"small\"", "name = \"small\"\noutstanding = -1"), "m.toml:2: outstanding: -1 is not in"},
+      {replaced("name = \"small\"", "name = \"small\"\nhit_ratio = 0.5"), "hit_ratio: no stage says when"},
+      {replaced("name = \"small\"", "name = "), "m.toml:1: "},
+      {"name = \"empty\"", "resource: a machine has one [[resource]] or more"},
+      {replaced("\"10 ms\"", "\"head\""), "m.toml:8: stage[0].cost: \"head\" needs"},
+  };
+  for (const Case& one : cases) {
+    const auto machine = parse_machine(one.text, "m.toml");
+    ASSERT_FALSE(machine.ok()) << one.text;
+    EXPECT_NE(machine.error().where.find(one.place), std::string::npos)
+        << machine.error().where << "\n  expected " << one.place;
+  }
+}
+
+TEST(MachineTest, AFileThatIsNotThereIsNotFound) {
+  const auto machine = find_machine("no-such-machine.toml");
+  ASSERT_FALSE(machine.ok());
+  EXPECT_EQ(machine.error().code, Errc::kNotFound);
+}
+
+TEST(MachineTest, StagesOfWindowsStandOutside) {
+  const std::string text = std::string(kSmall) + R"([[stage]]
+name = "reply"
+resource = "disk"
+per = "window"
+cost = "1 ms"
+[[stage]]
+name = "again"
+resource = "disk"
+cost = "1 ms"
+)";
+  EXPECT_FALSE(parse_machine(text, "m.toml").ok());
+}
+
+TEST(MachineTest, NeighbouringNodesShareALink) {
+  const auto machine = find_machine("gigaview-t800").value();
+  const Topology eight = topology(machine, 8);
+  const std::vector<unsigned> expected = {0, 0, 1, 1, 2, 2, 3, 3};
+  EXPECT_EQ(eight.of_disk[1], expected);
+  EXPECT_EQ(topology(machine, 2).count, (std::vector<unsigned>{2, 2, 1}));
+  EXPECT_EQ(topology(machine, 5).of_disk[1], (std::vector<unsigned>{0, 0, 1, 2, 3}));
+  const auto nodes = find_machine("gigaview-t9000-000").value();
+  EXPECT_EQ(topology(nodes, 12).of_disk[1], (std::vector<unsigned>{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}));
+  EXPECT_EQ(topology(nodes, 12).of_disk[2], topology(nodes, 12).of_disk[1]);
+}
+
+TEST(MachineTest, RowOffsetsFollowTheNumberOfDisks) {
+  const auto machine = find_machine("gigaview-t800").value();
+  EXPECT_EQ(row_offset(machine, 1), 0U);
+  EXPECT_EQ(row_offset(machine, 8), 3U);
+  EXPECT_EQ(row_offset(machine, 12), 5U);
+  EXPECT_EQ(row_offset(machine, 17), std::nullopt);
+  EXPECT_EQ(row_offset(find_machine("gigaview-t9000-000").value(), 12), 4U);
+}
+
+TEST(MachineTest, TheHashChangesWithEveryProperty) {
+  const auto machine = parse_machine(kSmall, "m").value();
+  EXPECT_EQ(hash_text(machine), hash_text(parse_machine(kSmall, "other").value()));
+  for (const auto& text : {replaced("10 ms", "11 ms"), replaced("4 MB/s", "4 MiB/s"), replaced("\"disks\"", "3"),
+                           replaced("name = \"small\"", "name = \"small\"\ndisks = 2")})
+    EXPECT_NE(hash_text(parse_machine(text, "m").value()), hash_text(machine)) << text;
+}
+
+TEST(MachineTest, SeeksGrowWithTheRootOfTheDistance) {
+  const Head head{.track_s = 0.001, .stroke_s = 0.011, .rotation_s = 0, .capacity_bytes = 100};
+  EXPECT_DOUBLE_EQ(head.seek_s(25), 0.006);
+  EXPECT_DOUBLE_EQ(head.seek_s(-25), 0.006);
+  EXPECT_DOUBLE_EQ(head.seek_s(1e9), 0.011);
+}
+
+}  // namespace
+}  // namespace mdfs::model

@@ -1,0 +1,245 @@
+// Machines at work: cases worked out by hand, conservation, layouts, options.
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/system.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "sim/experiment.h"
+#include "sim/simulation.h"
+
+namespace mdfs::sim {
+namespace {
+
+constexpr double kMebi = 1048576;
+constexpr double kFull = 128 * 128 * 3;
+
+System preset(const std::string& name, unsigned disks) {
+  sim::Setup setup = default_setup(model::find_machine(name).value()).value();
+  setup.disks = disks;
+  return System::make(std::move(setup)).value();
+}
+
+System from_text(const std::string& text) {
+  const auto machine = model::parse_machine(text, "test");
+  EXPECT_TRUE(machine.ok()) << machine.error().message();
+  return System::make(default_setup(*machine).value()).value();
+}
+
+geometry::Window at(std::uint64_t x, std::uint64_t y, std::uint64_t width, std::uint64_t height) {
+  geometry::Window window;
+  window.start = {y, x, 0};
+  window.length = {height, width, 0};
+  return window;
+}
+
+double delay(const System& system, const geometry::Window& window) {
+  return read_window(system, window, 1).record.delay_s();
+}
+
+TEST(SystemTest, TwoExtentsOfAGigaViewTakeWhatTheHandSays) {
+  const double decompose = 0.19e-3;
+  const double read = 0.020 + kFull / (2.28 * kMebi) + 0.82e-3 + 2 * kFull / (18 * kMebi);
+  const double send = kFull / (1.32 * kMebi);
+  const double merge = 2 * kFull / (18 * kMebi);
+  // Both are read and sent at once; the second waits for the first to be merged.
+  EXPECT_NEAR(delay(preset("gigaview-t800", 4), at(0, 0, 256, 128)), decompose + read + send + 2 * merge, 1e-12);
+}
+
+TEST(SystemTest, ThreeExtentsOnTwoDisksTakeWhatTheHandSays) {
+  const double decompose = 0.19e-3;
+  const double read = 0.020 + kFull / (2.28 * kMebi) + 0.82e-3 + 2 * kFull / (18 * kMebi);
+  const double send = kFull / (1.32 * kMebi);
+  const double merge = 2 * kFull / (18 * kMebi);
+  // Disk 0 has the first and the third; by the time the third comes nothing else is under way.
+  EXPECT_NEAR(delay(preset("gigaview-t800", 2), at(0, 0, 384, 128)), decompose + 2 * read + send + merge, 1e-12);
+}
+
+TEST(SystemTest, APartOfAnExtentCostsItsPartOnly) {
+  const double part = 100 * 50 * 3;
+  const double expected = 0.19e-3 + 0.020 + kFull / (2.28 * kMebi) + 0.82e-3 + (kFull + part) / (18 * kMebi) +
+                          part / (1.32 * kMebi) + (kFull + part) / (18 * kMebi);
+  EXPECT_NEAR(delay(preset("gigaview-t800", 4), at(10, 20, 100, 50)), expected, 1e-12);
+}
+
+TEST(SystemTest, TwoExtentsOnABusTakeWhatTheHandSays) {
+  const double bus = 75 * kMebi;
+  const double request = 64 / bus;
+  const double read = 0.010 + kFull / (4 * kMebi);
+  // The bus serves both requests, then the two extents in turn: DMA, fetch and merge of each.
+  EXPECT_NEAR(delay(preset("dec-cluster", 8), at(0, 0, 256, 128)), request + read + 2 * (1 + 1 + 3) * kFull / bus,
+              1e-12);
+}
+
+TEST(SystemTest, OneAtATimeMeansTheSumOfAllReads) {
+  const double read = 0.010 + kFull / 2.93e6;
+  EXPECT_NEAR(delay(preset("sparc-disk", 1), at(0, 0, 384, 128)), 3 * read, 1e-12);
+}
+
+TEST(SystemTest, LeftSymmetricParityGoesRound) {
+  const System raid = preset("raid5", 5);
+  // Extents of 48 KiB in units of 64 KiB: the second extent straddles units 0 and 1.
+  const Split split = raid.split(at(0, 0, 3072, 2048), 0);
+  ASSERT_EQ(split.extents, 384U);
+  EXPECT_EQ(split.requests[0].disk, 0U);  // stripe 0: parity on disk 4
+  EXPECT_EQ(split.requests[1].disk, 0U);
+  EXPECT_EQ(split.requests[2].disk, 1U);
+  EXPECT_EQ(split.requests[1].full_bytes, 16384);
+  EXPECT_EQ(split.requests[2].full_bytes, 32768);
+  double bytes = 0;
+  std::vector<double> of_disk(5);
+  for (const Request& request : split.requests) {
+    bytes += request.full_bytes;
+    of_disk[request.disk] += request.full_bytes;
+    EXPECT_LE(request.full_bytes, 65536);
+  }
+  EXPECT_EQ(bytes, 384 * kFull);
+  for (const double share : of_disk) EXPECT_NEAR(share, bytes / 5, 4 * 65536);
+  // Stripe 1 has its parity on disk 3 and begins on disk 4: unit 4 is at byte 262144, in extent 5.
+  const auto fifth = std::find_if(split.requests.begin(), split.requests.end(),
+                                  [](const Request& r) { return r.address_bytes >= 65536; });
+  EXPECT_EQ(fifth->disk, 4U);
+}
+
+TEST(SystemTest, NoExtentAndNoByteIsLost) {
+  for (const model::Preset& one : model::presets()) {
+    const System system = preset(std::string(one.name), model::find_machine(std::string(one.name))->disks);
+    const geometry::Geometry& image = system.setup().image;
+    geometry::Coord length{};
+    for (unsigned axis = 0; axis < image.rank; ++axis) length[axis] = std::min<std::uint64_t>(image.shape[axis], 700);
+    Simulation simulation(system, 3);
+    Random random(4);
+    double bytes = 0;
+    std::uint64_t requests = 0;
+    for (unsigned i = 0; i < 20; ++i) {
+      const auto window = random_window(image, length, random);
+      requests += system.split(window, 0).requests.size();
+      simulation.submit_at(0.01 * i, window);
+    }
+    simulation.run();
+    for (const WindowRecord& record : simulation.records()) {
+      EXPECT_GT(record.done_s, record.arrival_s) << one.name;
+      bytes += record.window_bytes;
+    }
+    EXPECT_EQ(bytes, 20 * std::pow(700.0, image.rank) * static_cast<double>(image.sample_bytes())) << one.name;
+    for (const ResourceUse& use : simulation.use()) {
+      std::uint64_t served = 0;
+      for (const InstanceUse& instance : use.instances) {
+        served += instance.served;
+        EXPECT_LE(instance.utilization, 1 + 1e-9) << one.name;
+      }
+      if (use.name == "disk") {
+        EXPECT_GE(served, requests * 3 / 4) << one.name;  // a shelf with a cache reads less
+        EXPECT_LE(served, requests) << one.name;
+      }
+    }
+  }
+}
+
+TEST(SystemTest, ReversedTiesChangeNoDelay) {
+  const System system = preset("gigaview-t9000-000", 8);
+  for (const auto& window : {at(0, 0, 512, 512), at(128, 256, 1024, 256)}) {
+    std::vector<double> delays;
+    for (const TieOrder ties : {TieOrder::kInsertion, TieOrder::kReversed}) {
+      Simulation simulation(system, 1, ties);
+      simulation.submit_at(0, window);
+      simulation.run();
+      delays.push_back(simulation.records()[0].delay_s());
+    }
+    EXPECT_NEAR(delays[0], delays[1], 1e-12);
+  }
+}
+
+constexpr const char* kCache = R"(name = "cache"
+hit_ratio = 0.25
+[[resource]]
+name = "disk"
+count = "disks"
+[[stage]]
+name = "read"
+resource = "disk"
+when = "miss"
+cost = "10 ms"
+)";
+
+TEST(SystemTest, HitsSkipTheStagesOfMisses) {
+  const System system = from_text(kCache);
+  const WindowResult result = read_window(system, at(0, 0, 8192, 8192), 1);  // 4096 extents on one disk
+  EXPECT_NEAR(static_cast<double>(result.use[0].instances[0].served) / 4096, 0.75, 0.03);
+  EXPECT_NEAR(result.record.delay_s(), 0.010 * static_cast<double>(result.use[0].instances[0].served), 1e-9);
+}
+
+TEST(SystemTest, AMachineOfWindowStagesServesWindows) {
+  const System fixed = preset("fixed-server", 1);
+  EXPECT_DOUBLE_EQ(delay(fixed, at(5, 5, 512, 512)), 0.305);
+  const System both = from_text(R"(name = "both"
+outstanding = 2
+[[resource]]
+name = "disk"
+count = "disks"
+servers = 2
+[[resource]]
+name = "host"
+count = 1
+[[stage]]
+name = "ask"
+resource = "host"
+per = "window"
+cost = "1 ms"
+[[stage]]
+name = "read"
+resource = "disk"
+cost = "10 ms"
+[[stage]]
+name = "reply"
+resource = "host"
+per = "window"
+cost = "part / 1 MB/s"
+)");
+  // Three extents, two at a time: 1 + 2 * 10 ms, then the window's bytes.
+  EXPECT_NEAR(delay(both, at(0, 0, 384, 128)), 0.021 + 384 * 128 * 3 / 1e6, 1e-12);
+}
+
+TEST(SystemTest, UniformSeeksKeepTheMean) {
+  sim::Setup setup = default_setup(model::find_machine("sparc-disk").value()).value();
+  setup.uniform_seeks = true;
+  const System system = System::make(std::move(setup)).value();
+  const WindowResult result = read_window(system, at(0, 0, 3072, 2048), 1);
+  const double extents = 384;
+  const double mean = result.record.delay_s() / extents - kFull / 2.93e6;
+  EXPECT_NEAR(mean, 0.010, 0.001);
+  EXPECT_GT(std::fabs(mean - 0.010), 1e-9);
+}
+
+TEST(SystemTest, PlanesAndColumnsOfAVolumeUseAllDisks) {
+  const auto machine = model::find_machine("gigaview-t9000-000").value();
+  sim::Setup setup = default_setup(machine).value();
+  setup.image = make_image("1024x1024x1024", "32x32x32", true, 1).value();
+  setup.disks = 8;
+  const System system = System::make(std::move(setup)).value();
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    geometry::Window window = geometry::whole(system.setup().image);
+    window.start[axis] = 17;
+    window.length[axis] = 1;
+    std::vector<unsigned> of_disk(8);
+    for (const Request& request : system.split(window, 0).requests) ++of_disk[request.disk];
+    for (const unsigned count : of_disk) EXPECT_EQ(count, 32U * 32 / 8) << "axis " << axis;
+  }
+}
+
+TEST(SystemTest, OptionsThatDoNotFitAreErrors) {
+  sim::Setup setup = default_setup(model::find_machine("raid5").value()).value();
+  setup.disks = 7;
+  EXPECT_FALSE(System::make(setup).ok());
+  setup.disks = 0;
+  EXPECT_FALSE(System::make(setup).ok());
+  EXPECT_FALSE(make_image("0x12", "4x4", true, 3).ok());
+  EXPECT_FALSE(make_image("100x100", "4x4x4", true, 3).ok());
+  EXPECT_TRUE(make_image("100x100x100", "4x4", false, 3).ok());
+  EXPECT_FALSE(make_image("100x100", "0x4", true, 3).ok());
+}
+
+}  // namespace
+}  // namespace mdfs::sim

@@ -1,0 +1,16 @@
+// mdfs-sim: a discrete-event simulator of disk arrays that serve windows of images.
+// SPDX-License-Identifier: Apache-2.0
+#include "mdfs_sim.h"
+
+#include <CLI/CLI.hpp>
+
+
+int main(int argc, char** argv) {
+  CLI::App app("Simulates machines that serve windows of images; see mdfs-sim(1).", "mdfs-sim");
+  app.require_subcommand(1);
+  mdfs::tools::SimProgram program{app, {}};
+  mdfs::tools::add_window_commands(program);
+  mdfs::tools::add_paper_command(program);
+  mdfs::tools::add_machine_commands(program);
+  return mdfs::tools::run_program(app, "mdfs-sim", argc, argv, [&program] { return program.action(); });
+}

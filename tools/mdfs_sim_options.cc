@@ -1,0 +1,91 @@
+// Reading the shared options of mdfs-sim.
+// SPDX-License-Identifier: Apache-2.0
+#include "mdfs_sim_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "geometry/shape_text.h"
+#include "model/quantity.h"
+#include "sim/experiment.h"
+
+namespace mdfs::tools {
+
+void add_output_options(CLI::App& command, SimOptions& options) {
+  command.add_option("--seed", options.seed, "Of all chance: the same seed gives the same figures");
+  auto* json = command.add_flag("--json", options.json, "Print JSON");
+  command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
+  command.add_option("--plot", options.plot,
+                     "Draw a figure into this file (.svg, or .png where rsvg-convert is installed)");
+}
+
+void add_sim_options(CLI::App& command, SimOptions& options) {
+  command
+      .add_option("machine", options.machine,
+                  "A shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
+      ->required();
+  command.add_option("--disks", options.disks, "Number of disks");
+  command.add_option("--shape", options.shape, "Image in pixels, slowest axis first: YxX or ZxYxX");
+  command.add_option("--extent", options.extent, "Extent in pixels, slowest axis first");
+  command.add_option("--bytes-per-pixel", options.bytes_per_pixel, "Bytes of one pixel");
+  command.add_option("--row-offset", options.row_offset, "Disks by which each row of extents is shifted");
+  command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted");
+  command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
+      ->check(CLI::IsMember({"constant", "uniform"}));
+  add_output_options(command, options);
+}
+
+Result<sim::Setup> make_setup(const SimOptions& options) {
+  MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(options.machine));
+  sim::Setup setup;
+  setup.machine = machine;
+  setup.disks = options.disks.value_or(machine.disks);
+  setup.row_offset = options.row_offset;
+  setup.plane_offset = options.plane_offset;
+  setup.uniform_seeks = options.seeks == "uniform";
+  const std::string& shape = options.shape.empty() ? machine.shape : options.shape;
+  const std::string& extent = options.extent.empty() ? machine.extent : options.extent;
+  const unsigned bytes = options.bytes_per_pixel.value_or(machine.bytes_per_pixel);
+  if (bytes < 1 || bytes > geometry::kMaxChannels)
+    return Error{Errc::kUsage, fmt::format("--bytes-per-pixel {} is not in 1..{}", bytes, geometry::kMaxChannels)};
+  MDFS_TRY_ASSIGN(setup.image, sim::make_image(shape, extent, !options.extent.empty(), bytes));
+  return setup;
+}
+
+Result<sim::System> make_system(const SimOptions& options) {
+  MDFS_TRY_ASSIGN(sim::Setup setup, make_setup(options));
+  return sim::System::make(std::move(setup));
+}
+
+Result<geometry::Coord> parse_window_size(const geometry::Geometry& image, const std::string& text) {
+  MDFS_TRY_ASSIGN(const geometry::Lengths lengths, geometry::parse_shape(text));
+  if (lengths.rank > image.rank)
+    return Error{Errc::kInvalidArgument, fmt::format("a window of {} has more axes than the image", text)};
+  geometry::Coord size{};
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    const unsigned missing = image.rank - lengths.rank;
+    size[axis] = axis < missing ? 1 : lengths.length[axis - missing];
+  }
+  MDFS_TRY(sim::check_length(image, size));
+  return size;
+}
+
+Result<double> parse_rate(const std::string& text, double window_bytes, double maximum_bytes_per_s) {
+  std::string_view rest = text;
+  MDFS_TRY_ASSIGN(const double number, model::take_number(rest));
+  model::skip_blanks(rest);
+  double rate = 0;
+  if (rest.empty()) {
+    rate = number * maximum_bytes_per_s / window_bytes;
+  } else if (rest == "/s") {
+    rate = number;
+  } else {
+    MDFS_TRY_ASSIGN(const double bytes_per_s, model::parse_rate_bytes_per_s(text));
+    rate = bytes_per_s / window_bytes;
+  }
+  if (!(rate > 0)) return Error{Errc::kInvalidArgument, fmt::format("a load of \"{}\" asks for nothing", text)};
+  return rate;
+}
+
+}  // namespace mdfs::tools

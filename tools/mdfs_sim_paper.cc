@@ -1,0 +1,127 @@
+// mdfs-sim paper, machines, machine: published figures, and the machines that are shipped.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "mdfs_sim.h"
+#include "mdfs_sim_options.h"
+#include "mdfs_sim_report.h"
+#include "sim/paper.h"
+
+namespace mdfs::tools {
+namespace {
+
+struct PaperOptions : SimOptions {
+  bool quick = false;
+};
+
+std::string tolerance_text(const sim::Target& target) {
+  if (target.claim) return "claim";
+  return target.tolerance < 1e-6 ? "exact" : fmt::format("{:g} %", target.tolerance * 100);
+}
+
+void print_text(const sim::PaperResult& result, std::size_t missed) {
+  std::string section;
+  for (const sim::Target& target : result.targets) {
+    if (target.section != section) fmt::print("\n{}\n", target.section);
+    section = target.section;
+    const std::string paper = target.claim ? "" : fmt::format("{:.4g}", target.paper);
+    const std::string gap = target.claim ? "" : fmt::format("{:+.1f} %", (target.simulated / target.paper - 1) * 100);
+    fmt::print("  {:<62} {:>8} {:>9.4g} {:<8} {:>8} {:>7}  {}\n", target.what, paper, target.simulated, target.unit,
+               gap, tolerance_text(target), target.met() ? "met" : "NOT MET");
+  }
+  fmt::print("\nPrinted values that no consistent model meets\n");
+  for (const sim::Unreachable& cell : result.unreachable)
+    fmt::print("  {}: {}; here {}\n    {}\n", cell.what, cell.paper, cell.simulated, cell.why);
+  fmt::print("\n{} of {} targets met\n", result.targets.size() - missed, result.targets.size());
+}
+
+Status run_paper(const PaperOptions& options) {
+  MDFS_TRY_ASSIGN(const sim::PaperResult result, sim::repeat_papers(options.quick, options.seed));
+  std::size_t missed = 0;
+  for (const sim::Target& target : result.targets) missed += target.met() ? 0 : 1;
+  if (options.json || options.csv) {
+    Report report(options, "paper", nullptr);
+    report.parameter("quick", options.quick);
+    report.columns({"section", "what", "unit", "paper", "tolerance", "simulated", "met"});
+    for (const sim::Target& target : result.targets) {
+      report.row({target.section, target.what, target.unit, target.claim ? "" : number_text(target.paper),
+                  tolerance_text(target), number_text(target.simulated), target.met() ? "yes" : "no"});
+      report.json()["targets"].push_back(
+          {{"section", target.section},
+           {"what", target.what},
+           {"unit", target.unit},
+           {"claim", target.claim},
+           {"paper", target.claim ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(target.paper)},
+           {"tolerance", target.tolerance},
+           {"simulated", target.simulated},
+           {"met", target.met()}});
+    }
+    for (const sim::Unreachable& cell : result.unreachable)
+      report.json()["unreachable"].push_back(
+          {{"what", cell.what}, {"paper", cell.paper}, {"simulated", cell.simulated}, {"why", cell.why}});
+    report.json()["missed"] = missed;
+    report.print();
+  } else {
+    print_text(result, missed);
+  }
+  if (missed > 0) return Error{Errc::kOutOfRange, fmt::format("{} targets are not met", missed)};
+  return {};
+}
+
+Status list_machines(const SimOptions& options) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const model::Preset& preset : model::presets()) {
+    MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(std::string(preset.name)));
+    if (options.json) {
+      list.push_back(
+          {{"name", machine.name}, {"hash", model::hash_text(machine)}, {"description", machine.description}});
+    } else {
+      fmt::print("{:<20} {}\n", machine.name, machine.description);
+    }
+  }
+  if (options.json) {
+    const nlohmann::ordered_json all = {{"output_version", kOutputVersion}, {"machines", std::move(list)}};
+    std::puts(all.dump(2).c_str());
+  }
+  return {};
+}
+
+// The file of a shipped machine as it is; another file is read and judged.
+Status show_machine(const std::string& name) {
+  for (const model::Preset& preset : model::presets()) {
+    if (preset.name != name) continue;
+    fmt::print("{}", preset.toml);
+    return {};
+  }
+  MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(name));
+  fmt::print("{}: {} resources, {} stages, hash {}\n", machine.name, machine.resources.size(), machine.stages.size(),
+             model::hash_text(machine));
+  return {};
+}
+
+}  // namespace
+
+void add_paper_command(SimProgram& program) {
+  auto options = std::make_shared<PaperOptions>();
+  auto* command = program.app.add_subcommand("paper", "Repeat the published experiments and compare every figure");
+  add_output_options(*command, *options);
+  command->add_flag("--quick", options->quick, "Fewer replications: seconds");
+  command->callback([&program, options] { program.action = [options] { return run_paper(*options); }; });
+}
+
+void add_machine_commands(SimProgram& program) {
+  auto options = std::make_shared<SimOptions>();
+  auto* command = program.app.add_subcommand("machines", "List the machines that are shipped");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([&program, options] { program.action = [options] { return list_machines(*options); }; });
+
+  command = program.app.add_subcommand("machine", "Print the file of a shipped machine, or check a file");
+  command->add_option("machine", options->machine, "Name or file")->required();
+  command->callback([&program, options] { program.action = [options] { return show_machine(options->machine); }; });
+}
+
+}  // namespace mdfs::tools

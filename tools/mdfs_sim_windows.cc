@@ -1,0 +1,208 @@
+// mdfs-sim window, random, sweep: windows read from an idle machine.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "geometry/shape_text.h"
+#include "geometry/window_spec.h"
+#include "mdfs_sim.h"
+#include "mdfs_sim_options.h"
+#include "mdfs_sim_report.h"
+#include "sim/experiment.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr unsigned kMaxPositions = 10'000'000;
+constexpr std::size_t kMaxSweepRows = 10'000;
+
+struct WindowOptions : SimOptions {
+  std::string spec;
+};
+
+Status run_window(const WindowOptions& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
+  MDFS_TRY_ASSIGN(const geometry::Window window, geometry::parse_window(system.setup().image, options.spec));
+  if (window.channel) return Error{Errc::kInvalidArgument, "a machine reads whole pixels: no channel can be picked"};
+  const sim::WindowResult result = sim::read_window(system, window, options.seed);
+  const sim::WindowRecord& record = result.record;
+  const double delay = record.delay_s();
+  double most = 0;
+  for (const sim::ResourceUse& use : result.use) most = std::max(most, use.mean_utilization());
+
+  Report report(options, "window", &system);
+  report.parameter("window", geometry::to_spec(system.setup().image, window));
+  auto& json = report.json();
+  json["delay_s"] = delay;
+  json["extents"] = record.extents;
+  json["window_bytes"] = record.window_bytes;
+  json["read_bytes"] = record.read_bytes;
+  json["throughput_bytes_per_s"] = record.window_bytes / delay;
+  json["maximum_sustainable_bytes_per_s"] = most > 0 ? record.window_bytes / delay / most : 0;
+  json["events"] = result.events;
+  report.line(fmt::format("window {}: {} extents, {:.0f} bytes of {:.0f} read",
+                          geometry::to_spec(system.setup().image, window), record.extents, record.window_bytes,
+                          record.read_bytes));
+  report.line(fmt::format("delay {}, {}; sustainable by formula {}", time_text(delay),
+                          rate_text(record.window_bytes / delay),
+                          rate_text(most > 0 ? record.window_bytes / delay / most : 0)));
+  report.resources(result.use);
+  if (options.csv) {
+    report.columns({"resource", "instance", "utilization", "mean_queue", "max_queue", "served", "delay_s"});
+    for (const sim::ResourceUse& use : result.use)
+      for (std::size_t i = 0; i < use.instances.size(); ++i)
+        report.row({use.name, std::to_string(i), number_text(use.instances[i].utilization),
+                    number_text(use.instances[i].mean_queue), std::to_string(use.instances[i].max_queue),
+                    std::to_string(use.instances[i].served), number_text(delay)});
+  }
+  report.print();
+  return {};
+}
+
+struct RandomOptions : SimOptions {
+  std::string size = "512x512";
+  unsigned positions = 100;
+};
+
+Status run_random(const RandomOptions& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
+  MDFS_TRY_ASSIGN(const geometry::Coord size, parse_window_size(system.setup().image, options.size));
+  const sim::RandomResult result = sim::read_random(system, size, options.positions, options.seed);
+  const sim::Interval interval = sim::confidence_interval(result.delays_s);
+
+  Report report(options, "random", &system);
+  report.parameter("size", options.size);
+  report.parameter("positions", options.positions);
+  auto& json = report.json();
+  report.delays(result.delays_s, &interval);
+  json["throughput_bytes_per_s"] = result.throughput();
+  json["maximum_sustainable_bytes_per_s"] = result.maximum_sustainable();
+  report.line(fmt::format("throughput {}; sustainable by formula {}", rate_text(result.throughput()),
+                          rate_text(result.maximum_sustainable())));
+  report.resources(result.use);
+  if (options.csv) {
+    report.columns({"position", "delay_s"});
+    for (std::size_t i = 0; i < result.delays_s.size(); ++i)
+      report.row({std::to_string(i), number_text(result.delays_s[i])});
+  }
+  report.print();
+  return {};
+}
+
+struct SweepOptions : RandomOptions {
+  std::vector<std::string> sizes = {"512x512"};
+  std::vector<unsigned> disk_counts;
+  std::vector<unsigned> row_offsets;
+  std::vector<std::string> extents;
+};
+
+// One line of the sweep, and its point for the fit.
+Status sweep_row(const SweepOptions& options, const SimOptions& shared, const std::string& size, Report& report,
+                 std::vector<double>& bytes, std::vector<double>& delays) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(shared));
+  MDFS_TRY_ASSIGN(const geometry::Coord length, parse_window_size(system.setup().image, size));
+  const sim::RandomResult result = sim::read_random(system, length, options.positions, options.seed);
+  const sim::Interval interval = sim::confidence_interval(result.delays_s);
+  const sim::Setup& setup = system.setup();
+  const std::string extent = geometry::shape_text(setup.image.rank, setup.image.extent);
+  const std::string offset = shared.row_offset ? std::to_string(*shared.row_offset) : "machine";
+  bytes.push_back(result.window_bytes);
+  delays.push_back(result.mean_delay_s);
+  double most = 0;
+  for (const sim::ResourceUse& use : result.use) most = std::max(most, use.mean_utilization());
+  report.row({std::to_string(setup.disks), extent, offset, size, number_text(result.mean_delay_s),
+              number_text(interval.half_width), number_text(result.throughput()), number_text(most),
+              sim::bottleneck(result.use), number_text(result.maximum_sustainable())});
+  report.json()["rows"].push_back({{"disks", setup.disks},
+                                   {"extent", extent},
+                                   {"row_offset", offset},
+                                   {"size", size},
+                                   {"delay_s", result.mean_delay_s},
+                                   {"half_width_95", interval.half_width},
+                                   {"throughput_bytes_per_s", result.throughput()},
+                                   {"utilization", most},
+                                   {"bottleneck", sim::bottleneck(result.use)},
+                                   {"maximum_sustainable_bytes_per_s", result.maximum_sustainable()}});
+  return {};
+}
+
+// All sizes with one machine, and the line through them.
+Status sweep_sizes(const SweepOptions& options, const SimOptions& shared, Report& report) {
+  std::vector<double> bytes;
+  std::vector<double> delays;
+  for (const std::string& size : options.sizes) MDFS_TRY(sweep_row(options, shared, size, report, bytes, delays));
+  if (bytes.size() < 3) return {};
+  const sim::Line line = sim::fit_line(bytes, delays);
+  if (line.b <= 0) return {};
+  report.json()["fits"].push_back({{"disks", shared.disks.value_or(0)},
+                                   {"latency_s", line.a},
+                                   {"throughput_bytes_per_s", 1 / line.b},
+                                   {"r_squared", line.r_squared}});
+  report.line(fmt::format("fit{}: delay = {} + size / {} (R^2 {:.4f})",
+                          shared.disks ? fmt::format(", {} disks", *shared.disks) : "", time_text(line.a),
+                          rate_text(1 / line.b), line.r_squared));
+  return {};
+}
+
+Status run_sweep(const SweepOptions& options) {
+  Report report(options, "sweep", nullptr);
+  MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(options.machine));
+  report.json()["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
+  report.parameter("positions", options.positions);
+  report.parameter("seeks", options.seeks);
+  report.columns({"disks", "extent", "row_offset", "size", "delay_s", "half_width_95_s", "throughput_B/s",
+                  "utilization", "bottleneck", "sustainable_B/s"});
+  const auto disks =
+      options.disk_counts.empty() ? std::vector<unsigned>{options.disks.value_or(machine.disks)} : options.disk_counts;
+  const auto extents = options.extents.empty() ? std::vector<std::string>{options.extent} : options.extents;
+  std::vector<std::optional<unsigned>> offsets(options.row_offsets.begin(), options.row_offsets.end());
+  if (offsets.empty()) offsets.push_back(options.row_offset);
+  if (disks.size() * extents.size() * offsets.size() * options.sizes.size() > kMaxSweepRows)
+    return Error{Errc::kUsage, fmt::format("a sweep has at most {} rows", kMaxSweepRows)};
+  for (const unsigned count : disks)
+    for (const std::string& extent : extents)
+      for (const auto& offset : offsets) {
+        SimOptions shared = options;
+        shared.disks = count;
+        shared.extent = extent;
+        shared.row_offset = offset;
+        MDFS_TRY(sweep_sizes(options, shared, report));
+      }
+  report.print();
+  return {};
+}
+
+}  // namespace
+
+void add_window_commands(SimProgram& program) {
+  auto window = std::make_shared<WindowOptions>();
+  auto* command = program.app.add_subcommand("window", "Read one window from an idle machine");
+  add_sim_options(*command, *window);
+  command->add_option("window", window->spec, "X,Y,W,H, or axes as on a mount: y50+30,x100+40")->required();
+  command->callback([&program, window] { program.action = [window] { return run_window(*window); }; });
+
+  auto random = std::make_shared<RandomOptions>();
+  command = program.app.add_subcommand("random", "Read windows at random positions, each from an idle machine");
+  add_sim_options(*command, *random);
+  command->add_option("--size", random->size, "Window in pixels, slowest axis first")->capture_default_str();
+  command->add_option("--positions", random->positions, "How many")
+      ->check(CLI::Range(1U, kMaxPositions))
+      ->capture_default_str();
+  command->callback([&program, random] { program.action = [random] { return run_random(*random); }; });
+
+  auto sweep = std::make_shared<SweepOptions>();
+  command = program.app.add_subcommand("sweep", "Random windows over sizes, disks, row offsets and extents");
+  add_sim_options(*command, *sweep);
+  command->add_option("--sizes", sweep->sizes, "Windows in pixels, with commas between")->delimiter(',');
+  command->add_option("--disk-counts", sweep->disk_counts, "Numbers of disks")->delimiter(',');
+  command->add_option("--row-offsets", sweep->row_offsets, "Row offsets")->delimiter(',');
+  command->add_option("--extents", sweep->extents, "Extents in pixels")->delimiter(',');
+  command->add_option("--positions", sweep->positions, "Windows of each row")
+      ->check(CLI::Range(1U, kMaxPositions))
+      ->capture_default_str();
+  command->callback([&program, sweep] { program.action = [sweep] { return run_sweep(*sweep); }; });
+}
+
+}  // namespace mdfs::tools
