@@ -1,0 +1,77 @@
+// The table of mount options.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/mount_options.h"
+
+#include <gtest/gtest.h>
+
+namespace mdfs::fuse {
+namespace {
+
+TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
+  MountOptions options;
+  const Status status = parse_mount_options(
+      "defaults,noauto,_netdev,user,x-systemd.automount,nosuid,nodev,ro,cache=1G,commit=30,degraded,noatime,"
+      "allow_other,max_window=64M,staging=/srv/tmp,foreground,log=debug,,",
+      options);
+  ASSERT_TRUE(status.ok()) << status.error().message();
+  EXPECT_TRUE(options.read_only && options.degraded && options.foreground);
+  EXPECT_EQ(options.cache_bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(options.commit_interval_ns, 30'000'000'000);
+  EXPECT_EQ(options.max_window_bytes, std::uint64_t{64} << 20);
+  EXPECT_EQ(options.staging_directory, "/srv/tmp");
+  EXPECT_EQ(options.log_level, "debug");
+  EXPECT_EQ(options.atime, volume::AtimeMode::kNoAtime);
+  EXPECT_EQ(options.kernel_options, (std::vector<std::string>{"nosuid", "nodev", "noatime", "allow_other"}));
+}
+
+TEST(MountOptions, LaterWordsWin) {
+  MountOptions options;
+  ASSERT_TRUE(parse_mount_options("ro,rw,cache=16M,cache=32M,noatime,relatime", options).ok());
+  EXPECT_FALSE(options.read_only);
+  EXPECT_EQ(options.cache_bytes, 32u << 20);
+  EXPECT_EQ(options.atime, volume::AtimeMode::kRelatime);
+}
+
+TEST(MountOptions, NonsenseIsNamed) {
+  for (const char* word : {"cache",
+                           "cache=",
+                           "cache=1",
+                           "cache=-1",
+                           "cache=999999999999T",
+                           "cache=1Q",
+                           "commit=0",
+                           "commit=x",
+                           "commit=-5",
+                           "commit=99999",
+                           "ro=1",
+                           "log",
+                           "log=loud",
+                           "max_window=1",
+                           "staging=here",
+                           "staging=",
+                           "bogus",
+                           "cach=1G",
+                           "=",
+                           "allow_others"}) {
+    MountOptions options;
+    const Status status = parse_mount_options(word, options);
+    ASSERT_FALSE(status.ok()) << word;
+    EXPECT_EQ(status.error().message().find('\n'), std::string::npos);
+  }
+}
+
+TEST(MountOptions, TheTableNamesWhatIsParsed) {
+  for (const MountOptionInfo& info : mount_option_table()) {
+    MountOptions options;
+    std::string word(info.name);
+    if (info.value == "SIZE") word += "=64M";
+    if (info.value == "SECONDS") word += "=7";
+    if (info.value == "DIRECTORY") word += "=/tmp";
+    if (info.value == "LEVEL") word += "=info";
+    EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
+    EXPECT_FALSE(info.help.empty());
+  }
+}
+
+}  // namespace
+}  // namespace mdfs::fuse
