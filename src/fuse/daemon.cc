@@ -106,8 +106,8 @@ Status run_on(Lane& lane, const std::function<Status()>& work) {
   return promise.get_future().get();
 }
 
-Result<std::vector<std::unique_ptr<device::Disk>>> open_disks(const std::vector<std::string>& paths, bool read_only) {
-  MDFS_TRY_ASSIGN(auto context, device::UringContext::create());
+Result<std::vector<std::unique_ptr<device::Disk>>> open_disks(const std::vector<std::string>& paths, bool read_only,
+                                                              const std::shared_ptr<device::UringContext>& context) {
   std::vector<std::unique_ptr<device::Disk>> disks;
   for (const std::string& path : paths) {
     MDFS_TRY_ASSIGN(
@@ -165,9 +165,10 @@ Status serve(const MountOptions& options, const std::vector<std::string>& paths,
   MDFS_TRY(drop_capabilities());
 
   SystemEnvironment environment;
+  MDFS_TRY_ASSIGN(const auto context, device::UringContext::create());  // and its threads, without capabilities
   std::vector<std::unique_ptr<device::Disk>> disks;
   MDFS_TRY(run_on(*privileged, [&]() -> Status {
-    MDFS_TRY_ASSIGN(disks, open_disks(paths, options.read_only));
+    MDFS_TRY_ASSIGN(disks, open_disks(paths, options.read_only, context));
     return {};
   }));
   MDFS_TRY_ASSIGN(auto volume, open_volume(std::move(disks), options, environment));

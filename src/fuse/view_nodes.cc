@@ -20,6 +20,10 @@ constexpr mode_t kReadWriteBits = 0666;
 
 Error no_such(std::string_view name) { return {Errc::kNotFound, std::string(name)}; }
 
+bool is_writable(const NodeSpec& spec) {
+  return spec.kind == NodeKind::kWindow && views::is_writable(spec.window.format);
+}
+
 // Who may read an image may enter its views.
 mode_t directory_mode(mode_t image_mode) {
   const mode_t readable = image_mode & kReadBits;
@@ -156,8 +160,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
     st.st_size = 0;
     return st;
   }
-  const bool writable = spec.kind == NodeKind::kWindow && views::is_writable(spec.window.format);
-  st.st_mode = S_IFREG | (attributes.mode & (writable ? kReadWriteBits : kReadBits));
+  st.st_mode = S_IFREG | (attributes.mode & (is_writable(spec) ? kReadWriteBits : kReadBits));
   MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(server, node));
   st.st_size = static_cast<off_t>(size);
   st.st_blocks = static_cast<blkcnt_t>((size + 511) / 512);
@@ -189,7 +192,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     handle->view = std::make_shared<const views::ViewFile>(std::move(*file));
   }
   if (can_write(flags)) {
-    if (spec.kind != NodeKind::kWindow) return Error{Errc::kAccessDenied, "only windows can be written"};
+    if (!is_writable(spec)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
     MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->view,
                                                                 server.staging(), (flags & O_TRUNC) != 0));
   }

@@ -1,0 +1,233 @@
+"""Mounting, unmounting, the end of the daemon in all its ways, and what it costs in memory."""
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+import harness
+from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, write_all
+
+
+def fails(*words):
+    """The one line that a command says when it refuses."""
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0, words
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def rss_kib(process, field="VmHWM"):
+    for line in read_all(f"/proc/{process}/status").decode().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1])
+    raise AssertionError(field)
+
+
+class Daemon(unittest.TestCase):
+    def setUp(self):
+        self.volume = Mounted()
+
+    def tearDown(self):
+        self.volume.remove()
+
+    def wait_until(self, condition, seconds=10):
+        end = time.time() + seconds
+        while not condition():
+            self.assertLess(time.time(), end, "it takes too long")
+            time.sleep(0.01)
+
+    def test_umount_returns_when_the_disks_hold_everything(self):
+        data = os.urandom(20_000_000)
+        write_all(self.volume / "file", data)
+        daemon = self.volume.daemon()
+        self.volume.unmount()
+        self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"), 2)
+        copies = []
+        for disk in self.volume.disks:
+            copies.append(disk + ".copy")
+            shutil.copyfile(disk, copies[-1])
+        for disk in self.volume.disks:
+            os.rename(disk + ".copy", disk)
+        self.volume.mount(disks=[self.volume.folder])
+        self.assertEqual(read_all(self.volume / "file"), data)
+        self.volume.unmount()
+
+    def test_sync_puts_everything_on_the_disks(self):
+        data = os.urandom(3_000_000)
+        write_all(self.volume / "file", data)
+        run(MDFS, "volume", "sync", self.volume.path)
+        os.kill(self.volume.daemon(), signal.SIGKILL)
+        self.wait_until(lambda: is_dead(self.volume.path))
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), data)
+        self.volume.unmount()
+
+    def test_what_was_fsynced_survives_a_killed_daemon(self):
+        for turn in range(3):
+            data = os.urandom(1_000_000)
+            os.makedirs(self.volume / "d", exist_ok=True)
+            with open(self.volume / f"d/file{turn}", "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            make_image(self.volume / f"scan{turn}", (100, 100))
+            with open(self.volume / f"scan{turn}@/win/y10+20.raw", "wb") as file:
+                file.write(b"w" * 2000)
+                file.flush()
+                os.fsync(file.fileno())
+            os.kill(self.volume.daemon(), signal.SIGKILL)
+            self.wait_until(lambda: is_dead(self.volume.path))
+            self.assertIn("died", subprocess.run([MDFS, "mount", self.volume.disks[1], self.volume.path],
+                                                 capture_output=True, text=True, check=True).stderr)
+            self.assertEqual(read_all(self.volume / f"d/file{turn}"), data)
+            self.assertEqual(read_all(self.volume / f"scan{turn}@/win/y10+20.raw"), b"w" * 2000)
+        self.volume.unmount()
+
+    def test_signals_end_the_daemon_cleanly(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            data = os.urandom(500_000)
+            write_all(self.volume / "file", data)
+            daemon = self.volume.daemon()
+            os.kill(daemon, number)
+            self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+            self.assertFalse(os.path.ismount(self.volume.path))
+            self.volume.mount()
+            self.assertEqual(read_all(self.volume / "file"), data)
+        held = open(self.volume / "file", "rb")
+        daemon = self.volume.daemon()
+        os.kill(daemon, signal.SIGTERM)
+        self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+        self.assertFalse(os.path.ismount(self.volume.path), "an open file does not keep it")
+        held.close()
+        self.volume.mount()
+        self.volume.unmount()
+
+    def test_plain_umount_commits_too(self):
+        data = os.urandom(5_000_000)
+        write_all(self.volume / "file", data)
+        daemon = self.volume.daemon()
+        run("umount", self.volume.path)
+        self.wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), data)
+        self.volume.unmount()
+
+    def test_open_files_keep_it_mounted(self):
+        with open(self.volume / "file", "wb"):
+            self.assertIn("open there", fails(MDFS, "umount", self.volume.path))
+        self.volume.unmount()
+
+    def test_refusals_are_one_line_and_change_nothing(self):
+        path, disk = self.volume.path, self.volume.disks[0]
+        elsewhere = os.path.join(self.volume.folder, "elsewhere")
+        os.mkdir(elsewhere)
+        self.assertIn("in use", fails(MDFS, "mount", disk, elsewhere))
+        self.volume.unmount()
+        for words in (("-o", "bogus", disk, path), ("-o", "cache=1", disk, path), (disk, disk, path),
+                      (disk, path + "/nowhere"), ("/dev/null", path), ("/nowhere", path), (path, path), (disk, disk)):
+            fails(MDFS, "mount", *words)
+            self.assertFalse(os.path.ismount(path), words)
+        shutil.copyfile(disk, disk + ".copy")
+        self.assertIn("copies of one disk", fails(MDFS, "mount", self.volume.folder, path))
+        self.volume.mount(disks=[disk])
+        fails(MDFS, "umount", elsewhere)
+        fails(MDFS, "volume", "sync", "/proc")
+        self.volume.unmount()
+        fails(MDFS, "umount", path)
+
+    def test_a_read_only_mount_writes_nothing(self):
+        write_all(self.volume / "file", b"x")
+        self.volume.unmount()
+        before = [read_all(disk) for disk in self.volume.disks]
+        self.volume.mount("ro")
+        self.assertEqual(read_all(self.volume / "file"), b"x")
+        for call in (lambda: write_all(self.volume / "file", b"y"), lambda: os.mkdir(self.volume / "d")):
+            with self.assertRaises(OSError) as caught:
+                call()
+            self.assertEqual(caught.exception.errno, errno.EROFS)
+        self.volume.unmount()
+        self.assertEqual([read_all(disk) for disk in self.volume.disks], before)
+
+    def test_a_missing_disk_is_reported(self):
+        write_all(self.volume / "file", b"x")
+        self.volume.unmount()
+        os.rename(self.volume.disks[3], self.volume.disks[3] + ".away")
+        os.mkdir(self.volume.folder + "/away")
+        os.rename(self.volume.disks[3] + ".away", self.volume.folder + "/away/disk")
+        said = subprocess.run([MDFS, "mount", self.volume.disks[0], self.volume.path], capture_output=True, text=True,
+                              check=True).stderr
+        self.assertIn("was not found", said)
+        self.assertIn("file", os.listdir(self.volume.path))
+        self.volume.unmount()
+
+    def test_the_foreground_stays(self):
+        self.volume.unmount()
+        process = subprocess.Popen([MDFS, "mount", "-o", "foreground", self.volume.disks[0], self.volume.path])
+        self.wait_until(lambda: os.path.ismount(self.volume.path))
+        write_all(self.volume / "file", b"x")
+        self.assertIsNone(process.poll())
+        self.volume.unmount()
+        self.assertEqual(process.wait(10), 0)
+
+    def test_no_thread_of_the_daemon_has_a_capability(self):
+        daemon = self.volume.daemon()
+        for thread in os.listdir(f"/proc/{daemon}/task"):
+            status = read_all(f"/proc/{daemon}/task/{thread}/status")
+            self.assertIn(b"CapPrm:\t0000000000000000", status)
+            self.assertIn(b"NoNewPrivs:\t1", status)
+
+
+class Memory(unittest.TestCase):
+    def test_sixty_four_clients_stay_within_the_cache_and_64_mib(self):
+        volume = Mounted(size="512M", options="cache=64M")
+        try:
+            make_image(volume / "scan", (4096, 4096), channels=3)
+            stop = time.time() + 8
+            failures = []
+
+            def client(number):
+                chance = random.Random(number)
+                fd = os.open(volume / "scan", os.O_RDWR)
+                try:
+                    while time.time() < stop:
+                        height, width = chance.choice([(64, 64), (512, 512), (1024, 1024)])
+                        start = (chance.randrange(4096 - height), chance.randrange(4096 - width))
+                        if number % 4 == 0:
+                            size = bind(fd, start, (height, width))
+                            os.pwrite(fd, bytes([number]) * size, 0)
+                        elif number % 4 == 1:
+                            write_all(volume / f"file{number}", chance.randbytes(chance.randrange(2_000_000)))
+                        elif number % 4 == 2:
+                            read_all(volume / f"scan@/win/y{start[0]}+{height},x{start[1]}+{width}.npy")
+                        else:
+                            size = bind(fd, start, (height, width))
+                            if len(os.pread(fd, size, 0)) != size:
+                                failures.append("short")
+                except OSError as error:
+                    failures.append(error)
+                finally:
+                    os.close(fd)
+
+            threads = [threading.Thread(target=client, args=(number,)) for number in range(64)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+            peak = rss_kib(volume.daemon()) / 1024
+            print(f"peak resident memory {peak:.0f} MiB", flush=True)
+            self.assertLessEqual(peak, 64 + 64)
+            volume.unmount()
+        finally:
+            volume.remove()
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,177 @@
+"""A volume on file disks, mounted for the tests of one file; and the ioctls of include/mdfs/ioctl.h.
+
+The programs come from the environment: MDFS and MKMDFS, as meson sets them.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import fcntl
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SKIP = 77
+
+MDFS = os.environ.get("MDFS", "mdfs")
+MKMDFS = os.environ.get("MKMDFS", "mkmdfs")
+
+TYPES = {"u8": 1, "u16": 2, "u32": 3, "u64": 4, "i8": 5, "i16": 6, "i32": 7, "i64": 8, "f16": 9, "f32": 10, "f64": 11}
+NUMPY = {"u8": "|u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8",
+         "f16": "<f2", "f32": "<f4", "f64": "<f8"}
+
+MAGIC = 0xD5
+GEOMETRY = struct.Struct("=I2BHBb6s5Q5II8s5d40sii4Q8Q")
+WINDOW = struct.Struct("=II5Q5QiIQ4Q")
+LAYOUT_HEAD = struct.Struct("=QIIII")
+LAYOUT_ROW = struct.Struct("=5QIIQQ")
+LAYOUT_BYTES = LAYOUT_HEAD.size + 200 * LAYOUT_ROW.size
+PLAN_BYTES = WINDOW.size + 24 + 8 + 8 + 64 * 24
+VOLUME_BYTES = 16 + 64 + 8 + 5 * 8 + 5 * 8 + 8 + 128 + 64 * (16 + 8 + 16 + 96)
+
+
+def ioc(direction, number, size):
+    return direction << 30 | size << 16 | MAGIC << 8 | number
+
+
+SET_GEOMETRY = ioc(1, 1, GEOMETRY.size)
+GET_GEOMETRY = ioc(2, 2, GEOMETRY.size)
+BIND = ioc(3, 3, WINDOW.size)
+UNBIND = ioc(0, 4, 0)
+APPLY = ioc(0, 5, 0)
+PLAN = ioc(3, 6, PLAN_BYTES)
+LAYOUT = ioc(3, 7, LAYOUT_BYTES)
+VOLUME = ioc(2, 8, VOLUME_BYTES)
+SYNC = ioc(0, 9, 0)
+
+
+def geometry(shape, element="u8", channels=1, codec=1, extent=(), axes=""):
+    def pad(values):
+        return list(values) + [0] * (5 - len(values))
+    return GEOMETRY.pack(GEOMETRY.size, len(shape), TYPES[element], channels, codec, 3 if codec else 0, b"", *pad(shape),
+                         *pad(extent), 0, axes.encode(), *[0.0] * 5, b"", -1, -1, *[0] * 4, *[0] * 8)
+
+
+def window(start, length, channel=-1):
+    def pad(values):
+        return list(values) + [0] * (5 - len(values))
+    return WINDOW.pack(WINDOW.size, len(start), *pad(start), *pad(length), channel, 0, 0, *[0] * 4)
+
+
+def bind(fd, start, length, channel=-1):
+    """Binds the window; returns its size in bytes."""
+    return WINDOW.unpack(fcntl.ioctl(fd, BIND, window(start, length, channel)))[14]
+
+
+def make_image(path, shape, **options):
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        fcntl.ioctl(fd, SET_GEOMETRY, geometry(shape, **options))
+    finally:
+        os.close(fd)
+
+
+def read_all(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def write_all(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def run(*words, **options):
+    """Runs a command; a failure shows what it said."""
+    options.setdefault("stdout", subprocess.PIPE)
+    done = subprocess.run([str(word) for word in words], stderr=subprocess.PIPE, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stderr}{done.stdout or ''}")
+    return done.stdout
+
+
+class Mounted:
+    """A new volume, mounted."""
+
+    def __init__(self, disks=4, size="64M", options="cache=64M"):
+        self.folder = tempfile.mkdtemp(prefix="mdfs-test-")
+        os.chmod(self.folder, 0o755)
+        self.disks = [os.path.join(self.folder, f"disk{i}") for i in range(disks)]
+        self.path = os.path.join(self.folder, "mnt")
+        os.mkdir(self.path)
+        run(MKMDFS, "--size", size, "--sparse", *self.disks)
+        self.mount(options)
+
+    def mount(self, options="cache=64M", disks=None):
+        run(MDFS, "mount", "-o", options, *(disks or self.disks[:1]), self.path)
+
+    def unmount(self):
+        run(MDFS, "umount", self.path)
+
+    def daemon(self):
+        """The process that serves the mount: the one with the control socket's volume open, by its command line."""
+        for process in os.listdir("/proc"):
+            if not process.isdigit():
+                continue
+            try:
+                words = read_all(f"/proc/{process}/cmdline").split(b"\0")
+                capabilities = read_all(f"/proc/{process}/status")
+            except OSError:
+                continue
+            # The process that keeps the right to unmount has the same command line, and its capabilities.
+            if self.path.encode() in words and b"mount" in words and b"CapEff:\t0000000000000000" in capabilities:
+                return int(process)
+        raise AssertionError("no daemon")
+
+    def remove(self):
+        if os.path.ismount(self.path) or is_dead(self.path):
+            subprocess.run([MDFS, "umount", self.path], stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(["umount", "-l", self.path], stderr=subprocess.DEVNULL, check=False)
+        shutil.rmtree(self.folder)
+
+    def __truediv__(self, name):
+        return os.path.join(self.path, name)
+
+
+def is_dead(path):
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno == 107
+    return False
+
+
+class MountTest(unittest.TestCase):
+    """Tests on one mounted volume a class; each works in a directory of its own."""
+    disks = 4
+    size = "64M"
+    options = "cache=64M"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.volume = Mounted(cls.disks, cls.size, cls.options)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.volume.unmount()
+        cls.volume.remove()
+
+    def setUp(self):
+        self.dir = self.volume / self.id().rsplit(".", 1)[-1]
+        os.mkdir(self.dir)
+
+    def at(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def assertErrno(self, number, call, *arguments):
+        with self.assertRaises(OSError) as caught:
+            call(*arguments)
+        self.assertEqual(caught.exception.errno, number, os.strerror(caught.exception.errno))
+
+
+def main():
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        print("SKIPPED: mounting needs root and /dev/fuse")
+        sys.exit(SKIP)
+    unittest.main(verbosity=2)

@@ -1,0 +1,374 @@
+"""Windows by ioctl and by virtual paths, against NumPy."""
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import fcntl
+import json
+import os
+import random
+import subprocess
+import threading
+
+import harness
+from harness import APPLY, BIND, UNBIND, bind, make_image, read_all, write_all
+
+try:
+    import numpy as np
+except ImportError:
+    print("SKIPPED: the tests of windows need numpy")
+    raise SystemExit(harness.SKIP)
+
+RNG = np.random.default_rng(7)
+
+
+def noise(shape, element="u8"):
+    data = RNG.integers(0, 256, size=int(np.prod(shape)) * np.dtype(harness.NUMPY[element]).itemsize, dtype="u1")
+    return data.view(harness.NUMPY[element]).reshape(shape)
+
+
+class Windows(harness.MountTest):
+    def image(self, name, shape, element="u8", channels=1, **options):
+        """An image with noise in it; returns the array."""
+        make_image(self.at(name), shape, element=element, channels=channels, **options)
+        data = noise(shape + ((channels,) if channels > 1 else ()), element)
+        write_all(self.at(name), data.tobytes())
+        return data
+
+    def same(self, path, expected, **options):
+        found = np.load(path, **options)
+        self.assertEqual(found.dtype, expected.dtype)
+        np.testing.assert_array_equal(found.view("u1") if found.ndim else found,
+                                      np.ascontiguousarray(expected).view("u1") if expected.ndim else expected)
+
+    def test_every_face_of_an_image_shows_the_same_samples(self):
+        for codec in (0, 1):
+            for element, channels, shape in (("u8", 3, (200, 300)), ("u16", 1, (20, 70, 90)), ("f32", 2, (5000,)),
+                                             ("f64", 1, (64, 65)), ("i16", 4, (3, 40, 50))):
+                name = f"{element}{codec}{len(shape)}"
+                data = self.image(name, shape, element, channels, codec=codec)
+                self.assertEqual(read_all(self.at(name)), data.tobytes())
+                self.same(self.at(f"{name}@/{name}.npy"), data)
+                self.same(self.at(f"{name}@/{name}.npy"), data, mmap_mode="r")
+                mapped = np.memmap(self.at(name), dtype=data.dtype, mode="r", shape=data.shape)
+                np.testing.assert_array_equal(mapped.view("u1"), data.view("u1"))
+                self.same(self.at(f"{name}@/win/x7+30.npy"), data[..., 7:37, :] if channels > 1 else data[..., 7:37])
+                self.same(self.at(f"{name}@/win/x9.npy"), data[..., 9, :] if channels > 1 else data[..., 9])
+
+    def test_spellings_of_one_window_are_one_inode(self):
+        data = self.image("scan", (200, 300), channels=3)
+        names = ["scan@/win/100,50,40,30.npy", "scan@/win/y50+30,x100+40.npy", "scan@/win/x100+40,y50+30.npy"]
+        numbers = {os.stat(self.at(name)).st_ino for name in names}
+        mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.basename(self.dir), "scan/win/y50+30,x100+40.npy")
+        numbers.add(os.stat(mirror).st_ino)
+        self.assertEqual(len(numbers), 1)
+        self.same(mirror, data[50:80, 100:140])
+
+    def test_pictures_carry_their_headers(self):
+        data = self.image("scan", (200, 300), channels=3)
+        self.assertEqual(read_all(self.at("scan@/win/y50+30,x100+40.ppm")),
+                         b"P6\n40 30\n255\n" + data[50:80, 100:140].tobytes())
+        self.assertEqual(read_all(self.at("scan@/win/y50+30,x100+40,c1.pgm")),
+                         b"P5\n40 30\n255\n" + data[50:80, 100:140, 1].tobytes())
+        deep = self.image("deep", (4, 30, 40), "u16")
+        self.assertEqual(read_all(self.at("deep@/win/z2,y3+5,x7+9.pgm")),
+                         b"P5\n9 5\n65535\n" + deep[2, 3:8, 7:16].astype(">u2").tobytes())
+
+    def test_random_windows_agree_with_numpy(self):
+        random.seed(3)
+        data = self.image("vol", (30, 70, 90), "u16", extent=(8, 16, 32))
+        fd = os.open(self.at("vol"), os.O_RDONLY)
+        for _ in range(60):
+            start = [random.randrange(n) for n in data.shape]
+            length = [random.randint(1, n - s) for n, s in zip(data.shape, start)]
+            box = data[tuple(slice(s, s + n) for s, n in zip(start, length))]
+            spec = ",".join(f"{axis}{s}+{n}" for axis, s, n in zip("zyx", start, length))
+            self.same(self.at(f"vol@/win/{spec}.npy"), box)
+            self.assertEqual(read_all(self.at(f"vol@/win/{spec}.raw")), box.tobytes())
+            size = bind(fd, start, length)
+            self.assertEqual(size, box.nbytes)
+            self.assertEqual(os.pread(fd, size + 10, 0), box.tobytes())
+            at = random.randrange(size)
+            self.assertEqual(os.pread(fd, 100, at), box.tobytes()[at:at + 100])
+        os.close(fd)
+
+    def test_a_name_that_is_no_window_does_not_exist(self):
+        self.image("scan", (200, 300), channels=3)
+        write_all(self.at("plain"), b"x")
+        os.mkdir(self.at("sub"))
+        for name in ("scan@/win/q1.raw", "scan@/win/y1.ppm", "scan@/win/y0+1000.raw", "scan@/win/x.raw",
+                     "scan@/win/y50+30.pgm", "scan@/win/y50+30", "scan@/win/y5+0.npy", "scan@/win/y-1.raw",
+                     "scan@/win/y18446744073709551615+2.raw", "scan@/other", "scan@/win/y1:2.raw", "plain@", "sub@",
+                     "nothing@", "@", "scan@@", "scan@/win/" + "9" * 240 + ".raw"):
+            with self.subTest(name):
+                self.assertErrno(errno.ENOENT, os.stat, self.at(name))
+
+    def test_reserved_names_cannot_be_made(self):
+        self.image("scan", (20, 30))
+        write_all(self.at("plain"), b"x")
+        for make in (lambda name: os.mkdir(name), lambda name: os.symlink("x", name), lambda name: write_all(name, b""),
+                     lambda name: os.link(self.at("plain"), name), lambda name: os.rename(self.at("plain"), name),
+                     lambda name: os.mkfifo(name)):
+            self.assertErrno(errno.EINVAL, make, self.at("new@"))
+        self.assertErrno(errno.EEXIST, os.mkdir, self.volume / ".mdfs")
+        os.mkdir(self.at("sub"))
+        self.assertErrno(errno.EINVAL, os.rename, self.at("sub"), self.volume / ".mdfs")
+        os.rmdir(self.at("sub"))
+        for call in (lambda: os.unlink(self.at("scan@/info.json")), lambda: write_all(self.at("scan@/new"), b""),
+                     lambda: os.mkdir(self.at("scan@/win/dir")), lambda: os.rmdir(self.at("scan@")),
+                     lambda: os.rename(self.at("scan@/info.json"), self.at("info")),
+                     lambda: os.chmod(self.at("scan@/win/y1.raw"), 0o777)):
+            self.assertErrno(errno.EPERM, call)
+        self.assertEqual(sorted(os.listdir(self.dir)), ["plain", "scan"])
+
+    def test_info_says_what_the_image_is(self):
+        self.image("scan", (200, 300), "u16", 3, extent=(32, 64))
+        info = json.loads(read_all(self.at("scan@/info.json")))
+        self.assertEqual(info["output_version"], 1)
+        self.assertEqual(info["shape"], [200, 300])
+        self.assertEqual(info["extent"], [32, 64])
+        self.assertEqual((info["axes"], info["channels"], info["type"], info["codec"]), ("yx", 3, "u16", "zstd"))
+        self.assertEqual(info["size_bytes"], 200 * 300 * 6)
+        self.assertEqual(sorted(os.listdir(self.at("scan@"))), ["info.json", "scan.npy", "win"])
+        self.assertEqual(os.listdir(self.at("scan@/win")), [])
+        before = info["generation"]
+        write_all(self.at("scan@/win/y0+1.raw"), b"\1" * 1800)
+        self.assertGreater(json.loads(read_all(self.at("scan@/info.json")))["generation"], before)
+
+    def test_the_mirror_shows_images_and_directories(self):
+        self.image("scan", (20, 30))
+        write_all(self.at("plain"), b"x")
+        os.mkdir(self.at("sub"))
+        make_image(self.at("sub/inner"), (4, 4))
+        mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.basename(self.dir))
+        self.assertEqual(sorted(os.listdir(mirror)), ["scan", "sub"])
+        self.assertEqual(os.listdir(mirror + "/sub"), ["inner"])
+        self.assertErrno(errno.ENOENT, os.stat, mirror + "/plain")
+        self.assertNotIn(".mdfs", os.listdir(self.volume.path))
+
+    def test_programs_read_virtual_files(self):
+        data = self.image("scan", (1500, 1000), channels=3)
+        box = data[100:1300, 50:950]
+        name = self.at("scan@/win/y100+1200,x50+900.raw")
+        out = os.path.join(self.volume.folder, "out")
+        os.makedirs(out, exist_ok=True)
+        self.assertEqual(os.stat(name).st_size, box.nbytes)
+        harness.run("cp", name, out + "/cp")
+        harness.run("rsync", name, out + "/rsync")
+        harness.run("dd", f"if={name}", f"of={out}/dd", "bs=37k", "status=none")
+        with open(out + "/cat", "wb") as file:
+            subprocess.run(["cat", name], stdout=file, check=True)
+        harness.run("tar", "-C", os.path.dirname(name), "-cf", out + "/tar", os.path.basename(name))
+        harness.run("tar", "-C", out, "-xf", out + "/tar")
+        for copy in ("cp", "rsync", "dd", "cat", os.path.basename(name)):
+            self.assertEqual(read_all(f"{out}/{copy}"), box.tobytes(), copy)
+
+    def test_a_written_virtual_file_replaces_the_window(self):
+        data = self.image("scan", (200, 300), channels=3)
+        name = self.at("scan@/win/y50+30,x100+40")
+        new = noise((30, 40, 3))
+        data[50:80, 100:140] = new
+        write_all(name + ".raw", new.tobytes())
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        new = noise((30, 40, 3))
+        data[50:80, 100:140] = new
+        with open(name + ".npy", "wb") as file:
+            np.save(file, new)
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        source = os.path.join(self.volume.folder, "new.npy")
+        new = noise((30, 40, 3))
+        data[50:80, 100:140] = new
+        np.save(source, new)
+        harness.run("cp", source, name + ".npy")
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        write_all(source, new.tobytes()[::-1])
+        data[50:80, 100:140] = new.reshape(-1)[::-1].reshape(new.shape)
+        with open(source, "rb") as file:
+            subprocess.run(["sh", "-c", f"cat > '{name}.raw'"], stdin=file, check=True)
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+
+    def test_a_part_of_a_window_is_refused_at_close_and_changes_nothing(self):
+        data = self.image("scan", (200, 300), channels=3)
+        name = self.at("scan@/win/y50+30,x100+40.raw")
+        fd = os.open(name, os.O_WRONLY | os.O_TRUNC)
+        os.write(fd, b"x" * 100)
+        self.assertErrno(errno.EINVAL, os.close, fd)
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        os.close(os.open(name, os.O_WRONLY | os.O_TRUNC))  # nothing written: no change
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        fd = os.open(name, os.O_WRONLY)  # without truncation what is not written stays
+        os.pwrite(fd, b"y" * 10, 5)
+        os.close(fd)
+        box = bytearray(data[50:80, 100:140].tobytes())
+        box[5:15] = b"y" * 10
+        self.assertEqual(read_all(name), bytes(box))
+        fd = os.open(name, os.O_WRONLY)
+        self.assertErrno(errno.EFBIG, os.pwrite, fd, b"z", len(box))
+        os.close(fd)
+        with open(self.at("scan@/win/y0+2.npy"), "wb") as file:  # the wrong shape
+            np.save(file, noise((3, 300, 3)))
+            self.assertErrno(errno.EINVAL, file.close)
+        self.assertErrno(errno.EACCES, os.open, self.at("scan@/win/y0+2.ppm"), os.O_WRONLY)
+
+    def test_a_bound_descriptor_applies_when_all_is_written(self):
+        data = self.image("scan", (200, 300), channels=3)
+        fd = os.open(self.at("scan"), os.O_RDWR)
+        size = bind(fd, (50, 100), (30, 40))
+        new = noise(size).tobytes()
+        os.pwrite(fd, new[1000:], 1000)
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        self.assertEqual(os.pread(fd, size, 0)[1000:], new[1000:], "one's own staged bytes are seen")
+        os.pwrite(fd, new[:1000], 0)
+        data[50:80, 100:140] = np.frombuffer(new, "u1").reshape(30, 40, 3)
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        os.pwrite(fd, b"abc", 7)
+        fcntl.ioctl(fd, APPLY)
+        flat = data[50:80, 100:140].copy().reshape(-1)
+        flat[7:10] = list(b"abc")
+        data[50:80, 100:140] = flat.reshape(30, 40, 3)
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+        os.pwrite(fd, b"gone", 0)
+        fcntl.ioctl(fd, UNBIND)
+        self.assertEqual(os.pread(fd, data.nbytes, 0), data.tobytes())
+        self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, APPLY)
+        bind(fd, (0, 0), (200, 300), 2)
+        self.assertEqual(os.pread(fd, 60000, 0), data[:, :, 2].tobytes())
+        os.close(fd)
+
+    def test_nonsense_in_an_ioctl_is_refused(self):
+        self.image("scan", (200, 300), channels=3)
+        good = harness.window((50, 100), (30, 40))
+        fd = os.open(self.at("scan"), os.O_RDWR)
+        for bad in (b"\0" * len(good), good[:-1] + b"\1", harness.window((1,), (2,)), harness.window((0, 0, 0), (1, 1, 1)),
+                    harness.window((50, 100), (0, 40))):
+            self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, BIND, bad)
+        for start, length, channel in (((199, 0), (2, 1), -1), ((0, 0), (1, 301), -1), ((2**64 - 1, 0), (1, 1), -1),
+                                       ((0, 0), (2**64 - 1, 2**64 - 1), -1), ((0, 0), (1, 1), 3)):
+            self.assertErrno(errno.ERANGE, fcntl.ioctl, fd, BIND, harness.window(start, length, channel))
+        for command in (0x5401, harness.ioc(3, 3, 200), harness.ioc(1, 3, 16), harness.ioc(0, 77, 0), 0xD503):
+            self.assertErrno(errno.ENOTTY, fcntl.ioctl, fd, command, bytes(200))
+        os.close(fd)
+        write_all(self.at("plain"), b"")
+        fd = os.open(self.at("plain"), os.O_RDWR)
+        self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, BIND, good)
+        self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, harness.GET_GEOMETRY, bytes(harness.GEOMETRY.size))
+        self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, harness.SET_GEOMETRY, harness.geometry((0, 0)))
+        os.close(fd)
+        fd = os.open(self.at("plain"), os.O_RDONLY)
+        self.assertErrno(errno.EACCES, fcntl.ioctl, fd, harness.SET_GEOMETRY, harness.geometry((4, 4)))
+        os.close(fd)
+
+    def test_mappings_and_open_views_follow_every_write(self):
+        data = self.image("scan", (200, 300), channels=3)
+        mapped = np.memmap(self.at("scan"), dtype="u1", mode="r", shape=data.shape)
+        view = np.load(self.at("scan@/win/y50+30,x100+40.npy"), mmap_mode="r")
+        whole = np.load(self.at("scan@/scan.npy"), mmap_mode="r")
+        opened = open(self.at("scan@/win/y50+30,x100+40.raw"), "rb", buffering=0)
+        fd = os.open(self.at("scan"), os.O_RDWR)
+        size = bind(fd, (50, 100), (30, 40))
+        plain = os.open(self.at("scan"), os.O_RDWR)
+        for step in range(40):
+            if step % 3 == 0:
+                new = noise(size)
+                os.pwrite(fd, new.tobytes(), 0)
+                data[50:80, 100:140] = new.reshape(30, 40, 3)
+            elif step % 3 == 1:
+                row = noise((300, 3))
+                os.pwrite(plain, row.tobytes(), 60 * 900)
+                data[60] = row
+            else:
+                new = noise((30, 40, 3))
+                write_all(self.at("scan@/win/y50+30,x100+40.raw"), new.tobytes())
+                data[50:80, 100:140] = new
+            np.testing.assert_array_equal(mapped, data)
+            np.testing.assert_array_equal(view, data[50:80, 100:140])
+            np.testing.assert_array_equal(whole, data)
+            opened.seek(0)
+            self.assertEqual(opened.read(), data[50:80, 100:140].tobytes())
+        os.close(fd)
+        os.close(plain)
+        opened.close()
+
+    def test_stores_through_a_mapping_count_after_msync(self):
+        data = self.image("scan", (200, 300), channels=3)
+        mapped = np.memmap(self.at("scan"), dtype="u1", mode="r+", shape=data.shape)
+        mapped[10:20] = 9
+        data[10:20] = 9
+        mapped.flush()
+        self.assertEqual(read_all(self.at("scan@/win/y5+30.raw")), data[5:35].tobytes())
+        # A window written beside a store that is not flushed yet undoes neither.
+        mapped[55, 0] = 77
+        data[55, 0] = 77
+        new = noise((30, 40, 3))
+        write_all(self.at("scan@/win/y50+30,x100+40.raw"), new.tobytes())
+        data[50:80, 100:140] = new
+        mapped.flush()
+        self.assertEqual(read_all(self.at("scan")), data.tobytes())
+
+    def test_appended_frames_appear_and_cut_ones_vanish(self):
+        data = self.image("movie", (4, 20, 30), axes="tyx")
+        self.assertEqual(np.load(self.at("movie@/win/x3.npy")).shape, (4, 20))
+        self.assertErrno(errno.ENOENT, os.stat, self.at("movie@/win/t4.raw"))
+        frame = noise((1, 20, 30))
+        with open(self.at("movie"), "ab") as file:
+            file.write(frame.tobytes())
+        data = np.concatenate([data, frame])
+        self.same(self.at("movie@/win/t4.npy"), data[4])
+        self.same(self.at("movie@/win/x3.npy"), data[:, :, 3])
+        self.same(self.at("movie@/movie.npy"), data)
+        os.truncate(self.at("movie"), 600 * 2)
+        self.assertErrno(errno.ENOENT, os.stat, self.at("movie@/win/t4.raw"))
+        self.same(self.at("movie@/win/x3.npy"), data[:2, :, 3])
+        self.assertEqual(os.stat(self.at("movie@/movie.npy")).st_size, 4096 + 1200)
+        os.truncate(self.at("movie"), 0)
+        self.assertEqual(np.load(self.at("movie@/movie.npy")).shape, (0, 20, 30))
+
+    def test_views_follow_renaming_and_removal(self):
+        data = self.image("scan", (20, 30))
+        os.stat(self.at("scan@/info.json"))
+        os.rename(self.at("scan"), self.at("renamed"))
+        self.assertErrno(errno.ENOENT, os.stat, self.at("scan@/info.json"))
+        self.same(self.at("renamed@/renamed.npy"), data)
+        opened = open(self.at("renamed@/win/y3.raw"), "rb")
+        os.unlink(self.at("renamed"))
+        self.assertErrno(errno.ENOENT, os.stat, self.at("renamed@"))
+        self.assertEqual(opened.read(), data[3].tobytes(), "an open view holds the image")
+        opened.close()
+
+    def test_a_reader_sees_a_window_write_whole_or_not_at_all(self):
+        make_image(self.at("scan"), (256, 256), channels=3, extent=(32, 32))
+        stop = threading.Event()
+        mixed = []
+
+        def read(kind):
+            fd = os.open(self.at("scan"), os.O_RDONLY)
+            size = bind(fd, (16, 16), (200, 200))
+            while not stop.is_set():
+                got = os.pread(fd, size, 0) if kind else read_all(self.at("scan@/win/y16+200,x16+200.raw"))
+                if got.count(got[:1]) != size:
+                    mixed.append(set(got))
+            os.close(fd)
+
+        readers = [threading.Thread(target=read, args=(kind,)) for kind in (0, 1, 1)]
+        for reader in readers:
+            reader.start()
+        fd = os.open(self.at("scan"), os.O_RDWR)
+        size = bind(fd, (16, 16), (200, 200))
+        for value in range(1, 120):
+            os.pwrite(fd, bytes([value]) * size, 0)
+        stop.set()
+        for reader in readers:
+            reader.join()
+        os.close(fd)
+        self.assertEqual(mixed, [])
+
+    def test_windows_survive_a_new_mount(self):
+        data = self.image("scan", (300, 400), channels=3)
+        new = noise((30, 40, 3))
+        write_all(self.at("scan@/win/y50+30,x100+40.raw"), new.tobytes())
+        data[50:80, 100:140] = new
+        self.volume.unmount()
+        self.volume.mount()
+        self.same(self.at("scan@/scan.npy"), data)
+
+
+if __name__ == "__main__":
+    harness.main()
