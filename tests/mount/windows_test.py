@@ -237,8 +237,8 @@ class Windows(harness.MountTest):
         self.image("scan", (200, 300), channels=3)
         good = harness.window((50, 100), (30, 40))
         fd = os.open(self.at("scan"), os.O_RDWR)
-        for bad in (b"\0" * len(good), good[:-1] + b"\1", harness.window((1,), (2,)), harness.window((0, 0, 0), (1, 1, 1)),
-                    harness.window((50, 100), (0, 40))):
+        for bad in (b"\0" * len(good), good[:-1] + b"\1", harness.window((1,), (2,)),
+                    harness.window((0, 0, 0), (1, 1, 1)), harness.window((50, 100), (0, 40))):
             self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, BIND, bad)
         for start, length, channel in (((199, 0), (2, 1), -1), ((0, 0), (1, 301), -1), ((2**64 - 1, 0), (1, 1), -1),
                                        ((0, 0), (2**64 - 1, 2**64 - 1), -1), ((0, 0), (1, 1), 3)):
