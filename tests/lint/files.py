@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["src", "include", "tools", "tests", "bench"]
+FOLDERS = ["src", "include", "lib", "tools", "tests", "bench"]
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh"}
 LINE_LIMIT = 120
 FILE_LIMIT = 600

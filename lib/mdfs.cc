@@ -1,0 +1,252 @@
+// The C API of libmdfs.
+// SPDX-License-Identifier: Apache-2.0
+#include "mdfs/mdfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/checked.h"
+#include "convert.h"
+#include "geometry/window_spec.h"
+#include "handle_pool.h"
+#include "strides.h"
+
+struct mdfs_image {
+  std::unique_ptr<mdfs::client::HandlePool> pool;
+};
+
+namespace mdfs::client {
+namespace {
+
+constexpr std::size_t kStagingBytes = 4u << 20;  // of a call with strides
+
+thread_local std::string last_error;
+
+int fail(const Error& error) {
+  last_error = error.message();
+  return -error.posix_errno();
+}
+
+// Keeps the errno of the daemon, which is part of the interface.
+int fail_errno(int problem, const std::string& where) {
+  last_error = from_errno(problem, where).message();
+  return -problem;
+}
+
+// No exception leaves the library.
+template <typename Function>
+auto guarded(Function function) -> decltype(function()) {
+  try {
+    last_error.clear();
+    return function();
+  } catch (const std::bad_alloc&) {
+    return -ENOMEM;
+  } catch (...) {
+    return -EIO;
+  }
+}
+
+int get_geometry(int fd, const std::string& path, mdfs_ioc_geometry& geometry) {
+  geometry = {};
+  if (::ioctl(fd, MDFS_IOC_GET_GEOMETRY, &geometry) == 0) return 0;
+  if (errno == ENOTTY || errno == EOPNOTSUPP) {
+    last_error = path + ": not on a mounted MDFS volume";
+    return -ENOTTY;
+  }
+  if (errno == EINVAL) {
+    last_error = path + ": not an image";
+    return -EINVAL;
+  }
+  return fail_errno(errno, path);
+}
+
+// One direction of a window call: from the bound descriptor to the buffer, or back.
+class Transfer {
+ public:
+  Transfer(int fd, const std::string& path, bool writing) : fd_(fd), path_(path), writing_(writing) {}
+
+  // All bytes of a packed buffer.
+  int packed(std::byte* buffer, std::uint64_t offset, std::uint64_t bytes) {
+    while (bytes > 0) {
+      const ssize_t moved = writing_ ? ::pwrite(fd_, buffer, bytes, static_cast<off_t>(offset))
+                                     : ::pread(fd_, buffer, bytes, static_cast<off_t>(offset));
+      if (moved < 0 && errno == EINTR) continue;
+      if (moved < 0) return fail_errno(errno, path_);
+      if (moved == 0) return fail_errno(EIO, path_ + ": the window ended early");
+      buffer += moved;
+      offset += static_cast<std::uint64_t>(moved);
+      bytes -= static_cast<std::uint64_t>(moved);
+    }
+    return 0;
+  }
+
+  int strided(const StridedLayout& layout, std::byte* buffer, std::uint64_t bytes) {
+    const std::size_t step = std::max(kStagingBytes / layout.sample_bytes, std::size_t{1}) * layout.sample_bytes;
+    ByteVector staging(static_cast<std::size_t>(std::min<std::uint64_t>(step, bytes)));
+    for (std::uint64_t at = 0; at < bytes; at += staging.size()) {
+      const MutableBytes part(staging.data(),
+                              static_cast<std::size_t>(std::min<std::uint64_t>(staging.size(), bytes - at)));
+      const std::uint64_t first = at / layout.sample_bytes;
+      if (writing_) gather(layout, first, buffer, part);
+      if (const int result = packed(part.data(), at, part.size()); result < 0) return result;
+      if (!writing_) scatter(layout, first, part, buffer);
+    }
+    return 0;
+  }
+
+ private:
+  const int fd_;
+  const std::string& path_;
+  const bool writing_;
+};
+
+std::uint64_t samples_of(const mdfs_ioc_window& window) {
+  std::uint64_t samples = 1;
+  for (std::uint32_t axis = 0; axis < window.rank; ++axis) samples *= window.length[axis];
+  return samples;
+}
+
+ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,
+                    const std::int64_t* strides, bool writing) {
+  if (image == nullptr || asked == nullptr || buffer == nullptr) return fail_errno(EINVAL, "a null pointer");
+  if (writing && !image->pool->writable()) return fail_errno(EBADF, image->pool->path() + ": opened for reading");
+  mdfs_ioc_window window = *asked;
+  auto bound = image->pool->bind(window);
+  if (!bound.ok()) return fail(bound.error());
+  const int fd = *bound;
+  const auto close_and = [&](int result) {
+    ::close(fd);
+    return result;
+  };
+  // The daemon has accepted the window: its rank and lengths are those of a window of the image.
+  const StridedLayout layout{{window.length, window.rank},
+                             {strides, strides == nullptr ? 0 : window.rank},
+                             static_cast<std::size_t>(window.bytes / samples_of(window))};
+  std::uint64_t needed = window.bytes;
+  if (strides != nullptr) {
+    const auto end = reach(layout);
+    if (!end.ok()) return close_and(fail(end.error()));
+    needed = *end;
+  }
+  if (needed > buffer_bytes)
+    return close_and(fail({Errc::kInvalidArgument, "a buffer of " + std::to_string(buffer_bytes) +
+                                                       " bytes; the window needs " + std::to_string(needed)}));
+  Transfer transfer(fd, image->pool->path(), writing);
+  const int result =
+      strides != nullptr ? transfer.strided(layout, buffer, window.bytes) : transfer.packed(buffer, 0, window.bytes);
+  if (result < 0) return close_and(result);
+  image->pool->put(fd);
+  return static_cast<ssize_t>(window.bytes);
+}
+
+}  // namespace
+}  // namespace mdfs::client
+
+using namespace mdfs::client;
+
+extern "C" {
+
+const char* mdfs_version(void) { return MDFS_VERSION_STRING; }
+
+const char* mdfs_last_error(void) { return last_error.c_str(); }
+
+int mdfs_open(const char* path, int flags, mdfs_image** image) {
+  return guarded([&] {
+    if (path == nullptr || image == nullptr) return fail_errno(EINVAL, "a null pointer");
+    *image = nullptr;
+    auto pool = HandlePool::open(path, flags);
+    if (!pool.ok()) return fail(pool.error());
+    mdfs_ioc_geometry geometry;
+    if (const int result = get_geometry((*pool)->plain(), path, geometry); result < 0) return result;
+    *image = new mdfs_image{std::move(*pool)};
+    return 0;
+  });
+}
+
+int mdfs_close(mdfs_image* image) {
+  delete image;
+  return 0;
+}
+
+int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode_t mode) {
+  return guarded([&] {
+    if (path == nullptr || geometry == nullptr) return fail_errno(EINVAL, "a null pointer");
+    if (const mdfs::Status good = check_new_image(*geometry); !good.ok()) return fail(good.error());
+    const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0) return fail_errno(errno, path);
+    mdfs_ioc_geometry request = *geometry;
+    int result = 0;
+    if (::ioctl(fd, MDFS_IOC_SET_GEOMETRY, &request) != 0) {
+      const int problem = errno;
+      ::unlink(path);
+      const bool elsewhere = problem == ENOTTY;
+      result = fail_errno(problem, elsewhere ? std::string(path) + ": not on a mounted MDFS volume" : path);
+    }
+    ::close(fd);
+    return result;
+  });
+}
+
+int mdfs_info(mdfs_image* image, struct mdfs_ioc_geometry* geometry) {
+  return guarded([&] {
+    if (image == nullptr || geometry == nullptr) return fail_errno(EINVAL, "a null pointer");
+    return get_geometry(image->pool->plain(), image->pool->path(), *geometry);
+  });
+}
+
+int mdfs_parse_window(mdfs_image* image, const char* spec, struct mdfs_ioc_window* window) {
+  return guarded([&] {
+    if (image == nullptr || spec == nullptr || window == nullptr) return fail_errno(EINVAL, "a null pointer");
+    mdfs_ioc_geometry answer;
+    if (const int result = get_geometry(image->pool->plain(), image->pool->path(), answer); result < 0) return result;
+    const auto geometry = to_geometry(answer);
+    if (!geometry.ok()) return fail(geometry.error());
+    const auto parsed = mdfs::geometry::parse_window(*geometry, spec);
+    if (!parsed.ok()) return fail(parsed.error());
+    *window = from_window(*geometry, *parsed);
+    window->bytes = mdfs::geometry::window_bytes(*geometry, *parsed);
+    return 0;
+  });
+}
+
+ssize_t mdfs_read_window(mdfs_image* image, const struct mdfs_ioc_window* window, void* buffer, size_t buffer_bytes,
+                         const int64_t* strides) {
+  return guarded([&]() -> ssize_t {
+    return move_window(image, window, static_cast<std::byte*>(buffer), buffer_bytes, strides, false);
+  });
+}
+
+ssize_t mdfs_write_window(mdfs_image* image, const struct mdfs_ioc_window* window, const void* buffer,
+                          size_t buffer_bytes, const int64_t* strides) {
+  // The bytes are only read: one code moves them both ways.
+  std::byte* bytes = static_cast<std::byte*>(const_cast<void*>(buffer));
+  return guarded([&]() -> ssize_t { return move_window(image, window, bytes, buffer_bytes, strides, true); });
+}
+
+int mdfs_plan(mdfs_image* image, const struct mdfs_ioc_window* window, struct mdfs_ioc_plan* plan) {
+  return guarded([&] {
+    if (image == nullptr || window == nullptr || plan == nullptr) return fail_errno(EINVAL, "a null pointer");
+    *plan = {};
+    plan->window = *window;
+    if (::ioctl(image->pool->plain(), MDFS_IOC_PLAN, plan) != 0) return fail_errno(errno, image->pool->path());
+    return 0;
+  });
+}
+
+int mdfs_sync(mdfs_image* image) {
+  return guarded([&] {
+    if (image == nullptr) return fail_errno(EINVAL, "a null pointer");
+    if (::fsync(image->pool->plain()) != 0) return fail_errno(errno, image->pool->path());
+    return 0;
+  });
+}
+
+}  // extern "C"

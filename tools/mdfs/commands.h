@@ -1,0 +1,17 @@
+// The nouns of the command mdfs: each adds its verbs to the parser and sets the action that was asked for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "support/command.h"
+
+namespace mdfs::tools {
+
+void add_mount_commands(CLI::App& app, Action& action);   // mount, umount
+void add_volume_commands(CLI::App& app, Action& action);  // volume sync, status
+void add_image_commands(CLI::App& app, Action& action);   // image create, import, export, info, layout
+void add_window_commands(CLI::App& app, Action& action);  // window read, write, explain
+
+// mount.mdfs SOURCE DIRECTORY [-sfnv] [-o OPTIONS], as mount(8) calls it.
+int mount_helper(int argc, char** argv);
+
+}  // namespace mdfs::tools

@@ -1,0 +1,263 @@
+// mdfs image create, import, export, info and layout.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/aligned_buffer.h"
+#include "commands.h"
+#include "convert.h"
+#include "geometry/shape_text.h"
+#include "imagefile/image_file.h"
+#include "import.h"
+#include "mounted.h"
+#include "parts.h"
+#include "support/file.h"
+#include "support/progress.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr std::uint64_t kExportPartBytes = 64u << 20;
+
+std::string codec_text(const geometry::Geometry& geometry) {
+  return geometry.codec == geometry::Codec::kRaw ? "raw" : fmt::format("zstd:{}", geometry.codec_level);
+}
+
+template <typename Values>
+auto axis_list(const geometry::Geometry& geometry, const Values& values) {
+  auto list = nlohmann::ordered_json::array();
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) list.push_back(values[axis]);
+  return list;
+}
+
+// ---- create
+
+struct CreateArguments {
+  std::string path, shape, type = "u8";
+  unsigned channels = 1;
+  ImageOptions image;
+};
+
+Status create_command(const CreateArguments& arguments) {
+  MDFS_TRY_ASSIGN(const geometry::Lengths shape, geometry::parse_shape(arguments.shape));
+  imagefile::ArrayInfo array;
+  array.lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
+  MDFS_TRY_ASSIGN(array.type, geometry::parse_element_type(arguments.type));
+  constexpr std::string_view kAxes = "zyx";
+  std::string axes =
+      arguments.image.axes.empty() ? std::string(kAxes.substr(kAxes.size() - shape.rank)) : arguments.image.axes;
+  if (axes.ends_with('c')) axes.pop_back();
+  array.lengths.push_back(arguments.channels);
+  MDFS_TRY_ASSIGN(geometry::Geometry geometry, imagefile::choose_geometry(array, axes + 'c'));
+  MDFS_TRY(arguments.image.apply(geometry));
+  const mdfs_ioc_geometry request = arguments.image.request(geometry);
+  const int result = mdfs_create(arguments.path.c_str(), &request, 0666);
+  if (result < 0) return library_error(result, arguments.path);
+  return {};
+}
+
+// ---- info
+
+struct InfoArguments {
+  std::string path;
+  bool json = false;
+};
+
+std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const std::string& path) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["path"] = path;
+  json["axes"] = geometry.axes;
+  json["shape"] = axis_list(geometry, geometry.shape);
+  json["channels"] = geometry.channels;
+  json["type"] = geometry::name(geometry.type);
+  json["extent"] = axis_list(geometry, geometry.extent);
+  json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
+  if (geometry.codec == geometry::Codec::kZstd) json["codec_level"] = geometry.codec_level;
+  json["spacing"] = axis_list(geometry, geometry.spacing);
+  json["unit"] = axis_list(geometry, geometry.unit);
+  json["disks"] = info.placed_disks;
+  json["placement_base"] = info.placement_base;
+  json["generation"] = info.data_generation;
+  json["size_bytes"] = info.size_bytes;
+  json["stored_bytes"] = info.stored_bytes;
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void print_info(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const std::string& path) {
+  fmt::print("{}\n", path);
+  fmt::print("  axes     {}\n  shape    {}\n  channels {}\n  type     {}\n", geometry.axes,
+             geometry::shape_text(geometry.rank, geometry.shape), geometry.channels, geometry::name(geometry.type));
+  std::string spacing;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    if (axis > 0) spacing += ", ";
+    spacing +=
+        geometry.spacing[axis] == 0 ? "unknown" : fmt::format("{}{}", geometry.spacing[axis], geometry.unit[axis]);
+  }
+  fmt::print("  spacing  {}\n  extents  {} of {}, {}\n", spacing, geometry::shape_text(geometry.rank, geometry.grid()),
+             geometry::shape_text(geometry.rank, geometry.extent), codec_text(geometry));
+  fmt::print("  disks    {}\n  size     {} ({} bytes), stored in {}\n", info.placed_disks, format_size(info.size_bytes),
+             info.size_bytes, format_size(info.stored_bytes));
+}
+
+Status info_command(const InfoArguments& arguments) {
+  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
+  if (arguments.json)
+    fmt::print("{}", info_json(geometry, info, arguments.path));
+  else
+    print_info(geometry, info, arguments.path);
+  return {};
+}
+
+// ---- layout
+
+Status next_rows(File& file, mdfs_ioc_layout& rows) {
+  if (::ioctl(file.fd(), MDFS_IOC_LAYOUT, &rows) != 0) return from_errno(errno, file.name() + ": layout");
+  if (rows.count > MDFS_IOC_LAYOUT_ROWS || rows.disk_count > MDFS_IOC_MAX_DISKS)
+    return {Errc::kCorrupt, file.name() + ": the daemon's answer makes no sense"};
+  return {};
+}
+
+std::string index_text(const geometry::Geometry& geometry, const std::uint64_t* index) {
+  std::string text;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) text += fmt::format("{}{}", axis > 0 ? ", " : "", index[axis]);
+  return text;
+}
+
+// A line an extent, as it comes: an image may have more of them than fit in memory as JSON.
+Status layout_command(const InfoArguments& arguments) {
+  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
+  MDFS_TRY_ASSIGN(File file, File::open(arguments.path, O_RDONLY));
+  std::vector<std::uint64_t> disk_bytes;
+  mdfs_ioc_layout rows{};
+  bool first = true;
+  do {
+    MDFS_TRY(next_rows(file, rows));
+    disk_bytes.resize(std::max<std::size_t>(disk_bytes.size(), rows.disk_count));
+    if (first && arguments.json)
+      fmt::print("{{\n  \"output_version\": {},\n  \"block_size\": {},\n  \"extents\": [", kOutputVersion,
+                 rows.block_size);
+    for (std::uint32_t i = 0; i < rows.count; ++i) {
+      const auto& row = rows.rows[i];
+      if (row.disk < disk_bytes.size()) disk_bytes[row.disk] += row.stored_bytes;
+      if (arguments.json)
+        fmt::print("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}}}", first ? "" : ",",
+                   index_text(geometry, row.index), row.disk, row.block, row.stored_bytes);
+      else
+        fmt::print("extent {}: disk {}, block {}, {} bytes\n", index_text(geometry, row.index), row.disk, row.block,
+                   row.stored_bytes);
+      first = false;
+    }
+  } while (rows.count > 0);
+  if (arguments.json) {
+    fmt::print("\n  ],\n  \"disks\": [{}]\n}}\n", fmt::join(disk_bytes, ", "));
+  } else {
+    for (std::size_t disk = 0; disk < disk_bytes.size(); ++disk)
+      fmt::print("disk {}: {} ({} bytes)\n", disk, format_size(disk_bytes[disk]), disk_bytes[disk]);
+  }
+  return {};
+}
+
+// ---- export
+
+struct ExportArguments {
+  std::string path, target;
+  bool force = false;
+};
+
+Status export_command(const ExportArguments& arguments) {
+  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
+  if (info.size_bytes != geometry.size_bytes())
+    return {Errc::kNotSupported,
+            fmt::format("{}: its {} bytes are no whole number of steps along its slowest axis; cut "
+                        "or extend it with truncate(1)",
+                        arguments.path, info.size_bytes)};
+  const imagefile::ArrayInfo array = imagefile::array_of(geometry);
+  MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.target, array, arguments.force));
+  Progress progress("exporting", info.size_bytes);
+  AlignedBuffer buffer(
+      static_cast<std::size_t>(std::min<std::uint64_t>(kExportPartBytes, info.size_bytes) + geometry.sample_bytes()));
+  const auto put = [&](const geometry::Window& part) -> Status {
+    const mdfs_ioc_window window = client::from_window(geometry, part);
+    const ssize_t got = mdfs_read_window(image.get(), &window, buffer.data(), buffer.size(), nullptr);
+    if (got < 0) return library_error(got, arguments.path);
+    MDFS_TRY(sink->write(buffer.bytes().first(static_cast<std::size_t>(got))));
+    progress.add(static_cast<std::uint64_t>(got));
+    return {};
+  };
+  if (info.size_bytes > 0) MDFS_TRY(for_each_part(geometry, geometry::whole(geometry), kExportPartBytes, put));
+  return sink->finish();
+}
+
+void add_import(CLI::App& noun, Action& action) {
+  const auto import = std::make_shared<ImportArguments>();
+  CLI::App* command =
+      noun.add_subcommand("import", "Store an image file, or a numbered sequence of files, as an image");
+  import->image.add_to(*command);
+  command->add_option("--frames", import->frames, "Of a sequence (shot.%04d.dpx): first and last frame, A-B");
+  command->add_option("--page", import->page, "Only this page of a file that has several");
+  command->add_option("--shape", import->shape, "Of a file of raw samples: 2048x3072, slowest axis first");
+  command->add_option("--channels", import->channels, "Of a file of raw samples: interleaved channels (default 1)");
+  command->add_option("--type", import->type, "Of a file of raw samples: u8..u64, i8..i64, f16, f32, f64");
+  command->add_flag("--force", import->force, "Replace an existing file");
+  command->add_flag("--quiet", import->quiet, "Say nothing but errors");
+  command->add_flag("--json", import->json, "Print what was chosen as JSON");
+  command->add_option("SRC", import->source, "NPY, PGM, PPM, raw; PNG, TIFF, JPEG, EXR, DPX and others")->required();
+  command->add_option("PATH", import->path, "Name on the mounted volume")->required();
+  command->callback([import, &action] { action = [import] { return import_image(*import); }; });
+}
+
+}  // namespace
+
+void add_image_commands(CLI::App& app, Action& action) {
+  CLI::App* noun = app.add_subcommand("image", "Images on a mounted volume");
+  noun->require_subcommand(1);
+
+  const auto create = std::make_shared<CreateArguments>();
+  CLI::App* command = noun->add_subcommand("create", "Make an image of zeros");
+  command->add_option("--shape", create->shape, "Lengths of the axes, slowest first: 2048x3072")->required();
+  command->add_option("--channels", create->channels, "Interleaved channels (default 1)");
+  command->add_option("--type", create->type, "u8..u64, i8..i64, f16, f32, f64 (default u8)");
+  create->image.add_to(*command);
+  command->add_option("PATH", create->path, "Name on the mounted volume")->required();
+  command->callback([create, &action] { action = [create] { return create_command(*create); }; });
+
+  add_import(*noun, action);
+
+  const auto exported = std::make_shared<ExportArguments>();
+  command = noun->add_subcommand("export", "Write an image to an image file or a numbered sequence of files");
+  command->add_flag("--force", exported->force, "Replace existing files");
+  command->add_option("PATH", exported->path, "Image on the mounted volume")->required();
+  command
+      ->add_option("DST", exported->target,
+                   ".npy, .raw, .pgm, .ppm, .png, .tif, .jpg, .exr, .dpx; - is raw to standard output")
+      ->required();
+  command->callback([exported, &action] { action = [exported] { return export_command(*exported); }; });
+
+  const auto shown = std::make_shared<InfoArguments>();
+  command = noun->add_subcommand("info", "Show what an image is");
+  command->add_flag("--json", shown->json, "Print JSON");
+  command->add_option("PATH", shown->path, "Image on the mounted volume")->required();
+  command->callback([shown, &action] { action = [shown] { return info_command(*shown); }; });
+
+  const auto layout = std::make_shared<InfoArguments>();
+  command = noun->add_subcommand("layout", "Show where its extents are stored");
+  command->add_flag("--json", layout->json, "Print JSON");
+  command->add_option("PATH", layout->path, "Image on the mounted volume")->required();
+  command->callback([layout, &action] { action = [layout] { return layout_command(*layout); }; });
+}
+
+}  // namespace mdfs::tools

@@ -1,0 +1,73 @@
+// The options that say what an image is to be: shared by image create and image import.
+// SPDX-License-Identifier: Apache-2.0
+#include "image_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "convert.h"
+#include "geometry/shape_text.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr int kDefaultLevel = 3;
+constexpr std::uint64_t kMaxLevel = 19;
+
+}  // namespace
+
+Result<std::pair<geometry::Codec, int>> parse_codec(const std::string& text) {
+  if (text == "raw") return std::pair{geometry::Codec::kRaw, 0};
+  if (text == "zstd") return std::pair{geometry::Codec::kZstd, kDefaultLevel};
+  if (text.starts_with("zstd:")) {
+    MDFS_TRY_ASSIGN(const std::uint64_t level, parse_number(std::string_view(text).substr(5), "--codec zstd level"));
+    if (level >= 1 && level <= kMaxLevel) return std::pair{geometry::Codec::kZstd, static_cast<int>(level)};
+  }
+  return Error{Errc::kUsage, fmt::format("--codec '{}': raw, zstd or zstd:1 to zstd:{} are wanted", text, kMaxLevel)};
+}
+
+void ImageOptions::add_to(CLI::App& command) {
+  command.add_option("--axes", axes, "One letter an axis, slowest first, c for channels: zyx, tyx, yxc");
+  command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
+  command.add_option("--extent", extent, "Shape of the stored boxes: 128x128 (default: 48 to 256 KiB)");
+  command.add_option("--codec", codec, "raw, zstd or zstd:LEVEL (1 to 19)");
+  command.add_option("--disks", disks, "Spread over so many disks (default: all)");
+  command.add_option("--row-offset", row_offset, "Instead of the placement tables: disks from one row to the next");
+  command.add_option("--plane-offset", plane_offset, "Likewise from one plane to the next");
+}
+
+Status ImageOptions::apply(geometry::Geometry& geometry) const {
+  if (!spacing.empty()) {
+    MDFS_TRY_ASSIGN(geometry::Spacing parsed, geometry::parse_spacing(spacing, geometry.rank));
+    geometry.spacing = parsed.distance;
+    geometry.unit = std::move(parsed.unit);
+  }
+  if (!extent.empty()) {
+    MDFS_TRY_ASSIGN(const geometry::Lengths lengths, geometry::parse_shape(extent));
+    if (lengths.rank != geometry.rank)
+      return {Errc::kUsage,
+              fmt::format("--extent {}: {} lengths are wanted, one for each axis", extent, geometry.rank)};
+    for (unsigned axis = 0; axis < geometry.rank; ++axis)
+      if (lengths.length[axis] < 1 || lengths.length[axis] > UINT32_MAX)
+        return {Errc::kUsage, fmt::format("--extent {}: lengths from 1 to {} are wanted", extent, UINT32_MAX)};
+    geometry.extent = lengths.length;
+  }
+  if (!codec.empty()) {
+    MDFS_TRY_ASSIGN(const auto chosen, parse_codec(codec));
+    geometry.codec = chosen.first;
+    geometry.codec_level = chosen.second;
+  }
+  return {};
+}
+
+mdfs_ioc_geometry ImageOptions::request(const geometry::Geometry& geometry) const {
+  mdfs_ioc_geometry request = client::from_geometry(geometry);
+  request.placed_disks = disks.value_or(0);
+  if (row_offset) request.row_offset = static_cast<std::int32_t>(std::min(*row_offset, unsigned{INT32_MAX}));
+  if (plane_offset) request.plane_offset = static_cast<std::int32_t>(std::min(*plane_offset, unsigned{INT32_MAX}));
+  return request;
+}
+
+}  // namespace mdfs::tools

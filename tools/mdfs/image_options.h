@@ -1,0 +1,33 @@
+// The options that say what an image is to be: shared by image create and image import.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "mdfs/ioctl.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mdfs::tools {
+
+struct ImageOptions {
+  std::string axes, spacing, extent, codec;
+  std::optional<unsigned> disks, row_offset, plane_offset;
+
+  void add_to(CLI::App& command);
+  // Fills spacing, extent and codec of a geometry whose rank, shape and type are set. What was not asked for stays.
+  Status apply(geometry::Geometry& geometry) const;
+  // The structure for mdfs_create: the geometry and the placement that was asked for.
+  mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;
+};
+
+// "raw", "zstd", "zstd:7".
+Result<std::pair<geometry::Codec, int>> parse_codec(const std::string& text);
+
+}  // namespace mdfs::tools

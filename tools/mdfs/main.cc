@@ -1,0 +1,19 @@
+// mdfs: mounts volumes and works on their images; under the name mount.mdfs it is the helper of mount(8).
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+#include "commands.h"
+
+int main(int argc, char** argv) {
+  const std::string_view called = argc > 0 ? argv[0] : "";
+  if (called.ends_with("mount.mdfs")) return mdfs::tools::mount_helper(argc, argv);
+  mdfs::tools::Action action;
+  CLI::App app{"Mounts MDFS volumes and works on their images."};
+  app.require_subcommand(1);
+  mdfs::tools::add_mount_commands(app, action);
+  mdfs::tools::add_volume_commands(app, action);
+  mdfs::tools::add_image_commands(app, action);
+  mdfs::tools::add_window_commands(app, action);
+  return mdfs::tools::run_program(app, "mdfs", argc, argv, [&] { return action(); });
+}

@@ -1,0 +1,45 @@
+// Mounted volumes seen from outside: images and ioctls on a path.
+// SPDX-License-Identifier: Apache-2.0
+#include "mounted.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+
+#include "support/file.h"
+
+namespace mdfs::tools {
+
+Error library_error(long result, const std::string& path) {
+  Error error = from_errno(static_cast<int>(-result), path);
+  const std::string words = mdfs_last_error();
+  if (words.empty()) return error;
+  // The library's line is whole; the code of a usage error prints it as it is.
+  return {Errc::kUsage, words};
+}
+
+Result<Image> open_image(const std::string& path, int flags) {
+  mdfs_image* image = nullptr;
+  const int result = mdfs_open(path.c_str(), flags, &image);
+  if (result < 0) return library_error(result, path);
+  return Image(image);
+}
+
+Result<mdfs_ioc_geometry> image_info(mdfs_image& image, const std::string& path) {
+  mdfs_ioc_geometry info{};
+  const int result = mdfs_info(&image, &info);
+  if (result < 0) return library_error(result, path);
+  return info;
+}
+
+Result<mdfs_ioc_volume> volume_info(const std::string& path) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  mdfs_ioc_volume volume{};
+  if (::ioctl(file.fd(), MDFS_IOC_VOLUME, &volume) == 0) return volume;
+  if (errno == ENOTTY || errno == EINVAL || errno == EOPNOTSUPP)
+    return Error{Errc::kInvalidArgument, path + ": not on a mounted MDFS volume"};
+  return from_errno(errno, path);
+}
+
+}  // namespace mdfs::tools

@@ -1,0 +1,29 @@
+// Mounted volumes seen from outside: images and ioctls on a path.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "mdfs/mdfs.h"
+
+namespace mdfs::tools {
+
+struct CloseImage {
+  void operator()(mdfs_image* image) const { mdfs_close(image); }
+};
+using Image = std::unique_ptr<mdfs_image, CloseImage>;
+
+// The error that a call of libmdfs left behind; `result` is its negative return value.
+Error library_error(long result, const std::string& path);
+
+// flags as mdfs_open.
+Result<Image> open_image(const std::string& path, int flags);
+Result<mdfs_ioc_geometry> image_info(mdfs_image& image, const std::string& path);
+
+// Of any file or directory of a mounted volume; kInvalidArgument if the path is on none.
+Result<mdfs_ioc_volume> volume_info(const std::string& path);
+
+}  // namespace mdfs::tools

@@ -1,0 +1,114 @@
+// mdfs volume sync and status.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/uuid.h"
+#include "commands.h"
+#include "fuse/daemon.h"
+#include "mounted.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr std::array kStates = {"healthy", "missing", "stale", "failed"};
+
+std::string state_name(std::uint32_t state) {
+  return state < kStates.size() ? kStates[state] : fmt::format("{}", state);
+}
+
+std::string uuid_text(const std::uint8_t (&octets)[16]) {
+  Uuid uuid;
+  std::memcpy(uuid.octets.data(), octets, sizeof octets);
+  return uuid.to_string();
+}
+
+template <std::size_t N>
+std::string text_of(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+std::string json_text(const mdfs_ioc_volume& volume) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["uuid"] = uuid_text(volume.uuid);
+  json["label"] = text_of(volume.name);
+  json["generation"] = volume.generation;
+  json["read_only"] = volume.read_only != 0;
+  json["read_only_reason"] = text_of(volume.read_only_reason);
+  json["block_size"] = volume.block_size;
+  json["total_blocks"] = volume.total_blocks;
+  json["free_blocks"] = volume.free_blocks;
+  json["available_blocks"] = volume.available_blocks;
+  json["objects"] = volume.objects;
+  json["cache"] = {{"budget_bytes", volume.cache_budget_bytes},
+                   {"bytes", volume.cache_bytes},
+                   {"dirty_bytes", volume.cache_dirty_bytes},
+                   {"hits", volume.cache_hits},
+                   {"misses", volume.cache_misses}};
+  json["disks"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+    json["disks"].push_back({{"uuid", uuid_text(volume.disks[i].uuid)},
+                             {"path", text_of(volume.disks[i].name)},
+                             {"state", state_name(volume.disks[i].state)},
+                             {"blocks", volume.disks[i].blocks},
+                             {"free_blocks", volume.disks[i].free_blocks}});
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void print_text(const mdfs_ioc_volume& volume) {
+  const std::string label = text_of(volume.name);
+  fmt::print("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
+  fmt::print("  {} of {} available, {} files and directories, generation {}\n",
+             format_size(volume.available_blocks * volume.block_size),
+             format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
+  if (volume.read_only != 0) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
+  fmt::print("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
+             format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
+             volume.cache_misses);
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+    fmt::print("  disk {}: {} {}, {} of {} free\n", i, state_name(volume.disks[i].state), text_of(volume.disks[i].name),
+               format_size(volume.disks[i].free_blocks * volume.block_size),
+               format_size(volume.disks[i].blocks * volume.block_size));
+}
+
+struct StatusArguments {
+  std::string path;
+  bool json = false;
+};
+
+Status status_command(const StatusArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  if (arguments.json)
+    fmt::print("{}", json_text(volume));
+  else
+    print_text(volume);
+  return {};
+}
+
+}  // namespace
+
+void add_volume_commands(CLI::App& app, Action& action) {
+  CLI::App* noun = app.add_subcommand("volume", "A mounted volume as a whole");
+  noun->require_subcommand(1);
+
+  const auto path = std::make_shared<std::string>();
+  CLI::App* command = noun->add_subcommand("sync", "Return when everything written so far is on the disks");
+  command->add_option("PATH", *path, "Mount point, or any file on the volume")->required();
+  command->callback([path, &action] { action = [path] { return fuse::sync_mount(*path); }; });
+
+  const auto status = std::make_shared<StatusArguments>();
+  command = noun->add_subcommand("status", "Show disks, space and cache");
+  command->add_flag("--json", status->json, "Print JSON");
+  command->add_option("PATH", status->path, "Mount point, or any file on the volume")->required();
+  command->callback([status, &action] { action = [status] { return status_command(*status); }; });
+}
+
+}  // namespace mdfs::tools

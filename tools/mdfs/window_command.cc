@@ -1,0 +1,224 @@
+// mdfs window read, write and explain.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/aligned_buffer.h"
+#include "commands.h"
+#include "convert.h"
+#include "geometry/shape_text.h"
+#include "geometry/window_spec.h"
+#include "imagefile/image_file.h"
+#include "mounted.h"
+#include "parts.h"
+#include "support/file.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr std::uint64_t kReadPartBytes = 64u << 20;
+constexpr std::uint64_t kMaxWriteBytes = std::uint64_t{4} << 30;
+
+struct OpenWindow {
+  Image image;
+  geometry::Geometry geometry;
+  geometry::Window window;
+};
+
+Result<OpenWindow> open_window(const std::string& path, const std::string& spec, int flags) {
+  OpenWindow open;
+  MDFS_TRY_ASSIGN(open.image, open_image(path, flags));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*open.image, path));
+  MDFS_TRY_ASSIGN(open.geometry, client::to_geometry(info));
+  MDFS_TRY_ASSIGN(open.window, geometry::parse_window(open.geometry, spec));
+  return open;
+}
+
+// ---- read
+
+struct ReadArguments {
+  std::string path, spec, output = "-";
+  bool force = false;
+};
+
+Status read_command(const ReadArguments& arguments) {
+  MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
+  const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
+  MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.output, array, arguments.force));
+  AlignedBuffer buffer(static_cast<std::size_t>(
+      std::min(kReadPartBytes, geometry::window_bytes(open.geometry, open.window)) + open.geometry.sample_bytes()));
+  MDFS_TRY(for_each_part(open.geometry, open.window, kReadPartBytes, [&](const geometry::Window& part) -> Status {
+    const mdfs_ioc_window window = client::from_window(open.geometry, part);
+    const ssize_t got = mdfs_read_window(open.image.get(), &window, buffer.data(), buffer.size(), nullptr);
+    if (got < 0) return library_error(got, arguments.path);
+    return sink->write(buffer.bytes().first(static_cast<std::size_t>(got)));
+  }));
+  return sink->finish();
+}
+
+// ---- write
+
+struct WriteArguments {
+  std::string path, spec, source;
+};
+
+bool is_raw(const std::string& source) { return source == "-" || source.ends_with(".raw"); }
+
+// Raw samples: exactly the window's bytes.
+Status read_raw(const std::string& source, MutableBytes into) {
+  File file = File::standard_input();
+  if (source != "-") {
+    MDFS_TRY_ASSIGN(file, File::open(source, O_RDONLY));
+  }
+  MDFS_TRY(file.read_exactly(into));
+  std::byte more{};
+  MDFS_TRY_ASSIGN(const std::size_t extra, file.read({&more, 1}));
+  if (extra > 0)
+    return {Errc::kInvalidArgument, fmt::format("{}: more than the window's {} bytes", file.name(), into.size())};
+  return {};
+}
+
+// The window's array, with or without the axes that are one sample long.
+Status read_array(const std::string& source, const OpenWindow& open, MutableBytes into) {
+  MDFS_TRY_ASSIGN(const auto file, imagefile::open_source(source, {}));
+  const auto squeezed = [](std::vector<std::uint64_t> lengths) {
+    lengths.erase(std::remove(lengths.begin(), lengths.end(), std::uint64_t{1}), lengths.end());
+    return lengths;
+  };
+  const imagefile::ArrayInfo wanted = array_of_window(open.geometry, open.window);
+  const imagefile::ArrayInfo& found = file->array();
+  if (found.type != wanted.type || squeezed(found.lengths) != squeezed(wanted.lengths))
+    return {Errc::kInvalidArgument,
+            fmt::format("{}: {} {}, the window is {} {}", source, format_shape(found.lengths),
+                        geometry::name(found.type), format_shape(wanted.lengths), geometry::name(wanted.type))};
+  return file->read(into);
+}
+
+Status write_command(const WriteArguments& arguments) {
+  MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDWR));
+  const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
+  if (bytes > kMaxWriteBytes)
+    return {Errc::kTooBig, fmt::format("window {}: {} bytes; at most {} are written at once", arguments.spec, bytes,
+                                       format_size(kMaxWriteBytes))};
+  AlignedBuffer buffer(static_cast<std::size_t>(bytes));
+  MDFS_TRY(is_raw(arguments.source) ? read_raw(arguments.source, buffer.bytes())
+                                    : read_array(arguments.source, open, buffer.bytes()));
+  const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
+  const ssize_t put = mdfs_write_window(open.image.get(), &window, buffer.data(), buffer.size(), nullptr);
+  if (put < 0) return library_error(put, arguments.path);
+  return {};
+}
+
+// ---- explain
+
+struct ExplainArguments {
+  std::string path, spec;
+  bool json = false;
+  double rate = 0, iops = 0;
+};
+
+// Milliseconds that the slowest disk needs if it does `rate` MB/s and `iops` requests a second.
+double floor_ms(const ExplainArguments& arguments, const mdfs_ioc_plan& plan) {
+  double worst = 0;
+  for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
+    const double by_bytes = arguments.rate > 0 ? static_cast<double>(plan.disks[i].bytes) / (arguments.rate * 1e6) : 0;
+    const double by_requests = arguments.iops > 0 ? static_cast<double>(plan.disks[i].requests) / arguments.iops : 0;
+    worst = std::max({worst, by_bytes, by_requests});
+  }
+  return worst * 1e3;
+}
+
+void print_json(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {
+  const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["window"] = geometry::to_spec(open.geometry, open.window);
+  json["axes"] = array.axes;
+  json["shape"] = array.lengths;
+  json["bytes"] = geometry::window_bytes(open.geometry, open.window);
+  json["extents"] = plan.extents;
+  json["holes"] = plan.holes;
+  json["cached"] = plan.cached;
+  json["largest_request_bytes"] = plan.largest_request_bytes;
+  json["disks"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < plan.disk_count; ++i)
+    json["disks"].push_back(
+        {{"bytes", plan.disks[i].bytes}, {"requests", plan.disks[i].requests}, {"runs", plan.disks[i].runs}});
+  if (arguments.rate > 0 || arguments.iops > 0) json["floor_ms"] = floor_ms(arguments, plan);
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_text(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {
+  const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
+  fmt::print("window {}: shape {} ({}), {} bytes\n", geometry::to_spec(open.geometry, open.window),
+             format_shape(array.lengths), array.axes, geometry::window_bytes(open.geometry, open.window));
+  fmt::print("  {} extents, {} of them holes, {} in the cache\n", plan.extents, plan.holes, plan.cached);
+  std::uint64_t total = 0, busiest = 0;
+  for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
+    const auto& disk = plan.disks[i];
+    total += disk.bytes;
+    busiest = std::max<std::uint64_t>(busiest, disk.bytes);
+    fmt::print("  disk {}: {} bytes in {} requests, {} contiguous runs\n", i, disk.bytes, disk.requests, disk.runs);
+  }
+  if (total > 0)
+    fmt::print("  from disks: {} bytes; the busiest disk reads {:.2f} times its even share\n", total,
+               static_cast<double>(busiest) * plan.disk_count / static_cast<double>(total));
+  if (arguments.rate > 0 || arguments.iops > 0) fmt::print("  floor: {:.2f} ms\n", floor_ms(arguments, plan));
+}
+
+Status explain_command(const ExplainArguments& arguments) {
+  if (arguments.rate < 0 || arguments.iops < 0) return {Errc::kUsage, "--rate and --iops are greater than 0"};
+  MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
+  const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
+  mdfs_ioc_plan plan{};
+  const int result = mdfs_plan(open.image.get(), &window, &plan);
+  if (result < 0) return library_error(result, arguments.path);
+  if (plan.disk_count > MDFS_IOC_MAX_DISKS) return {Errc::kCorrupt, "the daemon's answer makes no sense"};
+  if (arguments.json)
+    print_json(arguments, open, plan);
+  else
+    print_text(arguments, open, plan);
+  return {};
+}
+
+}  // namespace
+
+void add_window_commands(CLI::App& app, Action& action) {
+  CLI::App* noun = app.add_subcommand("window", "Parts of an image: y50+30,x100+40 or z10 or 100,50,40,30 (x,y,w,h)");
+  noun->require_subcommand(1);
+
+  const auto read = std::make_shared<ReadArguments>();
+  CLI::App* command = noun->add_subcommand("read", "Read a window");
+  command->add_option("-o,--output", read->output,
+                      ".npy, .raw, .pgm, .ppm, .png, .tif and so on; default: raw to standard output");
+  command->add_flag("--force", read->force, "Replace an existing file");
+  command->add_option("PATH", read->path, "Image on the mounted volume")->required();
+  command->add_option("SPEC", read->spec, "The window")->required();
+  command->callback([read, &action] { action = [read] { return read_command(*read); }; });
+
+  const auto write = std::make_shared<WriteArguments>();
+  command = noun->add_subcommand("write", "Replace a window, atomically");
+  command->add_option("PATH", write->path, "Image on the mounted volume")->required();
+  command->add_option("SPEC", write->spec, "The window")->required();
+  command->add_option("SRC", write->source, "Image file of the window's shape and type; .raw or - are raw samples")
+      ->required();
+  command->callback([write, &action] { action = [write] { return write_command(*write); }; });
+
+  const auto explain = std::make_shared<ExplainArguments>();
+  command =
+      noun->add_subcommand("explain", "Show what reading a window asks of each disk, or why there is no such window");
+  command->add_flag("--json", explain->json, "Print JSON");
+  command->add_option("--rate", explain->rate, "Reckon a floor for disks of so many MB/s");
+  command->add_option("--iops", explain->iops, "Reckon a floor for disks of so many requests a second");
+  command->add_option("PATH", explain->path, "Image on the mounted volume")->required();
+  command->add_option("SPEC", explain->spec, "The window")->required();
+  command->callback([explain, &action] { action = [explain] { return explain_command(*explain); }; });
+}
+
+}  // namespace mdfs::tools
