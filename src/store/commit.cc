@@ -12,6 +12,7 @@ namespace mdfs::store {
 namespace {
 
 constexpr std::uint64_t kLargestWriteBytes = 1u << 20;
+constexpr std::uint64_t kSmallestDiscardBytes = 64u << 10;
 
 struct Piece {
   std::uint64_t offset;
@@ -84,6 +85,28 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
     ios[i] = slot_writes(participants[i].layout, sealed.slot, committed);
   MDFS_TRY(run_all(ios, participants));
   return flush_all(participants);
+}
+
+void discard_runs(std::vector<alloc::Run>& runs, std::span<const Participant> participants, std::uint32_t block_size) {
+  std::sort(runs.begin(), runs.end());
+  std::vector<device::Io> ios;
+  std::vector<device::Disk*> disks;
+  for (std::size_t i = 0; i < runs.size();) {
+    const alloc::Run& first = runs[i];
+    std::uint64_t end = first.block;
+    for (; i < runs.size() && runs[i].disk == first.disk && runs[i].block == end; ++i) end += runs[i].blocks;
+    const std::uint64_t bytes = (end - first.block) * block_size;
+    const Participant* target = participant(participants, first.disk);
+    if (target == nullptr || bytes < kSmallestDiscardBytes) continue;
+    device::Io& io = ios.emplace_back();
+    io.op = device::Op::kDiscard;
+    io.offset = first.block * block_size;
+    io.discard_bytes = bytes;
+    disks.push_back(target->disk);
+  }
+  std::vector<device::Addressed> requests;
+  for (std::size_t i = 0; i < ios.size(); ++i) requests.push_back({disks[i], &ios[i]});
+  (void)device::run(requests);  // advice only
 }
 
 }  // namespace mdfs::store

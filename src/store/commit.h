@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "alloc/run.h"
 #include "base/aligned_buffer.h"
 #include "base/result.h"
 #include "device/disk.h"
@@ -35,5 +36,9 @@ struct Participant {
 // Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. Adjacent nodes become one
 // request. After an error the disks hold this commit or its parent, and recovery decides which.
 Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
+
+// Tells the disks of runs of at least 64 KiB, adjacent ones together, that nobody needs them. What a disk answers does
+// not matter. Sorts the runs.
+void discard_runs(std::vector<alloc::Run>& runs, std::span<const Participant> participants, std::uint32_t block_size);
 
 }  // namespace mdfs::store

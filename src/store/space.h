@@ -67,8 +67,9 @@ class Space {
   // Changed space pages go to `writes` and tops to `slot`; what was unlinked since the last seal waits for
   // `generation`.
   void seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops);
-  // The sealed generation is on the disks: what may be reused now is free.
-  void published(std::uint64_t generation);
+  // The sealed generation is on the disks. Gives the runs that may be reused now; they are free when released.
+  std::vector<Run> published(std::uint64_t generation);
+  void release(std::span<const Run> runs);
 
   // Runs of the copies of a node.
   std::vector<Run> runs_of(std::span<const format::Address> places) const;

@@ -121,18 +121,25 @@ void Space::seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std
   tops = tops_;
 }
 
-void Space::published(std::uint64_t generation) {
+std::vector<Run> Space::published(std::uint64_t generation) {
   const std::lock_guard lock(mutex_);
   for (const PageOf& page : sealed_pages_) allocator_->map(page.disk)->unpin(page.page);
   sealed_pages_.clear();
+  std::vector<Run> expired;
   while (!gates_.empty() && gates_.front().generation + kFallbackRoots <= generation) {
-    for (const Run& run : gates_.front().runs) {
-      alloc::SpaceMap* map = allocator_->map(run.disk);
-      map->release(run.block, run.blocks);
-      gated_ -= run.blocks;
-      if (run.block >= map->layout().metadata_end()) gated_data_ -= run.blocks;
-    }
+    expired.insert(expired.end(), gates_.front().runs.begin(), gates_.front().runs.end());
     gates_.pop_front();
+  }
+  return expired;
+}
+
+void Space::release(std::span<const Run> runs) {
+  const std::lock_guard lock(mutex_);
+  for (const Run& run : runs) {
+    alloc::SpaceMap* map = allocator_->map(run.disk);
+    map->release(run.block, run.blocks);
+    gated_ -= run.blocks;
+    if (run.block >= map->layout().metadata_end()) gated_data_ -= run.blocks;
   }
   shrink();
 }

@@ -114,7 +114,8 @@ struct StoreOptions {
   bool read_only = false;
   bool degraded = false;  // write without a majority of disks
   std::size_t node_cache_bytes = 16u << 20;
-  std::size_t dirty_node_limit = 1024;  // more dirty nodes than this start a commit
+  std::size_t dirty_node_limit = 512;  // more dirty nodes than this start a commit
+  bool discard = false;                // tell the disks of larger runs of freed data blocks, when they may be reused
 };
 
 // All methods may be called from any thread. Transactions run one after another; reads run beside them.

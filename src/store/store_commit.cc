@@ -146,11 +146,16 @@ SealedCommit StoreImpl::seal() {
 
 void StoreImpl::publish(const SealedCommit& sealed) {
   for (const format::Pointer& pointer : sealed.pointers) shared_.cache.unpin(pointer);
-  space_.published(sealed.slot.generation);
   generation_ = sealed.slot.generation;
-  const std::lock_guard lock(commit_mutex_);
-  durable_ = sealed.sequence;
-  last_commit_id_ = sealed.slot.commit_id;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    durable_ = sealed.sequence;
+    last_commit_id_ = sealed.slot.commit_id;
+    committed_.notify_all();
+  }
+  std::vector<Run> expired = space_.published(sealed.slot.generation);
+  if (options_.discard) discard_runs(expired, participants_, label_.block_size);
+  space_.release(expired);
 }
 
 void StoreImpl::fail(const Error& error, std::uint64_t generation) {
