@@ -31,7 +31,6 @@ Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
   MDFS_TRY(check_writable());
   MDFS_TRY(geometry::check(options.geometry));
   MDFS_TRY_ASSIGN(const geometry::Placement placement, placements_.for_image(options));
-  const std::uint64_t base = options.disks ? 0 : placements_.next_base(placement);
   const Pin pin = table_.pin(ino);
   const std::lock_guard extend(pin->extend_mutex);
   const std::lock_guard shrink(pin->shrink_mutex);
@@ -43,7 +42,7 @@ Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
       MDFS_TRY_ASSIGN(inode.placement, placements_.find_or_make(change.transaction, placement));
       change.transaction.put(geometry_key(ino), format::encode(options.geometry));
       change.transaction.erase({ino, MDFS_KIND_INLINE, 0});
-      inode.base = base;
+      inode.base = options.disks ? 0 : inode.base % placement.slots();  // the file has had its turn of the rotor
       inode.flags = MDFS_INODE_IMAGE;
       inode.size = options.geometry.size_bytes();
       inode.data_generation = change.transaction.generation();
@@ -143,12 +142,7 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
     }
     contents_.data_changed(*pin);
   }
-  std::shared_ptr<const ChangeListener> listener;
-  {
-    const std::lock_guard lock(listener_mutex_);
-    listener = listener_;
-  }
-  if (listener) (*listener)(ino, changed.offset, changed.length);
+  tell_listener(ino, changed.offset, changed.length);
   return {};
 }
 

@@ -81,7 +81,7 @@ Result<geometry::Placement> Placements::for_image(const ImageOptions& options) {
     std::uint64_t first = 0;
     if (*options.disks < all) {
       const std::lock_guard lock(mutex_);
-      first = rotor_++;
+      first = subset_rotor_++;
     }
     for (unsigned i = 0; i < *options.disks; ++i) disks.push_back(static_cast<std::uint16_t>((first + i) % all));
   } else {

@@ -20,7 +20,7 @@ namespace mdfs::volume {
 class Placements {
  public:
   // `seed` is where the rotor starts, so that volumes mounted often do not favour their first disk.
-  Placements(store::Store& store, std::uint64_t seed) : store_(store), rotor_(seed) {}
+  Placements(store::Store& store, std::uint64_t seed) : store_(store), rotor_(seed), subset_rotor_(seed) {}
 
   Result<std::shared_ptr<const geometry::Placement>> get(std::uint64_t id);
   // The id of an equal placement; if there is none, it is made in this transaction.
@@ -44,7 +44,8 @@ class Placements {
   store::Store& store_;
   std::mutex mutex_;  // guards all below
   std::unordered_map<std::uint64_t, std::shared_ptr<const geometry::Placement>> cache_;
-  std::uint64_t rotor_;
+  std::uint64_t rotor_;         // of bases
+  std::uint64_t subset_rotor_;  // of the first disks of images that use a few
   std::uint64_t bases_until_look_ = 0;
   std::vector<bool> loaded_;  // by disk: clearly fuller than the emptiest
 };

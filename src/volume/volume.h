@@ -113,6 +113,7 @@ class Volume {
 
   virtual store::Store& store() = 0;
   virtual engine::Engine& engine() = 0;
+  // Waits for calls of the former listener to return; a listener does not call it.
   virtual void set_change_listener(ChangeListener listener) = 0;
 
   // ---- names

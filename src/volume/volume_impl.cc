@@ -55,8 +55,22 @@ Status VolumeImpl::close() {
 }
 
 void VolumeImpl::set_change_listener(ChangeListener listener) {
-  const std::lock_guard lock(listener_mutex_);
+  std::unique_lock lock(listener_mutex_);
   listener_ = listener ? std::make_shared<const ChangeListener>(std::move(listener)) : nullptr;
+  listener_idle_.wait(lock, [&] { return listener_calls_ == 0; });
+}
+
+void VolumeImpl::tell_listener(Ino ino, std::uint64_t offset, std::uint64_t length) {
+  std::shared_ptr<const ChangeListener> listener;
+  {
+    const std::lock_guard lock(listener_mutex_);
+    if (!listener_) return;
+    listener = listener_;
+    ++listener_calls_;
+  }
+  (*listener)(ino, offset, length);
+  const std::lock_guard lock(listener_mutex_);
+  if (--listener_calls_ == 0) listener_idle_.notify_all();
 }
 
 Status VolumeImpl::check_writable() const {

@@ -149,6 +149,7 @@ class VolumeImpl final : public Volume {
 
   // ---- images (images.cc)
   // Checks that the inode is an image and the window inside it, and runs `work` while the image does not shrink.
+  void tell_listener(Ino ino, std::uint64_t offset, std::uint64_t length);
   Status with_window(Inode& inode, const geometry::Window& window,
                      const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
 
@@ -178,7 +179,9 @@ class VolumeImpl final : public Volume {
   std::mutex close_mutex_;    // held by close()
   std::mutex reclaim_mutex_;  // held by reclaim()
 
-  std::mutex listener_mutex_;  // guards listener_
+  std::mutex listener_mutex_;  // guards the next three; not held while the listener runs
+  std::condition_variable listener_idle_;
+  unsigned listener_calls_ = 0;
   std::shared_ptr<const ChangeListener> listener_;
 
   std::mutex orphans_mutex_;  // guards the next three

@@ -3,26 +3,27 @@
 #include "fixture.h"
 
 #include <algorithm>
+#include <stdexcept>
 
-#include "fake_engine.h"
-#include "fake_store.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
 
 std::string to_string(const ByteVector& bytes) { return std::string(as_text(bytes)); }
 
-VolumeTest::VolumeTest() {
-  auto store = std::make_unique<test::FakeStore>();
-  auto engine = test::make_fake_engine(*store);
-  VolumeOptions options;
-  options.commit_interval_ns = 0;
-  auto volume = std::make_unique<VolumeImpl>(std::move(store), std::move(engine), options, environment_);
-  EXPECT_OK(volume->start());
-  volume_ = std::move(volume);
-}
+VolumeTest::VolumeTest() : disks_(test::format_memory_disks(4, 256u << 20, environment_)) { mount(); }
 
 VolumeTest::~VolumeTest() = default;
+
+void VolumeTest::mount() {
+  if (volume_) EXPECT_OK(volume_->close());
+  volume_.reset();
+  VolumeOptions options = test::quiet_options();
+  options.atime = AtimeMode::kRelatime;
+  auto opened = test::open_volume(test::borrowed(disks_), options, environment_);
+  if (!opened.ok()) throw std::runtime_error(opened.error().message());
+  volume_ = std::move(*opened);
+}
 
 Ino VolumeTest::make_file(std::string_view name, Ino parent, mode_t mode) {
   const auto made = volume().make_node(parent, name, S_IFREG | mode, 0, root_);

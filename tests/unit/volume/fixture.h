@@ -10,20 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "memory_volume.h"
 #include "volume/volume.h"
 
 namespace mdfs::volume {
 
 // EXPECT_OK(status), ASSERT_OK(result): print the error.
-#define EXPECT_OK(expression)                                             \
-  do {                                                                    \
-    const auto& expected = (expression);                                  \
-    EXPECT_TRUE(expected.ok()) << #expression << ": " << error(expected); \
+#define EXPECT_OK(expression)                                               \
+  do {                                                                      \
+    const auto& ok_result = (expression);                                   \
+    EXPECT_TRUE(ok_result.ok()) << #expression << ": " << error(ok_result); \
   } while (false)
-#define ASSERT_OK(expression)                                             \
-  do {                                                                    \
-    const auto& expected = (expression);                                  \
-    ASSERT_TRUE(expected.ok()) << #expression << ": " << error(expected); \
+#define ASSERT_OK(expression)                                               \
+  do {                                                                      \
+    const auto& ok_result = (expression);                                   \
+    ASSERT_TRUE(ok_result.ok()) << #expression << ": " << error(ok_result); \
   } while (false)
 #define EXPECT_ERROR(code_wanted, expression)                                                    \
   do {                                                                                           \
@@ -47,6 +48,7 @@ class VolumeTest : public testing::Test {
   ~VolumeTest() override;
 
   Volume& volume() { return *volume_; }
+  void mount();  // closes the volume first, if it is mounted
   // Makes things in the root, or in `parent`; the look-up count stays.
   Ino make_file(std::string_view name, Ino parent = kRootIno, mode_t mode = 0644);
   Ino make_directory(std::string_view name, Ino parent = kRootIno, mode_t mode = 0755);
@@ -59,6 +61,7 @@ class VolumeTest : public testing::Test {
   store::Store& store() { return volume_->store(); }
 
   SeededEnvironment environment_{7};
+  test::MemoryDisks disks_;
   Caller root_;
   Caller user_{1000, 1000, 0022, {1000, 2000}};
   std::unique_ptr<Volume> volume_;

@@ -1,0 +1,44 @@
+// Records a workload, rebuilds every state that a power cut could leave behind, and judges each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "device/replay.h"
+#include "memory_volume.h"
+#include "workload.h"
+
+namespace mdfs::crash {
+
+struct RunOptions {
+  unsigned disks = 2;
+  std::uint64_t disk_bytes = 4u << 20;
+  std::uint64_t seed = 1;
+  device::CutBounds bounds;
+  unsigned thorough_every = 8;  // states that are also written to again, checked by the checker and mounted again
+  unsigned depth = 1;           // 2: a second cut while the first is recovered from
+  bool flushes_lie = false;     // for the canary: no flush is believed, so what was promised may be lost
+};
+
+// Counts over all runs; any thread.
+struct Totals {
+  std::atomic<std::uint64_t> states{0};
+  std::atomic<std::uint64_t> lost{0};
+  std::mutex mutex;  // guards distinct
+  std::unordered_set<std::uint64_t> distinct;
+};
+
+// Disks with the files of make_base().
+test::MemoryDisks make_base_disks(const RunOptions& options);
+
+// Runs the operations on clones of the base disks and tries all cuts, those during the unmounting included. What went
+// wrong first, in words with the cut, or "".
+std::string try_operations(const std::vector<Operation>& operations, const test::MemoryDisks& base,
+                           const RunOptions& options, Totals& totals);
+
+}  // namespace mdfs::crash

@@ -1,0 +1,249 @@
+// Operations on a volume as words.
+// SPDX-License-Identifier: Apache-2.0
+#include "workload.h"
+
+#include <linux/falloc.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <map>
+#include <sstream>
+
+namespace mdfs::crash {
+
+using volume::Ino;
+
+namespace {
+
+struct Verb {
+  std::size_t arguments;
+  Effect effect;
+};
+
+const std::map<std::string, Verb, std::less<>>& verbs() {
+  static const std::map<std::string, Verb, std::less<>> kVerbs{
+      {"create", {1, Effect::kNames}},        {"mkdir", {1, Effect::kNames}},      {"symlink", {1, Effect::kNames}},
+      {"link", {2, Effect::kNames}},          {"unlink", {1, Effect::kNames}},     {"rmdir", {1, Effect::kNames}},
+      {"rename", {2, Effect::kReplace}},      {"exchange", {2, Effect::kReplace}}, {"chmod", {2, Effect::kNames}},
+      {"xattr", {2, Effect::kNames}},         {"hold", {1, Effect::kNames}},       {"write", {3, Effect::kWrite}},
+      {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},    {"punch", {3, Effect::kWrite}},
+      {"window", {5, Effect::kData}},         {"fsync", {1, Effect::kFsync}},      {"sync", {0, Effect::kSync}},
+      {"writeback", {0, Effect::kWriteBack}},
+  };
+  return kVerbs;
+}
+
+std::uint64_t number_of(const std::string& text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+ByteVector bytes_of(unsigned number, std::size_t size) {
+  ByteVector bytes(size);
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<std::byte>(1 + (number * 41 + i / 512 * 3 + i % 7) % 250);
+  return bytes;
+}
+
+const volume::Caller kRoot;
+
+}  // namespace
+
+Effect Operation::effect() const { return verbs().find(verb)->second.effect; }
+
+std::string Operation::text() const {
+  std::string text = verb;
+  for (const std::string& argument : arguments) text += " " + argument;
+  return text;
+}
+
+std::string to_text(const std::vector<Operation>& operations) {
+  std::string text;
+  for (const Operation& operation : operations) text += (text.empty() ? "" : "; ") + operation.text();
+  return text;
+}
+
+Result<std::vector<Operation>> parse_operations(std::string_view text) {
+  std::vector<Operation> operations;
+  std::istringstream parts{std::string(text)};
+  for (std::string part; std::getline(parts, part, ';');) {
+    std::istringstream words(part);
+    Operation operation;
+    if (!(words >> operation.verb)) continue;
+    for (std::string word; words >> word;) operation.arguments.push_back(word);
+    const auto verb = verbs().find(operation.verb);
+    if (verb == verbs().end() || verb->second.arguments != operation.arguments.size())
+      return Error{Errc::kUsage, "operation '" + operation.text() + "'"};
+    operations.push_back(std::move(operation));
+  }
+  return operations;
+}
+
+Runner::~Runner() {
+  for (const Ino ino : held_) volume_.release_file(ino);
+}
+
+Result<Runner::Place> Runner::place(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  MDFS_TRY_ASSIGN(const Ino parent, find(path.substr(0, slash == std::string::npos ? 0 : slash)));
+  return Place{parent, path.substr(slash + 1)};
+}
+
+Result<Ino> Runner::find(const std::string& path) {
+  Ino at = volume::kRootIno;
+  std::istringstream names(path);
+  for (std::string name; std::getline(names, name, '/');) {
+    if (name.empty()) continue;
+    MDFS_TRY_ASSIGN(const volume::Attributes found, volume_.lookup(at, name));
+    volume_.forget(found.ino, 1);
+    at = found.ino;
+  }
+  return at;
+}
+
+Ino Runner::target(const Operation& operation) {
+  if (operation.arguments.empty()) return 0;
+  const auto ino = find(operation.arguments[0]);
+  return ino.ok() ? *ino : 0;
+}
+
+Status Runner::run(const Operation& operation, unsigned number) {
+  if (operation.verb == "sync") return volume_.sync();
+  if (operation.verb == "writeback") return volume_.engine().write_back_all(0);
+  const Effect effect = operation.effect();
+  const bool names = effect == Effect::kNames || effect == Effect::kReplace;
+  return names ? run_names(operation) : run_data(operation, number);
+}
+
+Status Runner::run_names(const Operation& operation) {
+  const std::string& verb = operation.verb;
+  const auto forget = [&](Result<volume::Attributes> made) -> Status {
+    if (!made.ok()) return made.error();
+    volume_.forget(made->ino, 1);
+    return {};
+  };
+  if (verb == "link" || verb == "chmod" || verb == "xattr" || verb == "hold") {
+    MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
+    if (verb == "hold") {
+      MDFS_TRY(volume_.open_file(ino, false));
+      held_.push_back(ino);
+      return {};
+    }
+    if (verb == "xattr")
+      return volume_.set_xattr(ino, "user.x", as_bytes(operation.arguments[1]), volume::XattrMode::kSet);
+    if (verb == "chmod") {
+      volume::SetAttributes change;
+      change.mode = static_cast<mode_t>(number_of(operation.arguments[1]));
+      const auto changed = volume_.set_attributes(ino, change, kRoot);
+      return changed.ok() ? Status() : Status(changed.error());
+    }
+    MDFS_TRY_ASSIGN(const Place to, place(operation.arguments[1]));
+    return forget(volume_.link(ino, to.parent, to.name));
+  }
+  MDFS_TRY_ASSIGN(const Place at, place(operation.arguments[0]));
+  if (verb == "create") return forget(volume_.make_node(at.parent, at.name, S_IFREG | 0644, 0, kRoot));
+  if (verb == "mkdir") return forget(volume_.make_directory(at.parent, at.name, 0755, kRoot));
+  if (verb == "symlink") return forget(volume_.make_symlink(at.parent, at.name, "target", kRoot));
+  if (verb == "unlink") return volume_.unlink(at.parent, at.name);
+  if (verb == "rmdir") return volume_.remove_directory(at.parent, at.name);
+  MDFS_TRY_ASSIGN(const Place to, place(operation.arguments[1]));
+  return volume_.rename(at.parent, at.name, to.parent, to.name,
+                        verb == "rename" ? volume::RenameMode::kReplace : volume::RenameMode::kExchange);
+}
+
+Status Runner::run_data(const Operation& operation, unsigned number) {
+  const std::string& verb = operation.verb;
+  MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
+  if (verb == "fsync") return volume_.fsync(ino, false);
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 1; i < operation.arguments.size(); ++i) numbers.push_back(number_of(operation.arguments[i]));
+  if (verb == "truncate") {
+    volume::SetAttributes change;
+    change.size_bytes = numbers[0];
+    const auto changed = volume_.set_attributes(ino, change, kRoot);
+    return changed.ok() ? Status() : Status(changed.error());
+  }
+  if (verb == "punch") return volume_.allocate(ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, numbers[0], numbers[1]);
+  if (verb == "window") {  // y, height, x, width
+    geometry::Window window;
+    window.start = {numbers[0], numbers[2]};
+    window.length = {numbers[1], numbers[3]};
+    const ByteVector bytes = bytes_of(number, numbers[1] * numbers[3]);
+    return volume_.write_window(ino, window, [&](std::uint64_t offset, MutableBytes into) -> Status {
+      MDFS_CHECK(offset + into.size() <= bytes.size());
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+      return {};
+    });
+  }
+  const bool append = verb == "append";
+  const ByteVector bytes = bytes_of(number, append ? numbers[0] : numbers[1]);
+  const auto written = volume_.write(ino, append ? 0 : numbers[0], bytes, append);
+  return written.ok() ? Status() : Status(written.error());
+}
+
+Status make_base(volume::Volume& volume) {
+  MDFS_TRY_ASSIGN(const auto operations,
+                  parse_operations("create /f; write /f 0 9000; create /g; write /g 0 100; mkdir /d; mkdir /e;"
+                                   "create /d/h; write /d/h 0 5000; create /big; write /big 0 300000; create /image"));
+  Runner runner(volume);
+  unsigned number = 100;
+  for (const Operation& operation : operations) MDFS_TRY(runner.run(operation, number++));
+  volume::ImageOptions options;
+  options.geometry.rank = 2;
+  options.geometry.shape = {64, 64};
+  options.geometry.extent = {32, 32};
+  options.geometry.codec = geometry::Codec::kRaw;
+  options.geometry.axes = "yx";
+  MDFS_TRY_ASSIGN(const volume::Attributes image, volume.lookup(volume::kRootIno, "image"));
+  volume.forget(image.ino, 1);
+  MDFS_TRY(volume.make_image(image.ino, options));
+  MDFS_TRY(runner.run({"window", {"/image", "0", "64", "0", "64"}}, 99));
+  return volume.sync();
+}
+
+std::vector<std::string> alphabet() {
+  return {
+      "create /n",
+      "create /d/n; write /d/n 0 3000",
+      "create /t; write /t 0 6000; rename /t /f",
+      "create /t; write /t 0 60; rename /t /g",
+      "mkdir /d/m",
+      "rmdir /e",
+      "symlink /d/s",
+      "link /f /d/l",
+      "unlink /f",
+      "unlink /g",
+      "hold /f; unlink /f",
+      "unlink /big",
+      "rename /f /g",
+      "rename /d/h /f",
+      "rename /d /e",
+      "exchange /f /d/h",
+      "exchange /d /f",
+      "chmod /f 384",
+      "xattr /f value",
+      "write /f 4000 6000",
+      "write /g 10 50",
+      "write /g 0 5000",
+      "write /big 100000 150000",
+      "append /f 5000",
+      "truncate /f 3000",
+      "truncate /f 20000",
+      "truncate /big 100",
+      "punch /f 4096 4096",
+      "punch /big 0 200000",
+      "window /image 16 32 16 32",
+      "window /image 0 64 8 1",
+      "truncate /image 3000",
+      "truncate /image 5000",
+      "fsync /f",
+      "fsync /g",
+      "fsync /image",
+      "fsync /big",
+      "sync",
+      "writeback",
+  };
+}
+
+}  // namespace mdfs::crash
