@@ -4,12 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
-
 int main(int argc, char** argv) {
   CLI::App app("Simulates machines that serve windows of images; see mdfs-sim(1).", "mdfs-sim");
   app.require_subcommand(1);
   mdfs::tools::SimProgram program{app, {}};
   mdfs::tools::add_window_commands(program);
+  mdfs::tools::add_load_commands(program);
   mdfs::tools::add_paper_command(program);
   mdfs::tools::add_machine_commands(program);
   return mdfs::tools::run_program(app, "mdfs-sim", argc, argv, [&program] { return program.action(); });

@@ -12,12 +12,13 @@
 
 namespace mdfs::tools {
 
-void add_output_options(CLI::App& command, SimOptions& options) {
+void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
   command.add_option("--seed", options.seed, "Of all chance: the same seed gives the same figures");
   auto* json = command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
-  command.add_option("--plot", options.plot,
-                     "Draw a figure into this file (.svg, or .png where rsvg-convert is installed)");
+  if (plot)
+    command.add_option("--plot", options.plot,
+                       "Draw a figure into this file (.svg, or .png where rsvg-convert is installed)");
 }
 
 void add_sim_options(CLI::App& command, SimOptions& options) {
@@ -33,7 +34,7 @@ void add_sim_options(CLI::App& command, SimOptions& options) {
   command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted");
   command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
-  add_output_options(command, options);
+  add_output_options(command, options, true);
 }
 
 Result<sim::Setup> make_setup(const SimOptions& options) {

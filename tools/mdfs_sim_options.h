@@ -33,8 +33,8 @@ struct SimOptions {
 
 // The machine as the first operand, and --disks, --shape .. --plot.
 void add_sim_options(CLI::App& command, SimOptions& options);
-// --json, --csv, --seed, --plot only.
-void add_output_options(CLI::App& command, SimOptions& options);
+// --json, --csv, --seed, and --plot where there is one figure.
+void add_output_options(CLI::App& command, SimOptions& options, bool plot);
 
 Result<sim::Setup> make_setup(const SimOptions& options);
 Result<sim::System> make_system(const SimOptions& options);

@@ -4,11 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "mdfs_sim.h"
 #include "mdfs_sim_options.h"
+#include "mdfs_sim_plot.h"
 #include "mdfs_sim_report.h"
+#include "sim/figures.h"
 #include "sim/paper.h"
 
 namespace mdfs::tools {
@@ -16,7 +19,21 @@ namespace {
 
 struct PaperOptions : SimOptions {
   bool quick = false;
+  std::string figures;
 };
+
+Status draw_figures(const PaperOptions& options) {
+  std::error_code problem;
+  std::filesystem::create_directories(options.figures, problem);
+  if (problem) return from_errno(problem.value(), options.figures);
+  MDFS_TRY_ASSIGN(const auto figures, sim::paper_figures(options.seed));
+  for (const sim::NamedFigure& one : figures) {
+    const std::string path = (std::filesystem::path(options.figures) / (one.name + ".svg")).string();
+    MDFS_TRY(write_figure(one.figure, path));
+    fmt::print("{}\n", path);
+  }
+  return {};
+}
 
 std::string tolerance_text(const sim::Target& target) {
   if (target.claim) return "claim";
@@ -40,6 +57,7 @@ void print_text(const sim::PaperResult& result, std::size_t missed) {
 }
 
 Status run_paper(const PaperOptions& options) {
+  if (!options.figures.empty()) return draw_figures(options);
   MDFS_TRY_ASSIGN(const sim::PaperResult result, sim::repeat_papers(options.quick, options.seed));
   std::size_t missed = 0;
   for (const sim::Target& target : result.targets) missed += target.met() ? 0 : 1;
@@ -108,7 +126,8 @@ Status show_machine(const std::string& name) {
 void add_paper_command(SimProgram& program) {
   auto options = std::make_shared<PaperOptions>();
   auto* command = program.app.add_subcommand("paper", "Repeat the published experiments and compare every figure");
-  add_output_options(*command, *options);
+  add_output_options(*command, *options, false);
+  command->add_option("--figures", options->figures, "Draw the published figures into this directory instead");
   command->add_flag("--quick", options->quick, "Fewer replications: seconds");
   command->callback([&program, options] { program.action = [options] { return run_paper(*options); }; });
 }

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
 #include "mdfs_sim.h"
 #include "mdfs_sim_options.h"
+#include "mdfs_sim_plot.h"
 #include "mdfs_sim_report.h"
 #include "sim/experiment.h"
 
@@ -57,6 +59,9 @@ Status run_window(const WindowOptions& options) {
                     number_text(use.instances[i].mean_queue), std::to_string(use.instances[i].max_queue),
                     std::to_string(use.instances[i].served), number_text(delay)});
   }
+  if (!options.plot.empty())
+    MDFS_TRY(write_figure(utilization_figure(fmt::format("{}: one window", system.setup().machine.name), result.use),
+                          options.plot));
   report.print();
   return {};
 }
@@ -87,6 +92,11 @@ Status run_random(const RandomOptions& options) {
     for (std::size_t i = 0; i < result.delays_s.size(); ++i)
       report.row({std::to_string(i), number_text(result.delays_s[i])});
   }
+  if (!options.plot.empty())
+    MDFS_TRY(
+        write_figure(delay_figure(fmt::format("{}: windows of {} at random", system.setup().machine.name, options.size),
+                                  result.delays_s),
+                     options.plot));
   report.print();
   return {};
 }
@@ -126,6 +136,31 @@ Status sweep_row(const SweepOptions& options, const SimOptions& shared, const st
                                    {"bottleneck", sim::bottleneck(result.use)},
                                    {"maximum_sustainable_bytes_per_s", result.maximum_sustainable()}});
   return {};
+}
+
+// Throughput against disks if those vary, else delay against size.
+sim::Figure sweep_figure(const nlohmann::ordered_json& rows, const std::string& machine, bool by_disks) {
+  sim::Figure figure{.title = machine,
+                     .x_label = by_disks ? "disks" : "window, MB",
+                     .y_label = by_disks ? "throughput, MB/s" : "delay, ms",
+                     .series = {}};
+  std::map<std::string, sim::Series> curves;
+  for (const auto& row : rows) {
+    const std::string name =
+        fmt::format("{}, extents {}, row offset {}",
+                    by_disks ? row["size"].get<std::string>() : fmt::format("{} disks", row["disks"].get<unsigned>()),
+                    row["extent"].get<std::string>(), row["row_offset"].get<std::string>());
+    const double delay = row["delay_s"].get<double>();
+    const double throughput = row["throughput_bytes_per_s"].get<double>();
+    sim::Series& curve = curves[name];
+    curve.name = name;
+    curve.x.push_back(by_disks ? row["disks"].get<double>() : throughput * delay / 1e6);
+    curve.y.push_back(by_disks ? throughput / 1e6 : delay * 1e3);
+    if (!by_disks)
+      curve.half_width.push_back(row["half_width_95"].is_number() ? row["half_width_95"].get<double>() * 1e3 : 0);
+  }
+  for (auto& [name, curve] : curves) figure.series.push_back(std::move(curve));
+  return figure;
 }
 
 // All sizes with one machine, and the line through them.
@@ -170,6 +205,8 @@ Status run_sweep(const SweepOptions& options) {
         shared.row_offset = offset;
         MDFS_TRY(sweep_sizes(options, shared, report));
       }
+  if (!options.plot.empty())
+    MDFS_TRY(write_figure(sweep_figure(report.json()["rows"], machine.name, disks.size() > 1), options.plot));
   report.print();
   return {};
 }

@@ -1,0 +1,408 @@
+// mdfs-sim poisson, closed, saturate, streams, replay: many windows at a time.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "geometry/shape_text.h"
+#include "geometry/window_spec.h"
+#include "mdfs_sim.h"
+#include "mdfs_sim_options.h"
+#include "mdfs_sim_plot.h"
+#include "mdfs_sim_report.h"
+#include "model/quantity.h"
+#include "sim/experiment.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr unsigned kMaxWindows = 10'000'000;
+constexpr unsigned kMaxReplications = 10'000;
+constexpr unsigned kMaxClients = 1'000'000;
+constexpr unsigned kFormulaPositions = 100;
+constexpr double kNearlyFull = 0.999;
+constexpr std::uint64_t kFramesOfAnImage = 4096;
+
+struct LoadCommand : SimOptions {
+  std::string size = "512x512";
+  sim::LoadOptions load;
+};
+
+void add_load_options(CLI::App& command, LoadCommand& options) {
+  add_sim_options(command, options);
+  command.add_option("--size", options.size, "Window in pixels, slowest axis first")->capture_default_str();
+  command.add_option("--windows", options.load.windows, "Windows of one replication")
+      ->check(CLI::Range(1U, kMaxWindows))
+      ->capture_default_str();
+  command.add_option("--replications", options.load.replications, "Independent runs, for the error bar")
+      ->check(CLI::Range(1U, kMaxReplications))
+      ->capture_default_str();
+  command.add_flag("--own-images", options.load.own_images, "Each client reads an image of its own");
+}
+
+void add_warm_up(CLI::App& command, LoadCommand& options) {
+  command.add_option("--warm-up", options.load.warm_up, "Share of the windows left out at the start")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
+}
+
+void load_parameters(const LoadCommand& options, Report& report) {
+  report.parameter("size", options.size);
+  report.parameter("windows", options.load.windows);
+  report.parameter("warm_up", options.load.warm_up);
+  report.parameter("replications", options.load.replications);
+  report.parameter("own_images", options.load.own_images);
+}
+
+// The JSON of one load; the whole report has a list of them.
+nlohmann::ordered_json load_json(const sim::LoadResult& result) {
+  const sim::Summary summary = sim::summarize(result.delays_s);
+  nlohmann::ordered_json json = {{"requested_bytes_per_s", result.requested_bytes_per_s},
+                                 {"done_bytes_per_s", result.done_bytes_per_s},
+                                 {"delay_s",
+                                  {{"count", summary.count},
+                                   {"mean", summary.mean},
+                                   {"p50", summary.p50},
+                                   {"p95", summary.p95},
+                                   {"p99", summary.p99},
+                                   {"max", summary.max}}},
+                                 {"bottleneck", sim::bottleneck(result.use)}};
+  if (std::isfinite(result.mean.half_width)) json["delay_s"]["half_width_95"] = result.mean.half_width;
+  for (const sim::ResourceUse& use : result.use) {
+    for (const sim::InstanceUse& one : use.instances) {
+      json["utilization"][use.name].push_back(one.utilization);
+      json["mean_queue"][use.name].push_back(one.mean_queue);
+    }
+  }
+  return json;
+}
+
+const std::vector<std::string>& load_columns() {
+  static const std::vector<std::string> kColumns = {"load",      "asked_B/s", "done_B/s", "mean_s", "half_width_95_s",
+                                                    "p50_s",     "p95_s",     "p99_s",    "max_s",  "utilization",
+                                                    "bottleneck"};
+  return kColumns;
+}
+
+void load_row(const std::string& name, const sim::LoadResult& result, Report& report) {
+  const sim::Summary summary = sim::summarize(result.delays_s);
+  const std::string busiest = sim::bottleneck(result.use);
+  report.row({name, number_text(result.requested_bytes_per_s), number_text(result.done_bytes_per_s),
+              number_text(summary.mean), number_text(result.mean.half_width), number_text(summary.p50),
+              number_text(summary.p95), number_text(summary.p99), number_text(summary.max),
+              number_text(sim::utilization_of(result.use, busiest)), busiest});
+  report.json()["loads"].push_back(load_json(result));
+  report.json()["loads"].back()["load"] = name;
+}
+
+struct PoissonCommand : LoadCommand {
+  std::vector<std::string> loads = {"0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"};
+};
+
+Status run_poisson(const PoissonCommand& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
+  sim::LoadOptions load = options.load;
+  load.seed = options.seed;
+  MDFS_TRY_ASSIGN(load.length, parse_window_size(system.setup().image, options.size));
+  const sim::RandomResult single = sim::read_random(system, load.length, kFormulaPositions, options.seed);
+  Report report(options, "poisson", &system);
+  load_parameters(options, report);
+  report.json()["maximum_sustainable_bytes_per_s"] = single.maximum_sustainable();
+  report.line(fmt::format("sustainable by formula {}", rate_text(single.maximum_sustainable())));
+  report.columns(load_columns());
+  sim::Figure figure{.title = fmt::format("{}: Poisson loads", system.setup().machine.name),
+                     .x_label = "requested, MB/s",
+                     .y_label = "mean delay, ms",
+                     .series = {}};
+  sim::Series curve{.name = "", .style = sim::Series::Style::kLine, .x = {}, .y = {}};
+  for (const std::string& text : options.loads) {
+    MDFS_TRY_ASSIGN(const double rate, parse_rate(text, single.window_bytes, single.maximum_sustainable()));
+    const sim::LoadResult result = sim::poisson(system, load, rate);
+    load_row(text, result, report);
+    if (rate * single.window_bytes > single.maximum_sustainable() * kNearlyFull)
+      report.line(fmt::format("load {}: more than is sustainable; the delay grows with the length of the run", text));
+    curve.x.push_back(result.requested_bytes_per_s / 1e6);
+    curve.y.push_back(result.mean.mean * 1e3);
+    curve.half_width.push_back(result.mean.half_width * 1e3);
+    if (options.loads.size() == 1)
+      figure = delay_figure(fmt::format("{}: load {}", system.setup().machine.name, text), result.delays_s);
+  }
+  if (options.loads.size() > 1) figure.series.push_back(std::move(curve));
+  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
+  report.print();
+  return {};
+}
+
+struct ClosedCommand : LoadCommand {
+  std::vector<unsigned> clients = {1, 2, 4, 8};
+  std::string think = "0 s";
+};
+
+Status run_closed(const ClosedCommand& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
+  sim::LoadOptions load = options.load;
+  load.seed = options.seed;
+  MDFS_TRY_ASSIGN(load.length, parse_window_size(system.setup().image, options.size));
+  MDFS_TRY_ASSIGN(const double think_s, model::parse_time_s(options.think));
+  Report report(options, "closed", &system);
+  load_parameters(options, report);
+  report.parameter("think_s", think_s);
+  report.columns(load_columns());
+  sim::Figure figure{.title = fmt::format("{}: clients in a closed loop", system.setup().machine.name),
+                     .x_label = "clients",
+                     .y_label = "throughput, MB/s",
+                     .series = {}};
+  sim::Series curve{.name = "", .style = sim::Series::Style::kLine, .x = {}, .y = {}};
+  for (const unsigned clients : options.clients) {
+    if (clients < 1 || clients > kMaxClients || clients > load.windows)
+      return Error{Errc::kUsage, fmt::format("{} clients: not in 1..{}, or more than --windows", clients, kMaxClients)};
+    const sim::LoadResult result = sim::closed(system, load, clients, think_s);
+    load_row(fmt::format("{} clients", clients), result, report);
+    curve.x.push_back(clients);
+    curve.y.push_back(result.done_bytes_per_s / 1e6);
+  }
+  figure.series.push_back(std::move(curve));
+  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
+  report.print();
+  return {};
+}
+
+Status run_saturate(const LoadCommand& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
+  sim::LoadOptions load = options.load;
+  load.seed = options.seed;
+  MDFS_TRY_ASSIGN(load.length, parse_window_size(system.setup().image, options.size));
+  const sim::RandomResult single = sim::read_random(system, load.length, kFormulaPositions, options.seed);
+  const sim::LoadResult result = sim::saturate(system, load);
+  const sim::Interval interval = sim::confidence_interval(result.replication_throughput);
+  Report report(options, "saturate", &system);
+  load_parameters(options, report);
+  auto& json = report.json();
+  json["throughput_bytes_per_s"] = interval.mean;
+  if (std::isfinite(interval.half_width)) json["half_width_95"] = interval.half_width;
+  json["maximum_sustainable_bytes_per_s"] = single.maximum_sustainable();
+  json["windows_per_s"] = interval.mean / single.window_bytes;
+  json["events"] = result.events;
+  report.line(fmt::format("throughput of a backlog {}{}, {:.4g} windows/s; sustainable by formula {}",
+                          rate_text(interval.mean),
+                          std::isfinite(interval.half_width) ? " +- " + rate_text(interval.half_width) + " (95 %)" : "",
+                          interval.mean / single.window_bytes, rate_text(single.maximum_sustainable())));
+  report.resources(result.use);
+  if (options.csv) {
+    report.columns({"replication", "throughput_B/s"});
+    for (std::size_t i = 0; i < result.replication_throughput.size(); ++i)
+      report.row({std::to_string(i), number_text(result.replication_throughput[i])});
+  }
+  if (!options.plot.empty())
+    MDFS_TRY(write_figure(utilization_figure(fmt::format("{}: backlog", system.setup().machine.name), result.use),
+                          options.plot));
+  report.print();
+  return {};
+}
+
+struct StreamsCommand : SimOptions {
+  std::vector<unsigned> frames = {8};
+  std::string slice = "1 s";
+  unsigned slices = 1000;
+  unsigned skipped = 2;
+  std::string frame;
+  unsigned frame_extents = 8;
+  bool stagger = false;
+  bool own_images = false;
+};
+
+// With --frame: frames of so many bytes one after another, cut into equal extents, one after another on the disks.
+Result<sim::System> stream_system(const StreamsCommand& options) {
+  if (options.frame.empty()) return make_system(options);
+  MDFS_TRY_ASSIGN(const double bytes, model::parse_size_bytes(options.frame));
+  const double extent = bytes / options.frame_extents;
+  if (!(extent >= 1) || extent != std::floor(extent) || bytes > 1e15)
+    return Error{Errc::kUsage, fmt::format("--frame {} is not cut into {} equal extents of whole bytes", options.frame,
+                                           options.frame_extents)};
+  SimOptions shared = options;
+  shared.shape = fmt::format("{}", static_cast<std::uint64_t>(bytes) * kFramesOfAnImage);
+  shared.extent = fmt::format("{}", static_cast<std::uint64_t>(extent));
+  shared.bytes_per_pixel = 1;
+  return make_system(shared);
+}
+
+Status run_streams_command(const StreamsCommand& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, stream_system(options));
+  sim::StreamsOptions streams;
+  MDFS_TRY_ASSIGN(streams.slice_s, model::parse_time_s(options.slice));
+  if (streams.slice_s <= 0) return Error{Errc::kUsage, "a time-slice is longer than 0 s"};
+  streams.slices = options.slices;
+  streams.skipped = options.skipped;
+  streams.seed = options.seed;
+  streams.own_images = options.own_images;
+  streams.frame_extents = options.frame.empty() ? 1 : options.frame_extents;
+  const auto count = static_cast<double>(options.frames.size());
+  for (std::size_t i = 0; i < options.frames.size(); ++i) {
+    if (options.frames[i] < 1) return Error{Errc::kUsage, "a stream has one frame in a slice or more"};
+    const double gap = streams.slice_s / options.frames[i];
+    streams.streams.push_back({options.frames[i], options.stagger ? gap * static_cast<double>(i) / count : 0});
+  }
+  MDFS_TRY_ASSIGN(const sim::StreamsResult result, sim::run_streams(system, streams));
+  Report report(options, "streams", &system);
+  report.parameter("frames", options.frames);
+  report.parameter("slice_s", streams.slice_s);
+  report.parameter("slices", options.slices);
+  report.parameter("stagger", options.stagger);
+  report.parameter("own_images", options.own_images);
+  auto& json = report.json();
+  json["frames_per_s"] = result.frames_per_s;
+  json["requested_bytes_per_s"] = result.bytes_per_s;
+  json["late_frames"] = result.late;
+  report.line(fmt::format("{:.4g} frames/s, {}; {} of {} frames later than the next one's turn", result.frames_per_s,
+                          rate_text(result.bytes_per_s), result.late, result.all_delays_s.size()));
+  sim::Interval interval = result.mean;
+  report.delays(result.all_delays_s, &interval);
+  report.resources(result.use);
+  report.columns({"stream", "frames_per_slice", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"});
+  sim::Figure figure{.title = fmt::format("{}: delay of frames", system.setup().machine.name),
+                     .x_label = "delay, ms",
+                     .y_label = "cumulative probability",
+                     .series = {}};
+  for (unsigned i = 0; i < result.delays_s.size(); ++i) {
+    const sim::Summary one = sim::summarize(result.delays_s[i]);
+    report.row({std::to_string(i), std::to_string(options.frames[i]), number_text(one.mean), number_text(one.p50),
+                number_text(one.p95), number_text(one.p99), number_text(one.max)});
+    json["streams"].push_back({{"frames_per_slice", options.frames[i]},
+                               {"mean_s", one.mean},
+                               {"p50_s", one.p50},
+                               {"p95_s", one.p95},
+                               {"p99_s", one.p99},
+                               {"max_s", one.max}});
+    sim::add_distribution(figure, fmt::format("stream {}", i), result.delays_s[i], i);
+  }
+  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
+  report.print();
+  return {};
+}
+
+struct ReplayCommand : SimOptions {
+  std::string trace;
+};
+
+// One line a window: seconds, a window as on a mount, and (if not 0) the client. # begins a comment.
+Result<std::vector<sim::TraceEntry>> read_trace(const geometry::Geometry& image, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return from_errno(errno, path);
+  std::vector<sim::TraceEntry> trace;
+  std::string line;
+  for (std::size_t number = 1; std::getline(file, line); ++number) {
+    line.resize(std::min(line.find('#'), line.size()));
+    std::istringstream words(line);
+    std::string time;
+    if (!(words >> time)) continue;
+    const auto bad = [&](const std::string& why) {
+      return Error{Errc::kInvalidArgument, fmt::format("{}:{}: {}", path, number, why)};
+    };
+    sim::TraceEntry entry;
+    std::string_view rest = time;
+    const auto seconds = model::take_number(rest);
+    if (!seconds.ok() || !rest.empty()) return bad("a line begins with its time in seconds");
+    entry.time_s = *seconds;
+    std::string spec;
+    if (!(words >> spec)) return bad("the window is missing");
+    const auto window = geometry::parse_window(image, spec);
+    if (!window.ok()) return bad(window.error().where);
+    entry.window = *window;
+    std::string extra;
+    if (words >> entry.client && words >> extra) return bad(fmt::format("\"{}\" is left over", extra));
+    if (trace.size() == kMaxWindows) return bad(fmt::format("a trace has at most {} windows", kMaxWindows));
+    trace.push_back(entry);
+  }
+  if (file.bad()) return from_errno(EIO, path);
+  if (trace.empty()) return Error{Errc::kNoData, fmt::format("{}: no window", path)};
+  return trace;
+}
+
+Status run_replay(const ReplayCommand& options) {
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
+  MDFS_TRY_ASSIGN(const std::vector<sim::TraceEntry> trace, read_trace(system.setup().image, options.trace));
+  const sim::LoadResult result = sim::replay(system, trace, options.seed);
+  Report report(options, "replay", &system);
+  report.parameter("trace", options.trace);
+  report.json()["done_bytes_per_s"] = result.done_bytes_per_s;
+  report.delays(result.delays_s, nullptr);
+  report.line(fmt::format("throughput {}", rate_text(result.done_bytes_per_s)));
+  report.resources(result.use);
+  if (options.csv) {
+    report.columns({"window", "time_s", "delay_s"});
+    for (std::size_t i = 0; i < trace.size(); ++i)
+      report.row({std::to_string(i), number_text(trace[i].time_s), number_text(result.delays_s[i])});
+  }
+  if (!options.plot.empty()) MDFS_TRY(write_figure(delay_figure("replay", result.delays_s), options.plot));
+  report.print();
+  return {};
+}
+
+void add_streams(SimProgram& program) {
+  auto streams = std::make_shared<StreamsCommand>();
+  auto* command = program.app.add_subcommand("streams", "Streams of frames with time-slices");
+  add_sim_options(*command, *streams);
+  command->add_option("--frames", streams->frames, "Frames in a time-slice, one number for each stream")
+      ->delimiter(',');
+  command->add_option("--slice", streams->slice, "Length of a time-slice, like \"776 ms\"")->capture_default_str();
+  command->add_option("--slices", streams->slices, "How many")
+      ->check(CLI::Range(1U, kMaxWindows))
+      ->capture_default_str();
+  command->add_option("--skip", streams->skipped, "Slices at the start that give no delays")->capture_default_str();
+  command->add_option("--frame", streams->frame,
+                      "Bytes of a frame, like \"400 KiB\"; without it a frame is a plane of a three-axis --shape");
+  command->add_option("--frame-extents", streams->frame_extents, "Extents of a --frame")
+      ->check(CLI::Range(1U, 1U << 20))
+      ->capture_default_str();
+  command->add_flag("--stagger", streams->stagger, "Streams begin one after another, not in phase");
+  command->add_flag("--own-images", streams->own_images, "Each stream reads an image of its own");
+  command->callback([&program, streams] { program.action = [streams] { return run_streams_command(*streams); }; });
+}
+
+}  // namespace
+
+void add_load_commands(SimProgram& program) {
+  auto poisson = std::make_shared<PoissonCommand>();
+  poisson->load.replications = 5;
+  auto* command = program.app.add_subcommand("poisson", "Windows at random times");
+  add_load_options(*command, *poisson);
+  add_warm_up(*command, *poisson);
+  command
+      ->add_option("--loads", poisson->loads, "Shares of the sustainable load (0.7), windows (30/s) or bytes (6MB/s)")
+      ->delimiter(',');
+  command->callback([&program, poisson] { program.action = [poisson] { return run_poisson(*poisson); }; });
+
+  auto closed = std::make_shared<ClosedCommand>();
+  closed->load.windows = 1000;
+  closed->load.replications = 5;
+  command = program.app.add_subcommand("closed", "Clients that ask for the next window when the last one came");
+  add_load_options(*command, *closed);
+  add_warm_up(*command, *closed);
+  command->add_option("--clients", closed->clients, "Numbers of clients")->delimiter(',');
+  command->add_option("--think", closed->think, "Time between a window and the next request")->capture_default_str();
+  command->callback([&program, closed] { program.action = [closed] { return run_closed(*closed); }; });
+
+  auto saturate = std::make_shared<LoadCommand>();
+  saturate->load.windows = 400;
+  saturate->load.replications = 5;
+  saturate->load.warm_up = 0;
+  command = program.app.add_subcommand("saturate", "All windows asked for at once: what is sustained");
+  add_load_options(*command, *saturate);
+  command->callback([&program, saturate] { program.action = [saturate] { return run_saturate(*saturate); }; });
+
+  add_streams(program);
+
+  auto replay = std::make_shared<ReplayCommand>();
+  command = program.app.add_subcommand("replay", "Windows at the times of a trace");
+  add_sim_options(*command, *replay);
+  command->add_option("trace", replay->trace, "File with a line a window: SECONDS WINDOW [CLIENT]")->required();
+  command->callback([&program, replay] { program.action = [replay] { return run_replay(*replay); }; });
+}
+
+}  // namespace mdfs::tools

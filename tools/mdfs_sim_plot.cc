@@ -1,0 +1,78 @@
+// SVG to a file, PNG through rsvg-convert.
+// SPDX-License-Identifier: Apache-2.0
+#include "mdfs_sim_plot.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+extern char** environ;
+
+namespace mdfs::tools {
+namespace {
+
+Status write_text(const std::string& path, const std::string& text) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"), std::fclose);
+  if (!file) return from_errno(errno, path);
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) return from_errno(errno, path);
+  if (std::fclose(file.release()) != 0) return from_errno(errno, path);
+  return {};
+}
+
+// Waits for `rsvg-convert -o png svg`.
+Status convert(const std::string& svg, const std::string& png) {
+  std::string program = "rsvg-convert";
+  std::string option = "--output";
+  std::string to = png;
+  std::string from = svg;
+  char* arguments[] = {program.data(), option.data(), to.data(), from.data(), nullptr};
+  pid_t child = 0;
+  const int problem = posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ);
+  if (problem == ENOENT)
+    return Error{Errc::kNotSupported,
+                 fmt::format("{}: a PNG needs rsvg-convert (package librsvg2-bin); .svg does not", png)};
+  if (problem != 0) return from_errno(problem, program);
+  int status = 0;
+  if (waitpid(child, &status, 0) < 0) return from_errno(errno, program);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error{Errc::kIo, fmt::format("{}: {} failed", png, program)};
+  return {};
+}
+
+}  // namespace
+
+Status write_figure(const sim::Figure& figure, const std::string& path) {
+  const std::string svg = sim::to_svg(figure);
+  if (path.ends_with(".svg")) return write_text(path, svg);
+  if (!path.ends_with(".png")) return Error{Errc::kUsage, fmt::format("{}: a figure is a .svg or a .png file", path)};
+  const std::string source = path + ".svg";
+  MDFS_TRY(write_text(source, svg));
+  const Status status = convert(source, path);
+  if (std::remove(source.c_str()) != 0 && status.ok()) return from_errno(errno, source);
+  return status;
+}
+
+sim::Figure utilization_figure(const std::string& title, const std::vector<sim::ResourceUse>& use) {
+  sim::Figure figure{.title = title, .x_label = "", .y_label = "utilization, %", .series = {}};
+  sim::Series bars{.name = "", .style = sim::Series::Style::kBars, .x = {}, .y = {}};
+  for (const sim::ResourceUse& resource : use) {
+    bars.x.push_back(static_cast<double>(figure.x_names.size()));
+    bars.y.push_back(resource.mean_utilization() * 100);
+    figure.x_names.push_back(fmt::format("{} ({})", resource.name, resource.instances.size()));
+  }
+  figure.series.push_back(std::move(bars));
+  figure.y_max = 100;
+  return figure;
+}
+
+sim::Figure delay_figure(const std::string& title, const std::vector<double>& delays_s) {
+  sim::Figure figure{.title = title, .x_label = "delay, ms", .y_label = "cumulative probability", .series = {}};
+  sim::add_distribution(figure, "", delays_s, 0);
+  return figure;
+}
+
+}  // namespace mdfs::tools
