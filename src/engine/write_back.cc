@@ -19,6 +19,11 @@ WriteBack::~WriteBack() {
   }
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  // Contents that were never closed lose what is dirty; whoever still holds them holds no memory of ours.
+  for (const auto& [key, content] : dirty_) {
+    content->dirty_units.clear();
+    content->reservation = store::Reservation();
+  }
 }
 
 namespace {

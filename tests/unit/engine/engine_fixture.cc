@@ -35,8 +35,12 @@ Bench::Bench(const Setting& setting)
   open_content();
 }
 
-Bench::~Bench() {
+Bench::~Bench() { stop_engine(); }
+
+void Bench::stop_engine() {
   if (content_ != nullptr) engine_->discard(content_);
+  content_.reset();
+  engine_.reset();
 }
 
 void Bench::start_engine() {

@@ -45,6 +45,7 @@ class Bench {
   // Closes, and opens as the inode says, with an empty cache.
   Status reopen();
   void start_engine();
+  void stop_engine();
   void open_content();
   std::uint64_t size() { return engine_->size_bytes(*content_); }
 

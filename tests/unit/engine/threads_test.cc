@@ -1,0 +1,170 @@
+// Many threads at one content: window writes whole or not at all, and nobody's bytes lost.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "engine_fixture.h"
+
+namespace mdfs::engine::testing {
+namespace {
+
+using geometry::Codec;
+using geometry::Geometry;
+using geometry::Window;
+
+class EngineThreadsTest : public ::testing::TestWithParam<Codec> {};
+
+void run_threads(unsigned count, const std::function<void(unsigned)>& work) {
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+Window window_at(std::uint64_t y, std::uint64_t x, std::uint64_t height, std::uint64_t width) {
+  Window window;
+  window.start = {y, x, 0};
+  window.length = {height, width, 0};
+  return window;
+}
+
+// Not aligned to extents, so that each write changes parts of many.
+TEST_P(EngineThreadsTest, EachReadSeesAWindowWriteWholeOrNotAtAll) {
+  Setting setting;
+  setting.geometry = image_of(2, {500, 600}, {64, 96}, GetParam(), 3);
+  setting.cache_bytes = 1u << 20;  // less than the image: the window is loaded again and again
+  Bench bench(setting);
+  const Window window = window_at(30, 50, 300, 333);
+  const std::uint64_t bytes = geometry::window_bytes(*setting.geometry, window);
+  std::atomic<bool> done{false};
+  std::atomic<unsigned> mixed{0};
+  std::atomic<unsigned> reads{0};
+  run_threads(6, [&](unsigned i) {
+    if (i < 2) {
+      for (unsigned round = 0; round < 25; ++round)
+        ASSERT_TRUE(bench.write_window(window, ByteVector(bytes, static_cast<std::byte>(round * 2 + i))).ok());
+      done = true;
+    } else if (i == 2) {  // pushes the window's extents out of the cache
+      while (!done) bench.read(0, 500 * 600 * 3);
+    } else if (i == 3) {
+      while (!done) bench.engine().start_window(bench.content(), window);
+    } else {
+      while (!done) {
+        const ByteVector got = bench.read_window(window);
+        if (std::any_of(got.begin(), got.end(), [&](std::byte b) { return b != got[0]; })) ++mixed;
+        ++reads;
+      }
+    }
+  });
+  EXPECT_EQ(mixed, 0u);
+  EXPECT_GT(reads, 0u);
+}
+
+// Each thread has a band of columns of its own; extents are shared by neighbours.
+TEST_P(EngineThreadsTest, WindowsOfNeighboursInTheSameExtentsDoNotDisturbEachOther) {
+  constexpr unsigned kThreads = 6;
+  constexpr std::uint64_t kBand = 50;
+  Setting setting;
+  setting.geometry = image_of(2, {300, kThreads * kBand}, {48, 64}, GetParam(), 2);
+  setting.cache_bytes = 1u << 20;
+  Bench bench(setting);
+  std::atomic<bool> done{false};
+  std::thread flusher([&] {
+    while (!done) EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
+  });
+  run_threads(kThreads, [&](unsigned thread) {
+    std::mt19937_64 random(thread);
+    Geometry band = *setting.geometry;
+    band.shape[1] = kBand;
+    ByteVector mine(band.size_bytes());
+    for (unsigned round = 0; round < 60; ++round) {
+      const Window inner = random_window(random, band);
+      Window window = inner;
+      window.start[1] += thread * kBand;
+      if (round % 3 == 0) {
+        ASSERT_EQ(bench.read_window(window), array_get(band, mine, inner));
+      } else if (round % 3 == 1) {
+        const ByteVector bytes = noise(random, geometry::window_bytes(band, inner), true);
+        ASSERT_TRUE(bench.write_window(window, bytes).ok());
+        array_put(band, mine, inner, bytes);
+      } else {  // a piece of one row, as plain bytes
+        const std::uint64_t y = random() % 300;
+        const ByteVector bytes = noise(random, kBand * 2, true);
+        ASSERT_TRUE(bench.engine().write(bench.content(), (y * kThreads + thread) * kBand * 2, bytes).ok());
+        array_put(band, mine, window_at(y, 0, 1, kBand), bytes);
+      }
+    }
+    ASSERT_EQ(bench.read_window(window_at(0, thread * kBand, 300, kBand)), mine);
+  });
+  done = true;
+  flusher.join();
+  const ByteVector before = bench.read_all();
+  ASSERT_TRUE(bench.reopen().ok());
+  EXPECT_EQ(bench.read_all(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, EngineThreadsTest, ::testing::Values(Codec::kRaw, Codec::kZstd));
+
+TEST(EngineThreadsFileTest, WritersOfInterleavedRecordsLoseNothing) {
+  constexpr unsigned kThreads = 5;
+  constexpr std::uint64_t kRecord = 3001, kRecords = 120;
+  Setting setting;
+  setting.cache_bytes = 1u << 20;
+  Bench bench(setting);
+  run_threads(kThreads, [&](unsigned thread) {
+    for (std::uint64_t i = 0; i < kRecords; ++i) {
+      const std::uint64_t record = i * kThreads + thread;
+      const ByteVector bytes(kRecord, static_cast<std::byte>(record));
+      ASSERT_TRUE(bench.engine().write(bench.content(), record * kRecord, bytes).ok());
+      if (i % 16 == 0) {
+        ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+      }
+      ASSERT_EQ(bench.read(record * kRecord, kRecord), bytes);
+    }
+  });
+  ASSERT_TRUE(bench.reopen().ok());
+  const ByteVector all = bench.read_all();
+  ASSERT_EQ(all.size(), kThreads * kRecords * kRecord);
+  for (std::uint64_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<std::byte>(i / kRecord)) << i;
+}
+
+TEST(EngineThreadsFileTest, MemoryStaysWithinTheBudgetWithManyReadersAndWriters) {
+  constexpr std::uint64_t kBytes = 48u << 20;
+  Setting setting;
+  setting.geometry = image_of(2, {4096, 4096}, {128, 128}, Codec::kZstd, 3);
+  setting.cache_bytes = 8u << 20;
+  setting.disk_bytes = 96u << 20;
+  Bench bench(setting);
+  std::atomic<bool> done{false};
+  std::size_t most = 0;
+  std::thread watcher([&] {
+    while (!done) {
+      most = std::max<std::size_t>(most, bench.engine().cache_stats().bytes);
+      std::this_thread::yield();
+    }
+  });
+  run_threads(16, [&](unsigned thread) {
+    std::mt19937_64 random(thread);
+    ByteVector into(256u << 10);
+    for (unsigned round = 0; round < 20; ++round) {
+      const std::uint64_t offset = random() % (kBytes - into.size());
+      if (thread % 2 == 0) {
+        ASSERT_TRUE(bench.engine().read(bench.content(), offset, into).ok());
+      } else {
+        const ByteVector bytes = noise(random, into.size(), true);
+        ASSERT_TRUE(bench.engine().write(bench.content(), offset, bytes).ok());
+      }
+    }
+  });
+  done = true;
+  watcher.join();
+  // Beside the budget: the batches that two write-backs stage at a time, and a unit for each thread.
+  EXPECT_LE(most, setting.cache_bytes + (8u << 20));
+  EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
+  EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace mdfs::engine::testing
