@@ -17,9 +17,8 @@
 
 namespace mdfs::engine {
 
-// Shares of the budget: dirty units up to a half, loads at work up to a quarter, and what one write-back or window
-// write stages at once. So at least a quarter can always be made free by evicting clean units, and nobody waits for
-// memory in a circle.
+// Shares of the budget: dirty units up to a half, units about to become dirty up to an eighth, loads at work up to a
+// quarter. So some can always be made free by evicting clean units, and nobody waits for memory in a circle.
 struct Core {
   Core(store::Store& the_store, const EngineOptions& the_options, Environment& the_environment, unsigned threads)
       : store(the_store),
@@ -29,6 +28,7 @@ struct Core {
         cache(pool, the_options.cache_bytes),
         records(the_store),
         loads(the_options.cache_bytes / 4),
+        writes(the_options.cache_bytes / 8),
         tasks(threads),
         background(1) {}
 
@@ -44,6 +44,7 @@ struct Core {
   Cache cache;
   Records records;
   ByteBudget loads;
+  ByteBudget writes;  // units that writers are about to make dirty
   std::atomic<std::uint64_t> dirty_bytes{0};
   TaskPool tasks;       // decodes and encodes; never waits for a disk, but for a damaged extent read again
   TaskPool background;  // starts loads ahead of readers

@@ -66,7 +66,7 @@ void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_
 
 }  // namespace
 
-Status Loader::load(Content& content, const std::vector<Want>& wants, const Loaded& loaded) {
+Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loaded) {
   Status first_error;
   const std::size_t each = load_bytes(content);
   const std::size_t at_once = std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / each);
@@ -84,8 +84,11 @@ Status Loader::load(Content& content, const std::vector<Want>& wants, const Load
         std::unique_ptr<Fetch> fetch;
         const Claim outcome = claim(content, wants[open[i]], open[i], buffer, fetch);
         if (outcome == Claim::kCovered) loaded(open[i], buffer);
-        if (outcome == Claim::kBusy) busy.push_back(open[i]);
         if (outcome == Claim::kClaimed) operation->add(std::move(fetch));
+        if (outcome == Claim::kBusy)
+          busy.push_back(open[i]);
+        else
+          wants[open[i]].unit.reset();
       }
       Status status = operation->run();
       if (!status.ok() && first_error.ok()) first_error = std::move(status);
@@ -121,7 +124,7 @@ Status Loader::load_whole(Content& content, const std::vector<std::pair<UnitPtr,
   std::vector<Want> wants;
   wants.reserve(units.size());
   for (const auto& [unit, coord] : units) wants.push_back({unit, coord, {{0, content.unit_bytes}}});
-  return load(content, wants, [](std::size_t, const BufferRef&) {});
+  return load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
 
 }  // namespace mdfs::engine

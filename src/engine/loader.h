@@ -28,8 +28,9 @@ class Loader {
   explicit Loader(Core& core) : core_(core) {}
 
   // Loads what is missing; what others are loading already is waited for. Returns when all wants have been handled;
-  // the first error, if there is one, after all others have been served.
-  Status load(Content& content, const std::vector<Want>& wants, const Loaded& loaded);
+  // the first error, if there is one, after all others have been served. Lets go of each unit once it has been handled,
+  // so that a long list does not hold more memory than the budget of loads.
+  Status load(Content& content, std::vector<Want> wants, const Loaded& loaded);
   // Starts loading and returns; what others load, and what the budget has no room for, is left out. Errors are left to
   // who reads later.
   void start(const std::shared_ptr<Content>& content, const std::vector<Want>& wants);

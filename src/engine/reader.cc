@@ -11,6 +11,7 @@ namespace mdfs::engine {
 namespace {
 
 constexpr unsigned kOptimisticReads = 8;
+constexpr std::size_t kMostWaiting = 64;  // tasks ahead of readers; who reads starts the others
 constexpr std::uint64_t kReadAheadBytes = 8u << 20;
 // Bytes of one pass over the parts of a huge read, so that its plan stays small.
 constexpr std::uint64_t kPassBytes = 64u << 20;
@@ -73,7 +74,7 @@ Status Reader::load_missing(Content& content, const Transfer& transfer, std::vec
     wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
   }
   first_of.push_back(missing.size());
-  return loader_.load(content, wants, [&](std::size_t want, const BufferRef& buffer) {
+  return loader_.load(content, std::move(wants), [&](std::size_t want, const BufferRef& buffer) {
     for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
       copy_out(content, transfer, transfer.parts[missing[i]], buffer, into);
   });
@@ -163,7 +164,7 @@ void Reader::start_window(Content& content, const geometry::Window& window) {
   bytes = std::min(bytes, most);
   if (geometry::piece_count(content.array(), box) > most / 4096) return;
   if (bytes == 0) return;
-  core_.background.post([this, shared = content.shared_from_this(), box, bytes] {
+  core_.background.post_if_fewer(kMostWaiting, [this, shared = content.shared_from_this(), box, bytes] {
     start_parts(shared, plan_window(*shared, box, 0, bytes));
   });
 }
@@ -181,7 +182,7 @@ void Reader::read_ahead(Content& content, std::uint64_t offset, std::uint64_t le
   const std::uint64_t to = std::min(end + reach, size);
   if (to <= from || (to - from < reach / 2 && to < size)) return;
   content.read_ahead_to.store(to, std::memory_order_relaxed);
-  core_.background.post([this, shared = content.shared_from_this(), from, to] {
+  core_.background.post_if_fewer(kMostWaiting, [this, shared = content.shared_from_this(), from, to] {
     start_parts(shared, plan_range(*shared, from, to - from));
   });
 }

@@ -30,6 +30,15 @@ void TaskPool::post(std::function<void()> task) {
   posted_.notify_one();
 }
 
+void TaskPool::post_if_fewer(std::size_t waiting, std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (tasks_.size() >= waiting) return;
+    tasks_.push_back(std::move(task));
+  }
+  posted_.notify_one();
+}
+
 void TaskPool::run() {
   std::unique_lock lock(mutex_);
   while (true) {

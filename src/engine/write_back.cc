@@ -125,6 +125,14 @@ Status WriteBack::wait_for_room() {
   return {};
 }
 
+Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes) {
+  while (true) {
+    MDFS_TRY(wait_for_room());
+    ByteBudget::Share share = core_.writes.wait_for(bytes);
+    if (core_.dirty_bytes.load(std::memory_order_relaxed) <= core_.dirty_limit_bytes()) return share;
+  }
+}
+
 std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Content>> contents;
@@ -233,7 +241,13 @@ Status WriteBack::write_back(Content& content) {
       for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && units.size() < kMaxBatchUnits;
            bytes += content.unit_bytes)
         units.push_back(open[begin++].unit);
-      MDFS_TRY(write_batch(content, std::move(units)));
+      Status written = write_batch(content, std::move(units));
+      if (written.ok()) continue;
+      // What the background has met is reported with it.
+      const std::lock_guard lock(content.state_mutex);
+      content.error.reset();
+      content.background_failed = true;
+      return written;
     }
     // What others had claimed, or what changed before it could be claimed.
     std::vector<Open> rest;

@@ -43,6 +43,8 @@ class WriteBack {
 
   // Returns when the dirty bytes are within the limit; an error if they cannot be written.
   Status wait_for_room();
+  // The same, with a share for `bytes` that may become dirty before the share ends.
+  Result<ByteBudget::Share> admit(std::size_t bytes);
   // After note_clean() of some units: wakes who waits for room.
   void wake_waiters();
 

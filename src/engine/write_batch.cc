@@ -35,7 +35,7 @@ Status WriteBack::load_rest(Content& content, const std::vector<UnitPtr>& units)
     if (unit->dirty && !is_ready(content, *unit))
       wants.push_back({unit, content.unit_coord(unit->key.index), needed_ranges(content, *unit)});
   }
-  return loader_.load(content, wants, [](std::size_t, const BufferRef&) {});
+  return loader_.load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
 
 Status WriteBack::leave_inline(Content& content, std::vector<UnitPtr>& units) {

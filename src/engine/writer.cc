@@ -39,7 +39,6 @@ Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
   if (from.empty()) return {};
   const std::optional<std::uint64_t> end = checked_add(offset, from.size());
   if (!end || *end > geometry::kMaxImageBytes) return {Errc::kTooBig, "end of the write"};
-  MDFS_TRY(write_back_.wait_for_room());
   MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size()));
   const GridLock::Hold hold(content.writers, content.rank, rows_under(content, offset, from.size()),
                             GridLock::Mode::kShared);
@@ -106,8 +105,8 @@ Status Writer::write_parts(Content& content, std::uint64_t offset, ConstBytes fr
                            store::Reservation& promise) {
   for (std::uint64_t done = 0; done < from.size();) {
     const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, kPassBytes);
-    if (done > 0) MDFS_TRY(write_back_.wait_for_room());
     const Transfer transfer = plan_range(content, offset + done, bytes);
+    MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit(transfer.parts.size() * content.capacity_bytes));
     for (const Transfer::Part& part : transfer.parts)
       MDFS_TRY(write_part(content, transfer, part, from.subspan(done, bytes), end, promise));
     done += bytes;

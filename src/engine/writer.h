@@ -21,7 +21,7 @@ class Writer {
   Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length);
 
  private:
-  static constexpr std::uint64_t kPassBytes = 4u << 20;
+  static constexpr std::uint64_t kPassBytes = 1u << 20;
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
 
   Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length);
