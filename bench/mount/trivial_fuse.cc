@@ -1,20 +1,19 @@
 // The least that a FUSE read can cost: one file in memory, each read answered from one contiguous buffer.
 // SPDX-License-Identifier: Apache-2.0
 //
-// usage: trivial_fuse MOUNTPOINT BYTES
-// Serves MOUNTPOINT/data with BYTES bytes until it is unmounted or gets SIGTERM. The floor for warm windows.
+// usage: trivial_fuse MOUNTPOINT FILE
+// Serves MOUNTPOINT/data with the bytes of FILE, read into memory first, until it is unmounted or gets SIGTERM. The
+// floor for warm windows.
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
+#include <fstream>
 #include <vector>
 
 namespace {
@@ -98,15 +97,18 @@ int serve(char* program, const char* mountpoint) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t bytes = 0;
-  const std::string_view number = argc == 3 ? argv[2] : "";
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), bytes);
-  if (argc != 3 || parsed.ec != std::errc() || parsed.ptr != number.data() + number.size() || bytes == 0) {
-    std::fprintf(stderr, "usage: trivial_fuse MOUNTPOINT BYTES\n");
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: trivial_fuse MOUNTPOINT FILE\n");
     return 2;
   }
-  contents.resize(bytes);
-  std::uint32_t state = 1;
-  for (char& byte : contents) byte = static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+  std::ifstream file(argv[2], std::ios::binary | std::ios::ate);
+  if (file) {
+    contents.resize(static_cast<std::size_t>(file.tellg()));
+    file.seekg(0).read(contents.data(), static_cast<std::streamsize>(contents.size()));
+  }
+  if (!file || contents.empty()) {
+    std::fprintf(stderr, "trivial_fuse: %s: cannot be read or is empty\n", argv[2]);
+    return 1;
+  }
   return serve(argv[0], argv[1]);
 }

@@ -1,0 +1,64 @@
+"""Planes of a volume, frames and time series of a movie: warm and cold, on one fast disk."""
+# SPDX-License-Identifier: Apache-2.0
+from mdfsbench import images, table
+from mdfsbench.context import say
+from mdfsbench.warm import CACHE, picture
+
+GROUP = "planes"
+MOST_APART_WARM = 3  # the slowest plane against the fastest
+# name, window, how many warm, how many cold
+VOLUME_CASES = [("plane xy", "1x0x0", 24, 8), ("plane xz", "0x1x0", 24, 8), ("plane yz", "0x0x1", 24, 8)]
+MOVIE_CASES = [("frame", "1x0x0", 24, 12), ("256x256 over all frames", "0x256x256", 12, 8)]
+
+
+def rows(context):
+    volume_shape = (192, 192, 192) if context.quick else (768, 768, 768)
+    movie_shape = (32, 720, 1280, 3) if context.quick else (132, 720, 1280, 3)
+    say("making the volume and the movie")
+    sources = {"volume": images.make(context.images, "volume", volume_shape),
+               "movie": images.make(context.images, "movie", movie_shape)}
+    axes = {"volume": "zyx", "movie": "tyxc"}
+    still = picture(context)
+    found = []
+    disk_bytes = (sum(source.bytes for source in sources.values()) + still.bytes) * 3 // 2 + (256 << 20)
+    with context.volume([context.new_path("disk")], size=disk_bytes) as disks:
+        with context.mounted(disks, CACHE) as mnt:
+            for name, source in sources.items():
+                context.mdfs("image", "import", "--quiet", "--codec", "raw", "--axes", axes[name], source.npy,
+                             mnt / name)
+            context.mdfs("image", "import", "--quiet", "--codec", "raw", still.npy, mnt / "picture")
+        for name, cases in (("volume", VOLUME_CASES), ("movie", MOVIE_CASES)):
+            for case, window, warm_count, cold_count in cases:
+                found.append(warm(context, disks, sources[name], name, case, window, warm_count))
+                found.append(cold(context, disks, sources[name], name, case, window, cold_count))
+        found.append(cold(context, disks, still, "picture", "512x512", "512x512", 40))
+    return found + [evenness(found)]
+
+
+def warm(context, disks, source, image, case, window, count):
+    say(f"{image}, {case}, warm")
+    common = ["--window", window, "--count", count, "--warm", "--source", source.raw]
+    with context.mounted(disks, CACHE) as mnt:
+        median = context.alternate(
+            2 if context.quick else 5,
+            window=lambda: context.time_reads(mnt / image, *common)["median_ms"],
+            copy=lambda: context.time_reads(mnt / image, "--memory", *common)["median_ms"])
+    return table.Row(GROUP, f"{image} {'x'.join(map(str, source.shape))}, {case}, warm", median["window"], "ms",
+                     median["copy"], "copy within memory")
+
+
+def cold(context, disks, source, image, case, window, count):
+    say(f"{image}, {case}, cold")
+    with context.mounted(disks, CACHE) as mnt:
+        timed = context.time_reads(mnt / image, "--window", window, "--count", count, "--apart", 64, "--iops", 1,
+                                   "--source", source.raw)
+    floor = context.time_reads(source.npy, "--direct", "--bytes", timed["bytes"], "--count", 20)
+    return table.Row(GROUP, f"{image} {'x'.join(map(str, source.shape))}, {case}, cold", timed["mean_ms"], "ms",
+                     floor["mean_ms"], "one contiguous O_DIRECT read")
+
+
+def evenness(found):
+    times = [row.value for row in found if ", plane " in row.name and row.name.endswith("warm")]
+    worst = max(times) / min(times)
+    return table.Row(GROUP, "slowest plane against the fastest, warm", worst, "x", target=f"at most {MOST_APART_WARM}x",
+                     met=worst <= MOST_APART_WARM)

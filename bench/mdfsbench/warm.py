@@ -1,0 +1,56 @@
+"""Warm windows: what was read once before comes out of the daemon's memory."""
+# SPDX-License-Identifier: Apache-2.0
+from mdfsbench import images, table
+from mdfsbench.context import say
+
+GROUP = "warm"
+CACHE = "cache=1200M"
+CODECS = ["raw", "zstd"]
+SAMPLE_BYTES = 3
+
+
+def picture(context):
+    side = 4096 if context.quick else 16384
+    say(f"making the picture of {side}x{side}x3")
+    return images.make(context.images, "picture", (side, side, SAMPLE_BYTES))
+
+
+def rows(context):
+    source = picture(context)
+    rounds = 3 if context.quick else 9
+    found = []
+    with context.trivial_server(source.raw) as trivial, \
+            context.volume([context.new_path("disk")], size=3 * source.bytes + (256 << 20)) as disks:
+        with context.mounted(disks, CACHE) as mnt:
+            for codec in CODECS:
+                context.mdfs("image", "import", "--quiet", "--codec", codec, source.npy, mnt / codec)
+        for codec in CODECS:
+            with context.mounted(disks, CACHE) as mnt:
+                for side, count in ((512, 100), (64, 400), (2048, 12)):
+                    found.append(one(context, source, trivial, mnt / codec, codec, side, count, rounds))
+    return found
+
+
+def one(context, source, trivial, image, codec, side, count, rounds):
+    """A window of side x side against the trivial server's read of as many bytes; 64x64 against its smallest read."""
+    say(f"warm {side}x{side}, {codec}")
+    bytes_read = 1 if side == 64 else side * side * SAMPLE_BYTES
+    common = ["--warm", "--source", source.raw, "--count", count]
+
+    def window():
+        return context.time_reads(image, "--window", f"{side}x{side}", *common)["median_ms"]
+
+    def floor():
+        return context.time_reads(trivial, "--bytes", bytes_read, *common)["median_ms"]
+
+    def copy():
+        return context.time_reads(image, "--window", f"{side}x{side}", "--memory", *common)["median_ms"]
+
+    window()  # the first pass fills the cache
+    median = context.alternate(rounds, window=window, floor=floor, copy=copy)
+    name = f"window {side}x{side}, {codec}, warm"
+    note = f"copied within memory: {table.number(median['copy'])} ms"
+    if side == 2048:
+        return table.Row(GROUP, name, median["window"], "ms", median["floor"], "trivial server, same bytes", note=note)
+    floor_name = "trivial server, 1 byte" if side == 64 else "trivial server, same bytes"
+    return table.at_most(GROUP, name, median["window"], "ms", median["floor"], floor_name, 2, note)

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Measures MDFS through a mount, each figure beside its floor in the same run. Called by `./dev bench`; needs root.
+
+Every read is compared with the source. Scratch space (about 10 GB) is given back, also after a failure or a signal.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import os
+import pathlib
+import signal
+import sys
+
+from mdfsbench import cold, ingest, planes, scale, table, warm
+from mdfsbench.context import Context, Failed, Skip, machine, say
+
+GROUPS = {"warm": warm, "cold": cold, "planes": planes, "ingest": ingest, "scale": scale}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small images and few repetitions: does it work at all?")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--markdown", action="store_true", help="print a table for the README")
+    parser.add_argument("--save", type=pathlib.Path, metavar="DIR", help="also write bench.txt, .json and .md there")
+    parser.add_argument("--scratch", help="directory for all files (default: the temporary directory)")
+    parser.add_argument("--images", help="keep the source images in this directory and use them again")
+    parser.add_argument("--extent", help="extent of the picture instead of the default: 256x256")
+    parser.add_argument("--build", default="build", help="where the programs are built")
+    parser.add_argument("group", nargs="*", metavar="NAME", help=f"of {', '.join(GROUPS)} (default: all)")
+    options = parser.parse_args()
+    for name in options.group:
+        if name not in GROUPS:
+            parser.error(f"there is no group '{name}'; there are {', '.join(GROUPS)}")
+    return options
+
+
+def measure(context, names):
+    """All rows, and what could not be measured, with reasons."""
+    rows, skipped, failed = [], {}, {}
+    for name in names:
+        try:
+            rows += GROUPS[name].rows(context)
+        except Skip as reason:
+            say(f"SKIPPED {name}: {reason}")
+            skipped[name] = str(reason)
+        except Failed as reason:
+            say(f"FAILED {name}: {reason}")
+            failed[name] = str(reason)
+    return rows, skipped, failed
+
+
+def main():
+    options = arguments()
+    if os.geteuid() != 0:
+        sys.exit("bench: mounts and loop devices need root")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))
+    here = machine()
+    say(f"on {here['text']}, load {here['load']}")
+    with Context(options) as context:
+        rows, skipped, failed = measure(context, options.group or GROUPS)
+    texts = {"txt": table.as_text(rows), "json": table.as_json(rows, here, skipped | failed),
+             "md": table.as_markdown(rows, here)}
+    print(texts["json" if options.json else "md" if options.markdown else "txt"], end="")
+    if options.save:
+        options.save.mkdir(parents=True, exist_ok=True)
+        for suffix, text in texts.items():
+            (options.save / f"bench.{suffix}").write_text(text)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
