@@ -10,7 +10,7 @@ import pathlib
 import signal
 import sys
 
-from mdfsbench import cold, ingest, planes, scale, table, warm
+from mdfsbench import cold, ingest, planes, rivals, scale, table, warm
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
 GROUPS = {"warm": warm, "cold": cold, "planes": planes, "ingest": ingest, "scale": scale}
@@ -19,6 +19,7 @@ GROUPS = {"warm": warm, "cold": cold, "planes": planes, "ingest": ingest, "scale
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small images and few repetitions: does it work at all?")
+    parser.add_argument("--rivals", action="store_true", help="HDF5 and tensorstore beside MDFS, where Python has them")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--markdown", action="store_true", help="print a table for the README")
     parser.add_argument("--save", type=pathlib.Path, metavar="DIR", help="also write bench.txt, .json and .md there")
@@ -39,7 +40,7 @@ def measure(context, names):
     rows, skipped, failed = [], {}, {}
     for name in names:
         try:
-            rows += GROUPS[name].rows(context)
+            rows += (rivals if name == "rivals" else GROUPS[name]).rows(context)
         except Skip as reason:
             say(f"SKIPPED {name}: {reason}")
             skipped[name] = str(reason)
@@ -58,7 +59,8 @@ def main():
     here = machine()
     say(f"on {here['text']}, load {here['load']}")
     with Context(options) as context:
-        rows, skipped, failed = measure(context, options.group or GROUPS)
+        names = options.group or ([] if options.rivals else list(GROUPS))
+        rows, skipped, failed = measure(context, names + ["rivals"] * options.rivals)
     texts = {"txt": table.as_text(rows), "json": table.as_json(rows, here, skipped | failed),
              "md": table.as_markdown(rows, here)}
     print(texts["json" if options.json else "md" if options.markdown else "txt"], end="")
