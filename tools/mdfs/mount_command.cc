@@ -47,7 +47,8 @@ void add_mount_commands(CLI::App& app, Action& action) {
   const auto mount = std::make_shared<MountArguments>();
   CLI::App* command = app.add_subcommand("mount", "Mount a volume");
   command->add_option("-o,--options", mount->options, "Comma list of mount options; may be given several times")
-      ->take_all();
+      ->take_all()
+      ->allow_extra_args(false);
   command
       ->add_option("DISK", mount->places,
                    "One disk of the volume or more, or a directory that holds them; last of all the mount point")
