@@ -12,5 +12,6 @@ int main(int argc, char** argv) {
   mdfs::tools::add_load_commands(program);
   mdfs::tools::add_paper_command(program);
   mdfs::tools::add_machine_commands(program);
+  mdfs::tools::add_calibrate_command(program);
   return mdfs::tools::run_program(app, "mdfs-sim", argc, argv, [&program] { return program.action(); });
 }

@@ -14,7 +14,7 @@ namespace mdfs::sim {
 namespace {
 
 constexpr double kMega = 1e6;
-constexpr unsigned kFigureReplications = 8;
+constexpr unsigned kFigureReplications = 4;
 
 using Figures = std::vector<NamedFigure>;
 

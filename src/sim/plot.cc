@@ -22,6 +22,7 @@ constexpr double kTop = 44;
 constexpr double kBottom = 60;
 constexpr double kLegendLine = 17;
 constexpr int kTicks = 6;
+constexpr double kRounding = 1e-9;  // of numbers of ticks
 constexpr std::size_t kBins = 60;
 constexpr std::size_t kMaxCurvePoints = 400;
 constexpr std::array kPalette = {"#0b5fa5", "#c8442b", "#2f7d32", "#7b4fa3",
@@ -71,15 +72,18 @@ class Canvas {
       x_low_ = -0.5;
       x_high_ = static_cast<double>(figure.x_names.size()) - 0.5;
     } else {
-      x_step_ = nice_step(std::max(figure.x_max.value_or(x_high) - std::min(x_low, 0.0), 1e-12));
       // Zero belongs to the axis unless the data lie far from it.
-      x_low_ = x_low > 0.5 * x_high ? std::floor(x_low / x_step_) * x_step_ : std::min(0.0, x_low);
-      x_high_ = figure.x_max.value_or(std::ceil(x_high / x_step_ - 1e-9) * x_step_);
-      if (x_high_ <= x_low_) x_high_ = x_low_ + 1;
+      x_low_ = x_low > 0.5 * x_high ? x_low : std::min(0.0, x_low);
+      x_high_ = figure.x_max.value_or(x_high);
+      if (!(x_high_ > x_low_)) x_high_ = x_low_ + 1;
+      x_step_ = nice_step(x_high_ - x_low_);
+      x_low_ = std::floor(x_low_ / x_step_ + kRounding) * x_step_;
+      if (!figure.x_max) x_high_ = std::ceil(x_high_ / x_step_ - kRounding) * x_step_;
     }
-    y_step_ = nice_step(std::max(figure.y_max.value_or(y_high), 1e-12));
-    y_high_ = figure.y_max.value_or(std::ceil(y_high / y_step_ - 1e-9) * y_step_);
-    if (y_high_ <= 0) y_high_ = 1;
+    y_high_ = figure.y_max.value_or(y_high);
+    if (!(y_high_ > 0)) y_high_ = 1;
+    y_step_ = nice_step(y_high_);
+    if (!figure.y_max) y_high_ = std::ceil(y_high_ / y_step_ - kRounding) * y_step_;
   }
 
   std::string draw() {
