@@ -35,17 +35,18 @@ class PageReader {
   Status fill(std::uint64_t page) {
     if (buffer_.empty()) buffer_ = AlignedBuffer(kAtOnce * 2 * MDFS_SECTOR);
     end_ = 0;
-    // Beside a page that cannot be read others may be readable.
-    for (const std::uint64_t wanted : {std::min(kAtOnce, layout_.space_pages(level_) - page), std::uint64_t{1}}) {
-      const Status status =
-          device::read(disk_, layout_.space_offset({level_, page}, 0), buffer_.bytes().first(wanted * 2 * MDFS_SECTOR));
-      if (!status.ok() && wanted > 1) continue;
-      MDFS_TRY(status);
+    std::uint64_t count = std::min(kAtOnce, layout_.space_pages(level_) - page);
+    Status status = load(page, count);
+    if (!status.ok() && count > 1) status = load(page, count = 1);  // others beside it may be unreadable
+    if (status.ok()) {
       first_ = page;
-      end_ = page + wanted;
-      break;
+      end_ = page + count;
     }
-    return {};
+    return status;
+  }
+
+  Status load(std::uint64_t page, std::uint64_t count) {
+    return device::read(disk_, layout_.space_offset({level_, page}, 0), buffer_.bytes().first(count * 2 * MDFS_SECTOR));
   }
 
   device::Disk& disk_;
