@@ -127,7 +127,7 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
   std::uint64_t size = 0;
   bool left_inline = false;
   const std::lock_guard linking(content.linking);
-  Status status = core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+  Status status = core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
     MDFS_TRY(linker.link(batch.units));
     {
@@ -158,7 +158,7 @@ Status WriteBack::link_inline(Content& content, Batch& batch) {
   if (first.content)
     std::copy_n(first.content.data(), std::min<std::size_t>(bytes.size(), first.content.size()), bytes.begin());
   const std::lock_guard linking(content.linking);
-  MDFS_TRY(core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) -> Status {
     {
       const std::lock_guard lock(content.state_mutex);
       // The file has grown meanwhile.
@@ -214,7 +214,7 @@ Status WriteBack::link_size(Content& content) {
     in_tree = content.linked_inline;
     if (!content.dirty_units.empty() || content.linked_size >= size) return {};
   }
-  MDFS_TRY(core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) {
+  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) {
     return content.update(transaction, {size, 0, in_tree});
   }));
   const std::lock_guard lock(content.state_mutex);

@@ -160,9 +160,11 @@ std::uint64_t Space::disk_free(std::size_t disk) const {
 }
 
 alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose) {
-  const bool normal = purpose == Purpose::kNormal;
-  const bool inside = !normal || allocator_->metadata_free() >= metadata_reserve_ + node_blocks_;
-  const bool outside = spare_data(normal ? data_reserve_ : 0) >= node_blocks_;
+  const std::uint64_t kept = purpose == Purpose::kNormal     ? metadata_reserve_
+                             : purpose == Purpose::kPromised ? metadata_reserve_ / 2
+                                                             : 0;
+  const bool inside = allocator_->metadata_free() >= kept + node_blocks_;
+  const bool outside = spare_data(purpose == Purpose::kNormal ? data_reserve_ : 0) >= node_blocks_;
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {
       if (beyond ? !outside : !inside) continue;

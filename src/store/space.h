@@ -48,7 +48,7 @@ class Space {
   SpaceInfo info() const;
   std::uint64_t disk_free(std::size_t disk) const;
 
-  // Makes sure that so many nodes can be given places. kNoSpace without effect; kNormal leaves the reserve alone.
+  // Makes sure that so many nodes can be given places. kNoSpace without effect.
   Status fill_pool(std::size_t nodes, Purpose purpose);
   // Gives back what the pool holds far beyond so many nodes.
   void trim_pool(std::size_t nodes);

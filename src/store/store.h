@@ -30,9 +30,10 @@ struct Item {
   ByteVector value;
 };
 
-// How a transaction may use space. Freeing ones (unlink, truncate, and write-back of what was promised) may use the
-// part of the metadata regions that normal ones leave alone.
-enum class Purpose : std::uint8_t { kNormal, kFreeing };
+// How much of the metadata regions a transaction leaves alone, so that what matters more still finds room on a full
+// volume: half of them; a quarter (linking data of writes that were acknowledged: their blocks are promised, their
+// nodes come from here); nothing (unlink, truncate, punch).
+enum class Purpose : std::uint8_t { kNormal, kPromised, kFreeing };
 
 // The changes of one transaction: seen by its own reads at once, by everybody else when transact() returns, by the
 // disks with the next commit; all of them or none. Used by one thread, inside transact() only.
