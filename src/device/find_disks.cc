@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/checked.h"
@@ -42,9 +43,21 @@ std::optional<Identity> identity(const std::string& path) {
   return Identity{st.st_dev, st.st_ino};
 }
 
+constexpr std::string_view kUuidPrefix = "UUID=";
+
 // What has been found so far.
 class Search {
  public:
+  // From now on disks of other volumes are passed over, or refused if they are named.
+  Status want(std::string_view text) {
+    const auto uuid = Uuid::parse(text);
+    if (!uuid) return Error{Errc::kUsage, fmt::format("'{}{}' is no UUID", kUuidPrefix, text)};
+    if (volume_ && *volume_ != *uuid) return Error{Errc::kUsage, "two volumes are named"};
+    volume_ = uuid;
+    named_one_ = true;
+    return {};
+  }
+
   // A disk that the caller names: everything about it must be right.
   Status add_named(const std::string& path) {
     auto label = read_label(path);
@@ -58,9 +71,8 @@ class Search {
 
   // Every entry of a directory: what holds no label is passed over.
   Status add_directory(const std::string& path) {
-    const bool anything = first_.has_value();
     MDFS_TRY(try_entries(path));
-    if (!anything && !first_) return Error{Errc::kForeignDisk, path + " holds no disk of an MDFS volume"};
+    if (!first_ && !volume_) return Error{Errc::kForeignDisk, path + " holds no disk of an MDFS volume"};
     return {};
   }
 
@@ -83,14 +95,16 @@ class Search {
     if (stat(path.c_str(), &st) != 0 || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))) return {};
     const auto label = read_label(path);
     if (!label.ok()) return {};
-    if (!first_) first_ = *label;
-    if (label->volume_uuid != first_->volume_uuid) {
+    if (!volume_) volume_ = label->volume_uuid;
+    if (label->volume_uuid != *volume_) {
       if (!named_one_) return Error{Errc::kForeignDisk, "disks of several volumes lie there: name one disk"};
       return {};
     }
     return add(path, *label, false);
   }
 
+  bool any() const { return first_.has_value(); }
+  std::string volume() const { return volume_ ? volume_->to_string() : ""; }
   bool complete() const { return first_ && found_.size() == first_->members.size(); }
   void disk_was_named() { named_one_ = true; }
 
@@ -114,6 +128,7 @@ class Search {
   };
 
   Status add(const std::string& path, const format::Label& label, bool named) {
+    if (!first_) first_ = label;
     const auto [place, is_new] = found_.emplace(label.disk_uuid, Found{path, named});
     if (is_new) return {};
     const Found& other = place->second;
@@ -124,7 +139,8 @@ class Search {
                  fmt::format("{} and {} are copies of one disk: name the right one", other.path, path)};
   }
 
-  std::optional<format::Label> first_;
+  std::optional<Uuid> volume_;
+  std::optional<format::Label> first_;  // of this volume
   std::map<Uuid, Found> found_;
   bool named_one_ = false;
 };
@@ -190,6 +206,11 @@ Result<FoundDisks> find_disks(const std::vector<std::string>& named) {
   bool block_devices = false;
   for (const std::string& path : named) {
     if (is_directory(path)) continue;
+    if (path.starts_with(kUuidPrefix)) {
+      MDFS_TRY(search.want(std::string_view(path).substr(kUuidPrefix.size())));
+      block_devices = true;
+      continue;
+    }
     MDFS_TRY(search.add_named(path));
     search.disk_was_named();
     block_devices = block_devices || is_block_device(path);
@@ -198,15 +219,14 @@ Result<FoundDisks> find_disks(const std::vector<std::string>& named) {
     if (is_directory(path)) MDFS_TRY(search.add_directory(path));
   for (const std::string& path : named) {
     if (search.complete()) break;
-    if (is_directory(path) || is_block_device(path)) continue;
+    if (is_directory(path) || is_block_device(path) || path.starts_with(kUuidPrefix)) continue;
     const fs::path parent = fs::path(path).parent_path();
     MDFS_TRY(search.try_entries(parent.empty() ? "." : parent.string()));
   }
-  if (!search.complete()) {
-    // A loop device on a file of the volume is a second door to the same disk: files are preferred where files are
-    // named, and devices are not mixed in.
-    if (block_devices || search.finish().paths.empty()) MDFS_TRY(search_block_devices(search));
-  }
+  // A loop device on a file of the volume is a second door to the same disk: where files are named, devices are not
+  // mixed in.
+  if (!search.complete() && block_devices) MDFS_TRY(search_block_devices(search));
+  if (!search.any()) return Error{Errc::kNotFound, "no disk of volume " + search.volume() + " on this machine"};
   return search.finish();
 }
 

@@ -22,8 +22,9 @@ struct FoundDisks {
   std::vector<std::string> missing;  // "disk 2 (uuid)" for each that was not
 };
 
-// All members of the volume that `named` are of: block devices, files, or directories whose entries are tried. What is
-// not named is looked for beside the named disks, and among the block devices of the machine.
+// All members of the volume that `named` are of: block devices, files, directories whose entries are tried, or
+// "UUID=..." of the volume, whose disks are looked for among the block devices of the machine. What is not named is
+// looked for beside the named files, or among the block devices if one of them is named.
 // Errors name the disk: kForeignDisk (no volume on it, or disks of two volumes), kInvalidArgument (the same disk twice,
 // or two copies of it).
 Result<FoundDisks> find_disks(const std::vector<std::string>& named);

@@ -139,6 +139,7 @@ ServerOptions server_options(const MountOptions& options, const std::string& sou
   server.staging.window_bytes = options.max_window_bytes;
   server.staging.file_bytes = 4 * options.max_window_bytes;
   server.staging_directory = options.staging_directory;
+  server.cached_images = options.cached_images;
   return server;
 }
 

@@ -102,6 +102,11 @@ constexpr std::array kRows = {
         }},
     Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (default 4G)"}, set_max_window},
     Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
+    Row{{"cached_images", "", "images go through the kernel's page cache; windows are then bound with O_DIRECT only"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.cached_images = true;
+          return {};
+        }},
     Row{{"foreground", "", "stay in the foreground until unmounted; the log goes to stderr"},
         [](std::string_view, MountOptions& options) -> Status {
           options.foreground = true;

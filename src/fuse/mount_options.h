@@ -20,6 +20,7 @@ struct MountOptions {
   bool read_only = false;
   bool degraded = false;
   bool foreground = false;
+  bool cached_images = false;
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
   std::uint64_t cache_bytes = std::uint64_t{256} << 20;
   std::int64_t commit_interval_ns = 5'000'000'000;

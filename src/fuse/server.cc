@@ -8,8 +8,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <climits>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
 
 #include "base/log.h"
 #include "fuse/operations.h"
@@ -20,11 +23,34 @@ namespace {
 constexpr unsigned kApplyThreads = 4;
 constexpr unsigned kNotifyThreads = 1;
 constexpr unsigned kSyncThreads = 16;
+// Read-ahead and asynchronous direct requests that the kernel has outstanding.
+constexpr unsigned kMaxBackground = 64;
 // Interrupts the wait of the loop's first thread.
 constexpr int kWakeSignal = SIGUSR1;
 
 // FUSE_DIRECT_IO_ALLOW_MMAP (bit 36 of the INIT flags, Linux 6.6) is not in the headers of Debian 12.
 constexpr std::uint32_t kDirectIoAllowMmap2 = 1u << 4;
+
+// What libfuse last complained about, in this process.
+std::mutex complaint_mutex;  // guards the next
+std::string complaint;
+
+void take_complaint(fuse_log_level level, const char* format, va_list arguments) {
+  char text[512];
+  const int length = vsnprintf(text, sizeof text, format, arguments);
+  if (length <= 0) return;
+  std::string line(text);
+  while (line.ends_with('\n')) line.pop_back();
+  if (level <= FUSE_LOG_ERR) spdlog::debug("{}", line);
+  const std::lock_guard lock(complaint_mutex);
+  complaint = std::move(line);
+}
+
+// " (fuse: ...)", or nothing.
+std::string last_complaint() {
+  const std::lock_guard lock(complaint_mutex);
+  return complaint.empty() ? "" : " (" + complaint + ")";
+}
 
 Server* self(void* userdata) { return static_cast<Server*>(userdata); }
 
@@ -92,16 +118,18 @@ Result<std::unique_ptr<Server>> Server::create(volume::Volume& volume, const Ser
   std::string dash_o = "-o";
   char* arguments[] = {program.data(), dash_o.data(), joined.data(), nullptr};
   fuse_args args{.argc = 3, .argv = arguments, .allocated = 0};
+  fuse_set_log_func(take_complaint);
   const fuse_lowlevel_ops ops = operations();
   server->session_ = fuse_session_new(&args, &ops, sizeof ops, server.get());
   fuse_opt_free_args(&args);
-  if (server->session_ == nullptr) return Error{Errc::kInvalidArgument, "mount options '" + joined + "'"};
+  if (server->session_ == nullptr)
+    return Error{Errc::kInvalidArgument, "mount options '" + joined + "'" + last_complaint()};
   return server;
 }
 
 Status Server::mount(const std::string& mountpoint) {
   if (fuse_session_mount(session_, mountpoint.c_str()) != 0)
-    return from_errno(errno == 0 ? EIO : errno, "mounting on " + mountpoint);
+    return Error{Errc::kIo, "mounting on " + mountpoint + last_complaint()};
   fuse_custom_io io{};
   io.read = [](int fd, void* buffer, std::size_t size, void* userdata) {
     return self(userdata)->read_request(fd, buffer, size);
@@ -129,6 +157,8 @@ void Server::negotiate(fuse_conn_info& connection) {
                                             FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV);
   connection.max_read = kMaxTransferBytes;
   connection.max_write = std::min<unsigned>(connection.max_write, kMaxTransferBytes);
+  connection.max_background = kMaxBackground;
+  connection.congestion_threshold = kMaxBackground * 3 / 4;
   connection.time_gran = 1;
 }
 
@@ -148,7 +178,8 @@ void Server::look_at_init_request(const void* request, std::size_t size) {
   if (header.opcode != FUSE_INIT || init_seen_.exchange(true)) return;
   if (size < sizeof header + sizeof init) return;  // older kernels send less
   std::memcpy(&init, static_cast<const char*>(request) + sizeof header, sizeof init);
-  maps_direct_files_ = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & kDirectIoAllowMmap2) != 0;
+  const bool offered = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & kDirectIoAllowMmap2) != 0;
+  maps_direct_files_ = offered && !options_.cached_images;
 }
 
 ssize_t Server::write_reply(int fd, iovec* parts, int count) {

@@ -31,7 +31,8 @@ struct ServerOptions {
   std::vector<std::string> kernel_options;  // for mount(2) and fusermount3: "ro", "noatime", "allow_other", ..
   views::StagingLimits staging;
   std::string staging_directory = "/var/tmp";
-  unsigned threads = 10;  // that serve the kernel; each may hold a request of 1 MiB
+  bool cached_images = false;  // as on a kernel that cannot map direct_io files
+  unsigned threads = 10;       // that serve the kernel; each may hold a request of 1 MiB
 };
 
 // mount() once, run() once, from one thread; stop() from any. The volume outlives the server.
@@ -60,8 +61,10 @@ class Server {
   // The kernel lets direct_io files be mapped shared: images need no page cache.
   bool maps_direct_files() const { return maps_direct_files_; }
 
-  // Lanes; why there are three: doc/ARCHITECTURE.md, "threads".
-  Lane& apply_lane() { return *apply_lane_; }    // window writes
+  // What must not occupy the threads that serve the kernel. A notification waits for pages which the kernel reads or
+  // writes back, and those need a thread that serves; so notifications are made on lanes, and what serves never waits
+  // for a lane. Writing back a mapped page is a plain write, so window writes and plain writes have lanes of their own.
+  Lane& apply_lane() { return *apply_lane_; }    // window writes, with their notifications
   Lane& notify_lane() { return *notify_lane_; }  // notifications after plain writes
   Lane& sync_lane() { return *sync_lane_; }      // fsync and other waits for the disks
 

@@ -26,6 +26,12 @@ def noise(shape, element="u8"):
 
 
 class Windows(harness.MountTest):
+    direct = 0
+
+    def open_image(self, name, flags):
+        """A descriptor that windows can be bound to."""
+        return os.open(self.at(name), flags | self.direct)
+
     def image(self, name, shape, element="u8", channels=1, **options):
         """An image with noise in it; returns the array."""
         make_image(self.at(name), shape, element=element, channels=channels, **options)
@@ -75,7 +81,7 @@ class Windows(harness.MountTest):
     def test_random_windows_agree_with_numpy(self):
         random.seed(3)
         data = self.image("vol", (30, 70, 90), "u16", extent=(8, 16, 32))
-        fd = os.open(self.at("vol"), os.O_RDONLY)
+        fd = self.open_image("vol", os.O_RDONLY)
         for _ in range(60):
             start = [random.randrange(n) for n in data.shape]
             length = [random.randint(1, n - s) for n, s in zip(data.shape, start)]
@@ -210,7 +216,7 @@ class Windows(harness.MountTest):
 
     def test_a_bound_descriptor_applies_when_all_is_written(self):
         data = self.image("scan", (200, 300), channels=3)
-        fd = os.open(self.at("scan"), os.O_RDWR)
+        fd = self.open_image("scan", os.O_RDWR)
         size = bind(fd, (50, 100), (30, 40))
         new = noise(size).tobytes()
         os.pwrite(fd, new[1000:], 1000)
@@ -236,7 +242,7 @@ class Windows(harness.MountTest):
     def test_nonsense_in_an_ioctl_is_refused(self):
         self.image("scan", (200, 300), channels=3)
         good = harness.window((50, 100), (30, 40))
-        fd = os.open(self.at("scan"), os.O_RDWR)
+        fd = self.open_image("scan", os.O_RDWR)
         for bad in (b"\0" * len(good), good[:-1] + b"\1", harness.window((1,), (2,)),
                     harness.window((0, 0, 0), (1, 1, 1)), harness.window((50, 100), (0, 40))):
             self.assertErrno(errno.EINVAL, fcntl.ioctl, fd, BIND, bad)
@@ -262,9 +268,9 @@ class Windows(harness.MountTest):
         view = np.load(self.at("scan@/win/y50+30,x100+40.npy"), mmap_mode="r")
         whole = np.load(self.at("scan@/scan.npy"), mmap_mode="r")
         opened = open(self.at("scan@/win/y50+30,x100+40.raw"), "rb", buffering=0)
-        fd = os.open(self.at("scan"), os.O_RDWR)
+        fd = self.open_image("scan", os.O_RDWR)
         size = bind(fd, (50, 100), (30, 40))
-        plain = os.open(self.at("scan"), os.O_RDWR)
+        plain = self.open_image("scan", os.O_RDWR)
         for step in range(40):
             if step % 3 == 0:
                 new = noise(size)
@@ -339,7 +345,7 @@ class Windows(harness.MountTest):
         mixed = []
 
         def read(kind):
-            fd = os.open(self.at("scan"), os.O_RDONLY)
+            fd = self.open_image("scan", os.O_RDONLY)
             size = bind(fd, (16, 16), (200, 200))
             while not stop.is_set():
                 got = os.pread(fd, size, 0) if kind else read_all(self.at("scan@/win/y16+200,x16+200.raw"))
@@ -350,7 +356,7 @@ class Windows(harness.MountTest):
         readers = [threading.Thread(target=read, args=(kind,)) for kind in (0, 1, 1)]
         for reader in readers:
             reader.start()
-        fd = os.open(self.at("scan"), os.O_RDWR)
+        fd = self.open_image("scan", os.O_RDWR)
         size = bind(fd, (16, 16), (200, 200))
         for value in range(1, 120):
             os.pwrite(fd, bytes([value]) * size, 0)
@@ -366,8 +372,20 @@ class Windows(harness.MountTest):
         write_all(self.at("scan@/win/y50+30,x100+40.raw"), new.tobytes())
         data[50:80, 100:140] = new
         self.volume.unmount()
-        self.volume.mount()
+        self.volume.mount(self.options)
         self.same(self.at("scan@/scan.npy"), data)
+
+
+class CachedWindows(Windows):
+    """As on a kernel that cannot map direct_io files (before Linux 6.6): images go through the page cache."""
+    options = "cache=64M,cached_images"
+    direct = os.O_DIRECT
+
+    def test_binding_wants_o_direct(self):
+        self.image("scan", (20, 30))
+        fd = os.open(self.at("scan"), os.O_RDONLY)
+        self.assertErrno(errno.EOPNOTSUPP, bind, fd, (0, 0), (1, 1))
+        os.close(fd)
 
 
 if __name__ == "__main__":
