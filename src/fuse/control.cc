@@ -65,8 +65,9 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const Uuid& volume) 
   MDFS_TRY(make_directory(directory.substr(0, directory.rfind('/'))));
   MDFS_TRY(make_directory(directory));
   MDFS_TRY_ASSIGN(const sockaddr_un address, address_in(directory));
-  // Whoever listened there before has lost its disks to us, and is dead.
-  unlink(address.sun_path);
+  if (ControlClient::connect(volume).ok())
+    return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already, from other disks: one is a copy"};
+  unlink(address.sun_path);  // of a daemon that died
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int wake = eventfd(0, EFD_CLOEXEC);
   std::unique_ptr<ControlServer> server(new ControlServer(directory, listener, wake));

@@ -21,6 +21,7 @@ Result<std::string> runtime_directory(const Uuid& volume);
 // The daemon's end. Makes the directory and the socket, which only the owner may use; takes them away at the end.
 class ControlServer {
  public:
+  // kBusy: another daemon serves a volume of this UUID. kNotFound: there is no runtime directory.
   static Result<std::unique_ptr<ControlServer>> start(const Uuid& volume);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;

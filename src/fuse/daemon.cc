@@ -176,7 +176,9 @@ Status serve(const MountOptions& options, const std::vector<std::string>& paths,
   const Uuid uuid = volume->store().volume_uuid();
   const bool read_only = volume->store().read_only();
   MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_options(options, paths.front(), read_only)));
-  MDFS_TRY_ASSIGN(const auto control, ControlServer::start(uuid));
+  auto control = ControlServer::start(uuid);
+  if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
+  if (!control.ok()) spdlog::warn("no control socket: {}", control.error().message());
   MDFS_TRY(run_on(*privileged, [&] { return server->mount(options.mountpoint); }));
   privileged.reset();
 
@@ -186,7 +188,7 @@ Status serve(const MountOptions& options, const std::vector<std::string>& paths,
   // Whoever waits may take the disks at once.
   server.reset();
   volume.reset();
-  control->finish(outcome);
+  if (control.ok()) (*control)->finish(outcome);
   return outcome;
 }
 

@@ -46,7 +46,9 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
     return;
   }
   server.nodes().mark_fresh(ino);
-  auto opened = open_view(server, std::move(node), fi->flags, [req] { return caller_with_groups(req); });
+  volume::Caller caller = caller_of(req);
+  if (caller.uid != 0) caller = caller_with_groups(req);  // root needs none
+  auto opened = open_view(server, std::move(node), fi->flags, caller);
   if (!opened.ok()) return reply_error(req, opened.error());
   Handle& handle = **opened;
   handle.direct = can_write(fi->flags) || server.maps_direct_files() || !handle.view;

@@ -168,15 +168,18 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
 }
 
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name) {
-  return node.spec.kind == NodeKind::kWindow && server.nodes().remember_name(node.id, parent, name);
+  // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
+  // mirror, follow real names.
+  const bool below_view = node.spec.kind == NodeKind::kWindows || !is_directory(node.spec.kind);
+  return below_view && server.nodes().remember_name(node.id, parent, name);
 }
 
 Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
-                                          const std::function<volume::Caller()>& caller) {
+                                          const volume::Caller& caller) {
   const NodeSpec& spec = node->spec;
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
   const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
-  MDFS_TRY(server.volume().check_access(spec.ino, mask, caller()));
+  MDFS_TRY(server.volume().check_access(spec.ino, mask, caller));
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(spec.ino));
 
   auto handle = std::make_unique<Handle>();

@@ -30,13 +30,13 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
 // kNotFound when the node no longer exists: the image was cut short, or is gone.
 Result<struct stat> view_attributes(Server& server, const Node& node);
 
-// May the kernel keep the entry it has just been given? Only below win/: other names follow those of real files.
+// May the kernel keep the entry it has just been given? Only inside a view.
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name);
 
 // A handle for a virtual file; checks the caller's permission on the image itself, and opens it: release_file() with
 // the handle's end.
 Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
-                                          const std::function<volume::Caller()>& caller);
+                                          const volume::Caller& caller);
 
 // The entries of a virtual directory after `offset` (0 = from the start), with "." and "..".
 Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,

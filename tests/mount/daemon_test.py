@@ -176,6 +176,36 @@ class Daemon(unittest.TestCase):
         self.volume.unmount()
         self.assertEqual(process.wait(10), 0)
 
+    def test_a_copy_of_a_mounted_volume_is_refused(self):
+        copies = []
+        os.mkdir(self.volume.folder + "/copy")
+        os.mkdir(self.volume.folder + "/copy/mnt")
+        for disk in self.volume.disks:
+            copies.append(os.path.join(self.volume.folder, "copy", os.path.basename(disk)))
+            shutil.copyfile(disk, copies[-1])
+        self.assertIn("mounted already", fails(MDFS, "mount", copies[0], self.volume.folder + "/copy/mnt"))
+        self.volume.unmount()
+
+    def test_a_user_mounts_without_privileges(self):
+        """Where fusermount3 is set-uid root, as Debian installs it."""
+        fusermount = shutil.which("fusermount3")
+        if not fusermount or not os.stat(fusermount).st_mode & 0o4000:
+            self.skipTest("fusermount3 is not set-uid")
+        os.chown(self.volume.path, 65534, 65534)  # the volume's root directory
+        self.volume.unmount()
+        for path in (self.volume.folder, self.volume.path, *self.volume.disks):
+            os.chown(path, 65534, 65534)
+        user = {"user": 65534, "group": 65534, "extra_groups": [], "env": {"PATH": os.environ["PATH"]}}
+        run(MDFS, "mount", self.volume.disks[0], self.volume.path, **user)
+        run("sh", "-c", f"echo theirs > {self.volume.path}/file", **user)
+        self.assertEqual(run("cat", self.volume / "file", **user), "theirs\n")
+        run(MDFS, "umount", self.volume.path, **user)
+        self.wait_until(lambda: subprocess.run([MDFS, "mount", self.volume.disks[0], self.volume.path],
+                                               capture_output=True, check=False).returncode == 0)
+        self.assertEqual(read_all(self.volume / "file"), b"theirs\n")
+        self.assertEqual(os.stat(self.volume / "file").st_uid, 65534)
+        self.volume.unmount()
+
     def test_no_thread_of_the_daemon_has_a_capability(self):
         daemon = self.volume.daemon()
         for thread in os.listdir(f"/proc/{daemon}/task"):

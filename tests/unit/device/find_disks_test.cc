@@ -1,0 +1,151 @@
+// Finding the disks of a volume by their labels.
+// SPDX-License-Identifier: Apache-2.0
+#include "device/find_disks.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/environment.h"
+
+namespace mdfs::device {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kDiskBytes = 4u << 20;
+
+// A directory of files with labels and nothing else on them.
+class FindDisks : public testing::Test {
+ protected:
+  FindDisks() {
+    std::string name = (fs::temp_directory_path() / "mdfs-find-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  ~FindDisks() override { fs::remove_all(folder_); }
+
+  // Labels of a new volume; disk i at folder/<prefix>i.
+  Uuid make_volume(const std::string& prefix, unsigned disks) {
+    format::Label label;
+    label.volume_uuid = environment_.new_uuid();
+    label.disk_blocks = kDiskBytes / 4096;
+    label.zone_blocks = 32;
+    label.metadata_blocks = 64;
+    label.name = prefix;
+    for (unsigned i = 0; i < disks; ++i)
+      label.members.push_back({.uuid = environment_.new_uuid(), .blocks = label.disk_blocks, .weight = 1});
+    for (unsigned i = 0; i < disks; ++i) {
+      label.disk_index = static_cast<std::uint16_t>(i);
+      label.disk_uuid = label.members[i].uuid;
+      write_labels(path(prefix + std::to_string(i)), label);
+    }
+    return label.volume_uuid;
+  }
+
+  static void write_labels(const std::string& path, format::Label label) {
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(ftruncate(fd, kDiskBytes), 0);
+    ByteVector sector(MDFS_SECTOR);
+    const std::uint64_t places[] = {0, 65536, kDiskBytes - 131072, kDiskBytes - 65536};
+    for (std::uint16_t number = 0; number < 4; ++number) {
+      label.label_number = number;
+      format::encode(label, sector);
+      ASSERT_EQ(pwrite(fd, sector.data(), sector.size(), static_cast<off_t>(places[number])), 4096);
+    }
+    close(fd);
+  }
+
+  static void wipe(const std::string& path, std::uint64_t offset) {
+    const int fd = open(path.c_str(), O_WRONLY);
+    ASSERT_GE(fd, 0);
+    const std::string zeros(4096, '\0');
+    ASSERT_EQ(pwrite(fd, zeros.data(), zeros.size(), static_cast<off_t>(offset)), 4096);
+    close(fd);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string folder() const { return folder_.string(); }
+
+ private:
+  SystemEnvironment environment_;
+  fs::path folder_;
+};
+
+TEST_F(FindDisks, AnyOneDiskOrTheirDirectoryFindsAllInOrder) {
+  const Uuid uuid = make_volume("a", 3);
+  const std::vector<std::string> all = {path("a0"), path("a1"), path("a2")};
+  for (const auto& named : {std::vector<std::string>{path("a1")}, {folder()}, {path("a2"), path("a0")}}) {
+    const auto found = find_disks(named);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ(found->volume_uuid, uuid);
+    EXPECT_EQ(found->volume_name, "a");
+    EXPECT_EQ(found->paths, all);
+    EXPECT_TRUE(found->missing.empty());
+  }
+}
+
+TEST_F(FindDisks, AnyOneLabelOfADiskIsEnough) {
+  make_volume("a", 1);
+  for (const std::uint64_t keep : {std::uint64_t{0}, std::uint64_t{65536}, kDiskBytes - 131072, kDiskBytes - 65536}) {
+    make_volume("b", 1);
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{65536}, kDiskBytes - 131072, kDiskBytes - 65536})
+      if (offset != keep) wipe(path("b0"), offset);
+    EXPECT_TRUE(read_label(path("b0")).ok()) << keep;
+    wipe(path("b0"), keep);
+    const auto none = read_label(path("b0"));
+    ASSERT_FALSE(none.ok());
+    EXPECT_EQ(none.error().code, Errc::kForeignDisk);
+  }
+}
+
+TEST_F(FindDisks, WhatIsMissingIsNamed) {
+  make_volume("a", 3);
+  fs::remove(path("a1"));
+  const auto found = find_disks({path("a0")});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->paths, (std::vector<std::string>{path("a0"), path("a2")}));
+  ASSERT_EQ(found->missing.size(), 1u);
+  EXPECT_EQ(found->missing[0].find("disk 1 ("), 0u);
+}
+
+TEST_F(FindDisks, DisksOfOtherVolumesArePassedOverUnlessTheyAreNamed) {
+  make_volume("a", 2);
+  make_volume("b", 2);
+  const auto found = find_disks({path("b0")});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->paths, (std::vector<std::string>{path("b0"), path("b1")}));
+  EXPECT_EQ(find_disks({path("a0"), path("b0")}).error().code, Errc::kForeignDisk);
+  EXPECT_EQ(find_disks({folder()}).error().code, Errc::kForeignDisk);
+}
+
+TEST_F(FindDisks, OneDiskTwiceAndCopiesAreRefused) {
+  make_volume("a", 2);
+  EXPECT_EQ(find_disks({path("a0"), path("a0")}).error().code, Errc::kInvalidArgument);
+  fs::create_symlink(path("a0"), path("link"));
+  EXPECT_EQ(find_disks({path("a0"), path("link")}).error().code, Errc::kInvalidArgument);
+  EXPECT_TRUE(find_disks({path("a0")}).ok()) << "another name of the same file is no copy";
+  fs::remove(path("link"));
+  fs::copy_file(path("a1"), path("a1.copy"));
+  EXPECT_FALSE(find_disks({folder()}).ok());
+  EXPECT_FALSE(find_disks({path("a0")}).ok()) << "which of the two is meant?";
+  const auto found = find_disks({path("a0"), path("a1.copy")});
+  ASSERT_TRUE(found.ok()) << "the named one";
+  EXPECT_EQ(found->paths[1], path("a1.copy"));
+}
+
+TEST_F(FindDisks, NonsenseIsRefused) {
+  EXPECT_FALSE(find_disks({}).ok());
+  EXPECT_FALSE(find_disks({path("nowhere")}).ok());
+  EXPECT_FALSE(find_disks({folder()}).ok());
+  EXPECT_FALSE(find_disks({"/dev/null"}).ok());
+  EXPECT_FALSE(find_disks({"UUID=nonsense"}).ok());
+  EXPECT_EQ(find_disks({"UUID=12345678-1234-4234-8234-123456789abc"}).error().code, Errc::kNotFound);
+}
+
+}  // namespace
+}  // namespace mdfs::device
