@@ -99,7 +99,7 @@ class EngineImpl final : public Engine {
 
   CacheStats cache_stats() const override {
     return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(), core_.cache.misses(),
-            core_.cache.evictions()};
+            core_.cache.evictions(), core_.options.cache_bytes};
   }
 
  private:

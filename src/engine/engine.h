@@ -64,7 +64,7 @@ struct WindowPlan {  // what reading a window costs, by the records as they are
 };
 
 struct CacheStats {
-  std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0;
+  std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0, budget_bytes = 0;
 };
 
 // Reads return what the last completed write wrote. Window writes are seen whole or not at all by each read call, and

@@ -170,6 +170,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.available_blocks = space.available_blocks;
   out.objects = space.objects;
   const engine::CacheStats cache = volume.engine().cache_stats();
+  out.cache_budget_bytes = cache.budget_bytes;
   out.cache_bytes = cache.bytes;
   out.cache_dirty_bytes = cache.dirty_bytes;
   out.cache_hits = cache.hits;

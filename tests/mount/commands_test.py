@@ -1,0 +1,221 @@
+"""Claims about `mdfs image`, `mdfs window` and `mdfs volume` on a mounted volume: what they do, print and refuse."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import subprocess
+
+import numpy
+
+from harness import MDFS, MountTest, main, run
+
+
+def mdfs(*words, data=None):
+    done = subprocess.run([MDFS, *map(str, words)], input=data, capture_output=True)
+    if done.returncode != 0:
+        raise AssertionError(f"mdfs {words}: exit {done.returncode}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def as_json(*words):
+    told = json.loads(mdfs(*words, "--json"))
+    assert told["output_version"] == 1
+    return told
+
+
+def random_array(shape, dtype, seed=1):
+    values = numpy.random.default_rng(seed).integers(0, 256, (*shape, numpy.dtype(dtype).itemsize), numpy.uint8)
+    # Small numbers: nothing that is not a number, and something for zstd to do.
+    return (values[..., 0] % 100).astype(dtype)
+
+
+class Commands(MountTest):
+    def test_import_of_every_type_and_rank_is_what_numpy_saved(self):
+        for index, (shape, dtype) in enumerate([((1000,), "<f8"), ((300, 200), "|u1"), ((70, 80, 3), "<u2"),
+                                                ((40, 50, 60), "<f4"), ((9, 50, 60, 4), "|i1"), ((33, 65), ">u4"),
+                                                ((64, 64), "<f2"), ((30, 31), "<i8"), ((30, 31), "|b1")]):
+            with self.subTest(shape=shape, dtype=dtype):
+                array = random_array(shape, dtype, index)
+                numpy.save(self.at("a.npy"), array)
+                path = self.at(f"image{index}")
+                mdfs("image", "import", self.at("a.npy"), path)
+                little = array.astype(numpy.uint8) if dtype == "|b1" else array.astype(array.dtype.newbyteorder("<"))
+                with open(path, "rb") as file:
+                    self.assertEqual(file.read(), little.tobytes())
+                mdfs("image", "export", path, self.at("b.npy"), "--force")
+                self.assertTrue(numpy.array_equal(numpy.load(self.at("b.npy")), little))
+
+    def test_import_prints_what_was_chosen(self):
+        numpy.save(self.at("a.npy"), numpy.zeros((100, 200, 3), numpy.uint8))
+        told = as_json("image", "import", self.at("a.npy"), self.at("a"))
+        self.assertEqual((told["axes"], told["shape"], told["channels"], told["type"], told["codec"]),
+                         ("yx", [100, 200], 3, "u8", "zstd"))
+        self.assertEqual(told["size_bytes"], 60000)
+        self.assertLess(told["stored_bytes"], 60000)
+        noise = numpy.random.default_rng(1).integers(0, 256, (300, 300), numpy.uint8)
+        numpy.save(self.at("noise.npy"), noise)
+        self.assertEqual(as_json("image", "import", self.at("noise.npy"), self.at("noise"))["codec"], "raw")
+
+    def test_import_options_are_those_of_the_image(self):
+        numpy.save(self.at("a.npy"), numpy.zeros((6, 100, 200), numpy.uint16))
+        mdfs("image", "import", self.at("a.npy"), self.at("a"), "--axes", "tyx", "--spacing", "0.04s,0.2,0.2um",
+             "--extent", "2x50x64", "--codec", "zstd:7", "--disks", "2")
+        info = as_json("image", "info", self.at("a"))
+        self.assertEqual((info["axes"], info["extent"], info["codec"], info["codec_level"], info["disks"]),
+                         ("tyx", [2, 50, 64], "zstd", 7, 2))
+        self.assertEqual((info["spacing"], info["unit"]), ([0.04, 0.2, 0.2], ["s", "um", "um"]))
+
+    def test_raw_samples_and_sequences_are_imported_and_exported(self):
+        array = random_array((5, 20, 30, 3), "<u2")
+        with open(self.at("a.bin"), "wb") as file:
+            file.write(array.tobytes())
+        mdfs("image", "import", self.at("a.bin"), self.at("a"), "--shape", "5x20x30", "--channels", "3", "--type", "u16",
+             "--axes", "tyxc")
+        mdfs("image", "export", self.at("a"), self.at("frame.%03d.ppm"))
+        self.assertEqual(sorted(n for n in os.listdir(self.dir) if n.startswith("frame.")),
+                         [f"frame.{i:03}.ppm" for i in range(5)])
+        told = as_json("image", "import", self.at("frame.%03d.ppm"), self.at("b"), "--frames", "1-3")
+        self.assertEqual((told["axes"], told["shape"], told["channels"]), ("tyx", [3, 20, 30], 3))
+        with open(self.at("b"), "rb") as file:
+            self.assertEqual(file.read(), array[1:4].tobytes())
+        self.assertEqual(mdfs("image", "export", self.at("a"), "-"), array.tobytes())
+
+    def test_created_images_are_zeros_and_take_no_room(self):
+        mdfs("image", "create", self.at("a"), "--shape", "1000x1000x1000", "--type", "f32")
+        info = as_json("image", "info", self.at("a"))
+        self.assertEqual((info["size_bytes"], info["stored_bytes"], info["axes"]), (4 * 10**9, 0, "zyx"))
+        self.assertEqual(as_json("image", "layout", self.at("a"))["extents"], [])
+        self.assertEqual(mdfs("window", "read", self.at("a"), "z500,y7+2,x990+10"), bytes(80))
+
+    def test_random_windows_are_read_and_written_as_numpy_says(self):
+        shape = (60, 70, 80)
+        array = random_array(shape, "<u2")
+        numpy.save(self.at("a.npy"), array)
+        mdfs("image", "import", self.at("a.npy"), self.at("a"), "--extent", "16x16x16")
+        generator = numpy.random.default_rng(7)
+        for _ in range(12):
+            box = []
+            for length in shape:
+                start = int(generator.integers(0, length))
+                box.append((start, int(generator.integers(1, length - start + 1))))
+            where = tuple(slice(start, start + length) for start, length in box)
+            spec = ",".join(f"{axis}{start}+{length}" for axis, (start, length) in zip("zyx", box))
+            mdfs("window", "read", self.at("a"), spec, "-o", self.at("w.npy"), "--force")
+            self.assertTrue(numpy.array_equal(numpy.load(self.at("w.npy")), array[where]), spec)
+            array[where] = generator.integers(0, 65536, array[where].shape, numpy.uint16)
+            if generator.integers(0, 2):
+                mdfs("window", "write", self.at("a"), spec, "-", data=array[where].tobytes())
+            else:
+                numpy.save(self.at("n.npy"), array[where])
+                mdfs("window", "write", self.at("a"), spec, self.at("n.npy"))
+        with open(self.at("a"), "rb") as file:
+            self.assertEqual(file.read(), array.tobytes())
+
+    def test_layout_names_every_extent_once_and_adds_up(self):
+        numpy.save(self.at("a.npy"), random_array((500, 700), "|u1"))
+        mdfs("image", "import", self.at("a.npy"), self.at("a"), "--extent", "64x64", "--codec", "raw")
+        layout = as_json("image", "layout", self.at("a"))
+        self.assertEqual(sorted(tuple(extent["index"]) for extent in layout["extents"]),
+                         [(row, column) for row in range(8) for column in range(11)])
+        self.assertEqual(layout["block_size"], 4096)
+        self.assertEqual({extent["stored_bytes"] for extent in layout["extents"]}, {64 * 64})
+        for disk, stored in enumerate(layout["disks"]):
+            self.assertEqual(stored, sum(e["stored_bytes"] for e in layout["extents"] if e["disk"] == disk))
+        self.assertEqual(len({(e["disk"], e["block"]) for e in layout["extents"]}), 88)
+
+    def test_explain_counts_what_a_window_touches(self):
+        numpy.save(self.at("a.npy"), random_array((512, 512), "|u1"))
+        mdfs("image", "import", self.at("a.npy"), self.at("a"), "--extent", "64x64", "--codec", "raw")
+        plan = as_json("window", "explain", self.at("a"), "y0+256,x0+256")
+        self.assertEqual((plan["window"], plan["axes"], plan["shape"], plan["bytes"]), ("y0+256,x0+256", "yx", [256, 256], 65536))
+        self.assertEqual((plan["extents"], plan["holes"]), (16, 0))
+        self.assertEqual(sum(disk["bytes"] for disk in plan["disks"]), 65536)
+        self.assertEqual({disk["bytes"] for disk in plan["disks"]}, {16384})
+        floor = json.loads(mdfs("window", "explain", self.at("a"), "y0+256,x0+256", "--json", "--rate", "16.384", "--iops", "1e9"))
+        self.assertAlmostEqual(floor["floor_ms"], 1.0)
+
+    def test_status_tells_disks_and_space(self):
+        status = as_json("volume", "status", self.dir)
+        self.assertEqual(len(status["disks"]), 4)
+        self.assertEqual({disk["state"] for disk in status["disks"]}, {"healthy"})
+        self.assertLessEqual(status["available_blocks"], status["total_blocks"])
+        self.assertGreater(status["cache"]["budget_bytes"], 0)
+        self.assertFalse(status["read_only"])
+        mdfs("volume", "sync", self.volume.path)
+
+    def refused(self, words, *command, data=None):
+        before = sorted(os.listdir(self.dir))
+        done = subprocess.run([MDFS, *map(str, command)], input=data, capture_output=True)
+        line = done.stderr.decode().splitlines()
+        self.assertIn(done.returncode, (1, 2), command)
+        self.assertTrue(line and line[0].startswith("mdfs: "), line)
+        self.assertIn(words, line[0])
+        self.assertLessEqual(len(line), 2, line)
+        self.assertEqual(sorted(os.listdir(self.dir)), before, command)
+
+    def test_nonsense_is_one_clear_line_and_changes_nothing(self):
+        numpy.save(self.at("a.npy"), numpy.zeros((10, 20), numpy.uint8))
+        mdfs("image", "import", self.at("a.npy"), self.at("a"))
+        with open(self.at("cut.npy"), "wb") as file, open(self.at("a.npy"), "rb") as whole:
+            file.write(whole.read()[:-1])
+        a, new = self.at("a"), self.at("new")
+        self.refused("cut short", "image", "import", self.at("cut.npy"), new)
+        self.refused("already exists", "image", "import", self.at("a.npy"), a)
+        self.refused("axes", "image", "import", self.at("a.npy"), new, "--axes", "zyx")
+        self.refused("twice", "image", "import", self.at("a.npy"), new, "--axes", "yy")
+        self.refused("codec", "image", "import", self.at("a.npy"), new, "--codec", "lzma")
+        self.refused("codec", "image", "import", self.at("a.npy"), new, "--codec", "zstd:20")
+        self.refused("extent", "image", "import", self.at("a.npy"), new, "--extent", "0x8")
+        self.refused("extent", "image", "import", self.at("a.npy"), new, "--extent", "8x8x8")
+        self.refused("", "image", "import", self.at("a.npy"), new, "--disks", "65")
+        self.refused("none.npy", "image", "import", self.at("none.npy"), new)
+        self.refused("not on", "image", "import", self.at("a.npy"), "/tmp/mdfs-test-new")
+        self.refused("shape", "image", "create", new, "--shape", "10x0")
+        self.refused("", "image", "create", new, "--shape", "9223372036854775808x2")
+        self.refused("more than 3 axes", "image", "create", new, "--shape", "1x2x3x4")
+        self.refused("type", "image", "create", new, "--shape", "8x8", "--type", "u7")
+        self.refused("channels", "image", "create", new, "--shape", "8x8", "--channels", "65536")
+        self.refused("not an image", "image", "info", self.at("a.npy"))
+        self.refused("not on", "image", "info", "/etc/passwd")
+        self.refused("not found", "image", "info", new)
+        self.refused("already exists", "image", "export", a, self.at("a.npy"))
+        self.refused("jpg", "image", "create", self.at("no") + "/x.jpg", "--shape", "8x8")
+        for spec in ("z1", "y10", "y0+11", "y-1", "y0+0", "y18446744073709551615+2", "x5,x6", "", "c1", "l1", "rubbish",
+                     "1,2,3", "y5+18446744073709551615"):
+            self.refused("", "window", "read", a, spec)
+            self.refused("", "window", "explain", a, spec)
+        self.refused("more than", "window", "write", a, "y0,x0", "-", data=bytes(2))
+        self.refused("cut short", "window", "write", a, "y0,x0+2", "-", data=bytes(1))
+        self.refused("the window is", "window", "write", a, "y0+2,x0+2", self.at("a.npy"))
+        self.refused("not on", "volume", "status", "/tmp")
+        self.refused("subcommand", "image", "nonsense")
+        self.refused("", "image")
+
+    def test_a_failed_import_leaves_no_file(self):
+        self.refused("", "image", "import", "/dev/null", self.at("new"))
+        # The first frame is good, the second is not: the failure comes in the middle of the copy.
+        for name, size in (("f0.pgm", 64), ("f1.pgm", 65)):
+            with open(self.at(name), "wb") as file:
+                file.write(b"P5\n%d 64\n255\n" % size + bytes(64 * size))
+        self.refused("f1.pgm", "image", "import", self.at("f%d.pgm"), self.at("new"))
+
+    def test_pictures_pass_through_lossless_formats(self):
+        array = random_array((90, 110, 3), "|u1")
+        numpy.save(self.at("a.npy"), array)
+        mdfs("image", "import", self.at("a.npy"), self.at("a"))
+        try:
+            mdfs("image", "export", self.at("a"), self.at("a.png"))
+        except AssertionError as error:
+            if "built without OpenImageIO" in str(error):
+                self.skipTest("built without OpenImageIO")
+            raise
+        mdfs("image", "import", self.at("a.png"), self.at("b"))
+        with open(self.at("b"), "rb") as file:
+            self.assertEqual(file.read(), array.tobytes())
+        run(MDFS, "window", "read", self.at("a"), "y5+20,x7+30", "-o", self.at("w.tif"))
+        mdfs("image", "import", self.at("w.tif"), self.at("w"))
+        with open(self.at("w"), "rb") as file:
+            self.assertEqual(file.read(), array[5:25, 7:37].tobytes())
+
+
+if __name__ == "__main__":
+    main()
