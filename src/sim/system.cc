@@ -17,6 +17,7 @@ namespace mdfs::sim {
 namespace {
 
 constexpr std::uint64_t kMaxGroups = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMaxRanked = std::uint64_t{1} << 24;
 
 // Row-major number of an extent in its grid.
 std::uint64_t row_major(unsigned rank, const geometry::Coord& grid, const geometry::Coord& index) {
@@ -80,6 +81,7 @@ Result<System> System::make(Setup setup) {
     next += count;
   }
   system.compile();
+  system.rank_extents();
   return system;
 }
 
@@ -149,10 +151,33 @@ void System::compile() {
   }
 }
 
+void System::rank_extents() {
+  const geometry::Geometry& image = setup_.image;
+  const bool heads = std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return plan.head; });
+  const geometry::Coord grid = image.grid();
+  std::uint64_t extents = 1;
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    if (grid[axis] > kMaxRanked / extents) return;
+    extents *= grid[axis];
+  }
+  if (!heads || setup_.machine.layout.kind != model::Layout::Kind::kExtents) return;
+  std::vector<std::uint32_t> on_disk(setup_.disks);
+  rank_.reserve(extents);
+  for (std::uint64_t index = 0; index < extents; ++index) {
+    geometry::Coord place{};
+    std::uint64_t rest = index;
+    for (unsigned axis = image.rank; axis > 0; --axis) {
+      place[axis - 1] = rest % grid[axis - 1];
+      rest /= grid[axis - 1];
+    }
+    rank_.push_back(on_disk[geometry::disk_of(placement_, image.rank, 0, place)]++);
+  }
+}
+
 double System::address_of(std::uint64_t index, unsigned disk) const {
   const double extent_bytes = static_cast<double>(setup_.image.extent_bytes());
   const double group_bytes = setup_.machine.layout.group_bytes;
-  const std::uint64_t local = index / setup_.disks;  // extents go round the disks
+  const std::uint64_t local = rank_.empty() ? index / setup_.disks : rank_[index];
   if (group_bytes <= extent_bytes) return static_cast<double>(local) * extent_bytes;
   double capacity = 0;
   for (const model::Resource& resource : setup_.machine.resources)

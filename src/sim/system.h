@@ -92,6 +92,7 @@ class System {
   void compile();
   Status place();
   void split_striped(std::uint64_t index, double part_bytes, std::uint64_t base, Split& split) const;
+  void rank_extents();
   double address_of(std::uint64_t index, unsigned disk) const;
   double draw_s(const model::Cost& cost, Random& random) const;
 
@@ -100,6 +101,9 @@ class System {
   geometry::Placement placement_;
   std::vector<std::uint32_t> first_station_;
   std::vector<Plan> plans_;
+  // By extent in row-major order: how many before it lie on the same disk. Only for machines with heads, and images of
+  // at most kMaxRanked extents; else extents are taken to go round the disks.
+  std::vector<std::uint32_t> rank_;
 };
 
 }  // namespace mdfs::sim

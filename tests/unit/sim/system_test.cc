@@ -229,6 +229,26 @@ TEST(SystemTest, PlanesAndColumnsOfAVolumeUseAllDisks) {
   }
 }
 
+TEST(SystemTest, ExtentsOfADiskLieInOrderInGroupsThatDoNotOverlap) {
+  sim::Setup setup = default_setup(model::find_machine("sata-disk").value()).value();
+  setup.disks = 10;
+  const System system = System::make(std::move(setup)).value();
+  const double extent_bytes = 512 * 512 * 3;
+  const auto requests = system.split(geometry::whole(system.setup().image), 0).requests;
+  std::set<std::pair<unsigned, double>> places;
+  std::vector<double> last(10, -1);
+  int sequential = 0;
+  for (const Request& request : requests) {
+    EXPECT_TRUE(places.insert({request.disk, request.address_bytes}).second) << request.address_bytes;
+    EXPECT_LT(request.address_bytes, 4e12);
+    if (request.address_bytes == last[request.disk] + extent_bytes) ++sequential;
+    last[request.disk] = request.address_bytes;
+  }
+  // 256 extents on 10 disks, ten in a group: of 26 on a disk, 2 or 3 begin a group.
+  EXPECT_EQ(requests.size(), 256U);
+  EXPECT_EQ(sequential, 256 - 30);
+}
+
 TEST(SystemTest, OptionsThatDoNotFitAreErrors) {
   sim::Setup setup = default_setup(model::find_machine("raid5").value()).value();
   setup.disks = 7;
