@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "store/format_volume.h"
 
 namespace mdfs::engine::testing {
 
@@ -24,8 +25,11 @@ Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, 
   return geometry;
 }
 
-Bench::Bench(const Setting& setting)
-    : setting_(setting), store_(setting.disks, setting.disk_bytes, setting.block_size) {
+Bench::Bench(const Setting& setting) : setting_(setting) {
+  if (setting.on_disks)
+    make_volume();
+  else
+    fake_ = std::make_unique<test::FakeStore>(setting.disks, setting.disk_bytes, setting.block_size);
   std::vector<std::uint16_t> disks;
   for (unsigned i = 0; i < setting.disks; ++i) disks.push_back(static_cast<std::uint16_t>(i));
   const unsigned rank = setting.geometry ? setting.geometry->rank : 1;
@@ -37,6 +41,29 @@ Bench::Bench(const Setting& setting)
 
 Bench::~Bench() { stop_engine(); }
 
+void Bench::make_volume() {
+  std::vector<device::Disk*> borrowed;
+  for (unsigned i = 0; i < setting_.disks; ++i) {
+    disks_.push_back(std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), setting_.disk_bytes));
+    borrowed.push_back(disks_.back().get());
+  }
+  store::FormatOptions options;
+  options.block_size = setting_.block_size;
+  MDFS_CHECK(store::format_volume(borrowed, options, environment_).ok());
+  open_volume();
+}
+
+void Bench::open_volume() {
+  std::vector<std::unique_ptr<device::Disk>> owned;
+  open_disks_.clear();
+  for (auto& disk : disks_) {
+    open_disks_.push_back(disk.get());
+    owned.push_back(std::move(disk));
+  }
+  disks_.clear();
+  on_disks_ = std::move(store::Store::open(std::move(owned), {}, environment_)).value();
+}
+
 void Bench::stop_engine() {
   if (content_ != nullptr) engine_->discard(content_);
   content_.reset();
@@ -47,7 +74,7 @@ void Bench::start_engine() {
   EngineOptions options;
   options.cache_bytes = setting_.cache_bytes;
   options.decode_threads = 2;
-  engine_ = std::move(Engine::create(store_, options, environment_)).value();
+  engine_ = std::move(Engine::create(any_store(), options, environment_)).value();
 }
 
 void Bench::open_content() {
@@ -75,6 +102,12 @@ Status Bench::reopen() {
   Status status = engine_->close(content_);
   content_.reset();
   engine_.reset();
+  if (on_disks_) {
+    if (status.ok()) status = on_disks_->commit();
+    for (const device::MemoryDisk* disk : open_disks_) disks_.push_back(disk->clone());
+    on_disks_.reset();
+    open_volume();
+  }
   start_engine();
   open_content();
   return status;

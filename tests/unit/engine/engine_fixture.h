@@ -26,6 +26,7 @@ struct Setting {
   std::uint64_t disk_bytes = 32u << 20;
   std::size_t cache_bytes = 4u << 20;
   std::uint32_t block_size = 4096;
+  bool on_disks = false;  // the real store on disks in memory, committed and opened again by reopen()
 };
 
 geometry::Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, geometry::Codec codec,
@@ -38,7 +39,8 @@ class Bench {
 
   Engine& engine() { return *engine_; }
   Content& content() { return *content_; }
-  test::FakeStore& store() { return store_; }
+  test::FakeStore& store() { return *fake_; }
+  store::Store& any_store() { return on_disks_ ? *on_disks_ : *fake_; }
   const InodeSays& inode() const { return inode_; }
   const std::shared_ptr<Content>& shared() { return content_; }
 
@@ -58,8 +60,14 @@ class Bench {
 
  private:
   Setting setting_;
-  test::FakeStore store_;
+  void make_volume();
+  void open_volume();
+
   SystemEnvironment environment_;
+  std::unique_ptr<test::FakeStore> fake_;
+  std::unique_ptr<store::Store> on_disks_;
+  std::vector<std::unique_ptr<device::MemoryDisk>> disks_;  // what the next open_volume() finds
+  std::vector<device::MemoryDisk*> open_disks_;             // the store's
   std::shared_ptr<const geometry::Placement> placement_;
   InodeSays inode_;
   std::unique_ptr<Engine> engine_;
