@@ -62,10 +62,10 @@ class Search {
   Status add_named(const std::string& path) {
     auto label = read_label(path);
     if (!label.ok()) return std::move(label).error();
-    if (!first_) first_ = *label;
-    if (label->volume_uuid != first_->volume_uuid)
+    if (!volume_) volume_ = label->volume_uuid;
+    if (label->volume_uuid != *volume_)
       return Error{Errc::kForeignDisk, fmt::format("{} is of volume {}, others are of {}", path,
-                                                   label->volume_uuid.to_string(), first_->volume_uuid.to_string())};
+                                                   label->volume_uuid.to_string(), volume_->to_string())};
     return add(path, *label, true);
   }
 

@@ -68,8 +68,8 @@ class Commands(MountTest):
         array = random_array((5, 20, 30, 3), "<u2")
         with open(self.at("a.bin"), "wb") as file:
             file.write(array.tobytes())
-        mdfs("image", "import", self.at("a.bin"), self.at("a"), "--shape", "5x20x30", "--channels", "3", "--type", "u16",
-             "--axes", "tyxc")
+        mdfs("image", "import", self.at("a.bin"), self.at("a"), "--shape", "5x20x30", "--channels", "3",
+             "--type", "u16", "--axes", "tyxc")
         mdfs("image", "export", self.at("a"), self.at("frame.%03d.ppm"))
         self.assertEqual(sorted(n for n in os.listdir(self.dir) if n.startswith("frame.")),
                          [f"frame.{i:03}.ppm" for i in range(5)])
@@ -126,11 +126,13 @@ class Commands(MountTest):
         numpy.save(self.at("a.npy"), random_array((512, 512), "|u1"))
         mdfs("image", "import", self.at("a.npy"), self.at("a"), "--extent", "64x64", "--codec", "raw")
         plan = as_json("window", "explain", self.at("a"), "y0+256,x0+256")
-        self.assertEqual((plan["window"], plan["axes"], plan["shape"], plan["bytes"]), ("y0+256,x0+256", "yx", [256, 256], 65536))
+        self.assertEqual((plan["window"], plan["axes"], plan["shape"], plan["bytes"]),
+                         ("y0+256,x0+256", "yx", [256, 256], 65536))
         self.assertEqual((plan["extents"], plan["holes"]), (16, 0))
         self.assertEqual(sum(disk["bytes"] for disk in plan["disks"]), 65536)
         self.assertEqual({disk["bytes"] for disk in plan["disks"]}, {16384})
-        floor = json.loads(mdfs("window", "explain", self.at("a"), "y0+256,x0+256", "--json", "--rate", "16.384", "--iops", "1e9"))
+        floor = json.loads(mdfs("window", "explain", self.at("a"), "y0+256,x0+256", "--json", "--rate", "16.384",
+                                "--iops", "1e9"))
         self.assertAlmostEqual(floor["floor_ms"], 1.0)
 
     def test_status_tells_disks_and_space(self):
