@@ -11,11 +11,6 @@
 namespace mdfs::store {
 namespace {
 
-std::size_t first_choice(const format::Pointer& pointer) {
-  // Spreads reads over the copies, the same node always from the same one.
-  return static_cast<std::size_t>(pointer.crc32c % pointer.copies);
-}
-
 ConstNodePtr make_node(format::Node&& body) {
   auto node = std::make_shared<TreeNode>();
   node->body = std::move(body);
@@ -93,6 +88,7 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
       const std::lock_guard lock(mutex_);
       for (BadCopy& copy_found : bad)
         if (bad_copies_.size() < kMaxBadCopies) bad_copies_.push_back(std::move(copy_found));
+      has_bad_copies_ = !bad_copies_.empty();
       return node;
     }
     note(copy, node.error());
@@ -102,6 +98,7 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
 
 std::vector<BadCopy> NodeIo::take_bad_copies() {
   const std::lock_guard lock(mutex_);
+  has_bad_copies_ = false;
   return std::exchange(bad_copies_, {});
 }
 

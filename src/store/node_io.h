@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <span>
@@ -26,9 +27,10 @@ struct BadCopy {
 // Any thread may call any method.
 class NodeIo {
  public:
-  // disks[i] answers for disk i of the volume (a missing one with errors); borrowed.
-  NodeIo(const Uuid& volume_uuid, std::uint32_t block_size, std::vector<device::Disk*> disks)
-      : volume_uuid_(volume_uuid), block_size_(block_size), disks_(std::move(disks)) {}
+  // disks[i] answers for disk i of the volume (a missing one with errors); borrowed. `salt` decides which copy of a
+  // node is read first: another one at each mount, so that over time all copies are read, and mended if they are bad.
+  NodeIo(const Uuid& volume_uuid, std::uint32_t block_size, std::vector<device::Disk*> disks, std::uint64_t salt)
+      : volume_uuid_(volume_uuid), block_size_(block_size), disks_(std::move(disks)), salt_(salt) {}
 
   // All at once, one copy of each; then the other copies of those that failed. The error names all copies.
   std::vector<Result<ConstNodePtr>> load(std::span<const NodeWanted> wanted);
@@ -36,9 +38,14 @@ class NodeIo {
   // What was found bad since the last call, at most kMaxBadCopies; the node itself was good in another copy.
   // An entry may be stale: the node may have been freed while it was read.
   std::vector<BadCopy> take_bad_copies();
+  bool has_bad_copies() const { return has_bad_copies_; }
   static constexpr std::size_t kMaxBadCopies = 256;
 
  private:
+  // Spreads reads over the copies, while one mount reads a node always from the same one.
+  std::size_t first_choice(const format::Pointer& pointer) const {
+    return static_cast<std::size_t>((pointer.crc32c ^ salt_) % pointer.copies);
+  }
   Result<ConstNodePtr> check(const NodeWanted& wanted, const Status& read, ConstBytes bytes) const;
   Result<ConstNodePtr> load_from_others(const NodeWanted& wanted, std::size_t tried, const Error& first_error);
   std::uint64_t byte_offset(const format::Address& address) const { return address.block * block_size_; }
@@ -47,6 +54,8 @@ class NodeIo {
   Uuid volume_uuid_;
   std::uint32_t block_size_;
   std::vector<device::Disk*> disks_;
+  std::uint64_t salt_;
+  std::atomic<bool> has_bad_copies_{false};
   std::mutex mutex_;  // guards bad_copies_
   std::vector<BadCopy> bad_copies_;
 };

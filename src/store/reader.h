@@ -19,8 +19,8 @@ namespace mdfs::store {
 // The tree and what guards it. `mutex` is held for moments only, never during I/O.
 struct SharedTree {
   SharedTree(const Uuid& volume_uuid, const format::Root& root, std::size_t cache_bytes, std::uint32_t block_size,
-             std::vector<device::Disk*> disks)
-      : tree(volume_uuid, root), cache(cache_bytes), io(volume_uuid, block_size, std::move(disks)) {}
+             std::vector<device::Disk*> disks, std::uint64_t salt)
+      : tree(volume_uuid, root), cache(cache_bytes), io(volume_uuid, block_size, std::move(disks), salt) {}
 
   mutable std::shared_mutex mutex;  // guards tree and version
   Tree tree;

@@ -68,7 +68,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       label_(std::move(recovered.label)),
       members_(std::move(recovered.members)),
       shared_(label_.volume_uuid, *recovered.winner.root(MDFS_ROOT_MAIN), options.node_cache_bytes, label_.block_size,
-              disks_of(members_)),
+              disks_of(members_), environment.random()),
       space_(members_, recovered.winner, label_.block_size, environment.random()),
       next_generation_(recovered.highest_generation + 1),
       next_object_(recovered.winner.next_object),

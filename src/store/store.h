@@ -150,7 +150,7 @@ class Store {
   // Returns when everything that transact() completed before the call is on the disks. Callers share commits.
   // After a failed commit the store is read-only and every later commit fails.
   virtual Status commit() = 0;
-  // Something would be written by a commit.
+  // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
 
   // Contiguous blocks, in nobody's sight until linked. kNoSpace if no disk has such a run (try fewer blocks). May be

@@ -18,11 +18,12 @@ constexpr unsigned kCommitsForGates = 2;
 Status StoreImpl::read_only_error() const { return {Errc::kReadOnly, read_only_reason()}; }
 
 bool StoreImpl::dirty() const {
+  if (shared_.io.has_bad_copies() && !read_only_) return true;
   const std::lock_guard lock(commit_mutex_);
   return applied_ > durable_;
 }
 
-Status StoreImpl::commit() { return commit_until(applied_, false); }
+Status StoreImpl::commit() { return commit_until(applied_, shared_.io.has_bad_copies() && !read_only_); }
 
 Status StoreImpl::release_gates() {
   for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "device/faulty_disk.h"
+#include "format/label.h"
+#include "store/check/check.h"
+#include "store/labels.h"
 #include "store_fixture.h"
 
 namespace mdfs::store {
@@ -151,6 +154,129 @@ TEST(BadCopyTest, NodesWithABadCopyAreReadFromAnotherAndWrittenAnew) {
   auto store = open_disks(disks, environment, options);
   ASSERT_OK(store);
   EXPECT_TRUE(read_all(**store) == model);
+  store->reset();
+
+  // Each mount reads other copies first; reading and a commit that has nothing else to write mend them.
+  for (int mount = 0; mount < 20; ++mount) {
+    auto again = open_disks(disks, environment, options);
+    ASSERT_OK(again);
+    ASSERT_TRUE(read_all(**again) == model);
+    // A commit reads, and may meet the same copies once more.
+    for (int i = 0; i < 3 && (*again)->dirty(); ++i) {
+      const std::uint64_t generation = (*again)->generation();
+      ASSERT_OK((*again)->commit());
+      EXPECT_GT((*again)->generation(), generation);
+    }
+    EXPECT_FALSE((*again)->dirty());
+  }
+  device::MemoryDisk& other = *disks[1];
+  ByteVector magic(8);
+  for (std::uint64_t block = 0; block < info.blocks; ++block) {
+    other.peek(block * 4096, magic);
+    if (as_text(magic) == MDFS_NODE_MAGIC) other.zero(block * 4096, 512);
+  }
+  auto mended = open_disks(disks, environment, options);
+  ASSERT_OK(mended);
+  EXPECT_TRUE(read_all(**mended) == model) << "some copy on the first disk was never mended";
+}
+
+// The disk that fails is named; what is in memory and on the other disks can be read; without the disk a majority goes
+// on, and the disk that was left behind is stale from then on.
+TEST(FailingDiskTest, AFailedCommitMakesTheStoreReadOnlyAndAMajorityGoesOnWithoutTheDisk) {
+  SeededEnvironment environment(5);
+  const Disks disks = make_disks(3, kDiskBytes);
+  ASSERT_OK(format_disks(disks, environment));
+  for (const device::Op op : {device::Op::kWrite, device::Op::kFlush}) {
+    const std::uint64_t round = op == device::Op::kWrite ? 1 : 2;
+    std::vector<std::unique_ptr<device::Disk>> doors;
+    std::vector<FaultyDisk*> faulty;
+    for (const auto& disk : disks) {
+      doors.push_back(std::make_unique<FaultyDisk>(*disk, std::vector<Fault>{}));
+      faulty.push_back(static_cast<FaultyDisk*>(doors.back().get()));
+    }
+    {
+      auto store = Store::open(std::move(doors), {}, environment);
+      ASSERT_OK(store);
+      ASSERT_OK(put(**store, 2 * round - 1));
+      ASSERT_OK((*store)->commit());
+      faulty[1]->add({FaultKind::kError, op, 0, UINT64_MAX, 0, Fault::kSticky, 0});
+      ASSERT_OK(put(**store, 2 * round));
+      ASSERT_FALSE((*store)->commit().ok());
+      EXPECT_TRUE((*store)->read_only());
+      EXPECT_NE((*store)->read_only_reason().find("disk1"), std::string::npos) << (*store)->read_only_reason();
+      EXPECT_FALSE((*store)->commit().ok()) << "the loss is told as long as anybody asks";
+      EXPECT_EQ(put(**store, 9).error().code, Errc::kReadOnly);
+      EXPECT_OK((*store)->get({20, 1, 2 * round}));
+    }
+    Disks two = clone_disks(disks);
+    two[1].reset();
+    auto store = open_disks(two, environment);
+    ASSERT_OK(store);
+    EXPECT_FALSE((*store)->read_only());
+    const auto safe = (*store)->get({20, 1, 2 * round - 1});
+    ASSERT_OK(safe);
+    EXPECT_TRUE(safe->has_value());
+    ASSERT_OK(put(**store, 8));
+    ASSERT_OK((*store)->commit());
+    store->reset();
+    two[1] = disks[1]->clone();
+    auto back = open_disks(two, environment);
+    ASSERT_OK(back);
+    EXPECT_EQ((*back)->disk_info(1).state, DiskState::kStale);
+  }
+}
+
+// There is one copy of a space page: what it says is not guessed. Its blocks count as in use until the checker has
+// made the page anew from the tree.
+TEST(DamagedSpacePageTest, ItsBlocksCountAsInUseUntilTheCheckerMakesThePageAnew) {
+  SeededEnvironment environment(6);
+  const Disks disks = make_disks(2, kDiskBytes);
+  ASSERT_OK(format_disks(disks, environment));
+  std::uint64_t free_before = 0;
+  {
+    auto store = open_disks(disks, environment);
+    ASSERT_OK(store);
+    ASSERT_OK(put(**store, 1));
+    ASSERT_OK((*store)->commit());
+    free_before = (*store)->disk_info(0).free_blocks;
+  }
+  ASSERT_GT(free_before, 100u);
+  const format::DiskLayout layout = [&] {
+    ByteVector sector(MDFS_SECTOR);
+    disks[0]->peek(0, sector);
+    const auto label = format::decode_label(sector);
+    EXPECT_OK(label);
+    return layout_of(*label);
+  }();
+  for (const std::uint32_t place : {0u, 1u}) {
+    ByteVector noise = value_of(64, 77);
+    disks[0]->poke(layout.space_offset({0, 0}, place) + 100, noise);
+  }
+  {
+    auto store = open_disks(disks, environment);
+    ASSERT_OK(store);
+    // Nodes of the tree go to the other disk.
+    for (std::uint64_t n = 2; n < 5; ++n) {
+      ASSERT_OK(put(**store, n));
+      ASSERT_OK((*store)->commit());
+    }
+    const auto run = (*store)->allocate({0, 4, 50, 0, true}, nullptr);
+    ASSERT_OK(run);
+    EXPECT_EQ(run->disk, 1u);
+    (*store)->abandon(*run);
+    EXPECT_EQ((*store)->disk_info(0).free_blocks, 0u);
+  }
+  CheckOptions repair;
+  repair.repair = RepairMode::kAll;
+  const auto check = [&] {
+    std::vector<std::unique_ptr<device::Disk>> borrowed;
+    for (const auto& disk : disks) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
+    return check_volume(std::move(borrowed), repair, environment);
+  };
+  ASSERT_OK(check());
+  auto store = open_disks(disks, environment);
+  ASSERT_OK(store);
+  EXPECT_GT((*store)->disk_info(0).free_blocks, free_before - 64);
 }
 
 }  // namespace
