@@ -65,6 +65,8 @@ void SpaceMap::set_broken(std::uint64_t number) {
   else
     data_free_ -= page.busy_free;
   page.busy_free = 0;
+  disk_free_ -= page.disk_free;
+  page.disk_free = 0;
 }
 
 void SpaceMap::unpin(std::uint64_t page) {
