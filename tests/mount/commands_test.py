@@ -131,8 +131,7 @@ class Commands(MountTest):
         self.assertEqual((plan["extents"], plan["holes"]), (16, 0))
         self.assertEqual(sum(disk["bytes"] for disk in plan["disks"]), 65536)
         self.assertEqual({disk["bytes"] for disk in plan["disks"]}, {16384})
-        floor = json.loads(mdfs("window", "explain", self.at("a"), "y0+256,x0+256", "--json", "--rate", "16.384",
-                                "--iops", "1e9"))
+        floor = as_json("window", "explain", self.at("a"), "y0+256,x0+256", "--rate", "16.384", "--iops", "1e9")
         self.assertAlmostEqual(floor["floor_ms"], 1.0)
 
     def test_status_tells_disks_and_space(self):

@@ -1,7 +1,5 @@
-// Image files through OpenImageIO, a band of rows at a time.
+// The module: image files through OpenImageIO, a band of rows at a time.
 // SPDX-License-Identifier: Apache-2.0
-#include "imagefile/oiio.h"
-
 #include <OpenImageIO/imageio.h>
 #include <fmt/format.h>
 
@@ -10,6 +8,7 @@
 #include <exception>
 
 #include "base/check.h"
+#include "imagefile/oiio_module.h"
 #include "imagefile/pending_file.h"
 #include "support/text.h"
 
@@ -230,9 +229,7 @@ Result<OIIO::ImageSpec> spec_of_array(const ArrayInfo& array, const std::string&
   return spec;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned> page) {
+Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional<unsigned> page) {
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
     OIIO::ImageSpec config;
     config.attribute("oiio:UnassociatedAlpha", 1);
@@ -254,7 +251,7 @@ Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::opt
   });
 }
 
-Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite) {
+Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayInfo& array, bool overwrite) {
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSink>> {
     MDFS_TRY_ASSIGN(OIIO::ImageSpec spec, spec_of_array(array, path));
     const bool several = array.axes.size() - (array.axes.ends_with('c') ? 1 : 0) == 3 && array.lengths[0] > 1;
@@ -274,4 +271,8 @@ Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const Ar
   });
 }
 
+}  // namespace
 }  // namespace mdfs::imagefile
+
+const mdfs::imagefile::OiioModule mdfs_oiio_module = {MDFS_VERSION_STRING, &mdfs::imagefile::open,
+                                                      &mdfs::imagefile::create};

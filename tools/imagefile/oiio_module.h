@@ -1,0 +1,25 @@
+// What mdfs_oiio.so offers: OpenImageIO pulls in hundreds of libraries, so it is loaded only where a picture needs it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "imagefile/image_file.h"
+#include "mdfs/version.h"
+
+namespace mdfs::imagefile {
+
+// Both sides are made by one build: a module of another version is not called.
+struct OiioModule {
+  const char* version;
+  // As open_oiio() and create_oiio() of oiio.h.
+  Result<std::unique_ptr<ImageSource>> (*open)(const std::string& path, std::optional<unsigned> page);
+  Result<std::unique_ptr<ImageSink>> (*create)(const std::string& path, const ArrayInfo& array, bool overwrite);
+};
+
+}  // namespace mdfs::imagefile
+
+extern "C" __attribute__((visibility("default"))) const mdfs::imagefile::OiioModule mdfs_oiio_module;
