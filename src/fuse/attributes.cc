@@ -137,11 +137,16 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
   auto mode = volume::XattrMode::kSet;
   if (flags == XATTR_CREATE) mode = volume::XattrMode::kCreate;
   if (flags == XATTR_REPLACE) mode = volume::XattrMode::kReplace;
+  volume::Volume& volume = server_of(req).volume();
+  if (flags == (XATTR_CREATE | XATTR_REPLACE)) {  // is never met
+    const auto there = volume.get_xattr(ino, name);
+    return reply_error(req, there.ok() ? Error{Errc::kExists, name} : there.error());
+  }
   if (flags != 0 && mode == volume::XattrMode::kSet) {
     fuse_reply_err(req, EINVAL);
     return;
   }
-  reply_status(req, server_of(req).volume().set_xattr(ino, name, as_bytes({value, size}), mode));
+  reply_status(req, volume.set_xattr(ino, name, as_bytes({value, size}), mode));
 }
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t size) {
@@ -161,7 +166,11 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t size) {
   if (!is_virtual(ino)) {
     const auto names = server_of(req).volume().list_xattrs(ino);
     if (!names.ok()) return reply_error(req, names.error());
-    for (const std::string& name : *names) joined.append(name).push_back('\0');
+    const bool is_root = fuse_req_ctx(req)->uid == 0;
+    for (const std::string& name : *names) {
+      if (name.starts_with("trusted.") && !is_root) continue;  // others cannot read them, nor know of them
+      joined.append(name).push_back('\0');
+    }
   }
   reply_xattr(req, as_bytes(joined), size);
 }

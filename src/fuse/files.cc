@@ -150,7 +150,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode,
   if (is_virtual(parent)) return reply_error(req, {Errc::kNotPermitted, "virtual directories cannot be changed"});
   if (volume::is_reserved_name(parent, name))
     return reply_error(req, {Errc::kInvalidArgument, "names ending in @, and /.mdfs, are reserved"});
-  const auto made = server.volume().make_node(parent, name, S_IFREG | (mode & 07777), 0, caller_of(req));
+  const auto made = server.volume().make_node(parent, name, S_IFREG | (mode & 07777), 0, creator_of(req, mode));
   if (!made.ok()) return reply_error(req, made.error());
   auto opened = open_plain(server, made->ino, fi->flags, false);
   if (!opened.ok()) {

@@ -89,7 +89,7 @@ void op_readlink(fuse_req_t req, fuse_ino_t ino) {
 
 void op_mknod(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   if (const Status status = check_new_name(parent, name); !status.ok()) return reply_error(req, status.error());
-  reply_entry(req, server_of(req).volume().make_node(parent, name, mode, device, caller_of(req)));
+  reply_entry(req, server_of(req).volume().make_node(parent, name, mode, device, creator_of(req, mode)));
 }
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode) {

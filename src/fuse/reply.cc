@@ -43,6 +43,11 @@ volume::Caller caller_with_groups(fuse_req_t req) {
   return caller;
 }
 
+volume::Caller creator_of(fuse_req_t req, mode_t mode) {
+  constexpr mode_t kGroup = S_ISGID | S_IXGRP;
+  return (mode & kGroup) == kGroup ? caller_with_groups(req) : caller_of(req);
+}
+
 struct stat to_stat(const volume::Attributes& attributes) {
   struct stat st {};
   st.st_ino = attributes.ino;

@@ -25,6 +25,8 @@ Server& server_of(fuse_req_t req);
 // Without the supplementary groups, which cost a look into /proc.
 volume::Caller caller_of(fuse_req_t req);
 volume::Caller caller_with_groups(fuse_req_t req);
+// For a new file of this mode: whether setgid stays depends on the caller's groups.
+volume::Caller creator_of(fuse_req_t req, mode_t mode);
 
 struct stat to_stat(const volume::Attributes& attributes);
 fuse_entry_param to_entry(const volume::Attributes& attributes);

@@ -73,7 +73,7 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
   }
   if (!keeps_size) MDFS_TRY(resize(*pin, end, true));
   if (pin->has_privileges) MDFS_TRY(drop_privileges(*pin));
-  if (zeroes || mode == kPunch || (!keeps_size && end > size_bytes)) contents_.data_changed(*pin);
+  contents_.data_changed(*pin);  // the times change even if no byte does
   return {};
 }
 
