@@ -41,8 +41,10 @@ class Walk:
         return values
 
     def step(self):
-        kinds = {"open": 12, "close": 6, "mkdir": 6, "rmdir": 3, "unlink": 5, "rename": 9, "link": 4, "symlink": 3, "stat": 4,
-                 "list": 3, "pwrite": 14, "pread": 10, "ftruncate": 4, "truncate": 3, "fallocate": 4, "append": 4, "chmod": 2,
+        kinds = {"open": 12, "close": 6, "mkdir": 6, "rmdir": 3, "unlink": 5, "rename": 9, "link": 4, "symlink": 3,
+                 "stat": 4,
+                 "list": 3, "pwrite": 14, "pread": 10, "ftruncate": 4, "truncate": 3, "fallocate": 4, "append": 4,
+                 "chmod": 2,
                  "fsync": 1, "xattr": 4, "seek": 4, "copy": 3, "whole": 3, "utime": 2, "readlink": 2}
         kind = self.chance.choices(list(kinds), kinds.values())[0]
         getattr(self, "do_" + kind)()
@@ -155,7 +157,8 @@ class Walk:
         self.both(f"truncate {path} {size}", lambda top, _: os.truncate(f"{top}/{path}", size))
 
     def do_fallocate(self):
-        mode, offset, length = self.chance.choice((0, KEEP, KEEP | PUNCH, ZERO, ZERO | KEEP)), self.offset(), self.length()
+        mode, offset, length = self.chance.choice((0, KEEP, KEEP | PUNCH, ZERO,
+                                                   ZERO | KEEP)), self.offset(), self.length()
         self.with_fd(f"fallocate {mode} {offset} {length}", lambda fd: fallocate(fd, mode, offset, length))
 
     def do_fsync(self):

@@ -17,13 +17,15 @@ MAX = (1 << 63) - 1
 
 def size_and_sum(t, name):
     data = get(name)
-    t.note(f"{name} now", f"{len(data)} bytes, sum {sum(data)}, position sum {sum(i * b for i, b in enumerate(data)) % 999983}")
+    t.note(f"{name} now",
+           f"{len(data)} bytes, sum {sum(data)}, position sum {sum(i * b for i, b in enumerate(data)) % 999983}")
 
 
 def positions(t):
     put("f", bytes(range(256)) * 40)
     fd = t.open("f", os.O_RDWR)
-    for offset, whence in ((0, 0), (5, 0), (-1, 0), (MAX, 0), (1 << 62, 0), (1 << 44, 0), (0, 1), (-3, 1), (-MAX, 1), (0, 2), (-1, 2), (-10241, 2),
+    for offset, whence in ((0, 0), (5, 0), (-1, 0), (MAX, 0), (1 << 62, 0), (1 << 44, 0), (0, 1), (-3, 1), (-MAX, 1),
+                           (0, 2), (-1, 2), (-10241, 2),
                            (5, 2), (MAX, 2), (0, 5), (0, 99), (-1, 99)):
         os.lseek(fd, 7, 0)
         t(f"lseek {offset} {whence}", os.lseek, fd, offset, whence)
@@ -63,7 +65,8 @@ def positions(t):
 
 def truncate_sizes(t):
     put("f", b"x" * 5000)
-    for size in (0, 1, 4095, 4096, 4097, 2048, 2049, 131072, 131073, 100, 1 << 20, (1 << 20) + 1, 1 << 32, (1 << 32) + 5, 1 << 41, 5000, -1,
+    for size in (0, 1, 4095, 4096, 4097, 2048, 2049, 131072, 131073, 100, 1 << 20, (1 << 20) + 1, 1 << 32,
+                 (1 << 32) + 5, 1 << 41, 5000, -1,
                  -MAX - 1, 3):
         t(f"truncate {size}", os.truncate, "f", size)
         t.stat("f")
@@ -95,10 +98,10 @@ def allocation(t):
             t(f"shift {mode} {offset} {length}", fallocate, fd, mode, offset, length)
         os.close(fd)
         t.note(f"shift {mode} size", str(os.stat("shift").st_size))
-    modes = (0, KEEP, PUNCH, KEEP | PUNCH, ZERO, ZERO | KEEP, NO_HIDE, COLLAPSE | KEEP, INSERT | KEEP, ZERO | PUNCH, ZERO | PUNCH | KEEP,
-             COLLAPSE | INSERT, UNSHARE | PUNCH, 128, 1 << 20)
-    ranges = ((0, 0), (0, 1), (0, 5000), (4096, 4096), (10, 20), (9000, 5000), (20000, 100), (100000, 60000), (-1, 10), (0, -1), (10, MAX), (MAX, 1),
-              (MAX - 10, 5))
+    modes = (0, KEEP, PUNCH, KEEP | PUNCH, ZERO, ZERO | KEEP, NO_HIDE, COLLAPSE | KEEP, INSERT | KEEP, ZERO | PUNCH,
+             ZERO | PUNCH | KEEP, COLLAPSE | INSERT, UNSHARE | PUNCH, 128, 1 << 20)
+    ranges = ((0, 0), (0, 1), (0, 5000), (4096, 4096), (10, 20), (9000, 5000), (20000, 100), (100000, 60000), (-1, 10),
+              (0, -1), (10, MAX), (MAX, 1), (MAX - 10, 5))
     for mode in modes:
         for offset, length in ranges:
             huge = offset + length > 1 << 40
@@ -114,7 +117,8 @@ def allocation(t):
             os.unlink("f")
     put("f", b"x" * 300000)
     fd = os.open("f", os.O_RDWR)
-    for offset, length in ((1, 1), (4095, 2), (4096, 4096), (130000, 5000), (131072, 131072), (299999, 1), (299999, 100), (0, 300000)):
+    for offset, length in ((1, 1), (4095, 2), (4096, 4096), (130000, 5000), (131072, 131072), (299999, 1),
+                           (299999, 100), (0, 300000)):
         t(f"punch {offset} {length}", fallocate, fd, KEEP | PUNCH, offset, length)
         size_and_sum(t, "f")
         t("write again", os.pwrite, fd, b"yz", offset)
@@ -136,7 +140,8 @@ def holes(t):
     for place in (0, 262144, 655360):
         os.pwrite(fd, b"x" * 4096, place)
     os.fsync(fd)
-    for offset in (0, 1, 4095, 4096, 4097, 100000, 262143, 262144, 266239, 266240, 655360, 659456, 1048575, 1048576, 1 << 30, -1):
+    for offset in (0, 1, 4095, 4096, 4097, 100000, 262143, 262144, 266239, 266240, 655360, 659456, 1048575, 1048576,
+                   1 << 30, -1):
         t(f"data from {offset}", os.lseek, fd, offset, os.SEEK_DATA)
         t(f"hole from {offset}", os.lseek, fd, offset, os.SEEK_HOLE)
     fallocate(fd, KEEP | PUNCH, 262144, 4096)
@@ -171,7 +176,8 @@ def limited(fd):
     os.ftruncate(fd, 0)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
     lines = []
-    for call in (lambda: os.pwrite(fd, b"x" * 100, 950), lambda: os.pwrite(fd, b"x", 1000), lambda: os.ftruncate(fd, 1001),
+    for call in (lambda: os.pwrite(fd, b"x" * 100, 950), lambda: os.pwrite(fd, b"x", 1000),
+                 lambda: os.ftruncate(fd, 1001),
                  lambda: fallocate(fd, 0, 0, 1001)):
         try:
             lines.append(str(call()))
@@ -254,7 +260,8 @@ def locks(t):
         for other in (fcntl.LOCK_SH, fcntl.LOCK_EX):
             t(f"flock {other} against it", fcntl.flock, two, other | fcntl.LOCK_NB)
             fcntl.flock(two, fcntl.LOCK_UN)
-        t(f"flock in a child against {kind}", in_child, lambda: fcntl.flock(os.open("f", os.O_RDONLY), 2 | fcntl.LOCK_NB))
+        t(f"flock in a child against {kind}", in_child,
+          lambda: fcntl.flock(os.open("f", os.O_RDONLY), 2 | fcntl.LOCK_NB))
         fcntl.flock(one, fcntl.LOCK_UN)
     t("flock of nonsense", libc, "flock", one, 77)
     for label, command in (("posix", fcntl.F_SETLK), ("ofd", 37)):
@@ -263,7 +270,8 @@ def locks(t):
         read, write, drop = fcntl.F_RDLCK, fcntl.F_WRLCK, fcntl.F_UNLCK
         t(f"{label} write", lock, one, write, 10, 10)
         for start, length in ((0, 10), (0, 11), (19, 1), (20, 1), (0, 0), (15, -3), (25, -6), (-1, 5), (5, -10)):
-            t(f"{label} {start} {length} in a child", in_child, lambda: lock(os.open("f", os.O_RDWR), write, start, length))
+            t(f"{label} {start} {length} in a child", in_child,
+              lambda: lock(os.open("f", os.O_RDWR), write, start, length))
             t(f"{label} {start} {length} elsewhere", lock, two, read, start, length)
             lock(two, drop, 0, 0)
         t(f"{label} downgrade", lock, one, read, 0, 0)
@@ -280,7 +288,8 @@ def locks(t):
     found = fcntl.fcntl(two, fcntl.F_GETLK, struct.pack("hhqqhh", fcntl.F_WRLCK, 0, 0, 0, 0, 0))
     t.note("own lock is not in the way", str(struct.unpack("hhqqhh", found)[0]))
     os.close(two)
-    t("any close drops posix locks", in_child, lambda: fcntl.lockf(os.open("f", os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB))
+    t("any close drops posix locks", in_child, lambda: fcntl.lockf(os.open("f", os.O_RDWR),
+                                                                   fcntl.LOCK_EX | fcntl.LOCK_NB))
     t("lock of a directory", fcntl.flock, os.open(".", os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -293,12 +302,14 @@ def copies(t):
         ends = (ctypes.c_long(from_offset), ctypes.c_long(to_offset))
         return libc("copy_file_range", source, ctypes.byref(ends[0]), target, ctypes.byref(ends[1]), length, flags)
 
-    for length, from_offset, to_offset in ((0, 0, 0), (10, 0, 0), (100000, 5, 3), (300000, 1000, 0), (10, 256000, 0), (10, 300000, 0), (10, -1, 0),
+    for length, from_offset, to_offset in ((0, 0, 0), (10, 0, 0), (100000, 5, 3), (300000, 1000, 0), (10, 256000, 0),
+                                           (10, 300000, 0), (10, -1, 0),
                                            (10, 0, -1), (10, 0, MAX), (10, MAX, 0), (5000, 4096, 400000)):
         t(f"copy {length} from {from_offset} to {to_offset}", copy, length, from_offset, to_offset)
         size_and_sum(t, "b")
     same = os.open("b", os.O_RDWR)
-    for length, from_offset, to_offset in ((100, 0, 1000), (100, 0, 50), (100, 50, 0), (100, 0, 0), (5000, 400000, 405000)):
+    for length, from_offset, to_offset in ((100, 0, 1000), (100, 0, 50), (100, 50, 0), (100, 0, 0),
+                                           (5000, 400000, 405000)):
         t(f"copy in itself {length} {from_offset} {to_offset}", copy, length, from_offset, to_offset, same, target)
         size_and_sum(t, "b")
     t("copy with flags", copy, 10, 0, 0, source, target, 1)
@@ -330,7 +341,8 @@ def advice_and_syncing(t):
     t("syncfs", libc, "syncfs", fd)
     t("fsync of a link's end", os.fsync, os.open("f", os.O_RDONLY))
     found = os.statvfs(".")
-    t.note("statvfs", f"{found.f_namemax} {found.f_bsize} {found.f_bavail <= found.f_bfree <= found.f_blocks} {found.f_favail <= found.f_files}")
+    t.note("statvfs",
+           f"{found.f_namemax} {found.f_bsize} {found.f_bavail <= found.f_bfree <= found.f_blocks}")
     t("pathconf names", os.pathconf, ".", "PC_NAME_MAX")
     t("pathconf paths", os.pathconf, ".", "PC_PATH_MAX")
     t("pathconf sync", os.fpathconf, fd, "PC_PIPE_BUF")
@@ -352,7 +364,8 @@ def direct(t):
     put("f", bytes(range(256)) * 64)
     fd = t.open("f", os.O_RDWR | os.O_DIRECT)
     page = mmap.mmap(-1, 8192)
-    for offset, length, shift in ((0, 4096, 0), (4096, 8192, 0), (12288, 8192, 0), (16384, 4096, 0), (0, 4096, 1), (1, 4096, 0), (0, 100, 0)):
+    for offset, length, shift in ((0, 4096, 0), (4096, 8192, 0), (12288, 8192, 0), (16384, 4096, 0), (0, 4096, 1),
+                                  (1, 4096, 0), (0, 100, 0)):
         view = memoryview(page)[shift:shift + length]
         count = t(f"read {length} at {offset} into +{shift}", os.preadv, fd, [view], offset)
         t.note(f"bytes {length} at {offset} into +{shift}", hex(sum(view[:count or 0])))
@@ -373,4 +386,5 @@ def file_flags(t):
     t("watch", fcntl.fcntl, os.open(".", os.O_RDONLY), fcntl.F_NOTIFY, 0x4)
 
 
-SEQUENCES = [direct, file_flags, positions, truncate_sizes, allocation, holes, large_offsets, mappings, locks, copies, advice_and_syncing]
+SEQUENCES = [direct, file_flags, positions, truncate_sizes, allocation, holes, large_offsets, mappings, locks, copies,
+             advice_and_syncing]

@@ -91,7 +91,8 @@ def rename_into_itself(t):
     os.makedirs("a/b/c")
     put("file")
     for flags in (0, NOREPLACE, EXCHANGE):
-        for old, new in (("a", "a/x"), ("a", "a/b"), ("a", "a/b/c"), ("a/b", "a/b/c/d"), ("a/b/c", "a"), ("a/b/c", "a/b"),
+        for old, new in (("a", "a/x"), ("a", "a/b"), ("a", "a/b/c"), ("a/b", "a/b/c/d"), ("a/b/c", "a"),
+                         ("a/b/c", "a/b"),
                          ("a", "a"), ("file", "file"), ("file", "./file"), ("a/.", "z"), ("a/..", "z"), ("a", "z/."),
                          (".", "z"), ("..", "z"), ("a", "."), ("a", ".."), ("a/b/.", "a/b"), ("file", "file/x"),
                          ("file/", "z"), ("file", "z/"), ("a/", "z/"), ("z/", "a/"), ("a", ""), ("", "a"),
@@ -337,7 +338,8 @@ def reading_while_removing(t):
         put(f"d/{i}")
     with os.scandir("d") as entries:
         for entry in entries:
-            os.rename(f"d/{entry.name}", f"d/moved-{entry.name}" if not entry.name.startswith("moved") else f"d/{entry.name}")
+            os.rename(f"d/{entry.name}",
+                      f"d/moved-{entry.name}" if not entry.name.startswith("moved") else f"d/{entry.name}")
     t.note("after renaming in it", str(len(os.listdir("d"))))
     fd = os.open("d", os.O_RDONLY)
     for number in range(300):
@@ -383,6 +385,8 @@ def reserved(t):
         put("f")
 
 
-SEQUENCES = [reserved, open_flags, temporary_files, rename_matrix, rename_across_directories, rename_into_itself, links, removal,
-             directories, read_and_write_directories, loops, lengths, special_files, link_counts, reading_while_removing,
+SEQUENCES = [reserved, open_flags, temporary_files, rename_matrix, rename_across_directories, rename_into_itself,
+             links, removal,
+             directories, read_and_write_directories, loops, lengths, special_files, link_counts,
+             reading_while_removing,
              unlink_open]

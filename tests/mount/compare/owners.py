@@ -14,7 +14,8 @@ UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
 def acl(*entries):
     """(tag, permissions, id) as the kernel takes them: 1 owner, 2 user, 4 group owner, 8 group, 16 mask, 32 others."""
     return struct.pack("<I", 2) + b"".join(
-        struct.pack("<HHI", tag, permissions, who if who is not None else 0xFFFFFFFF) for tag, permissions, who in entries)
+        struct.pack("<HHI", tag, permissions,
+                    who if who is not None else 0xFFFFFFFF) for tag, permissions, who in entries)
 
 
 def permissions(t):
@@ -29,7 +30,8 @@ def permissions(t):
             os.chown("d" + name, owner, group)
             os.chmod("d" + name, mode | (mode & 0o444) >> 2 if mode == 0o644 else mode)
             with As():
-                for access in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_NOATIME, os.O_WRONLY | os.O_TRUNC):
+                for access in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_NOATIME,
+                               os.O_WRONLY | os.O_TRUNC):
                     t.opens(name, access)
                 for mask in (os.R_OK, os.W_OK, os.X_OK):
                     t(f"access {name} {mask}", os.access, name, mask, effective_ids=True)
@@ -199,7 +201,8 @@ def access_lists(t):
              acl((1, 9, None), (4, 4, None), (32, 0, None)), "order":
              acl((4, 4, None), (1, 6, None), (32, 0, None)), "user without id":
              acl((1, 6, None), (2, 4, None), (4, 4, None), (16, 6, None), (32, 0, None)), "same user twice":
-             acl((1, 6, None), (2, 4, USER), (2, 6, USER), (4, 4, None), (16, 6, None), (32, 0, None)), "users unsorted":
+             acl((1, 6, None), (2, 4, USER), (2, 6, USER), (4, 4, None), (16, 6, None),
+                 (32, 0, None)), "users unsorted":
              acl((1, 6, None), (2, 4, OTHER_USER), (2, 6, USER), (4, 4, None), (16, 6, None), (32, 0, None))}
     for name in ("f", "d", "l"):
         for kind in ("access", "default"):
@@ -220,7 +223,8 @@ def access_lists(t):
             t.opens("f", os.O_RDONLY)
             t.opens("f", os.O_RDWR)
             t("set by a stranger", os.setxattr, "f", "system.posix_acl_access", good)
-    os.setxattr("d", "system.posix_acl_default", acl((1, 7, None), (2, 7, USER), (4, 5, None), (16, 7, None), (32, 0, None)))
+    os.setxattr("d", "system.posix_acl_default", acl((1, 7, None), (2, 7, USER), (4, 5, None), (16, 7, None),
+                                                     (32, 0, None)))
     for mask in (0o022, 0o077, 0):
         os.umask(mask)
         for mode in (0o666, 0o600, 0o777, 0o2775):
@@ -242,7 +246,8 @@ def attributes(t):
     put("f")
     os.mkdir("d")
     os.symlink("f", "l")
-    names = ["user.a", "user.", "user", "trusted.a", "security.a", "system.a", "os2.x", "nonsense", "", "user." + "n" * 250,
+    names = ["user.a", "user.", "user", "trusted.a", "security.a", "system.a", "os2.x", "nonsense", "",
+             "user." + "n" * 250,
              "user." + "n" * 251, "user.ä", "btrfs.x"]
     for target in ("f", "d", "l"):
         for name in names:
@@ -293,7 +298,8 @@ def times(t):
         found = os.lstat(name)
         t.note(f"times of {name}", f"{found.st_atime_ns} {found.st_mtime_ns}")
 
-    for atime, mtime in ((0, 0), (1, 1), (-1, -1), (1 - (1 << 31), (1 << 31) - 2), (1 << 31, 1 << 32), (10**9, 3 * 10**9),
+    for atime, mtime in ((0, 0), (1, 1), (-1, -1), (1 - (1 << 31), (1 << 31) - 2), (1 << 31, 1 << 32),
+                         (10**9, 3 * 10**9),
                          (123456789, 987654321)):
         for nanoseconds in (0, 1, 999_999_999):
             for name in ("f", "l", "d"):
@@ -306,12 +312,14 @@ def times(t):
             pair = (ctypes.c_long * 4)(1, a, 2, m)
             t(f"utimensat {a} {m}", libc, "utimensat", AT_FDCWD, "f", pair, 0)
             found = os.stat("f")
-            t.note("which", " ".join("now" if time > 10**18 else str(time) for time in (found.st_atime_ns, found.st_mtime_ns)))
+            t.note("which", " ".join("now" if time > 10**18 else str(time) for time in (found.st_atime_ns,
+                                                                                        found.st_mtime_ns)))
     t("utimensat with strange flags", libc, "utimensat", AT_FDCWD, "f", (ctypes.c_long * 4)(1, 2, 3, 4), 0x4000)
     os.chmod("f", 0o666)
     with As():
         for a, m in ((UTIME_NOW, UTIME_NOW), (UTIME_NOW, UTIME_OMIT), (UTIME_OMIT, UTIME_OMIT), (1, 2)):
-            t(f"by a stranger who may write {a} {m}", libc, "utimensat", AT_FDCWD, "f", (ctypes.c_long * 4)(1, a, 2, m), 0)
+            t(f"by a stranger who may write {a} {m}", libc, "utimensat", AT_FDCWD, "f",
+              (ctypes.c_long * 4)(1, a, 2, m), 0)
 
     def changes(label, call, *watched):
         for name in watched:
@@ -329,7 +337,8 @@ def times(t):
                 t.note(f"{label}: {name}", "gone")
                 continue
             t.note(f"{label}: {name}", " ".join(which for which, new, old in (
-                ("mtime", now.st_mtime_ns, was.st_mtime_ns), ("ctime", now.st_ctime_ns, was.st_ctime_ns)) if new != old))
+                ("mtime", now.st_mtime_ns, was.st_mtime_ns), ("ctime", now.st_ctime_ns,
+                                                              was.st_ctime_ns)) if new != old))
 
     put("d/x", b"x")
     os.mkdir("e")
@@ -388,5 +397,6 @@ def sync(path):
     os.close(fd)
 
 
-SEQUENCES = [permissions, sticky, set_group_directories, privileges_are_lost, owners_and_modes, access_lists, attributes,
+SEQUENCES = [permissions, sticky, set_group_directories, privileges_are_lost, owners_and_modes, access_lists,
+             attributes,
              times]
