@@ -1,5 +1,6 @@
 // The extent engine: reads and writes of windows and byte ranges, from all disks at once, through a cache with a
-// budget. SPDX-License-Identifier: Apache-2.0
+// budget.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "engine/window_source.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
 #include "store/store.h"
@@ -96,9 +98,7 @@ class Engine {
                              MutableBytes into) = 0;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
   virtual void start_window(Content& content, const geometry::Window& window) = 0;
-  // Replaces the window, atomically. `from` gives the bytes of the window's canonical layout at an offset, when asked
-  // (so that a window larger than memory can come from a staging file); it may be called from several threads.
-  using WindowSource = std::function<Status(std::uint64_t offset, MutableBytes into)>;
+  // Replaces the window, or those of its bytes that `from` says, atomically.
   virtual Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) = 0;
 
   // New size; shrinking zeroes the cut part of what remains, in the same commit.

@@ -13,6 +13,8 @@
 
 namespace mdfs::engine {
 
+class WindowRows;
+
 // Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
 // them. Those not handled at the end are let go as they are.
 class Claims {
@@ -35,7 +37,7 @@ class Replacer {
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
-  Status write_window(Content& content, const geometry::Window& window, const Engine::WindowSource& from);
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from);
   Status truncate(Content& content, std::uint64_t size_bytes);
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length);
 
@@ -50,9 +52,11 @@ class Replacer {
   // A buffer of the unit's bytes as they are now, for changing; none: all zeros. Loads what is missing.
   Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
 
-  Status build_window(Content& content, WindowJob& job);
+  Result<std::uint64_t> units_written(const Content& content, const WindowJob& job);
   Status build_band(Content& content, WindowJob& job, const geometry::Box& band);
-  Status read_band(const Content& content, const WindowJob& job, const geometry::Box& band, MutableBytes into);
+  bool replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
+                     const geometry::Piece& piece);
+  Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);
   void overlay(const Content& content, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
                const geometry::Piece& piece, const BufferRef& unit);
   Status stage_batch(Content& content, WindowJob& job, bool keep);

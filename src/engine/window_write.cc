@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "engine/replacer.h"
+#include "engine/window_rows.h"
 
 namespace mdfs::engine {
 
@@ -52,7 +53,7 @@ Result<BufferRef> Replacer::copy_of(Content& content, const UnitPtr& unit) {
 
 struct Replacer::WindowJob {
   const geometry::Window& window;
-  const Engine::WindowSource& from;
+  const WindowSource& from;
   geometry::Box box;
   geometry::ByteGeometry shape;  // with the size that the image will have
   std::uint64_t end = 0;         // one past the window's last byte in the canonical file
@@ -71,15 +72,66 @@ std::uint64_t canonical_end(const geometry::ByteGeometry& shape, const geometry:
   return last + 1;
 }
 
+// A piece of a band, as a box of the image.
+geometry::Box box_of(const geometry::Box& band, const geometry::Piece& piece) {
+  geometry::Box box{band.start, piece.in_extent.length};
+  for (unsigned axis = 0; axis < geometry::kMaxRank; ++axis) box.start[axis] += piece.in_box[axis];
+  return box;
+}
+
+// The window's box in bands of at most `band_bytes` (of one row of units, and at least one unit), in order.
+template <typename Visit>
+Status each_band(const Content& content, const geometry::Box& box, std::uint64_t band_bytes, Visit&& visit) {
+  const geometry::ByteGeometry& array = content.array();
+  const unsigned fast = content.rank - 1;
+  std::uint64_t thickness = 1;  // samples of a band across the fastest axis
+  for (unsigned axis = 0; axis < fast; ++axis) thickness *= std::min(array.extent[axis], box.length[axis]);
+  const std::uint64_t units_long = std::max<std::uint64_t>(1, band_bytes / (thickness * array.extent[fast]));
+
+  const GridBox grid = units_under(content, box);
+  geometry::Coord at = grid.first;
+  while (true) {
+    geometry::Box band;
+    for (unsigned axis = 0; axis <= fast; ++axis) {
+      const std::uint64_t count = axis == fast ? units_long : 1;
+      const std::uint64_t begin = std::max(at[axis] * array.extent[axis], box.start[axis]);
+      const std::uint64_t end = std::min((at[axis] + count) * array.extent[axis], box.start[axis] + box.length[axis]);
+      band.start[axis] = begin;
+      band.length[axis] = end - begin;
+    }
+    MDFS_TRY(visit(band));
+    unsigned axis = fast;
+    at[axis] += units_long;
+    while (at[axis] >= grid.last[axis]) {
+      if (axis == 0) return {};
+      at[axis] = grid.first[axis];
+      ++at[--axis];
+    }
+  }
+}
+
 }  // namespace
 
-Status Replacer::write_window(Content& content, const geometry::Window& window, const Engine::WindowSource& from) {
+// Units that the source writes to.
+Result<std::uint64_t> Replacer::units_written(const Content& content, const WindowJob& job) {
+  if (job.from.is_whole()) return geometry::piece_count(content.array(), job.box);
+  std::uint64_t units = 0;
+  MDFS_TRY(each_band(content, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
+    if (WindowRows(content, job.window, job.box, band).written_bytes(job.from) == 0) return {};
+    for (const geometry::Piece& piece : geometry::decompose(content.array(), band))
+      if (WindowRows(content, job.window, job.box, box_of(band, piece)).written_bytes(job.from) > 0) ++units;
+    return {};
+  }));
+  return units;
+}
+
+Status Replacer::write_window(Content& content, const geometry::Window& window, const WindowSource& from) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   WindowJob job{window, from, geometry::byte_box(*content.image, window), {}, 0, false, {}, {}, {}};
-  const std::uint64_t units = geometry::piece_count(content.array(), job.box);
-  if (units == 0) return {};
-  if (units > kMaxWindowUnits)
+  if (geometry::piece_count(content.array(), job.box) > kMaxWindowUnits)
     return {Errc::kTooBig, "a window of more than 4194304 extents cannot be written at once"};
+  MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job));
+  if (units == 0) return {};
   MDFS_TRY(write_back_.wait_for_room());
   Result<store::Reservation> promised = core_.store.reserve(units * content.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
@@ -96,58 +148,30 @@ Status Replacer::write_window(Content& content, const geometry::Window& window, 
   job.keep = units * content.capacity_bytes <= core_.options.cache_bytes / 8;
 
   const Claims claims(content, grid);
-  Status status = build_window(content, job);
+  Status status = each_band(content, job.box, kBandBytes,
+                            [&](const geometry::Box& band) { return build_band(content, job, band); });
+  if (status.ok()) status = stage_batch(content, job, job.keep);
   if (status.ok()) status = link_window(content, job);
   if (!status.ok()) abandon(core_, job.staged);
   return status;
 }
 
-// Goes through the window in bands: one row of units, as long as a band of memory allows.
-Status Replacer::build_window(Content& content, WindowJob& job) {
-  const geometry::ByteGeometry& array = content.array();
-  const unsigned fast = content.rank - 1;
-  std::uint64_t thickness = 1;  // samples of a band across the fastest axis
-  for (unsigned axis = 0; axis < fast; ++axis) thickness *= std::min(array.extent[axis], job.box.length[axis]);
-  const std::uint64_t units_long = std::max<std::uint64_t>(1, kBandBytes / (thickness * array.extent[fast]));
-
-  const GridBox grid = units_under(content, job.box);
-  geometry::Coord at = grid.first;
-  while (true) {
-    geometry::Box band;
-    for (unsigned axis = 0; axis <= fast; ++axis) {
-      const std::uint64_t count = axis == fast ? units_long : 1;
-      const std::uint64_t begin = std::max(at[axis] * array.extent[axis], job.box.start[axis]);
-      const std::uint64_t end =
-          std::min((at[axis] + count) * array.extent[axis], job.box.start[axis] + job.box.length[axis]);
-      band.start[axis] = begin;
-      band.length[axis] = end - begin;
-    }
-    MDFS_TRY(build_band(content, job, band));
-    unsigned axis = fast;
-    at[axis] += units_long;
-    while (at[axis] >= grid.last[axis]) {
-      if (axis == 0) return stage_batch(content, job, job.keep);
-      at[axis] = grid.first[axis];
-      ++at[--axis];
-    }
-  }
-}
-
 Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Box& band) {
-  const std::uint64_t divisor = job.window.channel ? content.image->channels : 1;
-  std::uint64_t bytes = 1;
-  for (unsigned axis = 0; axis < content.rank; ++axis) bytes *= band.length[axis];
-  const BufferRef source = core_.cache.acquire(bytes / divisor);
-  const MutableBytes source_bytes = source.bytes().first(bytes / divisor);
-  MDFS_TRY(read_band(content, job, band, source_bytes));
+  const WindowRows rows(content, job.window, job.box, band);
+  if (rows.written_bytes(job.from) == 0) return {};
+  const BufferRef source = core_.cache.acquire(rows.bytes());
+  const MutableBytes source_bytes = source.bytes().first(rows.bytes());
+  MDFS_TRY(read_band(job, rows, source_bytes));
 
-  const std::vector<geometry::Piece> pieces = geometry::decompose(content.array(), band);
+  std::vector<geometry::Piece> pieces = geometry::decompose(content.array(), band);
+  std::erase_if(pieces, [&](const geometry::Piece& piece) {
+    return WindowRows(content, job.window, job.box, box_of(band, piece)).written_bytes(job.from) == 0;
+  });
   std::vector<UnitPtr> partial(pieces.size());
   std::vector<std::pair<UnitPtr, geometry::Coord>> to_load;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const std::uint64_t index = content.unit_index(pieces[i].extent);
-    if (!job.window.channel && is_whole(content, job.shape, {index, 0, pieces[i]})) continue;
-    partial[i] = core_.cache.find_or_create(content.key_of(index));
+    if (replaces_unit(content, job, band, pieces[i])) continue;
+    partial[i] = core_.cache.find_or_create(content.key_of(content.unit_index(pieces[i].extent)));
     to_load.emplace_back(partial[i], pieces[i].extent);
   }
   MDFS_TRY(loader_.load_whole(content, to_load));
@@ -169,24 +193,25 @@ Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Bo
                                                                          : stage_batch(content, job, job.keep);
 }
 
-// The band's bytes, from the window's canonical layout, in as few calls as its runs allow.
-Status Replacer::read_band(const Content& content, const WindowJob& job, const geometry::Box& band, MutableBytes into) {
-  const std::uint64_t divisor = job.window.channel ? content.image->channels : 1;
-  const unsigned pad = geometry::kMaxRank - content.rank;
-  geometry::Coord whole{1, 1, 1}, first{}, length{1, 1, 1};  // padded in front to three axes; the window's, the band's
-  for (unsigned axis = 0; axis < content.rank; ++axis) {
-    const std::uint64_t by = axis + 1 == content.rank ? divisor : 1;
-    whole[axis + pad] = job.box.length[axis] / by;
-    first[axis + pad] = (band.start[axis] - job.box.start[axis]) / by;
-    length[axis + pad] = band.length[axis] / by;
-  }
-  const bool whole_rows = length[2] == whole[2];
-  const std::uint64_t run = whole_rows ? length[1] * length[2] : length[2];
+// Nothing of what the unit holds now is kept.
+bool Replacer::replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
+                             const geometry::Piece& piece) {
+  if (job.window.channel || !is_whole(content, job.shape, {content.unit_index(piece.extent), 0, piece})) return false;
+  const WindowRows rows(content, job.window, job.box, box_of(band, piece));
+  return rows.written_bytes(job.from) == rows.bytes();
+}
+
+// The band's written bytes, from the window's canonical layout, in as few calls as its runs allow.
+Status Replacer::read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into) {
+  const geometry::Coord& length = rows.length();
+  const std::uint64_t run = rows.is_full_width() ? length[1] * length[2] : length[2];
   std::uint64_t done = 0;
   for (std::uint64_t z = 0; z < length[0]; ++z)
-    for (std::uint64_t y = 0; y < (whole_rows ? 1 : length[1]); ++y) {
-      const std::uint64_t offset = ((first[0] + z) * whole[1] + first[1] + y) * whole[2] + first[2];
-      MDFS_TRY(job.from(offset, into.subspan(done, run)));
+    for (std::uint64_t y = 0; y < (rows.is_full_width() ? 1 : length[1]); ++y) {
+      const std::uint64_t offset = rows.offset(z, y);
+      MDFS_TRY(job.from.each_written(offset, offset + run, [&](std::uint64_t begin, std::uint64_t end) {
+        return job.from.read(begin, into.subspan(done + begin - offset, end - begin));
+      }));
       done += run;
     }
   return {};
@@ -196,22 +221,22 @@ void Replacer::overlay(const Content& content, const WindowJob& job, const geome
                        const geometry::Piece& piece, const BufferRef& unit) {
   const geometry::Coord& extent = content.array().extent;
   const geometry::Coord& length = piece.in_extent.length;
-  if (!job.window.channel) {
-    geometry::copy_box(content.rank, length, bytes, band.length, piece.in_box, unit.bytes(), extent,
-                       piece.in_extent.start);
-    return;
-  }
+  const WindowRows rows(content, job.window, job.box, box_of(band, piece));
+  if (!job.window.channel)
+    return copy_written(content.rank, job.from, rows, bytes, band.length, piece.in_box, unit.bytes(), extent,
+                        piece.in_extent.start);
   // The samples of the piece are taken out, get their channel, and go back.
   const unsigned fast = content.rank - 1;
   const unsigned channels = content.image->channels;
+  const unsigned element = geometry::element_bytes(content.image->type);
   geometry::Coord plane_shape = band.length, plane_start = piece.in_box, plane_length = length;
   for (geometry::Coord* coord : {&plane_shape, &plane_start, &plane_length}) (*coord)[fast] /= channels;
-  std::uint64_t count = 1;
-  for (unsigned axis = 0; axis < content.rank; ++axis) count *= length[axis];
+  const std::uint64_t count = rows.bytes() * channels;
   ByteVector samples(count), plane(count / channels);
   geometry::copy_box(content.rank, length, unit.bytes(), extent, piece.in_extent.start, samples, length, {});
-  geometry::copy_box(content.rank, plane_length, bytes, plane_shape, plane_start, plane, plane_length, {});
-  geometry::put_channel(plane, channels, *job.window.channel, geometry::element_bytes(content.image->type), samples);
+  geometry::take_channel(samples, channels, *job.window.channel, element, plane);
+  copy_written(content.rank, job.from, rows, bytes, plane_shape, plane_start, plane, plane_length, {});
+  geometry::put_channel(plane, channels, *job.window.channel, element, samples);
   geometry::copy_box(content.rank, length, samples, length, {}, unit.bytes(), extent, piece.in_extent.start);
 }
 

@@ -47,7 +47,8 @@ Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
 
 Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return {};
-  const std::uint64_t end = content.size.load(std::memory_order_acquire);
+  // Not the size of the file: that may be cut, behind the part of the grid that is held, while this writes.
+  const std::uint64_t end = offset + length;
   const BufferRef zeros = core_.cache.acquire(std::min(length, kPassBytes));
   std::memset(zeros.data(), 0, zeros.size());
   for (std::uint64_t done = 0; done < length;) {

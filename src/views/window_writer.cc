@@ -9,12 +9,6 @@
 #include "views/npy.h"
 
 namespace mdfs::views {
-namespace {
-
-constexpr std::size_t kFillBytes = 1u << 20;
-
-}  // namespace
-
 Result<std::unique_ptr<WindowWriter>> WindowWriter::create(volume::Volume& volume, volume::Ino image, ViewFile file,
                                                            StagingPool& pool, bool truncated) {
   if (!is_writable(file.format))
@@ -76,20 +70,19 @@ bool WindowWriter::is_full() const {
   return header_bytes.ok() && staging_->written().covers({0, *header_bytes + file_.data_bytes});
 }
 
-Status WindowWriter::fill_gaps(std::uint64_t header_bytes) {
-  const auto gaps = staging_->written().gaps({header_bytes, header_bytes + file_.data_bytes});
-  if (gaps.empty()) return {};
+Result<engine::WindowSource> WindowWriter::source(std::uint64_t header_bytes) const {
+  const Staging& staged = *staging_;
+  const auto read = [&staged, header_bytes](std::uint64_t offset, MutableBytes into) {
+    return staged.read(header_bytes + offset, into);
+  };
+  const ByteRange data{header_bytes, header_bytes + file_.data_bytes};
+  if (staged.written().covers(data)) return engine::WindowSource(read);
   if (file_.format == Format::kNpy && header_bytes != file_.header.size())
     return Error{Errc::kInvalidArgument, "an NPY with another header than the file's must be written whole"};
-  ByteVector buffer(kFillBytes);
-  for (const ByteRange& gap : gaps) {
-    for (std::uint64_t at = gap.first; at < gap.last; at += kFillBytes) {
-      const MutableBytes part = MutableBytes(buffer).first(std::min<std::uint64_t>(kFillBytes, gap.last - at));
-      MDFS_TRY(volume_.read_window(image_, file_.window, at - header_bytes, part));
-      MDFS_TRY(staging_->write(at, part));
-    }
-  }
-  return {};
+  std::vector<engine::WindowRange> written;
+  for (const ByteRange& part : staged.written().parts(data))
+    written.push_back({part.first - header_bytes, part.last - header_bytes});
+  return engine::WindowSource(read, std::move(written));
 }
 
 Status WindowWriter::apply() {
@@ -99,11 +92,8 @@ Status WindowWriter::apply() {
   const std::uint64_t end = header_bytes + file_.data_bytes;
   if (staging_->written().end() > end)
     return Error{Errc::kInvalidArgument, fmt::format("{} bytes written, {} expected", staging_->written().end(), end)};
-  MDFS_TRY(fill_gaps(header_bytes));
-  const Staging& staged = *staging_;
-  MDFS_TRY(volume_.write_window(image_, file_.window, [&staged, header_bytes](std::uint64_t offset, MutableBytes into) {
-    return staged.read(header_bytes + offset, into);
-  }));
+  MDFS_TRY_ASSIGN(const engine::WindowSource from, source(header_bytes));
+  MDFS_TRY(volume_.write_window(image_, file_.window, from));
   staging_.reset();
   truncated_ = false;
   return {};

@@ -33,8 +33,8 @@ class WindowWriter {
   bool is_full() const;
   // apply() may be called: everything is there, or what is missing keeps its value.
   bool is_complete() const { return !truncated_ || is_full(); }
-  // Replaces the window. An NPY written from its start must name the window's element type and shape.
-  // After a success the writer is empty again and what is not written keeps its value.
+  // Replaces the window, or what has been written of it. An NPY written from its start must name the window's element
+  // type and shape. After a success the writer is empty again and what is not written keeps its value.
   Status apply();
 
  private:
@@ -44,8 +44,9 @@ class WindowWriter {
   std::uint64_t capacity() const;
   // Where the data begin in what has been written: an NPY may have a longer header than ours.
   Result<std::uint64_t> written_header_bytes() const;
-  // Bytes not written, from the window as it is.
-  Status fill_gaps(std::uint64_t header_bytes);
+  // What has been written of the data, out of the staging. The rest stays what it is at the moment of the write, which
+  // only the engine knows: others may be writing it.
+  Result<engine::WindowSource> source(std::uint64_t header_bytes) const;
 
   volume::Volume& volume_;
   const volume::Ino image_;

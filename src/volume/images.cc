@@ -121,7 +121,7 @@ Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uin
   return {};
 }
 
-Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::Engine::WindowSource& from) {
+Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) {
   MDFS_TRY(check_writable());
   ByteRange changed;
   {

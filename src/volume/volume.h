@@ -166,7 +166,7 @@ class Volume {
   virtual Result<Layout> layout(Ino ino) = 0;         // writes back and commits first
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
-  virtual Status write_window(Ino ino, const geometry::Window& window, const engine::Engine::WindowSource& from) = 0;
+  virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) = 0;
 
   // ---- the whole

@@ -81,7 +81,7 @@ class VolumeImpl final : public Volume {
   Result<Layout> layout(Ino ino) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
-  Status write_window(Ino ino, const geometry::Window& window, const engine::Engine::WindowSource& from) override;
+  Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
 
   store::SpaceInfo space() override { return store_->space(); }

@@ -366,6 +366,54 @@ class Windows(harness.MountTest):
         os.close(fd)
         self.assertEqual(mixed, [])
 
+    def test_writers_of_scattered_bytes_of_one_window_lose_nothing(self):
+        """Parts of a window, plain writes beside them, and frames appended meanwhile: each byte has one owner."""
+        self.image("scan", (90, 200), channels=3, extent=(32, 64))
+        row = 200 * 3
+        total = 90 * row
+        failures = []
+        expected = bytearray(read_all(self.at("scan")))
+        rounds = 60
+
+        def owned(kind, y):  # of each row: a part of its own for each kind of writer
+            return slice(y * row + 120 * kind + y % 7, y * row + 120 * kind + 100 + y % 7)
+
+        def work(kind):
+            chance = random.Random(kind)
+            try:
+                fd = self.open_image("scan", os.O_RDWR)
+                if kind < 2:
+                    bind(fd, (0, 0), (90, 200))
+                for _ in range(rounds):
+                    rows = chance.sample(range(90), 8)
+                    pieces = [(owned(kind, y), bytes([chance.randrange(256)]) * 100) for y in rows]
+                    if kind == 4:  # the frames behind them come and go
+                        os.truncate(self.at("scan"), total + chance.randrange(5 * row))
+                        os.truncate(self.at("scan"), total)
+                        continue
+                    if kind == 2:
+                        with open(self.at("scan@/win/y0+90.raw"), "r+b", buffering=0) as view:
+                            for where, data in pieces:
+                                os.pwrite(view.fileno(), data, where.start)
+                    else:
+                        for where, data in pieces:
+                            os.pwrite(fd, data, where.start)
+                    if kind < 2:
+                        fcntl.ioctl(fd, APPLY)
+                    for where, data in pieces:
+                        expected[where] = data
+                os.close(fd)
+            except OSError as error:
+                failures.append((kind, error))
+
+        threads = [threading.Thread(target=work, args=(kind,)) for kind in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertTrue(read_all(self.at("scan")) == expected)
+
     def test_windows_survive_a_new_mount(self):
         data = self.image("scan", (300, 400), channels=3)
         new = noise((30, 40, 3))

@@ -340,16 +340,21 @@ Status FakeVolume::read_window(Ino ino, const Window& window, std::uint64_t offs
   return {};
 }
 
-Status FakeVolume::write_window(Ino ino, const Window& window, const engine::Engine::WindowSource& from) {
+Status FakeVolume::write_window(Ino ino, const Window& window, const engine::WindowSource& from) {
+  if (before_window_write_) before_window_write_();
   const std::lock_guard lock(mutex_);
   MDFS_TRY_ASSIGN(Inode * inode, find(ino));
   MDFS_TRY(geometry::check(*inode->geometry, window));
   ByteVector bytes(geometry::window_bytes(*inode->geometry, window));
-  MDFS_TRY(from(0, bytes));
   const std::uint64_t piece =
       window.channel ? geometry::element_bytes(inode->geometry->type) : inode->geometry->sample_bytes();
   const std::vector<std::uint64_t> offsets = sample_offsets(*inode, window);
-  for (std::size_t i = 0; i < bytes.size(); ++i) inode->bytes[offsets[i / piece] + i % piece] = bytes[i];
+  const auto put = [&](std::uint64_t begin, std::uint64_t end) -> Status {
+    MDFS_TRY(from.read(begin, MutableBytes(bytes).subspan(begin, end - begin)));
+    for (std::uint64_t i = begin; i < end; ++i) inode->bytes[offsets[i / piece] + i % piece] = bytes[i];
+    return {};
+  };
+  MDFS_TRY(from.each_written(0, bytes.size(), put));
   ++inode->generation;
   inode->mtime_ns = ++clock_ns_;
   return {};

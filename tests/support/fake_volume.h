@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,8 @@ class FakeVolume final : public volume::Volume {
   // A ready image under the root directory, with bytes that differ from place to place.
   volume::Ino add_image(const std::string& name, const geometry::Geometry& geometry);
   ByteVector& bytes(volume::Ino ino);
+  // Runs as each window write begins: what somebody else does at that moment.
+  void before_window_writes(std::function<void()> hook) { before_window_write_ = std::move(hook); }
 
   Status close() override { return {}; }
   store::Store& store() override;
@@ -67,8 +70,7 @@ class FakeVolume final : public volume::Volume {
   Result<volume::Layout> layout(volume::Ino) override;
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
-  Status write_window(volume::Ino ino, const geometry::Window& window,
-                      const engine::Engine::WindowSource& from) override;
+  Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
   store::SpaceInfo space() override;
 
@@ -83,6 +85,7 @@ class FakeVolume final : public volume::Volume {
   // Offsets of the window's samples in the image's bytes, in canonical order.
   std::vector<std::uint64_t> sample_offsets(const Inode& inode, const geometry::Window& window) const;
 
+  std::function<void()> before_window_write_;
   std::mutex mutex_;  // guards everything below
   std::map<volume::Ino, std::unique_ptr<Inode>> inodes_;
   volume::Ino next_ino_ = 16;

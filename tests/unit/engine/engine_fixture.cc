@@ -142,6 +142,23 @@ Status Bench::write_window(const Window& window, ConstBytes bytes) {
   });
 }
 
+Status Bench::write_window(const Window& window, ConstBytes bytes, const std::vector<bool>& mask) {
+  std::vector<WindowRange> written;
+  for (std::uint64_t i = 0; i < mask.size(); ++i) {
+    if (!mask[i]) continue;
+    if (!written.empty() && written.back().end == i)
+      ++written.back().end;
+    else
+      written.push_back({i, i + 1});
+  }
+  const auto read = [&](std::uint64_t offset, MutableBytes into) -> Status {
+    for (std::size_t i = 0; i < into.size(); ++i) MDFS_CHECK(mask[offset + i]);
+    std::memcpy(into.data(), bytes.data() + offset, into.size());
+    return {};
+  };
+  return engine_->write_window(*content_, window, WindowSource(read, std::move(written)));
+}
+
 ByteVector noise(std::mt19937_64& random, std::size_t bytes, bool compressible) {
   ByteVector result(bytes);
   if (compressible) {

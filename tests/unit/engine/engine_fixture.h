@@ -56,6 +56,8 @@ class Bench {
   ByteVector read(std::uint64_t offset, std::size_t length);
   ByteVector read_window(const geometry::Window& window);
   Status write_window(const geometry::Window& window, ConstBytes bytes);
+  // Only the bytes of the window that `mask` marks.
+  Status write_window(const geometry::Window& window, ConstBytes bytes, const std::vector<bool>& mask);
   geometry::Geometry geometry_now();  // with shape[0] as the size says
 
  private:

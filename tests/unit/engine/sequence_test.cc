@@ -126,8 +126,20 @@ class Twins {
     const Geometry geometry = bench_.geometry_now();
     if (geometry.shape[0] == 0) return;
     const Window window = random_window(random_, geometry);
-    const ByteVector bytes = noise(random_, geometry::window_bytes(geometry, window), random_() % 2 == 0);
-    TWINS_AGREE(bench_.write_window(window, bytes).ok());
+    ByteVector bytes = noise(random_, geometry::window_bytes(geometry, window), random_() % 2 == 0);
+    if (random_() % 3 == 0) {  // only some runs of it
+      const std::uint64_t longest = random_() % 2 == 0 ? bytes.size() + 1 : 64;
+      std::vector<bool> mask;
+      for (bool written = random_() % 2 == 0; mask.size() < bytes.size(); written = !written)
+        mask.insert(mask.end(), std::min<std::uint64_t>(1 + random_() % longest, bytes.size() - mask.size()), written);
+      TWINS_AGREE(bench_.write_window(window, bytes, mask).ok());
+      const ByteVector before = array_get(geometry, array_, window);
+      for (std::size_t i = 0; i < bytes.size(); ++i)
+        if (!mask[i]) bytes[i] = before[i];
+      if (std::find(mask.begin(), mask.end(), true) == mask.end()) return;
+    } else {
+      TWINS_AGREE(bench_.write_window(window, bytes).ok());
+    }
     array_put(geometry, array_, window, bytes);
     // A window in a slab that is not whole makes the file as long as its last sample.
     if (array_.size() < bench_.size()) array_.resize(bench_.size());

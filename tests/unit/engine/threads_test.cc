@@ -105,7 +105,142 @@ TEST_P(EngineThreadsTest, WindowsOfNeighboursInTheSameExtentsDoNotDisturbEachOth
   EXPECT_EQ(bench.read_all(), before);
 }
 
+// Where two byte arrays differ; they are too long to be printed.
+std::string difference(const ByteVector& got, const ByteVector& want) {
+  if (got.size() != want.size()) return std::to_string(got.size()) + " bytes, not " + std::to_string(want.size());
+  const auto first = std::mismatch(got.begin(), got.end(), want.begin()).first;
+  return first == got.end() ? "" : "byte " + std::to_string(first - got.begin());
+}
+
+// Writers whose bytes are scattered over the same extents: each byte has one owner, who knows what it must be. One more
+// owns what lies behind them, from the middle of an extent on, and cuts it off and extends it again.
+class ScatteredWriters {
+ public:
+  ScatteredWriters(const Geometry& geometry, bool is_image, std::uint64_t seed)
+      : geometry_(geometry), is_image_(is_image), owner_(geometry.size_bytes()) {
+    std::mt19937_64 random(seed);
+    for (std::size_t i = 0; i < owner_.size();) {
+      const auto owner = static_cast<std::byte>(random() % kWriters);
+      for (std::size_t left = 1 + random() % 90; left > 0 && i < owner_.size(); --left) owner_[i++] = owner;
+    }
+    Setting setting;
+    if (is_image) setting.geometry = geometry;
+    setting.cache_bytes = 1u << 20;
+    bench_ = std::make_unique<Bench>(setting);
+    if (!is_image) MDFS_CHECK(bench_->engine().truncate(bench_->content(), owner_.size()).ok());
+  }
+
+  void run(std::uint64_t seed) {
+    std::vector<ByteVector> mine(kWriters, ByteVector(owner_.size()));
+    ByteVector tail;
+    run_threads(kWriters + 1, [&](unsigned thread) {
+      std::mt19937_64 random(seed + thread);
+      for (unsigned round = 0; round < kRounds && !::testing::Test::HasFatalFailure(); ++round) {
+        if (thread == kWriters)
+          change_tail(random, tail);
+        else
+          step(random, thread, mine[thread]);
+      }
+    });
+    ByteVector expected(owner_.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = mine[static_cast<unsigned>(owner_[i])][i];
+    expected.insert(expected.end(), tail.begin(), tail.end());
+    EXPECT_EQ(difference(bench_->read_all(), expected), "");
+    ASSERT_TRUE(bench_->reopen().ok());
+    EXPECT_EQ(difference(bench_->read_all(), expected), "");
+  }
+
+ private:
+  static constexpr unsigned kWriters = 4;
+  static constexpr unsigned kRounds = 40;
+
+  void step(std::mt19937_64& random, unsigned me, ByteVector& mine) {
+    if (!is_image_) return write_plain(random, me, mine);
+    const auto is_mine = [me](std::byte owner) { return static_cast<unsigned>(owner) == me; };
+    const Window window = random_window(random, geometry_);
+    const ByteVector owners = array_get(geometry_, owner_, window);
+    ByteVector bytes = noise(random, owners.size(), random() % 2 == 0);
+    std::vector<bool> mask(owners.size());
+    for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = is_mine(owners[i]);
+    switch (random() % 5) {
+      case 0:
+      case 1: {
+        ASSERT_TRUE(bench_->write_window(window, bytes, mask).ok());
+        const ByteVector before = array_get(geometry_, mine, window);
+        for (std::size_t i = 0; i < mask.size(); ++i)
+          if (!mask[i]) bytes[i] = before[i];
+        return array_put(geometry_, mine, window, bytes);
+      }
+      case 2:
+      case 3:
+        return write_plain(random, me, mine);
+      default: {
+        const ByteVector got = bench_->read_window(window);
+        const ByteVector want = array_get(geometry_, mine, window);
+        for (std::size_t i = 0; i < mask.size(); ++i) ASSERT_TRUE(!mask[i] || got[i] == want[i]) << me << " at " << i;
+        if (random() % 4 != 0) return;
+        ASSERT_TRUE(bench_->engine().write_back(bench_->content()).ok());
+      }
+    }
+  }
+
+  // Some of my runs, one call each; one of them is punched.
+  void write_plain(std::mt19937_64& random, unsigned me, ByteVector& mine) {
+    std::size_t at = random() % owner_.size();
+    for (unsigned runs = 0; runs < 12 && at < owner_.size(); ++runs) {
+      while (at < owner_.size() && static_cast<unsigned>(owner_[at]) != me) ++at;
+      std::size_t end = at;
+      while (end < owner_.size() && static_cast<unsigned>(owner_[end]) == me) ++end;
+      if (at == end) return;
+      ByteVector bytes = noise(random, end - at);
+      if (runs == 5) {
+        std::fill(bytes.begin(), bytes.end(), std::byte{0});
+        ASSERT_TRUE(bench_->engine().punch(bench_->content(), at, bytes.size()).ok());
+      } else {
+        ASSERT_TRUE(bench_->engine().write(bench_->content(), at, bytes).ok());
+      }
+      std::copy(bytes.begin(), bytes.end(), mine.begin() + static_cast<std::ptrdiff_t>(at));
+      at = end;
+    }
+  }
+
+  void change_tail(std::mt19937_64& random, ByteVector& tail) {
+    const std::uint64_t size = random() % 3 == 0 ? 0 : random() % (is_image_ ? geometry_.slab_bytes() * 40 : 300'000);
+    if (random() % 2 == 0) {
+      ASSERT_TRUE(bench_->engine().truncate(bench_->content(), owner_.size() + size).ok());
+      tail.resize(size);
+    } else {
+      const ByteVector bytes = noise(random, 1 + random() % 3000);
+      ASSERT_TRUE(bench_->engine().write(bench_->content(), owner_.size() + size, bytes).ok());
+      tail.resize(std::max<std::size_t>(tail.size(), size + bytes.size()));
+      std::copy(bytes.begin(), bytes.end(), tail.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+    ASSERT_EQ(difference(bench_->read(owner_.size(), tail.size() + 100), tail), "");
+  }
+
+  const Geometry geometry_;
+  const bool is_image_;
+  ByteVector owner_;  // of each byte of the canonical file
+  std::unique_ptr<Bench> bench_;
+};
+
+TEST_P(EngineThreadsTest, WritersOfScatteredBytesOfTheSameExtentsLoseNothing) {
+  const std::vector<Geometry> images = {
+      image_of(2, {100, 150}, {48, 64}, GetParam(), 3),
+      image_of(3, {9, 30, 40}, {4, 16, 16}, GetParam(), 2, geometry::ElementType::kU16),
+      image_of(1, {20'000}, {3000}, GetParam(), 1, geometry::ElementType::kF32),
+  };
+  for (std::uint64_t seed = 1; seed <= 4 && !HasFatalFailure(); ++seed)
+    for (const Geometry& image : images) ScatteredWriters(image, true, seed).run(seed * 1000);
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, EngineThreadsTest, ::testing::Values(Codec::kRaw, Codec::kZstd));
+
+TEST(EngineThreadsFileTest, WritersOfScatteredBytesOfTheSameCellsLoseNothing) {
+  for (const std::uint64_t bytes : {1'000u, 9'000u, 140'000u, 300'000u})
+    for (std::uint64_t seed = 1; seed <= 4 && !::testing::Test::HasFatalFailure(); ++seed)
+      ScatteredWriters(image_of(1, {bytes}, {1000}, Codec::kRaw), false, seed).run(seed * 1000);
+}
 
 TEST(EngineThreadsFileTest, WritersOfInterleavedRecordsLoseNothing) {
   constexpr unsigned kThreads = 5;

@@ -38,6 +38,7 @@ class Bench {
   test::FakeVolume& volume() { return volume_; }
   WindowWriter& writer() { return *writer_; }
   const ViewFile& file() const { return file_; }
+  volume::Ino ino() const { return ino_; }
   ByteVector content() {
     ByteVector bytes(file_.size_bytes());
     EXPECT_TRUE(read_view(volume_, ino_, file_, 0, bytes).ok());
@@ -85,6 +86,28 @@ TEST(WindowWriter, WithoutTruncationWhatIsNotWrittenKeepsItsValue) {
   EXPECT_FALSE(bench.writer().is_full());
   ASSERT_TRUE(bench.writer().apply().ok());
   EXPECT_EQ(bench.content(), expected);
+}
+
+// Between the moment when the bytes not written could be looked up and the write itself others may write.
+TEST(WindowWriter, WhatOthersWriteBesideAPartlyWrittenWindowIsKept) {
+  for (const char* name : {"y1+2,x3+4.raw", "y1+2,x3+4.npy"}) {
+    Bench bench(name, false);
+    const std::size_t header = bench.file().header.size();
+    ByteVector expected = bench.content();
+    const ByteVector mine = pattern(3, 200), theirs = pattern(5, 90);
+    const auto put = [&](std::size_t offset, const ByteVector& bytes) {
+      std::copy(bytes.begin(), bytes.end(), expected.begin() + static_cast<std::ptrdiff_t>(header + offset));
+    };
+    put(2, mine);
+    put(9, theirs);
+    bench.volume().before_window_writes([&] {  // the window's second row begins at its byte 8
+      const std::uint64_t at = (2 * 8 + 3) * 2 + 1;
+      ASSERT_TRUE(bench.volume().write(bench.ino(), at, theirs, false).ok());
+    });
+    ASSERT_TRUE(bench.writer().write(header + 2, mine).ok());
+    ASSERT_TRUE(bench.writer().apply().ok());
+    EXPECT_EQ(bench.content(), expected) << name;
+  }
 }
 
 TEST(WindowWriter, AnNpyWithAnotherHeaderLengthIsTaken) {

@@ -30,7 +30,7 @@ geometry::Window window(std::uint64_t y, std::uint64_t height, std::uint64_t x, 
   return window;
 }
 
-engine::Engine::WindowSource source(const std::string& text) {
+engine::WindowSource source(const std::string& text) {
   return [&text](std::uint64_t offset, MutableBytes into) -> Status {
     MDFS_CHECK(offset + into.size() <= text.size());
     std::copy_n(as_bytes(text).begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());

@@ -1,0 +1,66 @@
+// The bytes that a window write brings.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace mdfs::engine {
+
+// Bytes [begin, end) of a window's canonical layout.
+struct WindowRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Gives bytes of the window's canonical layout when asked, so that a window larger than memory can come from a staging
+// file. Where only some ranges are written, nothing else is asked for, and the window's other bytes stay what they are
+// at the moment of the write: what others wrote to them before it is kept. May be asked from several threads.
+class WindowSource {
+ public:
+  using Read = std::function<Status(std::uint64_t offset, MutableBytes into)>;
+
+  // All bytes are written.
+  template <typename F>
+  requires std::is_invocable_r_v<Status, F&, std::uint64_t, MutableBytes> WindowSource(F give)
+      : read_(std::move(give)) {}
+  // `written`: ascending, disjoint, inside the window.
+  WindowSource(Read give, std::vector<WindowRange> written) : read_(std::move(give)), written_(std::move(written)) {}
+
+  bool is_whole() const { return !written_; }
+  Status read(std::uint64_t offset, MutableBytes into) const { return read_(offset, into); }
+
+  // visit(begin, end) -> Status for the written parts of [begin, end), in order.
+  template <typename Visit>
+  Status each_written(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
+    if (!written_) return visit(begin, end);
+    auto range = std::upper_bound(written_->begin(), written_->end(), begin,
+                                  [](std::uint64_t at, const WindowRange& other) { return at < other.end; });
+    for (; range != written_->end() && range->begin < end; ++range)
+      MDFS_TRY(visit(std::max(begin, range->begin), std::min(end, range->end)));
+    return {};
+  }
+  std::uint64_t written_bytes(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t bytes = 0;
+    const Status counted = each_written(begin, end, [&](std::uint64_t first, std::uint64_t last) -> Status {
+      bytes += last - first;
+      return {};
+    });
+    MDFS_CHECK(counted.ok());
+    return bytes;
+  }
+
+ private:
+  Read read_;
+  std::optional<std::vector<WindowRange>> written_;
+};
+
+}  // namespace mdfs::engine
