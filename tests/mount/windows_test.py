@@ -353,7 +353,9 @@ class Windows(harness.MountTest):
                     mixed.append(set(got))
             os.close(fd)
 
-        readers = [threading.Thread(target=read, args=(kind,)) for kind in (0, 1, 1)]
+        # The kernel fills its page cache a part at a time: where images go through it, only bound reads are whole.
+        kinds = (1, 1, 1) if self.direct else (0, 1, 1)
+        readers = [threading.Thread(target=read, args=(kind,)) for kind in kinds]
         for reader in readers:
             reader.start()
         fd = self.open_image("scan", os.O_RDWR)
