@@ -1,6 +1,7 @@
 """Mounting, unmounting, the end of the daemon in all its ways, and what it costs in memory."""
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import json
 import os
 import random
 import shutil
@@ -165,6 +166,25 @@ class Daemon(unittest.TestCase):
                               check=True).stderr
         self.assertIn("was not found", said)
         self.assertIn("file", os.listdir(self.volume.path))
+        self.volume.unmount()
+
+    def test_status_names_what_is_wrong_and_what_to_do(self):
+        self.volume.unmount()
+        os.unlink(self.volume.disks[2])
+        self.volume.mount("cache=64M")
+        status = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))
+        self.assertEqual([disk["state"] for disk in status["disks"]], ["healthy", "healthy", "missing", "healthy"])
+        self.assertEqual(len(status["troubles"]), 1)
+        self.assertRegex(status["troubles"][0], "^disk 2.* is missing.*mount again")
+        self.assertRegex(run(MDFS, "volume", "status", self.volume.path), r"(?m)^  trouble: disk 2")
+        write_all(self.volume / "written", b"without the disk")
+        self.volume.unmount()
+        os.unlink(self.volume.disks[3])
+        self.volume.mount("cache=64M")
+        status = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))
+        self.assertTrue(status["read_only"])
+        self.assertRegex(status["troubles"][0], "2 of 4 disks.*majority.*degraded")
+        self.assertEqual(read_all(self.volume / "written"), b"without the disk")
         self.volume.unmount()
 
     def test_the_foreground_stays(self):

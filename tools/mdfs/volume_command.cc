@@ -14,6 +14,7 @@
 #include "fuse/daemon.h"
 #include "mounted.h"
 #include "support/text.h"
+#include "volume_trouble.h"
 
 namespace mdfs::tools {
 namespace {
@@ -43,6 +44,7 @@ std::string json_text(const mdfs_ioc_volume& volume) {
   json["generation"] = volume.generation;
   json["read_only"] = volume.read_only != 0;
   json["read_only_reason"] = text_of(volume.read_only_reason);
+  json["troubles"] = troubles(volume);
   json["block_size"] = volume.block_size;
   json["total_blocks"] = volume.total_blocks;
   json["free_blocks"] = volume.free_blocks;
@@ -69,7 +71,9 @@ void print_text(const mdfs_ioc_volume& volume) {
   fmt::print("  {} of {} available, {} files and directories, generation {}\n",
              format_size(volume.available_blocks * volume.block_size),
              format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
-  if (volume.read_only != 0) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
+  const std::vector<std::string> wrong = troubles(volume);
+  if (volume.read_only != 0 && wrong.empty()) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
+  for (const std::string& trouble : wrong) fmt::print("  trouble: {}\n", trouble);
   fmt::print("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
              format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
              volume.cache_misses);

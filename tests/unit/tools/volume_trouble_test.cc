@@ -1,0 +1,69 @@
+// Claims about the words for a volume's troubles.
+// SPDX-License-Identifier: Apache-2.0
+#include "mdfs/volume_trouble.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+namespace mdfs::tools {
+namespace {
+
+mdfs_ioc_volume healthy() {
+  mdfs_ioc_volume volume{};
+  volume.disk_count = 4;
+  for (unsigned i = 0; i < 4; ++i)
+    std::strcpy(volume.disks[i].name, ("/dev/sd" + std::string(1, static_cast<char>('a' + i))).c_str());
+  return volume;
+}
+
+TEST(VolumeTroubleTest, AHealthyVolumeHasNoneAndAnOptionIsNone) {
+  mdfs_ioc_volume volume = healthy();
+  EXPECT_TRUE(troubles(volume).empty());
+  volume.read_only = 1;
+  std::strcpy(volume.read_only_reason, "opened read-only");
+  EXPECT_TRUE(troubles(volume).empty());
+}
+
+TEST(VolumeTroubleTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
+  const char* const expected[] = {"", "missing", "stale", "failed"};
+  for (std::uint32_t state = 1; state <= 3; ++state) {
+    mdfs_ioc_volume volume = healthy();
+    volume.disks[2].state = state;
+    const auto all = troubles(volume);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc) ")) << all[0];
+    EXPECT_NE(all[0].find(expected[state]), std::string::npos) << all[0];
+    EXPECT_EQ(all[0].find('\n'), std::string::npos);
+  }
+}
+
+TEST(VolumeTroubleTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"the commit of generation 7 failed: I/O error: /dev/sdc: flush", "mdfsck"},
+      {"only 2 of 4 disks are current, fewer than a majority", "-o degraded"},
+      {"recovery could not be completed: /dev/sda: write", "mount again"},
+      {"/dev/sda is open for reading only", "writable"},
+      {"something new", "something new"},
+  };
+  for (const auto& [reason, advice] : cases) {
+    mdfs_ioc_volume volume = healthy();
+    volume.read_only = 1;
+    std::strcpy(volume.read_only_reason, reason);
+    const auto all = troubles(volume);
+    ASSERT_EQ(all.size(), 1u) << reason;
+    EXPECT_NE(all[0].find(reason), std::string::npos) << all[0];
+    EXPECT_NE(all[0].find(advice), std::string::npos) << all[0];
+  }
+}
+
+// Nothing of the structure is trusted: names and reasons without an end, more disks than there is room for.
+TEST(VolumeTroubleTest, FieldsWithoutAnEndAreReadToTheirEnd) {
+  mdfs_ioc_volume volume;
+  std::memset(&volume, 'x', sizeof volume);
+  EXPECT_EQ(troubles(volume).size(), 1u + MDFS_IOC_MAX_DISKS);
+}
+
+}  // namespace
+}  // namespace mdfs::tools

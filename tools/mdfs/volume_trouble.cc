@@ -1,0 +1,71 @@
+// Troubles of a volume in words.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume_trouble.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace mdfs::tools {
+namespace {
+
+enum class State : std::uint32_t { kHealthy, kMissing, kStale, kFailed };
+
+template <std::size_t N>
+std::string_view text_of(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+std::string of_disk(std::uint32_t number, std::string_view path, State state) {
+  const std::string disk = path.empty() ? fmt::format("disk {}", number) : fmt::format("disk {} ({})", number, path);
+  switch (state) {
+    case State::kHealthy:
+      return {};
+    case State::kMissing:
+      return disk +
+             " is missing, and what lies on it cannot be read: unmount, attach it, and mount again; what is written "
+             "without it leaves it stale";
+    case State::kStale:
+      return disk +
+             " is stale: the volume was written without it, so it counts as missing; restore the files that cannot be "
+             "read from a copy";
+    case State::kFailed:
+      return disk + " has failed: it is smaller than its label says; unmount, give it back its size, and mount again";
+  }
+  return disk + ": in a state that this program does not know";
+}
+
+// Reasons as the store words them; an option that was given is no trouble.
+std::string of_reason(std::string_view reason) {
+  struct Advice {
+    std::string_view part, what;
+  };
+  static constexpr Advice kAdvice[] = {
+      {"opened read-only", ""},
+      {"a majority", "attach the missing disks and mount again, or write without them with -o degraded"},
+      {"the commit of generation", "what was not synced is lost; look at that disk, unmount, run mdfsck, mount again"},
+      {"recovery could not be completed", "look at that disk, unmount, and mount again"},
+      {"is open for reading only", "unmount, make that disk writable, and mount again"},
+      {"features", "mount it with a newer version to write"},
+  };
+  const auto* const advice = std::find_if(std::begin(kAdvice), std::end(kAdvice), [&](const Advice& one) {
+    return reason.find(one.part) != std::string_view::npos;
+  });
+  if (advice == std::end(kAdvice)) return fmt::format("read-only: {}", reason);
+  return advice->what.empty() ? std::string() : fmt::format("read-only: {}: {}", reason, advice->what);
+}
+
+}  // namespace
+
+std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
+  std::vector<std::string> all;
+  if (volume.read_only != 0) all.push_back(of_reason(text_of(volume.read_only_reason)));
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+    all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<State>(volume.disks[i].state)));
+  std::erase(all, "");
+  return all;
+}
+
+}  // namespace mdfs::tools

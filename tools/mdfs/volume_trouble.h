@@ -1,0 +1,15 @@
+// What is wrong with a mounted volume, and what to do about it, in one line each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mdfs/ioctl.h"
+
+namespace mdfs::tools {
+
+// Empty if all disks are healthy and nothing but an option keeps the volume from being written.
+std::vector<std::string> troubles(const mdfs_ioc_volume& volume);
+
+}  // namespace mdfs::tools
