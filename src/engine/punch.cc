@@ -25,16 +25,18 @@ Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t len
     const std::lock_guard lock(content.state_mutex);
     only_cells = content.is_image() || content.has_cells;
   }
-  if (!only_cells) return writer_.write_zeros(content, offset, end - offset);
+  constexpr auto kFreeing = store::Purpose::kFreeing;
+  if (!only_cells) return writer_.write_zeros(content, offset, end - offset, kFreeing);
 
-  // Whole blocks of a file, whole rows of extents of an image; the edges are written with zeros.
+  // Whole blocks of a file, whole rows of extents of an image; then the edges are written with zeros: on a full volume
+  // what the inside gives back has room for them.
   const std::uint64_t step = content.is_image() ? row_bytes : content.block_size;
   const std::uint64_t first = ceil_div(offset, step);
   const std::uint64_t last = end == size ? ceil_div(end, step) : end / step;
-  if (first >= last) return writer_.write_zeros(content, offset, end - offset);
-  MDFS_TRY(writer_.write_zeros(content, offset, first * step - offset));
-  if (last * step < end) MDFS_TRY(writer_.write_zeros(content, last * step, end - last * step));
-  return content.is_image() ? punch_rows(content, first, last) : punch_cells(content, first, last);
+  if (first >= last) return writer_.write_zeros(content, offset, end - offset, kFreeing);
+  MDFS_TRY(content.is_image() ? punch_rows(content, first, last) : punch_cells(content, first, last));
+  MDFS_TRY(writer_.write_zeros(content, offset, first * step - offset, kFreeing));
+  return last * step < end ? writer_.write_zeros(content, last * step, end - last * step, kFreeing) : Status{};
 }
 
 Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row) {

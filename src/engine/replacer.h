@@ -73,6 +73,7 @@ class Replacer {
   Status link_cut(Content& content, std::uint64_t size_bytes, Cut& cut);
   // Frees from the end until what is left beyond the new size fits into one transaction.
   Status free_far(Content& content, std::uint64_t first_row);
+  Status free_from(Content& content, std::uint64_t row);
   Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
   Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,
                                                    std::size_t limit);

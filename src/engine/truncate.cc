@@ -83,6 +83,9 @@ Status Replacer::shrink(Content& content, std::uint64_t size_bytes) {
   Status status;
   if (size_bytes % content.grid_row_bytes() != 0)
     status = content.is_image() ? cut_row(content, size_bytes, cut) : cut_cell(content, size_bytes, cut);
+  // No room to write anew what is left of the last row: what lies behind it goes first, and whoever asks again once
+  // that is free has room.
+  if (!status.ok() && status.error().code == Errc::kNoSpace) MDFS_TRY(free_from(content, cut.first_row));
   if (status.ok()) status = free_far(content, cut.first_row);
   if (status.ok()) status = link_cut(content, size_bytes, cut);
   if (!status.ok()) abandon(core_, cut.staged);
@@ -144,7 +147,7 @@ Status Replacer::cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut) 
     MDFS_TRY_ASSIGN(staged.content, copy_of(content, unit));
     if (staged.content && staged.content.size() > end)
       std::memset(staged.content.data() + end, 0, staged.content.size() - end);
-    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(content, staged)));
+    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(content, staged), store::Purpose::kFreeing));
   }
   cut.staged.push_back(std::move(staged));
   return stage(core_, content, cut.staged, cut.reservation);
@@ -159,7 +162,8 @@ Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
   for (const Transfer::Part& part : lost.parts) by_unit[part.unit].push_back(&part);
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
-    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(batch.size() * content.worst_case_blocks()));
+    MDFS_TRY_ASSIGN(cut.reservation,
+                    core_.store.reserve(batch.size() * content.worst_case_blocks(), store::Purpose::kFreeing));
     MDFS_TRY(stage(core_, content, batch, cut.reservation));
     for (Staged& staged : batch) {
       staged.content = BufferRef();
@@ -268,31 +272,37 @@ Status Replacer::free_far(Content& content, std::uint64_t first_row) {
     if (items.size() <= kItemsInTransaction) return {};
     MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(content, items.front()));
     const std::uint64_t item_row = std::max(first_item, last - kItemsInTransaction) / in_row;
-    const std::uint64_t row = std::max(item_row * side, first_row);
-    const std::uint64_t size = row * content.grid_row_bytes();
-    const ClosedGate closed(content.gate);
-    const std::lock_guard linking(content.linking);
-    Linker::Pages pages;
-    std::uint64_t linked = 0;
-    Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-      Linker linker(core_, content, transaction);
-      MDFS_TRY(free_rows(content, linker, row, UINT64_MAX));
-      pages = linker.pages();
-      {
-        const std::lock_guard lock(content.state_mutex);
-        linked = std::min(content.linked_size, size);
-      }
-      return content.update(transaction, {linked, linker.stored_bytes_change(), false});
-    });
-    if (!changed.ok()) return changed;
-    publish_pages(core_, content, pages);
-    content.size.store(size, std::memory_order_release);
+    MDFS_TRY(free_from(content, std::max(item_row * side, first_row)));
+  }
+}
+
+// The content ends where this row begins, if it did not end before.
+Status Replacer::free_from(Content& content, std::uint64_t row) {
+  const std::uint64_t size = row * content.grid_row_bytes();
+  if (content.size.load(std::memory_order_acquire) <= size) return {};
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  Linker::Pages pages;
+  std::uint64_t linked = 0;
+  Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+    Linker linker(core_, content, transaction);
+    MDFS_TRY(free_rows(content, linker, row, UINT64_MAX));
+    pages = linker.pages();
     {
       const std::lock_guard lock(content.state_mutex);
-      content.linked_size = linked;
+      linked = std::min(content.linked_size, size);
     }
-    reset_units(content, row * content.units_in_row(), UINT64_MAX, true);
+    return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+  });
+  if (!changed.ok()) return changed;
+  publish_pages(core_, content, pages);
+  content.size.store(size, std::memory_order_release);
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.linked_size = linked;
   }
+  reset_units(content, row * content.units_in_row(), UINT64_MAX, true);
+  return {};
 }
 
 void Replacer::reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros) {

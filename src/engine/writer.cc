@@ -39,13 +39,13 @@ Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
   if (from.empty()) return {};
   const std::optional<std::uint64_t> end = checked_add(offset, from.size());
   if (!end || *end > geometry::kMaxImageBytes) return {Errc::kTooBig, "end of the write"};
-  MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size()));
+  MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size(), store::Purpose::kNormal));
   const GridLock::Hold hold(content.writers, content.rank, rows_under(content, offset, from.size()),
                             GridLock::Mode::kShared);
   return write_parts(content, offset, from, *end, promised);
 }
 
-Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t length) {
+Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose) {
   if (length == 0) return {};
   // Not the size of the file: that may be cut, behind the part of the grid that is held, while this writes.
   const std::uint64_t end = offset + length;
@@ -53,7 +53,7 @@ Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t
   std::memset(zeros.data(), 0, zeros.size());
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, kPassBytes);
-    MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset + done, bytes));
+    MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset + done, bytes, purpose));
     MDFS_TRY(write_parts(content, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, promised));
     done += bytes;
   }
@@ -83,7 +83,8 @@ std::uint64_t Writer::blocks_needed(Content& content, std::uint64_t offset, std:
   return blocks;
 }
 
-Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offset, std::uint64_t length) {
+Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offset, std::uint64_t length,
+                                           store::Purpose purpose) {
   // First without a look at what is dirty already; what is not needed goes back after the write.
   std::uint64_t most = 0;
   if (content.is_image()) {
@@ -93,13 +94,13 @@ Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offse
   } else {
     most = ceil_div(offset + length, content.block_size) - offset / content.block_size;
   }
-  Result<store::Reservation> promised = core_.store.reserve(most);
+  Result<store::Reservation> promised = core_.store.reserve(most, purpose);
   if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
-  promised = core_.store.reserve(blocks_needed(content, offset, length));
+  promised = core_.store.reserve(blocks_needed(content, offset, length), purpose);
   if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
   // Dirty units take less once they have been written.
   if (!write_back_.write_back_all(0).ok()) return promised;
-  return core_.store.reserve(blocks_needed(content, offset, length));
+  return core_.store.reserve(blocks_needed(content, offset, length), purpose);
 }
 
 Status Writer::write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,

@@ -18,13 +18,15 @@ class Writer {
   // Extends the file as needed. kNoSpace before anything is changed.
   Status write(Content& content, std::uint64_t offset, ConstBytes from);
   // Zeroes bytes inside the file; the caller holds its part of the grid.
-  Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length);
+  Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length,
+                     store::Purpose purpose = store::Purpose::kNormal);
 
  private:
   static constexpr std::uint64_t kPassBytes = 1u << 20;
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
 
-  Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length);
+  Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length,
+                                     store::Purpose purpose);
   std::uint64_t blocks_needed(Content& content, std::uint64_t offset, std::uint64_t length);
   Status write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
                      store::Reservation& promise);

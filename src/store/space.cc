@@ -82,9 +82,10 @@ std::uint64_t Space::spare_data(std::uint64_t reserve) const {
   return free > promised_ + reserve ? free - promised_ - reserve : 0;
 }
 
-Status Space::promise(std::uint64_t blocks) {
+Status Space::promise(std::uint64_t blocks, Purpose purpose) {
   const std::lock_guard lock(mutex_);
-  if (spare_data(data_reserve_) < blocks) return {Errc::kNoSpace, fmt::format("{} blocks", blocks)};
+  if (spare_data(purpose == Purpose::kFreeing ? 0 : data_reserve_) < blocks)
+    return {Errc::kNoSpace, fmt::format("{} blocks", blocks)};
   promised_ += blocks;
   return {};
 }

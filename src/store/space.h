@@ -41,8 +41,8 @@ class Space {
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
-  // Promises blocks, or says that there are not enough (kNoSpace).
-  Status promise(std::uint64_t blocks);
+  // Promises blocks, or says that there are not enough (kNoSpace). The reserve is for kFreeing only.
+  Status promise(std::uint64_t blocks, Purpose purpose);
   void give_back(std::uint64_t blocks);
   std::uint64_t gated() const;
   SpaceInfo info() const;

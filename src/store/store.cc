@@ -134,12 +134,12 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
   return run;
 }
 
-Result<Reservation> StoreImpl::reserve(std::uint64_t blocks) {
+Result<Reservation> StoreImpl::reserve(std::uint64_t blocks, Purpose purpose) {
   if (read_only_) return read_only_error().error();
-  Status promised = space_.promise(blocks);
+  Status promised = space_.promise(blocks, purpose);
   if (!promised.ok() && space_.gated() > 0) {
     MDFS_TRY(release_gates());
-    promised = space_.promise(blocks);
+    promised = space_.promise(blocks, purpose);
   }
   if (!promised.ok()) return promised.error();
   return make_reservation(this, blocks);

@@ -158,7 +158,8 @@ class Store {
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
   // Allocated, never linked: free again.
   virtual void abandon(const Run& run) = 0;
-  virtual Result<Reservation> reserve(std::uint64_t blocks) = 0;
+  // kFreeing may promise blocks of the reserve as well: to write anew what is left of something that is cut.
+  virtual Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose = Purpose::kNormal) = 0;
   virtual SpaceInfo space() const = 0;
 
  protected:

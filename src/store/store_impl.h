@@ -45,7 +45,7 @@ class StoreImpl final : public Store {
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
-  Result<Reservation> reserve(std::uint64_t blocks) override;
+  Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose) override;
   SpaceInfo space() const override;
 
  protected:

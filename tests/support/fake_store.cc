@@ -178,7 +178,7 @@ void FakeStore::set_state(const Run& run, BlockState from, BlockState to) {
   }
 }
 
-Result<store::Reservation> FakeStore::reserve(std::uint64_t blocks) {
+Result<store::Reservation> FakeStore::reserve(std::uint64_t blocks, store::Purpose) {
   const std::lock_guard lock(mutex_);
   if (full_ || blocks + promised_ > free_blocks()) return Error{Errc::kNoSpace, "fake store"};
   promised_ += blocks;

@@ -50,7 +50,7 @@ class FakeStore final : public store::Store {
   bool dirty() const override { return dirty_; }
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
   void abandon(const store::Run& run) override;
-  Result<store::Reservation> reserve(std::uint64_t blocks) override;
+  Result<store::Reservation> reserve(std::uint64_t blocks, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
 
  private:

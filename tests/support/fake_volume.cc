@@ -58,7 +58,7 @@ class FakeVolume::FakeStore final : public store::Store {
   bool dirty() const override { return false; }
   Result<store::Run> allocate(const store::AllocationRequest&, store::Reservation*) override { std::abort(); }
   void abandon(const store::Run&) override { std::abort(); }
-  Result<store::Reservation> reserve(std::uint64_t) override { std::abort(); }
+  Result<store::Reservation> reserve(std::uint64_t, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
 
  protected:
