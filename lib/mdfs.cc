@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,13 +55,15 @@ auto guarded(Function function) -> decltype(function()) {
   }
 }
 
+bool is_directory(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 int get_geometry(int fd, const std::string& path, mdfs_ioc_geometry& geometry) {
   geometry = {};
   if (::ioctl(fd, MDFS_IOC_GET_GEOMETRY, &geometry) == 0) return 0;
-  if (errno == ENOTTY || errno == EOPNOTSUPP) {
-    last_error = path + ": not on a mounted MDFS volume";
-    return -ENOTTY;
-  }
+  if (errno == ENOTTY || errno == EOPNOTSUPP) return fail_errno(is_directory(fd) ? EISDIR : ENOTTY, path);
   if (errno == EINVAL) {
     last_error = path + ": not an image";
     return -EINVAL;
@@ -187,8 +190,7 @@ int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode
     if (::ioctl(fd, MDFS_IOC_SET_GEOMETRY, &request) != 0) {
       const int problem = errno;
       ::unlink(path);
-      const bool elsewhere = problem == ENOTTY;
-      result = fail_errno(problem, elsewhere ? std::string(path) + ": not on a mounted MDFS volume" : path);
+      result = fail_errno(problem, path);
     }
     ::close(fd);
     return result;

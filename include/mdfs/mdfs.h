@@ -23,7 +23,7 @@ const char* mdfs_version(void);
 /* What went wrong in this thread's last failing call; never null; valid until the next call in this thread. */
 const char* mdfs_last_error(void);
 
-/* flags: O_RDONLY or O_RDWR. ENOTTY: not on an MDFS mount; EINVAL: not an image. */
+/* flags: O_RDONLY or O_RDWR. ENOTTY: not on an MDFS mount; EISDIR: a directory; EINVAL: not an image. */
 int mdfs_open(const char* path, int flags, mdfs_image** image);
 int mdfs_close(mdfs_image* image); /* null is fine */
 

@@ -35,7 +35,7 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kTooManyLinks, "too-many-links", EMLINK, 1, "too many links"},
     ErrcInfo{Errc::kLoop, "loop", ELOOP, 1, "too many levels of symbolic links"},
     ErrcInfo{Errc::kNoMemory, "no-memory", ENOMEM, 1, "out of memory"},
-    ErrcInfo{Errc::kNotTty, "not-tty", ENOTTY, 1, "unknown ioctl"},
+    ErrcInfo{Errc::kNotTty, "not-tty", ENOTTY, 1, "not on a mounted MDFS volume"},
     ErrcInfo{Errc::kOverflow, "overflow", EOVERFLOW, 2, "number too large"},
     ErrcInfo{Errc::kForeignDisk, "foreign-disk", EINVAL, 1, "not a disk of this volume"},
     ErrcInfo{Errc::kNewerFormat, "newer-format", EOPNOTSUPP, 1, "made by a newer MDFS"},

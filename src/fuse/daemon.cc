@@ -322,7 +322,7 @@ Status sync_mount(const std::string& path) {
   const int number = errno;
   close(fd);
   if (status == 0) return {};
-  if (number == ENOTTY) return Error{Errc::kNotTty, path + ": no MDFS volume is mounted there"};
+  if (number == ENOTTY) return Error{Errc::kNotTty, path};
   return from_errno(number, path);
 }
 

@@ -78,7 +78,7 @@ Result<Uuid> mounted_volume(const std::string& path) {
   const int number = errno;
   ::close(fd);
   if (status != 0) {
-    if (number == ENOTTY || number == ENOTDIR) return Error{Errc::kNotTty, path + ": no MDFS volume is mounted there"};
+    if (number == ENOTTY || number == ENOTDIR) return Error{Errc::kNotTty, path};
     return from_errno(number, path);
   }
   Uuid uuid;

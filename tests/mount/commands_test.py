@@ -188,8 +188,18 @@ class Commands(MountTest):
         self.refused("cut short", "window", "write", a, "y0,x0+2", "-", data=bytes(1))
         self.refused("the window is", "window", "write", a, "y0+2,x0+2", self.at("a.npy"))
         self.refused("not on", "volume", "status", "/tmp")
-        self.refused("subcommand", "image", "nonsense")
-        self.refused("", "image")
+        self.refused("no command 'nonsense'; there are create, import", "image", "nonsense")
+        self.refused("a command is missing", "image")
+        self.refused("is a directory", "image", "info", self.dir)
+        self.refused("not on a mounted MDFS volume", "umount", "/tmp")
+
+    def test_commands_that_change_something_say_what_they_did(self):
+        a = self.at("a")
+        self.assertEqual(mdfs("image", "create", a, "--shape", "10x20", "--extent", "8x8").decode(),
+                         f"{a}: axes yx, shape 10x20, 1 channel, u8, extents of 8x8, zstd:3, 4 disks\n")
+        told = mdfs("window", "write", a, "y2+3,x5", "-", data=bytes(3)).decode()
+        self.assertTrue(told.startswith(f"{a}: window ") and told.endswith(" replaced, 3 bytes\n"), told)
+        self.refused(f"{a}: 9+5", "window", "read", a, "y9+5")
 
     def test_a_failed_import_leaves_no_file(self):
         self.refused("", "image", "import", "/dev/null", self.at("new"))

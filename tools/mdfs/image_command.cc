@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "convert.h"
 #include "geometry/shape_text.h"
+#include "image_text.h"
 #include "imagefile/image_file.h"
 #include "import.h"
 #include "mounted.h"
@@ -25,10 +26,6 @@ namespace mdfs::tools {
 namespace {
 
 constexpr std::uint64_t kExportPartBytes = 64u << 20;
-
-std::string codec_text(const geometry::Geometry& geometry) {
-  return geometry.codec == geometry::Codec::kRaw ? "raw" : fmt::format("zstd:{}", geometry.codec_level);
-}
 
 template <typename Values>
 auto axis_list(const geometry::Geometry& geometry, const Values& values) {
@@ -60,6 +57,10 @@ Status create_command(const CreateArguments& arguments) {
   const mdfs_ioc_geometry request = arguments.image.request(geometry);
   const int result = mdfs_create(arguments.path.c_str(), &request, 0666);
   if (result < 0) return library_error(result, arguments.path);
+  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(*image, arguments.path));
+  MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));
+  fmt::print("{}\n", image_line(arguments.path, geometry, made));
   return {};
 }
 

@@ -21,6 +21,7 @@
 #include "codec/codec.h"
 #include "convert.h"
 #include "geometry/shape_text.h"
+#include "image_text.h"
 #include "imagefile/image_file.h"
 #include "mounted.h"
 #include "support/command.h"
@@ -237,12 +238,8 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
     return;
   }
   if (arguments.quiet) return;
-  fmt::print("{}: axes {}, shape {}, {} channel{}, {}, extents of {}, {}, {} disk{}, {} stored in {}\n", arguments.path,
-             geometry.axes, geometry::shape_text(geometry.rank, geometry.shape), geometry.channels,
-             geometry.channels == 1 ? "" : "s", geometry::name(geometry.type),
-             geometry::shape_text(geometry.rank, geometry.extent),
-             geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw", made.placed_disks,
-             made.placed_disks == 1 ? "" : "s", format_size(made.size_bytes), format_size(made.stored_bytes));
+  fmt::print("{}, {} stored in {}\n", image_line(arguments.path, geometry, made), format_size(made.size_bytes),
+             format_size(made.stored_bytes));
 }
 
 }  // namespace

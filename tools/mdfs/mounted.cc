@@ -37,8 +37,7 @@ Result<mdfs_ioc_volume> volume_info(const std::string& path) {
   MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
   mdfs_ioc_volume volume{};
   if (::ioctl(file.fd(), MDFS_IOC_VOLUME, &volume) == 0) return volume;
-  if (errno == ENOTTY || errno == EINVAL || errno == EOPNOTSUPP)
-    return Error{Errc::kInvalidArgument, path + ": not on a mounted MDFS volume"};
+  if (errno == ENOTTY || errno == EINVAL || errno == EOPNOTSUPP) return Error{Errc::kNotTty, path};
   return from_errno(errno, path);
 }
 

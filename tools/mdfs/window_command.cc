@@ -36,7 +36,9 @@ Result<OpenWindow> open_window(const std::string& path, const std::string& spec,
   MDFS_TRY_ASSIGN(open.image, open_image(path, flags));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*open.image, path));
   MDFS_TRY_ASSIGN(open.geometry, client::to_geometry(info));
-  MDFS_TRY_ASSIGN(open.window, geometry::parse_window(open.geometry, spec));
+  auto window = geometry::parse_window(open.geometry, spec);
+  if (!window.ok()) return Error{window.error().code, path + ": " + window.error().where};
+  open.window = *window;
   return open;
 }
 
@@ -112,6 +114,7 @@ Status write_command(const WriteArguments& arguments) {
   const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   const ssize_t put = mdfs_write_window(open.image.get(), &window, buffer.data(), buffer.size(), nullptr);
   if (put < 0) return library_error(put, arguments.path);
+  fmt::print("{}: window {} replaced, {} bytes\n", arguments.path, geometry::to_spec(open.geometry, open.window), put);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <vector>
 
 #include "base/log.h"
 #include "mdfs/version.h"
@@ -18,6 +19,27 @@ int report(const std::string& program, const Error& error) {
   return info(error.code).exit_code;
 }
 
+namespace {
+
+std::string names_of(const std::vector<const CLI::App*>& commands) {
+  std::string names;
+  for (const CLI::App* command : commands) names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+// What the parser says, and for a missing or unknown command the ones that exist.
+std::string explain(const CLI::App& app, const CLI::ParseError& problem) {
+  const CLI::App* deepest = &app;
+  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
+  const auto commands = deepest->get_subcommands([](const CLI::App*) { return true; });
+  if (commands.empty()) return problem.what();
+  for (const std::string& word : deepest->remaining())
+    if (!word.starts_with('-')) return fmt::format("there is no command '{}'; there are {}", word, names_of(commands));
+  return fmt::format("a command is missing; there are {}", names_of(commands));
+}
+
+}  // namespace
+
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action) {
   start_log(program);
   app.set_version_flag("--version", MDFS_VERSION_STRING, "Show the version and exit");
@@ -27,7 +49,7 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    fmt::print(stderr, "{}: {}\nRun with --help for the options.\n", program, problem.what());
+    fmt::print(stderr, "{}: {}\nRun with --help for the options.\n", program, explain(app, problem));
     return info(Errc::kUsage).exit_code;
   } catch (const std::exception& problem) {
     return report(program, {Errc::kUsage, problem.what()});
