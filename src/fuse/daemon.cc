@@ -41,6 +41,8 @@ constexpr int kMmapThresholdBytes = 256 << 10;
 constexpr int kTrimThresholdBytes = 1 << 20;
 // From a lazy unmounting to the end of the session, if no file is open.
 constexpr auto kUnmountGrace = std::chrono::milliseconds(1000);
+// For disks that are in use although no daemon of their volume answers.
+constexpr auto kLockGrace = std::chrono::seconds(5);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
 // What must happen while the mount is made, and may be reported to the one who asked for it.
@@ -106,13 +108,25 @@ Status run_on(Lane& lane, const std::function<Status()>& work) {
   return promise.get_future().get();
 }
 
+// The locks of a daemon that was killed go when the kernel has taken its io_uring down, a while after its mount is
+// dead.
+Result<std::unique_ptr<device::Disk>> open_when_free(const std::string& path, device::OpenMode mode,
+                                                     const std::shared_ptr<device::UringContext>& context,
+                                                     std::chrono::steady_clock::time_point patience) {
+  for (;;) {
+    auto disk = device::open_disk(path, mode, context);
+    if (disk.ok() || disk.error().code != Errc::kBusy || std::chrono::steady_clock::now() > patience) return disk;
+    std::this_thread::sleep_for(kPollStep);
+  }
+}
+
 Result<std::vector<std::unique_ptr<device::Disk>>> open_disks(const std::vector<std::string>& paths, bool read_only,
                                                               const std::shared_ptr<device::UringContext>& context) {
   std::vector<std::unique_ptr<device::Disk>> disks;
+  const auto mode = read_only ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite;
+  const auto patience = std::chrono::steady_clock::now() + kLockGrace;
   for (const std::string& path : paths) {
-    MDFS_TRY_ASSIGN(
-        auto disk,
-        device::open_disk(path, read_only ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite, context));
+    MDFS_TRY_ASSIGN(auto disk, open_when_free(path, mode, context, patience));
     disks.push_back(std::move(disk));
   }
   return disks;
@@ -287,6 +301,8 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
   MDFS_TRY(set_log_level(options.log_level));
   MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
   MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
+  if (ControlClient::connect(found.volume_uuid).ok())
+    return Error{Errc::kBusy, "volume " + found.volume_uuid.to_string() + " is mounted already"};
   for (const std::string& missing : found.missing) notice(missing + " was not found");
   for (std::string& path : found.paths) {
     MDFS_TRY_ASSIGN(path, absolute_path(path));

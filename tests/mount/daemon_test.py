@@ -1,11 +1,13 @@
 """Mounting, unmounting, the end of the daemon in all its ways, and what it costs in memory."""
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import fcntl
 import json
 import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -89,6 +91,21 @@ class Daemon(unittest.TestCase):
                                                  capture_output=True, text=True, check=True).stderr)
             self.assertEqual(read_all(self.volume / f"d/file{turn}"), data)
             self.assertEqual(read_all(self.volume / f"scan{turn}@/win/y10+20.raw"), b"w" * 2000)
+        self.volume.unmount()
+
+    def test_a_mount_waits_for_the_locks_of_a_daemon_that_died(self):
+        """The kernel keeps them until it has taken the daemon's requests down; here another program keeps one."""
+        write_all(self.volume / "file", b"kept")
+        self.volume.unmount()
+        with open(self.volume.disks[2], "r+b") as held:
+            fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqhh", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0, 0))
+            release = threading.Timer(1, held.close)
+            release.start()
+            start = time.monotonic()
+            self.volume.mount()
+            release.join()
+            self.assertGreater(time.monotonic() - start, 0.5, "the lock was of no effect")
+        self.assertEqual(read_all(self.volume / "file"), b"kept")
         self.volume.unmount()
 
     def test_signals_end_the_daemon_cleanly(self):
