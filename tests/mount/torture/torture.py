@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from harness import Mounted, is_dead, main, make_image, read_all, run, write_all  # noqa: E402, F401
+from harness import Mounted, bind, is_dead, main, make_image, read_all, run, write_all  # noqa: E402, F401
 
 MDFSCK = os.environ.get("MDFSCK", "mdfsck")
 LONGER = max(1, int(os.environ.get("MDFS_TORTURE", "1")))
