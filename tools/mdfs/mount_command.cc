@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <memory>
 
 #include "base/log.h"
@@ -41,6 +43,14 @@ std::string mount_option_help() {
   return text;
 }
 
+// As mount(8) says: "do not report errors for this device if it does not exist".
+bool may_be_absent(const MountArguments& arguments) {
+  const bool nofail = std::any_of(arguments.options.begin(), arguments.options.end(), [](const std::string& list) {
+    return (',' + list + ',').find(",nofail,") != std::string::npos;
+  });
+  return nofail && ::access(arguments.places.front().c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
 }  // namespace
 
 void add_mount_commands(CLI::App& app, Action& action) {
@@ -64,7 +74,7 @@ void add_mount_commands(CLI::App& app, Action& action) {
 
 int mount_helper(int argc, char** argv) {
   constexpr const char* kProgram = "mount.mdfs";
-  constexpr int kMountFailed = 32;  // mount(8)
+  constexpr int kWrongInvocation = 1, kMountFailed = 32;  // mount(8)
   start_log(kProgram);
   MountArguments arguments;
   bool fake = false, understood = true;
@@ -80,13 +90,15 @@ int mount_helper(int argc, char** argv) {
       understood = false;
   }
   for (int i = ::optind; i < argc; ++i) arguments.places.emplace_back(argv[i]);
-  if (!understood || arguments.places.size() != 2)
-    return report(kProgram, {Errc::kUsage, "usage: mount.mdfs DISK DIRECTORY [-sfnvrw] [-o OPTIONS]"});
-  if (fake) return 0;
+  if (!understood || arguments.places.size() != 2) {
+    (void)report(kProgram, {Errc::kUsage, "usage: mount.mdfs DISK DIRECTORY [-sfnvrw] [-o OPTIONS]"});
+    return kWrongInvocation;
+  }
+  if (fake || may_be_absent(arguments)) return 0;
   const Status status = mount_command(arguments);
   if (status.ok()) return 0;
-  const int code = report(kProgram, status.error());
-  return status.error().code == Errc::kUsage ? code : kMountFailed;
+  (void)report(kProgram, status.error());
+  return status.error().code == Errc::kUsage ? kWrongInvocation : kMountFailed;
 }
 
 }  // namespace mdfs::tools

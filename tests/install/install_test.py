@@ -1,0 +1,151 @@
+"""Installs into a folder and uses what is there: programs, links, library, pkg-config, manual pages, completion, and
+mount(8), mkfs(8), fsck(8) and fstab(5) in a mount namespace where the folder lies over /usr.
+
+usage: install_test.py MESON BUILD SOURCE PREFIX LIBDIR
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MESON, BUILD, SOURCE, PREFIX, LIBDIR = sys.argv[1:6]
+del sys.argv[1:6]
+os.environ.pop("LD_LIBRARY_PATH", None)  # of the build directory, from meson
+CAN_MOUNT = os.geteuid() == 0 and os.path.exists("/dev/fuse")
+
+
+def run(*words, code=0, **options):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False, **options)
+    if done.returncode != code:
+        raise AssertionError(f"{words}: exit {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="mdfs-test-install-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        os.chmod(cls.folder, 0o755)
+        run(MESON, "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", cls.folder / "root")
+        cls.top = cls.folder / "root" / PREFIX.lstrip("/")
+        cls.library = cls.top / LIBDIR
+        cls.path = f"{cls.top}/bin:{cls.top}/sbin:{os.environ['PATH']}"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="mdfs-test-install-")
+        self.addCleanup(folder.cleanup)
+        self.work = pathlib.Path(folder.name)
+
+    def program(self, name):
+        return self.top / ("sbin" if name in ("mkmdfs", "mdfsck") or name.endswith(".mdfs") else "bin") / name
+
+    def make_volume(self):
+        disks = [self.work / f"disk{i}" for i in range(2)]
+        run(self.program("mkfs.mdfs"), "--size", "16M", *disks)
+        return disks
+
+    def test_everything_is_where_a_user_expects_it(self):
+        for name in ("bin/mdfs", "bin/mdfs-sim", "sbin/mkmdfs", "sbin/mdfsck", "sbin/mkfs.mdfs", "sbin/fsck.mdfs",
+                     "sbin/mount.mdfs", f"{LIBDIR}/libmdfs.so", f"{LIBDIR}/libmdfs.so.0",
+                     f"{LIBDIR}/pkgconfig/libmdfs.pc", "include/mdfs/mdfs.h", "include/mdfs/ioctl.h",
+                     "share/bash-completion/completions/mdfs"):
+            self.assertTrue((self.top / name).exists(), name)
+        for link, program in (("mkfs.mdfs", "mkmdfs"), ("fsck.mdfs", "mdfsck"), ("mount.mdfs", "mdfs")):
+            self.assertEqual((self.top / "sbin" / link).resolve(), self.program(program).resolve())
+
+    def test_programs_run_from_wherever_they_were_put(self):
+        moved = self.work / "moved"
+        shutil.copytree(self.top, moved, symlinks=True)
+        for name in ("bin/mdfs", "bin/mdfs-sim", "sbin/mkfs.mdfs", "sbin/fsck.mdfs"):
+            self.assertRegex(run(moved / name, "--version", env={"PATH": "/nowhere"}), r"^[0-9]+\.[0-9]+\.[0-9]+\n$")
+        for file in moved.rglob("*"):
+            if file.is_file() and not file.is_symlink() and os.access(file, os.X_OK):
+                found = run("readelf", "-d", file)
+                self.assertNotIn(BUILD, found, f"{file} looks for libraries in the build directory")
+
+    def test_every_manual_page_is_there_and_renders(self):
+        if not shutil.which("scdoc"):
+            self.skipTest("scdoc is not installed")
+        written = sorted(page.stem for page in (pathlib.Path(SOURCE) / "man").glob("*.scd"))
+        installed = sorted(page.name for page in (self.top / "share/man").rglob("*.[1-8]"))
+        self.assertEqual(installed, written)
+        for page in (self.top / "share/man").rglob("*.[1-8]"):
+            self.assertEqual(page.parent.name, "man" + page.suffix[1:])
+            if shutil.which("groff"):
+                told = subprocess.run(["groff", "-man", "-ww", "-Tutf8", page], capture_output=True, check=True)
+                self.assertEqual(told.stderr, b"", page)
+                self.assertIn(page.name.split(".")[0].encode(), told.stdout)
+
+    def test_a_c_program_is_built_with_pkg_config(self):
+        if not shutil.which("pkg-config") or not shutil.which("cc"):
+            self.skipTest("pkg-config or cc is not installed")
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.library / "pkgconfig"),
+                       "PKG_CONFIG_SYSROOT_DIR": str(self.folder / "root")}
+        self.assertRegex(run("pkg-config", "--modversion", "libmdfs", env=environment), r"^[0-9.]+\n$")
+        flags = run("pkg-config", "--cflags", "--libs", "libmdfs", env=environment).split()
+        (self.work / "program.c").write_text(
+            '#include <mdfs/mdfs.h>\n#include <mdfs/version.h>\n#include <stdio.h>\nint main(void) {\n'
+            '  mdfs_image* image = NULL;\n  int opened = mdfs_open("/proc/self/exe", 0, &image);\n'
+            '  printf("%s %s\\n", MDFS_VERSION_STRING, opened == 0 ? "an image" : "not an image");\n'
+            '  return 0;\n}\n')
+        run("cc", "-std=c11", "-Wall", "-Werror", "-o", self.work / "program", self.work / "program.c", *flags)
+        said = run(self.work / "program", env={"LD_LIBRARY_PATH": str(self.library)})
+        self.assertRegex(said, r"^[0-9.]+ not an image\n$")
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mdfs; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        said = run("bash", "--norc", "-c", script, "bash", self.top / "share/bash-completion/completions/mdfs", *words,
+                   env={**os.environ, "PATH": self.path})
+        return set(said.split())
+
+    def test_bash_completes_nouns_verbs_and_options(self):
+        self.assertLessEqual({"mount", "umount", "volume", "image", "window"}, self.complete("mdfs", ""))
+        self.assertEqual(self.complete("mdfs", "im"), {"image"})
+        self.assertLessEqual({"create", "import", "export", "info", "layout"}, self.complete("mdfs", "image", ""))
+        self.assertEqual(self.complete("mdfs", "image", "exp"), {"export"})
+        self.assertLessEqual({"--shape", "--extent"}, self.complete("mdfs", "image", "create", "--"))
+        self.assertIn("--label", self.complete("mkmdfs", "--la"))
+        self.assertIn("--data", self.complete("mdfsck", "--d"))
+
+    @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
+    def test_pictures_are_imported_by_the_installed_program(self):
+        if not (self.library / "mdfs/mdfs_oiio.so").exists():
+            self.skipTest("built without OpenImageIO")
+        disk = self.make_volume()[0]
+        place = self.work / "mnt"
+        place.mkdir()
+        mdfs = self.program("mdfs")
+        run(mdfs, "mount", disk, place)
+        try:
+            (self.work / "a.ppm").write_bytes(b"P6\n40 30\n255\n" + os.urandom(3600))
+            run(mdfs, "image", "import", self.work / "a.ppm", place / "a")
+            run(mdfs, "image", "export", place / "a", self.work / "a.png")
+            run(mdfs, "image", "import", self.work / "a.png", place / "b")
+            self.assertEqual((place / "a").read_bytes(), (place / "b").read_bytes())
+        finally:
+            run(mdfs, "umount", place)
+
+    @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
+    def test_mount_mkfs_fsck_and_fstab_know_mdfs(self):
+        """They look in /sbin only, so the installed files are laid over /usr, for this script alone."""
+        script = pathlib.Path(__file__).with_name("system.sh")
+        done = subprocess.run(["unshare", "-m", "--propagation", "private", "bash", script, self.top, self.work],
+                              capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.endswith("all is known\n"), done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
