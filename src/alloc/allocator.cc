@@ -15,7 +15,8 @@ using Kind = Search::Kind;
 constexpr std::uint64_t kWindowBytes = 4u << 20;
 constexpr std::uint64_t kWindowsPerDisk = 64;      // at least so many windows fit on a disk
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
-constexpr std::uint64_t kSharedOwner = 0;          // no object has this number
+constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
+constexpr std::uint64_t kSharedOwner = 0;  // no object has this number
 
 }  // namespace
 
@@ -92,15 +93,17 @@ void Allocator::close_owner(std::uint64_t owner) {
   }
 }
 
-// First from `start` to the end of the data, then from their beginning.
-Search Allocator::find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows) const {
+// First from `start` to the end of the data, then from their beginning; not farther than `reach` blocks.
+Search Allocator::find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows,
+                            std::uint64_t reach) const {
   const SpaceMap& map = *maps_[disk];
   const BlockRange data = map.data_range();
   start = std::clamp(start, data.begin, data.end);
   const AvoidedRanges* avoid = around_windows && !windows_[disk].empty() ? &windows_[disk] : nullptr;
-  const Search ahead = map.find({start, data.end}, blocks, avoid);
-  if (ahead.kind != Kind::kNone) return ahead;
-  return map.find({data.begin, std::min(data.end, start + blocks - 1)}, blocks, avoid);
+  const std::uint64_t ahead = std::min(data.end - start, reach);
+  const Search found = map.find({start, start + ahead}, blocks, avoid);
+  if (found.kind != Kind::kNone || ahead == reach) return found;
+  return map.find({data.begin, std::min({data.end, start + blocks - 1, data.begin + (reach - ahead)})}, blocks, avoid);
 }
 
 Answer Allocator::from_window(Slot& slot, std::uint32_t blocks) {
@@ -133,11 +136,16 @@ Answer Allocator::new_window(Slot& slot, std::uint32_t blocks) {
   struct Try {
     std::uint64_t blocks;
     bool around_windows;
+    std::uint64_t reach;
   };
-  const Try tries[] = {
-      {wished, true}, {std::max<std::uint64_t>(wished / 4, blocks), true}, {blocks, true}, {blocks, false}};
+  // A whole window is looked for near the draw only: on a full disk there may be none, and each page must be loaded.
+  constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
+  const Try tries[] = {{wished, true, kWindowReach},
+                       {std::max<std::uint64_t>(wished / 4, blocks), true, kWindowReach},
+                       {blocks, true, kEverywhere},
+                       {blocks, false, kEverywhere}};
   for (const Try& attempt : tries) {
-    const Search found = find_from(slot.disk, slot.draw, attempt.blocks, attempt.around_windows);
+    const Search found = find_from(slot.disk, slot.draw, attempt.blocks, attempt.around_windows, attempt.reach);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
     if (found.kind == Kind::kNone) continue;
     slot.draw = 0;

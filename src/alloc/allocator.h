@@ -80,14 +80,15 @@ class Allocator {
   Answer behind_window(Slot& slot, std::uint32_t blocks);
   Answer new_window(Slot& slot, std::uint32_t blocks);
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
-  Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows) const;
+  Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows,
+                   std::uint64_t reach) const;
   std::uint64_t window_blocks(std::uint16_t disk) const;
   std::uint64_t next_random();
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
   std::uint32_t block_size_;
   std::uint64_t random_;  // state of the generator
-  Table table_;  // most recently used first
+  Table table_;           // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
   std::vector<AvoidedRanges> windows_;                   // open, by disk
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half

@@ -195,7 +195,7 @@ Search SpaceMap::find_in_page(std::uint64_t number, BlockRange range, std::uint6
   const Page& page = pages_[number];
   const Words& busy = page.bits->busy;
   const std::uint64_t base = number * kPageBlocks;
-  const bool whole = range.begin <= base && range.end >= base + kPageBlocks && avoid == nullptr;
+  bool whole = range.begin <= base && range.end >= base + kPageBlocks;
   const std::uint64_t end = std::min(range.end - base, kPageBlocks);
   std::uint64_t longest = 0;
   std::uint64_t bit = range.begin > base ? range.begin - base : 0;
@@ -211,6 +211,7 @@ Search SpaceMap::find_in_page(std::uint64_t number, BlockRange range, std::uint6
     auto after = avoid->lower_bound(base + bit + blocks);
     if (after == avoid->begin() || std::prev(after)->second <= base + bit) return {Search::Kind::kFound, base + bit};
     bit = std::min(std::prev(after)->second - base, kPageBlocks);
+    whole = false;
   }
   if (whole) page.longest = static_cast<std::uint32_t>(std::min(longest, blocks - 1));
   return {};

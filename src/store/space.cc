@@ -17,6 +17,7 @@ using Kind = alloc::Search::Kind;
 constexpr std::uint64_t kDataReserveShare = 128;
 constexpr std::uint64_t kDataReserveLimit = 4096;  // blocks
 constexpr std::size_t kPoolSlack = 256;
+constexpr std::uint64_t kPagesAhead = 15;  // 128 KiB with both places of each
 
 }  // namespace
 
@@ -48,33 +49,39 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
   }
 }
 
-void Space::load_page(std::uint16_t disk, std::uint64_t page) {
-  AlignedBuffer buffer(MDFS_SECTOR);
+void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead) {
   const format::DiskLayout layout = layout_of(*members_[disk].label);
+  const std::uint64_t last = std::min(page + ahead, layout.space_pages(0) - 1);
+  // Both places of all of them lie side by side.
+  const std::uint64_t offset = layout.space_offset({0, page}, 0);
+  AlignedBuffer buffer(layout.space_offset({0, last}, 1) + MDFS_SECTOR - offset);
   for (;;) {
-    format::SpaceEntry entry;
+    std::vector<format::SpaceEntry> entries;
     {
       const std::lock_guard lock(mutex_);
       const alloc::SpaceMap& map = *allocator_->map(disk);
       if (map.loaded(page) || map.broken(page)) return;
-      entry = index_[disk]->entry(page);
+      for (std::uint64_t i = page; i <= last; ++i) entries.push_back(index_[disk]->entry(i));
     }
-    Status status = device::read(*members_[disk].disk, layout.space_offset({0, page}, entry.place), buffer.bytes());
-    if (status.ok()) status = format::check_bitmap(layout, page, entry, buffer.bytes());
-    const std::lock_guard lock(mutex_);
-    alloc::SpaceMap& map = *allocator_->map(disk);
-    if (map.loaded(page)) return;
-    // The page may have been loaded, changed, written elsewhere and forgotten meanwhile.
-    if (!(index_[disk]->entry(page) == entry)) continue;
-    if (status.ok()) {
-      map.install(page, buffer.bytes());
-    } else {
-      map.set_broken(page);
-      spdlog::error("{}: bitmap page {}: {}; its free blocks count as in use", members_[disk].disk->name(), page,
-                    status.error().message());
+    const Status read = device::read(*members_[disk].disk, offset, buffer.bytes());
+    for (std::uint64_t i = page; i <= last; ++i) {
+      const format::SpaceEntry& entry = entries[i - page];
+      const ConstBytes bytes = buffer.bytes().subspan(layout.space_offset({0, i}, entry.place) - offset, MDFS_SECTOR);
+      const Status status = read.ok() ? format::check_bitmap(layout, i, entry, bytes) : read;
+      const std::lock_guard lock(mutex_);
+      // A page may have been loaded, changed, written elsewhere and forgotten meanwhile.
+      if (index_[disk]->entry(i) == entry && (i == page || status.ok())) install(disk, i, status, bytes);
     }
-    return;
   }
+}
+
+void Space::install(std::uint16_t disk, std::uint64_t page, const Status& status, ConstBytes bytes) {
+  alloc::SpaceMap& map = *allocator_->map(disk);
+  if (map.loaded(page) || map.broken(page)) return;
+  if (status.ok()) return map.install(page, bytes);
+  map.set_broken(page);
+  spdlog::error("{}: bitmap page {}: {}; its free blocks count as in use", members_[disk].disk->name(), page,
+                status.error().message());
 }
 
 std::uint64_t Space::spare_data(std::uint64_t reserve) const {
@@ -117,7 +124,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
   if (request.blocks == 0 || request.disk >= members_.size())
     return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", request.blocks, request.disk)};
   const std::uint64_t covered = std::min<std::uint64_t>(promised, request.blocks);
-  for (;;) {
+  for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that goes on reads more at once
     std::unique_lock lock(mutex_);
     const std::uint64_t uncovered = request.blocks - covered;
     const bool enough = uncovered == 0 || spare_data(data_reserve_) >= uncovered;
@@ -130,7 +137,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
       return answer.run;
     }
     lock.unlock();
-    load_page(answer.run.disk, answer.page);
+    load_page(answer.run.disk, answer.page, ahead);
   }
 }
 

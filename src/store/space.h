@@ -32,7 +32,7 @@ struct NodePlace {
 class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
-  static constexpr std::uint64_t kLoadedPagesLimit = 4096;  // of all disks: 8 KiB each
+  static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
   // Reads index pages of the healthy disks; the others have no space.
   Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed);
@@ -80,7 +80,9 @@ class Space {
     std::vector<Run> runs;
   };
 
-  void load_page(std::uint16_t disk, std::uint64_t page);
+  // The page, and up to `ahead` pages behind it, in one request. What is loaded already stays as it is.
+  void load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead = 0);
+  void install(std::uint16_t disk, std::uint64_t page, const Status& status, ConstBytes bytes);
   bool valid(const Run& run) const;               // may be asked about
   alloc::SpaceMap* map_of(const Run& run) const;  // null: missing disk or damaged page
   alloc::Answer allocate_once(const AllocationRequest& request);

@@ -55,6 +55,25 @@ TEST(BitsTest, RunsOfBitsEqualBitByBit) {
   }
 }
 
+TEST(SpaceMapTest, RemembersThatAPageHasNoSuchRunUntilSomethingIsFreedThere) {
+  const format::DiskLayout layout(4096, 8 * 32768, 1024);
+  SpaceMap map = make_map(layout, true);
+  // Every second block of page 3.
+  for (std::uint64_t block = 3 * 32768; block < 4 * 32768; block += 2) map.take(block, 1);
+  const BlockRange page{3 * 32768, 4 * 32768};
+  const AvoidedRanges nothing_near{{5 * 32768, 5 * 32768 + 10}};
+  EXPECT_EQ(map.find(page, 2, &nothing_near).kind, Kind::kNone);
+  EXPECT_EQ(map.find(page, 1, nullptr).value, 3 * 32768 + 1u);
+  map.release(3 * 32768 + 100, 1);
+  const Search found = map.find(page, 3, nullptr);
+  ASSERT_EQ(found.kind, Kind::kFound);
+  EXPECT_EQ(found.value, 3 * 32768 + 99u);
+  // A run that is there but avoided is found again without the avoidance.
+  const AvoidedRanges all_of_it{{3 * 32768, 4 * 32768}};
+  EXPECT_EQ(map.find(page, 3, &all_of_it).kind, Kind::kNone);
+  EXPECT_EQ(map.find(page, 3, nullptr).kind, Kind::kFound);
+}
+
 enum class State { kFree, kTaken, kLinked, kGated };
 
 // Random changes of runs, and searches, on a disk of two pages and a bit.
