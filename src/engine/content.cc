@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/checked.h"
 #include "codec/codec.h"
@@ -53,8 +54,24 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
   MDFS_CHECK(page_box.places == table.places());
   for (unsigned axis = 1; axis < rank; ++axis)
     pages_in_row_ *= ceil_div(ceil_div(shape_.shape[axis], shape_.extent[axis]), page_box.side[axis]);
+  groups = Groups(rank, shape_.grid(), unit_bytes);
   part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, unit_bytes) : unit_bytes;
   worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, unit_bytes), block_size);
+}
+
+void Content::add_full(const Coord& unit, std::uint64_t units_in_group) {
+  full_bytes += unit_bytes;
+  FullGroup& group = full_groups[groups.group_of(unit)];
+  if (++group.units < units_in_group || group.ripe_bytes > 0) return;
+  group.ripe_bytes = group.units * unit_bytes;
+  ripe_bytes += group.ripe_bytes;
+}
+
+void Content::remove_full(const Coord& unit) {
+  full_bytes -= unit_bytes;
+  const auto found = full_groups.find(groups.group_of(unit));
+  ripe_bytes -= std::exchange(found->second.ripe_bytes, 0);
+  if (--found->second.units == 0) full_groups.erase(found);
 }
 
 ByteGeometry Content::shape_for(std::uint64_t bytes) const {

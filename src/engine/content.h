@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/groups.h"
 #include "engine/locks.h"
 #include "engine/unit.h"
 #include "format/extents.h"
@@ -40,6 +42,7 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the unit
   format::ExtentTableShape table;    // of images
   geometry::PageBox page_box;        // of images
+  Groups groups;
 
   bool is_image() const { return image.has_value(); }
   bool is_raw() const { return image.has_value() && image->codec == geometry::Codec::kRaw; }
@@ -88,7 +91,15 @@ class Content : public std::enable_shared_from_this<Content> {
 
   mutable std::mutex state_mutex;  // guards all below
   std::map<std::uint64_t, UnitPtr> dirty_units;
-  std::uint64_t full_bytes = 0;         // of dirty units that are full
+  std::uint64_t full_bytes = 0;  // of dirty units that are full
+  std::uint64_t ripe_bytes = 0;  // of those in groups that are full
+  struct FullGroup {
+    std::uint64_t units = 0;       // dirty and full
+    std::uint64_t ripe_bytes = 0;  // all of them are: their bytes
+  };
+  std::unordered_map<std::uint64_t, FullGroup> full_groups;  // those with full units
+  void add_full(const geometry::Coord& unit, std::uint64_t units_in_group);
+  void remove_full(const geometry::Coord& unit);
   std::int64_t dirty_since_ns = 0;      // when the first of them became dirty
   store::Reservation reservation;       // the promises of all dirty units
   std::optional<Error> error;           // of a write-back, not yet reported

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <tuple>
 
 #include "base/checked.h"
 #include "base/crc32c.h"
@@ -183,12 +182,9 @@ Status place_all(Core& core, Content& content, std::vector<Staged>& units, store
     if (blocks_of(content, staged) > 0)
       by_disk[static_cast<std::uint16_t>(content.wished_disk(staged.coord))].push_back(&staged);
   for (auto& [disk, list] : by_disk) {
-    // Extents of one page, a box of neighbours, lie together.
-    if (content.is_image())
-      std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
-        const geometry::PagePlace pa = content.page_of(a->coord), pb = content.page_of(b->coord);
-        return std::tie(pa.page, pa.place) < std::tie(pb.page, pb.place);
-      });
+    std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
+      return content.groups.order_of(a->coord) < content.groups.order_of(b->coord);
+    });
     MDFS_TRY(Placer(core, content, disk, reservation).place(list));
   }
   return {};

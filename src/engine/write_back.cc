@@ -6,6 +6,8 @@
 #include <bit>
 #include <chrono>
 
+#include "base/checked.h"
+
 namespace mdfs::engine {
 
 WriteBack::WriteBack(Core& core, Loader& loader) : core_(core), loader_(loader) {
@@ -41,6 +43,13 @@ bool is_full(const Content& content, const Unit& unit) {
   return unit.filled_bytes >= content.bytes_inside(shape, coord);
 }
 
+// Of the full image. One that grows beyond the shape it was opened with has no last row.
+std::uint64_t grid_rows(const Content& content) {
+  const std::uint64_t planned = content.array().shape[0];
+  if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return UINT64_MAX;
+  return ceil_div(planned, content.array().extent[0]);
+}
+
 }  // namespace
 
 void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change) {
@@ -65,8 +74,9 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
     }
     if (!unit->full && is_full(content, *unit)) {
       unit->full = true;
-      content.full_bytes += content.unit_bytes;
-      kick = kick || content.full_bytes >= core_.batch_bytes();
+      const geometry::Coord coord = content.unit_coord(unit->key.index);
+      content.add_full(coord, content.groups.units_in_group(coord, grid_rows(content)));
+      kick = kick || content.ripe_bytes >= core_.batch_bytes();
     }
   }
   if (!first && !kick) return;
@@ -93,7 +103,7 @@ void WriteBack::note_clean(Content& content, Unit& unit) {
   {
     const std::lock_guard lock(content.state_mutex);
     promise = content.reservation.split(std::exchange(unit.promised_blocks, 0));
-    if (unit.full) content.full_bytes -= content.unit_bytes;
+    if (unit.full) content.remove_full(content.unit_coord(unit.key.index));
     unit.full = false;
     unit.dirty = false;
     content.dirty_units.erase(unit.key.index);
@@ -141,19 +151,20 @@ std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
   return contents;
 }
 
-// Full units first; beyond three quarters of the limit also others, the content that has been dirty longest.
+// Ripe groups; beyond three quarters of the limit all full units, then others, of the content that has been dirty
+// longest.
 std::shared_ptr<Content> WriteBack::choose(Which& which) {
   const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   const std::vector<std::shared_ptr<Content>> contents = dirty_contents();
   std::shared_ptr<Content> best;
   std::int64_t oldest = INT64_MAX;
   bool any_alive = contents.empty();
-  which = Which::kFull;
+  which = pressed ? Which::kFull : Which::kRipe;
   for (const std::shared_ptr<Content>& content : contents) {
     const std::lock_guard lock(content->state_mutex);
     if (content->background_failed) continue;
     any_alive = true;
-    if (content->full_bytes >= core_.batch_bytes() || (pressed && content->full_bytes > 0)) return content;
+    if (content->ripe_bytes >= core_.batch_bytes() || (pressed && content->full_bytes > 0)) return content;
     if (!pressed || content->dirty_units.empty() || content->dirty_since_ns >= oldest) continue;
     best = content;
     oldest = content->dirty_since_ns;
@@ -169,30 +180,46 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
   struct Candidate {
     bool not_full;
     std::int64_t since_ns;
+    std::uint64_t order;
     UnitPtr unit;
   };
   std::vector<Candidate> candidates;
   {
     const std::lock_guard lock(content.state_mutex);
     candidates.reserve(content.dirty_units.size());
-    for (const auto& [index, unit] : content.dirty_units) candidates.push_back({true, 0, unit});
+    for (const auto& [index, unit] : content.dirty_units) {
+      const geometry::Coord coord = content.unit_coord(index);
+      if (which == Which::kRipe) {
+        const auto group = content.full_groups.find(content.groups.group_of(coord));
+        if (group == content.full_groups.end() || group->second.ripe_bytes == 0) continue;
+      }
+      candidates.push_back({true, 0, content.groups.order_of(coord), unit});
+    }
   }
   std::erase_if(candidates, [&](Candidate& candidate) {
     const std::lock_guard lock(candidate.unit->mutex);
     candidate.not_full = !candidate.unit->full;
     candidate.since_ns = candidate.unit->dirty_since_ns;
-    return candidate.unit->claimed || !candidate.unit->dirty || (which == Which::kFull && candidate.not_full);
+    return candidate.unit->claimed || !candidate.unit->dirty || (which != Which::kAll && candidate.not_full);
   });
-  // The full ones, in the order of the grid; then those that have waited longest.
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+  // The full ones, in the order in which they are to lie; then those that have waited longest.
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     if (a.not_full != b.not_full) return b.not_full;
-    return a.not_full && a.since_ns < b.since_ns;
+    if (a.not_full && a.since_ns != b.since_ns) return a.since_ns < b.since_ns;
+    return a.order < b.order;
   });
+  // Ripe groups are not cut.
+  const auto group_of = [&](const Candidate& candidate) {
+    return content.groups.group_of(content.unit_coord(candidate.unit->key.index));
+  };
   std::vector<UnitPtr> units;
   for (std::size_t bytes = 0; units.size() < candidates.size() && units.size() < kMaxBatchUnits;) {
-    units.push_back(candidates[units.size()].unit);
+    const std::size_t next = units.size();
+    const bool cut =
+        which != Which::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
+    if (bytes >= core_.batch_bytes() && cut) break;
+    units.push_back(candidates[next].unit);
     bytes += content.unit_bytes;
-    if (bytes >= core_.batch_bytes()) break;
   }
   return units;
 }
@@ -231,6 +258,11 @@ Status WriteBack::write_back(Content& content) {
     content.background_failed = false;
     for (const auto& [index, unit] : content.dirty_units) open.push_back({unit, 0});
   }
+  // As they are to lie on the disks.
+  const auto order_of = [&](const Open& one) {
+    return content.groups.order_of(content.unit_coord(one.unit->key.index));
+  };
+  std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) { return order_of(a) < order_of(b); });
   for (Open& one : open) {
     const std::lock_guard lock(one.unit->mutex);
     one.changes = one.unit->changes;

@@ -17,8 +17,8 @@
 
 namespace mdfs::engine {
 
-// Any thread. Two threads of its own write full units back as soon as they make a good batch, and others when there is
-// more dirty than the limit allows.
+// Any thread. Two threads of its own write full groups back as soon as they make a good batch, and other units when
+// there is more dirty than the limit allows.
 //
 // Units of a batch are claimed, staged from snapshots, and linked in one transaction; a unit changed meanwhile stays
 // dirty. After an error the units are dirty as before and the error stays with the content.
@@ -59,8 +59,8 @@ class WriteBack {
   static constexpr std::size_t kMaxBatchUnits = 1024;
   static constexpr std::int64_t kIdleCheckMs = 200;
 
-  enum class Which : std::uint8_t { kFull, kAll };
-  struct Snapshot {  // of a claimed unit, beside its Staged
+  enum class Which : std::uint8_t { kRipe, kFull, kAll };  // of groups that are full; that are full; dirty
+  struct Snapshot {                                        // of a claimed unit, beside its Staged
     std::uint64_t changes = 0;
     std::uint64_t promised = 0;
   };
@@ -75,7 +75,7 @@ class WriteBack {
 
   void run();
   std::shared_ptr<Content> choose(Which& which);
-  // Dirty units that nobody has claimed, from the lowest index on, up to a batch.
+  // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
   std::vector<UnitPtr> collect(Content& content, Which which);
   // Writes those back that can be claimed; the others stay as they are.
   Status write_batch(Content& content, std::vector<UnitPtr> units);

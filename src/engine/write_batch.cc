@@ -72,7 +72,7 @@ bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
   unit->filled_bytes = 0;
   {
     const std::lock_guard state(content.state_mutex);
-    if (std::exchange(unit->full, false)) content.full_bytes -= content.unit_bytes;
+    if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
     batch.snapshots.push_back({unit->changes, unit->promised_blocks});
     batch.promised += std::exchange(unit->promised_blocks, 0);
   }

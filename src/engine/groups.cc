@@ -1,0 +1,44 @@
+// The order of extents on their disks.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/groups.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+namespace {
+
+constexpr std::uint64_t kBandRows = 3;
+constexpr std::uint64_t kGroupBytes = 8u << 20;
+
+}  // namespace
+
+Groups::Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t unit_bytes) : rank_(rank), grid_(grid) {
+  if (rank < 2) return;
+  rows_ = kBandRows;
+  const std::uint64_t across = std::max<std::uint64_t>(1, grid[rank - 1]);
+  const std::uint64_t most = std::clamp<std::uint64_t>(kGroupBytes / (unit_bytes * rows_), 1, across);
+  columns_ = ceil_div(across, ceil_div(across, most));
+  padded_ = align_up(across, columns_);
+}
+
+std::uint64_t Groups::order_of(const geometry::Coord& unit) const {
+  if (rank_ < 2) return unit[0];
+  const std::uint64_t row = unit[rank_ - 2];
+  std::uint64_t band = row / rows_;
+  if (rank_ == 3) band += unit[0] * ceil_div(grid_[1], rows_);
+  return (band * padded_ + unit[rank_ - 1]) * rows_ + row % rows_;
+}
+
+std::uint64_t Groups::units_in_group(const geometry::Coord& unit, std::uint64_t rows) const {
+  if (rank_ < 2) return 1;
+  const auto inside = [](std::uint64_t at, std::uint64_t step, std::uint64_t end) {
+    const std::uint64_t begin = at / step * step;
+    return begin >= end ? step : std::min(step, end - begin);
+  };
+  return inside(unit[rank_ - 2], rows_, rank_ == 2 ? rows : grid_[1]) *
+         inside(unit[rank_ - 1], columns_, grid_[rank_ - 1]);
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,37 @@
+// Groups: which extents of an image are written together, and in what order they lie on their disks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "geometry/geometry.h"
+
+namespace mdfs::engine {
+
+// Extents are ordered along bands three grid rows high: column by column, and in a column row by row. So the extents of
+// a disk that a window needs make about one run for each band that it crosses, in whichever order its placement deals
+// them to the disks. For windows of 512x512x3 over eight disks and whole extents of 128x128x3 the busiest disk
+// gets 2.3 requests, against 3.3 with boxes of 8x8 extents and 4.0 row by row. A band is cut into groups of a few MiB,
+// which are written when all their extents are full. In three dimensions bands lie in one step along the slowest axis.
+// Pure.
+class Groups {
+ public:
+  // Every unit is a group of its own: an ordinary file, an image of rank 1.
+  Groups() = default;
+  // grid[0] is not looked at.
+  Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t unit_bytes);
+
+  // Ascending as extents lie on the disks.
+  std::uint64_t order_of(const geometry::Coord& unit) const;
+  std::uint64_t group_of(const geometry::Coord& unit) const { return order_of(unit) / (rows_ * columns_); }
+  // How many extents the group of this one has in an image whose grid is `rows` steps long along the slowest axis.
+  std::uint64_t units_in_group(const geometry::Coord& unit, std::uint64_t rows) const;
+
+ private:
+  unsigned rank_ = 1;
+  std::uint64_t rows_ = 1, columns_ = 1;  // of a group
+  geometry::Coord grid_{};
+  std::uint64_t padded_ = 1;  // columns of a band, rounded up to whole groups
+};
+
+}  // namespace mdfs::engine
