@@ -12,6 +12,8 @@ namespace {
 
 constexpr unsigned kOptimisticReads = 8;
 constexpr std::size_t kMostWaiting = 64;  // tasks ahead of readers; who reads starts the others
+// Pieces of a window that its starter looks at itself, to see whether anything is missing at all.
+constexpr std::uint64_t kMostChecked = 256;
 constexpr std::uint64_t kReadAheadBytes = 8u << 20;
 // Bytes of one pass over the parts of a huge read, so that its plan stays small.
 constexpr std::uint64_t kPassBytes = 64u << 20;
@@ -162,10 +164,20 @@ void Reader::start_window(Content& content, const geometry::Window& window) {
   for (unsigned axis = 0; axis < content.rank; ++axis)
     bytes = checked_mul(bytes, box.length[axis]).value_or(UINT64_MAX);
   bytes = std::min(bytes, most);
-  if (geometry::piece_count(content.array(), box) > most / 4096) return;
-  if (bytes == 0) return;
+  const std::uint64_t pieces = geometry::piece_count(content.array(), box);
+  if (pieces > most / 4096 || bytes == 0) return;
+  if (pieces <= kMostChecked && is_warm(content, plan_window(content, box, 0, bytes))) return;
   core_.background.post_if_fewer(kMostWaiting, [this, shared = content.shared_from_this(), box, bytes] {
     start_parts(shared, plan_window(*shared, box, 0, bytes));
+  });
+}
+
+bool Reader::is_warm(const Content& content, const Transfer& transfer) {
+  return std::all_of(transfer.parts.begin(), transfer.parts.end(), [&](const Transfer::Part& part) {
+    const UnitPtr unit = core_.cache.peek(content.key_of(part.unit));
+    if (unit == nullptr) return false;
+    const std::lock_guard lock(unit->mutex);
+    return covers(content, *unit, part.piece.in_extent);
   });
 }
 

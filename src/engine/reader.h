@@ -29,6 +29,8 @@ class Reader {
   Status read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);
   Status read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into);
   void read_ahead(Content& content, std::uint64_t offset, std::uint64_t length);
+  // All that the transfer needs is in the cache.
+  bool is_warm(const Content& content, const Transfer& transfer);
   void start_parts(const std::shared_ptr<Content>& content, const Transfer& transfer);
 
   Core& core_;

@@ -48,12 +48,12 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
   Server& server = server_of(req);
   views::ViewFile file;
   const auto check = [&]() -> Status {
-    MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
-    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, in));
+    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(ino));
+    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(geometry, in));
     if (!handle.direct)
       return Error{Errc::kNotSupported, "this kernel cannot map direct_io files: open the image with O_DIRECT to bind"};
     if ((handle.flags & O_APPEND) != 0) return Error{Errc::kInvalidArgument, "a window cannot be appended to"};
-    MDFS_TRY_ASSIGN(file, views::view_window(info.geometry, {.window = window, .format = views::Format::kRaw}));
+    MDFS_TRY_ASSIGN(file, views::view_window(geometry, {.window = window, .format = views::Format::kRaw}));
     return {};
   };
   if (const Status status = check(); !status.ok()) return reply_error(req, status.error());
@@ -65,9 +65,8 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
     handle.view = std::make_shared<const views::ViewFile>(std::move(file));
     handle.writer.reset();
   }
-  const bool starts = can_read(handle.flags);  // the handle may be closed as soon as the answer is out
+  if (can_read(handle.flags)) (void)server.volume().start_window(ino, window);  // an error shows when it is read
   reply_with(req, out);
-  if (starts) (void)server.volume().start_window(ino, window);  // an error shows when it is read
 }
 
 void unbind(fuse_req_t req, Handle& handle) {

@@ -74,6 +74,15 @@ Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
   return info;
 }
 
+Result<geometry::Geometry> VolumeImpl::image_geometry(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
+  geometry::Geometry geometry = *use.geometry();
+  geometry.shape[0] = ceil_div(engine_->size_bytes(*use), geometry.slab_bytes());
+  return geometry;
+}
+
 Result<Layout> VolumeImpl::layout(Ino ino) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));

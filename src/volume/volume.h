@@ -163,7 +163,9 @@ class Volume {
   // Gives an empty ordinary file a geometry; its size becomes the canonical size (a hole, reads as zeros).
   virtual Status make_image(Ino ino, const ImageOptions& options) = 0;
   virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
-  virtual Result<Layout> layout(Ino ino) = 0;         // writes back and commits first
+  // The first part of it alone, which for an image at work is in memory.
+  virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;
+  virtual Result<Layout> layout(Ino ino) = 0;  // writes back and commits first
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;

@@ -78,6 +78,7 @@ class VolumeImpl final : public Volume {
 
   Status make_image(Ino ino, const ImageOptions& options) override;
   Result<ImageInfo> image_info(Ino ino) override;
+  Result<geometry::Geometry> image_geometry(Ino ino) override;
   Result<Layout> layout(Ino ino) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;

@@ -306,6 +306,11 @@ Result<volume::ImageInfo> FakeVolume::image_info(Ino ino) {
   return info;
 }
 
+Result<geometry::Geometry> FakeVolume::image_geometry(Ino ino) {
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, image_info(ino));
+  return info.geometry;
+}
+
 Result<volume::Layout> FakeVolume::layout(Ino) { return volume::Layout{}; }
 
 std::vector<std::uint64_t> FakeVolume::sample_offsets(const Inode& inode, const Window& window) const {

@@ -67,6 +67,7 @@ class FakeVolume final : public volume::Volume {
 
   Status make_image(volume::Ino ino, const volume::ImageOptions& options) override;
   Result<volume::ImageInfo> image_info(volume::Ino ino) override;
+  Result<geometry::Geometry> image_geometry(volume::Ino ino) override;
   Result<volume::Layout> layout(volume::Ino) override;
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;

@@ -87,6 +87,17 @@ TEST_F(ImagesTest, OnlyAnEmptyOrdinaryFileBecomesAnImage) {
   EXPECT_ERROR(Errc::kNotImage, volume().layout(full));
 }
 
+TEST_F(ImagesTest, TheGeometryAloneIsThatOfTheInformation) {
+  EXPECT_ERROR(Errc::kNotImage, volume().image_geometry(make_file("f")));
+  const Ino ino = make_image("i", plane(40, 50, 3));
+  EXPECT_EQ(*volume().image_geometry(ino), plane(40, 50, 3));
+  write(ino, 6000, "x");  // begins one more row
+  EXPECT_EQ(volume().image_geometry(ino)->shape[0], 41u);
+  EXPECT_EQ(*volume().image_geometry(ino), volume().image_info(ino)->geometry);
+  mount();
+  EXPECT_EQ(*volume().image_geometry(ino), volume().image_info(ino)->geometry);
+}
+
 TEST_F(ImagesTest, NonsenseIsRefusedAndChangesNothing) {
   const Ino ino = make_file("f");
   const auto refused = [&](geometry::Geometry geometry, ImageOptions options = {}) {
