@@ -181,7 +181,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   choose_caching(server, **opened, attributes->is_image, *fi);
   keep_in(fi, std::move(*opened));
   const auto reply = [req, &server, ino, info = *fi] {
-    if (fuse_reply_open(req, &info) == 0) return;
+    if (Server::reply_open(req, info, info.direct_io != 0) == 0) return;
     take_from(&info);
     server.volume().release_file(ino);
   };

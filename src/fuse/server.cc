@@ -31,6 +31,17 @@ constexpr int kWakeSignal = SIGUSR1;
 // FUSE_DIRECT_IO_ALLOW_MMAP (bit 36 of the INIT flags, Linux 6.6) is not in the headers of Debian 12.
 constexpr std::uint32_t kDirectIoAllowMmap2 = 1u << 4;
 
+// This thread is answering OPEN, and the reply is to say that writes may come in parallel.
+thread_local bool opens_for_parallel_writes = false;
+
+void patch_open_reply(const iovec* parts, int count) {
+  fuse_open_out open{};
+  if (count != 2 || parts[1].iov_len != sizeof open) return;  // an error
+  std::memcpy(&open, parts[1].iov_base, sizeof open);
+  open.open_flags |= FOPEN_PARALLEL_DIRECT_WRITES;
+  std::memcpy(parts[1].iov_base, &open, sizeof open);
+}
+
 // What libfuse last complained about, in this process.
 std::mutex complaint_mutex;  // guards the next
 std::string complaint;
@@ -184,7 +195,15 @@ void Server::look_at_init_request(const void* request, std::size_t size) {
 
 ssize_t Server::write_reply(int fd, iovec* parts, int count) {
   if (!init_answered_.load(std::memory_order_relaxed) && !init_answered_.exchange(true)) patch_init_reply(parts, count);
+  if (opens_for_parallel_writes) patch_open_reply(parts, count);
   return ::writev(fd, parts, count);
+}
+
+int Server::reply_open(fuse_req* req, const fuse_file_info& info, bool parallel_writes) {
+  opens_for_parallel_writes = parallel_writes;
+  const int status = fuse_reply_open(req, &info);
+  opens_for_parallel_writes = false;
+  return status;
 }
 
 // The first answer is that to INIT; libfuse 3.14 does not know the flag.

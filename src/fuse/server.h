@@ -20,6 +20,8 @@
 
 struct fuse_session;
 struct fuse_conn_info;
+struct fuse_file_info;
+struct fuse_req;
 
 namespace mdfs::fuse {
 
@@ -67,6 +69,10 @@ class Server {
   Lane& apply_lane() { return *apply_lane_; }    // window writes, with their notifications
   Lane& notify_lane() { return *notify_lane_; }  // notifications after plain writes
   Lane& sync_lane() { return *sync_lane_; }      // fsync and other waits for the disks
+
+  // Answers OPEN. With parallel writes the kernel does not send those to a direct_io file one after another, where they
+  // do not make it longer; libfuse 3.14 does not know the flag.
+  static int reply_open(fuse_req* req, const fuse_file_info& info, bool parallel_writes);
 
   void negotiate(fuse_conn_info& connection);
   ssize_t read_request(int fd, void* buffer, std::size_t size);
