@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -117,10 +119,28 @@ std::uint64_t samples_of(const mdfs_ioc_window& window) {
   return samples;
 }
 
+// A small packed window in one call. Nothing: it is not small, or the call failed and the long way says why.
+std::optional<ssize_t> read_small_window(mdfs_image* image, const mdfs_ioc_window& asked, std::byte* buffer,
+                                         std::size_t buffer_bytes) {
+  struct {
+    mdfs_ioc_window window;
+    std::byte bytes[MDFS_IOC_READ_MAX];
+  } call;
+  // Without knowing its samples: a window of so many is small if the buffer is not much larger than it needs to be.
+  const std::size_t room = std::min(buffer_bytes, sizeof call.bytes);
+  if (room == 0 || asked.rank > MDFS_IOC_MAX_RANK || samples_of(asked) > room) return std::nullopt;
+  call.window = asked;
+  if (::ioctl(image->pool->plain(), MDFS_IOC_READ(room), &call) != 0) return std::nullopt;
+  std::memcpy(buffer, call.bytes, static_cast<std::size_t>(call.window.bytes));
+  return static_cast<ssize_t>(call.window.bytes);
+}
+
 ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,
                     const std::int64_t* strides, bool writing) {
   if (image == nullptr || asked == nullptr || buffer == nullptr) return fail_errno(EINVAL, "a null pointer");
   if (writing && !image->pool->writable()) return fail_errno(EBADF, image->pool->path() + ": opened for reading");
+  if (!writing && strides == nullptr)
+    if (const auto read = read_small_window(image, *asked, buffer, buffer_bytes); read) return *read;
   mdfs_ioc_window window = *asked;
   auto bound = image->pool->bind(window);
   if (!bound.ok()) return fail(bound.error());

@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -43,6 +44,7 @@ struct Options {
   bool direct = false;
   bool open_each = false;
   bool memory = false;
+  bool one_call = false;
   double rate = 0;
   double iops = 0;
   std::string source;
@@ -130,6 +132,15 @@ void read_window(int fd, mdfs_ioc_window window, std::uint64_t bytes, char* out)
   bench::read_whole(fd, out, bytes, 0);
 }
 
+// MDFS_IOC_READ: for small windows.
+void read_at_once(int fd, const mdfs_ioc_window& window, std::uint64_t bytes, char* out) {
+  static std::array<char, sizeof(mdfs_ioc_window) + MDFS_IOC_READ_MAX> call;
+  if (bytes > MDFS_IOC_READ_MAX) die("--one-call is for small windows");
+  std::memcpy(call.data(), &window, sizeof window);
+  if (::ioctl(fd, MDFS_IOC_READ(bytes), call.data()) != 0) die_errno("read");
+  std::memcpy(out, call.data() + sizeof window, bytes);
+}
+
 Result time_windows(const Options& options) {
   int fd = open_file(options, 0);
   const bench::TimedImage image(fd, options.window);
@@ -152,6 +163,8 @@ Result time_windows(const Options& options) {
     if (options.open_each) fd = open_file(options, i);
     if (options.memory)
       image.copy(windows[i], source, answers[i]);
+    else if (options.one_call)
+      read_at_once(fd, windows[i], bytes, answers[i]);
     else
       read_window(fd, windows[i], bytes, answers[i]);
     if (i >= options.warmup) result.times_ms.push_back(milliseconds_since(start));
@@ -196,6 +209,7 @@ int main(int argc, char** argv) {
   app.add_flag("--direct", options.direct, "open with O_DIRECT");
   app.add_flag("--open", options.open_each, "each measurement opens the file anew");
   app.add_flag("--memory", options.memory, "copy windows out of the --source in memory instead: a floor");
+  app.add_flag("--one-call", options.one_call, "small windows by MDFS_IOC_READ instead of bind and pread");
   app.add_option("--rate", options.rate, "bytes a second of a disk, for the floor; reads the extent table first");
   app.add_option("--iops", options.iops, "requests a second of a disk, for the floor");
   app.add_option("--source", options.source, "file of canonical bytes to compare all that is read with");

@@ -120,6 +120,14 @@ struct mdfs_ioc_volume {
 /* Returns when everything written to the volume so far is on its disks. */
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
 
+/* The bytes of a small window in one call; nothing is bound, nothing is read from the disks but what it covers.
+ * `size`: of the window, 1..MDFS_IOC_READ_MAX. The argument is a struct mdfs_ioc_window with room for so many bytes
+ * behind it; a window of more bytes is EFBIG, of fewer leaves the rest of the room as it was. */
+#define MDFS_IOC_READ_MAX (16383 - sizeof(struct mdfs_ioc_window))
+#define MDFS_IOC_READ_NUMBER 10
+#define MDFS_IOC_READ(size) \
+  _IOC(_IOC_READ | _IOC_WRITE, MDFS_IOC_MAGIC, MDFS_IOC_READ_NUMBER, sizeof(struct mdfs_ioc_window) + (size))
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import harness
-from harness import APPLY, BIND, UNBIND, bind, make_image, read_all, write_all
+from harness import APPLY, BIND, UNBIND, bind, make_image, read_all, read_now, write_all
 
 try:
     import numpy as np
@@ -239,6 +239,22 @@ class Windows(harness.MountTest):
         self.assertEqual(os.pread(fd, 60000, 0), data[:, :, 2].tobytes())
         os.close(fd)
 
+    def test_a_small_window_comes_in_one_call_and_nothing_stays_bound(self):
+        for codec in (0, 1):
+            data = self.image(f"scan{codec}", (200, 300), channels=3, codec=codec)
+            fd = os.open(self.at(f"scan{codec}"), os.O_RDWR)
+            self.assertEqual(read_now(fd, (130, 100), (64, 64), 64 * 64 * 3), data[130:194, 100:164].tobytes())
+            self.assertEqual(read_now(fd, (199, 299), (1, 1), 16000), data[199, 299].tobytes())
+            self.assertEqual(read_now(fd, (7, 8), (9, 10), 90, 1), data[7:16, 8:18, 1].tobytes())
+            self.assertEqual(os.pread(fd, data.nbytes, 0), data.tobytes())
+            self.assertErrno(errno.EFBIG, read_now, fd, (0, 0), (9, 10), 269)
+            self.assertErrno(errno.ERANGE, read_now, fd, (199, 0), (2, 1), 100)
+            self.assertErrno(errno.EINVAL, read_now, fd, (0,), (1,), 100)
+            os.close(fd)
+            fd = os.open(self.at(f"scan{codec}"), os.O_WRONLY)
+            self.assertErrno(errno.EACCES, read_now, fd, (0, 0), (1, 1), 100)
+            os.close(fd)
+
     def test_nonsense_in_an_ioctl_is_refused(self):
         self.image("scan", (200, 300), channels=3)
         good = harness.window((50, 100), (30, 40))
@@ -367,6 +383,28 @@ class Windows(harness.MountTest):
             reader.join()
         os.close(fd)
         self.assertEqual(mixed, [])
+
+    def test_writers_side_by_side_leave_all_their_bytes(self):
+        for codec in (0, 1):
+            height, width, step = 1024, 700, 1 << 17
+            make_image(self.at(f"scan{codec}"), (height, width), channels=3, codec=codec, extent=(64, 64))
+            data = noise((height, width, 3)).tobytes()
+            starts = list(range(0, len(data), step - 1))  # of pieces that overlap by a byte
+            random.shuffle(starts)
+
+            def write(mine, fd):
+                for start in mine:
+                    os.pwrite(fd, data[start:start + step], start)
+
+            fds = [self.open_image(f"scan{codec}", os.O_RDWR) for _ in range(4)]
+            writers = [threading.Thread(target=write, args=(starts[i::8], fds[i % 4])) for i in range(8)]
+            for writer in writers:
+                writer.start()
+            for writer in writers:
+                writer.join()
+            for fd in fds:
+                os.close(fd)
+            self.assertEqual(read_all(self.at(f"scan{codec}")), data)
 
     def test_writers_of_scattered_bytes_of_one_window_lose_nothing(self):
         """Parts of a window, plain writes beside them, and frames appended meanwhile: each byte has one owner."""
