@@ -10,6 +10,8 @@ int main(int argc, char** argv) {
   mdfs::tools::SimProgram program{app, {}};
   mdfs::tools::add_window_commands(program);
   mdfs::tools::add_load_commands(program);
+  mdfs::tools::add_replay_command(program);
+  mdfs::tools::add_compare_command(program);
   mdfs::tools::add_paper_command(program);
   mdfs::tools::add_machine_commands(program);
   mdfs::tools::add_calibrate_command(program);

@@ -18,9 +18,11 @@ struct SimProgram {
 };
 
 void add_window_commands(SimProgram& program);    // window, random, sweep
-void add_load_commands(SimProgram& program);      // poisson, closed, saturate, streams, replay
+void add_load_commands(SimProgram& program);      // poisson, closed, saturate, streams
+void add_replay_command(SimProgram& program);     // replay
 void add_paper_command(SimProgram& program);      // paper
 void add_machine_commands(SimProgram& program);   // machines, machine
 void add_calibrate_command(SimProgram& program);  // calibrate
+void add_compare_command(SimProgram& program);    // compare
 
 }  // namespace mdfs::tools

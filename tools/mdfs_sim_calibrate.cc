@@ -16,8 +16,8 @@
 #include "mdfs_sim.h"
 #include "mdfs_sim_options.h"
 #include "mdfs_sim_report.h"
+#include "model/random.h"
 #include "sim/calibration.h"
-#include "sim/random.h"
 #include "support/file.h"
 #include "support/progress.h"
 #include "support/text.h"
@@ -70,7 +70,7 @@ Result<std::vector<sim::TimedRead>> time_reads(const CalibrateOptions& options,
     return Error{Errc::kInvalidArgument,
                  fmt::format("{} holds {}; at least {} are needed for random reads of {}", options.target,
                              format_size(size), format_size(largest * kRoomForReads), format_size(largest))};
-  sim::Random random(options.seed);
+  model::Random random(options.seed);
   std::vector<std::uint64_t> order;
   for (unsigned i = 0; i < options.reads; ++i) order.insert(order.end(), sizes.begin(), sizes.end());
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);

@@ -1,17 +1,13 @@
-// mdfs-sim poisson, closed, saturate, streams, replay: many windows at a time.
+// mdfs-sim poisson, closed, saturate, streams: many windows at a time.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "geometry/shape_text.h"
-#include "geometry/window_spec.h"
 #include "mdfs_sim.h"
 #include "mdfs_sim_options.h"
 #include "mdfs_sim_plot.h"
@@ -286,64 +282,6 @@ Status run_streams_command(const StreamsCommand& options) {
   return {};
 }
 
-struct ReplayCommand : SimOptions {
-  std::string trace;
-};
-
-// One line a window: seconds, a window as on a mount, and (if not 0) the client. # begins a comment.
-Result<std::vector<sim::TraceEntry>> read_trace(const geometry::Geometry& image, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return from_errno(errno, path);
-  std::vector<sim::TraceEntry> trace;
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    line.resize(std::min(line.find('#'), line.size()));
-    std::istringstream words(line);
-    std::string time;
-    if (!(words >> time)) continue;
-    const auto bad = [&](const std::string& why) {
-      return Error{Errc::kInvalidArgument, fmt::format("{}:{}: {}", path, number, why)};
-    };
-    sim::TraceEntry entry;
-    std::string_view rest = time;
-    const auto seconds = model::take_number(rest);
-    if (!seconds.ok() || !rest.empty()) return bad("a line begins with its time in seconds");
-    entry.time_s = *seconds;
-    std::string spec;
-    if (!(words >> spec)) return bad("the window is missing");
-    const auto window = geometry::parse_window(image, spec);
-    if (!window.ok()) return bad(window.error().where);
-    entry.window = *window;
-    std::string extra;
-    if (words >> entry.client && words >> extra) return bad(fmt::format("\"{}\" is left over", extra));
-    if (trace.size() == kMaxWindows) return bad(fmt::format("a trace has at most {} windows", kMaxWindows));
-    trace.push_back(entry);
-  }
-  if (file.bad()) return from_errno(EIO, path);
-  if (trace.empty()) return Error{Errc::kNoData, fmt::format("{}: no window", path)};
-  return trace;
-}
-
-Status run_replay(const ReplayCommand& options) {
-  MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
-  MDFS_TRY_ASSIGN(const std::vector<sim::TraceEntry> trace, read_trace(system.setup().image, options.trace));
-  const sim::LoadResult result = sim::replay(system, trace, options.seed);
-  Report report(options, "replay", &system);
-  report.parameter("trace", options.trace);
-  report.json()["done_bytes_per_s"] = result.done_bytes_per_s;
-  report.delays(result.delays_s, nullptr);
-  report.line(fmt::format("throughput {}", rate_text(result.done_bytes_per_s)));
-  report.resources(result.use);
-  if (options.csv) {
-    report.columns({"window", "time_s", "delay_s"});
-    for (std::size_t i = 0; i < trace.size(); ++i)
-      report.row({std::to_string(i), number_text(trace[i].time_s), number_text(result.delays_s[i])});
-  }
-  if (!options.plot.empty()) MDFS_TRY(write_figure(delay_figure("replay", result.delays_s), options.plot));
-  report.print();
-  return {};
-}
-
 void add_streams(SimProgram& program) {
   auto streams = std::make_shared<StreamsCommand>();
   auto* command = program.app.add_subcommand("streams", "Streams of frames with time-slices");
@@ -397,12 +335,6 @@ void add_load_commands(SimProgram& program) {
   command->callback([&program, saturate] { program.action = [saturate] { return run_saturate(*saturate); }; });
 
   add_streams(program);
-
-  auto replay = std::make_shared<ReplayCommand>();
-  command = program.app.add_subcommand("replay", "Windows at the times of a trace");
-  add_sim_options(*command, *replay);
-  command->add_option("trace", replay->trace, "File with a line a window: SECONDS WINDOW [CLIENT]")->required();
-  command->callback([&program, replay] { program.action = [replay] { return run_replay(*replay); }; });
 }
 
 }  // namespace mdfs::tools

@@ -100,6 +100,29 @@ struct mdfs_ioc_volume {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
+/* What the disks and other components of a mount on a modelled machine (mount option "model") have done so far. Names
+ * are cut where they are longer, and so is the list of components. */
+#define MDFS_IOC_MODEL_COMPONENTS 144
+struct mdfs_ioc_model {
+  char machine[64];
+  char hash[24];
+  double seconds;          /* since the mount */
+  uint32_t disk_count, component_count;
+  struct {
+    uint64_t reads, writes, read_bytes, written_bytes;
+    uint64_t max_requests; /* under way at a time */
+    uint64_t late;         /* the disk itself was slower than the model */
+    double delay_s;        /* modelled, from submission to completion, summed over requests */
+    double max_delay_s, max_late_s;
+  } disks[MDFS_IOC_MAX_DISKS];
+  struct {
+    char name[24];
+    uint32_t instance, servers;
+    uint64_t served, max_queue;
+    double busy_s, mean_queue; /* summed over its servers; waiting, not in service */
+  } components[MDFS_IOC_MODEL_COMPONENTS];
+};
+
 /* Makes an empty ordinary file an image (write access needed); the size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is no image. */
@@ -119,6 +142,8 @@ struct mdfs_ioc_volume {
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
+/* On any file or directory. ENODATA: the disks are not modelled. */
+#define MDFS_IOC_MODEL _IOR(MDFS_IOC_MAGIC, 32, struct mdfs_ioc_model)
 
 /* The bytes of a small window in one call; nothing is bound, nothing is read from the disks but what it covers.
  * `size`: of the window, 1..MDFS_IOC_READ_MAX. The argument is a struct mdfs_ioc_window with room for so many bytes

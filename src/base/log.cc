@@ -6,6 +6,8 @@
 #include <spdlog/sinks/syslog_sink.h>
 #include <syslog.h>
 
+#include <algorithm>
+
 namespace mdfs {
 
 Status set_log_level(const std::string& name) {
@@ -22,6 +24,18 @@ void start_log(const std::string& program) {
   logger->set_pattern("%n: %^%l%$: %v");
   logger->set_level(spdlog::get_level());
   spdlog::set_default_logger(std::move(logger));
+}
+
+void log_report(const std::string& lines) {
+  const auto level = spdlog::get_level();
+  if (level == spdlog::level::off) return;
+  spdlog::set_level(std::min(level, spdlog::level::info));
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    spdlog::info("{}", lines.substr(at, end - at));
+    at = end + 1;
+  }
+  spdlog::set_level(level);
 }
 
 void start_syslog(const std::string& program) {

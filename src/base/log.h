@@ -16,6 +16,9 @@ Status set_log_level(const std::string& name);
 // What the program calls itself in each line.
 void start_log(const std::string& program);
 
+// Lines that somebody asked for: they are in the log whatever its level, unless it is off.
+void log_report(const std::string& lines);
+
 // From now on the log goes to syslog, under that name: for a process without a terminal.
 void start_syslog(const std::string& program);
 

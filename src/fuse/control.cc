@@ -25,6 +25,7 @@ namespace {
 constexpr std::string_view kWaitEnd = "wait-end\n";
 constexpr std::string_view kOk = "ok";
 constexpr std::string_view kError = "error ";
+constexpr std::string_view kNote = "note ";
 constexpr std::size_t kMaxLineBytes = 4096;
 
 Status make_directory(const std::string& path) {
@@ -87,13 +88,18 @@ ControlServer::~ControlServer() {
   rmdir(directory_.c_str());
 }
 
-void ControlServer::finish(const Status& outcome) {
+void ControlServer::finish(const Status& outcome, const std::string& notes) {
   if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   if (write(wake_, &one, sizeof one) != sizeof one) spdlog::error("waking the control thread: errno {}", errno);
   thread_.join();
   const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
   for (const int client : std::exchange(waiting_, {})) {
+    for (std::size_t at = 0; at < notes.size();) {
+      const std::size_t end = std::min(notes.find('\n', at), notes.size());
+      send_line(client, std::string(kNote) + notes.substr(at, end - at));
+      at = end + 1;
+    }
     send_line(client, answer);
     close(client);
   }
@@ -161,20 +167,24 @@ Status ControlClient::ask_for_end() {
   return from_errno(errno, "control socket");
 }
 
-Status ControlClient::wait_for_end() {
-  std::string answer;
+Status ControlClient::wait_for_end(const std::function<void(const std::string& line)>& note) {
+  std::string received;
   char buffer[kMaxLineBytes];
   for (;;) {
+    for (std::size_t end = received.find('\n'); end != std::string::npos; end = received.find('\n')) {
+      const std::string line = received.substr(0, end);
+      received.erase(0, end + 1);
+      if (line == kOk) return {};
+      if (!line.starts_with(kNote))
+        return Error{Errc::kIo, line.starts_with(kError) ? line.substr(kError.size()) : line};
+      note(line.substr(kNote.size()));
+    }
+    if (received.size() > kMaxLineBytes) return Error{Errc::kIo, "the daemon's answer makes no sense"};
     const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    answer.append(buffer, static_cast<std::size_t>(count));
-    if (answer.ends_with('\n') || answer.size() > kMaxLineBytes) break;
+    if (count <= 0) return Error{Errc::kIo, "the daemon died before everything was on the disks"};
+    received.append(buffer, static_cast<std::size_t>(count));
   }
-  while (answer.ends_with('\n')) answer.pop_back();
-  if (answer == kOk) return {};
-  if (answer.empty()) return Error{Errc::kIo, "the daemon died before everything was on the disks"};
-  return Error{Errc::kIo, answer.starts_with(kError) ? answer.substr(kError.size()) : answer};
 }
 
 }  // namespace mdfs::fuse

@@ -1,10 +1,12 @@
 // The control channel of a mounted volume: a Unix socket in the runtime directory, one line a message.
 //
 // A client sends "wait-end"; when the daemon has put everything on the disks it answers "ok" or "error TEXT" and ends.
+// Before that may come lines "note TEXT" for whoever reads: the report of modelled disks.
 // Anything else is answered with "error unknown request".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,8 +29,8 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // Answers all who wait for the end, and stops serving.
-  void finish(const Status& outcome);
+  // Answers all who wait for the end, and stops serving. `notes`: lines for people, each with its newline.
+  void finish(const Status& outcome, const std::string& notes = {});
 
  private:
   static constexpr std::size_t kMaxClients = 64;
@@ -57,7 +59,7 @@ class ControlClient {
 
   // Asks to be told of the end; then, after the unmounting, waits for it.
   Status ask_for_end();
-  Status wait_for_end();
+  Status wait_for_end(const std::function<void(const std::string& line)>& note);
 
  private:
   explicit ControlClient(int fd) : fd_(fd) {}

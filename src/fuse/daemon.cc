@@ -15,17 +15,21 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include "base/environment.h"
 #include "base/log.h"
 #include "device/find_disks.h"
+#include "device/modelled_disk.h"
 #include "device/open.h"
 #include "fuse/control.h"
 #include "fuse/lane.h"
 #include "fuse/mountpoint.h"
 #include "fuse/server.h"
+#include "fuse/trace_recorder.h"
 #include "fuse/unmounter.h"
 #include "mdfs/ioctl.h"
 #include "store/store.h"
@@ -38,6 +42,7 @@ constexpr std::string_view kProgram = "mdfs";
 // Of the C library's allocator: few arenas, and buffers of windows go back to the system when they are freed.
 constexpr int kArenas = 4;
 constexpr int kMmapThresholdBytes = 256 << 10;
+constexpr std::uint64_t kModelSeed = 1;
 constexpr int kTrimThresholdBytes = 1 << 20;
 // From a lazy unmounting to the end of the session, if no file is open.
 constexpr auto kUnmountGrace = std::chrono::milliseconds(1000);
@@ -145,6 +150,21 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   return volume::Volume::open(std::move(store), volume_options, environment);
 }
 
+// What serve() is given: the options, and all that was found by them.
+struct Job {
+  MountOptions options;
+  std::vector<std::string> paths;         // of disks, absolute
+  std::optional<model::Machine> machine;  // whose disks they are to be
+};
+
+// Each disk in the place of the machine's disk of that number.
+std::vector<std::unique_ptr<device::Disk>> as_modelled(std::vector<std::unique_ptr<device::Disk>> disks,
+                                                       const std::shared_ptr<device::ModelledMachine>& machine) {
+  unsigned index = 0;
+  for (auto& disk : disks) disk = std::make_unique<device::ModelledDisk>(std::move(disk), machine, index++);
+  return disks;
+}
+
 ServerOptions server_options(const MountOptions& options, const std::string& source, bool read_only) {
   ServerOptions server;
   server.source = source;
@@ -166,8 +186,21 @@ Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& 
   return volume.close();
 }
 
+// What is to be said after the unmounting; into the log, too.
+std::string last_words(device::ModelledMachine* modelled, TraceRecorder* trace) {
+  std::string words;
+  if (modelled != nullptr) words += report_text(modelled->report());
+  log_report(words);
+  if (trace == nullptr) return words;
+  const Status status = trace->finish();
+  if (status.ok()) return words;
+  spdlog::error("{}", status.error().message());
+  return words + status.error().message() + '\n';
+}
+
 // The life of the daemon: everything between finding the disks and the last commit.
-Status serve(const MountOptions& options, const std::vector<std::string>& paths, const Ready& ready) {
+Status serve(const Job& job, const Ready& ready) {
+  const MountOptions& options = job.options;
   const sigset_t signals = ending_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   mallopt(M_ARENA_MAX, kArenas);
@@ -175,6 +208,10 @@ Status serve(const MountOptions& options, const std::vector<std::string>& paths,
   mallopt(M_TRIM_THRESHOLD, kTrimThresholdBytes);
   umask(077);
   MDFS_TRY_ASSIGN(const auto unmounter, Unmounter::start(options.mountpoint));
+  std::shared_ptr<TraceRecorder> trace;
+  if (!options.trace.empty()) {
+    MDFS_TRY_ASSIGN(trace, TraceRecorder::create(options.trace));
+  }
   // A thread keeps the capabilities it was made with: this one opens the disks and mounts, then ends.
   auto privileged = std::make_unique<Lane>(1);
   MDFS_TRY(drop_capabilities());
@@ -183,13 +220,23 @@ Status serve(const MountOptions& options, const std::vector<std::string>& paths,
   MDFS_TRY_ASSIGN(const auto context, device::UringContext::create());  // and its threads, without capabilities
   std::vector<std::unique_ptr<device::Disk>> disks;
   MDFS_TRY(run_on(*privileged, [&]() -> Status {
-    MDFS_TRY_ASSIGN(disks, open_disks(paths, options.read_only, context));
+    MDFS_TRY_ASSIGN(disks, open_disks(job.paths, options.read_only, context));
     return {};
   }));
+  device::SystemWaiter waiter;
+  std::shared_ptr<device::ModelledMachine> modelled;
+  if (job.machine) {
+    const auto count = static_cast<unsigned>(disks.size());
+    MDFS_TRY_ASSIGN(modelled, device::ModelledMachine::start(*job.machine, count, kModelSeed, waiter));
+    disks = as_modelled(std::move(disks), modelled);
+  }
   MDFS_TRY_ASSIGN(auto volume, open_volume(std::move(disks), options, environment));
   const Uuid uuid = volume->store().volume_uuid();
   const bool read_only = volume->store().read_only();
-  MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_options(options, paths.front(), read_only)));
+  ServerOptions server_settings = server_options(options, job.paths.front(), read_only);
+  server_settings.modelled = modelled;
+  server_settings.trace = trace;
+  MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_settings));
   auto control = ControlServer::start(uuid);
   if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
   if (!control.ok()) spdlog::warn("no control socket: {}", control.error().message());
@@ -202,7 +249,8 @@ Status serve(const MountOptions& options, const std::vector<std::string>& paths,
   // Whoever waits may take the disks at once.
   server.reset();
   volume.reset();
-  if (control.ok()) (*control)->finish(outcome);
+  const std::string notes = last_words(modelled.get(), trace.get());
+  if (control.ok()) (*control)->finish(outcome, notes);
   return outcome;
 }
 
@@ -228,12 +276,12 @@ void detach_from_terminal() {
   close(null);
 }
 
-[[noreturn]] void run_child(const MountOptions& options, const std::vector<std::string>& paths, int report) {
+[[noreturn]] void run_child(const Job& job, int report) {
   setsid();
   if (chdir("/") != 0) _exit(1);
   start_syslog(std::string(kProgram));
   bool reported = false;
-  const Status outcome = serve(options, paths, [&](const std::string& notice) {
+  const Status outcome = serve(job, [&](const std::string& notice) {
     detach_from_terminal();
     write_all(report, kReadyMark + notice);
     close(report);
@@ -258,14 +306,14 @@ std::string read_all(int fd) {
   }
 }
 
-Status mount_in_background(const MountOptions& options, const std::vector<std::string>& paths, const Notice& notice) {
+Status mount_in_background(const Job& job, const Notice& notice) {
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) return from_errno(errno, "pipe");
   const pid_t child = fork();
   if (child < 0) return from_errno(errno, "fork");
   if (child == 0) {
     close(report[0]);
-    run_child(options, paths, report[1]);
+    run_child(job, report[1]);
   }
   close(report[1]);
   const std::string text = read_all(report[0]);
@@ -297,18 +345,28 @@ Result<std::string> prepare_mountpoint(const std::string& path, const Notice& no
 }  // namespace
 
 Status run_mount(const MountOptions& asked, const Notice& notice) {
-  MountOptions options = asked;
+  Job job{.options = asked, .paths = {}, .machine = {}};
+  MountOptions& options = job.options;
   MDFS_TRY(set_log_level(options.log_level));
+  if (!options.model.empty()) {
+    MDFS_TRY_ASSIGN(job.machine, model::find_machine(options.model));
+  }
+  if (!options.trace.empty()) {
+    std::error_code problem;
+    options.trace = std::filesystem::absolute(options.trace, problem).string();
+    if (problem) return from_errno(problem.value(), options.trace);
+  }
   MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
   MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
   if (ControlClient::connect(found.volume_uuid).ok())
     return Error{Errc::kBusy, "volume " + found.volume_uuid.to_string() + " is mounted already"};
   for (const std::string& missing : found.missing) notice(missing + " was not found");
-  for (std::string& path : found.paths) {
-    MDFS_TRY_ASSIGN(path, absolute_path(path));
+  for (const std::string& path : found.paths) {
+    MDFS_TRY_ASSIGN(std::string absolute, absolute_path(path));
+    job.paths.push_back(std::move(absolute));
   }
-  if (!options.foreground) return mount_in_background(options, found.paths, notice);
-  return serve(options, found.paths, [&](const std::string& line) {
+  if (!options.foreground) return mount_in_background(job, notice);
+  return serve(job, [&](const std::string& line) {
     if (!line.empty()) notice(line);
   });
 }
@@ -326,7 +384,7 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
   // Most of the work is done while the mount is still there, and errors name what they are about.
   MDFS_TRY(sync_mount(path));
   MDFS_TRY(unmount_path(path, Unmount::kNow));
-  if (control.ok()) return control->wait_for_end();
+  if (control.ok()) return control->wait_for_end(notice);
   notice("no control socket: cannot tell when the daemon has ended");
   return {};
 }

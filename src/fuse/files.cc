@@ -19,6 +19,8 @@ using volume::Ino;
 // One request does not keep a thread for longer than this many bytes take; the caller goes on with the rest.
 constexpr std::size_t kMaxCopyBytes = 16u << 20;
 
+pid_t caller_pid(fuse_req_t req) { return fuse_req_ctx(req)->pid; }
+
 // ---- opening
 
 Result<std::unique_ptr<Handle>> open_plain(Server& server, Ino ino, int flags, bool truncate) {
@@ -57,6 +59,10 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   const Ino image = handle.ino;
   // Neither a pgm nor an image's npy is read whole by everyone; a window is.
   const bool starts = can_read(fi->flags) && handle.node->spec.kind == NodeKind::kWindow;
+  if (TraceRecorder* const trace = server.trace(); trace != nullptr && starts) {
+    handle.traced_window = true;
+    trace->window(server.volume(), image, handle.view->window, false, TraceRecorder::Clock::now(), caller_pid(req));
+  }
   const std::shared_ptr<const views::ViewFile> view = handle.view;
   keep_in(fi, std::move(*opened));
   if (fuse_reply_open(req, fi) != 0) {
@@ -77,6 +83,31 @@ Result<std::size_t> read_window_bytes(Server& server, Handle& handle, const view
       return handle.writer->read(offset, into);
   }
   return views::read_view(server.volume(), handle.ino, view, offset, into);
+}
+
+// What a read asked for, into the trace. A window is one request, at the time of its binding or opening; the pieces in
+// which the kernel fetches it are none, but when its first byte is read again so is the window.
+void trace_read(fuse_req_t req, fuse_ino_t ino, Handle& handle, const views::ViewFile* view, std::uint64_t offset,
+                std::size_t count, TraceRecorder::Clock::time_point when) {
+  Server& server = server_of(req);
+  TraceRecorder& trace = *server.trace();
+  if (view == nullptr) {
+    if (!is_virtual(ino)) trace.bytes(server.volume(), ino, offset, count, false, when, caller_pid(req));
+    return;
+  }
+  if (is_virtual(ino) && handle.node->spec.kind != NodeKind::kWindow) {  // the image behind a header
+    const std::uint64_t header = view->header.size();
+    const std::uint64_t end = offset + count;
+    if (end <= header) return;
+    const std::uint64_t begin = std::max(offset, header);
+    return trace.bytes(server.volume(), handle.ino, begin - header, end - begin, false, when, caller_pid(req));
+  }
+  if (offset != 0 || count == 0) return;
+  {
+    const std::lock_guard lock(handle.mutex);
+    if (std::exchange(handle.traced_window, false)) return;
+  }
+  trace.window(server.volume(), handle.ino, view->window, false, when, caller_pid(req));
 }
 
 Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bool through_page_cache,
@@ -122,10 +153,11 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     fuse_reply_write(req, count);
     return;
   }
-  apply_and_reply(server, handle.ino, window, std::move(full), [req, count](const Status& status) {
-    if (!status.ok()) return reply_error(req, status.error());
-    fuse_reply_write(req, count);
-  });
+  apply_and_reply(server, fuse_req_ctx(req)->pid, handle.ino, window, std::move(full),
+                  [req, count](const Status& status) {
+                    if (!status.ok()) return reply_error(req, status.error());
+                    fuse_reply_write(req, count);
+                  });
 }
 
 // A close of a virtual file: what is whole takes effect, a part is refused and kept. `done` answers.
@@ -140,7 +172,7 @@ void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&
     window = handle.view->window;
     writer = std::move(handle.writer);
   }
-  apply_and_reply(server_of(req), handle.ino, window, std::move(writer), std::move(done));
+  apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle.ino, window, std::move(writer), std::move(done));
 }
 
 }  // namespace
@@ -195,9 +227,15 @@ void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fus
   const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
   // Only reads made for a caller, not those that fill pages, name the caller's locks.
   const bool through_page_cache = fi->lock_owner == 0;
+  const auto begun = TraceRecorder::Clock::now();
   const auto count =
       read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into);
   if (!count.ok()) return reply_error(req, count.error());
+  if (server.trace() != nullptr) {
+    Handle& handle = handle_of(fi);
+    const auto view = through_page_cache && !is_virtual(ino) ? nullptr : handle.current_view();
+    trace_read(req, ino, handle, view.get(), static_cast<std::uint64_t>(offset), *count, begun);
+  }
   fuse_reply_buf(req, reinterpret_cast<const char*>(into.data()), *count);
 }
 
@@ -213,8 +251,10 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
   if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from);
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
+  const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append);
   if (!count.ok()) return reply_error(req, count.error());
+  if (server.trace() != nullptr) server.trace()->bytes(server.volume(), ino, at, *count, true, begun, caller_pid(req));
   if (fi->writepage) {
     // The kernel may be waiting for this very page to tell views of it: they are told afterwards.
     fuse_reply_write(req, *count);
@@ -287,9 +327,14 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
     fuse_reply_err(req, EXDEV);  // the kernel then copies by reading and writing
     return;
   }
+  const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
                                                 static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes));
   if (!count.ok()) return reply_error(req, count.error());
+  if (TraceRecorder* const trace = server.trace(); trace != nullptr) {
+    trace->bytes(server.volume(), from, static_cast<std::uint64_t>(from_offset), *count, false, begun, caller_pid(req));
+    trace->bytes(server.volume(), to, static_cast<std::uint64_t>(to_offset), *count, true, begun, caller_pid(req));
+  }
   reply_after_change(server, to, [req, n = *count] { fuse_reply_write(req, n); });
 }
 

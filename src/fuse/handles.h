@@ -29,6 +29,8 @@ struct Handle {
   std::mutex mutex;
   // What reads and writes see instead of the plain file: the window bound to it, or the virtual file it is.
   std::shared_ptr<const views::ViewFile> view;
+  // The window was written into a trace, and no read of its first byte has come since.
+  bool traced_window = false;
   // Bytes staged and not yet applied.
   std::unique_ptr<views::WindowWriter> writer;
   // MDFS_IOC_LAYOUT in progress.

@@ -191,4 +191,39 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   return out;
 }
 
+mdfs_ioc_model to_ioc_model(const device::ModelledReport& report) {
+  mdfs_ioc_model out{};
+  put_text(out.machine, report.machine);
+  put_text(out.hash, report.hash);
+  out.seconds = report.seconds;
+  out.disk_count = static_cast<std::uint32_t>(std::min<std::size_t>(report.disks.size(), MDFS_IOC_MAX_DISKS));
+  for (std::uint32_t i = 0; i < out.disk_count; ++i) {
+    const device::ModelledDiskUse& disk = report.disks[i];
+    auto& to = out.disks[i];
+    to.reads = disk.reads;
+    to.writes = disk.writes;
+    to.read_bytes = disk.read_bytes;
+    to.written_bytes = disk.written_bytes;
+    to.max_requests = disk.max_requests;
+    to.late = disk.late;
+    to.delay_s = disk.delay_s;
+    to.max_delay_s = disk.max_delay_s;
+    to.max_late_s = disk.max_late_s;
+  }
+  out.component_count =
+      static_cast<std::uint32_t>(std::min<std::size_t>(report.components.size(), MDFS_IOC_MODEL_COMPONENTS));
+  for (std::uint32_t i = 0; i < out.component_count; ++i) {
+    const device::ComponentUse& use = report.components[i];
+    auto& to = out.components[i];
+    put_text(to.name, use.name);
+    to.instance = use.instance;
+    to.servers = use.servers;
+    to.served = use.served;
+    to.max_queue = use.max_queue;
+    to.busy_s = use.busy_s;
+    to.mean_queue = use.mean_queue;
+  }
+  return out;
+}
+
 }  // namespace mdfs::fuse

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "device/modelled_machine.h"
 #include "engine/engine.h"
 #include "geometry/geometry.h"
 #include "mdfs/ioctl.h"
@@ -17,5 +18,6 @@ Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdf
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);
 mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
+mdfs_ioc_model to_ioc_model(const device::ModelledReport& report);
 
 }  // namespace mdfs::fuse

@@ -31,6 +31,7 @@ void set_geometry(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_
     return server.volume().make_image(ino, options);
   };
   if (const Status status = set(); !status.ok()) return reply_error(req, status.error());
+  if (server.trace() != nullptr) server.trace()->forget(ino);
   // The file has a size now, which the kernel does not know.
   server.notify_lane().post([&server, req, ino] {
     server.coherence().drop_attributes(ino);
@@ -64,8 +65,13 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
     const std::lock_guard lock(handle.mutex);
     handle.view = std::make_shared<const views::ViewFile>(std::move(file));
     handle.writer.reset();
+    handle.traced_window = can_read(handle.flags);
   }
-  if (can_read(handle.flags)) (void)server.volume().start_window(ino, window);  // an error shows when it is read
+  if (can_read(handle.flags)) {
+    if (TraceRecorder* const trace = server.trace(); trace != nullptr)
+      trace->window(server.volume(), ino, window, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
+    (void)server.volume().start_window(ino, window);  // an error shows when it is read
+  }
   reply_with(req, out);
 }
 
@@ -81,6 +87,8 @@ void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std
     MDFS_TRY_ASSIGN(const geometry::Window wanted, to_window(geometry, window));
     window.bytes = geometry::window_bytes(geometry, wanted);
     if (window.bytes > size - sizeof window) return Error{Errc::kTooBig, "the window is larger than the room for it"};
+    if (TraceRecorder* const trace = server.trace(); trace != nullptr)
+      trace->window(server.volume(), ino, wanted, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
     const MutableBytes answer = buffer.bytes().first(sizeof window + static_cast<std::size_t>(window.bytes));
     MDFS_TRY(server.volume().read_window(ino, wanted, 0, answer.subspan(sizeof window)));
     std::memcpy(answer.data(), &window, sizeof window);
@@ -115,10 +123,11 @@ void apply(fuse_req_t req, Handle& handle) {
     fuse_reply_ioctl(req, 0, nullptr, 0);
     return;
   }
-  apply_and_reply(server_of(req), handle.ino, window, std::move(writer), [req](const Status& status) {
-    if (!status.ok()) return reply_error(req, status.error());
-    fuse_reply_ioctl(req, 0, nullptr, 0);
-  });
+  apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle.ino, window, std::move(writer),
+                  [req](const Status& status) {
+                    if (!status.ok()) return reply_error(req, status.error());
+                    fuse_reply_ioctl(req, 0, nullptr, 0);
+                  });
 }
 
 void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
@@ -131,6 +140,7 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
     out = to_ioc_plan(found);
     out.window = in.window;
     out.window.bytes = geometry::window_bytes(info.geometry, window);
+    out.largest_request_bytes = server.largest_request_bytes();
     return {};
   };
   if (const Status status = make(); !status.ok()) return reply_error(req, status.error());
@@ -184,6 +194,12 @@ void sync(fuse_req_t req) {
     if (const Status status = server.volume().sync(); !status.ok()) return reply_error(req, status.error());
     fuse_reply_ioctl(req, 0, nullptr, 0);
   });
+}
+
+void model_report(fuse_req_t req) {
+  const auto& modelled = server_of(req).modelled();
+  if (!modelled) return reply_error(req, {Errc::kNoData, "the disks are not modelled"});
+  reply_with(req, to_ioc_model(modelled->report()));
 }
 
 // The input as T, if its size is right and it names that size itself.
@@ -250,6 +266,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   }
   if (command == MDFS_IOC_VOLUME) return reply_with(req, to_ioc_volume(server_of(req).volume()));
   if (command == MDFS_IOC_SYNC) return sync(req);
+  if (command == MDFS_IOC_MODEL) return model_report(req);
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;
   fuse_reply_err(req, ENOTTY);

@@ -61,6 +61,18 @@ Status set_staging(std::string_view value, MountOptions& options) {
   return {};
 }
 
+Status set_model(std::string_view value, MountOptions& options) {
+  if (value.empty()) return usage("model=: the name or file of a machine, see mdfs-machine(5)");
+  options.model = value;
+  return {};
+}
+
+Status set_trace(std::string_view value, MountOptions& options) {
+  if (value.empty()) return usage("trace=: a file to write");
+  options.trace = value;
+  return {};
+}
+
 struct Row {
   MountOptionInfo info;
   Status (*set)(std::string_view value, MountOptions& options);
@@ -102,6 +114,8 @@ constexpr std::array kRows = {
         }},
     Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (default 4G)"}, set_max_window},
     Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
+    Row{{"model", "MACHINE", "the disks answer in the time of this machine's, see mdfs-machine(5)"}, set_model},
+    Row{{"trace", "FILE", "write down what is asked of the mount, for mdfs-sim replay"}, set_trace},
     Row{{"cached_images", "", "images go through the kernel's page cache; windows are then bound with O_DIRECT only"},
         [](std::string_view, MountOptions& options) -> Status {
           options.cached_images = true;

@@ -27,6 +27,8 @@ struct MountOptions {
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
   std::string log_level = "warning";
   std::string staging_directory = "/var/tmp";
+  std::string model;  // name or file of a machine whose disks these are to be; empty: the disks as they are
+  std::string trace;  // file that takes down what is asked of the mount; empty: none
   // As mount(2) and fusermount3 take them: "allow_other", "noexec", ...
   std::vector<std::string> kernel_options;
 };

@@ -107,8 +107,10 @@ void reply_after_change(Server& server, volume::Ino ino, std::function<void()> r
   });
 }
 
-void apply_and_reply(Server& server, volume::Ino image, const geometry::Window& window,
+void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply) {
+  if (TraceRecorder* const trace = server.trace(); trace != nullptr)
+    trace->window(server.volume(), image, window, true, TraceRecorder::Clock::now(), client);
   // std::function wants a copyable job.
   std::shared_ptr<views::WindowWriter> shared = std::move(writer);
   server.apply_lane().post([&server, image, window, shared, reply = std::move(reply)]() mutable {

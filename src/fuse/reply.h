@@ -41,7 +41,8 @@ void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes);
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply);
 
 // Applies what is staged, brings every face of the image in step, then calls `reply` with the outcome; on a lane.
-void apply_and_reply(Server& server, volume::Ino image, const geometry::Window& window,
+// `client`: the caller's process, for a trace.
+void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
 
 }  // namespace mdfs::fuse

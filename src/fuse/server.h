@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "device/modelled_machine.h"
 #include "fuse/buffer_pool.h"
 #include "fuse/coherence.h"
 #include "fuse/lane.h"
 #include "fuse/node_table.h"
+#include "fuse/trace_recorder.h"
 #include "views/staging.h"
 #include "volume/volume.h"
 
@@ -33,8 +35,11 @@ struct ServerOptions {
   std::vector<std::string> kernel_options;  // for mount(2) and fusermount3: "ro", "noatime", "allow_other", ..
   views::StagingLimits staging;
   std::string staging_directory = "/var/tmp";
-  bool cached_images = false;  // as on a kernel that cannot map direct_io files
-  unsigned threads = 10;       // that serve the kernel; each may hold a request of 1 MiB
+  bool cached_images = false;                         // as on a kernel that cannot map direct_io files
+  std::shared_ptr<device::ModelledMachine> modelled;  // null: the disks are what they are
+  std::shared_ptr<TraceRecorder> trace;               // null: nothing is recorded
+  std::size_t largest_request_bytes = engine::EngineOptions{}.largest_request_bytes;  // as the volume was opened with
+  unsigned threads = 10;  // that serve the kernel; each may hold a request of 1 MiB
 };
 
 // mount() once, run() once, from one thread; stop() from any. The volume outlives the server.
@@ -60,6 +65,9 @@ class Server {
   Coherence& coherence() { return coherence_; }
   BufferPool& buffers() { return buffers_; }
   views::StagingPool& staging() { return *staging_; }
+  const std::shared_ptr<device::ModelledMachine>& modelled() const { return options_.modelled; }
+  std::size_t largest_request_bytes() const { return options_.largest_request_bytes; }
+  TraceRecorder* trace() { return options_.trace.get(); }  // null: nothing is recorded
   // The kernel lets direct_io files be mapped shared: images need no page cache.
   bool maps_direct_files() const { return maps_direct_files_; }
 

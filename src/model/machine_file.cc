@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/checked.h"
+#include "geometry/shape_text.h"
 #include "model/machine.h"
 #include "model/quantity.h"
 
@@ -245,11 +246,37 @@ Status read_layout(const toml::table& toml, const std::string& where, Layout& la
   return table.finish();
 }
 
+// One to three lengths of at least 1.
+Status read_lengths(Table& table, std::string_view key, const std::string& text, unsigned& rank,
+                    geometry::Coord& lengths) {
+  const auto parsed = geometry::parse_shape(text);
+  if (!parsed.ok()) return table.bad(table.find(key), key, parsed.error().where);
+  rank = parsed->rank;
+  lengths = parsed->length;
+  if (std::find(lengths.begin(), lengths.begin() + rank, 0) != lengths.begin() + rank)
+    return table.bad(table.find(key), key, "has an axis of no length");
+  return {};
+}
+
 Status read_image(const toml::table& toml, const std::string& where, Machine& machine) {
   Table table(toml, where, "image");
   MDFS_TRY_ASSIGN(machine.shape, table.text("shape", machine.shape));
   MDFS_TRY_ASSIGN(machine.extent, table.text("extent", machine.extent));
   MDFS_TRY_ASSIGN(machine.bytes_per_pixel, table.count("bytes_per_pixel", 1, 65535, machine.bytes_per_pixel));
+  geometry::Geometry image;
+  MDFS_TRY(read_lengths(table, "shape", machine.shape, image.rank, image.shape));
+  unsigned extent_rank = 0;
+  MDFS_TRY(read_lengths(table, "extent", machine.extent, extent_rank, image.extent));
+  // An extent that the file does not give is that of the mount, where the shape is of another rank.
+  if (extent_rank != image.rank && table.find("extent") == nullptr) return table.finish();
+  if (extent_rank != image.rank)
+    return table.bad(table.find("extent"), "extent",
+                     fmt::format("has {} axes, and the shape {}", extent_rank, image.rank));
+  image.channels = machine.bytes_per_pixel;
+  image.codec = geometry::Codec::kRaw;
+  image.axes = std::string("zyx").substr(geometry::kMaxRank - image.rank);
+  if (const Status status = geometry::check(image); !status.ok())
+    return table.bad(table.find("shape"), "shape", status.error().where);
   return table.finish();
 }
 

@@ -17,6 +17,10 @@ struct Unit {
   double factor;
 };
 
+constexpr double kMaxSeconds = 1e7;
+constexpr double kMaxBytes = 1e18;
+constexpr double kMinRate = 1;
+constexpr double kMaxRate = 1e18;
 constexpr double kBit = 1.0 / 8;
 constexpr std::array kUnits = {
     Unit{"s", Quantity::Kind::kTime, 1},
@@ -84,10 +88,17 @@ Result<Quantity> take_quantity(std::string_view& text) {
     Quantity quantity{unit.kind, number * unit.factor};
     std::string_view ahead = text;
     skip_blanks(ahead);
-    if (unit.kind != Quantity::Kind::kSize || !ahead.starts_with("/s")) return quantity;
-    if (ahead.size() > 2 && is_letter(ahead[2])) return quantity;
+    const bool is_rate =
+        unit.kind == Quantity::Kind::kSize && ahead.starts_with("/s") && (ahead.size() == 2 || !is_letter(ahead[2]));
+    if (!is_rate) {
+      const double most = unit.kind == Quantity::Kind::kTime ? kMaxSeconds : kMaxBytes;
+      if (quantity.value > most)
+        return bad(fmt::format("\"{}\" is above {:g} {}", start, most, unit.kind == Quantity::Kind::kTime ? "s" : "B"));
+      return quantity;
+    }
     text = ahead.substr(2);
-    if (quantity.value <= 0) return bad(fmt::format("\"{}\": a rate is above 0", start));
+    if (quantity.value < kMinRate || quantity.value > kMaxRate)
+      return bad(fmt::format("\"{}\": a rate is from {:g} to {:g} B/s", start, kMinRate, kMaxRate));
     return Quantity{Quantity::Kind::kRate, quantity.value};
   }
   if (name == "KB" || name == "K" || name == "M" || name == "G")

@@ -8,13 +8,14 @@
 
 namespace mdfs::model {
 
-// "20 ms", "0.5us", "1.5 s", "80 ns". Seconds; not negative, finite.
+// "20 ms", "0.5us", "1.5 s", "80 ns". Seconds; not negative, at most 1e7.
 Result<double> parse_time_s(std::string_view text);
 
-// "64 B", "48 KiB", "1.5 MB": kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB powers of 1024. Bytes.
+// "64 B", "48 KiB", "1.5 MB": kB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB powers of 1024. Bytes;
+// at most 1e18.
 Result<double> parse_size_bytes(std::string_view text);
 
-// "75 MiB/s", "2.93 MB/s", "10 Gbit/s". Bytes per second; above 0.
+// "75 MiB/s", "2.93 MB/s", "10 Gbit/s". Bytes per second; 1 to 1e18.
 Result<double> parse_rate_bytes_per_s(std::string_view text);
 
 // Reads a number and the unit behind it from the front of `text`; for parsers of more than one quantity. A number that

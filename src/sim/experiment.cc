@@ -295,16 +295,19 @@ LoadResult saturate(const System& system, const LoadOptions& options) {
   return result;
 }
 
-LoadResult replay(const System& system, std::span<const TraceEntry> trace, std::uint64_t seed) {
+LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed) {
   LoadResult result;
   if (trace.empty()) return result;
-  Simulation simulation(system, seed ^ kEngineSalt);
+  MDFS_CHECK(!images.empty());
+  Simulation simulation(images.front(), seed ^ kEngineSalt);
   double bytes = 0;
   double last_s = 0;
   for (const TraceEntry& entry : trace) {
-    simulation.submit_at(entry.time_s, entry.window, entry.client);
+    MDFS_CHECK(entry.image < images.size());
+    const System& image = images[entry.image];
+    simulation.submit_at(entry.time_s, entry.windows, entry.client, entry.base, image);
     last_s = std::max(last_s, entry.time_s);
-    bytes += window_bytes(system.setup().image, entry.window.length);
+    for (const geometry::Window& window : entry.windows) bytes += window_bytes(image.setup().image, window.length);
   }
   simulation.run();
   const Measure measure{
@@ -313,6 +316,32 @@ LoadResult replay(const System& system, std::span<const TraceEntry> trace, std::
   close(result);
   result.requested_bytes_per_s = last_s > 0 ? bytes / last_s : 0;
   return result;
+}
+
+namespace {
+
+class InTurn final : public Workload {
+ public:
+  explicit InTurn(std::span<const geometry::Window> windows) : windows_(windows) {}
+  void ask(Simulation& simulation) {
+    if (next_ < windows_.size()) simulation.submit_at(simulation.now_s(), windows_[next_++]);
+  }
+  void window_done(Simulation& simulation, std::size_t) override { ask(simulation); }
+  void alarm(Simulation&, std::uint64_t) override {}
+
+ private:
+  std::span<const geometry::Window> windows_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+InTurnResult read_in_turn(const System& system, std::span<const geometry::Window> windows, std::uint64_t seed) {
+  Simulation simulation(system, seed);
+  InTurn workload(windows);
+  workload.ask(simulation);
+  simulation.run(&workload);
+  return {simulation.records(), simulation.use()};
 }
 
 }  // namespace mdfs::sim

@@ -105,12 +105,22 @@ struct StreamsResult {
 };
 Result<StreamsResult> run_streams(const System& system, const StreamsOptions& options);
 
-// Windows at given times.
+// Requests at given times: windows of an image, all under one request.
 struct TraceEntry {
   double time_s = 0;
-  geometry::Window window;
+  std::vector<geometry::Window> windows;
   unsigned client = 0;
+  std::size_t image = 0;   // which of the systems
+  std::uint64_t base = 0;  // of its placement
 };
-LoadResult replay(const System& system, std::span<const TraceEntry> trace, std::uint64_t seed);
+// The systems have the same machine and disks, each with an image of the trace.
+LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed);
+
+// Windows one after another, each asked for when the last one is done; heads stay where the last one left them.
+struct InTurnResult {
+  std::vector<WindowRecord> records;
+  std::vector<ResourceUse> use;
+};
+InTurnResult read_in_turn(const System& system, std::span<const geometry::Window> windows, std::uint64_t seed);
 
 }  // namespace mdfs::sim

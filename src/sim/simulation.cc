@@ -3,6 +3,7 @@
 #include "sim/simulation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -34,11 +35,16 @@ double utilization_of(const std::vector<ResourceUse>& use, const std::string& na
 }
 
 Simulation::Simulation(const System& system, std::uint64_t seed, TieOrder ties)
-    : system_(system), engine_(system.max_steps(), seed, ties) {
-  system_.add_stations(engine_);
+    : system_(system), engine_(system.route().max_steps(), seed, ties) {
+  system_.route().add_stations(engine_);
 }
 
 std::size_t Simulation::submit_at(double time_s, const geometry::Window& window, unsigned client, std::uint64_t base) {
+  return submit_at(time_s, std::vector{window}, client, base, system_);
+}
+
+std::size_t Simulation::submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client,
+                                  std::uint64_t base, const System& image) {
   std::uint32_t slot = 0;
   if (free_.empty()) {
     slot = static_cast<std::uint32_t>(live_.size());
@@ -48,7 +54,8 @@ std::size_t Simulation::submit_at(double time_s, const geometry::Window& window,
     free_.pop_back();
   }
   const std::size_t record = records_.size();
-  live_[slot].window = window;
+  live_[slot].image = &image;
+  live_[slot].windows = std::move(windows);
   live_[slot].base = base;
   live_[slot].record = record;
   records_.push_back({.arrival_s = time_s, .client = client});
@@ -71,7 +78,7 @@ void Simulation::alarm(Engine&, std::uint64_t token) {
 
 void Simulation::arrive(std::uint32_t slot) {
   Live& live = live_[slot];
-  live.split = system_.split(live.window, live.base);
+  live.split = live.image->split(live.windows, live.base);
   live.left.assign(live.split.extents, 0);
   for (const Request& request : live.split.requests) ++live.left[request.extent];
   live.next_request = 0;
@@ -80,11 +87,11 @@ void Simulation::arrive(std::uint32_t slot) {
   record.extents = live.split.extents;
   record.window_bytes = live.split.part_bytes;
   record.read_bytes = live.split.full_bytes;
-  if (!whole_window(System::Phase::kBefore, slot)) issue(slot, system_.outstanding());
+  if (!whole_window(Route::Phase::kBefore, slot)) issue(slot, system_.outstanding());
 }
 
 // Starts the stages of the window as a whole; false if there are none in this phase.
-bool Simulation::whole_window(System::Phase phase, std::uint32_t slot) {
+bool Simulation::whole_window(Route::Phase phase, std::uint32_t slot) {
   const Split& split = live_[slot].split;
   const Request all{.disk = split.requests.empty() ? 0 : split.requests.front().disk,
                     .extent = 0,
@@ -93,7 +100,7 @@ bool Simulation::whole_window(System::Phase phase, std::uint32_t slot) {
                     .address_bytes = 0};
   system_.steps(phase, all, engine_.random(), steps_);
   if (steps_.empty()) return false;
-  const std::uint32_t mark = phase == System::Phase::kBefore ? kBefore : kAfter;
+  const std::uint32_t mark = phase == Route::Phase::kBefore ? kBefore : kAfter;
   engine_.start(steps_, (std::uint64_t{slot} << 32) | mark);
   return true;
 }
@@ -109,7 +116,7 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
     const bool first_of_extent = live.next_request == 0 || request.extent != requests[live.next_request - 1].extent;
     if (first_of_extent && !all && extents-- == 0) break;
     ++live.next_request;
-    system_.steps(System::Phase::kExtent, request, engine_.random(), steps_);
+    system_.steps(Route::Phase::kExtent, request, engine_.random(), steps_);
     if (!steps_.empty()) {
       engine_.start(steps_, (std::uint64_t{slot} << 32) | request.extent);
     } else if (--live.left[request.extent] == 0) {
@@ -121,7 +128,7 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
 }
 
 void Simulation::finish(std::uint32_t slot) {
-  if (!whole_window(System::Phase::kAfter, slot)) complete(slot);
+  if (!whole_window(Route::Phase::kAfter, slot)) complete(slot);
 }
 
 void Simulation::job_done(Engine&, std::uint64_t token) {
@@ -158,7 +165,7 @@ std::vector<ResourceUse> Simulation::use() const {
   for (std::size_t i = 0; i < resources.size(); ++i) {
     ResourceUse use{.name = resources[i].name, .instances = {}};
     for (unsigned instance = 0; instance < system_.topology().count[i]; ++instance) {
-      const StationStatistics statistics = engine_.statistics(system_.station(i, instance));
+      const StationStatistics statistics = engine_.statistics(system_.route().station(i, instance));
       InstanceUse one;
       one.busy_s = statistics.busy_s;
       one.utilization = span > 0 ? statistics.busy_s / (span * resources[i].servers) : 0;

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/engine.h"
 #include "sim/system.h"
 
 namespace mdfs::sim {
@@ -55,6 +54,10 @@ class Simulation final : private Listener {
   double now_s() const { return engine_.now_s(); }
   // The index of its record.
   std::size_t submit_at(double time_s, const geometry::Window& window, unsigned client = 0, std::uint64_t base = 0);
+  // Several windows of an image as one request. `image` is a system of the same machine and disks with another image on
+  // it; it outlives the simulation.
+  std::size_t submit_at(double time_s, std::vector<geometry::Window> windows, unsigned client, std::uint64_t base,
+                        const System& image);
   void alarm_at(double time_s, std::uint64_t token) { engine_.alarm(time_s, token); }
   void run(Workload* workload = nullptr);
 
@@ -69,7 +72,8 @@ class Simulation final : private Listener {
   static constexpr std::uint32_t kBefore = UINT32_MAX;
   static constexpr std::uint32_t kAfter = UINT32_MAX - 1;
   struct Live {  // a window that is under way, or will be
-    geometry::Window window;
+    const System* image = nullptr;
+    std::vector<geometry::Window> windows;
     std::uint64_t base = 0;
     std::size_t record = 0;
     Split split;
@@ -82,7 +86,7 @@ class Simulation final : private Listener {
   void alarm(Engine& engine, std::uint64_t token) override;
   void arrive(std::uint32_t slot);
   void issue(std::uint32_t slot, std::uint64_t extents);
-  bool whole_window(System::Phase phase, std::uint32_t slot);
+  bool whole_window(Route::Phase phase, std::uint32_t slot);
   void finish(std::uint32_t slot);
   void complete(std::uint32_t slot);
 

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "geometry/decompose.h"
 #include "geometry/default_extent.h"
+#include "geometry/plan.h"
 #include "geometry/shape_text.h"
 
 namespace mdfs::sim {
@@ -74,20 +77,15 @@ Result<System> System::make(Setup setup) {
     return Error{Errc::kInvalidArgument, fmt::format("{} disks: not in 1..{}", s.disks, model::kMaxDisks)};
   MDFS_TRY(geometry::check(s.image));
   MDFS_TRY(system.place());
-  system.topology_ = model::topology(s.machine, s.disks);
-  std::uint32_t next = 0;
-  for (const unsigned count : system.topology_.count) {
-    system.first_station_.push_back(next);
-    next += count;
-  }
-  system.compile();
+  MDFS_TRY(system.check_stored());
+  system.route_.emplace(s.machine, s.disks, s.uniform_seeks);
   system.rank_extents();
   return system;
 }
 
 Status System::place() {
   const model::Layout& layout = setup_.machine.layout;
-  if (layout.kind == model::Layout::Kind::kStriped) {
+  if (layout.kind == model::Layout::Kind::kStriped && !setup_.stored) {
     if (setup_.disks % layout.width != 0)
       return Error{Errc::kInvalidArgument,
                    fmt::format("{} disks make no whole volumes of {}", setup_.disks, layout.width)};
@@ -113,47 +111,11 @@ std::string System::placement_text() const {
   return fmt::format("rows {}; planes {}", fmt::join(placement_.row, " "), fmt::join(placement_.plane, " "));
 }
 
-void System::compile() {
-  bool extents_seen = false;
-  for (const model::Stage& stage : setup_.machine.stages) {
-    Plan plan;
-    plan.resource = stage.resource;
-    plan.when = stage.when;
-    extents_seen |= !stage.per_window;
-    plan.phase = !stage.per_window ? Phase::kExtent : extents_seen ? Phase::kAfter : Phase::kBefore;
-    for (const model::Cost& cost : stage.costs) {
-      switch (cost.kind) {
-        case model::Cost::Kind::kFixed:
-          plan.fixed_s += cost.low_s;
-          break;
-        case model::Cost::Kind::kSeek:
-          if (setup_.uniform_seeks) {
-            plan.drawn.push_back({.kind = model::Cost::Kind::kUniform, .low_s = 0, .high_s = 2 * cost.low_s});
-          } else {
-            plan.fixed_s += cost.low_s;
-          }
-          break;
-        case model::Cost::Kind::kTransfer:
-          plan.fixed_s += cost.bytes / cost.bytes_per_s;
-          plan.full_s_per_byte += cost.full / cost.bytes_per_s;
-          plan.part_s_per_byte += cost.part / cost.bytes_per_s;
-          break;
-        case model::Cost::Kind::kHead:
-          plan.head = true;
-          break;
-        case model::Cost::Kind::kUniform:
-        case model::Cost::Kind::kExponential:
-          plan.drawn.push_back(cost);
-          break;
-      }
-    }
-    plans_.push_back(std::move(plan));
-  }
-}
-
 void System::rank_extents() {
   const geometry::Geometry& image = setup_.image;
-  const bool heads = std::any_of(plans_.begin(), plans_.end(), [](const Plan& plan) { return plan.head; });
+  const auto& resources = setup_.machine.resources;
+  const bool heads =
+      std::any_of(resources.begin(), resources.end(), [](const model::Resource& one) { return one.head.has_value(); });
   const geometry::Coord grid = image.grid();
   std::uint64_t extents = 1;
   for (unsigned axis = 0; axis < image.rank; ++axis) {
@@ -179,9 +141,7 @@ double System::address_of(std::uint64_t index, unsigned disk) const {
   const double group_bytes = setup_.machine.layout.group_bytes;
   const std::uint64_t local = rank_.empty() ? index / setup_.disks : rank_[index];
   if (group_bytes <= extent_bytes) return static_cast<double>(local) * extent_bytes;
-  double capacity = 0;
-  for (const model::Resource& resource : setup_.machine.resources)
-    if (resource.head) capacity = resource.head->capacity_bytes;
+  const double capacity = head_capacity();
   const auto per_group = static_cast<std::uint64_t>(group_bytes / extent_bytes);
   const std::uint64_t group = std::min(local / per_group, kMaxGroups);
   const double share = static_cast<double>(mix(group * model::kMaxDisks + disk) >> 11) * 0x1p-53;
@@ -216,65 +176,120 @@ void System::split_striped(std::uint64_t index, double part_bytes, std::uint64_t
   }
 }
 
-Split System::split(const geometry::Window& window, std::uint64_t base) const {
+void System::split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
+                          Split& split) const {
+  if (setup_.machine.layout.kind == model::Layout::Kind::kStriped) return split_striped(index, part, base, split);
+  const unsigned disk = geometry::disk_of(placement_, setup_.image.rank, base, place);
+  split.requests.push_back({.disk = disk,
+                            .extent = split.extents,
+                            .full_bytes = static_cast<double>(setup_.image.extent_bytes()),
+                            .part_bytes = part,
+                            .address_bytes = address_of(index, disk)});
+}
+
+Split System::split(const geometry::Window& window, std::uint64_t base) const { return split({&window, 1}, base); }
+
+Split System::split(std::span<const geometry::Window> windows, std::uint64_t base) const {
+  if (setup_.stored) return split_stored(windows);
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const double full = static_cast<double>(image.extent_bytes());
   const geometry::Coord grid = image.grid();
   Split split;
-  for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
-    double part = 1;
-    for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
-    const std::uint64_t index = row_major(image.rank, grid, piece.extent);
-    if (setup_.machine.layout.kind == model::Layout::Kind::kStriped) {
-      split_striped(index, part, base, split);
-    } else {
-      const unsigned disk = geometry::disk_of(placement_, image.rank, base, piece.extent);
-      split.requests.push_back({.disk = disk,
-                                .extent = split.extents,
-                                .full_bytes = full,
-                                .part_bytes = part,
-                                .address_bytes = address_of(index, disk)});
+  std::unordered_map<std::uint64_t, std::size_t> first_request;  // of an extent; used where there are several windows
+  for (const geometry::Window& window : windows)
+    for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
+      double part = 1;
+      for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
+      const std::uint64_t index = row_major(image.rank, grid, piece.extent);
+      split.part_bytes += part;
+      if (windows.size() > 1) {
+        const auto [known, added] = first_request.emplace(index, split.requests.size());
+        if (!added) {
+          const std::uint32_t extent = split.requests[known->second].extent;
+          for (std::size_t i = known->second; i < split.requests.size() && split.requests[i].extent == extent; ++i)
+            split.requests[i].part_bytes += part * split.requests[i].full_bytes / full;
+          continue;
+        }
+      }
+      split_extent(index, piece.extent, part, base, split);
+      ++split.extents;
+      split.full_bytes += full;
     }
-    ++split.extents;
-    split.full_bytes += full;
-    split.part_bytes += part;
-  }
   return split;
 }
 
-void System::add_stations(Engine& engine) const {
-  for (std::size_t i = 0; i < topology_.count.size(); ++i)
-    for (unsigned instance = 0; instance < topology_.count[i]; ++instance) {
-      const model::Resource& resource = setup_.machine.resources[i];
-      [[maybe_unused]] const std::uint32_t index = engine.add_station(resource.servers, resource.head);
-      MDFS_CHECK(index == station(i, instance));
-    }
+Status System::check_stored() const {
+  if (!setup_.stored) return {};
+  const StoredImage& stored = *setup_.stored;
+  std::uint64_t extents = 1;
+  const geometry::Coord grid = setup_.image.grid();
+  for (unsigned axis = 0; axis < setup_.image.rank; ++axis) extents *= grid[axis];
+  if (stored.places.size() != extents || stored.disk_bytes.size() != setup_.disks || stored.block_bytes == 0 ||
+      stored.max_request_bytes == 0)
+    return Error{Errc::kInvalidArgument, "the stored image does not fit the system"};
+  for (const StoredImage::Place& place : stored.places)
+    if (place.disk >= setup_.disks)
+      return Error{Errc::kInvalidArgument, fmt::format("an extent lies on disk {} of {}", place.disk, setup_.disks)};
+  return {};
 }
 
-double System::draw_s(const model::Cost& cost, Random& random) const {
-  if (cost.kind == model::Cost::Kind::kUniform) return random.uniform(cost.low_s, cost.high_s);
-  return random.exponential(cost.low_s);
+// What the engine of a mount reads of each extent, merged and cut into requests by the same code.
+Split System::split_stored(std::span<const geometry::Window> windows) const {
+  const StoredImage& stored = *setup_.stored;
+  const geometry::Geometry& image = setup_.image;
+  const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
+  const std::uint64_t extent_bytes = image.extent_bytes();
+  std::vector<geometry::PlanPart> parts;
+  Split split;
+  const auto read = [&](const StoredImage::Place& place, std::uint64_t begin, std::uint64_t end) {
+    parts.push_back({place.disk, place.address_bytes + begin, align_up(end, stored.block_bytes) - begin});
+  };
+  for (const geometry::Window& window : windows)
+    for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
+      double part = 1;
+      for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
+      split.part_bytes += part;
+      const StoredImage::Place& place = stored.places[row_major(image.rank, image.grid(), piece.extent)];
+      if (place.stored_bytes == 0) continue;
+      if (stored.sub_block_bytes == 0) {
+        read(place, 0, place.stored_bytes);
+        continue;
+      }
+      const auto touched = geometry::touched_sub_blocks(bytes, piece.in_extent, stored.sub_block_bytes);
+      for (std::size_t i = 0; i < touched.size(); ++i)
+        if (touched[i])
+          read(place, i * stored.sub_block_bytes, std::min((i + 1) * stored.sub_block_bytes, extent_bytes));
+    }
+  const std::vector<geometry::DiskLimits> limits(setup_.disks, {.max_request_bytes = stored.max_request_bytes});
+  const auto plan = geometry::plan_requests(parts, limits);
+  MDFS_CHECK(plan.ok());
+  for (const geometry::DiskPlan& disk : plan->disks)
+    for (const geometry::PlanRequest& request : disk.requests) {
+      const auto length = static_cast<double>(request.length_bytes);
+      const double scale = std::max(1.0, std::floor(head_capacity() / stored.disk_bytes[disk.disk]));
+      split.requests.push_back({.disk = disk.disk,
+                                .extent = split.extents++,
+                                .full_bytes = length,
+                                .part_bytes = length,
+                                .address_bytes = static_cast<double>(request.offset_bytes) * scale,
+                                .span_bytes = length * scale});
+      split.full_bytes += length;
+    }
+  return split;
 }
 
-void System::steps(Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const {
-  steps.clear();
-  const double hit_ratio = setup_.machine.hit_ratio;
-  const bool hit = phase == Phase::kExtent && hit_ratio > 0 && random.unit() < hit_ratio;
-  for (const Plan& plan : plans_) {
-    if (plan.phase != phase) continue;
-    if (plan.when != model::When::kAlways && (plan.when == model::When::kHit) != hit) continue;
-    Step step;
-    step.station = station(plan.resource, topology_.of_disk[plan.resource][request.disk]);
-    step.service_s =
-        plan.fixed_s + plan.full_s_per_byte * request.full_bytes + plan.part_s_per_byte * request.part_bytes;
-    for (const model::Cost& cost : plan.drawn) step.service_s += draw_s(cost, random);
-    if (plan.head) {
-      step.address_bytes = request.address_bytes;
-      step.length_bytes = request.full_bytes;
-    }
-    steps.push_back(step);
-  }
+double System::head_capacity() const {
+  double capacity = 0;
+  for (const model::Resource& resource : setup_.machine.resources)
+    if (resource.head) capacity = std::max(capacity, resource.head->capacity_bytes);
+  return capacity;
+}
+
+void System::steps(Route::Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const {
+  route_->steps(phase,
+                {request.disk, request.full_bytes, request.part_bytes, request.address_bytes, request.span_bytes},
+                random, steps);
 }
 
 std::vector<double> System::mean_demand_s(const Request& request) const {

@@ -3,17 +3,43 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
+#include "model/engine.h"
 #include "model/machine.h"
-#include "sim/engine.h"
+#include "model/route.h"
 
 namespace mdfs::sim {
+
+// The modelled disks of a mount run on the same engine and route.
+using model::Engine;
+using model::Listener;
+using model::Random;
+using model::Route;
+using model::StationStatistics;
+using model::Step;
+using model::TieOrder;
+
+// An image as it lies on real disks: what a mount tells of it, to predict what reading a window from there takes.
+struct StoredImage {
+  struct Place {
+    unsigned disk = 0;
+    std::uint64_t address_bytes = 0;
+    std::uint64_t stored_bytes = 0;  // 0: a hole, which costs nothing
+  };
+  std::vector<Place> places;            // by extent, row-major
+  std::vector<double> disk_bytes;       // by disk: heads move as far as the address of this size, on their capacity
+  std::uint64_t sub_block_bytes = 0;    // so much of an extent is read at least; 0: all of it
+  std::uint64_t block_bytes = 4096;     // reads are multiples of it
+  std::uint64_t max_request_bytes = 0;  // neighbours on a disk are read in one request, of at most this
+};
 
 struct Setup {
   model::Machine machine;
@@ -24,6 +50,9 @@ struct Setup {
   std::optional<unsigned> row_offset;
   std::optional<unsigned> plane_offset;
   bool uniform_seeks = false;  // draw each "seek t" from 0 .. 2t
+  // Where extents lie instead of where the placement says, and requests as a mount makes them; full and part of a
+  // request are then its own bytes.
+  std::shared_ptr<const StoredImage> stored;
 };
 
 // An image of bytes_per_pixel bytes a sample, from texts like "8192x8192" and "128x128". An empty extent, or one of
@@ -40,6 +69,7 @@ struct Request {
   double full_bytes = 0;
   double part_bytes = 0;
   double address_bytes = 0;  // on the disk
+  double span_bytes = -1;    // over which a head moves; below 0: full_bytes
 };
 
 // What a window asks for, in order of issue.
@@ -57,50 +87,37 @@ class System {
   static Result<System> make(Setup setup);
 
   const Setup& setup() const { return setup_; }
-  const model::Topology& topology() const { return topology_; }
+  const model::Topology& topology() const { return route_->topology(); }
   std::string placement_text() const;
 
   // `base` tells images apart: it shifts the first disk, or picks the volume of a striped machine.
   Split split(const geometry::Window& window, std::uint64_t base) const;
+  // Of several windows as one request: an extent under two of them is read once.
+  Split split(std::span<const geometry::Window> windows, std::uint64_t base) const;
 
-  // Stations in the order of resources and their instances.
-  void add_stations(Engine& engine) const;
-  std::uint32_t station(std::size_t resource, unsigned instance) const { return first_station_[resource] + instance; }
-  unsigned max_steps() const { return static_cast<unsigned>(setup_.machine.stages.size()); }
+  const Route& route() const { return *route_; }
   std::uint64_t outstanding() const { return setup_.machine.outstanding; }
-
-  enum class Phase { kBefore, kExtent, kAfter };
-  // The steps of one request; for phases of a whole window `request` holds the sums, on disk 0's components.
-  void steps(Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const;
+  // The steps of one request; for phases of a whole window `request` holds the sums.
+  void steps(Route::Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const;
 
   // Seconds of service that a request takes at each resource on average, without heads and queues.
   std::vector<double> mean_demand_s(const Request& request) const;
 
  private:
-  struct Plan {  // a stage with its constant terms added up
-    std::size_t resource = 0;
-    Phase phase = Phase::kExtent;
-    model::When when = model::When::kAlways;
-    double fixed_s = 0;
-    double full_s_per_byte = 0;
-    double part_s_per_byte = 0;
-    bool head = false;
-    std::vector<model::Cost> drawn;
-  };
-
   System() = default;
-  void compile();
   Status place();
+  Status check_stored() const;
+  void split_extent(std::uint64_t index, const geometry::Coord& place, double part, std::uint64_t base,
+                    Split& split) const;
   void split_striped(std::uint64_t index, double part_bytes, std::uint64_t base, Split& split) const;
+  Split split_stored(std::span<const geometry::Window> windows) const;
   void rank_extents();
   double address_of(std::uint64_t index, unsigned disk) const;
-  double draw_s(const model::Cost& cost, Random& random) const;
+  double head_capacity() const;  // 0 without heads
 
   Setup setup_;
-  model::Topology topology_;
+  std::optional<Route> route_;  // there once made
   geometry::Placement placement_;
-  std::vector<std::uint32_t> first_station_;
-  std::vector<Plan> plans_;
   // By extent in row-major order: how many before it lie on the same disk. Only for machines with heads, and images of
   // at most kMaxRanked extents; else extents are taken to go round the disks.
   std::vector<std::uint32_t> rank_;

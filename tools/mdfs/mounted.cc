@@ -41,4 +41,12 @@ Result<mdfs_ioc_volume> volume_info(const std::string& path) {
   return from_errno(errno, path);
 }
 
+Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  mdfs_ioc_model model{};
+  if (::ioctl(file.fd(), MDFS_IOC_MODEL, &model) == 0) return std::optional(model);
+  if (errno == ENODATA) return std::optional<mdfs_ioc_model>();
+  return from_errno(errno, path);
+}
+
 }  // namespace mdfs::tools

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -25,5 +26,7 @@ Result<mdfs_ioc_geometry> image_info(mdfs_image& image, const std::string& path)
 
 // Of any file or directory of a mounted volume; kInvalidArgument if the path is on none.
 Result<mdfs_ioc_volume> volume_info(const std::string& path);
+// What modelled disks have done so far; nothing where the disks are what they are.
+Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path);
 
 }  // namespace mdfs::tools

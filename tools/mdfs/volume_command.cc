@@ -36,7 +36,39 @@ std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
-std::string json_text(const mdfs_ioc_volume& volume) {
+nlohmann::ordered_json model_json(const mdfs_ioc_model& model) {
+  nlohmann::ordered_json json = {
+      {"machine", text_of(model.machine)}, {"hash", text_of(model.hash)}, {"seconds", model.seconds}};
+  json["disks"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+    const auto& disk = model.disks[i];
+    json["disks"].push_back({{"reads", disk.reads},
+                             {"writes", disk.writes},
+                             {"read_bytes", disk.read_bytes},
+                             {"written_bytes", disk.written_bytes},
+                             {"max_requests", disk.max_requests},
+                             {"delay_s", disk.delay_s},
+                             {"max_delay_s", disk.max_delay_s},
+                             {"late", disk.late},
+                             {"max_late_s", disk.max_late_s}});
+  }
+  json["components"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.component_count, MDFS_IOC_MODEL_COMPONENTS); ++i) {
+    const auto& use = model.components[i];
+    const double busy = model.seconds > 0 ? use.busy_s / (model.seconds * std::max(use.servers, 1u)) : 0;
+    json["components"].push_back({{"name", text_of(use.name)},
+                                  {"instance", use.instance},
+                                  {"servers", use.servers},
+                                  {"served", use.served},
+                                  {"busy_s", use.busy_s},
+                                  {"utilization", busy},
+                                  {"mean_queue", use.mean_queue},
+                                  {"max_queue", use.max_queue}});
+  }
+  return json;
+}
+
+std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_ioc_model>& model) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = uuid_text(volume.uuid);
@@ -62,6 +94,7 @@ std::string json_text(const mdfs_ioc_volume& volume) {
                              {"state", state_name(volume.disks[i].state)},
                              {"blocks", volume.disks[i].blocks},
                              {"free_blocks", volume.disks[i].free_blocks}});
+  if (model) json["modelled"] = model_json(*model);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -83,6 +116,21 @@ void print_text(const mdfs_ioc_volume& volume) {
                format_size(volume.disks[i].blocks * volume.block_size));
 }
 
+void print_text(const mdfs_ioc_model& model) {
+  fmt::print("  modelled as {} ({}) for {:.1f} s\n", text_of(model.machine), text_of(model.hash), model.seconds);
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+    const auto& disk = model.disks[i];
+    fmt::print("  modelled disk {}: {} reads of {}, {} writes of {}, at most {} at a time, {} late\n", i, disk.reads,
+               format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.max_requests,
+               disk.late);
+  }
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.component_count, MDFS_IOC_MODEL_COMPONENTS); ++i) {
+    const auto& use = model.components[i];
+    fmt::print("  {} {}: busy {:.3f} s, queue {:.2f} on average, {} at most\n", text_of(use.name), use.instance,
+               use.busy_s, use.mean_queue, use.max_queue);
+  }
+}
+
 struct StatusArguments {
   std::string path;
   bool json = false;
@@ -90,10 +138,13 @@ struct StatusArguments {
 
 Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
-  if (arguments.json)
-    fmt::print("{}", json_text(volume));
-  else
-    print_text(volume);
+  MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_model> model, model_info(arguments.path));
+  if (arguments.json) {
+    fmt::print("{}", json_text(volume, model));
+    return {};
+  }
+  print_text(volume);
+  if (model) print_text(*model);
   return {};
 }
 

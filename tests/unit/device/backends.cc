@@ -6,6 +6,7 @@
 
 #include "device/faulty_disk.h"
 #include "device/memory_disk.h"
+#include "device/modelled_disk.h"
 #include "device/open.h"
 #include "device/recorder_disk.h"
 #include "temp_dir.h"
@@ -42,6 +43,34 @@ class FaultyBackend final : public MemoryBackend {
 
  private:
   FaultyDisk faulty_;
+};
+
+// A machine fast enough for tests, by the real clock.
+class ModelledBackend final : public Backend {
+ public:
+  ModelledBackend(std::uint64_t size_bytes, bool writable) {
+    const auto machine = model::parse_machine(R"(
+name = "fast"
+[[resource]]
+name = "disk"
+count = "disks"
+servers = 2
+[[stage]]
+name = "access"
+resource = "disk"
+cost = ["uniform 0 us .. 4 us", "full / 10 GB/s"]
+)",
+                                              "fast");
+    auto memory = std::make_unique<MemoryDisk>("memory", size_bytes);
+    memory->set_writable(writable);
+    disk_ = std::make_unique<ModelledDisk>(std::move(memory),
+                                           ModelledMachine::start(machine.value(), 1, 1, waiter_).value(), 0);
+  }
+  Disk& disk() override { return *disk_; }
+
+ private:
+  SystemWaiter waiter_;
+  std::unique_ptr<ModelledDisk> disk_;
 };
 
 // A file in `parent`, made by create_file_disk() and opened by open_disk().
@@ -82,6 +111,7 @@ const std::vector<BackendKind>& backend_kinds() {
       {"Memory", make<MemoryBackend>},
       {"RecorderOverMemory", make<RecorderBackend>},
       {"FaultyWithoutFaultsOverMemory", make<FaultyBackend>},
+      {"ModelledOverMemory", make<ModelledBackend>},
       {"UringOnFile", make<UringFileBackend>},
       {"UringOnTmpfs", make<UringTmpfsBackend>},
   };

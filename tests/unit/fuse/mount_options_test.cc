@@ -11,7 +11,7 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
   MountOptions options;
   const Status status = parse_mount_options(
       "defaults,noauto,_netdev,user,x-systemd.automount,nosuid,nodev,ro,cache=1G,commit=30,degraded,noatime,"
-      "allow_other,max_window=64M,staging=/srv/tmp,foreground,log=debug,,",
+      "allow_other,max_window=64M,staging=/srv/tmp,model=gigaview-t800,trace=/tmp/t,foreground,log=debug,,",
       options);
   ASSERT_TRUE(status.ok()) << status.error().message();
   EXPECT_TRUE(options.read_only && options.degraded && options.foreground);
@@ -20,6 +20,8 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
   EXPECT_EQ(options.max_window_bytes, std::uint64_t{64} << 20);
   EXPECT_EQ(options.staging_directory, "/srv/tmp");
   EXPECT_EQ(options.log_level, "debug");
+  EXPECT_EQ(options.model, "gigaview-t800");
+  EXPECT_EQ(options.trace, "/tmp/t");
   EXPECT_EQ(options.atime, volume::AtimeMode::kNoAtime);
   EXPECT_EQ(options.kernel_options, (std::vector<std::string>{"nosuid", "nodev", "noatime", "allow_other"}));
 }
@@ -35,6 +37,8 @@ TEST(MountOptions, LaterWordsWin) {
 TEST(MountOptions, NonsenseIsNamed) {
   for (const char* word : {"cache",
                            "cache=",
+                           "model=",
+                           "trace",
                            "cache=1",
                            "cache=-1",
                            "cache=999999999999T",
@@ -68,6 +72,7 @@ TEST(MountOptions, TheTableNamesWhatIsParsed) {
     if (info.value == "SECONDS") word += "=7";
     if (info.value == "DIRECTORY") word += "=/tmp";
     if (info.value == "LEVEL") word += "=info";
+    if (info.value == "MACHINE" || info.value == "FILE") word += "=" + std::string(info.name);
     EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
     EXPECT_FALSE(info.help.empty());
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 namespace mdfs::model {
 namespace {
@@ -60,6 +61,13 @@ TEST(MachineTest, ErrorsNameFileLineAndField) {
       {replaced("name = \"small\"", "name = "), "m.toml:1: "},
       {"name = \"empty\"", "resource: a machine has one [[resource]] or more"},
       {replaced("\"10 ms\"", "\"head\""), "m.toml:8: stage[0].cost: \"head\" needs"},
+      {replaced("10 ms", "1e300 s"), "m.toml:8: stage[0].cost: \"1e300 s\" is above"},
+      {replaced("4 MB/s", "1e-9 B/s"), "m.toml:8: stage[0].cost: \"1e-9 B/s\": a rate is from"},
+      {replaced("name = \"small\"\n", "name = \"small\"\n[image]\nshape = \"big\"\n"), "m.toml:3: image.shape: "},
+      {replaced("name = \"small\"\n", "name = \"small\"\n[image]\nshape = \"8x0\"\n"), "m.toml:3: image.shape: "},
+      {replaced("name = \"small\"\n", "name = \"small\"\n[image]\nshape = \"8x8\"\nextent = \"2\"\n"),
+       "m.toml:4: image.extent: has 1 axes"},
+      {replaced("name = \"small\"\n", "name = \"small\"\n[image]\nextent = \"9999x9999\"\n"), "image.shape: "},
   };
   for (const Case& one : cases) {
     const auto machine = parse_machine(one.text, "m.toml");
@@ -67,6 +75,61 @@ TEST(MachineTest, ErrorsNameFileLineAndField) {
     EXPECT_NE(machine.error().where.find(one.place), std::string::npos)
         << machine.error().where << "\n  expected " << one.place;
   }
+}
+
+// Whatever stands in a file, it is read, or refused with its name, a line and a reason.
+void expect_read_or_refused(const std::string& text) {
+  const auto machine = parse_machine(text, "fuzz.toml");
+  if (machine.ok()) {
+    EXPECT_EQ(hash_text(*machine).size(), 16U);
+    (void)topology(*machine, machine->disks);
+    return;
+  }
+  EXPECT_TRUE(machine.error().where.starts_with("fuzz.toml:")) << machine.error().where << "\n" << text;
+  EXPECT_GT(machine.error().where.size(), std::string("fuzz.toml:1: ").size()) << text;
+}
+
+TEST(MachineTest, DamagedFilesAreReadOrRefusedByLine) {
+  std::mt19937 generator(7);
+  const std::string letters = "abz019.-+/ \"'[]{}=#\n\t,()\\\x01\x80\xff";
+  for (int turn = 0; turn < 4000; ++turn) {
+    std::string text(presets()[generator() % presets().size()].toml);
+    for (std::size_t changes = 1 + generator() % 6; changes > 0 && !text.empty(); --changes) {
+      const std::size_t at = generator() % text.size();
+      const std::size_t length = std::min<std::size_t>(generator() % 20, text.size() - at);
+      switch (generator() % 5) {
+        case 0:
+          text[at] = letters[generator() % letters.size()];
+          break;
+        case 1:
+          text.erase(at, length);
+          break;
+        case 2:
+          text.insert(at, text.substr(generator() % text.size(), length));
+          break;
+        case 3:
+          text.insert(at, std::to_string(generator() * (generator() % 2 == 0 ? 1ull : 1ull << 33)));
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    expect_read_or_refused(text);
+  }
+}
+
+TEST(MachineTest, GarbageIsRefused) {
+  std::mt19937 generator(8);
+  for (int turn = 0; turn < 3000; ++turn) {
+    std::string text(generator() % 200, ' ');
+    for (char& c : text) c = static_cast<char>(generator());
+    expect_read_or_refused(text);
+  }
+  for (const std::string& text :
+       {std::string(100000, '['), "a = " + std::string(100000, '['), std::string(100000, '{'), std::string("\0x", 2),
+        std::string("resource = 3\nstage = 4\nname = \"a\""), std::string("name = [1, 2]"),
+        std::string("name = 2024-01-01"), std::string("name = \"a\"\nresource = [1]\nstage = [[1]]")})
+    expect_read_or_refused(text);
 }
 
 TEST(MachineTest, AFileThatIsNotThereIsNotFound) {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "model/machine.h"
-#include "sim/random.h"
+#include "sim/system.h"
 
 namespace mdfs::sim {
 namespace {

@@ -1,6 +1,6 @@
 // The engine against queueing theory, conservation, and itself under reversed ties.
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/engine.h"
+#include "model/engine.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/statistics.h"
+#include "sim/system.h"
 
 namespace mdfs::sim {
 namespace {

@@ -84,14 +84,25 @@ TEST(ExperimentTest, StreamsAskForFramesInTheirPattern) {
 TEST(ExperimentTest, AReplayOfPoissonArrivalsIsThatLoad) {
   const System system = fixed_system(0.1).value();
   Random random(1);
-  const std::vector<TraceEntry> trace = {{0, random_window(system.setup().image, plane(8, 8), random), 0},
-                                         {0.05, geometry::whole(system.setup().image), 1},
-                                         {1, geometry::whole(system.setup().image), 0}};
-  const LoadResult result = replay(system, trace, 1);
+  const std::vector<TraceEntry> trace = {{0, {random_window(system.setup().image, plane(8, 8), random)}, 0},
+                                         {0.05, {geometry::whole(system.setup().image)}, 1},
+                                         {1, {geometry::whole(system.setup().image)}, 0}};
+  const LoadResult result = replay({&system, 1}, trace, 1);
   ASSERT_EQ(result.delays_s.size(), 3U);
   EXPECT_NEAR(result.delays_s[0], 0.1, 1e-12);
   EXPECT_NEAR(result.delays_s[1], 0.15, 1e-12);
   EXPECT_NEAR(result.delays_s[2], 0.1, 1e-12);
+}
+
+TEST(ExperimentTest, WindowsInTurnBeginWhenTheLastOneEnds) {
+  const System system = fixed_system(0.1).value();
+  const std::vector<geometry::Window> windows(3, geometry::whole(system.setup().image));
+  const InTurnResult result = read_in_turn(system, windows, 1);
+  ASSERT_EQ(result.records.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(result.records[i].arrival_s, 0.1 * static_cast<double>(i), 1e-12);
+    EXPECT_NEAR(result.records[i].delay_s(), 0.1, 1e-12);
+  }
 }
 
 TEST(PaperTest, EveryPublishedFigureIsReproducedWithinItsTolerance) {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/random.h"
+#include "sim/system.h"
 
 namespace mdfs::sim {
 namespace {

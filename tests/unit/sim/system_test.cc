@@ -261,5 +261,80 @@ TEST(SystemTest, OptionsThatDoNotFitAreErrors) {
   EXPECT_FALSE(make_image("100x100", "0x4", true, 3).ok());
 }
 
+TEST(SystemTest, SeveralWindowsAreOneRequestThatReadsACommonExtentOnce) {
+  const System system = preset("gigaview-t800", 4);
+  // The left half of one extent and the upper half of it and its right neighbour.
+  const std::vector<geometry::Window> windows = {at(0, 0, 64, 128), at(0, 0, 256, 64)};
+  const Split split = system.split(windows, 0);
+  EXPECT_EQ(split.extents, 2U);
+  ASSERT_EQ(split.requests.size(), 2U);
+  EXPECT_DOUBLE_EQ(split.full_bytes, 2 * kFull);
+  EXPECT_DOUBLE_EQ(split.part_bytes, kFull / 2 + kFull);
+  EXPECT_DOUBLE_EQ(split.requests[0].part_bytes, kFull);
+  EXPECT_DOUBLE_EQ(split.requests[1].part_bytes, kFull / 2);
+}
+
+// 2 x 4 extents of 48 KiB on two disks: the rows of disk 0 lie together, those of disk 1 have a hole and a gap.
+std::shared_ptr<StoredImage> stored_image() {
+  auto stored = std::make_shared<StoredImage>();
+  const auto full = static_cast<std::uint64_t>(kFull);
+  stored->places = {{0, 0, full},        {0, full, full}, {0, 2 * full, full},  {0, 3 * full, full},
+                    {1, 8 * full, full}, {1, 0, 0},       {1, 20 * full, full}, {1, 9 * full, full}};
+  stored->disk_bytes = {1e9, 1e9};
+  stored->max_request_bytes = 3 * full;
+  return stored;
+}
+
+System stored_system(const std::shared_ptr<StoredImage>& stored) {
+  sim::Setup setup = default_setup(model::find_machine("sparc-disk").value()).value();
+  setup.disks = 2;
+  setup.image = make_image("256x512", "128x128", true, 3).value();
+  setup.stored = stored;
+  const auto system = System::make(std::move(setup));
+  EXPECT_TRUE(system.ok()) << system.error().message();
+  return *system;
+}
+
+TEST(SystemTest, AStoredImageIsReadInTheRequestsOfAMount) {
+  const System system = stored_system(stored_image());
+  const Split split = system.split(at(0, 0, 512, 256), 0);
+  // Disk 0: four neighbours, at most three in a request, cut evenly. Disk 1: two neighbours, and one apart.
+  ASSERT_EQ(split.requests.size(), 4U);
+  EXPECT_EQ(split.requests[0].disk, 0U);
+  EXPECT_DOUBLE_EQ(split.requests[0].full_bytes + split.requests[1].full_bytes, 4 * kFull);
+  EXPECT_EQ(split.requests[2].disk, 1U);
+  EXPECT_DOUBLE_EQ(split.requests[2].address_bytes, 8 * kFull);
+  EXPECT_DOUBLE_EQ(split.requests[2].full_bytes, 2 * kFull);
+  EXPECT_DOUBLE_EQ(split.requests[3].address_bytes, 20 * kFull);
+  EXPECT_DOUBLE_EQ(split.part_bytes, 8 * kFull);  // of the window, the hole included
+  EXPECT_DOUBLE_EQ(split.full_bytes, 7 * kFull);
+  EXPECT_NEAR(delay(system, at(0, 0, 512, 256)), 2 * 0.010 + 4 * kFull / 2.93e6, 1e-12);
+}
+
+TEST(SystemTest, AStoredImageOfSubBlocksReadsOnlyThoseUnderTheWindow) {
+  const auto stored = stored_image();
+  stored->sub_block_bytes = 16384;
+  const System system = stored_system(stored);
+  // 42 rows of 384 bytes are 16128: one sub-block.
+  const Split one = system.split(at(0, 0, 128, 42), 0);
+  ASSERT_EQ(one.requests.size(), 1U);
+  EXPECT_DOUBLE_EQ(one.requests[0].full_bytes, 16384);
+  const Split two = system.split(at(0, 0, 128, 43), 0);
+  ASSERT_EQ(two.requests.size(), 1U);
+  EXPECT_DOUBLE_EQ(two.requests[0].full_bytes, 2 * 16384);
+}
+
+TEST(SystemTest, AStoredImageThatDoesNotFitIsRefused) {
+  auto stored = stored_image();
+  stored->places.pop_back();
+  sim::Setup setup = default_setup(model::find_machine("sparc-disk").value()).value();
+  setup.disks = 2;
+  setup.image = make_image("256x512", "128x128", true, 3).value();
+  setup.stored = stored;
+  EXPECT_FALSE(System::make(setup).ok());
+  stored->places.push_back({2, 0, 1});
+  EXPECT_FALSE(System::make(setup).ok());
+}
+
 }  // namespace
 }  // namespace mdfs::sim

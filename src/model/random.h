@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-namespace mdfs::sim {
+namespace mdfs::model {
 
 class Random {
  public:
@@ -27,4 +27,4 @@ class Random {
   std::mt19937_64 generator_;
 };
 
-}  // namespace mdfs::sim
+}  // namespace mdfs::model

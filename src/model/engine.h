@@ -1,4 +1,4 @@
-// The event loop of the simulator: stations with FIFO queues, jobs that visit them in turn, and alarms.
+// The event loop of simulator and modelled disks: stations with FIFO queues, jobs that visit them in turn, and alarms.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "model/machine.h"
-#include "sim/random.h"
+#include "model/random.h"
 
-namespace mdfs::sim {
+namespace mdfs::model {
 
 // One visit of a job to a station.
 struct Step {
@@ -49,7 +49,7 @@ class Engine {
   Engine(unsigned max_steps, std::uint64_t seed, TieOrder ties = TieOrder::kInsertion);
 
   // Its index. A station has one queue, first come first served, and `servers` identical servers.
-  std::uint32_t add_station(unsigned servers, const std::optional<model::Head>& head = std::nullopt);
+  std::uint32_t add_station(unsigned servers, const std::optional<Head>& head = std::nullopt);
 
   double now_s() const { return now_s_; }
   std::uint64_t events() const { return events_; }
@@ -61,6 +61,10 @@ class Engine {
   void alarm(double at_s, std::uint64_t token);
   // Until nothing is left to happen.
   void run(Listener& listener);
+  // All that happens up to `until_s` (not before now), and then it is that time: for a clock outside.
+  void run_until(double until_s, Listener& listener);
+  // When something happens next.
+  std::optional<double> next_s() const;
 
   void clear_statistics();
   double cleared_s() const { return cleared_s_; }  // when that was
@@ -94,11 +98,12 @@ class Engine {
     std::uint64_t waiting = 0;
     double changed_s = 0;
     StationStatistics statistics;
-    std::optional<model::Head> head;
+    std::optional<Head> head;
     double head_at_bytes = 0;
   };
 
   void push(double time_s, std::uint64_t what);
+  void happen(Listener& listener);
   void arrive(std::uint32_t job);
   void serve(Station& station, std::uint32_t job);
   void finish(std::uint32_t job, Listener& listener);
@@ -120,4 +125,4 @@ class Engine {
   std::vector<Station> stations_;
 };
 
-}  // namespace mdfs::sim
+}  // namespace mdfs::model

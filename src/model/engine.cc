@@ -1,17 +1,17 @@
 // A binary heap of events over stations with intrusive queues.
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/engine.h"
+#include "model/engine.h"
 
 #include <algorithm>
 
 #include "base/check.h"
 
-namespace mdfs::sim {
+namespace mdfs::model {
 
 Engine::Engine(unsigned max_steps, std::uint64_t seed, TieOrder ties)
     : max_steps_(std::max(max_steps, 1u)), ties_(ties), random_(seed) {}
 
-std::uint32_t Engine::add_station(unsigned servers, const std::optional<model::Head>& head) {
+std::uint32_t Engine::add_station(unsigned servers, const std::optional<Head>& head) {
   MDFS_CHECK(servers >= 1);
   Station station;
   station.servers = servers;
@@ -111,19 +111,33 @@ void Engine::finish(std::uint32_t job, Listener& listener) {
   listener.job_done(*this, token);
 }
 
-void Engine::run(Listener& listener) {
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    const Event event = heap_.back();
-    heap_.pop_back();
-    now_s_ = event.time_s;
-    ++events_;
-    if ((event.what & kAlarm) != 0) {
-      listener.alarm(*this, event.what & ~kAlarm);
-    } else {
-      finish(static_cast<std::uint32_t>(event.what), listener);
-    }
+// The first event of the heap.
+void Engine::happen(Listener& listener) {
+  std::pop_heap(heap_.begin(), heap_.end(), Later{});
+  const Event event = heap_.back();
+  heap_.pop_back();
+  now_s_ = event.time_s;
+  ++events_;
+  if ((event.what & kAlarm) != 0) {
+    listener.alarm(*this, event.what & ~kAlarm);
+  } else {
+    finish(static_cast<std::uint32_t>(event.what), listener);
   }
+}
+
+void Engine::run(Listener& listener) {
+  while (!heap_.empty()) happen(listener);
+}
+
+void Engine::run_until(double until_s, Listener& listener) {
+  MDFS_CHECK(until_s >= now_s_);
+  while (!heap_.empty() && heap_.front().time_s <= until_s) happen(listener);
+  now_s_ = until_s;
+}
+
+std::optional<double> Engine::next_s() const {
+  if (heap_.empty()) return std::nullopt;
+  return heap_.front().time_s;
 }
 
 void Engine::clear_statistics() {
@@ -141,4 +155,4 @@ StationStatistics Engine::statistics(std::uint32_t station) const {
   return copy.statistics;
 }
 
-}  // namespace mdfs::sim
+}  // namespace mdfs::model

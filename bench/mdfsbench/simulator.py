@@ -1,0 +1,81 @@
+"""The simulator beside a mount: the same windows predicted and read, on modelled disks and on throttled ones."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import pathlib
+import subprocess
+import sys
+
+from mdfsbench import table
+from mdfsbench.context import Failed, Skip, run, say
+from mdfsbench.warm import CACHE, picture
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
+import throttled_disks  # noqa: E402
+
+GROUP = "simulator"
+DISKS = [1, 2, 4, 8]
+MACHINES = ["gigaview-t800", "gigaview-t9000-000"]
+WITHIN = 0.1
+RATE = 20_000_000  # of each throttled disk; without a limit of requests, whose cost no straight line describes
+SIZES = "16K,32K,64K,128K,256K"  # the throttle is exact for these
+SPARE = 256 << 20
+
+
+def rows(context):
+    found = []
+    for machine in MACHINES[:1] if context.quick else MACHINES:
+        counts = [1, 8] if context.quick else DISKS
+        say(f"{machine}: windows on modelled disks")
+        out = compare(context, machine, "--disk-counts", ",".join(map(str, counts)), "--windows",
+                      5 if context.quick else 20, "--scratch", context.scratch)
+        found += [judged(f"{machine}, k={row['disks']}", row) for row in out["rows"]]
+    try:
+        found += on_throttled_disks(context)
+    except throttled_disks.Unavailable as error:
+        if not found:
+            raise Skip(str(error)) from error
+        say(f"SKIPPED throttled disks: {error}")
+    return found
+
+
+def compare(context, *words):
+    """What `mdfs-sim compare` says; its exit status is 1 too where the means lie far apart."""
+    command = [str(context.program("tools/mdfs-sim")), "compare", *map(str, words), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise Failed(f"{' '.join(command)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def judged(name, row):
+    note = (f"{row['windows']} windows of {table.number(row['window_bytes'] / 1e6)} MB, extents {row['extent']}, "
+            f"+- {table.number(row['measured_half_width_95'] * 1e3)} ms")
+    return table.Row(GROUP, name, row["measured_s"] * 1e3, "ms", row["simulated_s"] * 1e3, "simulated",
+                     f"within {WITHIN:.0%}", abs(row["ratio"] - 1) <= WITHIN, note)
+
+
+def on_throttled_disks(context):
+    source = picture(context)
+    found = []
+    for k in [1, 8] if context.quick else DISKS:
+        with throttled_disks.ThrottledDisks(k, (source.bytes * 3 // 2) // k + SPARE, context.scratch) as disks:
+            found.append(on_disks(context, source, disks, k))
+    return found
+
+
+def on_disks(context, source, disks, k):
+    with context.volume(disks.paths):
+        say(f"storing the picture on {k} disks")
+        with context.mounted(disks.paths, CACHE) as mnt:
+            context.mdfs("image", "import", "--quiet", "--codec", "raw", *context.extent, source.npy, mnt / "picture")
+        disks.throttle(RATE, 0)
+        machine = context.new_path("measured.toml")
+        say("measuring a disk")
+        run(context.program("tools/mdfs-sim"), "calibrate", disks.paths[0], "--sizes", SIZES, "--reads",
+            10 if context.quick else 40, "--disks", k, "-o", machine)
+        say(f"windows on {k} throttled disks")
+        with context.mounted(disks.paths, f"{CACHE},noatime") as mnt:
+            out = compare(context, machine, mnt / "picture", "--windows", 8 if context.quick else 20 + 10 * k,
+                          "--warm-up", 4)
+        disks.unthrottle()
+    return judged(f"throttled loop disks, calibrated, k={k}", out["rows"][0])

@@ -1,0 +1,35 @@
+// A decorator that answers in the time that a disk on paper would need: the bytes are real, the time is modelled.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/disk.h"
+#include "device/modelled_machine.h"
+
+namespace mdfs::device {
+
+// Reads and writes are transferred by `inner` at once, and are done when both inner and the machine are done with them.
+// Flushes and discards take no modelled time. The head of a modelled disk moves as far on it as the request lies on
+// inner, stretched to the capacity of the model. Any thread may call any method.
+class ModelledDisk final : public Disk {
+ public:
+  // index < machine->disks() (abort); one disk an index.
+  ModelledDisk(std::unique_ptr<Disk> inner, std::shared_ptr<ModelledMachine> machine, unsigned index);
+
+  const std::string& name() const override { return inner_->name(); }
+  std::uint64_t size_bytes() const override { return inner_->size_bytes(); }
+  bool writable() const override { return inner_->writable(); }
+  void submit(std::span<Io* const> batch) override;
+
+ private:
+  static void transferred(Io& io);
+
+  std::unique_ptr<Disk> inner_;
+  std::shared_ptr<ModelledMachine> machine_;
+  const unsigned index_;
+};
+
+}  // namespace mdfs::device

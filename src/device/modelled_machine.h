@@ -1,0 +1,123 @@
+// A machine on paper that runs in real time: its disks, links and processors serve requests as the simulator would.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "device/disk.h"
+#include "device/waiter.h"
+#include "model/engine.h"
+#include "model/route.h"
+
+namespace mdfs::device {
+
+// What one component did since the start: a queue with its servers.
+struct ComponentUse {
+  std::string name;
+  unsigned instance = 0;
+  unsigned servers = 1;
+  std::uint64_t served = 0;
+  double busy_s = 0;       // summed over its servers
+  double utilization = 0;  // of all its servers
+  double mean_queue = 0;   // waiting, not in service
+  std::uint64_t max_queue = 0;
+};
+
+// What was asked of one disk.
+struct ModelledDiskUse {
+  std::string name;
+  std::uint64_t reads = 0, writes = 0;
+  std::uint64_t read_bytes = 0, written_bytes = 0;
+  double delay_s = 0;              // modelled, from submission to completion, summed over those completed
+  double max_delay_s = 0;          // of one request
+  std::uint64_t max_requests = 0;  // under way at a time
+  // Requests for which the disk below needed longer than the modelled one: the answer then came late.
+  std::uint64_t late = 0;
+  double max_late_s = 0;
+};
+
+struct ModelledReport {
+  std::string machine;
+  std::string hash;
+  double seconds = 0;  // since the start
+  std::vector<ModelledDiskUse> disks;
+  std::vector<ComponentUse> components;  // by resource of the machine, then instance
+};
+
+// Per disk and component, in lines for people.
+std::string report_text(const ModelledReport& report);
+
+// Shared by the ModelledDisks of a volume. Requests visit the stages of the machine for extents, in order: full and
+// part are the bytes of the request. Stages of whole windows, the placement, `outstanding` and the image of the machine
+// are not looked at: a disk sees no windows. One thread sleeps until the next thing happens, and calls `done`.
+class ModelledMachine {
+ public:
+  // kInvalidArgument: a machine without stages for extents. `waiter` outlives the machine.
+  static Result<std::shared_ptr<ModelledMachine>> start(const model::Machine& machine, unsigned disks,
+                                                        std::uint64_t seed, Waiter& waiter);
+  ~ModelledMachine();
+  ModelledMachine(const ModelledMachine&) = delete;
+  ModelledMachine& operator=(const ModelledMachine&) = delete;
+
+  unsigned disks() const { return route_.disks(); }
+  ModelledReport report();
+
+ private:
+  friend class ModelledDisk;
+
+  // A request under way: it is over when the model and the disk below are both done with it.
+  struct Pending {
+    ModelledMachine* machine = nullptr;
+    unsigned disk = 0;
+    Io* outer = nullptr;
+    Io inner;
+    // Guarded by mutex_.
+    double submitted_s = 0;
+    double due_s = 0;  // once the model is done
+    bool model_done = false;
+    bool transfer_done = false;
+  };
+  // Notes which jobs of the engine end.
+  struct Collector final : model::Listener {
+    std::vector<Pending*> ended;
+    void job_done(model::Engine& engine, std::uint64_t token) override;
+    void alarm(model::Engine&, std::uint64_t) override {}
+  };
+
+  ModelledMachine(const model::Machine& machine, unsigned disks, std::uint64_t seed, Waiter& waiter);
+  void set_disk(unsigned disk, const std::string& name, std::uint64_t size_bytes);
+  // From now on the requests are in the model, in this order. The caller starts the transfers.
+  void enter(std::span<const std::unique_ptr<Pending>> batch);
+  void transfer_ended(Pending& pending);
+
+  void loop();
+  void advance();  // the engine to now; the caller holds mutex_
+  double seconds(std::int64_t now_ns) const { return static_cast<double>(now_ns - start_ns_) * 1e-9; }
+  std::int64_t deadline_ns(double at_s) const;
+  void count_late(Pending& pending);
+  static void finish(Pending& pending);
+
+  const model::Route route_;
+  Waiter& waiter_;
+  const std::int64_t start_ns_;
+
+  std::mutex mutex_;  // guards all below
+  model::Engine engine_;
+  Collector collector_;
+  std::vector<model::Step> steps_;
+  std::vector<ModelledDiskUse> use_;
+  std::vector<std::uint64_t> under_way_;  // by disk
+  std::vector<double> head_scale_;        // by disk: model bytes for a byte of the disk below
+  std::int64_t waits_until_ns_ = 0;       // what the thread sleeps for
+  bool stopping_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace mdfs::device

@@ -1,0 +1,65 @@
+// Writes down what is asked of a mount, in the lines that mdfs-sim replay reads (model/trace.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "device/unique_fd.h"
+#include "geometry/geometry.h"
+#include "model/trace.h"
+#include "volume/volume.h"
+
+namespace mdfs::fuse {
+
+// Any thread may call any method. Lines wait in a buffer of kBufferBytes at most and then go to the file; when that
+// fails the recording ends, and finish() says why. Objects are introduced where they first appear, and again when their
+// geometry has changed; at most kMaxKnown of them are remembered.
+class TraceRecorder {
+ public:
+  static constexpr std::size_t kBufferBytes = 64u << 10;
+  static constexpr std::size_t kMaxKnown = 65536;
+  using Clock = std::chrono::steady_clock;
+
+  // Makes the file, or empties it.
+  static Result<std::unique_ptr<TraceRecorder>> create(const std::string& path);
+  ~TraceRecorder();
+
+  // A window that was asked for at `when`; `volume` tells what the image is.
+  void window(volume::Volume& volume, volume::Ino image, const geometry::Window& window, bool write,
+              Clock::time_point when, pid_t client);
+  // Bytes of the plain file or image; none is recorded as nothing.
+  void bytes(volume::Volume& volume, volume::Ino file, std::uint64_t offset, std::uint64_t length, bool write,
+             Clock::time_point when, pid_t client);
+  // The object has become something else.
+  void forget(volume::Ino ino);
+
+  // Everything to the file. The first error, if any.
+  Status finish();
+
+ private:
+  TraceRecorder(std::string path, device::UniqueFd fd);
+  double seconds(Clock::time_point when) const { return std::chrono::duration<double>(when - start_).count(); }
+  bool knows(volume::Ino ino);
+  // A line that introduces the object, unless it was introduced so already.
+  void introduce(const model::TraceImage& image);
+  void add(const std::string& line);  // the caller holds mutex_
+  void write_out();                   // likewise
+
+  const std::string path_;
+  const Clock::time_point start_;
+  device::UniqueFd fd_;
+  std::mutex mutex_;  // guards all below
+  std::string buffer_;
+  std::unordered_map<std::uint64_t, std::string> known_;  // the line that introduced an object
+  Status error_;
+};
+
+}  // namespace mdfs::fuse

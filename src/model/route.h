@@ -1,0 +1,65 @@
+// What a machine of so many disks does with a request: which stations it visits, and how long each one serves it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/engine.h"
+#include "model/machine.h"
+
+namespace mdfs::model {
+
+// A read of one disk. full: of the whole extent; part: of what was asked for.
+struct RouteRequest {
+  unsigned disk = 0;
+  double full_bytes = 0;
+  double part_bytes = 0;
+  double address_bytes = 0;  // on the disk, for its head
+  double span_bytes = -1;    // over which the head moves; below 0: full_bytes
+};
+
+// A machine compiled for a number of disks; simulated windows and the modelled disks of a mount take the same route.
+// Immutable once made; any thread.
+class Route {
+ public:
+  enum class Phase { kBefore, kExtent, kAfter };  // stages of whole windows lie before or after those of extents
+
+  // disks in 1..kMaxDisks (abort). uniform_seeks draws each "seek t" from 0 .. 2 t.
+  Route(Machine machine, unsigned disks, bool uniform_seeks);
+
+  const Machine& machine() const { return machine_; }
+  unsigned disks() const { return disks_; }
+  const Topology& topology() const { return topology_; }
+  // Stations in the order of resources and their instances; into an engine without stations.
+  void add_stations(Engine& engine) const;
+  std::uint32_t station(std::size_t resource, unsigned instance) const { return first_station_[resource] + instance; }
+  unsigned max_steps() const { return static_cast<unsigned>(machine_.stages.size()); }
+  bool has(Phase phase) const;
+
+  // The steps of one request, chance drawn; for phases of a whole window `request` holds the sums, and stations are
+  // those of its disk. Replaces what is in `steps`.
+  void steps(Phase phase, const RouteRequest& request, Random& random, std::vector<Step>& steps) const;
+
+ private:
+  struct Plan {  // a stage with its constant terms added up
+    std::size_t resource = 0;
+    Phase phase = Phase::kExtent;
+    When when = When::kAlways;
+    double fixed_s = 0;
+    double full_s_per_byte = 0;
+    double part_s_per_byte = 0;
+    bool head = false;
+    std::vector<Cost> drawn;
+  };
+
+  static void add_cost(const Cost& cost, bool uniform_seeks, Plan& plan);
+
+  Machine machine_;
+  unsigned disks_;
+  Topology topology_;
+  std::vector<std::uint32_t> first_station_;
+  std::vector<Plan> plans_;
+};
+
+}  // namespace mdfs::model

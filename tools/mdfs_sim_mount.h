@@ -1,0 +1,60 @@
+// An image on a mounted volume, as the simulator needs it: its geometry, where it lies, and timed reads of windows.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "geometry/geometry.h"
+#include "mdfs/ioctl.h"
+#include "sim/system.h"
+#include "support/file.h"
+
+namespace mdfs::tools {
+
+// What the mount itself says that reading a window costs.
+struct MountPlan {
+  std::uint64_t cached_extents = 0;
+  std::vector<std::uint64_t> requests;  // by disk
+  std::vector<std::uint64_t> bytes;
+};
+
+class MountedImage {
+ public:
+  // kInvalidArgument: no image on a mounted volume.
+  static Result<MountedImage> open(const std::string& path);
+
+  const geometry::Geometry& geometry() const { return geometry_; }
+  unsigned disks() const { return disks_; }
+  std::uint64_t base() const { return info_.placement_base; }
+  // The machine that the mount is modelled as; absent: real disks.
+  const std::optional<std::string>& modelled_hash() const { return modelled_hash_; }
+
+  // Where its extents lie. Writes back and commits first; afterwards the mount knows the extent table, so that reading
+  // it is no part of a timed read.
+  Result<std::shared_ptr<const sim::StoredImage>> stored();
+  Result<MountPlan> plan(const geometry::Window& window);
+  // Binds the window and reads all of it; seconds from before the binding to the last byte.
+  Result<double> timed_read(const geometry::Window& window);
+
+ private:
+  MountedImage() = default;
+  Status look();
+
+  File file_;
+  mdfs_ioc_geometry info_{};
+  geometry::Geometry geometry_;
+  unsigned disks_ = 0;
+  std::vector<double> disk_bytes_;
+  std::uint32_t block_size_ = 0;
+  std::optional<std::string> modelled_hash_;
+  AlignedBuffer buffer_;
+};
+
+}  // namespace mdfs::tools
