@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -144,12 +145,19 @@ sim::Figure sweep_figure(const nlohmann::ordered_json& rows, const std::string& 
                      .x_label = by_disks ? "disks" : "window, MB",
                      .y_label = by_disks ? "throughput, MB/s" : "delay, ms",
                      .series = {}};
+  const auto varies = [&](const char* key) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row[key] != rows.front()[key]; });
+  };
+  const bool names_extent = varies("extent");
+  const bool names_offset = varies("row_offset");
+  std::vector<std::string> order;  // of first appearance
   std::map<std::string, sim::Series> curves;
   for (const auto& row : rows) {
-    const std::string name =
-        fmt::format("{}, extents {}, row offset {}",
-                    by_disks ? row["size"].get<std::string>() : fmt::format("{} disks", row["disks"].get<unsigned>()),
-                    row["extent"].get<std::string>(), row["row_offset"].get<std::string>());
+    std::string name =
+        by_disks ? row["size"].get<std::string>() : fmt::format("{} disks", row["disks"].get<unsigned>());
+    if (names_extent) name += ", extents " + row["extent"].get<std::string>();
+    if (names_offset) name += ", row offset " + row["row_offset"].get<std::string>();
+    if (!curves.contains(name)) order.push_back(name);
     const double delay = row["delay_s"].get<double>();
     const double throughput = row["throughput_bytes_per_s"].get<double>();
     sim::Series& curve = curves[name];
@@ -159,7 +167,7 @@ sim::Figure sweep_figure(const nlohmann::ordered_json& rows, const std::string& 
     if (!by_disks)
       curve.half_width.push_back(row["half_width_95"].is_number() ? row["half_width_95"].get<double>() * 1e3 : 0);
   }
-  for (auto& [name, curve] : curves) figure.series.push_back(std::move(curve));
+  for (const std::string& name : order) figure.series.push_back(std::move(curves[name]));
   return figure;
 }
 
