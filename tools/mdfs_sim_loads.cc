@@ -69,6 +69,8 @@ nlohmann::ordered_json load_json(const sim::LoadResult& result) {
                                    {"p99", summary.p99},
                                    {"max", summary.max}}},
                                  {"bottleneck", sim::bottleneck(result.use)}};
+  const sim::Histogram bins = sim::histogram(result.delays_s, kHistogramBins);
+  json["histogram"] = {{"low_s", bins.low}, {"width_s", bins.width}, {"counts", bins.counts}};
   if (std::isfinite(result.mean.half_width)) json["delay_s"]["half_width_95"] = result.mean.half_width;
   for (const sim::ResourceUse& use : result.use) {
     for (const sim::InstanceUse& one : use.instances) {

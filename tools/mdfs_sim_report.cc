@@ -16,8 +16,6 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::size_t kHistogramBins = 40;
-
 nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::System& system) {
   const sim::Setup& setup = system.setup();
   return {{"machine", options.machine},

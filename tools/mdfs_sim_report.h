@@ -14,6 +14,8 @@
 
 namespace mdfs::tools {
 
+inline constexpr std::size_t kHistogramBins = 40;
+
 class Report {
  public:
   // system: absent where a command has none, or many.

@@ -1,6 +1,6 @@
 """Every option of --help is in the manual page, and the other way round.
 
-usage: man_test.py MAN_FOLDER MDFS MKMDFS MDFSCK
+usage: man_test.py MAN_FOLDER MDFS MKMDFS MDFSCK MDFS_SIM
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -11,7 +11,7 @@ import sys
 import unittest
 
 MAN = pathlib.Path(sys.argv.pop(1))
-MDFS, MKMDFS, MDFSCK = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
+MDFS, MKMDFS, MDFSCK, MDFS_SIM = (os.path.abspath(sys.argv.pop(1)) for _ in range(4))
 EVERYWHERE = {"-h", "--help", "--version"}
 
 
@@ -58,6 +58,15 @@ class Manual(unittest.TestCase):
 
     def test_mdfsck(self):
         self.compare(help_text(MDFSCK), (MAN / "mdfsck.8.scd").read_text())
+
+    def test_mdfs_sim(self):
+        page = (MAN / "mdfs-sim.1.scd").read_text()
+        commands = re.findall(r"^  ([a-z]+) ", help_text(MDFS_SIM).partition("Subcommands:")[2], re.MULTILINE)
+        self.assertIn("compare", commands)
+        shown = set().union(*(options_of_help(help_text(MDFS_SIM, command)) for command in commands)) - EVERYWHERE
+        self.assertEqual(sorted(shown), sorted(options_of_page(page)))
+        for command in commands:
+            self.assertIn(f"*{command}*", page)
 
     def test_every_verb_of_mdfs(self):
         sections = re.split(r"^## mdfs ", (MAN / "mdfs.1.scd").read_text(), flags=re.MULTILINE)[1:]
