@@ -145,7 +145,10 @@ Result<Comparison> compare(const CompareOptions& options, const model::Machine& 
                  fmt::format("{}: its disks are modelled as another machine ({}) than {} ({})", path,
                              *mounted.modelled_hash(), machine.name, model::hash_text(machine))};
   sim::Setup setup;
-  setup.machine = machine;
+  setup.machine = model::as_disks(machine);
+  if (setup.machine.stages.empty())
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("machine {}: all its stages are per window, and disks see no windows", machine.name)};
   setup.disks = mounted.disks();
   MDFS_TRY_ASSIGN(setup.image, simulated_image(mounted.geometry()));
   MDFS_TRY_ASSIGN(setup.stored, mounted.stored());

@@ -16,6 +16,12 @@ double Head::seek_s(double distance_bytes) const {
   return track_s + (stroke_s - track_s) * std::sqrt(share);
 }
 
+Machine as_disks(Machine machine) {
+  std::erase_if(machine.stages, [](const Stage& stage) { return stage.per_window; });
+  machine.outstanding = 0;
+  return machine;
+}
+
 std::string canonical_text(const Machine& machine) {
   std::string text = fmt::format("name={};disks={};outstanding={};hit_ratio={}\n", machine.name, machine.disks,
                                  machine.outstanding, machine.hit_ratio);

@@ -90,6 +90,10 @@ struct Machine {
 Result<Machine> parse_machine(std::string_view text, const std::string& where);
 Result<Machine> read_machine(const std::string& path);
 
+// The machine as its disks run it, which see no windows: without stages of whole windows and the limit of
+// `outstanding`.
+Machine as_disks(Machine machine);
+
 // A preset's name, or else the path of a file.
 Result<Machine> find_machine(const std::string& name_or_path);
 

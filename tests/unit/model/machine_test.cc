@@ -127,8 +127,9 @@ TEST(MachineTest, GarbageIsRefused) {
   }
   for (const std::string& text :
        {std::string(100000, '['), "a = " + std::string(100000, '['), std::string(100000, '{'), std::string("\0x", 2),
-        std::string("resource = 3\nstage = 4\nname = \"a\""), std::string("name = [1, 2]"),
-        std::string("name = 2024-01-01"), std::string("name = \"a\"\nresource = [1]\nstage = [[1]]")})
+        std::string("resource = 3\nstage = 4\nname = \"a\""), std::string("name = [1, 2]"), std::string("[=]"),
+        std::string("[[ =\nname"), std::string("name = 2024-01-01"),
+        std::string("name = \"a\"\nresource = [1]\nstage = [[1]]")})
     expect_read_or_refused(text);
 }
 
@@ -179,6 +180,14 @@ TEST(MachineTest, TheHashChangesWithEveryProperty) {
   for (const auto& text : {replaced("10 ms", "11 ms"), replaced("4 MB/s", "4 MiB/s"), replaced("\"disks\"", "3"),
                            replaced("name = \"small\"", "name = \"small\"\ndisks = 2")})
     EXPECT_NE(hash_text(parse_machine(text, "m").value()), hash_text(machine)) << text;
+}
+
+TEST(MachineTest, DisksSeeNoWindowsAndAskForAllAtOnce) {
+  EXPECT_TRUE(as_disks(find_machine("fixed-server").value()).stages.empty());
+  const Machine raid = find_machine("raid5").value();
+  EXPECT_EQ(raid.outstanding, 1U);
+  EXPECT_EQ(as_disks(raid).outstanding, 0U);
+  EXPECT_EQ(as_disks(raid).stages, raid.stages);
 }
 
 TEST(MachineTest, SeeksGrowWithTheRootOfTheDistance) {

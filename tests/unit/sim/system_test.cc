@@ -287,6 +287,7 @@ std::shared_ptr<StoredImage> stored_image() {
 
 System stored_system(const std::shared_ptr<StoredImage>& stored) {
   sim::Setup setup = default_setup(model::find_machine("sparc-disk").value()).value();
+  setup.machine = model::as_disks(setup.machine);  // all requests at once
   setup.disks = 2;
   setup.image = make_image("256x512", "128x128", true, 3).value();
   setup.stored = stored;
