@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "fuse/handles.h"
@@ -130,8 +131,17 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
 
 // ---- writing
 
+// Answers a write of `count` bytes.
+std::function<void(const Status&)> written(fuse_req_t req, std::size_t count) {
+  return [req, count](const Status& status) {
+    if (!status.ok()) return reply_error(req, status.error());
+    fuse_reply_write(req, count);
+  };
+}
+
 // Stages bytes of a window; on a bound descriptor the last of them applies it.
-void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uint64_t offset, ConstBytes from) {
+void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uint64_t offset, ConstBytes from,
+                        int flags) {
   Server& server = server_of(req);
   std::unique_ptr<views::WindowWriter> full;
   std::size_t count = 0;
@@ -154,9 +164,9 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     return;
   }
   apply_and_reply(server, fuse_req_ctx(req)->pid, handle.ino, window, std::move(full),
-                  [req, count](const Status& status) {
+                  [&server, req, count, image = handle.ino, flags](const Status& status) {
                     if (!status.ok()) return reply_error(req, status.error());
-                    fuse_reply_write(req, count);
+                    sync_if_asked(server, image, flags, written(req, count));
                   });
 }
 
@@ -246,10 +256,10 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const auto at = static_cast<std::uint64_t>(offset);
   if (is_virtual(ino)) {
     if (fi->writepage) return reply_error(req, {Errc::kNotSupported, "a window cannot be written through a mapping"});
-    return write_window_bytes(req, ino, handle, at, from);
+    return write_window_bytes(req, ino, handle, at, from, fi->flags);
   }
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
-  if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from);
+  if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from, fi->flags);
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append);
@@ -260,7 +270,9 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
     fuse_reply_write(req, *count);
     return reply_after_change(server, ino, [] {});
   }
-  reply_after_change(server, ino, [req, n = *count] { fuse_reply_write(req, n); });
+  const int flags = handle.direct || (fi->flags & O_DIRECT) != 0 ? fi->flags : 0;
+  reply_after_change(server, ino,
+                     [&server, req, ino, flags, n = *count] { sync_if_asked(server, ino, flags, written(req, n)); });
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
@@ -268,7 +280,12 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
     fuse_reply_err(req, 0);
     return;
   }
-  flush_view(req, handle_of(fi), [req](const Status& status) { reply_status(req, status); });
+  Handle& handle = handle_of(fi);
+  Server& server = server_of(req);
+  flush_view(req, handle, [&server, req, image = handle.ino, flags = handle.flags](const Status& status) {
+    if (!status.ok()) return reply_error(req, status.error());
+    sync_if_asked(server, image, flags, [req](const Status& synced) { reply_status(req, synced); });
+  });
 }
 
 void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {

@@ -123,10 +123,15 @@ void apply(fuse_req_t req, Handle& handle) {
     fuse_reply_ioctl(req, 0, nullptr, 0);
     return;
   }
-  apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle.ino, window, std::move(writer),
-                  [req](const Status& status) {
-                    if (!status.ok()) return reply_error(req, status.error());
-                    fuse_reply_ioctl(req, 0, nullptr, 0);
+  Server& server = server_of(req);
+  const auto done = [req](const Status& status) {
+    if (!status.ok()) return reply_error(req, status.error());
+    fuse_reply_ioctl(req, 0, nullptr, 0);
+  };
+  apply_and_reply(server, fuse_req_ctx(req)->pid, handle.ino, window, std::move(writer),
+                  [&server, done, image = handle.ino, flags = handle.flags](const Status& status) {
+                    if (!status.ok()) return done(status);
+                    sync_if_asked(server, image, flags, done);
                   });
 }
 

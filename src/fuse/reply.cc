@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/reply.h"
 
+#include <fcntl.h>
+
 #include <utility>
 
 #include "base/checked.h"
@@ -127,6 +129,13 @@ void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geom
     shared.reset();  // its memory may serve the next one before the caller is told
     reply(status);
   });
+}
+
+void sync_if_asked(Server& server, volume::Ino ino, int flags, std::function<void(const Status&)> done) {
+  if ((flags & O_DSYNC) == 0) return done({});
+  const bool data_only = (flags & O_SYNC) != O_SYNC;
+  server.sync_lane().post(
+      [&server, ino, data_only, done = std::move(done)] { done(server.volume().fsync(ino, data_only)); });
 }
 
 }  // namespace mdfs::fuse

@@ -45,4 +45,8 @@ void reply_after_change(Server& server, volume::Ino ino, std::function<void()> r
 void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
 
+// Calls `done` once what was written is on the disks, if these flags of the description (O_DSYNC, O_SYNC) ask for that;
+// else at once. The kernel sees to it for writes through its page cache, but not for others.
+void sync_if_asked(Server& server, volume::Ino ino, int flags, std::function<void(const Status&)> done);
+
 }  // namespace mdfs::fuse

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import mmap
 import os
 import random
 import shutil
@@ -91,6 +92,34 @@ class Daemon(unittest.TestCase):
                                                  capture_output=True, text=True, check=True).stderr)
             self.assertEqual(read_all(self.volume / f"d/file{turn}"), data)
             self.assertEqual(read_all(self.volume / f"scan{turn}@/win/y10+20.raw"), b"w" * 2000)
+        self.volume.unmount()
+
+    def test_what_was_written_with_o_sync_survives_a_killed_daemon(self):
+        """The kernel asks for a sync after writes through its page cache only."""
+        make_image(self.volume / "scan", (100, 100))
+        run(MDFS, "volume", "sync", self.volume.path)
+        ways = [os.O_DSYNC, os.O_SYNC, os.O_DSYNC | os.O_DIRECT, os.O_SYNC | os.O_DIRECT]
+        page = mmap.mmap(-1, 8192)
+        for turn, flags in enumerate(ways):
+            page[:] = bytes([65 + turn]) * 8192
+            row = bytes([97 + turn]) * 100
+            fd = os.open(self.volume / "file", os.O_RDWR | os.O_CREAT | flags)
+            os.pwrite(fd, page, 8192 * turn)
+            scan = os.open(self.volume / "scan", os.O_RDWR | flags & ~os.O_DIRECT)
+            os.pwrite(scan, row, 200 * turn)
+            bind(scan, (2 * turn + 1, 0), (1, 100))
+            os.pwrite(scan, row, 0)
+            path = os.open(self.volume / f"scan@/win/y{50 + turn}+1.raw", os.O_WRONLY | flags & ~os.O_DIRECT)
+            os.write(path, row)
+            os.close(path)
+            os.kill(self.volume.daemon(), signal.SIGKILL)
+            self.wait_until(lambda: is_dead(self.volume.path))
+            os.close(fd)
+            os.close(scan)
+            subprocess.run([MDFS, "mount", self.volume.disks[1], self.volume.path], capture_output=True, check=True)
+            self.assertEqual(read_all(self.volume / "file")[8192 * turn:], bytes(page), flags)
+            self.assertEqual(read_all(self.volume / "scan")[200 * turn:200 * (turn + 1)], row + row, flags)
+            self.assertEqual(read_all(self.volume / f"scan@/win/y{50 + turn}+1.raw"), row, flags)
         self.volume.unmount()
 
     def test_a_mount_waits_for_the_locks_of_a_daemon_that_died(self):
