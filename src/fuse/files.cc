@@ -306,7 +306,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info* fi)
   sync({});
 }
 
-void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, fuse_file_info*) {
+void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, fuse_file_info* fi) {
   Server& server = server_of(req);
   if (is_virtual(ino)) {
     fuse_reply_err(req, EOPNOTSUPP);
@@ -315,7 +315,9 @@ void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t 
   const Status status =
       server.volume().allocate(ino, mode, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length));
   if (!status.ok()) return reply_error(req, status.error());
-  reply_after_change(server, ino, [req] { fuse_reply_err(req, 0); });
+  reply_after_change(server, ino, [&server, req, ino, flags = handle_of(fi).flags] {
+    sync_if_asked(server, ino, flags, [req](const Status& synced) { reply_status(req, synced); });
+  });
 }
 
 void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_file_info* fi) {
@@ -352,7 +354,9 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
     trace->bytes(server.volume(), from, static_cast<std::uint64_t>(from_offset), *count, false, begun, caller_pid(req));
     trace->bytes(server.volume(), to, static_cast<std::uint64_t>(to_offset), *count, true, begun, caller_pid(req));
   }
-  reply_after_change(server, to, [req, n = *count] { fuse_reply_write(req, n); });
+  reply_after_change(server, to, [&server, req, to, flags = handle_of(to_fi).flags, n = *count] {
+    sync_if_asked(server, to, flags, written(req, n));
+  });
 }
 
 }  // namespace mdfs::fuse
