@@ -13,8 +13,9 @@ namespace {
 
 // What benchmarks may change: the most bytes of an extent by kind of image, and how many frames deep it is.
 constexpr std::uint64_t kSignalBytes = 128u << 10;
-constexpr std::uint64_t kPictureBytes = 128u << 10;  // 128x128x3 u8 is 48 KiB, 256x256 u8 is 64 KiB
-constexpr std::uint64_t kVolumeBytes = 256u << 10;   // 64x64x64 u8
+constexpr std::uint64_t kPictureBytes = 256u << 10;
+constexpr std::uint64_t kPictureSide = 256;         // 256x256x3 u8 is 192 KiB, 256x256 u8 64 KiB. Why: doc/DESIGN.md
+constexpr std::uint64_t kVolumeBytes = 256u << 10;  // 64x64x64 u8
 constexpr std::uint64_t kSequenceBytes = 256u << 10;
 constexpr std::uint64_t kSequenceFrames = 4;
 constexpr std::uint64_t kSideUnit = 16;
@@ -25,11 +26,12 @@ std::uint64_t power(std::uint64_t side, unsigned axes) {
   return product;
 }
 
-// The largest power of two whose square (cube) of samples fits; 3/2 of it where that would be a small extent.
-std::uint64_t equal_side(unsigned axes, std::uint64_t sample_bytes, std::uint64_t most_bytes) {
+// The largest power of two, `most` at most, whose square (cube) of samples fits; 3/2 of it where that would be a small
+// extent.
+std::uint64_t equal_side(unsigned axes, std::uint64_t sample_bytes, std::uint64_t most_bytes, std::uint64_t most) {
   const std::uint64_t samples = std::max<std::uint64_t>(1, most_bytes / sample_bytes);
   std::uint64_t side = 1;
-  while (power(side * 2, axes) <= samples) side *= 2;
+  while (side * 2 <= most && power(side * 2, axes) <= samples) side *= 2;
   const std::uint64_t wider = side + side / 2;
   if (power(side, axes) * sample_bytes < kSmallestDefaultExtentBytes && power(wider, axes) <= samples) return wider;
   return side;
@@ -92,7 +94,8 @@ Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_byt
                              : rank == 1 ? kSignalBytes
                              : rank == 2 ? kPictureBytes
                                          : kVolumeBytes;
-  const std::uint64_t side = equal_side(equal_axes, sample_bytes * frames, most);
+  const std::uint64_t most_side = rank == 2 && !sequence ? kPictureSide : kMaxImageBytes;
+  const std::uint64_t side = equal_side(equal_axes, sample_bytes * frames, most, most_side);
   Coord extent{};
   std::fill_n(extent.begin(), rank, side);
   if (sequence) extent[0] = kSequenceFrames;
