@@ -1,4 +1,8 @@
-"""Cold windows on slow disks: the floor is what the busiest disk of the plan must do."""
+"""Cold windows on slow disks: the floor is what the busiest disk of the plan must do.
+
+A throttled disk that a window spares gathers credit for the next, so that the mean of a batch may lie below the mean of
+its floors; not below what the busiest disk of the batch needs, but for 0.1 s of credit once.
+"""
 # SPDX-License-Identifier: Apache-2.0
 import pathlib
 import sys
@@ -51,8 +55,6 @@ def on_disks(context, source, disks, k):
             say(f"cold {name} on {k} disks, {count} windows")
             timed = cold_reads(context, disks, source, window, count, warmup, "--rate", RATE, "--iops", IOPS)
             found.append(judged(name, k, timed))
-        blind = cold_reads(context, disks, source, "512x512", 8 if context.quick else 20, 0)
-        found.append(table.Row(GROUP, f"512x512, k={k}, extent table cold too", blind["mean_ms"], "ms"))
         disks.unthrottle()
     return found
 
@@ -73,7 +75,8 @@ def judged(name, k, timed):
         row.target += f", {limit} ms"
         row.met = row.met and mean <= limit
     ideal = timed["bytes"] / (k * RATE) * 1e3
-    row.note = f"window bytes / (k x 20 MB/s): {table.number(ideal)} ms"
+    row.note = (f"window bytes / (k x 20 MB/s): {table.number(ideal)} ms; what the busiest disk of the whole batch needs "
+                f"for a window: {table.number(timed['batch_floor_ms'])} ms")
     return row
 
 

@@ -1,4 +1,4 @@
-"""Warm windows: what was read once before comes out of the daemon's memory."""
+"""Warm windows: what was read once before comes out of the daemon's memory. And small windows written."""
 # SPDX-License-Identifier: Apache-2.0
 from mdfsbench import images, table
 from mdfsbench.context import say
@@ -28,7 +28,19 @@ def rows(context):
             with context.mounted(disks, CACHE) as mnt:
                 for side, count, how in ((512, 100, []), (64, 400, ["--one-call"]), (64, 400, []), (2048, 12, [])):
                     found.append(one(context, source, trivial, mnt / codec, codec, side, count, rounds, how))
+                for side, count in ((64, 100), (512, 40)):
+                    found.append(written(context, source, mnt / codec, codec, side, count, rounds))
     return found
+
+
+def written(context, source, image, codec, side, count, rounds):
+    """A write of a window until it is answered: whole on the disks, and linked, but not committed."""
+    say(f"writing {side}x{side}, {codec}")
+    timed = context.alternate(rounds, write=lambda: context.time_reads(
+        image, "--write", "--window", f"{side}x{side}", "--apart", 1, "--count", count, "--warmup", count // 10,
+        "--source", source.raw)["median_ms"])
+    note = "the extents that it touches are read, encoded and written" if codec == "zstd" else ""
+    return table.Row(GROUP, f"write of a window {side}x{side}, {codec}", timed["write"], "ms", note=note)
 
 
 def one(context, source, trivial, image, codec, side, count, rounds, how):

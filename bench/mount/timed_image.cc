@@ -107,18 +107,18 @@ std::vector<mdfs_ioc_window> TimedImage::place(std::mt19937_64& generator, std::
   return placed;
 }
 
-double TimedImage::floor_ms(int fd, const mdfs_ioc_window& window, double rate, double iops) const {
+DiskTimes TimedImage::disk_times_ms(int fd, const mdfs_ioc_window& window, double rate, double iops) const {
   mdfs_ioc_plan plan{};
   plan.window = window;
   if (::ioctl(fd, MDFS_IOC_PLAN, &plan) != 0) die_errno("plan");
   if (plan.cached > 0) die("a cold window is in the cache");
-  double seconds = 0;
+  DiskTimes times{};
   for (unsigned disk = 0; disk < std::min<unsigned>(plan.disk_count, MDFS_IOC_MAX_DISKS); ++disk) {
     const auto& load = plan.disks[disk];
-    if (rate > 0) seconds = std::max(seconds, static_cast<double>(load.bytes) / rate);
-    if (iops > 0) seconds = std::max(seconds, static_cast<double>(load.requests) / iops);
+    if (rate > 0) times[disk] = static_cast<double>(load.bytes) / rate * 1000;
+    if (iops > 0) times[disk] = std::max(times[disk], static_cast<double>(load.requests) / iops * 1000);
   }
-  return seconds * 1000;
+  return times;
 }
 
 // each(offset in the canonical bytes, offset in the window, bytes)

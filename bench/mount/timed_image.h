@@ -21,6 +21,8 @@ namespace bench {
 std::span<const char> map_file(const std::string& path);
 void read_whole(int fd, char* out, std::uint64_t bytes, std::uint64_t offset);
 
+using DiskTimes = std::array<double, MDFS_IOC_MAX_DISKS>;
+
 // One length for each axis, as in "512x512"; 0 is the whole axis.
 class TimedImage {
  public:
@@ -31,9 +33,9 @@ class TimedImage {
   // `count` windows at random. Where `apart` is not 0 they keep that many samples between them in at least one axis, so
   // that none finds what an earlier one has left in a cache.
   std::vector<mdfs_ioc_window> place(std::mt19937_64& generator, std::uint64_t count, std::uint64_t apart) const;
-  // Milliseconds that the busiest disk needs at `rate` bytes and `iops` requests a second; 0 = no limit. Reads the
-  // extent table.
-  double floor_ms(int fd, const mdfs_ioc_window& window, double rate, double iops) const;
+  // Milliseconds that each disk needs at `rate` bytes and `iops` requests a second; 0 = no limit. Reads the extent
+  // table.
+  DiskTimes disk_times_ms(int fd, const mdfs_ioc_window& window, double rate, double iops) const;
   // Copies the window out of the image's canonical bytes.
   void copy(const mdfs_ioc_window& window, std::span<const char> source, char* out) const;
   bool equal(const mdfs_ioc_window& window, std::span<const char> source, const char* found) const;

@@ -45,6 +45,7 @@ struct Options {
   bool open_each = false;
   bool memory = false;
   bool one_call = false;
+  bool write = false;
   double rate = 0;
   double iops = 0;
   std::string source;
@@ -57,7 +58,8 @@ double milliseconds_since(Clock::time_point start) {
 
 int open_file(const Options& options, std::size_t index) {
   const std::string& path = options.files[index % options.files.size()];
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (options.direct ? O_DIRECT : 0));
+  const int fd =
+      ::open(path.c_str(), (options.write ? O_RDWR : O_RDONLY) | O_CLOEXEC | (options.direct ? O_DIRECT : 0));
   if (fd < 0) die_errno(path);
   return fd;
 }
@@ -92,7 +94,8 @@ class Answers {
 struct Result {
   std::uint64_t bytes = 0;  // of one read
   std::vector<double> times_ms;
-  double floor_ms = 0;  // mean
+  double floor_ms = 0;        // mean of what the busiest disk of each window needs
+  double batch_floor_ms = 0;  // of the disk that is busiest in all windows together, a window
   bool checked = false;
 };
 
@@ -109,7 +112,7 @@ Result time_plain(const Options& options) {
   const Answers answers(offsets.size(), options.bytes);
   if (options.warm)
     for (std::size_t i = 0; i < offsets.size(); ++i) bench::read_whole(fd, answers[i], options.bytes, offsets[i]);
-  Result result{options.bytes, {}, 0, false};
+  Result result{options.bytes, {}, 0, 0, false};
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const auto start = Clock::now();
     bench::read_whole(fd, answers[i], options.bytes, offsets[i]);
@@ -141,6 +144,53 @@ void read_at_once(int fd, const mdfs_ioc_window& window, std::uint64_t bytes, ch
   std::memcpy(out, call.data() + sizeof window, bytes);
 }
 
+void add_floors(const Options& options, int fd, const bench::TimedImage& image,
+                const std::vector<mdfs_ioc_window>& windows, Result& result) {
+  const auto count = static_cast<double>(options.count);
+  bench::DiskTimes sum{};
+  for (std::size_t i = options.warmup; i < windows.size(); ++i) {
+    const bench::DiskTimes times = image.disk_times_ms(fd, windows[i], options.rate, options.iops);
+    result.floor_ms += *std::max_element(times.begin(), times.end()) / count;
+    for (std::size_t disk = 0; disk < times.size(); ++disk) sum[disk] += times[disk] / count;
+  }
+  result.batch_floor_ms = *std::max_element(sum.begin(), sum.end());
+}
+
+void write_window(int fd, mdfs_ioc_window window, std::uint64_t bytes, const char* from) {
+  if (::ioctl(fd, MDFS_IOC_BIND, &window) != 0) die_errno("bind");
+  for (std::uint64_t done = 0; done < bytes;) {
+    const ssize_t count = ::pwrite(fd, from + done, bytes - done, static_cast<off_t>(done));
+    if (count <= 0) die_errno("pwrite");
+    done += static_cast<std::uint64_t>(count);
+  }
+}
+
+// Every window is written inverted, read again, and put back as it was. The windows do not overlap.
+Result time_writes(int fd, const bench::TimedImage& image, const std::vector<mdfs_ioc_window>& windows,
+                   std::span<const char> source, const Answers& answers, const Options& options, Result result) {
+  const std::uint64_t bytes = result.bytes;
+  const auto invert = [&](char* at) {
+    std::transform(at, at + bytes, at, [](char c) { return static_cast<char>(~c); });
+  };
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    image.copy(windows[i], source, answers[i]);
+    invert(answers[i]);
+  }
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const auto start = Clock::now();
+    write_window(fd, windows[i], bytes, answers[i]);
+    if (i >= options.warmup) result.times_ms.push_back(milliseconds_since(start));
+  }
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    read_window(fd, windows[i], bytes, answers[i]);
+    invert(answers[i]);
+    if (!image.equal(windows[i], source, answers[i])) die("WRONG BYTES");
+    write_window(fd, windows[i], bytes, answers[i]);
+  }
+  ::close(fd);
+  return result;
+}
+
 Result time_windows(const Options& options) {
   int fd = open_file(options, 0);
   const bench::TimedImage image(fd, options.window);
@@ -150,11 +200,9 @@ Result time_windows(const Options& options) {
   const auto source = source_of(options);
   const Answers answers(windows.size(), bytes);
 
-  Result result{bytes, {}, 0, !source.empty()};
-  if (options.rate > 0 || options.iops > 0)
-    for (std::size_t i = options.warmup; i < windows.size(); ++i)
-      result.floor_ms += image.floor_ms(fd, windows[i], options.rate, options.iops);
-  result.floor_ms /= static_cast<double>(options.count);
+  Result result{bytes, {}, 0, 0, !source.empty()};
+  if (options.rate > 0 || options.iops > 0) add_floors(options, fd, image, windows, result);
+  if (options.write) return time_writes(fd, image, windows, source, answers, options, std::move(result));
   if (options.warm)
     for (std::size_t i = 0; i < windows.size(); ++i) read_window(fd, windows[i], bytes, answers[i]);
   if (options.open_each) ::close(fd);
@@ -189,6 +237,7 @@ void report(Result result) {
                          {"median_ms", quantile(0.5)}, {"min_ms", times.front()}, {"p90_ms", quantile(0.9)},
                          {"p99_ms", quantile(0.99)},   {"max_ms", times.back()},  {"checked", result.checked}};
   if (result.floor_ms > 0) json["floor_ms"] = result.floor_ms;
+  if (result.batch_floor_ms > 0) json["batch_floor_ms"] = result.batch_floor_ms;
   std::puts(json.dump().c_str());
 }
 
@@ -210,6 +259,7 @@ int main(int argc, char** argv) {
   app.add_flag("--open", options.open_each, "each measurement opens the file anew");
   app.add_flag("--memory", options.memory, "copy windows out of the --source in memory instead: a floor");
   app.add_flag("--one-call", options.one_call, "small windows by MDFS_IOC_READ instead of bind and pread");
+  app.add_flag("--write", options.write, "write windows by bind and pwrite; needs --source, which the image must hold");
   app.add_option("--rate", options.rate, "bytes a second of a disk, for the floor; reads the extent table first");
   app.add_option("--iops", options.iops, "requests a second of a disk, for the floor");
   app.add_option("--source", options.source, "file of canonical bytes to compare all that is read with");
@@ -217,6 +267,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (options.bytes == 0 && options.window.empty()) die("either --bytes or --window");
   if (options.memory && options.source.empty()) die("--memory copies out of --source");
+  if (options.write && (options.source.empty() || options.apart == 0)) die("--write needs --source and --apart");
   if (options.files.size() > 1 && !options.open_each) die("several files go with --open");
   report(options.window.empty() ? time_plain(options) : time_windows(options));
   return 0;
