@@ -15,7 +15,9 @@ namespace {
 constexpr std::uint64_t kSignalBytes = 128u << 10;
 constexpr std::uint64_t kPictureBytes = 256u << 10;
 constexpr std::uint64_t kPictureSide = 256;         // 256x256x3 u8 is 192 KiB, 256x256 u8 64 KiB. Why: doc/DESIGN.md
-constexpr std::uint64_t kVolumeBytes = 256u << 10;  // 64x64x64 u8
+constexpr std::uint64_t kVolumeBytes = 256u << 10;  // cubes of samples of 4 bytes and more
+constexpr std::uint64_t kVolumeSide = 64;           // across rows of 32 bytes, for smaller samples: 64x64x32 u8
+constexpr std::uint64_t kVolumeRowBytes = 32;
 constexpr std::uint64_t kSequenceBytes = 256u << 10;
 constexpr std::uint64_t kSequenceFrames = 4;
 constexpr std::uint64_t kSideUnit = 16;
@@ -45,6 +47,14 @@ std::uint64_t bytes_of(unsigned rank, const Coord& extent, std::uint64_t sample_
 
 // Extents along the slowest of three axes have any length, the others multiples of 16.
 std::uint64_t unit_of(unsigned rank, unsigned axis) { return rank == 3 && axis == 0 ? 1 : kSideUnit; }
+
+// A plane across the rows takes one sample out of each row of its extents, and with it a line of the processor's cache,
+// which holds two rows of 32 bytes.
+Coord volume_sides(std::uint64_t sample_bytes) {
+  if (sample_bytes < 4) return {kVolumeSide, kVolumeSide, std::max(kSideUnit, kVolumeRowBytes / sample_bytes)};
+  const std::uint64_t side = equal_side(3, sample_bytes, kVolumeBytes, kMaxImageBytes);
+  return {side, side, side};
+}
 
 // The longest extent of use along each axis.
 Coord useful_sides(unsigned rank, const Coord& shape) {
@@ -99,6 +109,7 @@ Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_byt
   Coord extent{};
   std::fill_n(extent.begin(), rank, side);
   if (sequence) extent[0] = kSequenceFrames;
+  if (rank == 3 && !sequence) extent = volume_sides(sample_bytes);
   fit(rank, useful_sides(rank, shape), sample_bytes, most, sequence ? 1 : 0, extent);
   even_out(rank, shape, sequence ? 1 : 0, extent);
   return extent;

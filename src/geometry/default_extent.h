@@ -14,11 +14,11 @@ inline constexpr std::uint64_t kSmallestDefaultExtentBytes = 48u << 10;
 inline constexpr std::uint64_t kLargestDefaultExtentBytes = 256u << 10;
 
 // An extent of 48..256 KiB, wherever sample and image allow: squares with sides that are powers of two (or 3/2 of one),
-// cubes in three dimensions, and for a sequence of frames (first axis t) four frames deep squares, so that one frame
-// costs little more than itself. Never larger than the image needs: along a short axis the extent is the image's
-// length, rounded up to 16 except for the slowest of three axes; the other axes then take the room. What is left over
-// behind the last extent is shared out, so that little padding is stored. rank 1..3, sample_bytes >= 1; shape[0] = 0
-// counts as not known yet.
+// in three dimensions cubes, or half cubes where samples are small (why: doc/DESIGN.md), and for a sequence of frames
+// (first axis t) four frames deep squares, so that one frame costs little more than itself. Never larger than the image
+// needs: along a short axis the extent is the image's length, rounded up to 16 except for the slowest of three axes;
+// the other axes then take the room. What is left over behind the last extent is shared out, so that little padding is
+// stored. rank 1..3, sample_bytes >= 1; shape[0] = 0 counts as not known yet.
 Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, std::string_view axes);
 
 // x | yx | zyx, or tyx for a sequence.

@@ -24,8 +24,9 @@ TEST(DefaultExtentTest, ThoseOfCommonImages) {
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 1, "yx"), (Coord{256, 256, 0}));
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 2, "yx"), (Coord{256, 256, 0}));
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 12, "yx"), (Coord{128, 128, 0}));
-  EXPECT_EQ(default_extent(3, {768, 768, 768}, 1, "zyx"), (Coord{64, 64, 64}));
-  EXPECT_EQ(default_extent(3, {768, 768, 768}, 2, "zyx"), (Coord{32, 32, 32}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 1, "zyx"), (Coord{64, 64, 32}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 2, "zyx"), (Coord{64, 64, 16}));
+  EXPECT_EQ(default_extent(3, {768, 768, 768}, 4, "zyx"), (Coord{32, 32, 32}));
   EXPECT_EQ(default_extent(3, {132, 720, 1280}, 3, "tyx"), (Coord{4, 128, 128}));
   EXPECT_EQ(default_extent(2, {kBig, kBig, 0}, 1, "tx"), (Coord{4, 16384, 0}));
   EXPECT_EQ(default_extent(1, {1u << 30, 0, 0}, 4, "x"), (Coord{32768, 0, 0}));
