@@ -22,8 +22,8 @@ LEFT_OUT = [r", k=[24], ", r"^gigaview|^throttled"]
 # By name of the row: why a target stands where it stands.
 REASONS = {
     r"^window 64x64, .*, bind and pread": "bind and pread are two requests, each of which costs at least what the "
-    "trivial server's smallest one does: twice the floor is spent before anything is read. `MDFS_IOC_READ`, and libmdfs "
-    "for windows of up to 16 KiB, take one request (the row above).",
+    "trivial server's smallest one does: twice the floor is spent before anything is read. `MDFS_IOC_READ`, and "
+    "libmdfs for windows of up to 16 KiB, take one request (the row above).",
     r"^image import, zstd|^cp, zstd": "the time is that of zstd's encoder, on all cores.",
     r"^(image import|cp), raw": "the disk of the run was slower than its sequential writes by fio suggest.",
 }

@@ -76,8 +76,8 @@ def judged(name, k, timed):
         row.met = row.met and mean <= limit
     ideal = timed["bytes"] / (k * RATE) * 1e3
     of_batch = table.number(timed["batch_floor_ms"])
-    row.note = (f"window bytes / (k x 20 MB/s): {table.number(ideal)} ms; busiest disk of the whole batch: {of_batch} ms "
-                "a window")
+    row.note = (f"window bytes / (k x 20 MB/s): {table.number(ideal)} ms; busiest disk of the batch: {of_batch} ms a "
+                "window")
     return row
 
 
