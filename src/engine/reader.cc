@@ -22,11 +22,7 @@ constexpr std::uint64_t kChannelPassBytes = 4u << 20;
 // cache: from some 0.1 ms of them on other threads help.
 constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
 constexpr std::size_t kSharesOfThread = 4;
-
-struct Hit {
-  std::uint32_t part = 0;
-  BufferRef buffer;
-};
+constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, whatever the cache drops meanwhile
 
 std::uint64_t rows_of(const Content& content, const Transfer& transfer) {
   std::uint64_t rows = 0;
@@ -61,6 +57,7 @@ Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes
   const bool together = core_.tasks.threads() > 1 && rows_of(content, transfer) >= kRowsWorthSharing;
   std::vector<std::uint32_t> missing;
   std::vector<Hit> hits;
+  std::size_t held_bytes = 0;
   for (std::uint32_t i = 0; i < transfer.parts.size(); ++i) {
     const Transfer::Part& part = transfer.parts[i];
     const UnitPtr unit = core_.cache.find(content.key_of(part.unit));
@@ -71,20 +68,32 @@ Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes
       hit = covers(content, *unit, part.piece.in_extent);
       if (hit) buffer = unit->buffer;
     }
-    if (!hit)
+    if (!hit) {
       missing.push_back(i);
-    else if (together)
+    } else if (together) {
+      held_bytes += buffer.size();
       hits.push_back({i, std::move(buffer)});
-    else
+      if (held_bytes < kMostHeldBytes) continue;
+      copy_together(content, transfer, hits, into);
+      held_bytes = 0;
+    } else {
       copy_out(content, transfer, part, buffer, into);
+    }
   }
+  copy_together(content, transfer, hits, into);
+  core_.cache.count(transfer.parts.size() - missing.size(), missing.size());
+  return missing.empty() ? Status{} : load_missing(content, transfer, missing, into);
+}
+
+// On all threads; leaves none.
+void Reader::copy_together(const Content& content, const Transfer& transfer, std::vector<Hit>& hits,
+                           MutableBytes into) {
   const std::size_t step = ceil_div(hits.size() + 1, std::size_t{core_.tasks.threads()} * kSharesOfThread);
   core_.tasks.parallel_for(ceil_div(hits.size(), step), [&](std::size_t share) {
     for (std::size_t i = share * step; i < std::min((share + 1) * step, hits.size()); ++i)
       copy_out(content, transfer, transfer.parts[hits[i].part], hits[i].buffer, into);
   });
-  core_.cache.count(transfer.parts.size() - missing.size(), missing.size());
-  return missing.empty() ? Status{} : load_missing(content, transfer, missing, into);
+  hits.clear();
 }
 
 Status Reader::load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,

@@ -24,6 +24,11 @@ class Reader {
   // Runs `attempt` until no window write has changed the cache meanwhile, so that it is seen whole or not at all.
   Status consistently(Content& content, const std::function<Status()>& attempt);
   Status transfer(Content& content, const Transfer& transfer, MutableBytes into);
+  struct Hit {
+    std::uint32_t part = 0;
+    BufferRef buffer;
+  };
+  void copy_together(const Content& content, const Transfer& transfer, std::vector<Hit>& hits, MutableBytes into);
   Status load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
                       MutableBytes into);
   Status read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);

@@ -62,6 +62,38 @@ TEST_P(EngineThreadsTest, EachReadSeesAWindowWriteWholeOrNotAtAll) {
   EXPECT_GT(reads, 0u);
 }
 
+// The copying of such planes, one sample out of each row, is shared among threads.
+TEST_P(EngineThreadsTest, PlanesAcrossTheRowsAreSeenWholeWhileTheyAreWritten) {
+  Setting setting;
+  setting.geometry = image_of(3, {300, 300, 20}, {32, 32, 8}, GetParam());
+  setting.cache_bytes = 16u << 20;
+  Bench bench(setting);
+  Window plane;
+  plane.start = {0, 0, 11};
+  plane.length = {300, 300, 1};
+  std::mt19937_64 random(5);
+  const ByteVector rest = noise(random, geometry::window_bytes(*setting.geometry, plane));
+  Window other = plane;
+  other.start[2] = 12;
+  ASSERT_TRUE(bench.write_window(other, rest).ok());
+  std::atomic<bool> done{false};
+  std::atomic<unsigned> mixed{0};
+  run_threads(4, [&](unsigned i) {
+    if (i == 0) {
+      for (unsigned round = 0; round < 12; ++round)
+        ASSERT_TRUE(bench.write_window(plane, ByteVector(rest.size(), static_cast<std::byte>(round))).ok());
+      done = true;
+      return;
+    }
+    while (!done) {
+      const ByteVector got = bench.read_window(plane);
+      if (std::any_of(got.begin(), got.end(), [&](std::byte b) { return b != got[0]; })) ++mixed;
+      if (bench.read_window(other) != rest) ++mixed;
+    }
+  });
+  EXPECT_EQ(mixed, 0u);
+}
+
 // Each thread has a band of columns of its own; extents are shared by neighbours.
 TEST_P(EngineThreadsTest, WindowsOfNeighboursInTheSameExtentsDoNotDisturbEachOther) {
   constexpr unsigned kThreads = 6;
