@@ -12,7 +12,7 @@ class Row:
     group: str
     name: str
     value: float
-    unit: str  # ms and s: less is better; MB/s: more is
+    unit: str  # ms and s: less is better; MB/s and /s: more is
     floor: float | None = None
     floor_name: str = ""
     target: str = ""

@@ -1,0 +1,128 @@
+"""What it costs to be sure: fdatasync, SQLite, many clients at once, beside btrfs on disks of the same kind."""
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import mmap
+import os
+import shutil
+import sqlite3
+import threading
+import time
+
+from mdfsbench import table
+from mdfsbench.context import Skip, run, say
+
+GROUP = "durable"
+DISK_BYTES = 1 << 30
+DISKS = 2
+OF_BTRFS = 0.5
+CLIENTS = 100
+
+
+def rows(context):
+    if shutil.which("mkfs.btrfs") is None:
+        raise Skip("there is no mkfs.btrfs")
+    seconds, rounds = (1, 1) if context.quick else (3, 5)
+    with loops(context) as own, loops(context) as others, contextlib.ExitStack() as stack:
+        raw = own[0]
+        floor = overwrites(raw, seconds)
+        stack.enter_context(context.volume(own))
+        places = {"mdfs": stack.enter_context(context.mounted(own)),
+                  "btrfs": stack.enter_context(btrfs(context, others))}
+        found = []
+        for name, measure in (("8 KiB overwritten and fdatasync", overwrites_of_file),
+                              ("SQLite commit, rollback journal", commits("delete")),
+                              ("SQLite commit, WAL", commits("wal")),
+                              (f"{CLIENTS} clients, each 8 KiB and fsync", clients)):
+            say(name)
+            median = context.alternate(rounds, **{which: lambda measure=measure, place=place: measure(place, seconds)
+                                                  for which, place in places.items()})
+            found.append(table.Row(GROUP, name, median["mdfs"], "/s", median["btrfs"], "btrfs, RAID 0, metadata RAID 1",
+                                   f"at least {OF_BTRFS:g}x", median["mdfs"] >= OF_BTRFS * median["btrfs"],
+                                   f"one of these disks alone: {table.number(floor)} flushed writes/s"))
+        return found
+
+
+@contextlib.contextmanager
+def loops(context):
+    """Loop devices over files."""
+    with contextlib.ExitStack() as stack:
+        devices = []
+        for _ in range(DISKS):
+            file = context.new_path("durable")
+            with open(file, "wb") as made:
+                os.posix_fallocate(made.fileno(), 0, DISK_BYTES)
+            stack.callback(file.unlink)
+            devices.append(run("losetup", "--find", "--show", file).strip())
+            stack.callback(run, "losetup", "--detach", devices[-1])
+        yield devices
+
+
+@contextlib.contextmanager
+def btrfs(context, disks):
+    run("mkfs.btrfs", "--quiet", "--force", "--data", "raid0", "--metadata", "raid1", *disks)
+    mountpoint = context.new_path("btrfs")
+    mountpoint.mkdir()
+    run("mount", "-o", "noatime", disks[0], mountpoint)
+    try:
+        yield mountpoint
+    finally:
+        run("umount", mountpoint)
+        mountpoint.rmdir()
+
+
+def repeated(call, seconds):
+    """Calls a second."""
+    count, begin = 0, time.monotonic()
+    while (now := time.monotonic()) - begin < seconds:
+        call(count)
+        count += 1
+    return count / (now - begin)
+
+
+def overwrites(path, seconds, flags=0):
+    page = mmap.mmap(-1, 8192)
+    fd = os.open(path, os.O_RDWR | flags, 0o644)
+
+    def once(number):
+        page[:8] = number.to_bytes(8, "little")
+        os.pwrite(fd, page, 0)
+        os.fdatasync(fd)
+
+    try:
+        return repeated(once, seconds)
+    finally:
+        os.close(fd)
+
+
+def overwrites_of_file(place, seconds):
+    return overwrites(place / "file", seconds, os.O_CREAT)
+
+
+def commits(journal):
+    def measure(place, seconds):
+        folder = place / journal
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        with contextlib.closing(sqlite3.connect(folder / "data", isolation_level=None)) as base:
+            base.execute(f"pragma journal_mode={journal}")
+            base.execute("pragma synchronous=full")
+            base.execute("create table rows(number, text)")
+            return repeated(lambda number: base.execute("insert into rows values(?, ?)", (number, "x" * 100)), seconds)
+    return measure
+
+
+def clients(place, seconds):
+    """All clients together."""
+    done = []
+
+    def client(number):
+        done.append(overwrites(place / f"client{number}", seconds, os.O_CREAT))
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(done) != CLIENTS:
+        raise AssertionError(f"{CLIENTS - len(done)} clients failed")
+    return sum(done)
