@@ -45,7 +45,7 @@ def measure(context, names):
         except Skip as reason:
             say(f"SKIPPED {name}: {reason}")
             skipped[name] = str(reason)
-        except Failed as reason:
+        except (Failed, OSError, AssertionError) as reason:  # the rows of the others are kept
             say(f"FAILED {name}: {reason}")
             failed[name] = str(reason)
     return rows, skipped, failed
