@@ -22,7 +22,6 @@ struct EngineOptions {
   std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
   std::size_t largest_request_bytes = 256u << 10;  // per disk
   unsigned decode_threads = 0;                     // 0 = all cores
-  std::int64_t write_back_age_ns = 5'000'000'000;
 };
 
 // What the engine must know of an object to reach its data.

@@ -70,7 +70,8 @@ enum class AtimeMode : std::uint8_t { kNoAtime, kRelatime };
 
 struct VolumeOptions {
   engine::EngineOptions engine;
-  std::int64_t commit_interval_ns = 5'000'000'000;  // 0: only when asked (tests)
+  // The longest time from a change, of data or names, to the write that makes it safe. 0: only when asked (tests).
+  std::int64_t commit_interval_ns = 5'000'000'000;
   AtimeMode atime = AtimeMode::kRelatime;
 };
 

@@ -12,7 +12,6 @@ VolumeOptions busy_options() {
   VolumeOptions options;
   options.engine.cache_bytes = 4u << 20;
   options.engine.decode_threads = 2;
-  options.engine.write_back_age_ns = 1'000'000;
   options.commit_interval_ns = 3'000'000;
   return options;
 }
