@@ -31,9 +31,15 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
   return PendingFile(target, fmt::format("{}.part-{}-{}-{}", folder, ::getpid(), ++counter, base), overwrite);
 }
 
+PendingFile::PendingFile(std::string target, std::string path, bool overwrite)
+    : target_(std::move(target)), path_(std::move(path)), overwrite_(overwrite) {
+  if (!direct()) leftover_ = std::make_unique<tools::Leftover>(path_);
+}
+
 PendingFile::PendingFile(PendingFile&& other) noexcept
     : target_(std::move(other.target_)),
       path_(std::move(other.path_)),
+      leftover_(std::move(other.leftover_)),
       overwrite_(other.overwrite_),
       done_(std::exchange(other.done_, true)) {}
 

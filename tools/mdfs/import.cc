@@ -26,6 +26,7 @@
 #include "mounted.h"
 #include "support/command.h"
 #include "support/file.h"
+#include "support/leftovers.h"
 #include "support/progress.h"
 #include "support/text.h"
 
@@ -116,11 +117,22 @@ class PendingImage {
     if (made_) ::unlink(hidden_.c_str());
   }
   const std::string& hidden() const { return hidden_; }
-  void made() { made_ = true; }
+  // To be called before it exists: a signal removes it as well.
+  void will_be_made() {
+    made_ = true;
+    leftover_.emplace(hidden_);
+  }
+  // The hidden name means nothing to whoever reads the error.
+  Error under_its_own_name(Error error) const {
+    if (const std::size_t at = error.where.find(hidden_); at != std::string::npos)
+      error.where.replace(at, hidden_.size(), path_);
+    return error;
+  }
   Status commit(bool replace) {
     if (::renameat2(AT_FDCWD, hidden_.c_str(), AT_FDCWD, path_.c_str(), replace ? 0 : RENAME_NOREPLACE) != 0)
       return from_errno(errno, path_);
     made_ = false;
+    leftover_.reset();
     return {};
   }
 
@@ -128,6 +140,7 @@ class PendingImage {
   const std::string path_;
   std::string hidden_;
   bool made_ = false;
+  std::optional<Leftover> leftover_;
 };
 
 // Would zstd shrink samples out of the first chunk by a tenth?
@@ -200,6 +213,8 @@ Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments
   options.page = arguments.page;
   if (!arguments.frames.empty()) {
     const std::size_t dash = arguments.frames.find('-');
+    if (arguments.frames.find_first_not_of("0123456789-") != std::string::npos || dash == 0)
+      return {Errc::kUsage, "--frames '" + arguments.frames + "': the first and the last one are wanted, such as 0-99"};
     MDFS_TRY_ASSIGN(const std::uint64_t first, parse_number(arguments.frames.substr(0, dash), "--frames"));
     std::uint64_t last = first;
     if (dash != std::string::npos) {
@@ -263,9 +278,9 @@ Status import_image(const ImportArguments& arguments) {
 
   PendingImage pending(arguments.path);
   const mdfs_ioc_geometry request = arguments.image.request(wanted);
+  pending.will_be_made();
   const int created = mdfs_create(pending.hidden().c_str(), &request, 0666);
-  if (created < 0) return library_error(created, arguments.path);
-  pending.made();
+  if (created < 0) return pending.under_its_own_name(library_error(created, arguments.path));
   mdfs_ioc_geometry made{};
   geometry::Geometry geometry;
   MDFS_TRY_ASSIGN(const Image image, open_image(pending.hidden(), O_RDONLY));
