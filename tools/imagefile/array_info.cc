@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/checked.h"
 #include "geometry/shape_text.h"
 #include "imagefile/image_file.h"
@@ -24,6 +27,24 @@ Result<geometry::AxesOrder> axes_order(const ArrayInfo& array, std::string_view 
   if (order.channel_axis && *order.channel_axis + 1 != dimensions)
     return Error{Errc::kNotSupported, fmt::format("axes '{}': channels (c) must be the last dimension", wanted)};
   return order;
+}
+
+struct LengthUnit {
+  std::string_view name;
+  double cm;
+};
+constexpr std::array kLengthUnits = {
+    LengthUnit{"m", 100},        LengthUnit{"cm", 1},         LengthUnit{"mm", 0.1},  LengthUnit{"um", 1e-4},
+    LengthUnit{"\u00b5m", 1e-4}, LengthUnit{"\u03bcm", 1e-4}, LengthUnit{"nm", 1e-7}, LengthUnit{"in", 2.54},
+};
+
+// Along the axis of that name; 0 if it is not known.
+double samples_per_cm(const geometry::Geometry& geometry, char name) {
+  const std::size_t axis = geometry.axes.find(name);
+  if (axis >= geometry.rank || geometry.spacing[axis] <= 0) return 0;
+  const auto* const unit = std::find_if(kLengthUnits.begin(), kLengthUnits.end(),
+                                        [&](const LengthUnit& row) { return row.name == geometry.unit[axis]; });
+  return unit == kLengthUnits.end() ? 0 : 1 / (geometry.spacing[axis] * unit->cm);
 }
 
 }  // namespace
@@ -63,6 +84,14 @@ Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_v
   return geometry;
 }
 
+void set_resolution(ArrayInfo& array, const geometry::Geometry& geometry) {
+  std::string_view axes = array.axes;
+  if (axes.ends_with('c')) axes.remove_suffix(1);
+  if (axes.size() < 2) return;
+  array.rows_per_cm = samples_per_cm(geometry, axes[axes.size() - 2]);
+  array.columns_per_cm = samples_per_cm(geometry, axes.back());
+}
+
 ArrayInfo array_of(const geometry::Geometry& geometry) {
   ArrayInfo array;
   array.type = geometry.type;
@@ -72,6 +101,7 @@ ArrayInfo array_of(const geometry::Geometry& geometry) {
     array.lengths.push_back(geometry.channels);
     array.axes += 'c';
   }
+  set_resolution(array, geometry);
   return array;
 }
 

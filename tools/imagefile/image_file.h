@@ -27,6 +27,9 @@ struct ArrayInfo {
   std::vector<std::uint64_t> lengths;  // 1..kMaxDimensions, channels (if any) last
   geometry::ElementType type = geometry::ElementType::kU8;
   std::string axes;  // one letter a dimension ("yxc", "tyx") where the format says; else empty
+  // Of an array that is written: samples in a centimetre, 0 = not known.
+  double rows_per_cm = 0;
+  double columns_per_cm = 0;
 
   bool operator==(const ArrayInfo&) const = default;
 };
@@ -77,6 +80,8 @@ Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const Ar
 // `axes` has one letter a dimension (x y z t, c for channels, which must be last); empty = as the file says, else the
 // last dimension is taken for channels when it is 2..4 long and at least two come before it.
 Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_view axes);
+// Takes the resolution of the array's rows and columns from the spacing of the image, where that has units of length.
+void set_resolution(ArrayInfo& array, const geometry::Geometry& geometry);
 // The array of an image's canonical bytes: its axes, and channels if there is more than one.
 ArrayInfo array_of(const geometry::Geometry& geometry);
 

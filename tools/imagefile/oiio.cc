@@ -229,6 +229,19 @@ Result<OIIO::ImageSpec> spec_of_array(const ArrayInfo& array, const std::string&
   return spec;
 }
 
+// The formats whose fields are wide enough for a microscope.
+void put_resolution(const std::string& format, const ArrayInfo& array, OIIO::ImageSpec& spec) {
+  constexpr double kMaxPerCm = 1e7;
+  const auto known = [](double per_cm) { return per_cm > 0 && per_cm <= kMaxPerCm; };
+  if ((format != "tiff" && format != "png") || !known(array.rows_per_cm) || !known(array.columns_per_cm)) return;
+  spec.attribute("ResolutionUnit", "cm");
+  spec.attribute("XResolution", static_cast<float>(array.columns_per_cm));
+  spec.attribute("YResolution", static_cast<float>(array.rows_per_cm));
+  // Without it, rows are as far apart as columns for TIFF.
+  if (format == "tiff")
+    spec.attribute("PixelAspectRatio", static_cast<float>(array.rows_per_cm / array.columns_per_cm));
+}
+
 Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional<unsigned> page) {
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
     OIIO::ImageSpec config;
@@ -263,6 +276,7 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
       return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
                                                     path, output->format_name(), pages)};
     MDFS_TRY(check_known_format(output->format_name(), spec, path));
+    put_resolution(output->format_name(), array, spec);
     if (!output->open(file.path(), spec))
       return Error{Errc::kNotSupported, path + ": " + first_line(output->geterror())};
     MDFS_TRY(check_output(*output, spec, path));

@@ -48,6 +48,7 @@ imagefile::ArrayInfo array_of_window(const geometry::Geometry& geometry, const g
     array.lengths.push_back(1);
     array.axes.assign(1, 'x');
   }
+  imagefile::set_resolution(array, geometry);
   return array;
 }
 
