@@ -14,6 +14,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/checked.h"
@@ -62,15 +63,32 @@ bool is_directory(int fd) {
   return ::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+// Why the daemon refuses what looked good from here: an errno cannot say. Empty if it is not known.
+std::string reason_of_refusal(int fd, const mdfs_ioc_geometry& asked) {
+  mdfs_ioc_volume volume{};
+  if (::ioctl(fd, MDFS_IOC_VOLUME, &volume) != 0) return {};
+  if (asked.placed_disks > volume.disk_count)
+    return ": on " + std::to_string(asked.placed_disks) + " disks; the volume has " + std::to_string(volume.disk_count);
+  const auto disks = static_cast<std::int32_t>(asked.placed_disks > 0 ? asked.placed_disks : volume.disk_count);
+  if (asked.row_offset >= disks || asked.plane_offset >= disks)
+    return ": a row or plane offset is less than the number of disks, " + std::to_string(disks);
+  return {};
+}
+
+bool is_on_volume(int fd) {
+  mdfs_ioc_volume volume{};
+  return ::ioctl(fd, MDFS_IOC_VOLUME, &volume) == 0;
+}
+
 int get_geometry(int fd, const std::string& path, mdfs_ioc_geometry& geometry) {
   geometry = {};
   if (::ioctl(fd, MDFS_IOC_GET_GEOMETRY, &geometry) == 0) return 0;
-  if (errno == ENOTTY || errno == EOPNOTSUPP) return fail_errno(is_directory(fd) ? EISDIR : ENOTTY, path);
-  if (errno == EINVAL) {
-    last_error = path + ": not an image";
-    return -EINVAL;
-  }
-  return fail_errno(errno, path);
+  const int number = errno;
+  if (number == EINVAL) return fail({Errc::kNotImage, path});
+  if (number != ENOTTY && number != EOPNOTSUPP) return fail_errno(number, path);
+  if (is_directory(fd)) return fail_errno(EISDIR, path);
+  // A virtual file, as info.json, is on the volume and no image.
+  return is_on_volume(fd) ? fail({Errc::kNotImage, path}) : fail_errno(ENOTTY, path);
 }
 
 // One direction of a window call: from the bound descriptor to the buffer, or back.
@@ -138,7 +156,10 @@ std::optional<ssize_t> read_small_window(mdfs_image* image, const mdfs_ioc_windo
 ssize_t move_window(mdfs_image* image, const mdfs_ioc_window* asked, std::byte* buffer, std::size_t buffer_bytes,
                     const std::int64_t* strides, bool writing) {
   if (image == nullptr || asked == nullptr || buffer == nullptr) return fail_errno(EINVAL, "a null pointer");
-  if (writing && !image->pool->writable()) return fail_errno(EBADF, image->pool->path() + ": opened for reading");
+  if (writing && !image->pool->writable()) {
+    last_error = image->pool->path() + ": opened for reading only";
+    return -EBADF;
+  }
   if (!writing && strides == nullptr)
     if (const auto read = read_small_window(image, *asked, buffer, buffer_bytes); read) return *read;
   mdfs_ioc_window window = *asked;
@@ -204,13 +225,16 @@ int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode
     if (path == nullptr || geometry == nullptr) return fail_errno(EINVAL, "a null pointer");
     if (const mdfs::Status good = check_new_image(*geometry); !good.ok()) return fail(good.error());
     const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0) return fail_errno(errno, path);
+    if (fd < 0) {
+      const bool reserved = errno == EINVAL && std::string_view(path).ends_with('@');
+      return fail_errno(errno, std::string(path) + (reserved ? ": names that end in @ lead to windows" : ""));
+    }
     mdfs_ioc_geometry request = *geometry;
     int result = 0;
     if (::ioctl(fd, MDFS_IOC_SET_GEOMETRY, &request) != 0) {
       const int problem = errno;
       ::unlink(path);
-      result = fail_errno(problem, path);
+      result = fail_errno(problem, path + (problem == EINVAL ? reason_of_refusal(fd, request) : std::string()));
     }
     ::close(fd);
     return result;

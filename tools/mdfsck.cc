@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -126,19 +127,46 @@ void print_findings(const store::CheckReport& report) {
     fmt::print("{} findings in all; the first {} are listed\n", report.total_findings, report.findings.size());
 }
 
+std::string count_of_findings(std::uint64_t count) { return fmt::format("{} finding{}", count, count == 1 ? "" : "s"); }
+
+// What would mend the findings of a check that changed nothing.
+std::string remedy(const store::CheckReport& report) {
+  std::uint64_t safe = 0, forced = 0, never = 0;
+  bool disk_missing = false;
+  for (const store::Finding& finding : report.findings) {
+    const store::FindingInfo& row = info(finding.id);
+    if (row.severity == store::Severity::kNote) continue;
+    disk_missing = disk_missing || finding.id == store::FindingId::kDiskMissing ||
+                   finding.id == store::FindingId::kDiskStale || finding.id == store::FindingId::kDiskFailed;
+    (row.repair == store::Repair::kSafe ? safe : row.repair == store::Repair::kForced ? forced : never) += 1;
+  }
+  if (disk_missing) return "the tree is not repaired while a disk is missing";
+  if (safe + forced == 0) return "there is nothing to repair them from";
+  return fmt::format("{} repairs {}", forced > 0 ? "-y" : "-p", never > 0 ? "the others" : "what is wrong") +
+         (never > 0 ? fmt::format("; for {} there is no copy", never) : "");
+}
+
+// Findings name objects by their numbers.
+bool names_objects(const store::CheckReport& report) {
+  constexpr auto kFirst = static_cast<unsigned>(store::FindingId::kInodeDamaged);
+  return std::any_of(report.findings.begin(), report.findings.end(),
+                     [](const store::Finding& finding) { return info(finding.id).number() >= kFirst; });
+}
+
 void print_text(const Options& options, const store::CheckReport& report) {
   print_findings(report);
   fmt::print("volume {}{}, generation {}: {} objects, {} tree nodes{}\n", report.volume_uuid.to_string(),
              report.volume_name.empty() ? "" : " '" + report.volume_name + "'", report.generation, report.objects,
              report.nodes, options.data ? ", " + format_size(report.data_bytes) + " of data verified" : "");
+  if (names_objects(report)) fmt::print("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
   if (!report.repair_trouble.empty()) fmt::print("not repaired: {}\n", report.repair_trouble);
   const std::uint64_t remaining = report.remaining();
   if (remaining == 0)
     fmt::print("{}\n", report.exit_code() == 0 ? "clean" : "everything found was repaired");
   else if (options.mode() == store::RepairMode::kNothing)
-    fmt::print("{} findings; nothing was changed (-p and -y repair)\n", remaining);
+    fmt::print("{}; nothing was changed: {}\n", count_of_findings(remaining), remedy(report));
   else
-    fmt::print("{} findings remain\n", remaining);
+    fmt::print("{} remain{}\n", count_of_findings(remaining), remaining == 1 ? "s" : "");
 }
 
 Result<store::CheckReport> check(const Options& options) {

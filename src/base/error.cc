@@ -75,6 +75,8 @@ std::string Error::message() const {
 Error from_errno(int posix_errno, std::string where) {
   for (const ErrcInfo& row : kTable)
     if (row.posix_errno == posix_errno) return Error{row.code, std::move(where)};
+  if (posix_errno == ENOTCONN)
+    return Error{Errc::kIo, std::move(where) + ": the daemon of this mount has died; mount it again, or mdfs umount"};
   return Error{Errc::kIo, std::move(where) + ": " + std::strerror(posix_errno)};
 }
 

@@ -51,7 +51,7 @@ constexpr auto kLockGrace = std::chrono::seconds(5);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
 // What must happen while the mount is made, and may be reported to the one who asked for it.
-using Ready = std::function<void(const std::string& notice)>;
+using Ready = std::function<void(const std::string& notices)>;
 
 sigset_t ending_signals() {
   sigset_t set;
@@ -198,6 +198,29 @@ std::string last_words(device::ModelledMachine* modelled, TraceRecorder* trace) 
   return words + status.error().message() + '\n';
 }
 
+// What the one who mounts is to know, a line each.
+std::string notices(store::Store& store, bool asked_read_only) {
+  std::string lines;
+  const auto add = [&](const std::string& line) { lines += (lines.empty() ? "" : "\n") + line; };
+  for (unsigned i = 0; i < store.disk_count(); ++i) {
+    const store::DiskInfo disk = store.disk_info(i);
+    if (disk.state == store::DiskState::kStale)
+      add(fmt::format("disk {} ({}) is stale: the volume was written without it; it counts as missing", i, disk.name));
+    if (disk.state == store::DiskState::kFailed)
+      add(fmt::format("disk {} ({}) has failed: it is smaller than its label says", i, disk.name));
+  }
+  if (store.read_only() && !asked_read_only) add("mounted read-only: " + store.read_only_reason());
+  return lines;
+}
+
+void notify(const std::string& lines, const Notice& notice) {
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    notice(lines.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 // The life of the daemon: everything between finding the disks and the last commit.
 Status serve(const Job& job, const Ready& ready) {
   const MountOptions& options = job.options;
@@ -243,7 +266,7 @@ Status serve(const Job& job, const Ready& ready) {
   MDFS_TRY(run_on(*privileged, [&] { return server->mount(options.mountpoint); }));
   privileged.reset();
 
-  ready(read_only && !options.read_only ? "mounted read-only: " + volume->store().read_only_reason() : "");
+  ready(notices(volume->store(), options.read_only));
   const Status outcome = serve_until_unmounted(*server, *volume, *unmounter);
   if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
   // Whoever waits may take the disks at once.
@@ -319,7 +342,7 @@ Status mount_in_background(const Job& job, const Notice& notice) {
   const std::string text = read_all(report[0]);
   close(report[0]);
   if (text.starts_with(kReadyMark)) {
-    if (text.size() > 1) notice(text.substr(1));
+    notify(text.substr(1), notice);
     return {};
   }
   waitpid(child, nullptr, 0);
@@ -366,9 +389,7 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
     job.paths.push_back(std::move(absolute));
   }
   if (!options.foreground) return mount_in_background(job, notice);
-  return serve(job, [&](const std::string& line) {
-    if (!line.empty()) notice(line);
-  });
+  return serve(job, [&](const std::string& lines) { notify(lines, notice); });
 }
 
 Status unmount(const std::string& mountpoint, const Notice& notice) {

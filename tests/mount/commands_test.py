@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import pty
+import signal
+import struct
 import subprocess
 
 import numpy
@@ -63,6 +66,30 @@ class Commands(MountTest):
         self.assertEqual((info["axes"], info["extent"], info["codec"], info["codec_level"], info["disks"]),
                          ("tyx", [2, 50, 64], "zstd", 7, 2))
         self.assertEqual((info["spacing"], info["unit"]), ([0.04, 0.2, 0.2], ["s", "um", "um"]))
+
+    def test_spacing_becomes_the_resolution_of_pictures(self):
+        mdfs("image", "create", self.at("a"), "--shape", "3x20x30", "--spacing", "2,0.5,0.2um")
+        try:
+            mdfs("window", "read", self.at("a"), "z1", "-o", self.at("a.png"))
+        except AssertionError as error:
+            if "built without OpenImageIO" in str(error):
+                self.skipTest("built without OpenImageIO")
+            raise
+        with open(self.at("a.png"), "rb") as file:
+            png = file.read()
+        self.assertEqual(struct.unpack_from(">IIB", png, png.index(b"pHYs") + 4), (5_000_000, 2_000_000, 1))
+        told = mdfs("image", "export", self.at("a"), self.at("a.tif")).decode()
+        self.assertEqual(told, f"{self.at('a.tif')}: axes zyx, shape 3x20x30, u8, 1.76 KiB of samples\n")
+        with open(self.at("a.tif"), "rb") as file:
+            tiff = file.read()
+        first = struct.unpack_from("<I", tiff, 4)[0]
+        tags = {}
+        for i in range(struct.unpack_from("<H", tiff, first)[0]):
+            tag, kind, count, value = struct.unpack_from("<HHII", tiff, first + 2 + 12 * i)
+            tags[tag] = value if kind != 5 else struct.unpack_from("<II", tiff, value)
+        self.assertEqual(tags[296] & 0xffff, 3, "per centimetre")
+        self.assertAlmostEqual(tags[282][0] / tags[282][1], 50_000, delta=1)
+        self.assertAlmostEqual(tags[283][0] / tags[283][1], 20_000, delta=1)
 
     def test_raw_samples_and_sequences_are_imported_and_exported(self):
         array = random_array((5, 20, 30, 3), "<u2")
@@ -143,6 +170,28 @@ class Commands(MountTest):
         self.assertFalse(status["read_only"])
         mdfs("volume", "sync", self.volume.path)
 
+    def test_what_is_not_there_or_no_image_is_a_failure_and_not_a_wrong_use(self):
+        with open(self.at("plain"), "wb") as file:
+            file.write(b"words")
+        mdfs("image", "create", self.at("a"), "--shape", "8x8")
+        for words, code, command in (
+                ("not found", 1, ("image", "info", self.at("none"))),
+                ("not an image", 1, ("image", "info", self.at("plain"))),
+                ("not an image", 1, ("window", "read", self.at("a@/info.json"), "y1")),
+                ("is a directory", 1, ("image", "info", self.at("a@"))),
+                ("not on a mounted", 1, ("image", "info", "/etc/passwd")),
+                ("out of range", 2, ("window", "read", self.at("a"), "y8")),
+                ("--frames '-1-3'", 2, ("image", "import", self.at("f%d.pgm"), self.at("f"), "--frames=-1-3"))):
+            done = subprocess.run([MDFS, *command], capture_output=True, text=True)
+            self.assertEqual((done.returncode, words in done.stderr), (code, True), (command, done.stderr))
+
+    def test_a_terminal_shows_how_far_it_is(self):
+        mdfs("image", "create", self.at("a"), "--shape", "3000x100000", "--codec", "zstd:1")
+        told = []
+        pty.spawn(["sh", "-c", f"exec {MDFS} window read {self.at('a')} all > /dev/null"],
+                  lambda fd: told.append(os.read(fd, 1000)) or told[-1])
+        self.assertIn(b"reading [", b"".join(told))
+
     def refused(self, words, *command, data=None):
         before = sorted(os.listdir(self.dir))
         done = subprocess.run([MDFS, *map(str, command)], input=data, capture_output=True)
@@ -172,6 +221,10 @@ class Commands(MountTest):
         self.refused("not on", "image", "import", self.at("a.npy"), "/tmp/mdfs-test-new")
         self.refused("shape", "image", "create", new, "--shape", "10x0")
         self.refused("", "image", "create", new, "--shape", "9223372036854775808x2")
+        self.refused("on 5 disks; the volume has 4", "image", "create", new, "--shape", "8x8", "--disks", "5")
+        self.refused("less than the number of disks", "image", "create", new, "--shape", "8x8", "--row-offset", "4")
+        self.refused("end in @", "image", "create", new + "@", "--shape", "8x8")
+        self.refused("end in @", "image", "import", self.at("a.npy"), new + "@")
         self.refused("more than 3 axes", "image", "create", new, "--shape", "1x2x3x4")
         self.refused("type", "image", "create", new, "--shape", "8x8", "--type", "u7")
         self.refused("channels", "image", "create", new, "--shape", "8x8", "--channels", "65536")
@@ -208,6 +261,23 @@ class Commands(MountTest):
             with open(self.at(name), "wb") as file:
                 file.write(b"P5\n%d 64\n255\n" % size + bytes(64 * size))
         self.refused("f1.pgm", "image", "import", self.at("f%d.pgm"), self.at("new"))
+
+    def test_what_is_interrupted_leaves_no_file(self):
+        mdfs("image", "create", self.at("zeros"), "--shape", "40000x40000")
+        with open(self.at("large.npy"), "wb") as file:
+            numpy.lib.format.write_array_header_1_0(
+                file, {"descr": "|u1", "fortran_order": False, "shape": (40000, 40000)})
+            file.truncate(file.tell() + 40000**2)
+        before = sorted(os.listdir(self.dir))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for command in (("import", self.at("large.npy"), self.at("a")),
+                            ("export", self.at("zeros"), self.at("a.raw"))):
+                with subprocess.Popen([MDFS, "image", *command], stderr=subprocess.DEVNULL) as process:
+                    while not any(name.startswith(".part-") for name in os.listdir(self.dir)):
+                        self.assertIsNone(process.poll())
+                    process.send_signal(number)
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(sorted(os.listdir(self.dir)), before)
 
     def test_pictures_pass_through_lossless_formats(self):
         array = random_array((90, 110, 3), "|u1")

@@ -73,6 +73,25 @@ class Daemon(unittest.TestCase):
         self.assertEqual(read_all(self.volume / "file"), data)
         self.volume.unmount()
 
+    def test_nothing_waits_for_the_disks_longer_than_commit_says(self):
+        self.volume.unmount()
+        self.volume.mount("cache=64M,commit=1")
+        make_image(self.volume / "scan", (100, 100))
+        data = os.urandom(300_000)
+        time.sleep(0.7)  # no whole number of intervals
+        with open(self.volume / "file", "wb") as file, open(self.volume / "scan", "r+b") as scan:
+            file.write(data)
+            file.flush()
+            scan.write(b"s" * 5000)
+            scan.flush()
+            time.sleep(2)
+            os.kill(self.volume.daemon(), signal.SIGKILL)
+        self.wait_until(lambda: is_dead(self.volume.path))
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), data)
+        self.assertEqual(read_all(self.volume / "scan"), b"s" * 5000 + bytes(5000))
+        self.volume.unmount()
+
     def test_what_was_fsynced_survives_a_killed_daemon(self):
         for turn in range(3):
             data = os.urandom(1_000_000)
@@ -201,6 +220,29 @@ class Daemon(unittest.TestCase):
             self.assertEqual(caught.exception.errno, errno.EROFS)
         self.volume.unmount()
         self.assertEqual([read_all(disk) for disk in self.volume.disks], before)
+
+    def test_a_stale_disk_is_reported_when_mounting(self):
+        stale = self.volume.disks[2]
+        self.volume.unmount()
+        old = os.path.join(self.volume.folder, "old")
+        os.mkdir(old)
+        shutil.copy(stale, old)
+        self.volume.mount()
+        write_all(self.volume / "file", b"newer")
+        self.volume.unmount()
+        os.replace(os.path.join(old, "disk2"), stale)
+        for options in ("cache=64M", "ro"):
+            said = subprocess.run([MDFS, "mount", "-o", options, self.volume.disks[0], self.volume.path],
+                                  capture_output=True, text=True, check=True).stderr
+            self.assertEqual(said, f"mdfs: disk 2 ({stale}) is stale: the volume was written without it; "
+                                   "it counts as missing\n")
+            self.volume.unmount()
+
+    def test_a_dead_mount_says_what_to_do(self):
+        os.kill(self.volume.daemon(), signal.SIGKILL)
+        self.wait_until(lambda: is_dead(self.volume.path))
+        for command in (("volume", "status"), ("volume", "sync"), ("image", "info")):
+            self.assertIn("daemon of this mount has died", fails(MDFS, *command, self.volume.path))
 
     def test_a_missing_disk_is_reported(self):
         write_all(self.volume / "file", b"x")

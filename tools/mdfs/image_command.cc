@@ -200,7 +200,10 @@ Status export_command(const ExportArguments& arguments) {
     return {};
   };
   if (info.size_bytes > 0) MDFS_TRY(for_each_part(geometry, geometry::whole(geometry), kExportPartBytes, put));
-  return sink->finish();
+  MDFS_TRY(sink->finish());
+  progress.finish();
+  if (arguments.target != "-") fmt::print("{}\n", array_line(arguments.target, array, info.size_bytes));
+  return {};
 }
 
 void add_import(CLI::App& noun, Action& action) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "geometry/shape_text.h"
+#include "support/text.h"
 
 namespace mdfs::tools {
 
@@ -18,6 +19,11 @@ std::string image_line(const std::string& path, const geometry::Geometry& geomet
                      geometry.channels == 1 ? "" : "s", geometry::name(geometry.type),
                      geometry::shape_text(geometry.rank, geometry.extent), codec_text(geometry), made.placed_disks,
                      made.placed_disks == 1 ? "" : "s");
+}
+
+std::string array_line(const std::string& path, const imagefile::ArrayInfo& array, std::uint64_t bytes) {
+  return fmt::format("{}: axes {}, shape {}, {}, {} of samples", path, array.axes, format_shape(array.lengths),
+                     geometry::name(array.type), format_size(bytes));
 }
 
 }  // namespace mdfs::tools

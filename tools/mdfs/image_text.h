@@ -5,6 +5,7 @@
 #include <string>
 
 #include "geometry/geometry.h"
+#include "imagefile/image_file.h"
 #include "mdfs/ioctl.h"
 
 namespace mdfs::tools {
@@ -14,5 +15,8 @@ std::string codec_text(const geometry::Geometry& geometry);
 
 // "PATH: axes yx, shape 640x960, 3 channels, u8, extents of 128x128, zstd:3, 4 disks".
 std::string image_line(const std::string& path, const geometry::Geometry& geometry, const mdfs_ioc_geometry& made);
+
+// Of a file that was written: "PATH: axes yxc, shape 640x960x3, u8, 1.76 MiB of samples".
+std::string array_line(const std::string& path, const imagefile::ArrayInfo& array, std::uint64_t bytes);
 
 }  // namespace mdfs::tools

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "fuse/daemon.h"
 #include "fuse/mount_options.h"
+#include "mounted.h"
 
 namespace mdfs::tools {
 namespace {
@@ -30,6 +31,12 @@ Status mount_command(const MountArguments& arguments) {
   options.disks.assign(arguments.places.begin(), arguments.places.end() - 1);
   options.mountpoint = arguments.places.back();
   return fuse::run_mount(options, print_notice);
+}
+
+// Nothing of ours is open on the mount when it goes. What the first step fails with is said by the second.
+Status umount_command(const std::string& place) {
+  (void)sync_with_bar(place);
+  return fuse::unmount(place, print_notice);
 }
 
 // Below the other options: the table of what -o takes.
@@ -69,7 +76,7 @@ void add_mount_commands(CLI::App& app, Action& action) {
   const auto place = std::make_shared<std::string>();
   command = app.add_subcommand("umount", "Unmount a volume; returns when the disks hold everything");
   command->add_option("DIR", *place, "Mount point")->required();
-  command->callback([place, &action] { action = [place] { return fuse::unmount(*place, print_notice); }; });
+  command->callback([place, &action] { action = [place] { return umount_command(*place); }; });
 }
 
 int mount_helper(int argc, char** argv) {

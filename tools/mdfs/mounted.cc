@@ -12,11 +12,14 @@
 namespace mdfs::tools {
 
 Error library_error(long result, const std::string& path) {
-  Error error = from_errno(static_cast<int>(-result), path);
+  const auto number = static_cast<int>(-result);
   const std::string words = mdfs_last_error();
-  if (words.empty()) return error;
-  // The library's line is whole; the code of a usage error prints it as it is.
-  return {Errc::kUsage, words};
+  if (words.empty()) return from_errno(number, path);
+  // The library's line begins with the text of its error: the exit code is that error's.
+  for (const ErrcInfo& row : error_table())
+    if (row.posix_errno == number && words.starts_with(std::string(row.text) + ": "))
+      return {row.code, words.substr(row.text.size() + 2)};
+  return {Errc::kUsage, words};  // printed as it is
 }
 
 Result<Image> open_image(const std::string& path, int flags) {

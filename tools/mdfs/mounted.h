@@ -29,4 +29,7 @@ Result<mdfs_ioc_volume> volume_info(const std::string& path);
 // What modelled disks have done so far; nothing where the disks are what they are.
 Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path);
 
+// Returns when the disks hold what was written so far; on a terminal, a bar shows what is left meanwhile.
+Status sync_with_bar(const std::string& path);
+
 }  // namespace mdfs::tools

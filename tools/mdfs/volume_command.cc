@@ -1,18 +1,23 @@
 // mdfs volume sync and status.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/uuid.h"
 #include "commands.h"
 #include "fuse/daemon.h"
 #include "mounted.h"
+#include "support/progress.h"
 #include "support/text.h"
 #include "volume_trouble.h"
 
@@ -98,6 +103,17 @@ std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_io
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+template <typename Disk>
+void print_disk(std::uint32_t number, const Disk& disk, std::uint64_t block_size) {
+  const std::string path = text_of(disk.name);
+  fmt::print("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
+  const std::string size = format_size(disk.blocks * block_size);
+  if (disk.state == 0)
+    fmt::print("{} of {} free\n", format_size(disk.free_blocks * block_size), size);
+  else
+    fmt::print("{}\n", size);
+}
+
 void print_text(const mdfs_ioc_volume& volume) {
   const std::string label = text_of(volume.name);
   fmt::print("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
@@ -111,9 +127,7 @@ void print_text(const mdfs_ioc_volume& volume) {
              format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
              volume.cache_misses);
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
-    fmt::print("  disk {}: {} {}, {} of {} free\n", i, state_name(volume.disks[i].state), text_of(volume.disks[i].name),
-               format_size(volume.disks[i].free_blocks * volume.block_size),
-               format_size(volume.disks[i].blocks * volume.block_size));
+    print_disk(i, volume.disks[i], volume.block_size);
 }
 
 void print_text(const mdfs_ioc_model& model) {
@@ -130,6 +144,8 @@ void print_text(const mdfs_ioc_model& model) {
                use.busy_s, use.mean_queue, use.max_queue);
   }
 }
+
+constexpr auto kWatchStep = std::chrono::milliseconds(100);
 
 struct StatusArguments {
   std::string path;
@@ -148,7 +164,30 @@ Status status_command(const StatusArguments& arguments) {
   return {};
 }
 
+// Shows how the dirty bytes of the volume become fewer, until it is told to end.
+void watch_write_back(const std::string& path, std::uint64_t total, const std::atomic<bool>& ended) {
+  Progress bar("writing back", total);
+  for (std::uint64_t done = 0; !ended; std::this_thread::sleep_for(kWatchStep)) {
+    const auto volume = volume_info(path);
+    if (!volume.ok() || volume->cache_dirty_bytes >= total - done) continue;
+    bar.add(total - done - volume->cache_dirty_bytes);
+    done = total - volume->cache_dirty_bytes;
+  }
+}
+
 }  // namespace
+
+Status sync_with_bar(const std::string& path) {
+  const auto before = volume_info(path);
+  const std::uint64_t dirty = before.ok() ? before->cache_dirty_bytes : 0;
+  if (dirty == 0 || ::isatty(STDERR_FILENO) != 1) return fuse::sync_mount(path);
+  std::atomic<bool> ended{false};
+  std::thread watcher([&] { watch_write_back(path, dirty, ended); });
+  Status status = fuse::sync_mount(path);
+  ended = true;
+  watcher.join();
+  return status;
+}
 
 void add_volume_commands(CLI::App& app, Action& action) {
   CLI::App* noun = app.add_subcommand("volume", "A mounted volume as a whole");
@@ -157,7 +196,7 @@ void add_volume_commands(CLI::App& app, Action& action) {
   const auto path = std::make_shared<std::string>();
   CLI::App* command = noun->add_subcommand("sync", "Return when everything written so far is on the disks");
   command->add_option("PATH", *path, "Mount point, or any file on the volume")->required();
-  command->callback([path, &action] { action = [path] { return fuse::sync_mount(*path); }; });
+  command->callback([path, &action] { action = [path] { return sync_with_bar(*path); }; });
 
   const auto status = std::make_shared<StatusArguments>();
   command = noun->add_subcommand("status", "Show disks, space and cache");

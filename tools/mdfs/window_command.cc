@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,10 +14,12 @@
 #include "convert.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
+#include "image_text.h"
 #include "imagefile/image_file.h"
 #include "mounted.h"
 #include "parts.h"
 #include "support/file.h"
+#include "support/progress.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -53,15 +56,23 @@ Status read_command(const ReadArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
   MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.output, array, arguments.force));
-  AlignedBuffer buffer(static_cast<std::size_t>(
-      std::min(kReadPartBytes, geometry::window_bytes(open.geometry, open.window)) + open.geometry.sample_bytes()));
-  MDFS_TRY(for_each_part(open.geometry, open.window, kReadPartBytes, [&](const geometry::Window& part) -> Status {
+  const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
+  const bool to_file = arguments.output != "-";
+  Progress progress("reading", bytes, to_file || ::isatty(STDOUT_FILENO) != 1);
+  AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes) + open.geometry.sample_bytes()));
+  const auto put = [&](const geometry::Window& part) -> Status {
     const mdfs_ioc_window window = client::from_window(open.geometry, part);
     const ssize_t got = mdfs_read_window(open.image.get(), &window, buffer.data(), buffer.size(), nullptr);
     if (got < 0) return library_error(got, arguments.path);
-    return sink->write(buffer.bytes().first(static_cast<std::size_t>(got)));
-  }));
-  return sink->finish();
+    MDFS_TRY(sink->write(buffer.bytes().first(static_cast<std::size_t>(got))));
+    progress.add(static_cast<std::uint64_t>(got));
+    return {};
+  };
+  MDFS_TRY(for_each_part(open.geometry, open.window, kReadPartBytes, put));
+  MDFS_TRY(sink->finish());
+  progress.finish();
+  if (to_file) fmt::print("{}\n", array_line(arguments.output, array, bytes));
+  return {};
 }
 
 // ---- write
