@@ -1,8 +1,9 @@
-// mdfs-sim calibrate: times reads of a real disk or file, past the page cache, and writes a machine file.
+// mdfs-sim calibrate: times reads or writes of a real disk or file, past the page cache, and writes a machine file.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/types.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@
 #include "mdfs_sim.h"
 #include "mdfs_sim_options.h"
 #include "mdfs_sim_report.h"
+#include "model/quantity.h"
 #include "model/random.h"
 #include "sim/calibration.h"
 #include "support/file.h"
@@ -27,12 +29,15 @@ namespace {
 
 constexpr std::uint64_t kLargestRead = 64u << 20;
 constexpr unsigned kWarmUpReads = 4;
+constexpr double kScattered = 0.3;        // half of the 95 % interval over the mean
 constexpr std::size_t kRoomForReads = 8;  // the disk is at least so many times as large as the largest read
 
 struct CalibrateOptions : SimOptions {
   std::string target;
   std::vector<std::string> sizes = {"4K", "16K", "64K", "128K", "256K", "512K", "1M", "2M"};
   unsigned reads = 40;
+  std::string batch = "0 s";
+  bool write = false;
   unsigned disks = 1;
   std::string name = "calibrated";
   std::string output;
@@ -50,46 +55,101 @@ Result<std::vector<std::uint64_t>> read_sizes(const CalibrateOptions& options) {
   return sizes;
 }
 
-Result<File> open_direct(const std::string& path) {
-  auto file = File::open(path, O_RDONLY | O_DIRECT);
-  if (!file.ok() && file.error().code == Errc::kInvalidArgument)
-    return Error{Errc::kNotSupported,
-                 fmt::format("{}: its filesystem has no O_DIRECT, and the page cache is no disk", path)};
+Error no_direct(const std::string& path) {
+  return {Errc::kNotSupported, path + ": its filesystem has no O_DIRECT, and the page cache is no disk"};
+}
+
+// For writes nobody else has it: a disk is opened exclusively, a file locked.
+Result<File> open_direct(const std::string& path, bool write) {
+  struct stat status {};
+  const bool device = ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode);
+  const int flags = write ? O_RDWR | O_DSYNC | (device ? O_EXCL : 0) : O_RDONLY;
+  auto file = File::open(path, flags | O_DIRECT);
+  if (!file.ok() && file.error().code == Errc::kInvalidArgument) return no_direct(path);
+  if (file.ok() && write && !device && flock(file->fd(), LOCK_EX | LOCK_NB) != 0)
+    return Error{Errc::kBusy, path + ": is in use"};
   return file;
 }
 
-// All sizes interleaved in random order, at random places; the first reads only wake the disk.
-Result<std::vector<sim::TimedRead>> time_reads(const CalibrateOptions& options,
-                                               const std::vector<std::uint64_t>& sizes) {
-  MDFS_TRY_ASSIGN(File file, open_direct(options.target));
-  const off_t end = lseek(file.fd(), 0, SEEK_END);
-  if (end < 0) return from_errno(errno, options.target);
-  const auto size = static_cast<std::uint64_t>(end);
-  const std::uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
-  if (size < largest * kRoomForReads)
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{} holds {}; at least {} are needed for random reads of {}", options.target,
-                             format_size(size), format_size(largest * kRoomForReads), format_size(largest))};
-  model::Random random(options.seed);
+// Times transfers at random places of a disk or file. A write puts back the bytes that were there.
+class Stopwatch {
+ public:
+  static Result<Stopwatch> open(const std::string& path, bool write, std::uint64_t largest, std::uint64_t seed) {
+    Stopwatch made(seed, write, largest);
+    MDFS_TRY_ASSIGN(made.file_, open_direct(path, write));
+    const off_t end = lseek(made.file_.fd(), 0, SEEK_END);
+    if (end < 0) return from_errno(errno, path);
+    made.size_ = static_cast<std::uint64_t>(end);
+    if (made.size_ < largest * kRoomForReads)
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("{} holds {}; at least {} are needed for transfers of {} at random places", path,
+                               format_size(made.size_), format_size(largest * kRoomForReads), format_size(largest))};
+    return made;
+  }
+
+  // Seconds of one.
+  Result<double> once(std::uint64_t bytes) {
+    const std::uint64_t at = random_.below((size_ - bytes) / kBufferAlignment + 1) * kBufferAlignment;
+    const MutableBytes room = buffer_.bytes().first(bytes);
+    if (write_) MDFS_TRY(read(at, room));
+    const std::int64_t begun = clock_.monotonic_ns();
+    if (write_) {
+      MDFS_TRY(file_.write_at(at, room));
+    } else {
+      MDFS_TRY(read(at, room));
+    }
+    return static_cast<double>(clock_.monotonic_ns() - begun) * 1e-9;
+  }
+
+  // The mean of one after another for at least this long.
+  Result<double> mean_of_batch(std::uint64_t bytes, double batch_s) {
+    double total = 0;
+    double count = 0;
+    do {
+      MDFS_TRY_ASSIGN(const double seconds, once(bytes));
+      total += seconds;
+      ++count;
+    } while (total < batch_s);
+    return total / count;
+  }
+
+  model::Random& random() { return random_; }
+
+ private:
+  Stopwatch(std::uint64_t seed, bool write, std::uint64_t largest) : random_(seed), write_(write), buffer_(largest) {}
+  Status read(std::uint64_t at, MutableBytes room) {
+    MDFS_TRY_ASSIGN(const std::size_t got, file_.read_at(at, room));
+    if (got != room.size()) return Error{Errc::kIo, fmt::format("{}: a short read at {}", file_.name(), at)};
+    return {};
+  }
+
+  model::Random random_;
+  const bool write_;
+  AlignedBuffer buffer_;
+  File file_;
+  std::uint64_t size_ = 0;
+  SystemEnvironment clock_;
+};
+
+// All sizes interleaved in random order; the first transfers only wake the disk.
+Result<std::vector<sim::TimedRead>> time_transfers(const CalibrateOptions& options,
+                                                   const std::vector<std::uint64_t>& sizes) {
+  MDFS_TRY_ASSIGN(const double batch_s, model::parse_time_s(options.batch));
+  MDFS_TRY_ASSIGN(Stopwatch watch, Stopwatch::open(options.target, options.write,
+                                                   *std::max_element(sizes.begin(), sizes.end()), options.seed));
   std::vector<std::uint64_t> order;
   for (unsigned i = 0; i < options.reads; ++i) order.insert(order.end(), sizes.begin(), sizes.end());
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  AlignedBuffer buffer(largest);
-  SystemEnvironment clock;
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[watch.random().below(i)]);
+  for (unsigned i = 0; i < kWarmUpReads; ++i) {
+    MDFS_TRY_ASSIGN([[maybe_unused]] const double seconds, watch.once(sizes[0]));
+  }
   std::uint64_t total = 0;
   for (const std::uint64_t bytes : order) total += bytes;
-  Progress progress("reading", total);
+  Progress progress(options.write ? "writing" : "reading", total);
   std::vector<sim::TimedRead> reads;
-  for (std::size_t i = 0; i < order.size() + kWarmUpReads; ++i) {
-    const bool warm_up = i < kWarmUpReads;
-    const std::uint64_t bytes = warm_up ? sizes.front() : order[i - kWarmUpReads];
-    const std::uint64_t at = random.below((size - bytes) / kBufferAlignment + 1) * kBufferAlignment;
-    const std::int64_t begun = clock.monotonic_ns();
-    MDFS_TRY_ASSIGN(const std::size_t got, file.read_at(at, buffer.bytes().first(bytes)));
-    const std::int64_t done = clock.monotonic_ns();
-    if (got != bytes) return Error{Errc::kIo, fmt::format("{}: a short read at {}", options.target, at)};
-    if (warm_up) continue;
-    reads.push_back({static_cast<double>(bytes), static_cast<double>(done - begun) * 1e-9});
+  for (const std::uint64_t bytes : order) {
+    MDFS_TRY_ASSIGN(const double seconds, watch.mean_of_batch(bytes, batch_s));
+    reads.push_back({static_cast<double>(bytes), seconds});
     progress.add(bytes);
   }
   progress.finish();
@@ -110,14 +170,31 @@ void report_rows(const sim::Calibration& calibration, Report& report) {
   }
 }
 
+// What to do about a bad fit whose means are themselves uncertain.
+Error refused(const sim::Calibration& calibration, const CalibrateOptions& options, const Error& verdict) {
+  const bool scattered = std::any_of(calibration.rows.begin(), calibration.rows.end(),
+                                     [](const auto& row) { return row.half_width_s > kScattered * row.mean_s; });
+  if (!scattered) return verdict;
+  return {
+      verdict.code,
+      fmt::format("{}; its times scatter widely: a disk that hands out its rate in portions, or one in use, wants a "
+                  "longer --batch than {}",
+                  verdict.where, options.batch)};
+}
+
 Status run_calibrate(const CalibrateOptions& options) {
   MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> sizes, read_sizes(options));
-  MDFS_TRY_ASSIGN(const std::vector<sim::TimedRead> reads, time_reads(options, sizes));
+  MDFS_TRY_ASSIGN(const std::vector<sim::TimedRead> reads, time_transfers(options, sizes));
   MDFS_TRY_ASSIGN(const sim::Calibration calibration, sim::calibrate(reads));
   const Status verdict = sim::judge(calibration);
   Report report(options, "calibrate", nullptr);
   report.parameter("target", options.target);
-  report.parameter("reads_of_each_size", options.reads);
+  report.parameter("sizes", sizes);
+  report.parameter("reads", options.reads);
+  report.parameter("batch", options.batch);
+  report.parameter("write", options.write);
+  report.parameter("disks", options.disks);
+  report.parameter("name", options.name);
   auto& json = report.json();
   json["latency_s"] = calibration.latency_s;
   json["throughput_bytes_per_s"] = calibration.bytes_per_s;
@@ -127,9 +204,10 @@ Status run_calibrate(const CalibrateOptions& options) {
                           rate_text(calibration.bytes_per_s), calibration.r_squared));
   report_rows(calibration, report);
   report.print();
-  MDFS_TRY(verdict);
+  if (!verdict.ok()) return refused(calibration, options, verdict.error());
   if (options.output.empty()) return {};
-  const std::string text = sim::machine_text(calibration, options.name, options.target, options.disks);
+  const std::string origin = (options.write ? "writes of " : "reads of ") + options.target;
+  const std::string text = sim::machine_text(calibration, options.name, origin, options.disks);
   MDFS_TRY_ASSIGN([[maybe_unused]] const model::Machine machine, model::parse_machine(text, options.output));
   MDFS_TRY_ASSIGN(File file, File::open(options.output, O_WRONLY | O_CREAT | O_TRUNC));
   MDFS_TRY(file.write(as_bytes(text)));
@@ -141,10 +219,17 @@ Status run_calibrate(const CalibrateOptions& options) {
 void add_calibrate_command(SimProgram& program) {
   auto options = std::make_shared<CalibrateOptions>();
   auto* command =
-      program.app.add_subcommand("calibrate", "Measure a disk or file (it is only read) and write a machine");
+      program.app.add_subcommand("calibrate", "Measure a disk or file (read only, unless --write) and write a machine");
   command->add_option("target", options->target, "Block device or file")->required();
   command->add_option("--sizes", options->sizes, "Sizes of reads")->delimiter(',');
-  command->add_option("--reads", options->reads, "Reads of each size")
+  command
+      ->add_option("--batch", options->batch,
+                   "Reads of one size follow each other for so long and count as one: for disks that hand out their "
+                   "rate in portions")
+      ->capture_default_str();
+  command->add_flag("--write", options->write,
+                    "Time writes; each puts back what was there. Nothing else may use the disk");
+  command->add_option("--reads", options->reads, "Reads of each size, or batches of them")
       ->check(CLI::Range(2U, 100000U))
       ->capture_default_str();
   command->add_option("--disks", options->disks, "Disks of the machine that is written")

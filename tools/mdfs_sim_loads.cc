@@ -44,7 +44,7 @@ void add_load_options(CLI::App& command, LoadCommand& options) {
 
 void add_warm_up(CLI::App& command, LoadCommand& options) {
   command.add_option("--warm-up", options.load.warm_up, "Share of the windows left out at the start")
-      ->check(CLI::Range(0.0, 0.9))
+      ->check(number_in(0, 0.9))
       ->capture_default_str();
 }
 
@@ -111,6 +111,7 @@ Status run_poisson(const PoissonCommand& options) {
   const sim::RandomResult single = sim::read_random(system, load.length, kFormulaPositions, options.seed);
   Report report(options, "poisson", &system);
   load_parameters(options, report);
+  report.parameter("loads", options.loads);
   report.json()["maximum_sustainable_bytes_per_s"] = single.maximum_sustainable();
   report.line(fmt::format("sustainable by formula {}", rate_text(single.maximum_sustainable())));
   report.columns(load_columns());
@@ -150,6 +151,7 @@ Status run_closed(const ClosedCommand& options) {
   MDFS_TRY_ASSIGN(const double think_s, model::parse_time_s(options.think));
   Report report(options, "closed", &system);
   load_parameters(options, report);
+  report.parameter("clients", options.clients);
   report.parameter("think_s", think_s);
   report.columns(load_columns());
   sim::Figure figure{.title = fmt::format("{}: clients in a closed loop", system.setup().machine.name),
@@ -251,6 +253,9 @@ Status run_streams_command(const StreamsCommand& options) {
   report.parameter("frames", options.frames);
   report.parameter("slice_s", streams.slice_s);
   report.parameter("slices", options.slices);
+  report.parameter("skip", options.skipped);
+  report.parameter("frame", options.frame);
+  report.parameter("frame_extents", streams.frame_extents);
   report.parameter("stagger", options.stagger);
   report.parameter("own_images", options.own_images);
   auto& json = report.json();
@@ -295,8 +300,10 @@ void add_streams(SimProgram& program) {
       ->check(CLI::Range(1U, kMaxWindows))
       ->capture_default_str();
   command->add_option("--skip", streams->skipped, "Slices at the start that give no delays")->capture_default_str();
-  command->add_option("--frame", streams->frame,
-                      "Bytes of a frame, like \"400 KiB\"; without it a frame is a plane of a three-axis --shape");
+  auto* frame =
+      command->add_option("--frame", streams->frame,
+                          "Bytes of a frame, like \"400 KiB\"; without it a frame is a plane of a three-axis --shape");
+  for (const char* other : {"--shape", "--extent", "--bytes-per-pixel"}) frame->excludes(command->get_option(other));
   command->add_option("--frame-extents", streams->frame_extents, "Extents of a --frame")
       ->check(CLI::Range(1U, 1U << 20))
       ->capture_default_str();

@@ -78,8 +78,9 @@ Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
     if (page->count == 0) break;
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(page->count, MDFS_IOC_LAYOUT_ROWS); ++i) {
       const auto& row = page->rows[i];
-      std::uint64_t index = 0;
-      for (unsigned axis = 0; axis < geometry_.rank; ++axis) index = index * grid[axis] + row.index[axis];
+      geometry::Coord at{};
+      std::copy_n(row.index, geometry_.rank, at.begin());
+      const std::uint64_t index = sim::extent_number(geometry_.rank, grid, at);
       if (index >= extents) return Error{Errc::kCorrupt, file_.name() + ": a layout beyond the image"};
       stored->places[index] = {row.disk, row.block * page->block_size, row.stored_bytes};
     }
@@ -105,6 +106,16 @@ Result<MountPlan> MountedImage::plan(const geometry::Window& window) {
     result.bytes.push_back(plan.disks[i].bytes);
   }
   return result;
+}
+
+Result<std::uint64_t> MountedImage::late_requests() const {
+  std::uint64_t late = 0;
+  if (!modelled_hash_) return late;
+  mdfs_ioc_model model{};
+  MDFS_TRY(ask(file_, MDFS_IOC_MODEL, model));
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+    late += model.disks[i].late;
+  return late;
 }
 
 Result<double> MountedImage::timed_read(const geometry::Window& window) {

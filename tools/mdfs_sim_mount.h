@@ -40,6 +40,8 @@ class MountedImage {
   // it is no part of a timed read.
   Result<std::shared_ptr<const sim::StoredImage>> stored();
   Result<MountPlan> plan(const geometry::Window& window);
+  // Requests so far that the disks below answered later than their modelled time; 0 if they are real.
+  Result<std::uint64_t> late_requests() const;
   // Binds the window and reads all of it; seconds from before the binding to the last byte.
   Result<double> timed_read(const geometry::Window& window);
 

@@ -5,15 +5,37 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "geometry/shape_text.h"
 #include "model/quantity.h"
 #include "sim/experiment.h"
 
 namespace mdfs::tools {
+namespace {
+
+constexpr double kMaxWindowsPerS = 1e9;
+
+}  // namespace
+
+CLI::Validator number_in(double low, double high) {
+  return {[low, high](const std::string& text) -> std::string {
+            double number = 0;
+            if (CLI::detail::lexical_cast(text, number) && number >= low && number <= high) return {};
+            return fmt::format("{} is no number in {:g}..{:g}", text, low, high);
+          },
+          fmt::format("{:g}..{:g}", low, high)};
+}
 
 void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
-  command.add_option("--seed", options.seed, "Of all chance: the same seed gives the same figures");
+  // The parser itself takes what is too large, or negative, for another number.
+  command.add_option("--seed", options.seed, "Of all chance: the same seed gives the same figures")
+      ->check([](const std::string& text) -> std::string {
+        std::uint64_t number = 0;
+        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (failure == std::errc{} && end == text.data() + text.size()) return {};
+        return fmt::format("{} is no whole number below 2^64", text);
+      });
   auto* json = command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
   if (plot)
@@ -26,12 +48,16 @@ void add_sim_options(CLI::App& command, SimOptions& options) {
       .add_option("machine", options.machine,
                   "A shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
       ->required();
-  command.add_option("--disks", options.disks, "Number of disks");
+  command.add_option("--disks", options.disks, "Number of disks")->check(CLI::Range(1U, model::kMaxDisks));
   command.add_option("--shape", options.shape, "Image in pixels, slowest axis first: YxX or ZxYxX");
   command.add_option("--extent", options.extent, "Extent in pixels, slowest axis first");
   command.add_option("--bytes-per-pixel", options.bytes_per_pixel, "Bytes of one pixel");
-  command.add_option("--row-offset", options.row_offset, "Disks by which each row of extents is shifted");
-  command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted");
+  command.add_option("--row-offset", options.row_offset, "Disks by which each row of extents is shifted")
+      ->check(CLI::Range(0U, model::kMaxDisks));
+  command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted")
+      ->check(CLI::Range(0U, model::kMaxDisks));
+  command.add_option("--filled", options.filled, "Share of each disk that is taken before the image comes, 0..1")
+      ->check(number_in(0, 1));
   command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
   add_output_options(command, options, true);
@@ -41,6 +67,7 @@ Result<sim::Setup> make_setup(const SimOptions& options) {
   MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(options.machine));
   sim::Setup setup;
   setup.machine = machine;
+  if (options.filled) setup.machine.layout.filled = *options.filled;
   setup.disks = options.disks.value_or(machine.disks);
   setup.row_offset = options.row_offset;
   setup.plane_offset = options.plane_offset;
@@ -86,6 +113,9 @@ Result<double> parse_rate(const std::string& text, double window_bytes, double m
     rate = bytes_per_s / window_bytes;
   }
   if (!(rate > 0)) return Error{Errc::kInvalidArgument, fmt::format("a load of \"{}\" asks for nothing", text)};
+  if (rate > kMaxWindowsPerS)
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("a load of \"{}\" is above {:g} windows a second", text, kMaxWindowsPerS)};
   return rate;
 }
 

@@ -12,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace mdfs::tools {
 
@@ -22,8 +23,9 @@ struct SimOptions {
   std::optional<unsigned> row_offset;
   std::optional<unsigned> plane_offset;
   std::optional<unsigned> bytes_per_pixel;
-  std::string shape;   // empty: the machine's
-  std::string extent;  // empty: the machine's
+  std::optional<double> filled;  // of each disk
+  std::string shape;             // empty: the machine's
+  std::string extent;            // empty: the machine's
   std::string seeks = "constant";
   std::uint64_t seed = 1;
   bool csv = false;
@@ -33,6 +35,8 @@ struct SimOptions {
 
 // The machine as the first operand, and --disks, --shape .. --plot.
 void add_sim_options(CLI::App& command, SimOptions& options);
+// A number in low..high; not a number is none.
+CLI::Validator number_in(double low, double high);
 // --json, --csv, --seed, and --plot where there is one figure.
 void add_output_options(CLI::App& command, SimOptions& options, bool plot);
 

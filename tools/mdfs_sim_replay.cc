@@ -24,12 +24,14 @@ namespace {
 
 constexpr std::size_t kMaxRequests = 10'000'000;
 constexpr std::size_t kMaxImages = 10'000;
+constexpr unsigned kMaxReplications = 1000;
 constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::uint64_t kCellBytes = 128u << 10;  // in which a mount places ordinary files
 
 struct ReplayOptions : SimOptions {
   std::string trace;
   bool reads_only = false;
+  unsigned replications = 5;
 };
 
 // A request with the number of its image, not yet cut into windows: a file's length is known at the end of the trace.
@@ -178,14 +180,17 @@ Status run_replay(const ReplayOptions& options) {
   MDFS_TRY(shape_files(trace));
   MDFS_TRY_ASSIGN(const std::vector<sim::TraceEntry> entries, entries_of(trace, options.trace));
   MDFS_TRY_ASSIGN(const std::vector<sim::System> systems, systems_of(setup, trace));
-  const sim::LoadResult result = sim::replay(systems, entries, options.seed);
+  // Without chance in the machine all replications are the same one.
+  const unsigned replications = systems.front().route().has_chance() ? options.replications : 1;
+  const sim::LoadResult result = sim::replay(systems, entries, options.seed, replications);
   Report report(options, "replay", &systems.front());
   report.parameter("trace", options.trace);
   report.parameter("reads_only", options.reads_only);
+  report.parameter("replications", replications);
   report.parameter("objects", trace.images.size() - 1);
   report.json()["requested_bytes_per_s"] = result.requested_bytes_per_s;
   report.json()["done_bytes_per_s"] = result.done_bytes_per_s;
-  report.delays(result.delays_s, nullptr);
+  report.delays(result.delays_s, replications > 1 ? &result.mean : nullptr);
   if (trace.images.size() > 1)
     report.line(fmt::format("{} images and files, as the trace describes them", trace.images.size() - 1));
   report.line(fmt::format("throughput {}", rate_text(result.done_bytes_per_s)));
@@ -212,6 +217,11 @@ void add_replay_command(SimProgram& program) {
       ->add_option("trace", options->trace,
                    "A trace of a mount (mount option trace=), or lines SECONDS WINDOW [CLIENT]")
       ->required();
+  command
+      ->add_option("--replications", options->replications,
+                   "Runs of the trace under other chance of the machine, for the error bar")
+      ->check(CLI::Range(1U, kMaxReplications))
+      ->capture_default_str();
   command->add_flag("--reads-only", options->reads_only, "Leave writes out; else they cost what reads do");
   command->callback([&program, options] { program.action = [options] { return run_replay(*options); }; });
 }

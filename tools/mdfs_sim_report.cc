@@ -16,6 +16,12 @@
 namespace mdfs::tools {
 namespace {
 
+// Of an option that was not given: the machine decides.
+template <typename T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
 nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::System& system) {
   const sim::Setup& setup = system.setup();
   return {{"machine", options.machine},
@@ -23,7 +29,10 @@ nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::Syste
           {"shape", geometry::shape_text(setup.image.rank, setup.image.shape)},
           {"extent", geometry::shape_text(setup.image.rank, setup.image.extent)},
           {"bytes_per_pixel", setup.image.sample_bytes()},
+          {"row_offset", or_null(options.row_offset)},
+          {"plane_offset", or_null(options.plane_offset)},
           {"placement", system.placement_text()},
+          {"filled", setup.machine.layout.filled},
           {"seeks", options.seeks}};
 }
 
@@ -70,9 +79,8 @@ Report::Report(const SimOptions& options, std::string_view command, const sim::S
   json["command"] = command;
   json["seed"] = options.seed;
   if (system == nullptr) return;
+  shared_parameters(*system);
   const model::Machine& machine = system->setup().machine;
-  json["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
-  json["parameters"] = parameters_of(options, *system);
   const auto& parameters = json["parameters"];
   line(fmt::format("{} ({}): {} disk{}, image {} of {}-byte pixels, extents {}", machine.name,
                    model::hash_text(machine), system->setup().disks, system->setup().disks == 1 ? "" : "s",
@@ -81,6 +89,12 @@ Report::Report(const SimOptions& options, std::string_view command, const sim::S
 }
 
 Report::~Report() = default;
+
+void Report::shared_parameters(const sim::System& system) {
+  const model::Machine& machine = system.setup().machine;
+  (*json_)["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
+  (*json_)["parameters"] = parameters_of(options_, system);
+}
 
 void Report::parameter(std::string_view name, const nlohmann::ordered_json& value) {
   (*json_)["parameters"][std::string(name)] = value;

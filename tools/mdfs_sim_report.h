@@ -23,6 +23,8 @@ class Report {
   ~Report();
 
   nlohmann::ordered_json& json() { return *json_; }
+  // The machine and the shared parameters, without the line for people that the constructor writes.
+  void shared_parameters(const sim::System& system);
   // A parameter beyond the shared ones.
   void parameter(std::string_view name, const nlohmann::ordered_json& value);
   void line(std::string text);  // text form only

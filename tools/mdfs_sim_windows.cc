@@ -129,6 +129,7 @@ Status sweep_row(const SweepOptions& options, const SimOptions& shared, const st
   report.json()["rows"].push_back({{"disks", setup.disks},
                                    {"extent", extent},
                                    {"row_offset", offset},
+                                   {"placement", system.placement_text()},
                                    {"size", size},
                                    {"delay_s", result.mean_delay_s},
                                    {"half_width_95", interval.half_width},
@@ -189,12 +190,25 @@ Status sweep_sizes(const SweepOptions& options, const SimOptions& shared, Report
   return {};
 }
 
-Status run_sweep(const SweepOptions& options) {
-  Report report(options, "sweep", nullptr);
-  MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(options.machine));
-  report.json()["machine"] = {{"name", machine.name}, {"hash", model::hash_text(machine)}};
+// What all rows have in common, beside the shared parameters, of which some are lists here.
+void sweep_parameters(const SweepOptions& options, const std::vector<unsigned>& disks, Report& report) {
+  for (const char* varied : {"disks", "extent", "row_offset", "placement"}) report.parameter(varied, nullptr);
+  report.parameter("disk_counts", disks);
+  report.parameter("sizes", options.sizes);
+  report.parameter("row_offsets", options.row_offsets);
+  report.parameter("extents", options.extents);
   report.parameter("positions", options.positions);
-  report.parameter("seeks", options.seeks);
+}
+
+Status run_sweep(const SweepOptions& options) {
+  SimOptions first = options;
+  if (!options.disk_counts.empty()) first.disks = options.disk_counts.front();
+  if (!options.extents.empty()) first.extent = options.extents.front();
+  if (!options.row_offsets.empty()) first.row_offset = options.row_offsets.front();
+  MDFS_TRY_ASSIGN(const sim::System system, make_system(first));
+  const model::Machine& machine = system.setup().machine;
+  Report report(options, "sweep", nullptr);
+  report.shared_parameters(system);
   report.columns({"disks", "extent", "row_offset", "size", "delay_s", "half_width_95_s", "throughput_B/s",
                   "utilization", "bottleneck", "sustainable_B/s"});
   const auto disks =
@@ -204,6 +218,7 @@ Status run_sweep(const SweepOptions& options) {
   if (offsets.empty()) offsets.push_back(options.row_offset);
   if (disks.size() * extents.size() * offsets.size() * options.sizes.size() > kMaxSweepRows)
     return Error{Errc::kUsage, fmt::format("a sweep has at most {} rows", kMaxSweepRows)};
+  sweep_parameters(options, disks, report);
   for (const unsigned count : disks)
     for (const std::string& extent : extents)
       for (const auto& offset : offsets) {
@@ -241,8 +256,12 @@ void add_window_commands(SimProgram& program) {
   command = program.app.add_subcommand("sweep", "Random windows over sizes, disks, row offsets and extents");
   add_sim_options(*command, *sweep);
   command->add_option("--sizes", sweep->sizes, "Windows in pixels, with commas between")->delimiter(',');
-  command->add_option("--disk-counts", sweep->disk_counts, "Numbers of disks")->delimiter(',');
-  command->add_option("--row-offsets", sweep->row_offsets, "Row offsets")->delimiter(',');
+  command->add_option("--disk-counts", sweep->disk_counts, "Numbers of disks")
+      ->delimiter(',')
+      ->check(CLI::Range(1U, model::kMaxDisks));
+  command->add_option("--row-offsets", sweep->row_offsets, "Row offsets")
+      ->delimiter(',')
+      ->check(CLI::Range(0U, model::kMaxDisks));
   command->add_option("--extents", sweep->extents, "Extents in pixels")->delimiter(',');
   command->add_option("--positions", sweep->positions, "Windows of each row")
       ->check(CLI::Range(1U, kMaxPositions))

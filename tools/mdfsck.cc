@@ -227,7 +227,7 @@ int run(int argc, char** argv) {
     app.parse(without_foreign_options(argc, argv));
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
-    fmt::print(stderr, "mdfsck: {}\nRun with --help for the options.\n", problem.what());
+    fmt::print(stderr, "mdfsck: {} (see --help)\n", problem.what());
     return kExitUsage;
   }
   ::signal(SIGINT, cancel);

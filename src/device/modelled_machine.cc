@@ -19,14 +19,6 @@ constexpr double kNsPerSecond = 1e9;
 constexpr double kFarSeconds = 4e9;  // 127 years: nobody waits for that, and it fits the clock
 constexpr unsigned long kTimerSlackNs = 1;
 
-// The longest that heads of this machine may reach; 0 without heads.
-double head_capacity(const model::Machine& machine) {
-  double capacity = 0;
-  for (const model::Resource& resource : machine.resources)
-    if (resource.head) capacity = std::max(capacity, resource.head->capacity_bytes);
-  return capacity;
-}
-
 }  // namespace
 
 void ModelledMachine::Collector::job_done(model::Engine& engine, std::uint64_t token) {
@@ -70,9 +62,7 @@ void ModelledMachine::set_disk(unsigned disk, const std::string& name, std::uint
   MDFS_CHECK(disk < disks());
   const std::lock_guard lock(mutex_);
   use_[disk].name = name;
-  // A whole factor: requests that touch on the disk below touch in the model.
-  const double size = static_cast<double>(std::max<std::uint64_t>(size_bytes, 1));
-  head_scale_[disk] = std::max(1.0, std::floor(head_capacity(route_.machine()) / size));
+  head_scale_[disk] = model::head_scale(route_.machine(), static_cast<double>(size_bytes));
 }
 
 void ModelledMachine::enter(std::span<const std::unique_ptr<Pending>> batch) {
@@ -84,8 +74,11 @@ void ModelledMachine::enter(std::span<const std::unique_ptr<Pending>> batch) {
       const Io& io = pending->inner;
       const auto bytes = static_cast<double>(io.bytes());
       const double scale = head_scale_[pending->disk];
-      const model::RouteRequest request{pending->disk, bytes, bytes, static_cast<double>(io.offset) * scale,
-                                        bytes * scale};
+      const model::Request request{.disk = pending->disk,
+                                   .full_bytes = bytes,
+                                   .part_bytes = bytes,
+                                   .address_bytes = static_cast<double>(io.offset) * scale,
+                                   .span_bytes = bytes * scale};
       ModelledDiskUse& use = use_[pending->disk];
       (io.op == Op::kRead ? use.reads : use.writes) += 1;
       (io.op == Op::kRead ? use.read_bytes : use.written_bytes) += io.bytes();

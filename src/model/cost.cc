@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "model/quantity.h"
 
 namespace mdfs::model {
@@ -75,6 +77,11 @@ Result<Cost> transfer(std::string_view& text) {
   MDFS_TRY_ASSIGN(const Quantity rate, take_quantity(text));
   if (rate.kind != Quantity::Kind::kRate) return bad("a rate is wanted after the slash, like 75 MiB/s");
   cost.bytes_per_s = rate.value;
+  if (!take_symbol(text, "..")) return cost;
+  MDFS_TRY_ASSIGN(const Quantity last, take_quantity(text));
+  if (last.kind != Quantity::Kind::kRate) return bad("a second rate is wanted here, like 250 MB/s .. 120 MB/s");
+  if (last.value > rate.value) return bad("the rate at the end of a disk is above the one at its beginning");
+  cost.last_bytes_per_s = last.value;
   return cost;
 }
 
@@ -121,10 +128,18 @@ double Cost::mean_s(double full_bytes, double part_bytes) const {
       return (low_s + high_s) / 2;
     case Kind::kHead:
       return 0;
-    case Kind::kTransfer:
-      return (bytes + full * full_bytes + part * part_bytes) / bytes_per_s;
+    case Kind::kTransfer: {
+      if (!has_zones() || last_bytes_per_s == bytes_per_s) return transfer_s(full_bytes, part_bytes, 0);
+      const double mean_s_per_byte = std::log(bytes_per_s / last_bytes_per_s) / (bytes_per_s - last_bytes_per_s);
+      return (bytes + full * full_bytes + part * part_bytes) * mean_s_per_byte;
+    }
   }
   return 0;
+}
+
+double Cost::transfer_s(double full_bytes, double part_bytes, double place) const {
+  const double rate = has_zones() ? bytes_per_s + (last_bytes_per_s - bytes_per_s) * place : bytes_per_s;
+  return (bytes + full * full_bytes + part * part_bytes) / rate;
 }
 
 Result<Cost> parse_cost(std::string_view text) {
@@ -157,7 +172,8 @@ std::string cost_text(const Cost& cost) {
     case Cost::Kind::kHead:
       return "head";
     case Cost::Kind::kTransfer:
-      return fmt::format("({} full + {} part + {} B) / {} B/s", cost.full, cost.part, cost.bytes, cost.bytes_per_s);
+      return fmt::format("({} full + {} part + {} B) / {} B/s{}", cost.full, cost.part, cost.bytes, cost.bytes_per_s,
+                         cost.has_zones() ? fmt::format(" .. {} B/s", cost.last_bytes_per_s) : "");
   }
   return {};
 }

@@ -17,6 +17,7 @@ namespace mdfs::model {
 //   "head"                           the seek and rotation of the resource's [head], by distance
 //   "(full + 2 part) / 72 MiB/s"     bytes over a rate; full = the whole extent, part = what of it the window covers
 //   "64 B / 75 MiB/s"
+//   "full / 250 MB/s .. 120 MB/s"   the rate falls from the first byte of the resource's disk to its last
 struct Cost {
   enum class Kind { kFixed, kSeek, kUniform, kExponential, kHead, kTransfer };
   Kind kind = Kind::kFixed;
@@ -26,10 +27,14 @@ struct Cost {
   double full = 0;    // times the extent's bytes
   double part = 0;    // times the bytes inside the window
   double bytes_per_s = 0;
+  double last_bytes_per_s = 0;  // at the last byte of a disk with zones; 0: bytes_per_s everywhere
 
   bool operator==(const Cost&) const = default;
-  // The mean for a request of these sizes; without the head.
+  // The mean for a request of these sizes, over all places of a disk; without the head.
   double mean_s(double full_bytes, double part_bytes) const;
+  bool has_zones() const { return last_bytes_per_s > 0; }
+  // Of a transfer that begins at this share of the disk, 0..1.
+  double transfer_s(double full_bytes, double part_bytes, double place) const;
 };
 
 Result<Cost> parse_cost(std::string_view text);

@@ -16,6 +16,19 @@ double Head::seek_s(double distance_bytes) const {
   return track_s + (stroke_s - track_s) * std::sqrt(share);
 }
 
+double Head::place_of(double address_bytes) const { return std::clamp(address_bytes / capacity_bytes, 0.0, 1.0); }
+
+double head_capacity(const Machine& machine) {
+  double capacity = 0;
+  for (const Resource& resource : machine.resources)
+    if (resource.head) capacity = std::max(capacity, resource.head->capacity_bytes);
+  return capacity;
+}
+
+double head_scale(const Machine& machine, double disk_bytes) {
+  return std::max(1.0, std::floor(head_capacity(machine) / std::max(disk_bytes, 1.0)));
+}
+
 Machine as_disks(Machine machine) {
   std::erase_if(machine.stages, [](const Stage& stage) { return stage.per_window; });
   machine.outstanding = 0;
@@ -29,6 +42,7 @@ std::string canonical_text(const Machine& machine) {
   text += fmt::format("layout={};unit={};width={};parity={};group={};row_offset=", static_cast<int>(layout.kind),
                       layout.unit_bytes, layout.width, layout.parity, layout.group_bytes);
   for (const unsigned offset : layout.row_offset) text += fmt::format("{},", offset);
+  if (layout.filled > 0) text += fmt::format(";filled={}", layout.filled);
   text +=
       fmt::format("\nshape={};extent={};bytes_per_pixel={}\n", machine.shape, machine.extent, machine.bytes_per_pixel);
   for (const Resource& resource : machine.resources) {

@@ -30,6 +30,8 @@ struct Head {
   double capacity_bytes = 0;
   bool operator==(const Head&) const = default;
   double seek_s(double distance_bytes) const;  // without rotation
+  // Where on the disk an address lies, 0..1.
+  double place_of(double address_bytes) const;
 };
 
 // One kind of component: `count` alike FIFO queues, each with `servers` identical servers.
@@ -68,6 +70,8 @@ struct Layout {
   bool parity = false;               // left-symmetric, one unit a stripe
   // Extents of a disk lie together in groups of this many bytes, and groups anywhere on the disk; 0: one after another.
   double group_bytes = 0;
+  // Share of each disk that is taken before the image comes: without groups it lies behind that.
+  double filled = 0;
   bool operator==(const Layout&) const = default;
 };
 
@@ -93,6 +97,12 @@ Result<Machine> read_machine(const std::string& path);
 // The machine as its disks run it, which see no windows: without stages of whole windows and the limit of
 // `outstanding`.
 Machine as_disks(Machine machine);
+
+// The longest that heads of this machine may reach, in bytes; 0 without heads.
+double head_capacity(const Machine& machine);
+// Bytes of that for a byte of a real disk of this size, which stands for the modelled one: a whole factor, so that
+// requests that touch on the real disk touch in the model.
+double head_scale(const Machine& machine, double disk_bytes);
 
 // A preset's name, or else the path of a file.
 Result<Machine> find_machine(const std::string& name_or_path);

@@ -79,6 +79,16 @@ class Table {
     return node->as_boolean()->get();
   }
 
+  // A number from 0 to 1; 0 if it is not there.
+  Result<double> share(std::string_view key) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return 0.0;
+    if (!node->is_number()) return bad(node, key, "must be a number from 0 to 1");
+    const double number = node->value<double>().value_or(-1);
+    if (!(number >= 0 && number <= 1)) return bad(node, key, "is not in 0..1");
+    return number;
+  }
+
   // After all fields were asked for: what else stands there?
   Status finish() const {
     for (const auto& [key, node] : table_)
@@ -180,8 +190,11 @@ Status read_costs(Table& table, const Machine& machine, Stage& stage) {
     if (!item->is_string()) return table.bad(item, "cost", "must be a text in quotes, like \"full / 75 MB/s\"");
     const auto cost = parse_cost(item->as_string()->get());
     if (!cost.ok()) return table.bad(item, "cost", cost.error().where);
-    if (cost->kind == Cost::Kind::kHead && (!machine.resources[stage.resource].head || stage.per_window))
-      return table.bad(item, "cost", "\"head\" needs a stage of extents on a resource with a head");
+    const bool by_place = cost->kind == Cost::Kind::kHead || cost->has_zones();
+    if (by_place && (!machine.resources[stage.resource].head || stage.per_window))
+      return table.bad(item, "cost",
+                       fmt::format("{} needs a stage of extents on a resource with a head",
+                                   cost->has_zones() ? "a rate that falls over the disk" : "\"head\""));
     stage.costs.push_back(*cost);
   }
   return {};
@@ -237,6 +250,7 @@ Status read_layout(const toml::table& toml, const std::string& where, Layout& la
     if (table.find("group") != nullptr) {
       MDFS_TRY_ASSIGN(layout.group_bytes, table.quantity("group", parse_size_bytes));
     }
+    MDFS_TRY_ASSIGN(layout.filled, table.share("filled"));
     return table.finish();
   }
   layout.kind = Layout::Kind::kStriped;
@@ -284,15 +298,6 @@ Status read_image(const toml::table& toml, const std::string& where, Machine& ma
   return table.finish();
 }
 
-Status read_hit_ratio(Table& table, Machine& machine) {
-  const toml::node* node = table.find("hit_ratio");
-  if (node == nullptr) return {};
-  if (!node->is_number()) return table.bad(node, "hit_ratio", "must be a number from 0 to 1");
-  machine.hit_ratio = node->value<double>().value_or(-1);
-  if (!(machine.hit_ratio >= 0 && machine.hit_ratio <= 1)) return table.bad(node, "hit_ratio", "is not in 0..1");
-  return {};
-}
-
 // Calls read for each table of a list of tables.
 template <typename Read>
 Status each(Table& table, std::string_view key, std::size_t limit, Read read) {
@@ -336,7 +341,7 @@ Result<Machine> parse_machine(std::string_view text, const std::string& where) {
   MDFS_TRY_ASSIGN(machine.description, table.text("description", ""));
   MDFS_TRY_ASSIGN(machine.disks, table.count("disks", 1, kMaxDisks, 1));
   MDFS_TRY_ASSIGN(machine.outstanding, table.count("outstanding", 0, 1u << 20, 0));
-  MDFS_TRY(read_hit_ratio(table, machine));
+  MDFS_TRY_ASSIGN(machine.hit_ratio, table.share("hit_ratio"));
   for (const std::string_view key : {"image", "placement"}) {
     const toml::node* node = table.find(key);
     if (node == nullptr) continue;

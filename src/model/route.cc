@@ -29,6 +29,10 @@ void Route::add_cost(const Cost& cost, bool uniform_seeks, Plan& plan) {
       }
       break;
     case Cost::Kind::kTransfer:
+      if (cost.has_zones()) {
+        plan.zoned.push_back(cost);
+        break;
+      }
       plan.fixed_s += cost.bytes / cost.bytes_per_s;
       plan.full_s_per_byte += cost.full / cost.bytes_per_s;
       plan.part_s_per_byte += cost.part / cost.bytes_per_s;
@@ -67,6 +71,12 @@ bool Route::has(Phase phase) const {
   return std::any_of(plans_.begin(), plans_.end(), [phase](const Plan& plan) { return plan.phase == phase; });
 }
 
+bool Route::has_chance() const {
+  return machine_.hit_ratio > 0 || std::any_of(plans_.begin(), plans_.end(), [this](const Plan& plan) {
+           return !plan.drawn.empty() || (plan.head && machine_.resources[plan.resource].head->rotation_s > 0);
+         });
+}
+
 void Route::add_stations(Engine& engine) const {
   for (std::size_t i = 0; i < topology_.count.size(); ++i)
     for (unsigned instance = 0; instance < topology_.count[i]; ++instance) {
@@ -76,7 +86,7 @@ void Route::add_stations(Engine& engine) const {
     }
 }
 
-void Route::steps(Phase phase, const RouteRequest& request, Random& random, std::vector<Step>& steps) const {
+void Route::steps(Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const {
   steps.clear();
   const bool hit = phase == Phase::kExtent && machine_.hit_ratio > 0 && random.unit() < machine_.hit_ratio;
   for (const Plan& plan : plans_) {
@@ -87,6 +97,9 @@ void Route::steps(Phase phase, const RouteRequest& request, Random& random, std:
     step.service_s =
         plan.fixed_s + plan.full_s_per_byte * request.full_bytes + plan.part_s_per_byte * request.part_bytes;
     for (const Cost& cost : plan.drawn) step.service_s += draw_s(cost, random);
+    for (const Cost& cost : plan.zoned)
+      step.service_s += cost.transfer_s(request.full_bytes, request.part_bytes,
+                                        machine_.resources[plan.resource].head->place_of(request.address_bytes));
     if (plan.head) {
       step.address_bytes = request.address_bytes;
       step.length_bytes = request.span_bytes < 0 ? request.full_bytes : request.span_bytes;

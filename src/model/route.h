@@ -11,8 +11,9 @@
 namespace mdfs::model {
 
 // A read of one disk. full: of the whole extent; part: of what was asked for.
-struct RouteRequest {
+struct Request {
   unsigned disk = 0;
+  std::uint32_t extent = 0;  // number within its window; for the caller
   double full_bytes = 0;
   double part_bytes = 0;
   double address_bytes = 0;  // on the disk, for its head
@@ -36,10 +37,12 @@ class Route {
   std::uint32_t station(std::size_t resource, unsigned instance) const { return first_station_[resource] + instance; }
   unsigned max_steps() const { return static_cast<unsigned>(machine_.stages.size()); }
   bool has(Phase phase) const;
+  // Whether the same requests may take other times under another seed.
+  bool has_chance() const;
 
   // The steps of one request, chance drawn; for phases of a whole window `request` holds the sums, and stations are
   // those of its disk. Replaces what is in `steps`.
-  void steps(Phase phase, const RouteRequest& request, Random& random, std::vector<Step>& steps) const;
+  void steps(Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const;
 
  private:
   struct Plan {  // a stage with its constant terms added up
@@ -51,6 +54,7 @@ class Route {
     double part_s_per_byte = 0;
     bool head = false;
     std::vector<Cost> drawn;
+    std::vector<Cost> zoned;  // transfers whose rate hangs on the place on the disk
   };
 
   static void add_cost(const Cost& cost, bool uniform_seeks, Plan& plan);

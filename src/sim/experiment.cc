@@ -295,24 +295,31 @@ LoadResult saturate(const System& system, const LoadOptions& options) {
   return result;
 }
 
-LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed) {
+LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed,
+                  unsigned replications) {
   LoadResult result;
   if (trace.empty()) return result;
   MDFS_CHECK(!images.empty());
-  Simulation simulation(images.front(), seed ^ kEngineSalt);
   double bytes = 0;
   double last_s = 0;
   for (const TraceEntry& entry : trace) {
     MDFS_CHECK(entry.image < images.size());
-    const System& image = images[entry.image];
-    simulation.submit_at(entry.time_s, entry.windows, entry.client, entry.base, image);
     last_s = std::max(last_s, entry.time_s);
-    for (const geometry::Window& window : entry.windows) bytes += window_bytes(image.setup().image, window.length);
+    for (const geometry::Window& window : entry.windows)
+      bytes += window_bytes(images[entry.image].setup().image, window.length);
   }
-  simulation.run();
-  const Measure measure{
-      .first = 0, .begun_s = 0, .ended_s = simulation.now_s(), .use = simulation.use(), .events = simulation.events()};
-  gather(result, simulation.records(), measure);
+  for (unsigned run = 0; run < replications; ++run) {
+    Simulation simulation(images.front(), (seed + run * kSeedStep) ^ kEngineSalt);
+    for (const TraceEntry& entry : trace)
+      simulation.submit_at(entry.time_s, entry.windows, entry.client, entry.base, images[entry.image]);
+    simulation.run();
+    const Measure measure{.first = 0,
+                          .begun_s = 0,
+                          .ended_s = simulation.now_s(),
+                          .use = simulation.use(),
+                          .events = simulation.events()};
+    gather(result, simulation.records(), measure);
+  }
   close(result);
   result.requested_bytes_per_s = last_s > 0 ? bytes / last_s : 0;
   return result;

@@ -113,8 +113,10 @@ struct TraceEntry {
   std::size_t image = 0;   // which of the systems
   std::uint64_t base = 0;  // of its placement
 };
-// The systems have the same machine and disks, each with an image of the trace.
-LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed);
+// The systems have the same machine and disks, each with an image of the trace. The error bar is that of the machine's
+// chance, the trace being as it is: replications differ in nothing else.
+LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed,
+                  unsigned replications);
 
 // Windows one after another, each asked for when the last one is done; heads stay where the last one left them.
 struct InTurnResult {

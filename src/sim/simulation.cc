@@ -98,7 +98,7 @@ bool Simulation::whole_window(Route::Phase phase, std::uint32_t slot) {
                     .full_bytes = split.full_bytes,
                     .part_bytes = split.part_bytes,
                     .address_bytes = 0};
-  system_.steps(phase, all, engine_.random(), steps_);
+  system_.route().steps(phase, all, engine_.random(), steps_);
   if (steps_.empty()) return false;
   const std::uint32_t mark = phase == Route::Phase::kBefore ? kBefore : kAfter;
   engine_.start(steps_, (std::uint64_t{slot} << 32) | mark);
@@ -116,7 +116,7 @@ void Simulation::issue(std::uint32_t slot, std::uint64_t extents) {
     const bool first_of_extent = live.next_request == 0 || request.extent != requests[live.next_request - 1].extent;
     if (first_of_extent && !all && extents-- == 0) break;
     ++live.next_request;
-    system_.steps(Route::Phase::kExtent, request, engine_.random(), steps_);
+    system_.route().steps(Route::Phase::kExtent, request, engine_.random(), steps_);
     if (!steps_.empty()) {
       engine_.start(steps_, (std::uint64_t{slot} << 32) | request.extent);
     } else if (--live.left[request.extent] == 0) {

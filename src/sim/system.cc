@@ -22,13 +22,6 @@ namespace {
 constexpr std::uint64_t kMaxGroups = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMaxRanked = std::uint64_t{1} << 24;
 
-// Row-major number of an extent in its grid.
-std::uint64_t row_major(unsigned rank, const geometry::Coord& grid, const geometry::Coord& index) {
-  std::uint64_t number = 0;
-  for (unsigned axis = 0; axis < rank; ++axis) number = number * grid[axis] + index[axis];
-  return number;
-}
-
 std::uint64_t mix(std::uint64_t x) {  // splitmix64
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -37,6 +30,12 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
 }
 
 }  // namespace
+
+std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent) {
+  std::uint64_t number = 0;
+  for (unsigned axis = 0; axis < rank; ++axis) number = number * grid[axis] + extent[axis];
+  return number;
+}
 
 Result<geometry::Geometry> make_image(const std::string& shape, const std::string& extent, bool extent_given,
                                       unsigned bytes_per_pixel) {
@@ -140,8 +139,9 @@ double System::address_of(std::uint64_t index, unsigned disk) const {
   const double extent_bytes = static_cast<double>(setup_.image.extent_bytes());
   const double group_bytes = setup_.machine.layout.group_bytes;
   const std::uint64_t local = rank_.empty() ? index / setup_.disks : rank_[index];
-  if (group_bytes <= extent_bytes) return static_cast<double>(local) * extent_bytes;
-  const double capacity = head_capacity();
+  const double capacity = model::head_capacity(setup_.machine);
+  if (group_bytes <= extent_bytes)
+    return setup_.machine.layout.filled * capacity + static_cast<double>(local) * extent_bytes;
   const auto per_group = static_cast<std::uint64_t>(group_bytes / extent_bytes);
   const std::uint64_t group = std::min(local / per_group, kMaxGroups);
   const double share = static_cast<double>(mix(group * model::kMaxDisks + disk) >> 11) * 0x1p-53;
@@ -201,7 +201,7 @@ Split System::split(std::span<const geometry::Window> windows, std::uint64_t bas
     for (const geometry::Piece& piece : geometry::decompose(bytes, geometry::byte_box(image, window))) {
       double part = 1;
       for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
-      const std::uint64_t index = row_major(image.rank, grid, piece.extent);
+      const std::uint64_t index = extent_number(image.rank, grid, piece.extent);
       split.part_bytes += part;
       if (windows.size() > 1) {
         const auto [known, added] = first_request.emplace(index, split.requests.size());
@@ -240,6 +240,7 @@ Split System::split_stored(std::span<const geometry::Window> windows) const {
   const geometry::Geometry& image = setup_.image;
   const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
   const std::uint64_t extent_bytes = image.extent_bytes();
+  const geometry::Coord grid = image.grid();
   std::vector<geometry::PlanPart> parts;
   Split split;
   const auto read = [&](const StoredImage::Place& place, std::uint64_t begin, std::uint64_t end) {
@@ -250,7 +251,7 @@ Split System::split_stored(std::span<const geometry::Window> windows) const {
       double part = 1;
       for (unsigned axis = 0; axis < image.rank; ++axis) part *= static_cast<double>(piece.in_extent.length[axis]);
       split.part_bytes += part;
-      const StoredImage::Place& place = stored.places[row_major(image.rank, image.grid(), piece.extent)];
+      const StoredImage::Place& place = stored.places[extent_number(image.rank, grid, piece.extent)];
       if (place.stored_bytes == 0) continue;
       if (stored.sub_block_bytes == 0) {
         read(place, 0, place.stored_bytes);
@@ -267,7 +268,7 @@ Split System::split_stored(std::span<const geometry::Window> windows) const {
   for (const geometry::DiskPlan& disk : plan->disks)
     for (const geometry::PlanRequest& request : disk.requests) {
       const auto length = static_cast<double>(request.length_bytes);
-      const double scale = std::max(1.0, std::floor(head_capacity() / stored.disk_bytes[disk.disk]));
+      const double scale = model::head_scale(setup_.machine, stored.disk_bytes[disk.disk]);
       split.requests.push_back({.disk = disk.disk,
                                 .extent = split.extents++,
                                 .full_bytes = length,
@@ -277,19 +278,6 @@ Split System::split_stored(std::span<const geometry::Window> windows) const {
       split.full_bytes += length;
     }
   return split;
-}
-
-double System::head_capacity() const {
-  double capacity = 0;
-  for (const model::Resource& resource : setup_.machine.resources)
-    if (resource.head) capacity = std::max(capacity, resource.head->capacity_bytes);
-  return capacity;
-}
-
-void System::steps(Route::Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const {
-  route_->steps(phase,
-                {request.disk, request.full_bytes, request.part_bytes, request.address_bytes, request.span_bytes},
-                random, steps);
 }
 
 std::vector<double> System::mean_demand_s(const Request& request) const {

@@ -22,6 +22,7 @@ namespace mdfs::sim {
 using model::Engine;
 using model::Listener;
 using model::Random;
+using model::Request;  // of an extent, all of it or a stripe unit's worth
 using model::Route;
 using model::StationStatistics;
 using model::Step;
@@ -62,15 +63,8 @@ Result<geometry::Geometry> make_image(const std::string& shape, const std::strin
 // The machine with the disks and the image that its file names.
 Result<Setup> default_setup(const model::Machine& machine);
 
-// A read of one disk on behalf of an extent (of all of it, or of a stripe unit's worth).
-struct Request {
-  unsigned disk = 0;
-  std::uint32_t extent = 0;  // number within the window
-  double full_bytes = 0;
-  double part_bytes = 0;
-  double address_bytes = 0;  // on the disk
-  double span_bytes = -1;    // over which a head moves; below 0: full_bytes
-};
+// Row-major number of an extent in the grid of its image.
+std::uint64_t extent_number(unsigned rank, const geometry::Coord& grid, const geometry::Coord& extent);
 
 // What a window asks for, in order of issue.
 struct Split {
@@ -97,8 +91,6 @@ class System {
 
   const Route& route() const { return *route_; }
   std::uint64_t outstanding() const { return setup_.machine.outstanding; }
-  // The steps of one request; for phases of a whole window `request` holds the sums.
-  void steps(Route::Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const;
 
   // Seconds of service that a request takes at each resource on average, without heads and queues.
   std::vector<double> mean_demand_s(const Request& request) const;
@@ -113,7 +105,6 @@ class System {
   Split split_stored(std::span<const geometry::Window> windows) const;
   void rank_extents();
   double address_of(std::uint64_t index, unsigned disk) const;
-  double head_capacity() const;  // 0 without heads
 
   Setup setup_;
   std::optional<Route> route_;  // there once made

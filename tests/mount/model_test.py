@@ -117,6 +117,21 @@ class Modelled(Base):
             self.assertIn(disk, done.stderr)
         self.assertIn("link 0", done.stderr)
 
+    def test_disks_with_zones_are_between_their_fastest_and_their_slowest(self):
+        """Files are scattered over it: their mean rate lies between that of its beginning and that of its end."""
+        zones = SLOW.replace(f'["{LATENCY} s", "full / 100 MB/s"]', '"full / 8.192 MB/s .. 4.096 MB/s"').replace(
+            'count = "disks"',
+            'count = "disks"\nhead = { track = "0 s", stroke = "0 s", rotation = "0 s", capacity = "1 TB" }')
+        self.remount(f"noatime,cache=16M,model={self.file('zones.toml', zones)}")
+        for i in range(100):
+            write_all(self.volume / f"file{i}", os.urandom(256 << 10))
+        run(MDFS, "volume", "sync", self.volume.path)
+        modelled = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["modelled"]
+        for disk, station in zip(modelled["disks"], modelled["components"]):
+            mean_rate = (disk["read_bytes"] + disk["written_bytes"]) / station["busy_s"]
+            self.assertGreater(mean_rate, 4.096e6)
+            self.assertLess(mean_rate, 8.192e6)
+
     def test_a_volume_that_is_not_modelled_says_nothing_of_it(self):
         self.assertNotIn("modelled", json.loads(run(MDFS, "volume", "status", "--json", self.volume.path)))
         done = subprocess.run([MDFS, "umount", self.volume.path], capture_output=True, text=True, check=True)
@@ -239,6 +254,9 @@ class Compared(Base):
         self.assertGreater(row["extents"], 0)
         # No answer comes before its time; how much later it comes a busy machine may decide.
         self.assertGreater(row["ratio"], 0.99)
+        self.assertIn(row["verdict"], ["yes", "unsure", "no"])
+        self.assertEqual(row["within"], row["verdict"] == "yes")
+        self.assertGreater(row["measured_s"], row["again_s"])
 
     def test_the_simulator_plans_a_mounted_image_as_the_mount_does(self):
         for codec in (0, 1):
@@ -251,6 +269,22 @@ class Compared(Base):
                 self.check(out["rows"][0], 4)
                 self.assertTrue(out["rows"][0]["modelled_disks"])
                 self.remount("cache=64M")
+
+    def test_windows_of_several_sizes_share_no_extent_either(self):
+        self.image((1024, 1024))
+        self.remount("noatime,model=sparc-disk")
+        out = self.compare("sparc-disk", self.volume / "image", "--sizes", "64x64,256x256", "--windows", 3, "--warm-up",
+                           0)
+        self.assertEqual([row["size"] for row in out["rows"]], ["64x64", "256x256"])
+        for row in out["rows"]:
+            self.check(row, 4)
+
+    def test_a_machine_of_chance_is_judged_with_its_error_bar(self):
+        self.image((1024, 1024))
+        self.remount("noatime,model=sata-disk-zoned")
+        row = self.compare("sata-disk-zoned", self.volume / "image", "--size", "64x64", "--windows", 12)["rows"][0]
+        self.assertGreater(row["ratio_half_width_95"], 0)
+        self.assertEqual(row["windows_planned_otherwise"], 0)
 
     def test_a_mount_modelled_as_another_machine_is_refused(self):
         self.image()

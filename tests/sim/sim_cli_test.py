@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """mdfs-sim as its users meet it: figures, errors with file and line, forms of output, calibration of a file.
 
-usage: sim_cli_test.py MDFS_SIM
+usage: sim_cli_test.py MDFS_SIM SIMULATION.md
 """
 # SPDX-License-Identifier: Apache-2.0
 import csv
+import fcntl
 import io
 import json
 import os
@@ -15,9 +16,9 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = ""
+PROGRAM = DOCUMENT = ""
 PRESETS = ["gigaview-t800", "gigaview-t9000-004", "gigaview-t9000-000", "dec-cluster", "sparc-disk", "raid3", "raid5",
-           "fixed-server", "powerwall-san", "sata-disk", "nvme", "sata-shelf-10gbe"]
+           "fixed-server", "powerwall-san", "sata-disk", "sata-disk-zoned", "nvme", "sata-shelf-10gbe"]
 
 
 def run(*arguments, fails=False):
@@ -76,6 +77,55 @@ class Window(unittest.TestCase):
             self.assertEqual(message.count("\n"), 1, message)
 
 
+# One run of each command that simulates, and is short.
+COMMANDS = {
+    "window": ["gigaview-t800", "67,75,512,512"],
+    "random": ["gigaview-t800", "--positions", 5],
+    "sweep": ["gigaview-t800", "--positions", 5],
+    "poisson": ["gigaview-t800", "--windows", 20, "--replications", 2, "--loads", "0.5"],
+    "closed": ["gigaview-t800", "--windows", 20, "--replications", 2, "--clients", 2],
+    "saturate": ["gigaview-t800", "--windows", 20, "--replications", 2],
+    "streams": ["gigaview-t800", "--frame", "400 KiB", "--slices", 5],
+}
+NO_PARAMETERS = {"help", "json", "csv", "plot", "seed", "output", "figures"}
+
+
+def options_of(command):
+    return re.findall(r"^ +(?:-\w,)?--([a-z-]+)", run(command, "--help"), re.MULTILINE)
+
+
+class Options(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.trace = pathlib.Path(folder.name) / "trace"
+        self.trace.write_text("0 0,0,512,512\n")
+        self.commands = {**COMMANDS, "replay": ["gigaview-t800", self.trace]}
+
+    def test_the_json_holds_every_parameter(self):
+        for command, arguments in self.commands.items():
+            with self.subTest(command):
+                parameters = load(command, *arguments)["parameters"]
+                for option in set(options_of(command)) - NO_PARAMETERS:
+                    key = option.replace("-", "_")
+                    self.assertTrue(key in parameters or f"{key}_s" in parameters, f"--{option} is not in {parameters}")
+
+    def test_nonsense_in_any_option_is_refused_in_one_line_and_never_ends_in_a_crash(self):
+        flags = {"json", "csv", "own-images", "stagger", "reads-only"}
+        for command, arguments in self.commands.items():
+            for option in set(options_of(command)) - flags - {"help", "plot"}:
+                words = list(arguments)
+                if f"--{option}" in words:
+                    at = words.index(f"--{option}")
+                    del words[at:at + 2]
+                for value in ["garbage", "", "-1", "nan", "1e400", "18446744073709551616", "2,garbage"]:
+                    with self.subTest(f"{command} --{option} {value!r}"):
+                        message = run(command, *words, f"--{option}={value}" if value else f"--{option}", *(
+                            [] if value else [""]), fails=True)
+                        self.assertEqual(message.count("\n"), 1, message)
+                        self.assertTrue(message.startswith("mdfs-sim: "), message)
+
+
 class Forms(unittest.TestCase):
     def test_csv_is_a_table(self):
         rows = list(csv.DictReader(io.StringIO(run("sweep", "gigaview-t800", "--disk-counts", "1,4", "--sizes",
@@ -114,6 +164,29 @@ class Forms(unittest.TestCase):
         self.assertAlmostEqual(ratio, 10, delta=0.6)
 
 
+class WorkedExample(unittest.TestCase):
+    """doc/SIMULATION.md followed word for word."""
+
+    def test_the_machine_and_the_commands_of_the_document_give_its_table(self):
+        part = DOCUMENT[DOCUMENT.index("## A machine of your own"):]
+        machine = part.split("```")[1]
+        self.assertLessEqual(len(machine.strip().splitlines()), 30)
+        command = re.search(r"`mdfs-sim (streams film.toml [^`]*)`", part).group(1)
+        line = r"^\| (\d+) \| ([\d.]+) \+- ([\d.]+) ms \| ([\d.]+) ms \| ([\d.]+) % \| (\d+) of (\d+) \|$"
+        rows = re.findall(line, part, re.MULTILINE)
+        self.assertEqual(len(rows), 5)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "film.toml"
+            path.write_text(machine)
+            for disks, mean, half_width, most, busy, late, frames in rows:
+                out = load(*command.replace("film.toml", str(path)).replace("K", disks).split())
+                delay = out["delay_s"]
+                self.assertEqual([f"{delay['mean'] * 1e3:.2f}", f"{delay['half_width_95'] * 1e3:.2f}",
+                                  f"{delay['max'] * 1e3:.2f}"], [mean, half_width, most])
+                self.assertEqual(f"{sum(out['utilization']['disk']) / int(disks) * 100:.1f}", busy)
+                self.assertEqual([out["late_frames"], delay["count"]], [int(late), int(frames)])
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -145,6 +218,21 @@ class Files(unittest.TestCase):
         trace.write_text("0 0,0,512,512\nsoon 0,0,5,5\n")
         self.assertIn("trace:2: ", run("replay", "gigaview-t800", trace, fails=True))
 
+    def test_a_replay_on_a_machine_of_chance_has_an_error_bar_and_on_others_needs_none(self):
+        trace = self.folder / "trace"
+        trace.write_text("".join(f"{second} 0,0,512,512\n" for second in range(20)))
+        self.assertGreater(load("replay", "sata-disk", trace)["delay_s"]["half_width_95"], 0)
+        self.assertNotIn("half_width_95", load("replay", "gigaview-t800", trace)["delay_s"])
+
+    def test_a_disk_with_zones_is_slower_where_it_is_full_unless_groups_are_scattered(self):
+        path = self.folder / "first.toml"
+        path.write_text(run("machine", "sata-disk-zoned").replace('group = "8 MiB"', ""))
+        command = ["random", path, "--size", "4096x4096", "--filled"]
+        slower = load(*command, 0.9)["delay_s"]["mean"] / load(*command, 0)["delay_s"]["mean"]
+        self.assertGreater(slower, 1.4)
+        command[1] = "sata-disk-zoned"
+        self.assertEqual(load(*command, 0.9)["delay_s"]["mean"], load(*command, 0)["delay_s"]["mean"])
+
     def test_figures_are_svg(self):
         path = self.folder / "load.svg"
         run("poisson", "fixed-server", "--loads", "0.2,0.5,0.8", "--windows", 200, "--plot", path)
@@ -169,7 +257,26 @@ class Files(unittest.TestCase):
         if out["accepted"]:
             self.assertGreater(load("window", machine, "0,0,512,512")["delay_s"], 0)
 
+    def test_writes_are_calibrated_only_when_asked_for_and_leave_every_byte_as_it_was(self):
+        disk = pathlib.Path.cwd() / f"calibrate-write.{os.getpid()}"
+        self.addCleanup(disk.unlink)
+        content = os.urandom(1 << 20) * 8
+        disk.write_bytes(content)
+        command = ["calibrate", disk, "--sizes", "4K,16K,64K,1M", "--reads", 2, "--batch", "1 ms", "--json"]
+        modified = disk.stat().st_mtime_ns
+        done = subprocess.run([PROGRAM, *map(str, command)], capture_output=True, text=True, check=False)
+        if "O_DIRECT" in done.stderr:
+            self.skipTest("this filesystem has no O_DIRECT")
+        self.assertEqual(disk.stat().st_mtime_ns, modified)
+        done = subprocess.run([PROGRAM, *map(str, command), "--write"], capture_output=True, text=True, check=False)
+        self.assertTrue(json.loads(done.stdout)["parameters"]["write"])
+        self.assertGreater(disk.stat().st_mtime_ns, modified)
+        self.assertEqual(disk.read_bytes(), content)
+        with open(disk, "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            self.assertIn("in use", run(*command, "--write", fails=True))
+
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
+    PROGRAM, DOCUMENT = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1)).read_text()
     unittest.main()

@@ -49,7 +49,7 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    fmt::print(stderr, "{}: {}\nRun with --help for the options.\n", program, explain(app, problem));
+    fmt::print(stderr, "{}: {} (see --help)\n", program, explain(app, problem));
     return info(Errc::kUsage).exit_code;
   } catch (const std::exception& problem) {
     return report(program, {Errc::kUsage, problem.what()});

@@ -27,7 +27,7 @@ TEST(CostTest, SimpleFormsAreRead) {
 
 TEST(CostTest, EveryCostIsReadBackFromItsText) {
   for (const char* text : {"20 ms", "seek 0.1 us", "uniform 0 ms .. 20 ms", "exponential 3 ns", "head",
-                           "(full + 1.5 part + 7 B) / 2.28 MiB/s"}) {
+                           "(full + 1.5 part + 7 B) / 2.28 MiB/s", "full / 250 MB/s .. 120 MB/s"}) {
     const auto cost = parse_cost(text);
     ASSERT_TRUE(cost.ok()) << text;
     const auto again = parse_cost(cost_text(*cost));
@@ -36,10 +36,39 @@ TEST(CostTest, EveryCostIsReadBackFromItsText) {
   }
 }
 
+TEST(CostTest, ARateThatFallsOverTheDiskCostsMoreFurtherIn) {
+  const Cost cost = parse_cost("full / 200 MB/s .. 100 MB/s").value();
+  EXPECT_DOUBLE_EQ(cost.transfer_s(1e6, 0, 0), 0.005);
+  EXPECT_DOUBLE_EQ(cost.transfer_s(1e6, 0, 0.5), 1.0 / 150);
+  EXPECT_DOUBLE_EQ(cost.transfer_s(1e6, 0, 1), 0.010);
+  double sum = 0;
+  constexpr int kPlaces = 10000;
+  for (int i = 0; i < kPlaces; ++i) sum += cost.transfer_s(1e6, 0, (i + 0.5) / kPlaces);
+  EXPECT_NEAR(cost.mean_s(1e6, 0), sum / kPlaces, 1e-9);
+  EXPECT_DOUBLE_EQ(parse_cost("full / 100 MB/s .. 100 MB/s")->mean_s(1e6, 0), 0.010);
+}
+
 TEST(CostTest, WhatIsWrongIsRefused) {
-  for (const char* text : {"", "20", "20 + 3", "full", "full / 20", "full / 20 ms", "full / 4 MB", "(full / 4 MB/s",
-                           "full + part / 4 MB/s", "half / 4 MB/s", "uniform 5 ms .. 1 ms", "uniform 5 ms", "seek",
-                           "20 ms extra", "2e9 full / 4 MB/s", "3 / 4 MB/s"})
+  for (const char* text : {"",
+                           "20",
+                           "20 + 3",
+                           "full",
+                           "full / 20",
+                           "full / 20 ms",
+                           "full / 4 MB",
+                           "(full / 4 MB/s",
+                           "full + part / 4 MB/s",
+                           "half / 4 MB/s",
+                           "uniform 5 ms .. 1 ms",
+                           "uniform 5 ms",
+                           "seek",
+                           "20 ms extra",
+                           "2e9 full / 4 MB/s",
+                           "3 / 4 MB/s",
+                           "full / 4 MB/s ..",
+                           "full / 4 MB/s .. 5 MB/s",
+                           "full / 4 MB/s .. 3 ms",
+                           "full / 4 MB/s .. 3 MB/s .. 2 MB/s"})
     EXPECT_FALSE(parse_cost(text).ok()) << text;
 }
 

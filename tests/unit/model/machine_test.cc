@@ -30,8 +30,9 @@ std::string replaced(std::string_view what, std::string_view with) {
 
 TEST(MachineTest, EveryShippedMachineIsReadUnderItsName) {
   const std::vector<std::string_view> expected = {
-      "gigaview-t800", "gigaview-t9000-004", "gigaview-t9000-000", "dec-cluster", "sparc-disk", "raid3",
-      "raid5",         "fixed-server",       "powerwall-san",      "sata-disk",   "nvme",       "sata-shelf-10gbe"};
+      "gigaview-t800",   "gigaview-t9000-004", "gigaview-t9000-000", "dec-cluster", "sparc-disk",      "raid3",
+      "raid5",           "fixed-server",       "powerwall-san",      "sata-disk",   "sata-disk-zoned", "nvme",
+      "sata-shelf-10gbe"};
   ASSERT_EQ(presets().size(), expected.size());
   for (const std::string_view name : expected) {
     const auto machine = find_machine(std::string(name));
@@ -61,6 +62,8 @@ TEST(MachineTest, ErrorsNameFileLineAndField) {
       {replaced("name = \"small\"", "name = "), "m.toml:1: "},
       {"name = \"empty\"", "resource: a machine has one [[resource]] or more"},
       {replaced("\"10 ms\"", "\"head\""), "m.toml:8: stage[0].cost: \"head\" needs"},
+      {replaced("full / 4 MB/s", "full / 4 MB/s .. 2 MB/s"), "m.toml:8: stage[0].cost: a rate that falls"},
+      {replaced("name = \"small\"\n", "name = \"small\"\n[placement]\nfilled = 2\n"), "m.toml:3: placement.filled: "},
       {replaced("10 ms", "1e300 s"), "m.toml:8: stage[0].cost: \"1e300 s\" is above"},
       {replaced("4 MB/s", "1e-9 B/s"), "m.toml:8: stage[0].cost: \"1e-9 B/s\": a rate is from"},
       {replaced("name = \"small\"\n", "name = \"small\"\n[image]\nshape = \"big\"\n"), "m.toml:3: image.shape: "},
@@ -178,7 +181,8 @@ TEST(MachineTest, TheHashChangesWithEveryProperty) {
   const auto machine = parse_machine(kSmall, "m").value();
   EXPECT_EQ(hash_text(machine), hash_text(parse_machine(kSmall, "other").value()));
   for (const auto& text : {replaced("10 ms", "11 ms"), replaced("4 MB/s", "4 MiB/s"), replaced("\"disks\"", "3"),
-                           replaced("name = \"small\"", "name = \"small\"\ndisks = 2")})
+                           replaced("name = \"small\"", "name = \"small\"\ndisks = 2"),
+                           replaced("name = \"small\"", "name = \"small\"\nplacement = { filled = 0.5 }")})
     EXPECT_NE(hash_text(parse_machine(text, "m").value()), hash_text(machine)) << text;
 }
 

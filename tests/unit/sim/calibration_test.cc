@@ -43,6 +43,20 @@ TEST(CalibrationTest, ABadFitIsRefusedWithItsReason) {
   EXPECT_FALSE(judge(calibrate(flat).value()).ok());
 }
 
+TEST(CalibrationTest, ADiskThatIsNothingButARateHasNoLatencyOnWhicheverSideOfZeroChanceLetsItFall) {
+  std::vector<TimedRead> reads;
+  for (double bytes = 16384; bytes <= 1 << 20; bytes *= 2) reads.push_back({bytes, bytes / 20e6});
+  reads.front().seconds *= 0.98;
+  const Calibration calibration = calibrate(reads).value();
+  EXPECT_EQ(calibration.latency_s, 0);
+  EXPECT_NEAR(calibration.bytes_per_s, 20e6, 0.2e6);
+  EXPECT_GT(calibration.r_squared, 0.99);
+  EXPECT_TRUE(judge(calibration).ok());
+  // Far below zero it is no such disk.
+  reads.front().seconds *= 0.3;
+  EXPECT_FALSE(judge(calibrate(reads).value()).ok());
+}
+
 TEST(CalibrationTest, TwoSizesAreTooFew) {
   EXPECT_FALSE(calibrate(std::vector<TimedRead>{{4096, 1}, {8192, 2}, {4096, 1}}).ok());
 }

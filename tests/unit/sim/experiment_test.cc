@@ -87,11 +87,26 @@ TEST(ExperimentTest, AReplayOfPoissonArrivalsIsThatLoad) {
   const std::vector<TraceEntry> trace = {{0, {random_window(system.setup().image, plane(8, 8), random)}, 0},
                                          {0.05, {geometry::whole(system.setup().image)}, 1},
                                          {1, {geometry::whole(system.setup().image)}, 0}};
-  const LoadResult result = replay({&system, 1}, trace, 1);
+  const LoadResult result = replay({&system, 1}, trace, 1, 1);
   ASSERT_EQ(result.delays_s.size(), 3U);
   EXPECT_NEAR(result.delays_s[0], 0.1, 1e-12);
   EXPECT_NEAR(result.delays_s[1], 0.15, 1e-12);
   EXPECT_NEAR(result.delays_s[2], 0.1, 1e-12);
+}
+
+TEST(ExperimentTest, ReplicationsOfATraceDifferByTheChanceOfTheMachineOnly) {
+  const auto error_bar = [](const char* machine) {
+    const System system = preset_system(machine, 2).value();
+    geometry::Window corner;
+    corner.length = {900, 900};
+    const std::vector<TraceEntry> trace(40, {.time_s = 0, .windows = {corner}, .client = 0});
+    const LoadResult result = replay({&system, 1}, trace, 1, 5);
+    EXPECT_EQ(result.replication_mean.size(), 5U);
+    EXPECT_EQ(result.delays_s.size(), 200U);
+    return result.mean.half_width;
+  };
+  EXPECT_EQ(error_bar("gigaview-t800"), 0);
+  EXPECT_GT(error_bar("sata-disk"), 0);
 }
 
 TEST(ExperimentTest, WindowsInTurnBeginWhenTheLastOneEnds) {

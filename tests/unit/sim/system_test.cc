@@ -249,6 +249,34 @@ TEST(SystemTest, ExtentsOfADiskLieInOrderInGroupsThatDoNotOverlap) {
   EXPECT_EQ(sequential, 256 - 30);
 }
 
+// Mean delay of windows on a machine with zones, whose disks were filled to this share before.
+double delay_when_filled(double filled, const std::string& group) {
+  const std::string text = R"(
+name = "zones"
+disks = 4
+[placement]
+filled = )" + std::to_string(filled) +
+                           group + R"(
+[[resource]]
+name = "disk"
+count = "disks"
+head = { track = "0 s", stroke = "0 s", rotation = "0 s", capacity = "100 GB" }
+[[stage]]
+name = "read"
+resource = "disk"
+cost = "full / 200 MB/s .. 100 MB/s"
+)";
+  Setup setup = default_setup(model::parse_machine(text, "zones").value()).value();
+  const System system = System::make(setup).value();
+  return read_random(system, {2048, 2048, 0}, 100, 1).mean_delay_s;
+}
+
+TEST(SystemTest, OnDisksWithZonesScatteredGroupsKeepTheirSpeedAsTheDiskFillsAndOthersDoNot) {
+  EXPECT_NEAR(delay_when_filled(0.9, "") / delay_when_filled(0.1, ""), 190.0 / 110, 0.02);
+  const std::string scattered = "\ngroup = \"1 MiB\"";
+  EXPECT_NEAR(delay_when_filled(0.9, scattered) / delay_when_filled(0.1, scattered), 1, 0.001);
+}
+
 TEST(SystemTest, OptionsThatDoNotFitAreErrors) {
   sim::Setup setup = default_setup(model::find_machine("raid5").value()).value();
   setup.disks = 7;
