@@ -72,6 +72,7 @@ class Search {
   // Every entry of a directory: what holds no label is passed over.
   Status add_directory(const std::string& path) {
     MDFS_TRY(try_entries(path));
+    if (!first_ && !newer_.empty()) return Error{Errc::kNewerFormat, newer_};
     if (!first_ && !volume_) return Error{Errc::kForeignDisk, path + " holds no disk of an MDFS volume"};
     return {};
   }
@@ -94,7 +95,10 @@ class Search {
     struct stat st {};
     if (stat(path.c_str(), &st) != 0 || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))) return {};
     const auto label = read_label(path);
-    if (!label.ok()) return {};
+    if (!label.ok()) {
+      if (label.error().code == Errc::kNewerFormat && newer_.empty()) newer_ = path;
+      return {};
+    }
     if (!volume_) volume_ = label->volume_uuid;
     if (label->volume_uuid != *volume_) {
       if (!named_one_) return Error{Errc::kForeignDisk, "disks of several volumes lie there: name one disk"};
@@ -143,6 +147,7 @@ class Search {
   std::optional<format::Label> first_;  // of this volume
   std::map<Uuid, Found> found_;
   bool named_one_ = false;
+  std::string newer_;  // holds a volume of a later version
 };
 
 // A device that others are built on (a disk under device-mapper or a partition table) shows its label there too.

@@ -86,7 +86,7 @@ Status allocate(const std::string& path, int fd, std::uint64_t size_bytes, bool 
   if (sparse) return ::ftruncate(fd, size) == 0 ? Status{} : from_errno(errno, path);
   // posix_fallocate returns the error and writes zeros where the filesystem cannot allocate.
   const int error = ::posix_fallocate(fd, 0, size);
-  if (error == ENOSPC) return {Errc::kNoSpace, fmt::format("{}: no room for {} bytes there", path, size_bytes)};
+  if (error == ENOSPC) return {Errc::kTooBig, fmt::format("{}: no room for {} bytes there", path, size_bytes)};
   if (error != 0) return from_errno(error, path);
   return {};
 }

@@ -66,7 +66,7 @@ Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
   MDFS_TRY_ASSIGN(info.geometry, read_geometry(*store_, ino));
   info.geometry.shape[0] = ceil_div(attributes.size_bytes, info.geometry.slab_bytes());
   info.size_bytes = attributes.size_bytes;
-  info.stored_bytes = attributes.stored_bytes;
+  info.stored_bytes = item.stored_bytes;  // what is not yet written back does not count
   info.data_generation = attributes.data_generation;
   info.base = item.base;
   MDFS_TRY_ASSIGN(const auto placement, placements_.get(item.placement));

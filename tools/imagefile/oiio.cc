@@ -187,9 +187,18 @@ class OiioSink final : public ImageSink {
   ByteVector band_;
 };
 
+// Formats that give back what was written; and JPEG, of which nobody expects it. Others (GIF, WebP, HEIC, ICO, HDR,
+// RLA) change samples of some shape or type and say nothing of it.
+constexpr std::array<std::string_view, 8> kWrittenFormats = {"bmp", "dpx", "jpeg",  "openexr",
+                                                             "png", "sgi", "targa", "tiff"};
+
 // What the format would silently change is refused: PNG and JPEG by their own rules, before libpng and libjpeg print
-// theirs to standard error, ...
+// theirs to standard error, DPX before the library ends the program, ...
 Status check_known_format(const std::string& format, const OIIO::ImageSpec& spec, const std::string& path) {
+  if (std::find(kWrittenFormats.begin(), kWrittenFormats.end(), format) == kWrittenFormats.end())
+    return {Errc::kNotSupported, fmt::format("{}: {} may change samples; write tiff, png or openexr", path, format)};
+  if (format == "dpx" && (spec.nchannels == 2 || spec.nchannels > 4))
+    return {Errc::kNotSupported, fmt::format("{}: dpx cannot hold {} channels", path, spec.nchannels)};
   const bool png = format == "png", jpeg = format == "jpeg";
   const auto type = spec.format.basetype;
   if ((png || jpeg) && type != OIIO::TypeDesc::UINT8 && !(png && type == OIIO::TypeDesc::UINT16))
@@ -248,6 +257,8 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
     config.attribute("oiio:UnassociatedAlpha", 1);
     auto input = OIIO::ImageInput::open(path, &config);
     if (!input) return Error{Errc::kInvalidArgument, path + ": no image file: " + first_line(OIIO::geterror())};
+    // Its reader writes beyond the buffer it is given.
+    if (std::string_view(input->format_name()) == "ico") return Error{Errc::kNotSupported, path + ": an icon (ICO)"};
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
       return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};
     MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->spec(), path));
@@ -272,10 +283,10 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     MDFS_TRY_ASSIGN(PendingFile file, PendingFile::create(path, overwrite));
     auto output = OIIO::ImageOutput::create(path);
     if (!output) return Error{Errc::kNotSupported, path + ": " + first_line(OIIO::geterror())};
+    MDFS_TRY(check_known_format(output->format_name(), spec, path));
     if (pages > 1 && !output->supports("appendsubimage"))
       return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
                                                     path, output->format_name(), pages)};
-    MDFS_TRY(check_known_format(output->format_name(), spec, path));
     put_resolution(output->format_name(), array, spec);
     if (!output->open(file.path(), spec))
       return Error{Errc::kNotSupported, path + ": " + first_line(output->geterror())};

@@ -28,6 +28,7 @@ Result<PendingFile> PendingFile::create(const std::string& target, bool overwrit
   const std::string folder = slash == std::string::npos ? "" : target.substr(0, slash + 1);
   const std::string base = slash == std::string::npos ? target : target.substr(slash + 1);
   if (base.empty()) return Error{Errc::kUsage, "'" + target + "': no name of a file"};
+  if (!folder.empty() && ::stat(folder.c_str(), &status) != 0) return from_errno(errno, target);
   return PendingFile(target, fmt::format("{}.part-{}-{}-{}", folder, ::getpid(), ++counter, base), overwrite);
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -257,11 +258,27 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
              format_size(made.stored_bytes));
 }
 
+Status check_paths(const ImportArguments& arguments) {
+  struct stat there {};
+  if (::stat(arguments.path.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return {Errc::kIsDirectory, arguments.path + ": name the image in it"};
+    if (!arguments.force) return {Errc::kExists, arguments.path + ": give --force to replace it"};
+  }
+  // The plain file of an image does not say what its bytes are.
+  struct stat source {};
+  const bool regular = ::stat(arguments.source.c_str(), &source) == 0 && S_ISREG(source.st_mode);
+  if (regular && arguments.type.empty() && open_image(arguments.source, O_RDONLY).ok()) {
+    const std::string name = arguments.source.substr(arguments.source.rfind('/') + 1);
+    return {Errc::kUsage,
+            fmt::format("{0}: an image of a volume; to copy it, import {0}@/{1}.npy", arguments.source, name)};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status import_image(const ImportArguments& arguments) {
-  if (!arguments.force && ::access(arguments.path.c_str(), F_OK) == 0)
-    return {Errc::kExists, arguments.path + ": give --force to replace it"};
+  MDFS_TRY(check_paths(arguments));
   MDFS_TRY_ASSIGN(const imagefile::SourceOptions options, source_options(arguments));
   MDFS_TRY_ASSIGN(const auto source, imagefile::open_source(arguments.source, options));
   MDFS_TRY_ASSIGN(geometry::Geometry wanted, imagefile::choose_geometry(source->array(), arguments.image.axes));

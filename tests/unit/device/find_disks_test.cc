@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/crc32c.h"
 #include "base/environment.h"
 
 namespace mdfs::device {
@@ -57,6 +58,23 @@ class FindDisks : public testing::Test {
       format::encode(label, sector);
       ASSERT_EQ(pwrite(fd, sector.data(), sector.size(), static_cast<off_t>(places[number])), 4096);
     }
+    close(fd);
+  }
+
+  // Any label of a later version counts as such if its checksum is right: the rest of it may mean something else.
+  static void put_u32(const std::string& path, std::uint64_t offset, std::uint32_t value) {
+    const std::uint64_t label = offset / MDFS_SECTOR * MDFS_SECTOR;
+    const int fd = open(path.c_str(), O_RDWR);
+    ASSERT_GE(fd, 0);
+    ByteVector sector(MDFS_SECTOR);
+    ASSERT_EQ(pread(fd, sector.data(), sector.size(), static_cast<off_t>(label)), 4096);
+    const auto put = [&](std::size_t at, std::uint32_t number) {
+      for (unsigned i = 0; i < 4; ++i) sector[at + i] = static_cast<std::byte>(number >> (8 * i));
+    };
+    put(offset % MDFS_SECTOR, value);
+    put(offsetof(mdfs_label, crc32c), 0);
+    put(offsetof(mdfs_label, crc32c), crc32c(sector));
+    ASSERT_EQ(pwrite(fd, sector.data(), sector.size(), static_cast<off_t>(label)), 4096);
     close(fd);
   }
 
@@ -136,6 +154,17 @@ TEST_F(FindDisks, OneDiskTwiceAndCopiesAreRefused) {
   const auto found = find_disks({path("a0"), path("a1.copy")});
   ASSERT_TRUE(found.ok()) << "the named one";
   EXPECT_EQ(found->paths[1], path("a1.copy"));
+}
+
+TEST_F(FindDisks, ADirectoryOfANewerVolumeIsRefusedAsSuch) {
+  make_volume("a", 2);
+  for (const char* name : {"a0", "a1"})
+    for (const std::uint64_t place : {std::uint64_t{0}, std::uint64_t{65536}, kDiskBytes - 131072, kDiskBytes - 65536})
+      put_u32(path(name), place + offsetof(mdfs_label, format_version), MDFS_FORMAT_VERSION + 1);
+  EXPECT_EQ(find_disks({path("a0")}).error().code, Errc::kNewerFormat);
+  EXPECT_EQ(find_disks({folder()}).error().code, Errc::kNewerFormat);
+  make_volume("b", 2);
+  EXPECT_TRUE(find_disks({folder()}).ok()) << "the other volume is meant";
 }
 
 TEST_F(FindDisks, NonsenseIsRefused) {
