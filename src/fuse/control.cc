@@ -23,6 +23,9 @@ namespace mdfs::fuse {
 namespace {
 
 constexpr std::string_view kWaitEnd = "wait-end\n";
+constexpr std::string_view kState = "state\n";
+constexpr std::string_view kMounted = "mounted";
+constexpr std::string_view kEnding = "ending";
 constexpr std::string_view kOk = "ok";
 constexpr std::string_view kError = "error ";
 constexpr std::string_view kNote = "note ";
@@ -84,8 +87,6 @@ ControlServer::~ControlServer() {
   finish(Error{Errc::kCancelled, "the daemon ends"});
   if (listener_ >= 0) close(listener_);
   if (wake_ >= 0) close(wake_);
-  unlink((directory_ + "/control").c_str());
-  rmdir(directory_.c_str());
 }
 
 void ControlServer::finish(const Status& outcome, const std::string& notes) {
@@ -93,6 +94,10 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
   const std::uint64_t one = 1;
   if (write(wake_, &one, sizeof one) != sizeof one) spdlog::error("waking the control thread: errno {}", errno);
   thread_.join();
+  // Before anybody is told: the next daemon of this volume may begin at once, in the same directory.
+  close(std::exchange(listener_, -1));
+  unlink((directory_ + "/control").c_str());
+  rmdir(directory_.c_str());
   const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
   for (const int client : std::exchange(waiting_, {})) {
     for (std::size_t at = 0; at < notes.size();) {
@@ -116,10 +121,20 @@ void ControlServer::serve() {
     }
     clients.clear();
     for (std::size_t i = 2; i < all.size(); ++i) {
-      if (all[i].revents != 0 && !read_request(all[i].fd)) {
-        close(all[i].fd);
-      } else if (all[i].revents == 0) {
+      if (all[i].revents == 0) {
         clients.push_back(all[i]);
+        continue;
+      }
+      switch (read_request(all[i].fd)) {
+        case Client::kStays:
+          clients.push_back(all[i]);
+          break;
+        case Client::kWaits:
+          waiting_.push_back(all[i].fd);
+          break;
+        case Client::kGoes:
+          close(all[i].fd);
+          break;
       }
     }
     if (all[0].revents != 0) break;
@@ -136,16 +151,20 @@ void ControlServer::serve() {
   for (const pollfd& client : clients) close(client.fd);
 }
 
-bool ControlServer::read_request(int client) {
+ControlServer::Client ControlServer::read_request(int client) {
   char buffer[kMaxLineBytes];
   const ssize_t count = recv(client, buffer, sizeof buffer, MSG_DONTWAIT);
-  if (count <= 0) return false;
-  if (std::string_view(buffer, static_cast<std::size_t>(count)) != kWaitEnd) {
-    send_line(client, std::string(kError) + "unknown request");
-    return false;
+  if (count <= 0) return Client::kGoes;
+  const std::string_view request(buffer, static_cast<std::size_t>(count));
+  if (request == kState) {
+    send_line(client, std::string(ending_ ? kEnding : kMounted));
+    return Client::kStays;
   }
-  waiting_.push_back(client);
-  return true;
+  if (request != kWaitEnd) {
+    send_line(client, std::string(kError) + "unknown request");
+    return Client::kGoes;
+  }
+  return Client::kWaits;
 }
 
 Result<ControlClient> ControlClient::connect(const Uuid& volume) {
@@ -165,6 +184,15 @@ ControlClient::~ControlClient() {
 Status ControlClient::ask_for_end() {
   if (send(fd_, kWaitEnd.data(), kWaitEnd.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kWaitEnd.size())) return {};
   return from_errno(errno, "control socket");
+}
+
+Result<bool> ControlClient::is_ending() {
+  if (send(fd_, kState.data(), kState.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(kState.size()))
+    return from_errno(errno, "control socket");
+  char buffer[kMaxLineBytes];
+  const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
+  if (count <= 0) return Error{Errc::kIo, "the daemon has gone"};
+  return std::string_view(buffer, static_cast<std::size_t>(count)).starts_with(kEnding);
 }
 
 Status ControlClient::wait_for_end(const std::function<void(const std::string& line)>& note) {

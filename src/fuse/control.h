@@ -2,10 +2,13 @@
 //
 // A client sends "wait-end"; when the daemon has put everything on the disks it answers "ok" or "error TEXT" and ends.
 // Before that may come lines "note TEXT" for whoever reads: the report of modelled disks.
+// "state" is answered with "mounted" or, once the file system is unmounted and is being written, "ending".
 // Anything else is answered with "error unknown request".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,6 +32,8 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
+  // The mount is gone; what is left to do is to write. Any thread.
+  void announce_end() { ending_ = true; }
   // Answers all who wait for the end, and stops serving. `notes`: lines for people, each with its newline.
   void finish(const Status& outcome, const std::string& notes = {});
 
@@ -38,12 +43,13 @@ class ControlServer {
   ControlServer(std::string directory, int listener, int wake)
       : directory_(std::move(directory)), listener_(listener), wake_(wake) {}
   void serve();
-  // False: the client has gone or talks nonsense.
-  bool read_request(int client);
+  enum class Client : std::uint8_t { kStays, kWaits, kGoes };  // goes: it has gone, or talks nonsense
+  Client read_request(int client);
 
   const std::string directory_;
-  const int listener_;
+  int listener_;
   const int wake_;  // eventfd
+  std::atomic<bool> ending_{false};
   std::thread thread_;
   std::vector<int> waiting_;  // of the thread, then of finish()
 };
@@ -57,6 +63,8 @@ class ControlClient {
   ControlClient& operator=(ControlClient&&) = delete;
   ~ControlClient();
 
+  // The daemon's mount is gone already.
+  Result<bool> is_ending();
   // Asks to be told of the end; then, after the unmounting, waits for it.
   Status ask_for_end();
   Status wait_for_end(const std::function<void(const std::string& line)>& note);

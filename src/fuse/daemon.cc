@@ -48,6 +48,9 @@ constexpr int kTrimThresholdBytes = 1 << 20;
 constexpr auto kUnmountGrace = std::chrono::milliseconds(1000);
 // For disks that are in use although no daemon of their volume answers.
 constexpr auto kLockGrace = std::chrono::seconds(5);
+// How long a daemon whose mount is gone may take to say so.
+constexpr int kTriesForEnd = 10;
+constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
 // What must happen while the mount is made, and may be reported to the one who asked for it.
@@ -178,11 +181,12 @@ ServerOptions server_options(const MountOptions& options, const std::string& sou
 }
 
 // The mounted volume, from ready() to the end. Returns the outcome of closing it.
-Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& unmounter) {
+Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& unmounter, ControlServer* control) {
   {
     const SignalThread signals(server, unmounter);
     server.run();
   }
+  if (control != nullptr) control->announce_end();
   return volume.close();
 }
 
@@ -267,7 +271,7 @@ Status serve(const Job& job, const Ready& ready) {
   privileged.reset();
 
   ready(notices(volume->store(), options.read_only));
-  const Status outcome = serve_until_unmounted(*server, *volume, *unmounter);
+  const Status outcome = serve_until_unmounted(*server, *volume, *unmounter, control.ok() ? control->get() : nullptr);
   if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
   // Whoever waits may take the disks at once.
   server.reset();
@@ -365,6 +369,23 @@ Result<std::string> prepare_mountpoint(const std::string& path, const Notice& no
   return absolute;
 }
 
+// umount(8) returns while the daemon still writes: a mount that follows at once waits for it.
+Status wait_for_earlier_mount(const Uuid& volume, const Notice& notice) {
+  for (int tries = 0; tries < kTriesForEnd; ++tries) {
+    auto control = ControlClient::connect(volume);
+    if (!control.ok()) return {};
+    const auto ending = control->is_ending();
+    if (ending.ok() && *ending && control->ask_for_end().ok()) {
+      notice("an earlier mount of this volume is still being written; waiting for it");
+      const Status outcome = control->wait_for_end(notice);
+      if (!outcome.ok()) notice("the earlier mount: " + outcome.error().message());
+      return {};
+    }
+    std::this_thread::sleep_for(kBetweenTries);  // it may be between its unmounting and saying so
+  }
+  return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already"};
+}
+
 }  // namespace
 
 Status run_mount(const MountOptions& asked, const Notice& notice) {
@@ -381,8 +402,7 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
   }
   MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
   MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
-  if (ControlClient::connect(found.volume_uuid).ok())
-    return Error{Errc::kBusy, "volume " + found.volume_uuid.to_string() + " is mounted already"};
+  MDFS_TRY(wait_for_earlier_mount(found.volume_uuid, notice));
   for (const std::string& missing : found.missing) notice(missing + " was not found");
   for (const std::string& path : found.paths) {
     MDFS_TRY_ASSIGN(std::string absolute, absolute_path(path));

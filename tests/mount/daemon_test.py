@@ -185,6 +185,16 @@ class Daemon(unittest.TestCase):
         self.assertEqual(read_all(self.volume / "file"), data)
         self.volume.unmount()
 
+    def test_a_mount_right_after_umount_waits_for_what_is_still_written(self):
+        """umount(8) does not wait for the daemon."""
+        for turn in range(3):
+            data = os.urandom(20_000_000)
+            write_all(self.volume / f"file{turn}", data)
+            subprocess.run(["umount", self.volume.path], check=True)
+            run(MDFS, "mount", self.volume.disks[0], self.volume.path)
+            self.assertEqual(read_all(self.volume / f"file{turn}"), data)
+        self.volume.unmount()
+
     def test_open_files_keep_it_mounted(self):
         with open(self.volume / "file", "wb"):
             self.assertIn("open there", fails(MDFS, "umount", self.volume.path))

@@ -1,0 +1,75 @@
+// The control channel between a mount's daemon and the commands.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/control.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+
+namespace mdfs::fuse {
+namespace {
+
+class ControlTest : public testing::Test {
+ protected:
+  ControlTest() : volume_(SystemEnvironment().new_uuid()) {
+    std::string folder = testing::TempDir() + "mdfs-control-XXXXXX";
+    folder_ = mkdtemp(folder.data());
+    setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // of those who are not root
+  }
+  ~ControlTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<ControlServer> start() {
+    auto server = ControlServer::start(volume_);
+    EXPECT_TRUE(server.ok()) << server.error().message();
+    return server.ok() ? std::move(*server) : nullptr;
+  }
+
+  const Uuid volume_;
+  std::string folder_;
+};
+
+TEST_F(ControlTest, ADaemonSaysWhetherItIsMountedOrEnding) {
+  const auto server = start();
+  auto client = ControlClient::connect(volume_);
+  ASSERT_TRUE(client.ok()) << client.error().message();
+  EXPECT_FALSE(client->is_ending().value());
+  server->announce_end();
+  EXPECT_TRUE(client->is_ending().value());
+  ASSERT_TRUE(client->ask_for_end().ok()) << "a client may ask for the state first";
+}
+
+TEST_F(ControlTest, AVolumeHasOneDaemon) {
+  const auto server = start();
+  const auto second = ControlServer::start(volume_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, Errc::kBusy);
+}
+
+TEST_F(ControlTest, WhoWasToldOfTheEndMayStartTheNextDaemonAtOnce) {
+  auto server = start();
+  auto client = ControlClient::connect(volume_);
+  ASSERT_TRUE(client.ok() && client->ask_for_end().ok());
+  std::vector<std::string> notes;
+  const auto told = std::async(std::launch::async, [&] {
+    EXPECT_TRUE(client->wait_for_end([&](const std::string& line) { notes.push_back(line); }).ok());
+  });
+  // The request may still be on its way: an answer to a later one of another client shows that it has arrived.
+  auto other = ControlClient::connect(volume_);
+  ASSERT_TRUE(other.ok() && other->is_ending().ok());
+  server->finish({}, "two\nlines\n");
+  told.wait();
+  EXPECT_EQ(notes, (std::vector<std::string>{"two", "lines"}));
+  EXPECT_FALSE(ControlClient::connect(volume_).ok()) << "a daemon that said it has ended still listens";
+  const auto next = start();
+  server.reset();
+  EXPECT_TRUE(ControlClient::connect(volume_).ok()) << "the end of a daemon took the next one's socket away";
+}
+
+}  // namespace
+}  // namespace mdfs::fuse
