@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -32,6 +33,8 @@ namespace {
 constexpr int kExitTrouble = 8;
 constexpr int kExitUsage = 16;
 constexpr int kExitCancelled = 32;
+// For the locks of a daemon or a check that was killed just now.
+constexpr auto kLockGrace = std::chrono::seconds(1);
 // So many findings of one kind are printed as text.
 constexpr unsigned kLinesOfAKind = 20;
 
@@ -174,9 +177,11 @@ Result<store::CheckReport> check(const Options& options) {
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
   MDFS_TRY_ASSIGN(const device::FoundDisks found, device::find_disks(options.disks));
   std::vector<std::unique_ptr<device::Disk>> disks;
+  const auto patience = std::chrono::steady_clock::now() + kLockGrace;
   for (const std::string& path : found.paths) {
     MDFS_TRY_ASSIGN(auto disk,
-                    device::open_disk(path, look ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite, ring));
+                    device::open_disk_when_free(path, look ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite,
+                                                ring, patience));
     disks.push_back(std::move(disk));
   }
   Bars bars(!options.json);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "base/checked.h"
@@ -109,6 +110,17 @@ Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, 
   return std::unique_ptr<Disk>(std::make_unique<UringDisk>(
       std::move(context), std::move(fd),
       UringDisk::Properties{path, size, mode == OpenMode::kReadWrite, S_ISBLK(st.st_mode), direct}));
+}
+
+Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenMode mode,
+                                                  const std::shared_ptr<UringContext>& context,
+                                                  std::chrono::steady_clock::time_point patience) {
+  constexpr auto kStep = std::chrono::milliseconds(10);
+  for (;;) {
+    auto disk = open_disk(path, mode, context);
+    if (disk.ok() || disk.error().code != Errc::kBusy || std::chrono::steady_clock::now() > patience) return disk;
+    std::this_thread::sleep_for(kStep);
+  }
 }
 
 Status create_file_disk(const std::string& path, std::uint64_t size_bytes, bool sparse) {

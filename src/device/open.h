@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,11 @@ enum class OpenMode {
 // stands behind a loop device. kNotFound, kAccessDenied; kInvalidArgument for anything that is no disk.
 // The lock lasts as long as the disk, across fork().
 Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, std::shared_ptr<UringContext> context);
+// The same, waiting until `patience` while another program holds the disk: the locks of a program that was killed go
+// when the kernel has taken its io_uring down, a while after its end.
+Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenMode mode,
+                                                  const std::shared_ptr<UringContext>& context,
+                                                  std::chrono::steady_clock::time_point patience);
 
 // Makes a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
 // name durable. kExists where the name is taken. On failure nothing is left behind.

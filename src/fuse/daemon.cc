@@ -116,25 +116,13 @@ Status run_on(Lane& lane, const std::function<Status()>& work) {
   return promise.get_future().get();
 }
 
-// The locks of a daemon that was killed go when the kernel has taken its io_uring down, a while after its mount is
-// dead.
-Result<std::unique_ptr<device::Disk>> open_when_free(const std::string& path, device::OpenMode mode,
-                                                     const std::shared_ptr<device::UringContext>& context,
-                                                     std::chrono::steady_clock::time_point patience) {
-  for (;;) {
-    auto disk = device::open_disk(path, mode, context);
-    if (disk.ok() || disk.error().code != Errc::kBusy || std::chrono::steady_clock::now() > patience) return disk;
-    std::this_thread::sleep_for(kPollStep);
-  }
-}
-
 Result<std::vector<std::unique_ptr<device::Disk>>> open_disks(const std::vector<std::string>& paths, bool read_only,
                                                               const std::shared_ptr<device::UringContext>& context) {
   std::vector<std::unique_ptr<device::Disk>> disks;
   const auto mode = read_only ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite;
   const auto patience = std::chrono::steady_clock::now() + kLockGrace;
   for (const std::string& path : paths) {
-    MDFS_TRY_ASSIGN(auto disk, open_when_free(path, mode, context, patience));
+    MDFS_TRY_ASSIGN(auto disk, device::open_disk_when_free(path, mode, context, patience));
     disks.push_back(std::move(disk));
   }
   return disks;

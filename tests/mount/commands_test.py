@@ -25,6 +25,13 @@ def as_json(*words):
     return told
 
 
+def fields(value):
+    """The names of all fields, at any depth."""
+    if isinstance(value, list):
+        return set().union(*map(fields, value))
+    return set(value).union(*map(fields, value.values())) if isinstance(value, dict) else set()
+
+
 def random_array(shape, dtype, seed=1):
     values = numpy.random.default_rng(seed).integers(0, 256, (*shape, numpy.dtype(dtype).itemsize), numpy.uint8)
     # Small numbers: nothing that is not a number, and something for zstd to do.
@@ -192,6 +199,19 @@ class Commands(MountTest):
         pty.spawn(["sh", "-c", f"{MDFS} window read {self.at('a')} all | (sleep 1; cat > /dev/null)"],
                   lambda fd: told.append(os.read(fd, 1000)) or told[-1])
         self.assertIn(b"reading [", b"".join(told))
+
+    def test_every_field_of_json_is_in_the_manual(self):
+        numpy.save(self.at("a.npy"), random_array((100, 200), "|u1"))
+        told = [as_json("image", "import", self.at("a.npy"), self.at("a"), "--codec", "zstd"),
+                as_json("image", "info", self.at("a")), as_json("image", "layout", self.at("a")),
+                as_json("window", "explain", self.at("a"), "y0+9", "--rate", "100", "--iops", "100"),
+                as_json("volume", "status", self.dir)]
+        with open(self.at("a@/info.json"), encoding="utf-8") as file:
+            told.append(json.load(file))
+        with open(os.path.join(os.path.dirname(__file__), "../../man/mdfs.1.scd"), encoding="utf-8") as file:
+            manual = file.read().replace("\\", "")
+        for field in sorted(set().union(*map(fields, told))):
+            self.assertIn(f"_{field}_", manual)
 
     def refused(self, words, *command, data=None):
         before = sorted(os.listdir(self.dir))

@@ -18,6 +18,9 @@ import harness
 from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, write_all
 
 
+MDFSCK = os.environ.get("MDFSCK", "mdfsck")
+
+
 def fails(*words):
     """The one line that a command says when it refuses."""
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
@@ -155,6 +158,16 @@ class Daemon(unittest.TestCase):
             self.assertGreater(time.monotonic() - start, 0.5, "the lock was of no effect")
         self.assertEqual(read_all(self.volume / "file"), b"kept")
         self.volume.unmount()
+
+    def test_a_check_waits_for_the_locks_of_a_daemon_that_died(self):
+        self.volume.unmount()
+        with open(self.volume.disks[2], "r+b") as held:
+            fcntl.fcntl(held, fcntl.F_OFD_SETLK, struct.pack("hhqqhh", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0, 0))
+            self.assertIn("in use", fails(MDFSCK, self.volume.disks[0]))
+            release = threading.Timer(0.3, held.close)
+            release.start()
+            run(MDFSCK, self.volume.disks[0])
+            release.join()
 
     def test_signals_end_the_daemon_cleanly(self):
         for number in (signal.SIGTERM, signal.SIGINT):
