@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::uint64_t kLargestRead = 64u << 20;
 constexpr unsigned kWarmUpReads = 4;
+constexpr double kLongestBatchS = 60;
 constexpr double kScattered = 0.3;        // half of the 95 % interval over the mean
 constexpr std::size_t kRoomForReads = 8;  // the disk is at least so many times as large as the largest read
 
@@ -135,6 +136,8 @@ class Stopwatch {
 Result<std::vector<sim::TimedRead>> time_transfers(const CalibrateOptions& options,
                                                    const std::vector<std::uint64_t>& sizes) {
   MDFS_TRY_ASSIGN(const double batch_s, model::parse_time_s(options.batch));
+  if (batch_s > kLongestBatchS)
+    return Error{Errc::kUsage, fmt::format("--batch {}: at most {} s", options.batch, kLongestBatchS)};
   MDFS_TRY_ASSIGN(Stopwatch watch, Stopwatch::open(options.target, options.write,
                                                    *std::max_element(sizes.begin(), sizes.end()), options.seed));
   std::vector<std::uint64_t> order;
