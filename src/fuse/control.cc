@@ -30,6 +30,7 @@ constexpr std::string_view kOk = "ok";
 constexpr std::string_view kError = "error ";
 constexpr std::string_view kNote = "note ";
 constexpr std::size_t kMaxLineBytes = 4096;
+constexpr int kLastRequestMs = 100;  // at the end, for the request of one who has connected
 
 Status make_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
@@ -96,7 +97,6 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
   thread_.join();
   // Before anybody is told: the next daemon of this volume may begin at once, in the same directory.
   close(std::exchange(listener_, -1));
-  unlink((directory_ + "/control").c_str());
   rmdir(directory_.c_str());
   const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
   for (const int client : std::exchange(waiting_, {})) {
@@ -112,13 +112,16 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
 
 void ControlServer::serve() {
   std::vector<pollfd> clients;
+  bool ending = false;
   for (;;) {
-    std::vector<pollfd> all = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    std::vector<pollfd> all = {{ending ? -1 : wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
     all.insert(all.end(), clients.begin(), clients.end());
-    if (poll(all.data(), all.size(), -1) < 0) {
+    const int ready = poll(all.data(), all.size(), !ending ? -1 : clients.empty() ? 0 : kLastRequestMs);
+    if (ready < 0) {
       MDFS_CHECK(errno == EINTR);
       continue;
     }
+    if (ready == 0) break;
     clients.clear();
     for (std::size_t i = 2; i < all.size(); ++i) {
       if (all[i].revents == 0) {
@@ -137,7 +140,11 @@ void ControlServer::serve() {
           break;
       }
     }
-    if (all[0].revents != 0) break;
+    if (all[0].revents != 0) {
+      // Nobody comes any more; those who have come, and ask now, are answered.
+      ending = true;
+      unlink((directory_ + "/control").c_str());
+    }
     if (all[1].revents == 0) continue;
     const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) continue;

@@ -71,5 +71,20 @@ TEST_F(ControlTest, WhoWasToldOfTheEndMayStartTheNextDaemonAtOnce) {
   EXPECT_TRUE(ControlClient::connect(volume_).ok()) << "the end of a daemon took the next one's socket away";
 }
 
+TEST_F(ControlTest, WhoConnectedBeforeTheEndIsToldOfIt) {
+  for (int turn = 0; turn < 100; ++turn) {
+    const auto server = start();
+    std::vector<ControlClient> clients;
+    for (int i = 0; i < 8; ++i) {
+      auto client = ControlClient::connect(volume_);
+      ASSERT_TRUE(client.ok());
+      clients.push_back(std::move(*client));
+    }
+    for (ControlClient& client : clients) ASSERT_TRUE(client.ask_for_end().ok());
+    server->finish({});
+    for (ControlClient& client : clients) ASSERT_TRUE(client.wait_for_end([](const std::string&) {}).ok()) << turn;
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::fuse
