@@ -85,4 +85,37 @@ std::string format_shape(const std::vector<std::uint64_t>& lengths) {
   return fmt::format("{}", fmt::join(lengths, "x"));
 }
 
+bool is_one_line(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i++]);
+    if (lead < 0x20 || lead == 0x7f) return false;
+    if (lead < 0x80) continue;
+    const unsigned more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < more) return false;
+    std::uint32_t code = lead & (0x3fu >> more);
+    for (unsigned n = 0; n < more; ++n) {
+      const auto next = static_cast<unsigned char>(text[i++]);
+      if ((next & 0xc0) != 0x80) return false;
+      code = code << 6 | (next & 0x3f);
+    }
+    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+    if (code < kLeast[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || code < 0xa0) return false;
+  }
+  return true;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n')
+      shown += "\\n";
+    else if (code < 0x20 || code == 0x7f)
+      shown += fmt::format("\\x{:02x}", code);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
 }  // namespace mdfs

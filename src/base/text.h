@@ -23,4 +23,10 @@ std::string format_size(std::uint64_t bytes);
 // "2048x3072"
 std::string format_shape(const std::vector<std::uint64_t>& lengths);
 
+// Valid UTF-8 without control characters.
+bool is_one_line(std::string_view text);
+
+// For one line of a message: control characters as \n or \x1b, all else as it is.
+std::string printable(std::string_view text);
+
 }  // namespace mdfs

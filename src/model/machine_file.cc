@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "geometry/shape_text.h"
 #include "model/machine.h"
 #include "model/quantity.h"
@@ -330,7 +331,9 @@ Status check_stages(Table& table, const Machine& machine) {
 
 }  // namespace
 
-Result<Machine> parse_machine(std::string_view text, const std::string& where) {
+namespace {
+
+Result<Machine> parse(std::string_view text, const std::string& where) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return Error{Errc::kInvalidArgument,
@@ -358,6 +361,14 @@ Result<Machine> parse_machine(std::string_view text, const std::string& where) {
     return table.bad(table.find("disks"), "disks",
                      fmt::format("{} disks make no whole volumes of {}", machine.disks, machine.layout.width));
   return machine;
+}
+
+}  // namespace
+
+Result<Machine> parse_machine(std::string_view text, const std::string& where) {
+  Result<Machine> machine = parse(text, where);
+  if (machine.ok()) return machine;
+  return Error{machine.error().code, printable(machine.error().where)};  // what it quotes may be anything
 }
 
 Result<Machine> read_machine(const std::string& path) {

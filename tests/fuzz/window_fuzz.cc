@@ -1,0 +1,45 @@
+// Fuzz target: the grammar of windows and of names under win/. The first byte chooses the image.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz.h"
+#include "geometry/window_spec.h"
+#include "views/view_file.h"
+
+using namespace mdfs;
+
+namespace {
+
+geometry::Geometry image(unsigned choice) {
+  geometry::Geometry geometry;
+  geometry.rank = 1 + choice % 3;
+  geometry.channels = choice / 3 % 2 == 0 ? 1 : 3;
+  geometry.type = choice / 6 % 2 == 0 ? geometry::ElementType::kU16 : geometry::ElementType::kF64;
+  const geometry::Coord shape =
+      choice / 12 % 2 == 0 ? geometry::Coord{7, 300, 500} : geometry::Coord{std::uint64_t{1} << 40, 1u << 8, 1u << 7};
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.shape[axis] = shape[axis];
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.extent[axis] = 16;
+  geometry.axes = std::string("tyx").substr(3 - geometry.rank);
+  MDFS_CHECK(geometry::check(geometry).ok());
+  return geometry;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::Reader reader(fuzz::input(data, size));
+  const geometry::Geometry geometry = image(reader.take<std::uint8_t>());
+  const std::string_view text = as_text(reader.rest());
+
+  if (const auto window = geometry::parse_window(geometry, text); window.ok()) {
+    MDFS_CHECK(geometry::check(geometry, *window).ok());
+    const auto again = geometry::parse_window(geometry, geometry::to_spec(geometry, *window));
+    MDFS_CHECK(again.ok() && *again == *window);
+    MDFS_CHECK(geometry::window_bytes(geometry, *window) <= geometry.size_bytes());
+  }
+  if (const auto name = views::parse_window_name(geometry, text); name.ok()) {
+    const auto again = views::parse_window_name(geometry, views::to_name(geometry, *name));
+    MDFS_CHECK(again.ok() && *again == *name && views::to_key(*again) == views::to_key(*name));
+    const auto file = views::view_window(geometry, *name);
+    MDFS_CHECK(file.ok() && file->size_bytes() > 0);
+  }
+  return 0;
+}
