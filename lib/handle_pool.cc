@@ -13,7 +13,8 @@ namespace mdfs::client {
 
 Result<std::unique_ptr<HandlePool>> HandlePool::open(const std::string& path, int flags) {
   if (flags != O_RDONLY && flags != O_RDWR) return Error{Errc::kInvalidArgument, "flags: O_RDONLY or O_RDWR"};
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+  // Without waiting, should it be a fifo; files of a mount do not look at O_NONBLOCK.
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return from_errno(errno, path);
   return std::unique_ptr<HandlePool>(new HandlePool(path, flags, fd));
 }

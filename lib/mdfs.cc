@@ -75,6 +75,17 @@ std::string reason_of_refusal(int fd, const mdfs_ioc_geometry& asked) {
   return {};
 }
 
+// The same, asked of the directory before anything is made there.
+std::string reason_beforehand(const std::string& path, const mdfs_ioc_geometry& asked) {
+  const std::size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return {};
+  const std::string reason = reason_of_refusal(fd, asked);
+  ::close(fd);
+  return reason;
+}
+
 bool is_on_volume(int fd) {
   mdfs_ioc_volume volume{};
   return ::ioctl(fd, MDFS_IOC_VOLUME, &volume) == 0;
@@ -224,6 +235,8 @@ int mdfs_create(const char* path, const struct mdfs_ioc_geometry* geometry, mode
   return guarded([&] {
     if (path == nullptr || geometry == nullptr) return fail_errno(EINVAL, "a null pointer");
     if (const mdfs::Status good = check_new_image(*geometry); !good.ok()) return fail(good.error());
+    if (const std::string reason = reason_beforehand(path, *geometry); !reason.empty())
+      return fail_errno(EINVAL, path + reason);
     const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) {
       const bool reserved = errno == EINVAL && std::string_view(path).ends_with('@');

@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "device/find_disks.h"
 #include "device/open.h"
 #include "mdfs/ondisk.h"
@@ -232,14 +233,14 @@ int run(int argc, char** argv) {
     app.parse(without_foreign_options(argc, argv));
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
-    fmt::print(stderr, "mdfsck: {} (see --help)\n", problem.what());
+    fmt::print(stderr, "mdfsck: {} (see --help)\n", printable(problem.what()));
     return kExitUsage;
   }
   ::signal(SIGINT, cancel);
   ::signal(SIGTERM, cancel);
   const auto report = check(options);
   if (!report.ok()) {
-    fmt::print(stderr, "mdfsck: {}\n", report.error().message());
+    fmt::print(stderr, "mdfsck: {}\n", printable(report.error().message()));
     return kExitTrouble;
   }
   if (options.json)

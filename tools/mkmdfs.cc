@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -25,7 +26,8 @@ namespace mdfs::tools {
 namespace {
 
 struct Options {
-  std::string block_size = "4K", size, label, zone_size;
+  std::string block_size = "4K", label;
+  std::optional<std::string> size, zone_size;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks;
 };
@@ -120,17 +122,18 @@ Status make_volume(const Options& options) {
   MDFS_TRY_ASSIGN(const std::uint64_t block_size, parse_size(options.block_size, "--block-size"));
   if (block_size > UINT32_MAX) return {Errc::kUsage, "--block-size " + options.block_size + ": too large"};
   format.block_size = static_cast<std::uint32_t>(block_size);
-  if (!options.zone_size.empty()) {
-    MDFS_TRY_ASSIGN(format.zone_bytes, parse_size(options.zone_size, "--zone-size"));
+  if (options.zone_size) {
+    MDFS_TRY_ASSIGN(format.zone_bytes, parse_size(*options.zone_size, "--zone-size"));
+    if (format.zone_bytes == 0) return {Errc::kUsage, "--zone-size 0: at least one block is wanted"};
   }
   format.name = options.label;
-  if (options.sparse && options.size.empty()) return {Errc::kUsage, "--sparse goes with --size"};
+  if (options.sparse && !options.size) return {Errc::kUsage, "--sparse goes with --size"};
   MDFS_TRY(check_names(options.disks));
 
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
   NewFiles made;
-  if (!options.size.empty()) {
-    MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(options.size, "--size"));
+  if (options.size) {
+    MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(*options.size, "--size"));
     bytes = align_down(bytes, device::kAlignment);
     std::vector<store::DiskSize> planned;
     for (const std::string& path : options.disks) planned.push_back({path, bytes});

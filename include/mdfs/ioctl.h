@@ -29,7 +29,7 @@ struct mdfs_ioc_geometry {
   int8_t codec_level;      /* zstd: 1..19 */
   uint8_t reserved0[6];
   uint64_t shape[MDFS_IOC_MAX_RANK];
-  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = chosen */
+  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = chosen; >= 64 bytes, or all of it */
   uint32_t placed_disks;   /* in, set: 0 = all; out: disks the placement uses */
   char axes[8];            /* names, slowest first, zero padded; in, set: all zero = chosen by rank */
   double spacing[MDFS_IOC_MAX_RANK];
@@ -136,6 +136,7 @@ struct mdfs_ioc_model {
 #define MDFS_IOC_UNBIND _IO(MDFS_IOC_MAGIC, 4)
 /* Applies what has been written to the bound window; bytes not written keep their value. */
 #define MDFS_IOC_APPLY _IO(MDFS_IOC_MAGIC, 5)
+/* EFBIG: the window has more than 262144 extents. */
 #define MDFS_IOC_PLAN _IOWR(MDFS_IOC_MAGIC, 6, struct mdfs_ioc_plan)
 /* Writes back and commits first; holes are left out. */
 #define MDFS_IOC_LAYOUT _IOWR(MDFS_IOC_MAGIC, 7, struct mdfs_ioc_layout)

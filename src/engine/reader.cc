@@ -17,12 +17,23 @@ constexpr std::uint64_t kMostChecked = 256;
 constexpr std::uint64_t kReadAheadBytes = 8u << 20;
 // Bytes of one pass over the parts of a huge read, so that its plan stays small.
 constexpr std::uint64_t kPassBytes = 64u << 20;
+constexpr std::uint64_t kPassParts = 16384;  // the same for extents that are tiny
 constexpr std::uint64_t kChannelPassBytes = 4u << 20;
 // A plane across a volume has a row of one sample in each row of its extents, and as many misses of the processor's
 // cache: from some 0.1 ms of them on other threads help.
 constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
 constexpr std::size_t kSharesOfThread = 4;
 constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, whatever the cache drops meanwhile
+
+// Bytes of one pass over a box (or, without one, over the canonical bytes), from what a part of it holds.
+std::uint64_t pass_bytes(const Content& content, const geometry::Box* box) {
+  if (!content.is_image()) return kPassBytes;
+  const geometry::ByteGeometry& array = content.array();
+  std::uint64_t part = 1;
+  for (unsigned axis = box == nullptr ? content.rank - 1 : 0; axis < content.rank; ++axis)
+    part *= std::min(array.extent[axis], box == nullptr ? UINT64_MAX : box->length[axis]);  // at most an extent's bytes
+  return std::min(kPassBytes, kPassParts * part);
+}
 
 std::uint64_t rows_of(const Content& content, const Transfer& transfer) {
   std::uint64_t rows = 0;
@@ -125,7 +136,7 @@ Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, Mutable
     const std::uint64_t size = content.size.load(std::memory_order_acquire);
     length = offset >= size ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
     for (std::uint64_t done = 0; done < length;) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(length - done, kPassBytes);
+      const std::uint64_t bytes = std::min<std::uint64_t>(length - done, pass_bytes(content, nullptr));
       MDFS_TRY(transfer(content, plan_range(content, offset + done, bytes), into.subspan(done, bytes)));
       done += bytes;
     }
@@ -138,7 +149,7 @@ Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, Mutable
 
 Status Reader::read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into) {
   for (std::uint64_t done = 0; done < into.size();) {
-    const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, kPassBytes);
+    const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, pass_bytes(content, &box));
     MDFS_TRY(transfer(content, plan_window(content, box, offset + done, bytes), into.subspan(done, bytes)));
     done += bytes;
   }
@@ -225,7 +236,8 @@ void Reader::read_ahead(Content& content, std::uint64_t offset, std::uint64_t le
     content.read_ahead_to.store(end, std::memory_order_relaxed);
     return;
   }
-  const std::uint64_t reach = std::min<std::uint64_t>(kReadAheadBytes, core_.loads.limit_bytes() / 4);
+  const std::uint64_t reach =
+      std::min<std::uint64_t>({kReadAheadBytes, core_.loads.limit_bytes() / 4, pass_bytes(content, nullptr)});
   const std::uint64_t size = content.size.load(std::memory_order_relaxed);
   const std::uint64_t from = std::max(content.read_ahead_to.load(std::memory_order_relaxed), end);
   const std::uint64_t to = std::min(end + reach, size);

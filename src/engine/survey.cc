@@ -15,6 +15,8 @@ namespace mdfs::engine {
 
 namespace {
 
+constexpr std::uint64_t kMostPlanned = 1u << 18;  // extents of a window, whose plan is in memory as a whole
+
 void add_cell(const Content& content, std::uint64_t index, const format::FileCell& cell,
               std::vector<ExtentPlace>& places) {
   for (const format::FileRun& run : cell.runs)
@@ -65,11 +67,13 @@ Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
 
 Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  const geometry::Box box = geometry::byte_box(*content.image, window);
+  if (geometry::piece_count(content.array(), box) > kMostPlanned)
+    return {Errc::kTooBig, "a window of more than 262144 extents cannot be planned"};
   WindowPlan plan;
   plan.disks.resize(core_.store.disk_count());
   std::vector<Segment> segments;
-  const std::vector<geometry::Piece> pieces =
-      geometry::decompose(content.array(), geometry::byte_box(*content.image, window));
+  const std::vector<geometry::Piece> pieces = geometry::decompose(content.array(), box);
   plan.extents = pieces.size();
   for (const geometry::Piece& piece : pieces) {
     if (const UnitPtr unit = core_.cache.peek(content.key_of(content.unit_index(piece.extent))); unit != nullptr) {

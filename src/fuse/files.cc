@@ -177,6 +177,7 @@ void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&
   {
     const std::lock_guard lock(handle.mutex);
     if (!handle.writer || handle.writer->empty() || !handle.view) return done({});
+    if (handle.writer->overran()) return done(Error{Errc::kInvalidArgument, "more was written than the window holds"});
     if (!handle.writer->is_complete())
       return done(Error{Errc::kInvalidArgument, "only a part of the window has been written"});
     window = handle.view->window;

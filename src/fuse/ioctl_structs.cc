@@ -18,6 +18,8 @@ namespace {
 
 using geometry::Geometry;
 
+constexpr std::uint64_t kLeastExtentBytes = 64;
+
 Error bad(std::string where) { return {Errc::kInvalidArgument, "ioctl: " + std::move(where)}; }
 
 template <typename Values>
@@ -47,6 +49,19 @@ Status check_reserved(const mdfs_ioc_geometry& in) {
     return bad(fmt::format("rank {} is not in 1..{}", in.rank, geometry::kMaxRank));
   if (!all_zero(std::span(in.shape).subspan(in.rank)) || !all_zero(std::span(in.extent).subspan(in.rank)))
     return bad("axes beyond the rank are zero");
+  if (!all_zero(std::span(in.spacing).subspan(in.rank))) return bad("spacings beyond the rank are zero");
+  for (const auto& unit : std::span(in.unit).subspan(in.rank))
+    if (!all_zero(unit)) return bad("units beyond the rank are zero");
+  return {};
+}
+
+// Each extent has its record, its blocks and its place in the cache. Images may be smaller; what grows may not.
+Status check_extent(const Geometry& geometry) {
+  if (geometry.extent_bytes() >= kLeastExtentBytes) return {};
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (geometry.extent[axis] < geometry.shape[axis])
+      return bad(fmt::format("an extent of {} bytes: at least {}, or all of the image", geometry.extent_bytes(),
+                             kLeastExtentBytes));
   return {};
 }
 
@@ -79,6 +94,7 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
   if (all_zero(in.extent))
     geometry.extent = geometry::default_extent(geometry.rank, geometry.shape, geometry.sample_bytes(), geometry.axes);
   MDFS_TRY(geometry::check(geometry));
+  MDFS_TRY(check_extent(geometry));
   return geometry;
 }
 

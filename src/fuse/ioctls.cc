@@ -139,6 +139,7 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
   Server& server = server_of(req);
   mdfs_ioc_plan out{};
   const auto make = [&]() -> Status {
+    if (in.reserved0 != 0) return Error{Errc::kInvalidArgument, "ioctl: reserved fields are zero"};
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
     MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, in.window));
     MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window));
@@ -154,6 +155,7 @@ void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
 
 // The rows are those of one moment: the layout taken at the first call stays with the descriptor till the last.
 Status fill_layout(Server& server, Ino ino, Handle& handle, mdfs_ioc_layout& page) {
+  if (page.reserved != 0) return Error{Errc::kInvalidArgument, "ioctl: reserved fields are zero"};
   std::shared_ptr<const volume::Layout> layout;
   if (page.next == 0) {
     MDFS_TRY_ASSIGN(volume::Layout taken, server.volume().layout(ino));

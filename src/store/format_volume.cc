@@ -9,6 +9,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/checked.h"
+#include "base/text.h"
 #include "format/commit.h"
 #include "format/inode.h"
 #include "format/label.h"
@@ -47,6 +48,7 @@ Status check_options(std::size_t disks, const FormatOptions& options) {
     return invalid(fmt::format("zone size {}: a multiple of the block size, at most {}", zone, kMaxZoneBytes));
   if (options.name.size() > kMaxNameBytes || options.name.find('\0') != std::string::npos)
     return invalid(fmt::format("volume name of {} bytes: at most {}, without NUL", options.name.size(), kMaxNameBytes));
+  if (!is_one_line(options.name)) return invalid("volume name: UTF-8 without control characters is wanted");
   return {};
 }
 
@@ -54,7 +56,8 @@ Status check_options(std::size_t disks, const FormatOptions& options) {
 Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
   const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
   if (!format::valid_disk_blocks(options.block_size, blocks))
-    return invalid(fmt::format("{}: {} bytes; a disk has at least {}", disk.name, disk.bytes, MDFS_MIN_DISK_SIZE));
+    return invalid(fmt::format("{}: a size of {} bytes; a disk has at least {}, at most 2^62", disk.name, disk.bytes,
+                               MDFS_MIN_DISK_SIZE));
   format::Label label;
   label.block_size = options.block_size;
   label.disk_blocks = blocks;

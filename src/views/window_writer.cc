@@ -25,6 +25,7 @@ std::uint64_t WindowWriter::capacity() const {
 
 Result<std::size_t> WindowWriter::write(std::uint64_t offset, ConstBytes from) {
   if (from.empty()) return std::size_t{0};
+  overran_ = overran_ || offset > capacity() || from.size() > capacity() - offset;
   if (offset >= capacity()) return Error{Errc::kTooBig, fmt::format("the window ends at byte {}", file_.size_bytes())};
   from = from.first(std::min<std::uint64_t>(from.size(), capacity() - offset));
   if (!staging_) {

@@ -28,6 +28,8 @@ class WindowWriter {
   // The virtual file as it would be after apply().
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into) const;
 
+  // More was written than the largest possible file holds: what came before the end is not what was meant.
+  bool overran() const { return overran_; }
   bool empty() const { return staging_ == nullptr || staging_->written().empty(); }
   // Every byte has been written.
   bool is_full() const;
@@ -53,6 +55,7 @@ class WindowWriter {
   const ViewFile file_;
   StagingPool& pool_;
   bool truncated_;
+  bool overran_ = false;
   std::unique_ptr<Staging> staging_;  // with the first byte
 };
 

@@ -100,7 +100,7 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
     if ((inode.mode & (S_ISUID | S_ISGID)) != 0) pin->has_privileges = true;
     return {};
   });
-  MDFS_TRY(status);
+  if (!status.ok()) return status.error();
   if (atime_ns || mtime_ns) contents_.set_times(*pin, atime_ns, mtime_ns);
   return attributes_of(*pin);
 }

@@ -16,6 +16,8 @@ SKIP = 77
 
 MDFS = os.environ.get("MDFS", "mdfs")
 MKMDFS = os.environ.get("MKMDFS", "mkmdfs")
+MDFSCK = os.environ.get("MDFSCK", "mdfsck")
+MDFS_SIM = os.environ.get("MDFS_SIM", "mdfs-sim")
 
 TYPES = {"u8": 1, "u16": 2, "u32": 3, "u64": 4, "i8": 5, "i16": 6, "i32": 7, "i64": 8, "f16": 9, "f32": 10, "f64": 11}
 NUMPY = {"u8": "|u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "i8": "|i1", "i16": "<i2", "i32": "<i4", "i64": "<i8",

@@ -33,7 +33,7 @@ Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const 
   if (options.frames) return Error{Errc::kUsage, "'" + path + "': --frames needs a name with %d or %04d in it"};
   if (options.raw_type.has_value() == options.raw_lengths.empty())
     return Error{Errc::kUsage, "raw samples need both --shape and --type"};
-  MDFS_TRY_ASSIGN(tools::File file, tools::File::open(path, O_RDONLY));
+  MDFS_TRY_ASSIGN(tools::File file, tools::File::open(path, O_RDONLY | O_NONBLOCK));
   MDFS_TRY_ASSIGN(const std::uint64_t size, file.size_bytes());
   if (options.raw_type) {
     PackedHeader header;

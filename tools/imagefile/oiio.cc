@@ -1,7 +1,9 @@
 // The module: image files through OpenImageIO, a band of rows at a time.
 // SPDX-License-Identifier: Apache-2.0
 #include <OpenImageIO/imageio.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -40,6 +42,27 @@ std::string first_line(std::string text) {
   if (end != std::string::npos) text.resize(end);
   return text.empty() ? "no reason given" : text;
 }
+
+// Libraries below the library write their own lines to stderr, and then say the same as an error.
+class QuietErrors {
+ public:
+  QuietErrors() : kept_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
+    const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0) return;
+    if (kept_ >= 0) ::dup2(nowhere, STDERR_FILENO);
+    ::close(nowhere);
+  }
+  QuietErrors(const QuietErrors&) = delete;
+  QuietErrors& operator=(const QuietErrors&) = delete;
+  ~QuietErrors() {
+    if (kept_ < 0) return;
+    ::dup2(kept_, STDERR_FILENO);
+    ::close(kept_);
+  }
+
+ private:
+  const int kept_;
+};
 
 // Runs what calls the library; its exceptions end here.
 template <typename Function>
@@ -255,7 +278,10 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
     OIIO::ImageSpec config;
     config.attribute("oiio:UnassociatedAlpha", 1);
-    auto input = OIIO::ImageInput::open(path, &config);
+    auto input = [&] {
+      const QuietErrors quiet;
+      return OIIO::ImageInput::open(path, &config);
+    }();
     if (!input) return Error{Errc::kInvalidArgument, path + ": no image file: " + first_line(OIIO::geterror())};
     // Its reader writes beyond the buffer it is given.
     if (std::string_view(input->format_name()) == "ico") return Error{Errc::kNotSupported, path + ": an icon (ICO)"};

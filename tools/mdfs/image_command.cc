@@ -43,10 +43,10 @@ struct CreateArguments {
 };
 
 Status create_command(const CreateArguments& arguments) {
-  MDFS_TRY_ASSIGN(const geometry::Lengths shape, geometry::parse_shape(arguments.shape));
+  MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
   imagefile::ArrayInfo array;
   array.lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
-  MDFS_TRY_ASSIGN(array.type, geometry::parse_element_type(arguments.type));
+  MDFS_TRY_ASSIGN(array.type, named("--type", geometry::parse_element_type(arguments.type)));
   constexpr std::string_view kAxes = "zyx";
   std::string axes =
       arguments.image.axes.empty() ? std::string(kAxes.substr(kAxes.size() - shape.rank)) : arguments.image.axes;

@@ -40,12 +40,12 @@ void ImageOptions::add_to(CLI::App& command) {
 
 Status ImageOptions::apply(geometry::Geometry& geometry) const {
   if (!spacing.empty()) {
-    MDFS_TRY_ASSIGN(geometry::Spacing parsed, geometry::parse_spacing(spacing, geometry.rank));
+    MDFS_TRY_ASSIGN(geometry::Spacing parsed, named("--spacing", geometry::parse_spacing(spacing, geometry.rank)));
     geometry.spacing = parsed.distance;
     geometry.unit = std::move(parsed.unit);
   }
   if (!extent.empty()) {
-    MDFS_TRY_ASSIGN(const geometry::Lengths lengths, geometry::parse_shape(extent));
+    MDFS_TRY_ASSIGN(const geometry::Lengths lengths, named("--extent", geometry::parse_shape(extent)));
     if (lengths.rank != geometry.rank)
       return {Errc::kUsage,
               fmt::format("--extent {}: {} lengths are wanted, one for each axis", extent, geometry.rank)};
@@ -54,6 +54,9 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
         return {Errc::kUsage, fmt::format("--extent {}: lengths from 1 to {} are wanted", extent, UINT32_MAX)};
     geometry.extent = lengths.length;
   }
+  if (disks && *disks == 0) return {Errc::kUsage, "--disks 0: at least one is wanted"};
+  if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset is for images of two or three axes"};
+  if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset is for images of three axes"};
   if (!codec.empty()) {
     MDFS_TRY_ASSIGN(const auto chosen, parse_codec(codec));
     geometry.codec = chosen.first;

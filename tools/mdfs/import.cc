@@ -224,14 +224,17 @@ Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments
     options.frames = {first, last};
   }
   if (!arguments.shape.empty()) {
-    MDFS_TRY_ASSIGN(const geometry::Lengths shape, geometry::parse_shape(arguments.shape));
+    MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
     options.raw_lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
+    if (arguments.channels && (*arguments.channels < 1 || *arguments.channels > geometry::kMaxChannels))
+      return Error{Errc::kUsage,
+                   fmt::format("--channels {}: from 1 to {}", *arguments.channels, geometry::kMaxChannels)};
     if (arguments.channels) options.raw_lengths.push_back(*arguments.channels);
   } else if (arguments.channels) {
     return Error{Errc::kUsage, "--channels goes with --shape, for raw samples"};
   }
   if (!arguments.type.empty()) {
-    MDFS_TRY_ASSIGN(options.raw_type, geometry::parse_element_type(arguments.type));
+    MDFS_TRY_ASSIGN(options.raw_type, named("--type", geometry::parse_element_type(arguments.type)));
   }
   return options;
 }
@@ -260,10 +263,11 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
 
 Status check_paths(const ImportArguments& arguments) {
   struct stat there {};
-  if (::stat(arguments.path.c_str(), &there) == 0) {
-    if (S_ISDIR(there.st_mode)) return {Errc::kIsDirectory, arguments.path + ": name the image in it"};
-    if (!arguments.force) return {Errc::kExists, arguments.path + ": give --force to replace it"};
-  }
+  if (::stat(arguments.path.c_str(), &there) == 0 && S_ISDIR(there.st_mode))
+    return {Errc::kIsDirectory, arguments.path + ": name the image in it"};
+  // A link that leads nowhere is there as well.
+  if (!arguments.force && ::lstat(arguments.path.c_str(), &there) == 0)
+    return {Errc::kExists, arguments.path + ": give --force to replace it"};
   // The plain file of an image does not say what its bytes are.
   struct stat source {};
   const bool regular = ::stat(arguments.source.c_str(), &source) == 0 && S_ISREG(source.st_mode);
@@ -281,7 +285,8 @@ Status import_image(const ImportArguments& arguments) {
   MDFS_TRY(check_paths(arguments));
   MDFS_TRY_ASSIGN(const imagefile::SourceOptions options, source_options(arguments));
   MDFS_TRY_ASSIGN(const auto source, imagefile::open_source(arguments.source, options));
-  MDFS_TRY_ASSIGN(geometry::Geometry wanted, imagefile::choose_geometry(source->array(), arguments.image.axes));
+  MDFS_TRY_ASSIGN(geometry::Geometry wanted,
+                  named(arguments.source, imagefile::choose_geometry(source->array(), arguments.image.axes)));
   MDFS_TRY(arguments.image.apply(wanted));
 
   const std::uint64_t total = wanted.size_bytes();

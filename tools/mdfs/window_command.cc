@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/aligned_buffer.h"
 #include "commands.h"
@@ -32,6 +34,7 @@ struct OpenWindow {
   Image image;
   geometry::Geometry geometry;
   geometry::Window window;
+  std::uint32_t placed_disks = 0;  // over which the image is spread
 };
 
 Result<OpenWindow> open_window(const std::string& path, const std::string& spec, int flags) {
@@ -42,6 +45,7 @@ Result<OpenWindow> open_window(const std::string& path, const std::string& spec,
   auto window = geometry::parse_window(open.geometry, spec);
   if (!window.ok()) return Error{window.error().code, path + ": " + window.error().where};
   open.window = *window;
+  open.placed_disks = info.placed_disks;
   return open;
 }
 
@@ -134,15 +138,15 @@ Status write_command(const WriteArguments& arguments) {
 struct ExplainArguments {
   std::string path, spec;
   bool json = false;
-  double rate = 0, iops = 0;
+  std::optional<double> rate, iops;
 };
 
 // Milliseconds that the slowest disk needs if it does `rate` MB/s and `iops` requests a second.
 double floor_ms(const ExplainArguments& arguments, const mdfs_ioc_plan& plan) {
   double worst = 0;
   for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
-    const double by_bytes = arguments.rate > 0 ? static_cast<double>(plan.disks[i].bytes) / (arguments.rate * 1e6) : 0;
-    const double by_requests = arguments.iops > 0 ? static_cast<double>(plan.disks[i].requests) / arguments.iops : 0;
+    const double by_bytes = arguments.rate ? static_cast<double>(plan.disks[i].bytes) / (*arguments.rate * 1e6) : 0;
+    const double by_requests = arguments.iops ? static_cast<double>(plan.disks[i].requests) / *arguments.iops : 0;
     worst = std::max({worst, by_bytes, by_requests});
   }
   return worst * 1e3;
@@ -164,7 +168,7 @@ void print_json(const ExplainArguments& arguments, const OpenWindow& open, const
   for (std::uint32_t i = 0; i < plan.disk_count; ++i)
     json["disks"].push_back(
         {{"bytes", plan.disks[i].bytes}, {"requests", plan.disks[i].requests}, {"runs", plan.disks[i].runs}});
-  if (arguments.rate > 0 || arguments.iops > 0) json["floor_ms"] = floor_ms(arguments, plan);
+  if (arguments.rate || arguments.iops) json["floor_ms"] = floor_ms(arguments, plan);
   fmt::print("{}\n", json.dump(2));
 }
 
@@ -180,14 +184,21 @@ void print_text(const ExplainArguments& arguments, const OpenWindow& open, const
     busiest = std::max<std::uint64_t>(busiest, disk.bytes);
     fmt::print("  disk {}: {} bytes in {} requests, {} contiguous runs\n", i, disk.bytes, disk.requests, disk.runs);
   }
+  // Of the disks that hold the image a small window reaches no more than it has extents.
+  const std::uint64_t reached = std::min<std::uint64_t>(open.placed_disks, plan.extents - plan.holes);
   if (total > 0)
-    fmt::print("  from disks: {} bytes; the busiest disk reads {:.2f} times its even share\n", total,
-               static_cast<double>(busiest) * plan.disk_count / static_cast<double>(total));
-  if (arguments.rate > 0 || arguments.iops > 0) fmt::print("  floor: {:.2f} ms\n", floor_ms(arguments, plan));
+    fmt::print("  from disks: {} bytes; the busiest reads {:.2f} times the even share of {}\n", total,
+               static_cast<double>(busiest) * static_cast<double>(reached) / static_cast<double>(total),
+               reached < open.placed_disks
+                   ? fmt::format("the {} disks that so few extents can reach, of {}", reached, open.placed_disks)
+                   : fmt::format("all {} disks", reached));
+  if (arguments.rate || arguments.iops) fmt::print("  floor: {:.2f} ms\n", floor_ms(arguments, plan));
 }
 
 Status explain_command(const ExplainArguments& arguments) {
-  if (arguments.rate < 0 || arguments.iops < 0) return {Errc::kUsage, "--rate and --iops are greater than 0"};
+  for (const auto& [option, value] : {std::pair{"--rate", arguments.rate}, std::pair{"--iops", arguments.iops}})
+    if (value && !(std::isfinite(*value) && *value > 0))
+      return {Errc::kUsage, fmt::format("{} {}: a number above 0 is wanted", option, *value)};
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   mdfs_ioc_plan plan{};

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "mdfs/version.h"
 
 namespace mdfs::tools {
 
 int report(const std::string& program, const Error& error) {
-  fmt::print(stderr, "{}: {}\n", program, error.code == Errc::kUsage ? error.where : error.message());
+  fmt::print(stderr, "{}: {}\n", program, printable(error.code == Errc::kUsage ? error.where : error.message()));
   return info(error.code).exit_code;
 }
 
@@ -49,7 +50,7 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    fmt::print(stderr, "{}: {} (see --help)\n", program, explain(app, problem));
+    fmt::print(stderr, "{}: {} (see --help)\n", program, printable(explain(app, problem)));
     return info(Errc::kUsage).exit_code;
   } catch (const std::exception& problem) {
     return report(program, {Errc::kUsage, problem.what()});

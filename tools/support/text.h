@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
+#include "base/result.h"
 #include "base/text.h"
 
 namespace mdfs::tools {
@@ -10,5 +13,12 @@ using mdfs::format_shape;
 using mdfs::format_size;
 using mdfs::parse_number;
 using mdfs::parse_size;
+
+// The same; an error says which option or file it is about.
+template <typename T>
+Result<T> named(std::string_view what, Result<T> result) {
+  if (result.ok()) return result;
+  return Error{result.error().code, std::string(what) + ": " + result.error().where};
+}
 
 }  // namespace mdfs::tools
