@@ -18,6 +18,8 @@ using geometry::Box;
 using geometry::ByteGeometry;
 using geometry::Coord;
 
+constexpr std::uint64_t kItemOverhead = 64;  // of an item in its leaf, and its header
+
 ByteGeometry file_shape() {
   ByteGeometry shape;
   shape.rank = 1;
@@ -57,6 +59,18 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
   groups = Groups(rank, shape_.grid(), unit_bytes);
   part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, unit_bytes) : unit_bytes;
   worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, unit_bytes), block_size);
+  worst_case_extent_ = {worst_case_blocks_, 1, table.record_bytes() + kItemOverhead};
+  if (worst_case_blocks_ > 1) {
+    const std::uint64_t runs = worst_case_blocks_ * sizeof(mdfs_extent_run) + kItemOverhead;
+    worst_case_extent_ += {0, 1, std::min<std::uint64_t>(runs, MDFS_MAX_ITEM)};
+  }
+}
+
+store::Room Content::worst_case(std::uint64_t blocks, bool small) const {
+  if (is_image()) return worst_case_extent_;
+  // Each block a run of its own, in the middle of one that there was.
+  const std::uint64_t runs = blocks * (2 * sizeof(mdfs_file_run) + sizeof(std::uint32_t));
+  return {blocks, 1, (small ? MDFS_MAX_INLINE : runs) + kItemOverhead};
 }
 
 void Content::add_full(const Coord& unit, std::uint64_t units_in_group) {

@@ -68,6 +68,9 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) const;
   // Blocks that writing one unit back takes at most.
   std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
+  // What writing one unit back takes at most: an extent, or so many blocks of a cell. A file that may still be `small`
+  // puts its bytes into the tree.
+  store::Room worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
   std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed unit is locked, shrinks under `writers`
@@ -116,6 +119,7 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint64_t units_in_row_ = 1;
   std::uint64_t pages_in_row_ = 1;
   std::uint64_t worst_case_blocks_ = 1;
+  store::Room worst_case_extent_;
 };
 
 // Where the bytes of one call lie: boxes of the array, cut into parts of one unit each.

@@ -9,8 +9,6 @@ namespace mdfs::engine {
 
 namespace {
 
-constexpr std::size_t kItemsAtOnce = 256;
-
 Status free_page(store::Transaction& transaction, const store::Item& item, const format::ExtentTableShape& shape,
                  std::uint32_t block_size) {
   MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, shape));
@@ -36,10 +34,11 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
 }  // namespace
 
 Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
-                            const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size) {
+                            const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size,
+                            std::size_t items_at_once) {
   const std::uint64_t kind = geometry ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   transaction.erase({object, MDFS_KIND_INLINE, 0});
-  MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, kItemsAtOnce));
+  MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, items_at_once));
   for (const store::Item& item : items) {
     if (geometry) {
       const format::ExtentTableShape shape{static_cast<std::uint8_t>(geometry->codec),
@@ -52,7 +51,7 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
     }
     transaction.erase(item.key);
   }
-  return items.size() < kItemsAtOnce;
+  return items.size() < items_at_once;
 }
 
 }  // namespace mdfs::engine

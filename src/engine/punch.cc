@@ -50,8 +50,9 @@ Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint
   std::uint64_t page = first_row / side * content.pages_in_row();
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
+  std::size_t at_once = kItemsInTransaction;  // fewer on a full volume
   while (true) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, page, last_page, kItemsInTransaction));
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, page, last_page, at_once));
     if (items.empty()) break;
     Linker::Pages pages;
     Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
@@ -65,6 +66,10 @@ Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint
       }
       return content.update(transaction, {linked, linker.stored_bytes_change(), false});
     });
+    if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
+      at_once /= 2;
+      continue;
+    }
     if (!changed.ok()) return changed;
     publish_pages(core_, content, pages);
     if (items.back() == last_page) break;
@@ -83,8 +88,9 @@ Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::u
   const Claims claims(content, cells);
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
+  std::size_t at_once = kItemsInTransaction;  // fewer on a full volume
   for (std::uint64_t cell = cells.first[0]; cell < cells.last[0];) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, cell, cells.last[0] - 1, kItemsInTransaction));
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, cell, cells.last[0] - 1, at_once));
     if (items.empty()) break;
     Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
       Linker linker(core_, content, transaction);
@@ -100,6 +106,10 @@ Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::u
       }
       return content.update(transaction, {linked, linker.stored_bytes_change(), false});
     });
+    if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
+      at_once /= 2;
+      continue;
+    }
     if (!changed.ok()) return changed;
     cell = items.back() + 1;
   }

@@ -53,6 +53,7 @@ class Replacer {
   Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
 
   Result<std::uint64_t> units_written(const Content& content, const WindowJob& job);
+  Result<bool> replaces_stored(Content& content, const geometry::Box& box);
   Status build_band(Content& content, WindowJob& job, const geometry::Box& band);
   bool replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
                      const geometry::Piece& piece);
@@ -71,8 +72,8 @@ class Replacer {
   Status cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut);
   Status cut_row(Content& content, std::uint64_t size_bytes, Cut& cut);
   Status link_cut(Content& content, std::uint64_t size_bytes, Cut& cut);
-  // Frees from the end until what is left beyond the new size fits into one transaction.
-  Status free_far(Content& content, std::uint64_t first_row);
+  // Frees from the end until at most `items` pages or cells are left beyond the new size.
+  Status free_far(Content& content, std::uint64_t first_row, std::size_t items);
   Status free_from(Content& content, std::uint64_t row);
   Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
   Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,

@@ -58,8 +58,7 @@ Status Replacer::extend(Content& content, std::uint64_t size_bytes) {
     }
   }
   // The bytes in the tree are as many as the size says: they are written again, longer, or move to a cell.
-  content.grow(size_bytes);
-  return writer_.write_zeros(content, old, 1);
+  return writer_.write_zeros(content, old, 1, store::Purpose::kNormal, size_bytes);
 }
 
 struct Replacer::Cut {
@@ -83,11 +82,14 @@ Status Replacer::shrink(Content& content, std::uint64_t size_bytes) {
   Status status;
   if (size_bytes % content.grid_row_bytes() != 0)
     status = content.is_image() ? cut_row(content, size_bytes, cut) : cut_cell(content, size_bytes, cut);
-  // No room to write anew what is left of the last row: what lies behind it goes first, and whoever asks again once
-  // that is free has room.
-  if (!status.ok() && status.error().code == Errc::kNoSpace) MDFS_TRY(free_from(content, cut.first_row));
-  if (status.ok()) status = free_far(content, cut.first_row);
-  if (status.ok()) status = link_cut(content, size_bytes, cut);
+  // From here on there is room: on a full volume for a few items at a time.
+  const auto no_room = [&] { return !status.ok() && status.error().code == Errc::kNoSpace; };
+  if (status.ok()) {
+    for (std::size_t items = kItemsInTransaction; items > 0; items = no_room() ? items / 2 : 0) {
+      status = free_far(content, cut.first_row, items);
+      if (status.ok()) status = link_cut(content, size_bytes, cut);
+    }
+  }
   if (!status.ok()) abandon(core_, cut.staged);
   return status;
 }
@@ -263,15 +265,15 @@ Result<std::uint64_t> Replacer::last_item(Content& content, std::uint64_t first)
 
 // A file with very many records is shortened from its end in several transactions, each of which leaves a file that is
 // whole up to the size that it sets.
-Status Replacer::free_far(Content& content, std::uint64_t first_row) {
+Status Replacer::free_far(Content& content, std::uint64_t first_row, std::size_t items_left) {
   const std::uint64_t side = content.is_image() ? content.page_box.side[0] : 1;
   const std::uint64_t in_row = content.is_image() ? content.pages_in_row() : 1;
   const std::uint64_t first_item = ceil_div(first_row, side) * in_row;
   while (true) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, first_item, UINT64_MAX, kItemsInTransaction + 1));
-    if (items.size() <= kItemsInTransaction) return {};
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, first_item, UINT64_MAX, items_left + 1));
+    if (items.size() <= items_left) return {};
     MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(content, items.front()));
-    const std::uint64_t item_row = std::max(first_item, last - kItemsInTransaction) / in_row;
+    const std::uint64_t item_row = std::max(first_item, last - std::min<std::uint64_t>(last, items_left)) / in_row;
     MDFS_TRY(free_from(content, std::max(item_row * side, first_row)));
   }
 }

@@ -9,6 +9,7 @@
 
 #include "engine/buffer_pool.h"
 #include "engine/byte_ranges.h"
+#include "store/store.h"
 
 namespace mdfs::engine {
 
@@ -38,14 +39,14 @@ struct Unit {
   bool loading = false;
   bool claimed = false;
   bool dirty = false;
-  bool known_on_disk = false;         // a record has been seen: not a hole
-  std::uint64_t changes = 0;          // counts modifications
-  std::uint64_t linked_changes = 0;   // as counted in what was last linked
-  std::uint32_t dirty_blocks = 0;     // ordinary files: bit i = block i of the cell
-  std::uint64_t filled_bytes = 0;     // bytes written since the unit became dirty
-  bool full = false;                  // dirty, and all of it has been written
-  std::uint64_t promised_blocks = 0;  // part of the content's reservation
-  std::uint64_t dirty_charge = 0;     // part of the engine's dirty bytes
+  bool known_on_disk = false;        // a record has been seen: not a hole
+  std::uint64_t changes = 0;         // counts modifications
+  std::uint64_t linked_changes = 0;  // as counted in what was last linked
+  std::uint32_t dirty_blocks = 0;    // ordinary files: bit i = block i of the cell
+  std::uint64_t filled_bytes = 0;    // bytes written since the unit became dirty
+  bool full = false;                 // dirty, and all of it has been written
+  store::Room promised;              // part of the content's reservation
+  std::uint64_t dirty_charge = 0;    // part of the engine's dirty bytes
   std::int64_t dirty_since_ns = 0;
 
   bool covers(std::uint32_t begin, std::uint32_t end) const { return complete || valid.covers(begin, end); }

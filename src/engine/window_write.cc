@@ -58,6 +58,7 @@ struct Replacer::WindowJob {
   geometry::ByteGeometry shape;  // with the size that the image will have
   std::uint64_t end = 0;         // one past the window's last byte in the canonical file
   bool keep = false;             // the new contents stay in the cache
+  bool replaces = false;         // only extents that are stored, and the volume is full
   store::Reservation reservation;
   std::vector<Staged> batch;   // built
   std::vector<Staged> staged;  // written to the disks
@@ -125,9 +126,18 @@ Result<std::uint64_t> Replacer::units_written(const Content& content, const Wind
   return units;
 }
 
+// Is there a record of every extent under the box?
+Result<bool> Replacer::replaces_stored(Content& content, const geometry::Box& box) {
+  for (const geometry::Piece& piece : geometry::decompose(content.array(), box)) {
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, piece.extent, false));
+    if (extent.is_hole()) return false;
+  }
+  return true;
+}
+
 Status Replacer::write_window(Content& content, const geometry::Window& window, const WindowSource& from) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  WindowJob job{window, from, geometry::byte_box(*content.image, window), {}, 0, false, {}, {}, {}};
+  WindowJob job{window, from, geometry::byte_box(*content.image, window), {}, 0, false, false, {}, {}, {}};
   if (geometry::piece_count(content.array(), job.box) > kMaxWindowUnits)
     return {Errc::kTooBig, "a window of more than 4194304 extents cannot be written at once"};
   MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job));
@@ -136,6 +146,12 @@ Status Replacer::write_window(Content& content, const geometry::Window& window, 
   Result<store::Reservation> promised = core_.store.reserve(units * content.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
     promised = core_.store.reserve(units * content.worst_case_blocks());
+  if (!promised.ok() && promised.error().code == Errc::kNoSpace) {
+    // What only replaces stored extents gives as much back as it takes.
+    MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(content, job.box));
+    if (replaces) promised = core_.store.reserve(units * content.worst_case_blocks(), store::Purpose::kPromised);
+    job.replaces = replaces;
+  }
   MDFS_TRY_ASSIGN(job.reservation, std::move(promised));
 
   const GridBox grid = units_under(content, job.box);
@@ -255,7 +271,8 @@ Status Replacer::link_window(Content& content, WindowJob& job) {
   const std::lock_guard linking(content.linking);
   Linker::Pages pages;
   std::uint64_t size = 0;
-  Status changed = core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+  const store::Purpose purpose = job.replaces ? store::Purpose::kPromised : store::Purpose::kNormal;
+  Status changed = core_.store.transact(purpose, [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
     MDFS_TRY(linker.link(job.staged));
     {

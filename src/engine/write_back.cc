@@ -63,7 +63,7 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
   bool first = false;
   {
     const std::lock_guard lock(content.state_mutex);
-    unit->promised_blocks += change.promise.blocks();
+    unit->promised += change.promise.room();
     content.reservation.absorb(std::move(change.promise));
     if (!unit->dirty) {
       unit->dirty = true;
@@ -90,7 +90,7 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
 
 store::Reservation WriteBack::take_promise(Content& content, Unit& unit) {
   const std::lock_guard lock(content.state_mutex);
-  return content.reservation.split(std::exchange(unit.promised_blocks, 0));
+  return content.reservation.split(std::exchange(unit.promised, {}));
 }
 
 void WriteBack::note_clean(Content& content, Unit& unit) {
@@ -102,7 +102,7 @@ void WriteBack::note_clean(Content& content, Unit& unit) {
   bool last = false;
   {
     const std::lock_guard lock(content.state_mutex);
-    promise = content.reservation.split(std::exchange(unit.promised_blocks, 0));
+    promise = content.reservation.split(std::exchange(unit.promised, {}));
     if (unit.full) content.remove_full(content.unit_coord(unit.key.index));
     unit.full = false;
     unit.dirty = false;

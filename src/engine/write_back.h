@@ -38,6 +38,10 @@ class WriteBack {
   void note_change(Content& content, const UnitPtr& unit, Change change);
   // The bytes are on the disks or not wanted any more; gives the unit's promise back.
   void note_clean(Content& content, Unit& unit);
+  // Before a write that lets a small file outgrow the tree, and after it: the bytes in the tree have to be written as
+  // well, and are promised room with `promise`.
+  static bool outgrows_tree(Content& content, std::uint64_t end);
+  Status note_outgrown(Content& content, store::Reservation promise);
   // Takes the unit's promise out of the content's reservation.
   store::Reservation take_promise(Content& content, Unit& unit);
 
@@ -62,12 +66,12 @@ class WriteBack {
   enum class Which : std::uint8_t { kRipe, kFull, kAll };  // of groups that are full; that are full; dirty
   struct Snapshot {                                        // of a claimed unit, beside its Staged
     std::uint64_t changes = 0;
-    std::uint64_t promised = 0;
+    store::Room promised;
   };
   struct Batch {
     std::vector<Staged> units;
     std::vector<Snapshot> snapshots;
-    std::uint64_t promised = 0;
+    store::Reservation reservation;
     bool inline_bytes = false;  // unit 0 goes into the tree
     bool postponed = false;     // not written after all, to be tried again
     std::uint64_t size = 0;     // of the content when the batch began
@@ -77,8 +81,10 @@ class WriteBack {
   std::shared_ptr<Content> choose(Which& which);
   // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
   std::vector<UnitPtr> collect(Content& content, Which which);
-  // Writes those back that can be claimed; the others stay as they are.
+  // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
+  // in parts.
   Status write_batch(Content& content, std::vector<UnitPtr> units);
+  Status write_at_once(Content& content, std::vector<UnitPtr> units);
   Status load_rest(Content& content, const std::vector<UnitPtr>& units);
   // A small file that has outgrown the tree: its first block is to be written with the others.
   Status leave_inline(Content& content, std::vector<UnitPtr>& units);
@@ -86,6 +92,7 @@ class WriteBack {
   Status link_batch(Content& content, Batch& batch);
   Status link_inline(Content& content, Batch& batch);
   void finish(Content& content, Batch& batch, bool written);
+  store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
   Status link_size(Content& content);
   std::vector<std::shared_ptr<Content>> dirty_contents();
 

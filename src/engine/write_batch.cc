@@ -38,23 +38,39 @@ Status WriteBack::load_rest(Content& content, const std::vector<UnitPtr>& units)
   return loader_.load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
 
-Status WriteBack::leave_inline(Content& content, std::vector<UnitPtr>& units) {
-  const auto must_leave = [&] {
-    const std::lock_guard lock(content.state_mutex);
-    return content.linked_inline && content.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
-  };
-  if (content.is_image() || !must_leave()) return {};
+namespace {
+
+// The bytes in the tree must become a block.
+bool must_leave_tree(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  return content.linked_inline && content.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
+}
+
+}  // namespace
+
+bool WriteBack::outgrows_tree(Content& content, std::uint64_t end) {
+  return !content.is_image() && end > MDFS_MAX_INLINE &&
+         content.size.load(std::memory_order_acquire) <= MDFS_MAX_INLINE;
+}
+
+Status WriteBack::note_outgrown(Content& content, store::Reservation promise) {
+  if (!must_leave_tree(content)) return {};
   const UnitPtr first = core_.cache.find_or_create(content.key_of(0));
   MDFS_TRY(loader_.load(content, {{first, {}, {{0, content.block_size}}}}, [](std::size_t, const BufferRef&) {}));
   std::unique_lock lock(first->mutex);
   first->changed.wait(lock, [&] { return !first->claimed; });
-  if (!must_leave()) return {};  // another batch did it
-  if ((first->dirty_blocks & 1) == 0) {
-    Change change;
-    change.blocks = 1;
-    note_change(content, first, std::move(change));
-  }
-  lock.unlock();
+  if (!must_leave_tree(content) || (first->dirty_blocks & 1) != 0) return {};
+  Change change;
+  change.blocks = 1;
+  change.promise = promise.split(content.worst_case(1, false));
+  note_change(content, first, std::move(change));
+  return {};
+}
+
+Status WriteBack::leave_inline(Content& content, std::vector<UnitPtr>& units) {
+  if (content.is_image() || !must_leave_tree(content)) return {};
+  MDFS_TRY(note_outgrown(content, store::Reservation()));
+  const UnitPtr first = core_.cache.find_or_create(content.key_of(0));
   if (std::find(units.begin(), units.end(), first) == units.end()) units.insert(units.begin(), first);
   return {};
 }
@@ -73,14 +89,22 @@ bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
   {
     const std::lock_guard state(content.state_mutex);
     if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
-    batch.snapshots.push_back({unit->changes, unit->promised_blocks});
-    batch.promised += std::exchange(unit->promised_blocks, 0);
+    batch.snapshots.push_back({unit->changes, unit->promised});
+    batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.units.push_back(std::move(staged));
   return true;
 }
 
 Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
+  Status status = write_at_once(content, units);
+  if (status.ok() || status.error().code != Errc::kNoSpace || units.size() < 2) return status;
+  const auto middle = units.begin() + static_cast<std::ptrdiff_t>(units.size() / 2);
+  MDFS_TRY(write_batch(content, {units.begin(), middle}));
+  return write_batch(content, {middle, units.end()});
+}
+
+Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units) {
   Batch batch;
   batch.size = content.size.load(std::memory_order_acquire);
   MDFS_TRY(leave_inline(content, units));
@@ -90,10 +114,8 @@ Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
     if (claim(content, unit, batch) && unit->key.index == 0) has_first = true;
   if (batch.units.empty()) return {};
 
-  store::Reservation reservation;
   {
     const std::lock_guard lock(content.state_mutex);
-    reservation = content.reservation.split(batch.promised);
     const bool small = batch.size <= MDFS_MAX_INLINE;
     batch.inline_bytes = !content.is_image() && small && !content.has_cells && has_first;
     // The file grew out of the tree after leave_inline() had looked: next time.
@@ -103,7 +125,7 @@ Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
   if (!batch.postponed) {
     if (batch.inline_bytes)
       status = link_inline(content, batch);
-    else if (status = stage(core_, content, batch.units, reservation); status.ok())
+    else if (status = stage(core_, content, batch.units, batch.reservation); status.ok())
       status = link_batch(content, batch);
   }
   finish(content, batch, status.ok() && !batch.postponed);
@@ -127,7 +149,7 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
   std::uint64_t size = 0;
   bool left_inline = false;
   const std::lock_guard linking(content.linking);
-  Status status = core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) -> Status {
+  const auto link = [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
     MDFS_TRY(linker.link(batch.units));
     {
@@ -139,7 +161,8 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
     MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
     pages = linker.pages();
     return {};
-  });
+  };
+  Status status = core_.store.transact(store::Purpose::kPromised, link, &batch.reservation);
   if (!status.ok()) {
     abandon(core_, batch.units);
     return status;
@@ -158,7 +181,7 @@ Status WriteBack::link_inline(Content& content, Batch& batch) {
   if (first.content)
     std::copy_n(first.content.data(), std::min<std::size_t>(bytes.size(), first.content.size()), bytes.begin());
   const std::lock_guard linking(content.linking);
-  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) -> Status {
+  const auto link = [&](store::Transaction& transaction) -> Status {
     {
       const std::lock_guard lock(content.state_mutex);
       // The file has grown meanwhile.
@@ -167,12 +190,23 @@ Status WriteBack::link_inline(Content& content, Batch& batch) {
     if (batch.postponed) return {};
     transaction.put(inline_key(content), bytes);
     return content.update(transaction, {batch.size, 0, true});
-  }));
+  };
+  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, link, &batch.reservation));
   if (batch.postponed) return {};
   const std::lock_guard lock(content.state_mutex);
   content.linked_size = batch.size;
   content.linked_inline = true;
   return {};
+}
+
+// What staging took out of the promise was given back when it was abandoned.
+store::Reservation WriteBack::promise_again(store::Reservation& rest, const Snapshot& snapshot) {
+  store::Reservation again = rest.split(snapshot.promised);
+  const store::Room missing = snapshot.promised.less(again.room());
+  if (missing.empty()) return again;
+  Result<store::Reservation> more = core_.store.reserve(missing, store::Purpose::kFreeing);
+  if (more.ok()) again.absorb(std::move(more).value());
+  return again;
 }
 
 void WriteBack::finish(Content& content, Batch& batch, bool written) {
@@ -181,10 +215,7 @@ void WriteBack::finish(Content& content, Batch& batch, bool written) {
     const Snapshot& snapshot = batch.snapshots[i];
     Unit& unit = *staged.unit;
     store::Reservation again;
-    if (!written && snapshot.promised > 0) {
-      Result<store::Reservation> promise = core_.store.reserve(snapshot.promised);
-      if (promise.ok()) again = std::move(promise).value();
-    }
+    if (!written) again = promise_again(batch.reservation, snapshot);
     const std::lock_guard lock(unit.mutex);
     unit.claimed = false;
     if (written) {
@@ -194,7 +225,7 @@ void WriteBack::finish(Content& content, Batch& batch, bool written) {
     } else {
       unit.dirty_blocks |= staged.blocks;
       const std::lock_guard state(content.state_mutex);
-      unit.promised_blocks += again.blocks();
+      unit.promised += again.room();
       content.reservation.absorb(std::move(again));
     }
     unit.changed.notify_all();

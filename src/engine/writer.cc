@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 
 #include "base/checked.h"
+#include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
 
@@ -18,6 +20,11 @@ std::uint32_t block_mask(const Content& content, std::uint64_t begin, std::uint6
 }
 
 namespace {
+
+// Its bytes may lie in the tree after a write that ends here.
+bool is_small(const Content& content, std::uint64_t end) {
+  return !content.is_image() && std::max(end, content.size.load(std::memory_order_acquire)) <= MDFS_MAX_INLINE;
+}
 
 GridBox rows_under(const Content& content, std::uint64_t offset, std::uint64_t length) {
   GridBox rows;
@@ -40,67 +47,128 @@ Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
   const std::optional<std::uint64_t> end = checked_add(offset, from.size());
   if (!end || *end > geometry::kMaxImageBytes) return {Errc::kTooBig, "end of the write"};
   MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size(), store::Purpose::kNormal));
+  store::Reservation outgrown;
+  if (WriteBack::outgrows_tree(content, *end)) {
+    MDFS_TRY_ASSIGN(outgrown, core_.store.reserve(content.worst_case(1, false), store::Purpose::kNormal));
+  }
   const GridLock::Hold hold(content.writers, content.rank, rows_under(content, offset, from.size()),
                             GridLock::Mode::kShared);
-  return write_parts(content, offset, from, *end, promised);
+  MDFS_TRY(write_parts(content, offset, from, *end, promised));
+  return outgrown.blocks() > 0 ? write_back_.note_outgrown(content, std::move(outgrown)) : Status{};
 }
 
-Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose) {
+Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
+                           std::uint64_t size) {
   if (length == 0) return {};
-  // Not the size of the file: that may be cut, behind the part of the grid that is held, while this writes.
-  const std::uint64_t end = offset + length;
+  // Not the size that the file has: that may be cut, behind the part of the grid that is held, while this writes.
+  const std::uint64_t end = std::max(offset + length, size);
   const BufferRef zeros = core_.cache.acquire(std::min(length, kPassBytes));
   std::memset(zeros.data(), 0, zeros.size());
+  std::uint64_t pass = kPassBytes;  // less on a full volume
   for (std::uint64_t done = 0; done < length;) {
-    const std::uint64_t bytes = std::min(length - done, kPassBytes);
-    MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset + done, bytes, purpose));
-    MDFS_TRY(write_parts(content, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, promised));
+    const std::uint64_t bytes = std::min(length - done, pass);
+    Result<store::Reservation> promised = promise(content, offset + done, bytes, purpose);
+    if (!promised.ok() && promised.error().code == Errc::kNoSpace && bytes > 1) {
+      pass = bytes / 2;
+      continue;
+    }
+    if (!promised.ok()) return promised.error();
+    MDFS_TRY(write_parts(content, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, *promised));
     done += bytes;
   }
   return {};
 }
 
+store::Room Writer::missing(const Content& content, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end) {
+  return content.worst_case(static_cast<std::uint64_t>(std::popcount(dirty_blocks)), is_small(content, end))
+      .less(unit.promised);
+}
+
+// Without a look at what is dirty already.
+store::Room Writer::most_needed(const Content& content, std::uint64_t offset, std::uint64_t length) {
+  std::uint64_t units = 0;
+  if (content.is_image()) {
+    for (std::uint64_t done = 0; done < length; done += kPassBytes)
+      units += plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts.size();
+    const store::Room one = content.worst_case(0, false);
+    return {units * one.blocks, units * one.puts, units * one.bytes};
+  }
+  units = ceil_div(offset + length, content.unit_bytes) - offset / content.unit_bytes;
+  const std::uint64_t blocks = ceil_div(offset + length, content.block_size) - offset / content.block_size;
+  store::Room room = content.worst_case(blocks, is_small(content, offset + length));
+  const store::Room none = content.worst_case(0, false);
+  room += {0, (units - 1) * none.puts, (units - 1) * none.bytes};
+  return room;
+}
+
 // What writing the range back takes at most, less what its dirty units have been promised already.
-std::uint64_t Writer::blocks_needed(Content& content, std::uint64_t offset, std::uint64_t length) {
-  std::uint64_t blocks = 0;
+store::Room Writer::needed(Content& content, std::uint64_t offset, std::uint64_t length) {
+  const std::uint64_t end = offset + length;
+  store::Room sum;
+  std::set<std::uint64_t> units;  // a range of an image may touch a unit in several parts
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, kPassBytes);
     for (const Transfer::Part& part : plan_range(content, offset + done, bytes).parts) {
+      if (content.is_image() && !units.insert(part.unit).second) continue;
       const geometry::Box& box = part.piece.in_extent;
-      std::uint32_t mask = block_mask(content, box.start[0], box.start[0] + box.length[0]);
-      std::uint64_t promised = 0;
+      const std::uint32_t mask = block_mask(content, box.start[0], box.start[0] + box.length[0]);
+      store::Room room = content.worst_case(static_cast<std::uint64_t>(std::popcount(mask)), is_small(content, end));
       if (const UnitPtr unit = core_.cache.peek(content.key_of(part.unit)); unit != nullptr) {
         const std::lock_guard lock(unit->mutex);
-        promised = unit->promised_blocks;
-        mask |= unit->dirty_blocks;
+        room = missing(content, *unit, mask | unit->dirty_blocks, end);
       }
-      const std::uint64_t needed =
-          content.is_image() ? content.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(mask));
-      blocks += needed - std::min(needed, promised);
+      sum += room;
     }
     done += bytes;
   }
-  return blocks;
+  return sum;
+}
+
+// All that the range covers is stored: writing it gives as many blocks back as it takes. Blocks that are dirty have
+// been promised theirs.
+Result<bool> Writer::replaces_only(Content& content, std::uint64_t offset, std::uint64_t length) {
+  if (offset + length > content.size.load(std::memory_order_acquire)) return false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    if (content.linked_inline) return offset + length <= MDFS_MAX_INLINE;
+  }
+  for (std::uint64_t done = 0; done < length; done += kPassBytes)
+    for (const Transfer::Part& part : plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts) {
+      if (content.is_image()) {
+        MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, part.piece.extent, false));
+        if (extent.is_hole()) return false;
+        continue;
+      }
+      const geometry::Box& box = part.piece.in_extent;
+      std::uint32_t mask = block_mask(content, box.start[0], box.start[0] + box.length[0]);
+      if (const UnitPtr unit = core_.cache.peek(content.key_of(part.unit)); unit != nullptr) {
+        const std::lock_guard lock(unit->mutex);
+        mask &= ~unit->dirty_blocks;
+      }
+      MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, part.unit));
+      for (unsigned block = 0; block < 32; ++block)
+        if ((mask >> block & 1) != 0 && !cell.find(block)) return false;
+    }
+  return true;
 }
 
 Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offset, std::uint64_t length,
                                            store::Purpose purpose) {
-  // First without a look at what is dirty already; what is not needed goes back after the write.
-  std::uint64_t most = 0;
-  if (content.is_image()) {
-    for (std::uint64_t done = 0; done < length; done += kPassBytes)
-      most += plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts.size() *
-              content.worst_case_blocks();
-  } else {
-    most = ceil_div(offset + length, content.block_size) - offset / content.block_size;
-  }
-  Result<store::Reservation> promised = core_.store.reserve(most, purpose);
-  if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
-  promised = core_.store.reserve(blocks_needed(content, offset, length), purpose);
-  if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
+  const auto refused = [](const Result<store::Reservation>& promised) {
+    return !promised.ok() && promised.error().code == Errc::kNoSpace;
+  };
+  // What is not needed goes back after the write.
+  Result<store::Reservation> promised = core_.store.reserve(most_needed(content, offset, length), purpose);
+  if (!refused(promised)) return promised;
+  promised = core_.store.reserve(needed(content, offset, length), purpose);
+  if (!refused(promised)) return promised;
   // Dirty units take less once they have been written.
   if (!write_back_.write_back_all(0).ok()) return promised;
-  return core_.store.reserve(blocks_needed(content, offset, length), purpose);
+  promised = core_.store.reserve(needed(content, offset, length), purpose);
+  if (!refused(promised) || purpose != store::Purpose::kNormal) return promised;
+  MDFS_TRY_ASSIGN(const bool replaces, replaces_only(content, offset, length));
+  return replaces ? core_.store.reserve(needed(content, offset, length), store::Purpose::kPromised)
+                  : std::move(promised);
 }
 
 Status Writer::write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
@@ -195,21 +263,16 @@ Status Writer::write_part(Content& content, const Transfer& transfer, const Tran
   std::unique_lock lock(unit->mutex);
   bool whole = false;
   MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
-  const auto missing_promise = [&] {
-    const std::uint64_t needed = content.is_image()
-                                     ? content.worst_case_blocks()
-                                     : static_cast<std::uint64_t>(std::popcount(unit->dirty_blocks | change.blocks));
-    return needed - std::min(needed, unit->promised_blocks);
-  };
-  while (missing_promise() > promise.blocks()) {  // the unit has been written back since it was looked at
-    const std::uint64_t missing = missing_promise() - promise.blocks();
+  const auto room = [&] { return missing(content, *unit, unit->dirty_blocks | change.blocks, end); };
+  while (!room().less(promise.room()).empty()) {  // the unit has been written back since it was looked at
+    const store::Room more_needed = room().less(promise.room());
     lock.unlock();
-    MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(missing));
+    MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(more_needed, store::Purpose::kPromised));
     promise.absorb(std::move(more));
     lock.lock();
     MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
   }
-  change.promise = promise.split(missing_promise());
+  change.promise = promise.split(room());
 
   if (whole && !unit->complete) unit->buffer = BufferRef();  // what it held is not needed
   make_writable(content, *unit, last);

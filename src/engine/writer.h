@@ -15,11 +15,12 @@ class Writer {
  public:
   Writer(Core& core, Loader& loader, WriteBack& write_back) : core_(core), loader_(loader), write_back_(write_back) {}
 
-  // Extends the file as needed. kNoSpace before anything is changed.
+  // Extends the file as needed. kNoSpace before anything is changed. What replaces stored bytes without growing the
+  // file may use the reserve, since as much comes back.
   Status write(Content& content, std::uint64_t offset, ConstBytes from);
-  // Zeroes bytes inside the file; the caller holds its part of the grid.
-  Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length,
-                     store::Purpose purpose = store::Purpose::kNormal);
+  // Zeroes bytes; the caller holds its part of the grid. The file then has at least `size`.
+  Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
+                     std::uint64_t size = 0);
 
  private:
   static constexpr std::uint64_t kPassBytes = 1u << 20;
@@ -27,7 +28,12 @@ class Writer {
 
   Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length,
                                      store::Purpose purpose);
-  std::uint64_t blocks_needed(Content& content, std::uint64_t offset, std::uint64_t length);
+  static store::Room most_needed(const Content& content, std::uint64_t offset, std::uint64_t length);
+  store::Room needed(Content& content, std::uint64_t offset, std::uint64_t length);
+  Result<bool> replaces_only(Content& content, std::uint64_t offset, std::uint64_t length);
+  // Of the promises of a unit with these dirty blocks, in a file that reaches to `end` at least: what it does not have
+  // yet. The unit's mutex is held.
+  static store::Room missing(const Content& content, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end);
   Status write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
                      store::Reservation& promise);
   Status write_part(Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,

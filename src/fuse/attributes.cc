@@ -118,9 +118,8 @@ void op_statfs(fuse_req_t req, fuse_ino_t) {
   vfs.f_bsize = block_size;
   vfs.f_frsize = block_size;
   vfs.f_blocks = space.total_blocks;
-  // What is kept back for a full volume is free, but not a part of the total.
-  vfs.f_bfree = std::min(space.free_blocks, space.total_blocks);
-  vfs.f_bavail = std::min(space.available_blocks, space.total_blocks);
+  vfs.f_bfree = space.free_blocks;
+  vfs.f_bavail = space.available_blocks;
   // An inode takes no place of its own but room in the tree: about as many as there are free blocks.
   vfs.f_files = space.objects + space.free_blocks;
   vfs.f_ffree = space.free_blocks;

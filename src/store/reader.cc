@@ -82,15 +82,17 @@ Result<std::vector<Item>> TreeReader::scan(const Key& first, const Key& last, st
   }
 }
 
-Status TreeReader::load_path(const Key& key, Footprint& footprint) {
+Status TreeReader::load_path(const Key& key, Footprint& footprint, std::optional<std::size_t> put_bytes) {
   for (;;) {
     std::shared_lock lock(shared_.mutex);
     const Tree::LeafFound found = shared_.tree.find_leaf(key, *this, nullptr, &footprint);
+    if (found.leaf) {
+      if (put_bytes) footprint.note_put(*found.leaf, key, *put_bytes);
+      return {};
+    }
     lock.unlock();
-    if (found.leaf) break;
     MDFS_TRY(load(found.wanted));
   }
-  return {};
 }
 
 Result<bool> TreeReader::hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer) {

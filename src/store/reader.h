@@ -39,8 +39,9 @@ class TreeReader final : public NodeSource {
   Result<std::optional<ByteVector>> get(const Key& key);
   // The items of one moment.
   Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit);
-  // All nodes on the path to `key` are kept; what a change would copy goes to `footprint`.
-  Status load_path(const Key& key, Footprint& footprint);
+  // All nodes on the path to `key` are kept; what a change would copy goes to `footprint`, with what putting a value
+  // of `put_bytes` there adds.
+  Status load_path(const Key& key, Footprint& footprint, std::optional<std::size_t> put_bytes = std::nullopt);
 
   // Keeps the nodes on the path to `key`; is the one at `level` (still) the one that `pointer` names?
   Result<bool> hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "store/tree.h"
 
 namespace mdfs::store {
 namespace {
@@ -16,7 +17,10 @@ using Kind = alloc::Search::Kind;
 
 constexpr std::uint64_t kDataReserveShare = 128;
 constexpr std::uint64_t kDataReserveLimit = 4096;  // blocks
+constexpr std::uint64_t kDataReserveFloor = 64;    // blocks, but not more than a 16th
 constexpr std::size_t kPoolSlack = 256;
+constexpr std::uint64_t kWorkShare = 8;  // of what the metadata regions have room for
+constexpr std::uint64_t kWorkLimit = 1024;
 constexpr std::uint64_t kPagesAhead = 15;  // 128 KiB with both places of each
 
 }  // namespace
@@ -28,6 +32,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
   index_.resize(members.size());
   unsigned healthy = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
+    all_healthy_ = all_healthy_ && members[i].healthy();
     if (!members[i].healthy()) continue;
     ++healthy;
     const format::DiskLayout layout = layout_of(*members[i].label);
@@ -37,10 +42,12 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
     for (std::uint64_t page = 0; page < layout.space_pages(0); ++page)
       if (!index_[i]->known(page)) maps[i]->set_broken(page);
     total_data_ += maps[i]->data_range().size();
-    metadata_reserve_ += maps[i]->metadata_range().size() / 2;
+    total_metadata_ += maps[i]->metadata_range().size();
   }
-  data_reserve_ = std::min(total_data_ / kDataReserveShare, kDataReserveLimit);
+  const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
+  data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
   copies_ = std::max(2u, std::min(healthy, MDFS_MAX_COPIES));
+  node_blocks_linked_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
   allocator_ = std::make_unique<alloc::Allocator>(std::move(maps), block_size, seed);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto disk = static_cast<std::uint16_t>(i);
@@ -84,23 +91,62 @@ void Space::install(std::uint16_t disk, std::uint64_t page, const Status& status
                 status.error().message());
 }
 
-std::uint64_t Space::spare_data(std::uint64_t reserve) const {
+std::uint64_t Space::home_nodes(std::uint64_t more_blocks) const {
+  std::uint64_t places = more_blocks / node_blocks_;
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
+    if (const alloc::SpaceMap* map = allocator_->map(i)) places += map->metadata_free() / node_blocks_;
+  return places / copies_;
+}
+
+// A change of a few items copies their leaves and the nodes above: four leaves are as many as freeing and linking one
+// piece of data needs, with a split or two. Larger volumes keep more, so that more is freed and linked at a time.
+std::uint64_t Space::kept_nodes(Purpose purpose, const Room& own) const {
+  const Room others = promised_.less(own);
+  const std::uint64_t growth = worst_growth(tree_.nodes, others.puts, others.bytes);
+  const std::uint64_t levels = std::max<std::uint64_t>(tree_.level, 1) + 1;
+  const std::uint64_t share = std::min(total_metadata_ / place_blocks() / kWorkShare, kWorkLimit);
+  const std::uint64_t work = std::max(4 * levels + 2, share);
+  if (purpose == Purpose::kNormal) return growth + 2 * work;
+  return purpose == Purpose::kPromised ? growth + work : growth;
+}
+
+std::uint64_t Space::missing_nodes(std::uint64_t home) const {
+  const std::uint64_t needed = tree_.changed + kept_nodes(Purpose::kNormal);
+  const std::uint64_t there = pool_.size() + far_.size() + home;
+  return needed > there ? needed - there : 0;
+}
+
+std::uint64_t Space::spare_data(Purpose purpose) const {
+  std::uint64_t kept = promised_.blocks;
+  if (purpose == Purpose::kNormal) kept += data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
+  if (purpose == Purpose::kPromised) kept += data_reserve_ / 2;
   const std::uint64_t free = allocator_->data_free();
-  return free > promised_ + reserve ? free - promised_ - reserve : 0;
+  return free > kept ? free - kept : 0;
 }
 
-Status Space::promise(std::uint64_t blocks, Purpose purpose) {
-  const std::lock_guard lock(mutex_);
-  if (spare_data(purpose == Purpose::kFreeing ? 0 : data_reserve_) < blocks)
-    return {Errc::kNoSpace, fmt::format("{} blocks", blocks)};
-  promised_ += blocks;
-  return {};
+Status Space::promise(const Room& room, Purpose purpose) {
+  std::unique_lock lock(mutex_);
+  promised_ += {0, room.puts, room.bytes};  // first, so that what is taken meanwhile leaves room for them
+  Status status;
+  // Only a transaction that frees may use what is kept for working.
+  const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kPromised : purpose;
+  if (room.puts > 0) status = keep_room(lock, tree_.changed, kept_nodes(leaves), purpose);
+  if (status.ok() && spare_data(purpose) < room.blocks)
+    status = {Errc::kNoSpace, fmt::format("{} blocks", room.blocks)};
+  if (status.ok()) {
+    promised_.blocks += room.blocks;
+  } else {
+    promised_ = promised_.less({0, room.puts, room.bytes});
+    trim();
+  }
+  return status;
 }
 
-void Space::give_back(std::uint64_t blocks) {
+void Space::give_back(const Room& room) {
   const std::lock_guard lock(mutex_);
-  MDFS_CHECK(blocks <= promised_);
-  promised_ -= blocks;
+  MDFS_CHECK(room.less(promised_).empty());
+  promised_ = promised_.less(room);
+  if (room.puts > 0) trim();
 }
 
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
@@ -127,12 +173,12 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
   for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that goes on reads more at once
     std::unique_lock lock(mutex_);
     const std::uint64_t uncovered = request.blocks - covered;
-    const bool enough = uncovered == 0 || spare_data(data_reserve_) >= uncovered;
+    const bool enough = uncovered == 0 || spare_data(Purpose::kNormal) >= uncovered;
     const alloc::Answer answer = enough ? allocate_once(request) : alloc::Answer{};
     if (answer.kind == Kind::kNone)
       return Error{Errc::kNoSpace, fmt::format("no run of {} blocks for disk {}", request.blocks, request.disk)};
     if (answer.kind == Kind::kFound) {
-      promised_ -= covered;
+      promised_.blocks -= covered;
       shrink();
       return answer.run;
     }
@@ -151,13 +197,28 @@ std::uint64_t Space::gated() const {
   return gated_;
 }
 
+// Nodes lie where there was room for them, in or beyond the metadata regions; what is free for data does not depend on
+// that. So the same contents leave the same number of blocks free.
 SpaceInfo Space::info() const {
   const std::lock_guard lock(mutex_);
   SpaceInfo info;
-  info.total_blocks = total_data_ - data_reserve_;
-  info.free_blocks = allocator_->data_free() + gated_data_;
-  const std::uint64_t kept = promised_ + data_reserve_;
-  info.available_blocks = info.free_blocks > kept ? info.free_blocks - kept : 0;
+  info.total_blocks = total_data_;
+  std::uint64_t far_blocks = 0;
+  for (const NodePlace& place : far_) far_blocks += place.copies * node_blocks_;
+  std::uint64_t used = total_data_ - std::min(total_data_, allocator_->data_free() + gated_data_ + far_blocks);
+  if (all_healthy_) {
+    std::uint64_t linked = 0;
+    for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
+      linked += allocator_->map(i)->layout().usable_blocks() - allocator_->map(i)->disk_free();
+    const std::uint64_t data = linked - std::min(linked, node_blocks_linked_);
+    const std::uint64_t nodes = tree_.nodes * place_blocks();
+    used = std::min(total_data_, data + nodes - std::min(nodes, total_metadata_));
+  }
+  info.free_blocks = total_data_ - used;
+  const std::uint64_t missing = missing_nodes(home_nodes(gated_ - gated_data_)) * place_blocks();
+  const std::uint64_t kept = promised_.blocks + data_reserve_ + missing;
+  const std::uint64_t free = std::min(allocator_->data_free() + gated_data_, info.free_blocks);
+  info.available_blocks = free > kept ? free - kept : 0;
   return info;
 }
 
@@ -167,12 +228,11 @@ std::uint64_t Space::disk_free(std::size_t disk) const {
   return map ? map->disk_free() : 0;
 }
 
-alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose) {
-  const std::uint64_t kept = purpose == Purpose::kNormal     ? metadata_reserve_
-                             : purpose == Purpose::kPromised ? metadata_reserve_ / 2
-                                                             : 0;
-  const bool inside = allocator_->metadata_free() >= kept + node_blocks_;
-  const bool outside = spare_data(purpose == Purpose::kNormal ? data_reserve_ : 0) >= node_blocks_;
+alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where) {
+  const bool inside = where != Where::kFar && allocator_->metadata_free() >= node_blocks_;
+  // Not spare_data(kNormal): what is kept of it for nodes is for this.
+  const std::uint64_t kept = promised_.blocks + (purpose == Purpose::kNormal ? data_reserve_ : 0);
+  const bool outside = where != Where::kHome && allocator_->data_free() >= kept + node_blocks_;
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {
       if (beyond ? !outside : !inside) continue;
@@ -197,33 +257,85 @@ void Space::release_place(const NodePlace& place) {
     allocator_->map(address.disk)->release(address.block, node_blocks_);
 }
 
-Status Space::fill_pool(std::size_t nodes, Purpose purpose) {
-  std::unique_lock lock(mutex_);
+bool Space::is_far(const NodePlace& place) const {
+  const auto places = place.places();
+  return std::any_of(places.begin(), places.end(), [&](const format::Address& address) {
+    return address.block >= allocator_->map(address.disk)->layout().metadata_end();
+  });
+}
+
+Status Space::take_into_pool(std::unique_lock<std::mutex>& lock, Purpose purpose, Where where) {
   NodePlace place;
-  while (pool_.size() < nodes) {
-    const alloc::Answer answer = extend_place(place, purpose);
+  while (place.copies < copies_) {
+    const alloc::Answer answer = extend_place(place, purpose, where);
     if (answer.kind == Kind::kNone) {
       release_place(place);
       return {Errc::kNoSpace, "no room for the nodes of the tree"};
     }
-    if (answer.kind == Kind::kNeedPage) {
-      lock.unlock();
-      load_page(answer.run.disk, answer.page);
-      lock.lock();
-    } else if (place.copies == copies_) {
-      pool_.push_back(place);
-      place = {};
-      ++rotation_;
-    }
+    if (answer.kind != Kind::kNeedPage) continue;
+    lock.unlock();
+    load_page(answer.run.disk, answer.page);
+    lock.lock();
   }
-  release_place(place);
+  (is_far(place) ? far_ : pool_).push_back(place);
+  ++rotation_;
   return {};
 }
 
-void Space::trim_pool(std::size_t nodes) {
+Status Space::keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes, std::uint64_t kept, Purpose purpose) {
+  while (pool_.size() + far_.size() + home_nodes() < nodes + kept) MDFS_TRY(take_into_pool(lock, purpose, Where::kFar));
+  return {};
+}
+
+Status Space::fill_pool(std::size_t nodes, Purpose purpose, const Room& promised) {
+  std::unique_lock lock(mutex_);
+  const auto fill = [&]() -> Status {
+    while (pool_.size() + far_.size() < nodes) MDFS_TRY(take_into_pool(lock, purpose, Where::kAnywhere));
+    // What is kept for working is for all others.
+    const Purpose leaves = purpose == Purpose::kNormal ? purpose : Purpose::kFreeing;
+    return keep_room(lock, nodes, kept_nodes(leaves, promised), purpose);
+  };
+  const Status filled = fill();
+  if (filled.ok())
+    tree_.changed = std::max<std::uint64_t>(tree_.changed, nodes);  // until note_tree() says how many it became
+  else
+    trim();
+  return filled;
+}
+
+std::size_t Space::places() const {
   const std::lock_guard lock(mutex_);
-  if (pool_.size() <= nodes + kPoolSlack) return;
-  while (pool_.size() > nodes + kPoolSlack / 2) {
+  return pool_.size() + far_.size();
+}
+
+bool Space::has_room_at_home(When when) const {
+  const std::lock_guard lock(mutex_);
+  if (when == When::kNow && !far_.empty()) return false;
+  const std::uint64_t home = home_nodes(when == When::kSoon ? gated_ - gated_data_ : 0);
+  return pool_.size() + home > tree_.changed + kept_nodes(Purpose::kNormal) + tree_.level + 2;
+}
+
+void Space::note_tree(const TreeSize& tree) {
+  const std::lock_guard lock(mutex_);
+  tree_ = tree;
+  trim();
+}
+
+void Space::trim() {
+  const std::uint64_t needed = tree_.changed + kept_nodes(Purpose::kNormal);
+  while (!far_.empty() && pool_.size() + far_.size() + home_nodes() > needed) {
+    if (pool_.size() + far_.size() <= tree_.changed) {  // it is wanted itself, but could lie at home
+      NodePlace place;
+      while (place.copies < copies_ && extend_place(place, Purpose::kFreeing, Where::kHome).kind == Kind::kFound) {
+      }
+      if (place.copies < copies_) return release_place(place);
+      pool_.push_back(place);
+    }
+    release_place(far_.back());
+    far_.pop_back();
+  }
+  if (pool_.size() <= tree_.changed + kPoolSlack) return;
+  while (pool_.size() > tree_.changed + kPoolSlack / 2) {
     release_place(pool_.back());
     pool_.pop_back();
   }
@@ -231,11 +343,14 @@ void Space::trim_pool(std::size_t nodes) {
 
 NodePlace Space::take_place() {
   const std::lock_guard lock(mutex_);
-  MDFS_CHECK(!pool_.empty());
-  const NodePlace place = pool_.front();
-  pool_.pop_front();
+  std::deque<NodePlace>& from = pool_.empty() ? far_ : pool_;
+  MDFS_CHECK(!from.empty());
+  const NodePlace place = from.front();
+  from.pop_front();
   for (const format::Address& address : place.places())
     allocator_->map(address.disk)->link(address.block, node_blocks_);
+  node_blocks_linked_ += place.copies * node_blocks_;
+  if (tree_.changed > 0) --tree_.changed;
   return place;
 }
 

@@ -26,32 +26,51 @@ struct NodePlace {
   std::span<const format::Address> places() const { return {address.data(), copies}; }
 };
 
+// The tree as it is in memory.
+struct TreeSize {
+  std::uint64_t nodes = 0;
+  std::uint64_t changed = 0;  // of them: to be written by the next commit
+  std::uint16_t level = 0;
+};
+
 // Blocks go: free -> taken (allocate) -> linked (by a transaction) -> unlinked, gated -> free. A block unlinked in
 // generation g is free again when g + kFallbackRoots is on the disks.
-// Any thread may call any method; one mutex guards all, never held during I/O. Below the tree's lock in the order.
+//
+// Nodes: every changed node has a place in the pool before the change takes effect, so a commit never lacks room.
+// Beyond that there must be room for what promises say the tree may grow by, and for working: linking written data and
+// freeing change some nodes of the tree, whose old places are free again only two commits later. That room is whatever
+// is free in the metadata regions; as far as that is too little, places are taken beyond them (`far`) while there is
+// room, since data leave no contiguous blocks behind. Any thread may call any method; one mutex guards all, never held
+// during I/O. Below the tree's lock in the order.
 class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
   // Reads index pages of the healthy disks; the others have no space.
+  // The tree is told by note_tree().
   Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed);
   Space(const Space&) = delete;
 
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
-  // Promises blocks, or says that there are not enough (kNoSpace). The reserve is for kFreeing only.
-  Status promise(std::uint64_t blocks, Purpose purpose);
-  void give_back(std::uint64_t blocks);
+  // Promises room, or says that there is not enough (kNoSpace).
+  Status promise(const Room& room, Purpose purpose);
+  void give_back(const Room& room);
   std::uint64_t gated() const;
   SpaceInfo info() const;
   std::uint64_t disk_free(std::size_t disk) const;
 
-  // Makes sure that so many nodes can be given places. kNoSpace without effect.
-  Status fill_pool(std::size_t nodes, Purpose purpose);
-  // Gives back what the pool holds far beyond so many nodes.
-  void trim_pool(std::size_t nodes);
+  // Makes sure that so many nodes can be given places; what of `promised` is for the tree may be used. kNoSpace if they
+  // cannot.
+  Status fill_pool(std::size_t nodes, Purpose purpose, const Room& promised);
+  std::size_t places() const;  // in the pool
+  // All that is kept has room in the metadata regions, and some nodes more: now, or when commits have freed what waits.
+  enum class When : std::uint8_t { kNow, kSoon };
+  bool has_room_at_home(When when) const;
+  // After each change of the tree; what the pool holds without need is given back.
+  void note_tree(const TreeSize& tree);
   // Loads the bitmap pages of these runs and keeps them in memory until unpin(). A run on a missing disk is passed
   // over.
   void pin(std::span<const Run> runs);
@@ -60,7 +79,8 @@ class Space {
   Status check(std::span<const Run> links, std::span<const Run> unlinks) const;
   // Checked and pinned.
   void link(std::span<const Run> runs);
-  void unlink(std::span<const Run> runs);
+  enum class Holds : std::uint8_t { kData, kNodes };
+  void unlink(std::span<const Run> runs, Holds holds = Holds::kData);
 
   // The calls of a commit, in this order. seal: between the two nothing else is called.
   NodePlace take_place();  // linked at once; the pool was filled
@@ -71,6 +91,8 @@ class Space {
   std::vector<Run> published(std::uint64_t generation);
   void release(std::span<const Run> runs);
 
+  // Does a copy lie beyond the metadata regions?
+  bool is_far(const NodePlace& place) const;
   // Runs of the copies of a node.
   std::vector<Run> runs_of(std::span<const format::Address> places) const;
 
@@ -86,10 +108,24 @@ class Space {
   bool valid(const Run& run) const;               // may be asked about
   alloc::SpaceMap* map_of(const Run& run) const;  // null: missing disk or damaged page
   alloc::Answer allocate_once(const AllocationRequest& request);
+  enum class Where : std::uint8_t { kHome, kFar, kAnywhere };
   // Takes one more run for the place, on a disk that has none of its copies if possible.
-  alloc::Answer extend_place(NodePlace& place, Purpose purpose);
+  alloc::Answer extend_place(NodePlace& place, Purpose purpose, Where where);
+  // Takes a place into the pool. The lock is given up while a bitmap page is loaded.
+  Status take_into_pool(std::unique_lock<std::mutex>& lock, Purpose purpose, Where where);
+  // Takes far places until `kept` nodes have room beside `nodes` that are to be written.
+  Status keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes, std::uint64_t kept, Purpose purpose);
   void release_place(const NodePlace& place);
-  std::uint64_t spare_data(std::uint64_t reserve) const;  // free data blocks that nobody was promised
+  // Far places that are not needed go, and those that could lie in the metadata regions move there.
+  void trim();
+  std::uint64_t home_nodes(
+      std::uint64_t more_blocks = 0) const;  // that free blocks of the metadata regions have room for
+  // That a purpose leaves alone, where `own` is among the promises.
+  std::uint64_t kept_nodes(Purpose purpose, const Room& own = {}) const;
+  std::uint64_t missing_nodes(std::uint64_t home) const;  // of those kept for kNormal: without room
+  std::uint64_t place_blocks() const { return node_blocks_ * copies_; }
+  // Free data blocks that nobody was promised and the purpose may have.
+  std::uint64_t spare_data(Purpose purpose) const;
   void shrink();
 
   const std::vector<MemberDisk>& members_;
@@ -102,12 +138,16 @@ class Space {
   std::vector<std::unique_ptr<SpaceIndex>> index_;  // null: missing disk
   std::vector<format::SpaceEntry> tops_;
   std::uint64_t total_data_ = 0;
+  std::uint64_t total_metadata_ = 0;
   std::uint64_t data_reserve_ = 0;
-  std::uint64_t metadata_reserve_ = 0;
-  std::uint64_t promised_ = 0;
+  Room promised_;
   std::uint64_t gated_ = 0;
   std::uint64_t gated_data_ = 0;
-  std::deque<NodePlace> pool_;  // taken, not linked
+  std::uint64_t node_blocks_linked_ = 0;
+  TreeSize tree_;
+  bool all_healthy_ = true;
+  std::deque<NodePlace> pool_;  // taken, not linked; in the metadata regions
+  std::deque<NodePlace> far_;   // the same with a copy beyond them: given out when the others are used up
   std::size_t rotation_ = 0;
   std::vector<Run> freeing_;  // unlinked since the last seal
   std::deque<Gate> gates_;

@@ -90,7 +90,7 @@ void Space::link(std::span<const Run> runs) {
 }
 
 // Blocks on a missing disk, or of a damaged bitmap, stay in use until the disk is rebuilt or repaired.
-void Space::unlink(std::span<const Run> runs) {
+void Space::unlink(std::span<const Run> runs, Holds holds) {
   const std::lock_guard lock(mutex_);
   for (const Run& run : runs) {
     alloc::SpaceMap* map = map_of(run);
@@ -98,6 +98,7 @@ void Space::unlink(std::span<const Run> runs) {
     map->unlink(run.block, run.blocks);
     freeing_.push_back(run);
     gated_ += run.blocks;
+    if (holds == Holds::kNodes) node_blocks_linked_ -= std::min<std::uint64_t>(node_blocks_linked_, run.blocks);
     if (run.block >= map->layout().metadata_end()) gated_data_ += run.blocks;
   }
 }
@@ -141,6 +142,7 @@ void Space::release(std::span<const Run> runs) {
     gated_ -= run.blocks;
     if (run.block >= map->layout().metadata_end()) gated_data_ -= run.blocks;
   }
+  trim();
   shrink();
 }
 

@@ -33,21 +33,6 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
 
 }  // namespace
 
-Reservation::Reservation(Reservation&& other) noexcept
-    : store_(std::exchange(other.store_, nullptr)), blocks_(std::exchange(other.blocks_, 0)) {}
-
-Reservation& Reservation::operator=(Reservation&& other) noexcept {
-  if (this == &other) return *this;
-  if (blocks_ > 0) store_->give_back(blocks_);
-  store_ = std::exchange(other.store_, nullptr);
-  blocks_ = std::exchange(other.blocks_, 0);
-  return *this;
-}
-
-Reservation::~Reservation() {
-  if (blocks_ > 0) store_->give_back(blocks_);
-}
-
 Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::Disk>> disks,
                                            const StoreOptions& options, Environment& environment) {
   MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
@@ -78,6 +63,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
   for (std::size_t i = 0; i < members_.size(); ++i)
     if (members_[i].healthy())
       participants_.push_back({static_cast<std::uint16_t>(i), members_[i].disk.get(), layout_of(*members_[i].label)});
+  note_tree();
 }
 
 Status StoreImpl::check_root() {
@@ -134,15 +120,15 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
   return run;
 }
 
-Result<Reservation> StoreImpl::reserve(std::uint64_t blocks, Purpose purpose) {
+Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
   if (read_only_) return read_only_error().error();
-  Status promised = space_.promise(blocks, purpose);
+  Status promised = space_.promise(room, purpose);
   if (!promised.ok() && space_.gated() > 0) {
     MDFS_TRY(release_gates());
-    promised = space_.promise(blocks, purpose);
+    promised = space_.promise(room, purpose);
   }
   if (!promised.ok()) return promised.error();
-  return make_reservation(this, blocks);
+  return make_reservation(this, room);
 }
 
 }  // namespace mdfs::store

@@ -30,9 +30,10 @@ struct Item {
   ByteVector value;
 };
 
-// How much of the metadata regions a transaction leaves alone, so that what matters more still finds room on a full
-// volume: half of them; a quarter (linking data of writes that were acknowledged: their blocks are promised, their
-// nodes come from here); nothing (unlink, truncate, punch).
+// What a transaction or a promise leaves alone, so that what matters more still finds room on a full volume.
+// kNormal: whatever has been promised; room for the nodes that linking written data and freeing change at a time; the
+// reserve of data blocks. kPromised (linking data of writes that were acknowledged, writing blocks anew that will be
+// free again): promises, room for freeing, half of the reserve. kFreeing (unlink, truncate, punch): promises.
 enum class Purpose : std::uint8_t { kNormal, kPromised, kFreeing };
 
 // The changes of one transaction: seen by its own reads at once, by everybody else when transact() returns, by the
@@ -65,32 +66,47 @@ struct AllocationRequest {
   bool may_spill = true;         // another disk if the wished one is full or missing
 };
 
+// What some data take at most: blocks to hold them, and what linking them puts into the tree.
+struct Room {
+  std::uint64_t blocks = 0;
+  std::uint64_t puts = 0;   // of items that are new or become larger
+  std::uint64_t bytes = 0;  // by which they become larger, in sum
+
+  bool empty() const { return blocks == 0 && puts == 0 && bytes == 0; }
+  Room& operator+=(const Room& other);
+  // What is missing beside `there`.
+  Room less(const Room& there) const;
+};
+
 // What a delayed write has been promised. Blocks allocated with it come out of the promise; the rest goes back when
 // it ends. Movable; returned to the store it came from, which outlives it.
 class Reservation {
  public:
   Reservation() = default;
-  Reservation(Reservation&& other) noexcept;
+  Reservation(Reservation&& other) noexcept
+      : store_(std::exchange(other.store_, nullptr)), room_(std::exchange(other.room_, {})) {}
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation();
-  std::uint64_t blocks() const { return blocks_; }
+  const Room& room() const { return room_; }
+  std::uint64_t blocks() const { return room_.blocks; }
   // Takes over the promise of `other`, which is of the same store.
   void absorb(Reservation&& other) {
     if (store_ == nullptr) store_ = other.store_;
-    blocks_ += std::exchange(other.blocks_, 0);
+    room_ += std::exchange(other.room_, {});
   }
-  // Parts with at most `blocks` of the promise.
-  Reservation split(std::uint64_t blocks) {
-    const std::uint64_t taken = std::min(blocks, blocks_);
-    blocks_ -= taken;
+  // Parts with at most so much of the promise.
+  Reservation split(const Room& wanted) {
+    const Room left = room_.less(wanted);
+    const Room taken = room_.less(left);
+    room_ = left;
     return {store_, taken};
   }
 
  private:
   friend class Store;
-  Reservation(class Store* store, std::uint64_t blocks) : store_(store), blocks_(blocks) {}
+  Reservation(class Store* store, const Room& room) : store_(store), room_(room) {}
   class Store* store_ = nullptr;
-  std::uint64_t blocks_ = 0;
+  Room room_;
 };
 
 enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed };
@@ -105,8 +121,8 @@ struct DiskInfo {
 };
 
 struct SpaceInfo {
-  std::uint64_t total_blocks = 0;      // that files can ever use
-  std::uint64_t free_blocks = 0;       // not in use
+  std::uint64_t total_blocks = 0;      // for data, on the disks that are there
+  std::uint64_t free_blocks = 0;       // of them: used neither by data nor by nodes beyond the metadata regions
   std::uint64_t available_blocks = 0;  // free, less what is reserved and promised
   std::uint64_t objects = 0;
 };
@@ -144,11 +160,17 @@ class Store {
   virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
 
   // Transactions are not nested. Runs `change`; if it succeeds and there is room, its changes take effect together,
-  // else none does.
-  virtual Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) = 0;
+  // else none does. What `promise` holds for the tree, which stays as it is, is there for it.
+  virtual Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
+                          const Reservation* promise) = 0;
+  Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) {
+    return transact(purpose, change, nullptr);
+  }
 
-  // Returns when everything that transact() completed before the call is on the disks. Callers share commits.
-  // After a failed commit the store is read-only and every later commit fails.
+  // Returns when everything that transact() completed before the call is on the disks. Callers share commits. A commit
+  // also brings nodes back that a full volume has put among the data, as far as they have room elsewhere again; that
+  // may take some commits, after the last of which generation() stays as it is. After a failed commit the store is
+  // read-only and every later commit fails.
   virtual Status commit() = 0;
   // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
@@ -158,15 +180,43 @@ class Store {
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
   // Allocated, never linked: free again.
   virtual void abandon(const Run& run) = 0;
-  // kFreeing may promise blocks of the reserve as well: to write anew what is left of something that is cut.
-  virtual Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose = Purpose::kNormal) = 0;
+  // kPromised may promise blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of
+  // it, for what is left of something that is cut.
+  virtual Result<Reservation> reserve(const Room& room, Purpose purpose) = 0;
+  Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose = Purpose::kNormal) {
+    return reserve(Room{blocks, 0, 0}, purpose);
+  }
   virtual SpaceInfo space() const = 0;
 
  protected:
-  static Reservation make_reservation(Store* store, std::uint64_t blocks) { return {store, blocks}; }
-  static void take_from(Reservation& reservation, std::uint64_t blocks) { reservation.blocks_ -= blocks; }
+  static Reservation make_reservation(Store* store, const Room& room) { return {store, room}; }
+  static void take_from(Reservation& reservation, std::uint64_t blocks) { reservation.room_.blocks -= blocks; }
   friend class Reservation;
-  virtual void give_back(std::uint64_t blocks) = 0;
+  virtual void give_back(const Room& room) = 0;
 };
+
+inline Room& Room::operator+=(const Room& other) {
+  blocks += other.blocks;
+  puts += other.puts;
+  bytes += other.bytes;
+  return *this;
+}
+
+inline Room Room::less(const Room& there) const {
+  return {blocks - std::min(blocks, there.blocks), puts - std::min(puts, there.puts),
+          bytes - std::min(bytes, there.bytes)};
+}
+
+inline Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  if (!room_.empty()) store_->give_back(room_);
+  store_ = std::exchange(other.store_, nullptr);
+  room_ = std::exchange(other.room_, {});
+  return *this;
+}
+
+inline Reservation::~Reservation() {
+  if (!room_.empty()) store_->give_back(room_);
+}
 
 }  // namespace mdfs::store

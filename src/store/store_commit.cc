@@ -17,13 +17,18 @@ constexpr unsigned kCommitsForGates = 2;
 
 Status StoreImpl::read_only_error() const { return {Errc::kReadOnly, read_only_reason()}; }
 
+bool StoreImpl::mends_itself() const {
+  if (read_only_) return false;
+  return shared_.io.has_bad_copies() || (has_far_nodes_ && space_.has_room_at_home(Space::When::kSoon));
+}
+
 bool StoreImpl::dirty() const {
   if (shared_.io.has_bad_copies() && !read_only_) return true;
   const std::lock_guard lock(commit_mutex_);
   return applied_ > durable_;
 }
 
-Status StoreImpl::commit() { return commit_until(applied_, shared_.io.has_bad_copies() && !read_only_); }
+Status StoreImpl::commit() { return commit_until(applied_, mends_itself()); }
 
 Status StoreImpl::release_gates() {
   for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
@@ -70,8 +75,11 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer) {
 // What sealing needs in memory: the bitmap pages of replaced nodes, and a place for every changed node.
 Status StoreImpl::prepare_commit() {
   rewrite_bad_copies();
+  bring_nodes_home();
   free_nodes();
-  return space_.fill_pool(shared_.tree.changed_nodes(), Purpose::kFreeing);
+  // Room for them was made when they changed.
+  if (space_.places() >= shared_.tree.changed_nodes()) return {};
+  return {Errc::kNoSpace, "no room for the changed nodes of the tree"};
 }
 
 void StoreImpl::free_nodes() {
@@ -88,28 +96,44 @@ void StoreImpl::free_nodes() {
     else
       spdlog::error("a replaced tree node: {}", linked.error().message());
   }
-  space_.unlink(good);
+  space_.unlink(good, Space::Holds::kNodes);
   space_.unpin(runs);
+}
+
+StoreImpl::Rewrite StoreImpl::rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer) {
+  TreeReader reader(shared_, true);
+  const auto held = reader.hold_node(key, level, pointer);
+  if (!held.ok() || !*held) return Rewrite::kNotThere;
+  if (!space_.fill_pool(shared_.tree.changed_nodes() + format::kMaxTreeLevel + 1, Purpose::kNormal, {}).ok())
+    return Rewrite::kNoRoom;
+  std::vector<format::Pointer> freed;
+  {
+    const std::unique_lock lock(shared_.mutex);
+    shared_.tree.touch(key, level, reader, freed);
+  }
+  for (const format::Pointer& old : freed) shared_.cache.forget(old);
+  replaced_.insert(replaced_.end(), freed.begin(), freed.end());
+  return Rewrite::kDone;
 }
 
 // A node with a bad copy is written anew by this commit, with all its copies. Left for the next one where there is no
 // room for that.
 void StoreImpl::rewrite_bad_copies() {
-  for (const BadCopy& bad : shared_.io.take_bad_copies()) {
-    TreeReader reader(shared_, true);
-    const auto held = reader.hold_node(bad.key, bad.level, bad.pointer);
-    if (!held.ok() || !*held) continue;
-    spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew",
-                 bad.pointer.address[bad.copy].disk, bad.pointer.address[bad.copy].block, bad.why);
-    if (!space_.fill_pool(shared_.tree.changed_nodes() + format::kMaxTreeLevel + 1, Purpose::kNormal).ok()) continue;
-    std::vector<format::Pointer> freed;
-    {
-      const std::unique_lock lock(shared_.mutex);
-      shared_.tree.touch(bad.key, bad.level, reader, freed);
-    }
-    for (const format::Pointer& pointer : freed) shared_.cache.forget(pointer);
-    replaced_.insert(replaced_.end(), freed.begin(), freed.end());
+  for (const BadCopy& bad : shared_.io.take_bad_copies())
+    if (rewrite(bad.key, bad.level, bad.pointer) == Rewrite::kDone)
+      spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew",
+                   bad.pointer.address[bad.copy].disk, bad.pointer.address[bad.copy].block, bad.why);
+}
+
+// Nodes that a full volume has put among the data give their blocks back when there is room for them elsewhere.
+void StoreImpl::bring_nodes_home() {
+  constexpr unsigned kAtOnce = 64;
+  for (unsigned i = 0; i < kAtOnce && !far_nodes_.empty() && space_.has_room_at_home(Space::When::kNow); ++i) {
+    const FarNode node = far_nodes_.back();
+    if (rewrite(node.key, node.level, node.pointer) == Rewrite::kNoRoom) break;
+    far_nodes_.pop_back();
   }
+  has_far_nodes_ = !far_nodes_.empty();
 }
 
 SealedCommit StoreImpl::seal() {
@@ -129,8 +153,13 @@ SealedCommit StoreImpl::seal() {
     const format::Pointer pointer = format::make_pointer(bytes, slot.generation, place.places());
     shared_.cache.insert(pointer, node, true);
     sealed.pointers.push_back(pointer);
+    if (space_.is_far(place) && far_nodes_.size() < kMaxFarNodes && !is_empty(*node)) {
+      far_nodes_.push_back({first_key(*node), node->body.level, pointer});
+      has_far_nodes_ = true;
+    }
     return pointer;
   });
+  note_tree();
   space_.seal(slot.generation, sealed.sectors, slot.space);
   slot.volume_uuid = label_.volume_uuid;
   slot.commit_id = environment_.new_uuid();

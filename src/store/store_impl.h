@@ -37,27 +37,36 @@ class StoreImpl final : public Store {
   DiskInfo disk_info(unsigned index) const override;
   device::Disk& disk(unsigned index) override { return *members_[index].disk; }
 
+  using Store::reserve;
+  using Store::transact;
   Result<std::optional<ByteVector>> get(const Key& key) override;
   Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) override;
-  Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) override;
+  Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
+                  const Reservation* promise) override;
   Status commit() override;
   bool dirty() const override;
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
-  Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose) override;
+  Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;
 
  protected:
-  void give_back(std::uint64_t blocks) override { space_.give_back(blocks); }
+  void give_back(const Room& room) override { space_.give_back(room); }
 
  private:
   // writer_ is held in these.
-  Status prepare(TransactionImpl& transaction, Purpose purpose);
-  Status find_room(TransactionImpl& transaction, Purpose purpose);
+  Status prepare(TransactionImpl& transaction, Purpose purpose, const Room& promised);
+  Status find_room(TransactionImpl& transaction, Purpose purpose, const Room& promised);
+  void note_tree();  // tells the space of it
   void apply(TransactionImpl& transaction);
   Status prepare_commit();
   void rewrite_bad_copies();
+  void bring_nodes_home();
+  bool mends_itself() const;  // a commit has something to write, even if nothing was changed
+  // The commit writes the node anew, if it is still there and there is room.
+  enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
+  Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
   void free_nodes();
   SealedCommit seal();
 
@@ -78,10 +87,19 @@ class StoreImpl final : public Store {
   SharedTree shared_;
   Space space_;
 
-  mutable std::recursive_mutex writer_;    // transactions run one after another; guards the three below
+  mutable std::recursive_mutex writer_;    // transactions run one after another; guards the four below
   std::vector<format::Pointer> replaced_;  // nodes that left the tree since the last seal
   std::uint64_t next_generation_;
   bool in_transaction_ = false;
+  // Nodes of this mount that lie beyond the metadata regions for want of room; as many as are remembered.
+  struct FarNode {
+    Key key;
+    std::uint16_t level = 0;
+    format::Pointer pointer;
+  };
+  static constexpr std::size_t kMaxFarNodes = 4096;
+  std::vector<FarNode> far_nodes_;
+  std::atomic<bool> has_far_nodes_{false};
 
   std::atomic<std::uint64_t> next_object_;
   std::atomic<std::uint64_t> objects_;

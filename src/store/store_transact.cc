@@ -26,7 +26,8 @@ class Raised {
 
 }  // namespace
 
-Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transaction&)>& change) {
+Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
+                           const Reservation* promise) {
   std::uint64_t sequence = 0;
   {
     const std::lock_guard lock(writer_);
@@ -36,22 +37,26 @@ Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transacti
     TransactionImpl transaction(shared_, next_object_, next_generation_);
     MDFS_TRY(change(transaction));
     if (transaction.empty()) return {};
-    MDFS_TRY(prepare(transaction, purpose));
+    MDFS_TRY(prepare(transaction, purpose, promise != nullptr ? promise->room() : Room()));
     apply(transaction);
-    const std::size_t changed = shared_.tree.changed_nodes();
-    space_.trim_pool(changed);
-    if (changed >= options_.dirty_node_limit) sequence = applied_;
+    note_tree();
+    if (shared_.tree.changed_nodes() >= options_.dirty_node_limit) sequence = applied_;
   }
   // The transaction has taken effect; should the commit fail, the next call of commit() says so.
   if (sequence > 0) (void)commit_until(sequence, false);
   return {};
 }
 
-Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose) {
+void StoreImpl::note_tree() {
+  const Tree& tree = shared_.tree;
+  space_.note_tree({tree.nodes(), tree.changed_nodes(), tree.root().level});
+}
+
+Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose, const Room& promised) {
   space_.pin(transaction.links());
   space_.pin(transaction.unlinks());
   Status status = space_.check(transaction.links(), transaction.unlinks());
-  if (status.ok()) status = find_room(transaction, purpose);
+  if (status.ok()) status = find_room(transaction, purpose, promised);
   if (!status.ok()) {
     space_.unpin(transaction.links());
     space_.unpin(transaction.unlinks());
@@ -59,19 +64,15 @@ Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose) {
   return status;
 }
 
-Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose) {
-  std::size_t puts = 0;
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : transaction.changes()) {
-    if (!value) continue;
-    ++puts;
-    bytes += format::leaf_item_bytes(value->size());
-  }
+Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose, const Room& promised) {
   for (unsigned attempt = 0;; ++attempt) {
     Footprint footprint;
-    for (const auto& [key, value] : transaction.changes()) MDFS_TRY(transaction.reader().load_path(key, footprint));
-    const std::size_t nodes = shared_.tree.worst_changed_nodes(footprint, puts, bytes);
-    const Status filled = space_.fill_pool(nodes, purpose);
+    for (const auto& [key, value] : transaction.changes()) {
+      const std::optional<std::size_t> bytes = value ? std::optional(value->size()) : std::nullopt;
+      MDFS_TRY(transaction.reader().load_path(key, footprint, bytes));
+    }
+    const std::size_t nodes = shared_.tree.worst_changed_nodes(footprint);
+    const Status filled = space_.fill_pool(nodes, purpose, promised);
     if (filled.ok() || attempt == kCommitsForRoom || (space_.gated() == 0 && !dirty())) return filled;
     MDFS_TRY(commit_until(applied_, true));
   }

@@ -48,7 +48,10 @@ Tree::LeafFound Tree::find_leaf(const Key& key, NodeSource& source, const Key* a
     node = changed ? ConstNodePtr(changed) : source.find(wanted.pointer);
     if (!node) return false;
     if (footprint == nullptr) return true;
-    (node->is_leaf() ? footprint->leaves : footprint->interiors).insert(node.get());
+    if (node->is_leaf())
+      footprint->leaves.try_emplace(node.get());
+    else
+      footprint->interiors.insert(node.get());
     if (!changed) footprint->unchanged.insert(wanted.pointer.address[0].packed());
     return true;
   };
@@ -97,15 +100,47 @@ bool Tree::holds(const Key& key, std::uint16_t level, const format::Pointer& poi
   }
 }
 
-// A leaf splits once for being full already; then at least kMinSplitRoom bytes must come before a half of it splits
-// again, but for a split at the right end, which may be followed by one more at once. The same by branches above.
-std::size_t Tree::worst_changed_nodes(const Footprint& footprint, std::size_t puts, std::size_t bytes) const {
-  const std::size_t leaf_splits = std::min(puts, 2 * (footprint.leaves.size() + bytes / kMinSplitRoom));
-  const std::size_t levels = static_cast<std::size_t>(root_.level) + 2;
-  const std::size_t interior_splits =
-      leaf_splits == 0
-          ? 0
-          : levels + std::min(leaf_splits, 2 * (footprint.interiors.size() + leaf_splits / kBranchesBetweenSplits));
+void Footprint::note_put(const TreeNode& leaf, const Key& key, std::size_t value_bytes) {
+  std::size_t bytes = format::leaf_item_bytes(value_bytes);
+  const std::size_t index = leaf.item_at_or_after(key);
+  if (index < leaf.body.items.size() && leaf.body.items[index].key == key) {
+    const std::size_t old = format::leaf_item_bytes(leaf.body.items[index].value.size());
+    if (bytes <= old) return;
+    bytes -= old;
+  }
+  Growth& growth = leaves[&leaf];
+  ++growth.puts;
+  growth.bytes += bytes;
+}
+
+// Each put splits one leaf at most; each leaf that there is splits for being full (twice, if at its right end first),
+// and new ones as worst_changed_nodes() has it.
+std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t puts, std::uint64_t bytes) {
+  return std::min(puts, 2 * (nodes + bytes / kMinSplitRoom));
+}
+
+// A leaf that has room for what is put into it does not split. Else it splits once for being full already; then at
+// least kMinSplitRoom bytes must come before a half of it splits again, but for a split at the right end, which may be
+// followed by one more at once. The same by branches above; they have room for the new leaves as a rule.
+std::size_t Tree::worst_changed_nodes(const Footprint& footprint) const {
+  std::size_t leaf_splits = 0;
+  for (const auto& [leaf, growth] : footprint.leaves)
+    if (leaf->item_bytes + growth.bytes > format::kNodeRoom)
+      leaf_splits += std::min(growth.puts, 2 * (1 + growth.bytes / kMinSplitRoom));
+  std::size_t interior_splits = 0;
+  if (leaf_splits > 0) {
+    const auto has_room = [&](const TreeNode* node) {
+      return node->body.branches.size() + leaf_splits <= format::kMaxBranches;
+    };
+    const bool roomy = leaf_splits < format::kMaxBranches &&
+                       std::all_of(footprint.interiors.begin(), footprint.interiors.end(), has_room);
+    const std::size_t levels = static_cast<std::size_t>(root_.level) + 2;
+    if (!roomy)
+      interior_splits =
+          levels + std::min(leaf_splits, 2 * (footprint.interiors.size() + leaf_splits / kBranchesBetweenSplits));
+    else if (footprint.interiors.empty())
+      interior_splits = 1;  // a leaf that was the root gets one above it
+  }
   return changed_nodes_ + footprint.unchanged.size() + leaf_splits + interior_splits;
 }
 

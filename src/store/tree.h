@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct TreeNode {
   std::size_t item_at_or_after(const Key& key) const;
 };
 
+bool is_empty(const TreeNode& node);
+const Key& first_key(const TreeNode& node);  // of one that is not empty
+
 // A node that must be loaded, and what is known of it.
 struct NodeWanted {
   format::Pointer pointer;
@@ -53,9 +57,19 @@ class NodeSource {
 
 // Distinct nodes on some paths: what a change there copies and may split.
 struct Footprint {
+  struct Growth {
+    std::size_t puts = 0;   // that make the leaf larger
+    std::size_t bytes = 0;  // by how much, in sum
+  };
   std::unordered_set<std::uint64_t> unchanged;  // packed first address
-  std::unordered_set<const TreeNode*> leaves, interiors;
+  std::unordered_map<const TreeNode*, Growth> leaves;
+  std::unordered_set<const TreeNode*> interiors;
+  // An item with a value of `value_bytes` will be put into its leaf.
+  void note_put(const TreeNode& leaf, const Key& key, std::size_t value_bytes);
 };
+
+// By how many nodes a tree of `nodes` can grow when `puts` items become larger by `bytes` in sum.
+std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t puts, std::uint64_t bytes);
 
 // The caller holds a lock: shared for const methods, exclusive for the others.
 class Tree {
@@ -84,8 +98,8 @@ class Tree {
 
   std::size_t changed_nodes() const { return changed_nodes_; }
   std::uint64_t nodes() const { return nodes_; }
-  // An upper bound of changed_nodes() after `puts` puts of `bytes` in sum (leaf_item_bytes each) on these paths.
-  std::size_t worst_changed_nodes(const Footprint& footprint, std::size_t puts, std::size_t bytes) const;
+  // An upper bound of changed_nodes() after the puts of the footprint and any erasures on its paths.
+  std::size_t worst_changed_nodes(const Footprint& footprint) const;
 
   // Gives every changed node, children first, to `write`, which makes it immutable and says where it goes.
   using WriteNode = std::function<format::Pointer(const NodePtr&)>;

@@ -17,8 +17,6 @@ bool too_full(const TreeNode& node) {
   return node.is_leaf() ? node.item_bytes > kNodeRoom : node.body.branches.size() > kMaxBranches;
 }
 
-bool is_empty(const TreeNode& node) { return node.is_leaf() ? node.body.items.empty() : node.body.branches.empty(); }
-
 bool is_small(const TreeNode& node) {
   return node.is_leaf() ? node.item_bytes < kNodeRoom / 4 : node.body.branches.size() < kMaxBranches / 4;
 }
@@ -71,11 +69,13 @@ std::size_t leaf_division(const TreeNode& leaf, std::size_t changed_index) {
   return best;
 }
 
+}  // namespace
+
+bool is_empty(const TreeNode& node) { return node.is_leaf() ? node.body.items.empty() : node.body.branches.empty(); }
+
 const Key& first_key(const TreeNode& node) {
   return node.is_leaf() ? node.body.items.front().key : node.body.branches.front().key;
 }
-
-}  // namespace
 
 NodePtr Tree::copy_of(const format::Pointer& pointer, NodeSource& source, std::vector<format::Pointer>& freed) {
   const ConstNodePtr node = source.find(pointer);

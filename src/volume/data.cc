@@ -5,6 +5,12 @@
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
+namespace {
+
+// A write that has no room writes so much of its beginning, if that has: the caller goes on and hears of it then.
+constexpr std::size_t kShortWrites[] = {64u << 10, 16u << 10, 4u << 10, 1u << 10, 256};
+
+}  // namespace
 
 Status VolumeImpl::open_file(Ino ino, bool truncate) {
   Pin pin = table_.pin(ino);
@@ -54,7 +60,14 @@ Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, Con
     MDFS_TRY_ASSIGN(use, contents_.use(inode));
   }
   if (inode.has_privileges) MDFS_TRY(drop_privileges(inode));
-  MDFS_TRY(with_room([&] { return engine_->write(*use, offset, from); }));
+  Status written = with_room([&] { return engine_->write(*use, offset, from); });
+  for (const std::size_t bytes : kShortWrites) {
+    if (written.ok() || written.error().code != Errc::kNoSpace) break;
+    if (from.size() <= bytes) continue;
+    from = from.first(bytes);
+    written = engine_->write(*use, offset, from);
+  }
+  MDFS_TRY(written);
   contents_.data_changed(inode);
   return from.size();
 }

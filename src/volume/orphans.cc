@@ -9,15 +9,15 @@ namespace {
 constexpr std::size_t kAtOnce = 256;
 
 // True when none is left.
-Result<bool> erase_some_xattrs(store::Transaction& transaction, Ino ino) {
+Result<bool> erase_some_xattrs(store::Transaction& transaction, Ino ino, std::size_t at_once) {
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  transaction.scan({ino, MDFS_KIND_XATTR, 0}, {ino, MDFS_KIND_XATTR, UINT64_MAX}, kAtOnce));
+                  transaction.scan({ino, MDFS_KIND_XATTR, 0}, {ino, MDFS_KIND_XATTR, UINT64_MAX}, at_once));
   for (const store::Item& item : items) transaction.erase(item.key);
-  return items.size() < kAtOnce;
+  return items.size() < at_once;
 }
 
-// Takes away a part of an orphan; true when nothing is left.
-Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t block_size) {
+// Takes away a part of an orphan, `at_once` items; true when nothing is left.
+Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t block_size, std::size_t at_once) {
   MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(transaction, ino));
   if (!inode || inode->links > 0) {
     transaction.erase(orphan_key(ino));
@@ -28,10 +28,10 @@ Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t b
     if (inode->is_image()) {
       MDFS_TRY_ASSIGN(geometry, read_geometry(transaction, ino));
     }
-    MDFS_TRY_ASSIGN(const bool no_data, engine::free_some_data(transaction, ino, geometry, block_size));
+    MDFS_TRY_ASSIGN(const bool no_data, engine::free_some_data(transaction, ino, geometry, block_size, at_once));
     if (!no_data) return false;
   }
-  MDFS_TRY_ASSIGN(const bool no_xattrs, erase_some_xattrs(transaction, ino));
+  MDFS_TRY_ASSIGN(const bool no_xattrs, erase_some_xattrs(transaction, ino, at_once));
   if (!no_xattrs) return false;
   transaction.erase({ino, MDFS_KIND_INLINE, 0});
   transaction.erase(symlink_key(ino));
@@ -75,12 +75,17 @@ Status VolumeImpl::free_orphan(Ino ino) {
     return {};
   }
   contents_.discard(*pin);
+  std::size_t at_once = kAtOnce;
   for (bool gone = false; !gone;) {
     const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
-      MDFS_TRY_ASSIGN(gone, free_some(change.transaction, ino, store_->block_size()));
+      MDFS_TRY_ASSIGN(gone, free_some(change.transaction, ino, store_->block_size(), at_once));
       return {};
     });
-    MDFS_TRY(status);
+    if (status.ok()) continue;
+    // A full volume has room for the nodes of a few items at a time.
+    gone = false;
+    if (status.error().code != Errc::kNoSpace || at_once == 1) return status;
+    at_once /= 2;
   }
   pin->unlinked = false;
   return {};

@@ -5,6 +5,11 @@
 #include "base/log.h"
 
 namespace mdfs::volume {
+namespace {
+
+constexpr unsigned kFallbackCommits = 3;  // until what was freed may be used again
+
+}  // namespace
 
 VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine,
                        const VolumeOptions& options, Environment& environment)
@@ -48,7 +53,12 @@ Status VolumeImpl::close() {
   const Status closed = contents_.close_all();
   if (status.ok()) status = closed;
   if (!store_->read_only()) {
-    const Status committed = store_->commit();
+    Status committed = store_->commit();
+    unsigned commits = 2 * kFallbackCommits;  // so that nodes of the tree find back to where they belong
+    for (std::uint64_t last = 0; committed.ok() && last != store_->generation() && commits-- > 0;) {
+      last = store_->generation();
+      committed = store_->commit();
+    }
     if (status.ok()) status = committed;
   }
   return status;
@@ -87,7 +97,11 @@ Status VolumeImpl::change(store::Purpose purpose, const std::function<Status(Cha
       return body(change);
     });
   };
-  return purpose == store::Purpose::kFreeing ? attempt() : with_room(attempt);
+  if (purpose != store::Purpose::kFreeing) return with_room(attempt);
+  // Frees orphans itself, perhaps; what other files have been promised comes back when they are written.
+  Status status = attempt();
+  if (!status.ok() && status.error().code == Errc::kNoSpace && engine_->write_back_all(0).ok()) status = attempt();
+  return status;
 }
 
 Status VolumeImpl::with_room(const std::function<Status()>& attempt) {
@@ -99,7 +113,6 @@ Status VolumeImpl::with_room(const std::function<Status()>& attempt) {
 // Room comes back from promises that are larger than what is then written, from orphans, and from blocks that were
 // freed and wait until no state that recovery may fall back to holds them.
 bool VolumeImpl::reclaim() {
-  constexpr unsigned kFallbackCommits = 3;
   const std::lock_guard lock(reclaim_mutex_);
   const std::uint64_t before = store_->space().available_blocks;
   free_queued_orphans(INT64_MAX);

@@ -128,7 +128,8 @@ Result<std::vector<Item>> FakeStore::scan(const format::Key& first, const format
   return items;
 }
 
-Status FakeStore::transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change) {
+Status FakeStore::transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change,
+                           const store::Reservation*) {
   const std::lock_guard transaction_lock(transaction_mutex_);
   if (read_only_) return Error{Errc::kReadOnly, "fake store"};
   FakeTransaction transaction(*this);
@@ -159,7 +160,7 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
       if (reservation != nullptr) {
         const std::uint64_t taken = std::min<std::uint64_t>(reservation->blocks(), run.blocks);
         take_from(*reservation, taken);
-        promised_ -= taken;
+        promised_.blocks -= taken;
       }
       return run;
     }
@@ -178,16 +179,17 @@ void FakeStore::set_state(const Run& run, BlockState from, BlockState to) {
   }
 }
 
-Result<store::Reservation> FakeStore::reserve(std::uint64_t blocks, store::Purpose) {
+Result<store::Reservation> FakeStore::reserve(const store::Room& room, store::Purpose) {
   const std::lock_guard lock(mutex_);
-  if (full_ || blocks + promised_ > free_blocks()) return Error{Errc::kNoSpace, "fake store"};
-  promised_ += blocks;
-  return make_reservation(this, blocks);
+  if (full_ || room.blocks + promised_.blocks > free_blocks()) return Error{Errc::kNoSpace, "fake store"};
+  promised_ += room;
+  return make_reservation(this, room);
 }
 
-void FakeStore::give_back(std::uint64_t blocks) {
+void FakeStore::give_back(const store::Room& room) {
   const std::lock_guard lock(mutex_);
-  promised_ -= blocks;
+  MDFS_CHECK(room.less(promised_).empty());
+  promised_ = promised_.less(room);
 }
 
 store::SpaceInfo FakeStore::space() const {
@@ -195,25 +197,9 @@ store::SpaceInfo FakeStore::space() const {
   store::SpaceInfo info;
   for (const FakeDisk& disk : disks_) info.total_blocks += disk.blocks.size();
   info.free_blocks = free_blocks();
-  info.available_blocks = full_ ? 0 : info.free_blocks - std::min(info.free_blocks, promised_);
+  info.available_blocks = full_ ? 0 : info.free_blocks - std::min(info.free_blocks, promised_.blocks);
   info.objects = objects_;
   return info;
 }
 
 }  // namespace mdfs::test
-
-// Until the library of the store defines them; its own definitions win where both are linked.
-namespace mdfs::store {
-__attribute__((weak)) Reservation::Reservation(Reservation&& other) noexcept
-    : store_(other.store_), blocks_(std::exchange(other.blocks_, 0)) {}
-__attribute__((weak)) Reservation& Reservation::operator=(Reservation&& other) noexcept {
-  if (this == &other) return *this;
-  if (store_ != nullptr && blocks_ > 0) store_->give_back(blocks_);
-  store_ = other.store_;
-  blocks_ = std::exchange(other.blocks_, 0);
-  return *this;
-}
-__attribute__((weak)) Reservation::~Reservation() {
-  if (store_ != nullptr && blocks_ > 0) store_->give_back(blocks_);
-}
-}  // namespace mdfs::store

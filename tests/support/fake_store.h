@@ -45,12 +45,15 @@ class FakeStore final : public store::Store {
 
   Result<std::optional<ByteVector>> get(const format::Key& key) override;
   Result<std::vector<store::Item>> scan(const format::Key& first, const format::Key& last, std::size_t limit) override;
-  Status transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change) override;
+  using Store::reserve;
+  using Store::transact;
+  Status transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change,
+                  const store::Reservation* promise) override;
   Status commit() override;
   bool dirty() const override { return dirty_; }
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
   void abandon(const store::Run& run) override;
-  Result<store::Reservation> reserve(std::uint64_t blocks, store::Purpose purpose) override;
+  Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
 
  private:
@@ -61,7 +64,7 @@ class FakeStore final : public store::Store {
     device::Disk* front = nullptr;
     std::vector<BlockState> blocks;
   };
-  void give_back(std::uint64_t blocks) override;
+  void give_back(const store::Room& room) override;
   void set_state(const store::Run& run, BlockState from, BlockState to);
   std::uint64_t free_blocks() const;
 
@@ -77,7 +80,7 @@ class FakeStore final : public store::Store {
   std::vector<FakeDisk> disks_;
   std::uint64_t next_object_ = MDFS_OBJECT_FIRST;
   std::uint64_t objects_ = 1;
-  std::uint64_t promised_ = 0;
+  store::Room promised_;
 };
 
 }  // namespace mdfs::test

@@ -53,16 +53,19 @@ class FakeVolume::FakeStore final : public store::Store {
   device::Disk& disk(unsigned) override { std::abort(); }
   Result<std::optional<ByteVector>> get(const store::Key&) override { std::abort(); }
   Result<std::vector<store::Item>> scan(const store::Key&, const store::Key&, std::size_t) override { std::abort(); }
-  Status transact(store::Purpose, const std::function<Status(store::Transaction&)>&) override { std::abort(); }
+  Status transact(store::Purpose, const std::function<Status(store::Transaction&)>&,
+                  const store::Reservation*) override {
+    std::abort();
+  }
   Status commit() override { return {}; }
   bool dirty() const override { return false; }
   Result<store::Run> allocate(const store::AllocationRequest&, store::Reservation*) override { std::abort(); }
   void abandon(const store::Run&) override { std::abort(); }
-  Result<store::Reservation> reserve(std::uint64_t, store::Purpose) override { std::abort(); }
+  Result<store::Reservation> reserve(const store::Room&, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
 
  protected:
-  void give_back(std::uint64_t) override {}
+  void give_back(const store::Room&) override {}
 
  private:
   Uuid uuid_{};
