@@ -75,6 +75,7 @@ Status VolumeImpl::free_orphan(Ino ino) {
     return {};
   }
   contents_.discard(*pin);
+  pin->unlinked = false;  // also if it cannot be freed: then the next mount tries again, not whoever lets go of it
   std::size_t at_once = kAtOnce;
   for (bool gone = false; !gone;) {
     const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
@@ -87,7 +88,6 @@ Status VolumeImpl::free_orphan(Ino ino) {
     if (status.error().code != Errc::kNoSpace || at_once == 1) return status;
     at_once /= 2;
   }
-  pin->unlinked = false;
   return {};
 }
 
