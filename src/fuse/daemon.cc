@@ -51,6 +51,8 @@ constexpr auto kLockGrace = std::chrono::seconds(5);
 // How long a daemon whose mount is gone may take to say so.
 constexpr int kTriesForEnd = 10;
 constexpr auto kBetweenTries = std::chrono::milliseconds(50);
+// Programs that have just ended may hold their files a moment longer.
+constexpr auto kBusyGrace = std::chrono::milliseconds(1000);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
 // What must happen while the mount is made, and may be reported to the one who asked for it.
@@ -374,6 +376,14 @@ Status wait_for_earlier_mount(const Uuid& volume, const Notice& notice) {
   return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already"};
 }
 
+Status unmount_when_free(const std::string& path) {
+  for (auto waited = kPollStep;; waited += kPollStep) {
+    const Status status = unmount_path(path, Unmount::kNow);
+    if (status.ok() || status.error().code != Errc::kBusy || waited > kBusyGrace) return status;
+    std::this_thread::sleep_for(kPollStep);
+  }
+}
+
 }  // namespace
 
 Status run_mount(const MountOptions& asked, const Notice& notice) {
@@ -412,7 +422,7 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
   if (control.ok()) MDFS_TRY(control->ask_for_end());
   // Most of the work is done while the mount is still there, and errors name what they are about.
   MDFS_TRY(sync_mount(path));
-  MDFS_TRY(unmount_path(path, Unmount::kNow));
+  MDFS_TRY(unmount_when_free(path));
   if (control.ok()) return control->wait_for_end(notice);
   notice("no control socket: cannot tell when the daemon has ended");
   return {};

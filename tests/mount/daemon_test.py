@@ -213,6 +213,14 @@ class Daemon(unittest.TestCase):
             self.assertIn("open there", fails(MDFS, "umount", self.volume.path))
         self.volume.unmount()
 
+    def test_umount_waits_a_moment_for_programs_that_are_ending(self):
+        held = open(self.volume / "file", "wb")
+        closing = threading.Timer(0.3, held.close)
+        closing.start()
+        self.volume.unmount()
+        self.assertTrue(held.closed, "unmounted while a file was open")
+        closing.join()
+
     def test_refusals_are_one_line_and_change_nothing(self):
         path, disk = self.volume.path, self.volume.disks[0]
         elsewhere = os.path.join(self.volume.folder, "elsewhere")
