@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace mdfs {
 
 Status set_log_level(const std::string& name) {
@@ -30,11 +32,7 @@ void log_report(const std::string& lines) {
   const auto level = spdlog::get_level();
   if (level == spdlog::level::off) return;
   spdlog::set_level(std::min(level, spdlog::level::info));
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', at), lines.size());
-    spdlog::info("{}", lines.substr(at, end - at));
-    at = end + 1;
-  }
+  for (const std::string& line : lines_of(lines)) spdlog::info("{}", line);
   spdlog::set_level(level);
 }
 

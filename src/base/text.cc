@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -83,6 +84,16 @@ std::string format_size(std::uint64_t bytes) {
 
 std::string format_shape(const std::vector<std::uint64_t>& lengths) {
   return fmt::format("{}", fmt::join(lengths, "x"));
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 bool is_one_line(std::string_view text) {

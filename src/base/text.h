@@ -23,6 +23,9 @@ std::string format_size(std::uint64_t bytes);
 // "2048x3072"
 std::string format_shape(const std::vector<std::uint64_t>& lengths);
 
+// Without their newlines; a last line may lack its own.
+std::vector<std::string> lines_of(std::string_view text);
+
 // Valid UTF-8 without control characters.
 bool is_one_line(std::string_view text);
 

@@ -39,6 +39,36 @@ Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t len
   return last * step < end ? writer_.write_zeros(content, last * step, end - last * step, kFreeing) : Status{};
 }
 
+// Frees what `free_item` does of each stored item of [first, last], some in each transaction: fewer on a full volume.
+Status Replacer::free_in_steps(Content& content, std::uint64_t first, std::uint64_t last,
+                               const std::function<Status(Linker&, std::uint64_t item)>& free_item) {
+  for (std::size_t at_once = kItemsInTransaction;;) {
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, first, last, at_once));
+    if (items.empty()) return {};
+    Linker::Pages pages;
+    const Status changed =
+        core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+          Linker linker(core_, content, transaction);
+          for (const std::uint64_t item : items) MDFS_TRY(free_item(linker, item));
+          pages = linker.pages();
+          std::uint64_t linked = 0;
+          {
+            const std::lock_guard lock(content.state_mutex);
+            linked = content.linked_size;
+          }
+          return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+        });
+    if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
+      at_once /= 2;
+      continue;
+    }
+    if (!changed.ok()) return changed;
+    publish_pages(core_, content, pages);
+    if (items.back() == last) return {};
+    first = items.back() + 1;
+  }
+}
+
 Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row) {
   GridBox rows;
   rows.last.fill(UINT64_MAX);
@@ -46,35 +76,12 @@ Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint
   rows.last[0] = last_row;
   const Claims claims(content, rows);
   const std::uint64_t side = content.page_box.side[0];
+  const std::uint64_t first_page = first_row / side * content.pages_in_row();
   const std::uint64_t last_page = ceil_div(last_row, side) * content.pages_in_row() - 1;
-  std::uint64_t page = first_row / side * content.pages_in_row();
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
-  std::size_t at_once = kItemsInTransaction;  // fewer on a full volume
-  while (true) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, page, last_page, at_once));
-    if (items.empty()) break;
-    Linker::Pages pages;
-    Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-      Linker linker(core_, content, transaction);
-      for (const std::uint64_t item : items) MDFS_TRY(linker.free_in_page(item, rows));
-      pages = linker.pages();
-      std::uint64_t linked = 0;
-      {
-        const std::lock_guard lock(content.state_mutex);
-        linked = content.linked_size;
-      }
-      return content.update(transaction, {linked, linker.stored_bytes_change(), false});
-    });
-    if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
-      at_once /= 2;
-      continue;
-    }
-    if (!changed.ok()) return changed;
-    publish_pages(core_, content, pages);
-    if (items.back() == last_page) break;
-    page = items.back() + 1;
-  }
+  MDFS_TRY(free_in_steps(content, first_page, last_page,
+                         [&](Linker& linker, std::uint64_t page) { return linker.free_in_page(page, rows); }));
   reset_units(content, first_row * content.units_in_row(), last_row * content.units_in_row(), true);
   write_back_.wake_waiters();
   return {};
@@ -88,31 +95,11 @@ Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::u
   const Claims claims(content, cells);
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
-  std::size_t at_once = kItemsInTransaction;  // fewer on a full volume
-  for (std::uint64_t cell = cells.first[0]; cell < cells.last[0];) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, cell, cells.last[0] - 1, at_once));
-    if (items.empty()) break;
-    Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-      Linker linker(core_, content, transaction);
-      for (const std::uint64_t item : items) {
-        const std::uint64_t from = std::max(first_block, item * cell_blocks) - item * cell_blocks;
-        const std::uint64_t to = std::min(last_block, (item + 1) * cell_blocks) - item * cell_blocks;
-        MDFS_TRY(linker.punch_cell(item, block_mask(content, from * content.block_size, to * content.block_size)));
-      }
-      std::uint64_t linked = 0;
-      {
-        const std::lock_guard lock(content.state_mutex);
-        linked = content.linked_size;
-      }
-      return content.update(transaction, {linked, linker.stored_bytes_change(), false});
-    });
-    if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
-      at_once /= 2;
-      continue;
-    }
-    if (!changed.ok()) return changed;
-    cell = items.back() + 1;
-  }
+  MDFS_TRY(free_in_steps(content, cells.first[0], cells.last[0] - 1, [&](Linker& linker, std::uint64_t cell) {
+    const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;
+    const std::uint64_t to = std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks;
+    return linker.punch_cell(cell, block_mask(content, from * content.block_size, to * content.block_size));
+  }));
   zero_blocks(content, first_block, last_block);
   write_back_.wake_waiters();
   return {};

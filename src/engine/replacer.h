@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/core.h"
+#include "engine/link.h"
 #include "engine/loader.h"
 #include "engine/stage.h"
 #include "engine/write_back.h"
@@ -82,6 +84,8 @@ class Replacer {
   // Cached units of [first, last) become zeros (or unknown), clean.
   void reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros);
 
+  Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last,
+                       const std::function<Status(Linker&, std::uint64_t item)>& free_item);
   Status punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block);
   Status punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row);
   void zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block);

@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -100,11 +101,7 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
   rmdir(directory_.c_str());
   const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
   for (const int client : std::exchange(waiting_, {})) {
-    for (std::size_t at = 0; at < notes.size();) {
-      const std::size_t end = std::min(notes.find('\n', at), notes.size());
-      send_line(client, std::string(kNote) + notes.substr(at, end - at));
-      at = end + 1;
-    }
+    for (const std::string& line : lines_of(notes)) send_line(client, std::string(kNote) + line);
     send_line(client, answer);
     close(client);
   }

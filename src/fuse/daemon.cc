@@ -22,6 +22,7 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "device/find_disks.h"
 #include "device/modelled_disk.h"
 #include "device/open.h"
@@ -208,11 +209,7 @@ std::string notices(store::Store& store, bool asked_read_only) {
 }
 
 void notify(const std::string& lines, const Notice& notice) {
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', at), lines.size());
-    notice(lines.substr(at, end - at));
-    at = end + 1;
-  }
+  for (const std::string& line : lines_of(lines)) notice(line);
 }
 
 // The life of the daemon: everything between finding the disks and the last commit.

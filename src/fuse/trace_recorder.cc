@@ -14,10 +14,8 @@
 namespace mdfs::fuse {
 namespace {
 
-// As a simulator sees it: whole samples of so many bytes.
 model::TraceImage as_traced(volume::Ino ino, const volume::ImageInfo& info) {
-  model::TraceImage image{.object = ino, .geometry = info.geometry, .base = info.base};
-  return image;
+  return {.object = ino, .geometry = info.geometry, .base = info.base};
 }
 
 }  // namespace

@@ -44,6 +44,12 @@ struct Measure {
   std::uint64_t events = 0;
 };
 
+// Without a warm-up, and with all that was asked for served.
+Measure whole_run(const Simulation& simulation) {
+  return {
+      .first = 0, .begun_s = 0, .ended_s = simulation.now_s(), .use = simulation.use(), .events = simulation.events()};
+}
+
 void gather(LoadResult& result, const std::vector<WindowRecord>& records, const Measure& measure) {
   std::vector<double> delays;
   double bytes = 0;
@@ -283,12 +289,7 @@ LoadResult saturate(const System& system, const LoadOptions& options) {
       simulation.submit_at(0, random_window(system.setup().image, options.length, positions), i,
                            options.own_images ? i : 0);
     simulation.run();
-    const Measure measure{.first = 0,
-                          .begun_s = 0,
-                          .ended_s = simulation.now_s(),
-                          .use = simulation.use(),
-                          .events = simulation.events()};
-    gather(result, simulation.records(), measure);
+    gather(result, simulation.records(), whole_run(simulation));
   }
   close(result);
   result.requested_bytes_per_s = result.done_bytes_per_s;
@@ -313,12 +314,7 @@ LoadResult replay(std::span<const System> images, std::span<const TraceEntry> tr
     for (const TraceEntry& entry : trace)
       simulation.submit_at(entry.time_s, entry.windows, entry.client, entry.base, images[entry.image]);
     simulation.run();
-    const Measure measure{.first = 0,
-                          .begun_s = 0,
-                          .ended_s = simulation.now_s(),
-                          .use = simulation.use(),
-                          .events = simulation.events()};
-    gather(result, simulation.records(), measure);
+    gather(result, simulation.records(), whole_run(simulation));
   }
   close(result);
   result.requested_bytes_per_s = last_s > 0 ? bytes / last_s : 0;

@@ -13,6 +13,14 @@ TEST(TextTest, ControlCharactersAreShownAndNotObeyed) {
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
+TEST(TextTest, LinesComeWithoutTheirNewlines) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines_of(""), Lines());
+  EXPECT_EQ(lines_of("one"), Lines({"one"}));
+  EXPECT_EQ(lines_of("one\n"), Lines({"one"}));
+  EXPECT_EQ(lines_of("one\n\ntwo"), Lines({"one", "", "two"}));
+}
+
 TEST(TextTest, OneLineIsValidUtf8WithoutControlCharacters) {
   for (const char* good : {"", "scans 2026", "\u00e9\u20ac\U0001F600"}) EXPECT_TRUE(is_one_line(good)) << good;
   for (const char* bad : {"a\nb", "\x7f", "\xff\xfe", "\xc3", "\xe2\x82", "\xc0\xaf", "\xed\xa0\x80",

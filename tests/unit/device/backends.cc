@@ -85,7 +85,7 @@ class UringBackend : public Backend {
   Disk& disk() override { return *disk_; }
 
  private:
-  TempDir dir_;
+  test::TempDir dir_;
   std::unique_ptr<Disk> disk_;
 };
 

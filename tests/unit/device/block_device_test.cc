@@ -39,7 +39,7 @@ class BlockDeviceTest : public testing::Test {
     if (!device_.empty()) output_of("PATH=$PATH:/sbin:/usr/sbin losetup --detach " + device_);
   }
 
-  TempDir dir_;
+  test::TempDir dir_;
   const std::string file_ = dir_.path() / "backing";
   std::string device_;
   std::shared_ptr<UringContext> context_ = UringContext::create().value();

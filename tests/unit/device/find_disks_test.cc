@@ -11,6 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/environment.h"
+#include "temp_dir.h"
 
 namespace mdfs::device {
 namespace {
@@ -22,13 +23,6 @@ constexpr std::uint64_t kDiskBytes = 4u << 20;
 // A directory of files with labels and nothing else on them.
 class FindDisks : public testing::Test {
  protected:
-  FindDisks() {
-    std::string name = (fs::temp_directory_path() / "mdfs-find-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~FindDisks() override { fs::remove_all(folder_); }
-
   // Labels of a new volume; disk i at folder/<prefix>i.
   Uuid make_volume(const std::string& prefix, unsigned disks) {
     format::Label label;
@@ -86,12 +80,12 @@ class FindDisks : public testing::Test {
     close(fd);
   }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string folder() const { return folder_.string(); }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  std::string folder() const { return folder_.path().string(); }
 
  private:
   SystemEnvironment environment_;
-  fs::path folder_;
+  test::TempDir folder_;
 };
 
 TEST_F(FindDisks, AnyOneDiskOrTheirDirectoryFindsAllInOrder) {

@@ -34,7 +34,7 @@ class OpenTest : public testing::Test {
     return disk.error().code;
   }
 
-  TempDir dir_;
+  test::TempDir dir_;
   std::shared_ptr<UringContext> context_ = UringContext::create().value();
 };
 

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <string>
 #include <vector>
 
 #include "base/environment.h"
+#include "temp_dir.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -18,11 +18,8 @@ namespace {
 class ControlTest : public testing::Test {
  protected:
   ControlTest() : volume_(SystemEnvironment().new_uuid()) {
-    std::string folder = testing::TempDir() + "mdfs-control-XXXXXX";
-    folder_ = mkdtemp(folder.data());
-    setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);  // of those who are not root
+    setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1);  // of those who are not root
   }
-  ~ControlTest() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<ControlServer> start() {
     auto server = ControlServer::start(volume_);
@@ -31,7 +28,7 @@ class ControlTest : public testing::Test {
   }
 
   const Uuid volume_;
-  std::string folder_;
+  test::TempDir folder_;
 };
 
 TEST_F(ControlTest, ADaemonSaysWhetherItIsMountedOrEnding) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,19 +12,13 @@
 #include <string>
 
 #include "imagefile/image_file.h"
+#include "temp_dir.h"
 
 namespace mdfs::imagefile {
 
 class ScratchTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "mdfs-tools-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   void put(const std::string& name, const std::string& content) const {
     std::ofstream(path(name), std::ios::binary) << content;
   }
@@ -34,7 +27,7 @@ class ScratchTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_.path()), {}));
   }
 
   static ByteVector random_bytes(std::size_t count, unsigned seed = 1) {
@@ -64,7 +57,7 @@ class ScratchTest : public testing::Test {
     return std::pair(source->array(), std::move(bytes));
   }
 
-  std::string folder_;
+  test::TempDir folder_;
 };
 
 }  // namespace mdfs::imagefile

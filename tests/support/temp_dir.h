@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace mdfs::device {
+namespace mdfs::test {
 
 class TempDir {
  public:
@@ -30,4 +30,4 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-}  // namespace mdfs::device
+}  // namespace mdfs::test
