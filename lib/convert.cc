@@ -39,6 +39,7 @@ Result<geometry::Geometry> fields(const mdfs_ioc_geometry& from) {
   to.type = static_cast<geometry::ElementType>(from.type);
   to.codec = static_cast<geometry::Codec>(from.codec);
   to.codec_level = from.codec_level;
+  to.policy = static_cast<geometry::ZonePolicy>(from.policy);
   to.axes = text_of(from.axes);
   return to;
 }
@@ -65,6 +66,7 @@ mdfs_ioc_geometry from_geometry(const geometry::Geometry& from) {
   to.channels = static_cast<std::uint16_t>(from.channels);
   to.codec = static_cast<std::uint8_t>(from.codec);
   to.codec_level = static_cast<std::int8_t>(from.codec_level);
+  to.policy = static_cast<std::uint8_t>(from.policy);
   to.row_offset = to.plane_offset = -1;
   for (unsigned axis = 0; axis < from.rank; ++axis) {
     to.shape[axis] = from.shape[axis];

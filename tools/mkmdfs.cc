@@ -27,7 +27,7 @@ namespace {
 
 struct Options {
   std::string block_size = "4K", label;
-  std::optional<std::string> size, zone_size;
+  std::optional<std::string> size, zone_size, policy;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks;
 };
@@ -93,6 +93,7 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
   json["uuid"] = volume.uuid.to_string();
   json["label"] = options.label;
   json["block_size"] = volume.block_size;
+  json["policy"] = options.policy.value_or("scatter");
   json["disks"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
@@ -127,6 +128,12 @@ Status make_volume(const Options& options) {
     if (format.zone_bytes == 0) return {Errc::kUsage, "--zone-size 0: at least one block is wanted"};
   }
   format.name = options.label;
+  if (options.policy) {
+    const auto policy = geometry::parse_zone_policy(*options.policy);
+    if (!policy.ok())
+      return {Errc::kUsage, fmt::format("--policy {}: {} is wanted", *options.policy, geometry::kZonePolicyNames)};
+    format.policy = *policy;
+  }
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse goes with --size"};
   MDFS_TRY(check_names(options.disks));
 
@@ -172,6 +179,7 @@ int main(int argc, char** argv) {
   app.add_option("--size", options.size, "Make files of this size for disks");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   app.add_option("--zone-size", options.zone_size, "Region over which a disk's data are scattered (default: by size)");
+  app.add_option("--policy", options.policy, "Where on a disk new groups begin: scatter (default), first or near");
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
   app.add_flag("--force", options.force, "Use disks that hold something, losing it");
   app.add_flag("--json", options.json, "Print what was made as JSON");

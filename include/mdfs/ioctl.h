@@ -19,7 +19,8 @@ extern "C" {
 #define MDFS_IOC_MAX_RANK 5
 #define MDFS_IOC_MAX_DISKS 64
 
-/* What an image is; also what makes one. Values of type and codec as in ondisk.h (MDFS_TYPE_*, MDFS_CODEC_*). */
+/* What an image is; also what makes one. Values of type, codec and policy as in ondisk.h (MDFS_TYPE_*, MDFS_CODEC_*,
+ * MDFS_POLICY_*). */
 struct mdfs_ioc_geometry {
   uint32_t struct_bytes;   /* in: sizeof this structure */
   uint8_t rank;            /* 1..3 */
@@ -27,7 +28,8 @@ struct mdfs_ioc_geometry {
   uint16_t channels;       /* 1.. */
   uint8_t codec;
   int8_t codec_level;      /* zstd: 1..19 */
-  uint8_t reserved0[6];
+  uint8_t policy;          /* MDFS_POLICY_*; 0: the mount's */
+  uint8_t reserved0[5];
   uint64_t shape[MDFS_IOC_MAX_RANK];
   uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = chosen; >= 64 bytes, or all of it */
   uint32_t placed_disks;   /* in, set: 0 = all; out: disks the placement uses */
@@ -89,7 +91,8 @@ struct mdfs_ioc_volume {
   uint32_t block_size, disk_count;
   uint64_t generation, total_blocks, free_blocks, available_blocks, objects;
   uint64_t cache_budget_bytes, cache_bytes, cache_dirty_bytes, cache_hits, cache_misses;
-  uint32_t read_only, reserved0;
+  uint32_t read_only;
+  uint32_t policy;         /* MDFS_POLICY_* of this mount, for what has none of its own */
   char read_only_reason[128];
   struct {
     uint8_t uuid[16];

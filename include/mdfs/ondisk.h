@@ -38,6 +38,12 @@ extern "C" {
 #define MDFS_MAX_EXTENT 16777216u   /* decoded bytes of one extent */
 #define MDFS_FILE_CELL 131072u      /* ordinary files are placed by cells of this size */
 
+/* Where on a disk a new group of extents begins. */
+#define MDFS_POLICY_DEFAULT 0u      /* image: as the mount says; volume: scatter */
+#define MDFS_POLICY_SCATTER 1u      /* in a zone drawn over the whole disk, by free space */
+#define MDFS_POLICY_FIRST 2u        /* in the lowest zone with room */
+#define MDFS_POLICY_NEAR 3u         /* behind the object's last group on the disk, else behind what was stored last */
+
 #define MDFS_LABEL_MAGIC "MDFSLABL"
 #define MDFS_COMMIT_MAGIC "MDFSCMIT"
 #define MDFS_NODE_MAGIC "MDFSNODE"
@@ -95,7 +101,8 @@ struct mdfs_label {
   uint16_t ring_slots;
   uint32_t membership;   /* counts changes of the member table */
   uint8_t name[64];      /* UTF-8, zero padded */
-  uint8_t reserved0[328];
+  uint8_t policy;        /* MDFS_POLICY_*, for what has none of its own */
+  uint8_t reserved0[327];
   struct mdfs_member members[64];
   uint8_t reserved1[1536];
 };
@@ -292,7 +299,7 @@ struct mdfs_geometry {
   uint8_t codec;         /* MDFS_CODEC_* */
   int8_t codec_level;
   uint8_t level;         /* of a resolution pyramid; 0 */
-  uint8_t reserved0;
+  uint8_t policy;        /* MDFS_POLICY_* */
   uint64_t shape[5];     /* slowest axis first, zero beyond rank; shape[0] is ceil(size / slab) as the size says */
   uint32_t extent[5];    /* samples, slowest axis first, zero beyond rank */
   uint32_t reserved1;

@@ -16,12 +16,15 @@ constexpr std::uint64_t kWindowBytes = 4u << 20;
 constexpr std::uint64_t kWindowsPerDisk = 64;      // at least so many windows fit on a disk
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
 constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
-constexpr std::uint64_t kSharedOwner = 0;  // no object has this number
+
+// Small objects share windows, those of each policy their own; no object has such a number.
+constexpr std::uint64_t shared_owner(geometry::ZonePolicy policy) { return static_cast<std::uint64_t>(policy); }
+static_assert(shared_owner(geometry::ZonePolicy::kNear) < MDFS_OBJECT_FIRST);
 
 }  // namespace
 
 Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t block_size, std::uint64_t seed)
-    : maps_(std::move(maps)), block_size_(block_size), random_(seed), windows_(maps_.size()) {
+    : maps_(std::move(maps)), block_size_(block_size), random_(seed), windows_(maps_.size()), last_end_(maps_.size()) {
   for (const auto& map : maps_) {
     const BlockRange region = map ? map->metadata_range() : BlockRange{};
     node_next_.push_back({region.begin, region.begin + region.size() / 2});
@@ -44,6 +47,7 @@ std::uint64_t Allocator::window_blocks(std::uint16_t disk) const {
 
 Answer Allocator::taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks) {
   maps_[disk]->take(block, blocks);
+  if (block >= maps_[disk]->data_range().begin) last_end_[disk] = block + blocks;
   return {Kind::kFound, {disk, block, blocks}, 0};
 }
 
@@ -130,9 +134,24 @@ Answer Allocator::behind_window(Slot& slot, std::uint32_t blocks) {
   return from_window(slot, blocks);
 }
 
-Answer Allocator::new_window(Slot& slot, std::uint32_t blocks) {
-  if (slot.draw == 0) slot.draw = maps_[slot.disk]->draw_zone(next_random());
+std::uint64_t Allocator::start_of_window(std::uint16_t disk, std::uint64_t wished, std::uint64_t near_block,
+                                         Policy policy) {
+  const SpaceMap& map = *maps_[disk];
+  const BlockRange data = map.data_range();
+  switch (policy) {
+    case Policy::kFirst:
+      return map.first_zone(wished);
+    case Policy::kNear:
+      if (near_block >= data.begin && near_block < data.end) return near_block;
+      return last_end_[disk] != 0 ? std::min(last_end_[disk], data.end - 1) : data.begin;
+    default:
+      return map.draw_zone(next_random());
+  }
+}
+
+Answer Allocator::new_window(Slot& slot, std::uint32_t blocks, std::uint64_t near_block, Policy policy) {
   const std::uint64_t wished = std::max<std::uint64_t>(window_blocks(slot.disk), blocks);
+  if (slot.draw == 0) slot.draw = start_of_window(slot.disk, wished, near_block, policy);
   struct Try {
     std::uint64_t blocks;
     bool around_windows;
@@ -157,8 +176,8 @@ Answer Allocator::new_window(Slot& slot, std::uint32_t blocks) {
   return {};
 }
 
-Answer Allocator::allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner,
-                                std::uint64_t near_block) {
+Answer Allocator::allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block,
+                                Policy policy) {
   MDFS_CHECK(disk < maps_.size() && blocks > 0);
   SpaceMap* map = maps_[disk].get();
   if (map == nullptr || map->data_free() < blocks) return {};
@@ -169,17 +188,14 @@ Answer Allocator::allocate_data(std::uint16_t disk, std::uint32_t blocks, std::u
     if (near.kind == Kind::kFound) return taken(disk, near.value, blocks);
   }
   Slot* slot = &slot_of(owner, disk);
-  const bool shared =
-      owner != kSharedOwner && slot->window.empty() && (slot->small_blocks + blocks) * block_size_ <= kSharedBytes;
+  const bool shared = slot->window.empty() && (slot->small_blocks + blocks) * block_size_ <= kSharedBytes;
   Slot& own = *slot;
-  if (shared) slot = &slot_of(kSharedOwner, disk);
-  for (const auto step : {&Allocator::from_window, &Allocator::behind_window, &Allocator::new_window}) {
-    const Answer answer = (this->*step)(*slot, blocks);
-    if (answer.kind == Kind::kNone) continue;
-    if (shared && answer.kind == Kind::kFound) own.small_blocks += blocks;
-    return answer;
-  }
-  return {};
+  if (shared) slot = &slot_of(shared_owner(policy), disk);
+  Answer answer = from_window(*slot, blocks);
+  if (answer.kind == Kind::kNone) answer = behind_window(*slot, blocks);
+  if (answer.kind == Kind::kNone) answer = new_window(*slot, blocks, near_block, policy);
+  if (shared && answer.kind == Kind::kFound) own.small_blocks += blocks;
+  return answer;
 }
 
 Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside) {

@@ -11,6 +11,7 @@
 
 #include "alloc/run.h"
 #include "alloc/space_map.h"
+#include "geometry/geometry.h"
 
 namespace mdfs::alloc {
 
@@ -23,14 +24,16 @@ struct Answer {
 
 // The policy over the free space of all disks of a volume. Deterministic for a seed and a sequence of calls.
 // Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of its
-// own (about 4 MiB, less on small disks), each starting in a zone drawn over the whole disk by free space, or right
-// behind the last one if that is free. Others go around open windows while they can. The table of open windows is
-// bounded: the least recently used one is closed. Data never come from a metadata region.
-// Tree nodes come from the metadata region of their disk, two copies on one disk from its two halves, or, when the
-// owner says so, from the rest of the disk.
-// Pure, no thread contract (the owner locks).
+// own (about 4 MiB, less on small disks), each right behind the last one if that is free, else where the policy says:
+// in a zone drawn over the whole disk by free space (scatter), in the lowest zone with room (first), or behind the
+// object's last block, or what was stored last on the disk (near). Others go around open windows while they can. The
+// table of open windows is bounded: the least recently used one is closed. Data never come from a metadata region. Tree
+// nodes come from the metadata region of their disk, two copies on one disk from its two halves, or, when the owner
+// says so, from the rest of the disk. Pure, no thread contract (the owner locks).
 class Allocator {
  public:
+  using Policy = geometry::ZonePolicy;
+
   // maps[i]: disk i, null if it is missing. block_size in bytes.
   Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t block_size, std::uint64_t seed);
 
@@ -38,8 +41,9 @@ class Allocator {
   SpaceMap* map(std::size_t disk) { return maps_[disk].get(); }
   const SpaceMap* map(std::size_t disk) const { return maps_[disk].get(); }
 
-  // A found run has been taken. `near_block` 0: the owner's group.
-  Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block);
+  // A found run has been taken. `near_block` 0: the owner's group. kDefault is kScatter.
+  Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block,
+                       Policy policy = Policy::kDefault);
   // In the metadata region, `half` (0 or 1) of it first; or outside of it.
   Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside);
   // The disk with the most free data blocks, other than `except`; disk_count() if there is none with any.
@@ -59,7 +63,7 @@ class Allocator {
     BlockRange window;               // empty: none yet
     std::uint64_t next = 0;          // in the window: where the next block goes
     std::uint64_t small_blocks = 0;  // given out of the shared window so far
-    std::uint64_t draw = 0;          // zone drawn for the next window, kept while pages are loaded; 0: not drawn
+    std::uint64_t draw = 0;          // start chosen for the next window, kept while pages are loaded; 0: none yet
   };
   using Table = std::list<Slot>;
   struct SlotKey {
@@ -78,7 +82,9 @@ class Allocator {
   void open_window(Slot& slot, BlockRange window);
   Answer from_window(Slot& slot, std::uint32_t blocks);
   Answer behind_window(Slot& slot, std::uint32_t blocks);
-  Answer new_window(Slot& slot, std::uint32_t blocks);
+  Answer new_window(Slot& slot, std::uint32_t blocks, std::uint64_t near_block, Policy policy);
+  // Where the search for a new window begins.
+  std::uint64_t start_of_window(std::uint16_t disk, std::uint64_t wished, std::uint64_t near_block, Policy policy);
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
   Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows,
                    std::uint64_t reach) const;
@@ -91,6 +97,7 @@ class Allocator {
   Table table_;           // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
   std::vector<AvoidedRanges> windows_;                   // open, by disk
+  std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region
 };

@@ -246,6 +246,13 @@ std::uint64_t SpaceMap::draw_zone(std::uint64_t random) const {
   return std::max(data.begin, block / zone_blocks_ * zone_blocks_);
 }
 
+std::uint64_t SpaceMap::first_zone(std::uint64_t blocks) const {
+  const BlockRange data = data_range();
+  for (std::uint64_t page = data.begin / kPageBlocks; page < pages_.size(); ++page)
+    if (page_data_free(page) >= blocks) return std::max(data.begin, page * kPageBlocks);
+  return data.begin;
+}
+
 std::vector<std::uint64_t> SpaceMap::dirty_pages() const {
   std::vector<std::uint64_t> numbers = dirty_;
   std::sort(numbers.begin(), numbers.end());

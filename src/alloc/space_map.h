@@ -77,6 +77,8 @@ class SpaceMap {
   Search find(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;
   // Where a new group begins: the first block of the zone of a free data block drawn by `random` (uniform 64 bits).
   std::uint64_t draw_zone(std::uint64_t random) const;
+  // The first data block of the lowest page with so many free data blocks, or of them all if no page has as many.
+  std::uint64_t first_zone(std::uint64_t blocks) const;
 
   // Blocks that a search could give out.
   std::uint64_t metadata_free() const { return metadata_free_; }

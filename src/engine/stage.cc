@@ -133,6 +133,7 @@ class Placer {
     request.disk = disk_;
     request.blocks = blocks;
     request.owner = content_.object;
+    if (content_.is_image()) request.policy = content_.image->policy;
     {
       const std::lock_guard lock(content_.state_mutex);
       if (disk_ < content_.disk_end.size()) request.near_block = content_.disk_end[disk_];

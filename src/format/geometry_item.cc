@@ -36,6 +36,9 @@ Status decode_fixed(ConstBytes value, Geometry& geometry) {
   geometry.codec = static_cast<geometry::Codec>(codec);
   geometry.codec_level = MDFS_GET(value, 0, mdfs_geometry, codec_level);
   MDFS_FORMAT_REQUIRE(MDFS_GET(value, 0, mdfs_geometry, level) == 0, "geometry.level");
+  const auto policy = MDFS_GET(value, 0, mdfs_geometry, policy);
+  MDFS_FORMAT_REQUIRE(policy <= MDFS_POLICY_NEAR, "geometry.policy");
+  geometry.policy = static_cast<geometry::ZonePolicy>(policy);
   return {};
 }
 
@@ -89,6 +92,7 @@ ByteVector encode(const Geometry& geometry) {
   MDFS_PUT(out, 0, mdfs_geometry, channels, static_cast<std::uint16_t>(geometry.channels));
   MDFS_PUT(out, 0, mdfs_geometry, codec, static_cast<std::uint8_t>(geometry.codec));
   MDFS_PUT(out, 0, mdfs_geometry, codec_level, static_cast<std::int8_t>(geometry.codec_level));
+  MDFS_PUT(out, 0, mdfs_geometry, policy, static_cast<std::uint8_t>(geometry.policy));
   for (std::size_t i = 0; i < geometry.rank; ++i) {
     store_le<std::uint64_t>(out, shape_offset(i), geometry.shape[i]);
     store_le<std::uint32_t>(out, extent_offset(i), static_cast<std::uint32_t>(geometry.extent[i]));

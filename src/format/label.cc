@@ -44,6 +44,7 @@ Status check(const Label& label) {
   MDFS_FORMAT_REQUIRE(label.disk_index < label.members.size(), "label.disk-index");
   MDFS_TRY(check_sizes(label));
   MDFS_FORMAT_REQUIRE(label.label_number < MDFS_LABELS_PER_DISK, "label.number");
+  MDFS_FORMAT_REQUIRE(label.policy <= MDFS_POLICY_NEAR, "label.policy");
   return check_members(label);
 }
 
@@ -76,6 +77,7 @@ void encode(const Label& label, MutableBytes out) {
   MDFS_PUT(out, 0, mdfs_label, ring_slots, std::uint16_t{MDFS_RING_SLOTS});
   MDFS_PUT(out, 0, mdfs_label, membership, label.membership);
   put_text(out, offsetof(mdfs_label, name), label.name);
+  MDFS_PUT(out, 0, mdfs_label, policy, label.policy);
   for (std::size_t i = 0; i < label.members.size(); ++i) {
     const std::size_t base = member_offset(i);
     put_uuid(out, base + offsetof(mdfs_member, uuid), label.members[i].uuid);
@@ -108,6 +110,7 @@ Result<Label> decode_label(ConstBytes bytes) {
   label.label_number = MDFS_GET(bytes, 0, mdfs_label, label_number);
   label.membership = MDFS_GET(bytes, 0, mdfs_label, membership);
   label.name = get_padded_text(bytes, offsetof(mdfs_label, name), sizeof(mdfs_label::name));
+  label.policy = MDFS_GET(bytes, 0, mdfs_label, policy);
   const auto count = MDFS_GET(bytes, 0, mdfs_label, disk_count);
   MDFS_FORMAT_REQUIRE(count >= 1 && count <= MDFS_MAX_DISKS, "label.disk-count");
   MDFS_FORMAT_REQUIRE(MDFS_GET(bytes, 0, mdfs_label, ring_slots) == MDFS_RING_SLOTS, "label.ring-slots");

@@ -36,7 +36,8 @@ struct Label {
   std::int64_t created_ns = 0;
   std::uint16_t label_number = 0;
   std::uint32_t membership = 1;
-  std::string name;  // UTF-8, at most 64 bytes
+  std::string name;         // UTF-8, at most 64 bytes
+  std::uint8_t policy = 0;  // MDFS_POLICY_*
   std::vector<Member> members;
 
   bool operator==(const Label&) const = default;
@@ -50,7 +51,7 @@ void encode(const Label& label, MutableBytes out);
 // Total on any MDFS_SECTOR bytes. Checks, in order: label.size, label.magic (kForeignDisk), label.checksum,
 // label.version (kNewerFormat when higher than ours), label.volume-uuid, label.disk-uuid, label.disk-count,
 // label.disk-index, label.block-size, label.disk-blocks, label.zone-blocks, label.metadata-blocks, label.number,
-// label.ring-slots, label.members (this disk's entry agrees; no disk twice; sizes and weights in range).
+// label.ring-slots, label.policy, label.members (this disk's entry agrees; no disk twice; sizes and weights in range).
 Result<Label> decode_label(ConstBytes bytes);
 
 // What unknown feature bits leave allowed.

@@ -87,6 +87,9 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
     return bad(fmt::format("codec {} is not known", in.codec));
   geometry.codec = static_cast<geometry::Codec>(in.codec);
   geometry.codec_level = in.codec_level;
+  if (in.policy > static_cast<unsigned>(geometry::ZonePolicy::kNear))
+    return bad(fmt::format("policy {} is not known", in.policy));
+  geometry.policy = static_cast<geometry::ZonePolicy>(in.policy);
   if (geometry.channels == 0) return bad("channels is at least 1");
   std::copy_n(in.shape, geometry::kMaxRank, geometry.shape.begin());
   std::copy_n(in.extent, geometry::kMaxRank, geometry.extent.begin());
@@ -141,6 +144,7 @@ mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info) {
   out.channels = static_cast<std::uint16_t>(geometry.channels);
   out.codec = static_cast<std::uint8_t>(geometry.codec);
   out.codec_level = static_cast<std::int8_t>(geometry.codec_level);
+  out.policy = static_cast<std::uint8_t>(geometry.policy);
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     out.shape[axis] = geometry.shape[axis];
     out.extent[axis] = static_cast<std::uint32_t>(geometry.extent[axis]);
@@ -192,6 +196,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.cache_hits = cache.hits;
   out.cache_misses = cache.misses;
   out.read_only = store.read_only();
+  out.policy = static_cast<std::uint32_t>(store.policy());
   put_text(out.read_only_reason, store.read_only_reason());
   for (unsigned i = 0; i < out.disk_count; ++i) {
     const store::DiskInfo disk = store.disk_info(i);

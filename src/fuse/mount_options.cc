@@ -47,6 +47,13 @@ Status set_max_window(std::string_view value, MountOptions& options) {
   return {};
 }
 
+Status set_policy(std::string_view value, MountOptions& options) {
+  const auto policy = geometry::parse_zone_policy(value);
+  if (!policy.ok()) return usage(fmt::format("policy={}: {}", value, geometry::kZonePolicyNames));
+  options.policy = *policy;
+  return {};
+}
+
 Status set_log(std::string_view value, MountOptions& options) {
   constexpr std::array<std::string_view, 7> kLevels = {"trace", "debug", "info", "warning", "error", "critical", "off"};
   if (std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end())
@@ -114,6 +121,8 @@ constexpr std::array kRows = {
         }},
     Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (default 4G)"}, set_max_window},
     Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
+    Row{{"policy", "POLICY", "where on a disk new groups begin: scatter, first or near (default: the volume's)"},
+        set_policy},
     Row{{"model", "MACHINE", "the disks answer in the time of this machine's, see mdfs-machine(5)"}, set_model},
     Row{{"trace", "FILE", "write down what is asked of the mount, for mdfs-sim replay"}, set_trace},
     Row{{"cached_images", "", "images go through the kernel's page cache; windows are then bound with O_DIRECT only"},

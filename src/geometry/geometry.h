@@ -34,6 +34,14 @@ Result<ElementType> parse_element_type(std::string_view text);
 
 enum class Codec : std::uint8_t { kRaw = 0, kZstd = 1 };
 
+// Where on a disk a new group of an object's extents begins; values are those of MDFS_POLICY_* in ondisk.h.
+// kDefault: as the next wider thing says (image, mount, volume), in the end kScatter.
+enum class ZonePolicy : std::uint8_t { kDefault = 0, kScatter = 1, kFirst = 2, kNear = 3 };
+
+std::string_view name(ZonePolicy policy);                     // "default", "scatter", "first", "near"
+Result<ZonePolicy> parse_zone_policy(std::string_view text);  // not "default"
+inline constexpr std::string_view kZonePolicyNames = "scatter, first or near";
+
 // What makes a file an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
 struct Geometry {
   unsigned rank = 0;      // 1..3
@@ -43,6 +51,7 @@ struct Geometry {
   ElementType type = ElementType::kU8;
   Codec codec = Codec::kZstd;
   int codec_level = 3;
+  ZonePolicy policy = ZonePolicy::kDefault;
   std::string axes;                          // one letter an axis, slowest first: "x", "yx", "zyx", "tyx"
   std::array<double, kMaxRank> spacing{};    // 0 = not known
   std::array<std::string, kMaxRank> unit{};  // of spacing, at most 7 bytes

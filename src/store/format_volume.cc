@@ -65,6 +65,7 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
                                               : format::default_zone_blocks(options.block_size, blocks);
   label.metadata_blocks = format::default_metadata_blocks(options.block_size, blocks);
   label.name = options.name;
+  label.policy = static_cast<std::uint8_t>(options.policy);
   if (label.zone_blocks > blocks)
     return invalid(fmt::format("{}: zone size {}: larger than the disk", disk.name, options.zone_bytes));
   if (!layout_of(label).consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))

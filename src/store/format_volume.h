@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/disk.h"
+#include "geometry/geometry.h"
 
 namespace mdfs::store {
 
@@ -18,6 +19,7 @@ struct FormatOptions {
   std::uint32_t block_size = 4096;  // 4096..65536, a power of two
   std::uint64_t zone_bytes = 0;     // 0 = chosen by the size of each disk
   std::string name;                 // at most 63 bytes of UTF-8
+  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
 };
 
 struct FormattedDisk {

@@ -26,8 +26,12 @@ constexpr std::uint64_t kPagesAhead = 15;  // 128 KiB with both places of each
 }  // namespace
 
 Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size,
-             std::uint64_t seed)
-    : members_(members), block_size_(block_size), node_blocks_(format::node_blocks(block_size)), tops_(slot.space) {
+             std::uint64_t seed, geometry::ZonePolicy policy)
+    : members_(members),
+      block_size_(block_size),
+      node_blocks_(format::node_blocks(block_size)),
+      policy_(policy),
+      tops_(slot.space) {
   std::vector<std::unique_ptr<alloc::SpaceMap>> maps(members.size());
   index_.resize(members.size());
   unsigned healthy = 0;
@@ -158,9 +162,10 @@ alloc::Answer Space::allocate_once(const AllocationRequest& request) {
       return allocator_->map(a)->data_free() > allocator_->map(b)->data_free();
     });
   }
+  const auto policy = request.policy != geometry::ZonePolicy::kDefault ? request.policy : policy_;
   for (const std::uint16_t disk : disks) {
     const std::uint64_t near = disk == request.disk ? request.near_block : 0;
-    const alloc::Answer answer = allocator_->allocate_data(disk, request.blocks, request.owner, near);
+    const alloc::Answer answer = allocator_->allocate_data(disk, request.blocks, request.owner, near, policy);
     if (answer.kind != Kind::kNone) return answer;
   }
   return {};

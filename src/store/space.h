@@ -48,8 +48,9 @@ class Space {
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
   // Reads index pages of the healthy disks; the others have no space.
-  // The tree is told by note_tree().
-  Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed);
+  // The tree is told by note_tree(). `policy`: of requests that have none.
+  Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed,
+        geometry::ZonePolicy policy);
   Space(const Space&) = delete;
 
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
@@ -131,6 +132,7 @@ class Space {
   const std::vector<MemberDisk>& members_;
   std::uint32_t block_size_;
   std::uint64_t node_blocks_;
+  const geometry::ZonePolicy policy_;
   unsigned copies_;
 
   mutable std::mutex mutex_;  // guards all below

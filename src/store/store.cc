@@ -31,6 +31,12 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
   return {};
 }
 
+geometry::ZonePolicy chosen_policy(const format::Label& label, const StoreOptions& options) {
+  if (options.policy != geometry::ZonePolicy::kDefault) return options.policy;
+  const auto made = static_cast<geometry::ZonePolicy>(label.policy);
+  return made != geometry::ZonePolicy::kDefault ? made : geometry::ZonePolicy::kScatter;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::Disk>> disks,
@@ -51,10 +57,11 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
     : environment_(environment),
       options_(options),
       label_(std::move(recovered.label)),
+      policy_(chosen_policy(label_, options)),
       members_(std::move(recovered.members)),
       shared_(label_.volume_uuid, *recovered.winner.root(MDFS_ROOT_MAIN), options.node_cache_bytes, label_.block_size,
               disks_of(members_), environment.random()),
-      space_(members_, recovered.winner, label_.block_size, environment.random()),
+      space_(members_, recovered.winner, label_.block_size, environment.random(), policy_),
       next_generation_(recovered.highest_generation + 1),
       next_object_(recovered.winner.next_object),
       objects_(recovered.winner.objects),

@@ -19,6 +19,7 @@
 #include "base/uuid.h"
 #include "device/disk.h"
 #include "format/key.h"  // format::Key {object, kind, offset}, ordered
+#include "geometry/geometry.h"
 
 namespace mdfs::store {
 
@@ -64,6 +65,7 @@ struct AllocationRequest {
   std::uint64_t owner = 0;       // object: blocks of one owner on one disk are kept together in groups
   std::uint64_t near_block = 0;  // continue at this block if it is free; 0 = the owner's group, or a new one
   bool may_spill = true;         // another disk if the wished one is full or missing
+  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // where a new group begins; default: the store's
 };
 
 // What some data take at most: blocks to hold them, and what linking them puts into the tree.
@@ -131,8 +133,9 @@ struct StoreOptions {
   bool read_only = false;
   bool degraded = false;  // write without a majority of disks
   std::size_t node_cache_bytes = 16u << 20;
-  std::size_t dirty_node_limit = 512;  // more dirty nodes than this start a commit
-  bool discard = false;                // tell the disks of larger runs of freed data blocks, when they may be reused
+  std::size_t dirty_node_limit = 512;                            // more dirty nodes than this start a commit
+  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // default: the one that the volume was made with
+  bool discard = false;  // tell the disks of larger runs of freed data blocks, when they may be reused
 };
 
 // All methods may be called from any thread. Transactions run one after another; reads run beside them.
@@ -148,6 +151,8 @@ class Store {
   virtual const Uuid& volume_uuid() const = 0;
   virtual std::string volume_name() const = 0;
   virtual std::uint32_t block_size() const = 0;
+  // Of what has none of its own; never kDefault.
+  virtual geometry::ZonePolicy policy() const = 0;
   virtual std::uint64_t generation() const = 0;  // of the last commit
   virtual bool read_only() const = 0;
   virtual std::string read_only_reason() const = 0;  // empty if not read-only

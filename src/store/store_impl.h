@@ -30,6 +30,7 @@ class StoreImpl final : public Store {
   const Uuid& volume_uuid() const override { return label_.volume_uuid; }
   std::string volume_name() const override { return label_.name; }
   std::uint32_t block_size() const override { return label_.block_size; }
+  geometry::ZonePolicy policy() const override { return policy_; }
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override;
@@ -82,6 +83,7 @@ class StoreImpl final : public Store {
   Environment& environment_;
   const StoreOptions options_;
   const format::Label label_;
+  const geometry::ZonePolicy policy_;
   std::vector<MemberDisk> members_;
   std::vector<Participant> participants_;
   SharedTree shared_;

@@ -23,6 +23,7 @@ std::string info_json(const volume::ImageInfo& info) {
   json["levels"] = 1;
   json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
   if (geometry.codec == geometry::Codec::kZstd) json["codec_level"] = geometry.codec_level;
+  json["policy"] = geometry::name(geometry.policy);
   json["spacing"] = axis_array(geometry.spacing);
   json["unit"] = axis_array(geometry.unit);
   json["placement"] = {{"disks", info.placement.disks},

@@ -113,6 +113,20 @@ class Commands(MountTest):
             self.assertEqual(file.read(), array[1:4].tobytes())
         self.assertEqual(mdfs("image", "export", self.at("a"), "-"), array.tobytes())
 
+    def test_the_policy_of_an_image_is_kept_and_shown(self):
+        self.assertEqual(as_json("volume", "status", self.dir)["policy"], "scatter")
+        mdfs("image", "create", self.at("d"), "--shape", "100x100")
+        self.assertEqual(as_json("image", "info", self.at("d"))["policy"], "default")
+        for policy in ("scatter", "first", "near"):
+            mdfs("image", "create", self.at(policy), "--shape", "100x100", "--policy", policy)
+            self.assertEqual(as_json("image", "info", self.at(policy))["policy"], policy)
+            with open(self.at(policy) + "@/info.json", encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["policy"], policy)
+        done = subprocess.run([MDFS, "image", "create", self.at("bad"), "--shape", "9x9", "--policy", "last"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+        self.assertIn("scatter, first or near", done.stderr)
+
     def test_created_images_are_zeros_and_take_no_room(self):
         mdfs("image", "create", self.at("a"), "--shape", "1000x1000x1000", "--type", "f32")
         info = as_json("image", "info", self.at("a"))

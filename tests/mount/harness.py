@@ -104,13 +104,13 @@ def run(*words, **options):
 class Mounted:
     """A new volume, mounted."""
 
-    def __init__(self, disks=4, size="64M", options="cache=64M"):
+    def __init__(self, disks=4, size="64M", options="cache=64M", make=()):
         self.folder = tempfile.mkdtemp(prefix="mdfs-test-")
         os.chmod(self.folder, 0o755)
         self.disks = [os.path.join(self.folder, f"disk{i}") for i in range(disks)]
         self.path = os.path.join(self.folder, "mnt")
         os.mkdir(self.path)
-        run(MKMDFS, "--size", size, "--sparse", *self.disks)
+        run(MKMDFS, "--size", size, "--sparse", *make, *self.disks)
         self.mount(options)
 
     def mount(self, options="cache=64M", disks=None):

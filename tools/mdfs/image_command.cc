@@ -84,6 +84,7 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
   if (geometry.codec == geometry::Codec::kZstd) json["codec_level"] = geometry.codec_level;
   json["spacing"] = axis_list(geometry, geometry.spacing);
   json["unit"] = axis_list(geometry, geometry.unit);
+  json["policy"] = geometry::name(geometry.policy);
   json["disks"] = info.placed_disks;
   json["placement_base"] = info.placement_base;
   json["generation"] = info.data_generation;
@@ -104,6 +105,7 @@ void print_info(const geometry::Geometry& geometry, const mdfs_ioc_geometry& inf
   }
   fmt::print("  spacing  {}\n  extents  {} of {}, {}\n", spacing, geometry::shape_text(geometry.rank, geometry.grid()),
              geometry::shape_text(geometry.rank, geometry.extent), codec_text(geometry));
+  fmt::print("  policy   {}\n", geometry::name(geometry.policy));
   fmt::print("  disks    {}\n  size     {} ({} bytes), stored in {}\n", info.placed_disks, format_size(info.size_bytes),
              info.size_bytes, format_size(info.stored_bytes));
 }

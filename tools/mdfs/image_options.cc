@@ -33,6 +33,8 @@ void ImageOptions::add_to(CLI::App& command) {
   command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
   command.add_option("--extent", extent, "Shape of the stored boxes: 128x128 (default: 48 to 256 KiB)");
   command.add_option("--codec", codec, "raw, zstd or zstd:LEVEL (1 to 19)");
+  command.add_option("--policy", policy,
+                     "Where on a disk its groups begin: scatter, first or near (default: the mount's)");
   command.add_option("--disks", disks, "Spread over so many disks (default: all)");
   command.add_option("--row-offset", row_offset, "Instead of the placement tables: disks from one row to the next");
   command.add_option("--plane-offset", plane_offset, "Likewise from one plane to the next");
@@ -57,6 +59,12 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
   if (disks && *disks == 0) return {Errc::kUsage, "--disks 0: at least one is wanted"};
   if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset is for images of two or three axes"};
   if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset is for images of three axes"};
+  if (!policy.empty()) {
+    const auto chosen = geometry::parse_zone_policy(policy);
+    if (!chosen.ok())
+      return {Errc::kUsage, fmt::format("--policy {}: {} is wanted", policy, geometry::kZonePolicyNames)};
+    geometry.policy = *chosen;
+  }
   if (!codec.empty()) {
     MDFS_TRY_ASSIGN(const auto chosen, parse_codec(codec));
     geometry.codec = chosen.first;

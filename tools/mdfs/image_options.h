@@ -17,11 +17,12 @@ class App;
 namespace mdfs::tools {
 
 struct ImageOptions {
-  std::string axes, spacing, extent, codec;
+  std::string axes, spacing, extent, codec, policy;
   std::optional<unsigned> disks, row_offset, plane_offset;
 
   void add_to(CLI::App& command);
-  // Fills spacing, extent and codec of a geometry whose rank, shape and type are set. What was not asked for stays.
+  // Fills spacing, extent, policy and codec of a geometry whose rank, shape and type are set. What was not asked for
+  // stays.
   Status apply(geometry::Geometry& geometry) const;
   // The structure for mdfs_create: the geometry and the placement that was asked for.
   mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;

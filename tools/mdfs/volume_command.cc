@@ -16,6 +16,8 @@
 #include "base/uuid.h"
 #include "commands.h"
 #include "fuse/daemon.h"
+#include "geometry/geometry.h"
+#include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "support/progress.h"
 #include "support/text.h"
@@ -28,6 +30,11 @@ constexpr std::array kStates = {"healthy", "missing", "stale", "failed"};
 
 std::string state_name(std::uint32_t state) {
   return state < kStates.size() ? kStates[state] : fmt::format("{}", state);
+}
+
+std::string policy_name(std::uint32_t policy) {
+  return policy <= MDFS_POLICY_NEAR ? std::string(geometry::name(static_cast<geometry::ZonePolicy>(policy)))
+                                    : fmt::format("{}", policy);
 }
 
 std::string uuid_text(const std::uint8_t (&octets)[16]) {
@@ -83,6 +90,7 @@ std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_io
   json["read_only_reason"] = text_of(volume.read_only_reason);
   json["troubles"] = troubles(volume);
   json["block_size"] = volume.block_size;
+  json["policy"] = policy_name(volume.policy);
   json["total_blocks"] = volume.total_blocks;
   json["free_blocks"] = volume.free_blocks;
   json["available_blocks"] = volume.available_blocks;
@@ -123,6 +131,7 @@ void print_text(const mdfs_ioc_volume& volume) {
   const std::vector<std::string> wrong = troubles(volume);
   if (volume.read_only != 0 && wrong.empty()) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
   for (const std::string& trouble : wrong) fmt::print("  trouble: {}\n", trouble);
+  fmt::print("  policy: {}\n", policy_name(volume.policy));
   fmt::print("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
              format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
              volume.cache_misses);

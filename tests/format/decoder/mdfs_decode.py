@@ -100,6 +100,8 @@ class Label:
         require(self.block_size in (4096, 8192, 16384, 32768, 65536), "label: block size")
         require(self.blocks * self.block_size % LABEL_AREA == 0, "label: disk blocks")
         require(self.number < 4, "label: number")
+        self.policy = sector[184]
+        require(self.policy <= 3, "label: policy")
         member = sector[512 + 32 * self.index:][:32]
         require(member[:16] == self.disk and struct.unpack_from("<Q", member, 16)[0] == self.blocks, "label: members")
 
@@ -182,6 +184,8 @@ class Geometry:
         require(len(value) == 184, "geometry: length")
         self.rank, element, self.channels, self.codec = struct.unpack_from("<BBHB", value, 0)
         require(1 <= self.rank <= 3 and element in ELEMENT_BYTES and self.codec in (RAW, ZSTD), "geometry")
+        self.policy = value[7]
+        require(self.policy <= 3, "geometry: policy")
         self.sample = ELEMENT_BYTES[element] * self.channels
         self.shape = struct.unpack_from("<5Q", value, 8)[:self.rank]
         self.extent = struct.unpack_from("<5I", value, 48)[:self.rank]

@@ -70,6 +70,69 @@ TEST(AllocatorTest, GroupsOfDifferentOwnersAreScatteredOverTheWholeDisk) {
   EXPECT_EQ(eighths.size(), 8u);
 }
 
+// Extents of 64 blocks for owner after owner, until a part of the disk is full; where each began.
+std::vector<std::uint64_t> fill(Allocator& allocator, Allocator::Policy policy, std::uint64_t owners) {
+  std::vector<std::uint64_t> begins;
+  for (std::uint64_t owner = 16; owner < 16 + owners; ++owner)
+    for (int i = 0; i < 16; ++i) {
+      const alloc::Run run = must(allocator.allocate_data(0, 64, owner, 0, policy));
+      if (i == 0) begins.push_back(run.block);
+    }
+  return begins;
+}
+
+// How often a group begins elsewhere than behind the one before it.
+std::size_t jumps(const std::vector<std::uint64_t>& begins) {
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < begins.size(); ++i) count += begins[i] != begins[i - 1] + 1024;
+  return count;
+}
+
+TEST(AllocatorTest, GroupsByFirstFillTheDiskFromItsBeginning) {
+  Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
+  const std::uint64_t begin = allocator.map(0)->data_range().begin;
+  const std::vector<std::uint64_t> begins = fill(allocator, Allocator::Policy::kFirst, 500);
+  // 2 GiB in 500 groups of 4 MiB, one behind the other but where a bitmap page ends.
+  EXPECT_EQ(begins[0], begin);
+  EXPECT_LE(jumps(begins), 500 * 1024 / MDFS_BITS_PER_PAGE + 1);
+  EXPECT_LT(*std::max_element(begins.begin(), begins.end()), begin + 520 * 1024);
+  // What becomes free in front is taken first.
+  for (std::uint64_t owner = 16; owner < 516; ++owner) allocator.close_owner(owner);
+  allocator.map(0)->release(begins[7], 1024);
+  EXPECT_EQ(must(allocator.allocate_data(0, 64, 5000, 0, Allocator::Policy::kFirst)).block, begins[7]);
+}
+
+TEST(AllocatorTest, GroupsByNearLieBehindWhatWasStoredLastOrBehindTheirOwnObject) {
+  Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
+  (void)must(allocator.allocate_data(0, 64, 16, 0));
+  const std::vector<std::uint64_t> begins = fill(allocator, Allocator::Policy::kNear, 200);
+  EXPECT_LE(jumps(begins), 200 * 1024 / MDFS_BITS_PER_PAGE + 2);  // ends of bitmap pages, and of the disk
+  for (std::uint64_t owner = 16; owner < 216; ++owner) allocator.close_owner(owner);
+  const BlockRange data = allocator.map(0)->data_range();
+  const Search room = allocator.map(0)->find({data.begin + data.size() / 2, data.end}, 2048, nullptr);
+  ASSERT_EQ(room.kind, Kind::kFound);
+  const std::uint64_t own = room.value;
+  allocator.map(0)->take(own, 64);  // where the object would go on
+  EXPECT_EQ(must(allocator.allocate_data(0, 64, 9000, own, Allocator::Policy::kNear)).block, own + 64);
+}
+
+TEST(AllocatorTest, ObjectsOfEveryPolicyShareTheDiskWithoutLosingABlock) {
+  Allocator allocator = make_allocator(1, 4096);
+  std::set<std::uint64_t> seen;
+  constexpr Allocator::Policy kPolicies[] = {Allocator::Policy::kDefault, Allocator::Policy::kScatter,
+                                             Allocator::Policy::kFirst, Allocator::Policy::kNear};
+  for (std::uint64_t i = 0;; ++i) {
+    const Answer answer =
+        allocator.allocate_data(0, static_cast<std::uint32_t>(1 + i % 5), 16 + i % 37, 0, kPolicies[i % 4]);
+    if (answer.kind != Kind::kFound) break;
+    for (std::uint64_t block = 0; block < answer.run.blocks; ++block)
+      EXPECT_TRUE(seen.insert(answer.run.block + block).second);
+  }
+  for (Answer one; (one = allocator.allocate_data(0, 1, 16, 0, Allocator::Policy::kNear)).kind == Kind::kFound;)
+    EXPECT_TRUE(seen.insert(one.run.block).second);
+  EXPECT_EQ(seen.size(), allocator.map(0)->data_range().size());
+}
+
 TEST(AllocatorTest, SmallObjectsShareOneGroup) {
   Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
   std::vector<alloc::Run> runs;

@@ -47,6 +47,7 @@ Label Samples::label() {
   label.volume_uuid = uuid();
   label.block_size = static_cast<std::uint32_t>(4096u << number(0, 4));
   label.created_ns = static_cast<std::int64_t>(number(0, INT64_MAX));
+  label.policy = static_cast<std::uint8_t>(number(0, 3));
   label.label_number = static_cast<std::uint16_t>(number(0, 3));
   label.name = name(64);
   for (std::size_t i = number(1, MDFS_MAX_DISKS); i-- > 0;)
@@ -141,6 +142,7 @@ geometry::Geometry Samples::geometry() {
   geometry.channels = static_cast<unsigned>(number(1, 4));
   geometry.codec = coin() ? geometry::Codec::kRaw : geometry::Codec::kZstd;
   geometry.codec_level = static_cast<int>(number(0, 19)) - 5;
+  geometry.policy = static_cast<geometry::ZonePolicy>(number(0, 3));
   geometry.axes = std::string("tyx").substr(3 - geometry.rank);
   for (unsigned i = 0; i < geometry.rank; ++i) {
     geometry.shape[i] = number(i == 0 ? 0 : 1, 100000);

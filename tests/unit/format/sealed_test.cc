@@ -115,6 +115,7 @@ TEST(LabelTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(with(put(std::uint64_t{0}, offsetof(mdfs_label, zone_blocks))), "label.zone-blocks");
   EXPECT_EQ(with(put(UINT64_MAX, offsetof(mdfs_label, metadata_blocks))), "label.metadata-blocks");
   EXPECT_EQ(with(put(std::uint16_t{4}, offsetof(mdfs_label, label_number))), "label.number");
+  EXPECT_EQ(with(put(std::uint8_t{4}, offsetof(mdfs_label, policy))), "label.policy");
   EXPECT_EQ(with(put(std::uint16_t{9}, offsetof(mdfs_label, ring_slots))), "label.ring-slots");
   EXPECT_EQ(with([](MutableBytes) {}), "");
 }
