@@ -84,6 +84,25 @@ struct mdfs_ioc_layout {
   } rows[MDFS_IOC_LAYOUT_ROWS];
 };
 
+/* In how many pieces typical windows lie on their disks (doc/DESIGN.md says which windows): of an image, or over the
+ * images of the volume, each of which counts alike and which are looked at in turn, for a moment at each call. */
+struct mdfs_ioc_merit {
+  uint64_t images;         /* with stored extents */
+  uint64_t extents;        /* looked at */
+  uint64_t misplaced;      /* of them: not on the disk that the placement names */
+  uint64_t scattered;      /* of them: in several pieces */
+  uint64_t windows;        /* looked at */
+  double runs_per_disk, runs_on_busiest;  /* means over windows and disks, and over windows; 1 is ideal */
+  double fresh_runs_per_disk, fresh_runs_on_busiest; /* of a copy that is laid freshly */
+  double read_per_needed;  /* blocks read for a block's worth of stored bytes */
+  double score;            /* runs over those of a fresh copy: 1 as new */
+  double worst_score;      /* of an image */
+  uint64_t worst_inode;    /* which one */
+  uint32_t complete;       /* 1: of all images */
+  uint32_t reserved0;
+  uint64_t reserved1[8];
+};
+
 /* State of the volume; on any file or directory of it. */
 struct mdfs_ioc_volume {
   uint8_t uuid[16];
@@ -146,6 +165,10 @@ struct mdfs_ioc_model {
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
+/* EINVAL on a file that is no image. Of what has been written back. */
+#define MDFS_IOC_MERIT _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_merit)
+/* On any file or directory. */
+#define MDFS_IOC_VOLUME_MERIT _IOR(MDFS_IOC_MAGIC, 49, struct mdfs_ioc_merit)
 /* On any file or directory. ENODATA: the disks are not modelled. */
 #define MDFS_IOC_MODEL _IOR(MDFS_IOC_MAGIC, 32, struct mdfs_ioc_model)
 

@@ -97,9 +97,11 @@ class EngineImpl final : public Engine {
     return survey_.plan(content, window);
   }
 
+  Result<Merit> merit(Content& content) override { return survey_.merit(content); }
+
   CacheStats cache_stats() const override {
-    return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(), core_.cache.misses(),
-            core_.cache.evictions(), core_.options.cache_bytes};
+    return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(),
+            core_.cache.misses(),     core_.cache.evictions(),  core_.options.cache_bytes};
   }
 
  private:

@@ -14,7 +14,8 @@ constexpr std::uint64_t kGroupBytes = 8u << 20;
 
 }  // namespace
 
-Groups::Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t unit_bytes) : rank_(rank), grid_(grid) {
+Groups::Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t unit_bytes)
+    : rank_(rank), unit_bytes_(unit_bytes), grid_(grid) {
   if (rank < 2) return;
   rows_ = kBandRows;
   const std::uint64_t across = std::max<std::uint64_t>(1, grid[rank - 1]);
@@ -29,6 +30,12 @@ std::uint64_t Groups::order_of(const geometry::Coord& unit) const {
   std::uint64_t band = row / rows_;
   if (rank_ == 3) band += unit[0] * ceil_div(grid_[1], rows_);
   return (band * padded_ + unit[rank_ - 1]) * rows_ + row % rows_;
+}
+
+std::uint64_t Groups::run_of(const geometry::Coord& unit, unsigned disks) const {
+  const std::uint64_t group_units = rows_ * columns_;
+  const std::uint64_t groups = std::max<std::uint64_t>(1, disks * kRunBytes / (group_units * unit_bytes_));
+  return order_of(unit) / (groups * group_units);
 }
 
 std::uint64_t Groups::units_in_group(const geometry::Coord& unit, std::uint64_t rows) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "geometry/geometry.h"
+#include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
 
@@ -24,11 +25,16 @@ class Groups {
   // Ascending as extents lie on the disks.
   std::uint64_t order_of(const geometry::Coord& unit) const;
   std::uint64_t group_of(const geometry::Coord& unit) const { return order_of(unit) / (rows_ * columns_); }
+  // Number of the run in which the extent lies on its disk when an image is laid freshly on `disks` disks: extents of
+  // one disk with equal numbers are meant to be contiguous there. About kRunBytes of a disk, whole groups.
+  std::uint64_t run_of(const geometry::Coord& unit, unsigned disks) const;
+  static constexpr std::uint64_t kRunBytes = 4u << 20;
   // How many extents the group of this one has in an image whose grid is `rows` steps long along the slowest axis.
   std::uint64_t units_in_group(const geometry::Coord& unit, std::uint64_t rows) const;
 
  private:
   unsigned rank_ = 1;
+  std::uint64_t unit_bytes_ = MDFS_FILE_CELL;
   std::uint64_t rows_ = 1, columns_ = 1;  // of a group
   geometry::Coord grid_{};
   std::uint64_t padded_ = 1;  // columns of a band, rounded up to whole groups

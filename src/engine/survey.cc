@@ -31,6 +31,23 @@ std::uint32_t block_mask_below(const Content& content, std::uint64_t byte) {
 
 }  // namespace
 
+Status Survey::add_page(Content& content, std::uint64_t number, ConstBytes value, std::vector<ExtentPlace>& places) {
+  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(value, content.table));
+  for (unsigned place = 0; place < content.page_box.places; ++place) {
+    const std::optional<format::ExtentRecord> record = page.get(place);
+    if (!record) continue;
+    std::optional<ByteVector> runs_item;
+    if (record->is_scattered()) {
+      MDFS_TRY_ASSIGN(runs_item, core_.store.get(runs_key(content, {number, place})));
+      if (!runs_item) continue;  // moved meanwhile
+    }
+    MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content, *record, runs_item));
+    places.push_back({content.unit_of({number, place}), runs.front().disk, runs.front().block, record->stored_bytes,
+                      static_cast<std::uint32_t>(runs.size())});
+  }
+  return {};
+}
+
 Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
   const std::uint64_t kind = content.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   std::vector<ExtentPlace> places;
@@ -43,18 +60,7 @@ Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
         add_cell(content, item.key.offset, cell, places);
         continue;
       }
-      MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, content.table));
-      for (unsigned place = 0; place < content.page_box.places; ++place) {
-        const std::optional<format::ExtentRecord> record = page.get(place);
-        if (!record) continue;
-        const geometry::Coord coord = content.unit_of({item.key.offset, place});
-        std::optional<ByteVector> runs_item;
-        if (record->is_scattered()) {
-          MDFS_TRY_ASSIGN(runs_item, core_.store.get(runs_key(content, {item.key.offset, place})));
-        }
-        MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content, *record, runs_item));
-        places.push_back({coord, runs.front().disk, runs.front().block, record->stored_bytes});
-      }
+      MDFS_TRY(add_page(content, item.key.offset, item.value, places));
     }
     if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) break;
     next.offset = items.back().key.offset + 1;
@@ -63,6 +69,86 @@ Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
     return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
   });
   return places;
+}
+
+namespace {
+
+constexpr std::uint64_t kMostWhole = 1u << 16;  // extents of an image that is looked at as a whole
+constexpr std::uint64_t kSamples = 16;          // of larger ones: so many boxes of pages
+constexpr std::size_t kSampleWindows = 256;
+
+// The box of extents about a page: some thousand of them, in whole bands.
+GridBox sample_about(const LaidImage& image, const geometry::Coord& at) {
+  constexpr std::uint64_t kSides[] = {4096, 48, 12};
+  const std::uint64_t side = kSides[image.rank - 1];
+  GridBox box;
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    box.first[axis] = at[axis] / side * side;
+    box.last[axis] = std::min(box.first[axis] + side, image.grid[axis]);
+  }
+  return box;
+}
+
+}  // namespace
+
+Result<Merit> Survey::merit(Content& content) {
+  if (!content.is_image()) return {Errc::kNotImage, "merit of an ordinary file"};
+  LaidImage image;
+  image.rank = content.rank;
+  image.grid = content.shape_for(content.size.load(std::memory_order_acquire)).grid();
+  image.disks = content.placement == nullptr ? 1 : content.placement->disks;
+  image.block_size = content.block_size;
+  image.groups = &content.groups;
+  image.wished_disk = [&content](const geometry::Coord& unit) { return content.wished_disk(unit); };
+  if (checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
+    return merit_of_samples(content, image);
+  MDFS_TRY_ASSIGN(std::vector<ExtentPlace> places, layout(content));
+  // Written while we looked.
+  std::erase_if(places, [&](const ExtentPlace& place) { return place.index[0] >= image.grid[0]; });
+  return merit_of(image, places);
+}
+
+Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image) {
+  Merit merit;
+  const std::uint64_t page_rows = ceil_div(image.grid[0], content.page_box.side[0]);
+  const std::uint64_t pages = checked_mul(page_rows, content.pages_in_row()).value_or(UINT64_MAX);
+  std::vector<geometry::Coord> seen;
+  for (std::uint64_t i = 0; i < kSamples; ++i) {
+    // The next page that there is: images may be sparse.
+    const format::Key from{content.object, MDFS_KIND_EXTENTS, pages / kSamples * i + pages / kSamples / 2};
+    MDFS_TRY_ASSIGN(const auto next, core_.store.scan(from, {content.object, MDFS_KIND_EXTENTS, UINT64_MAX}, 1));
+    if (next.empty()) continue;
+    const geometry::Coord origin = content.unit_of({next.front().key.offset, 0});
+    if (origin[0] >= image.grid[0]) continue;
+    const GridBox box = sample_about(image, origin);
+    if (std::find(seen.begin(), seen.end(), box.first) != seen.end()) continue;
+    seen.push_back(box.first);
+    std::vector<ExtentPlace> places;
+    std::uint64_t last_page = UINT64_MAX;
+    geometry::Coord at = box.first;
+    for (bool more = true; more;) {
+      const geometry::PagePlace place = content.page_of(at);
+      if (place.page != last_page) {
+        last_page = place.page;
+        MDFS_TRY_ASSIGN(const auto value, core_.store.get(page_key(content, place.page)));
+        if (value) MDFS_TRY(add_page(content, place.page, *value, places));
+      }
+      // The next page's first extent inside the box.
+      more = false;
+      for (unsigned axis = content.rank; axis-- > 0 && !more;) {
+        at[axis] = (at[axis] / content.page_box.side[axis] + 1) * content.page_box.side[axis];
+        more = at[axis] < box.last[axis];
+        if (!more) at[axis] = box.first[axis];
+      }
+    }
+    std::erase_if(places, [&](const ExtentPlace& place) {
+      for (unsigned axis = 0; axis < image.rank; ++axis)
+        if (place.index[axis] < box.first[axis] || place.index[axis] >= box.last[axis]) return true;
+      return false;
+    });
+    merit += merit_of(image, places, kSampleWindows);
+  }
+  return merit;
 }
 
 Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window) {

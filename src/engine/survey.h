@@ -15,6 +15,7 @@ class Survey {
   explicit Survey(Core& core) : core_(core) {}
 
   Result<std::vector<ExtentPlace>> layout(Content& content);
+  Result<Merit> merit(Content& content);
   Result<WindowPlan> plan(Content& content, const geometry::Window& window);
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
   Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
@@ -22,6 +23,9 @@ class Survey {
  private:
   static constexpr std::size_t kItemsAtOnce = 256;
 
+  // Adds what a page of an image's extents holds.
+  Status add_page(Content& content, std::uint64_t number, ConstBytes value, std::vector<ExtentPlace>& places);
+  Result<Merit> merit_of_samples(Content& content, const LaidImage& image);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
   // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.

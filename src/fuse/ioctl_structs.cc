@@ -212,6 +212,26 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   return out;
 }
 
+mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found) {
+  const engine::Merit& merit = found.merit;
+  mdfs_ioc_merit out{};
+  out.images = found.images;
+  out.extents = merit.extents;
+  out.misplaced = merit.misplaced;
+  out.scattered = merit.scattered;
+  out.windows = merit.windows;
+  out.runs_per_disk = merit.runs_per_disk();
+  out.runs_on_busiest = merit.runs_on_busiest();
+  out.fresh_runs_per_disk = merit.fresh_runs_per_disk();
+  out.fresh_runs_on_busiest = merit.fresh_runs_on_busiest();
+  out.read_per_needed = merit.read_per_needed();
+  out.score = merit.score();
+  out.worst_score = found.worst_score;
+  out.worst_inode = found.worst;
+  out.complete = found.complete ? 1 : 0;
+  return out;
+}
+
 mdfs_ioc_model to_ioc_model(const device::ModelledReport& report) {
   mdfs_ioc_model out{};
   put_text(out.machine, report.machine);

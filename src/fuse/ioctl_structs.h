@@ -18,6 +18,7 @@ Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdf
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);
 mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
+mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& merit);
 mdfs_ioc_model to_ioc_model(const device::ModelledReport& report);
 
 }  // namespace mdfs::fuse

@@ -203,6 +203,26 @@ void sync(fuse_req_t req) {
   });
 }
 
+// Of the image, or of the volume. Looks into the tree: on the lane for what waits for disks.
+void merit(fuse_req_t req, Ino ino, bool of_volume) {
+  Server& server = server_of(req);
+  server.sync_lane().post([&server, req, ino, of_volume] {
+    const auto find = [&]() -> Result<volume::VolumeMerit> {
+      if (of_volume) return server.volume().volume_merit();
+      volume::VolumeMerit one;
+      MDFS_TRY_ASSIGN(one.merit, server.volume().merit(ino));
+      one.images = one.merit.extents > 0 ? 1 : 0;
+      one.complete = true;
+      one.worst_score = one.merit.score();
+      one.worst = ino;
+      return one;
+    };
+    const auto found = find();
+    if (!found.ok()) return reply_error(req, found.error());
+    reply_with(req, to_ioc_merit(*found));
+  });
+}
+
 void model_report(fuse_req_t req) {
   const auto& modelled = server_of(req).modelled();
   if (!modelled) return reply_error(req, {Errc::kNoData, "the disks are not modelled"});
@@ -252,6 +272,9 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
     case MDFS_IOC_PLAN:
       with(std::type_identity<mdfs_ioc_plan>{}, [&](const auto& value) { plan(req, ino, value); });
       return true;
+    case MDFS_IOC_MERIT:
+      merit(req, ino, false);
+      return true;
     case MDFS_IOC_LAYOUT:
       with(std::type_identity<mdfs_ioc_layout>{}, [&](const auto& value) { layout(req, ino, handle, value); });
       return true;
@@ -274,6 +297,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_VOLUME) return reply_with(req, to_ioc_volume(server_of(req).volume()));
   if (command == MDFS_IOC_SYNC) return sync(req);
   if (command == MDFS_IOC_MODEL) return model_report(req);
+  if (command == MDFS_IOC_VOLUME_MERIT) return merit(req, ino, true);
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;
   fuse_reply_err(req, ENOTTY);

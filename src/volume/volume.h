@@ -97,6 +97,16 @@ struct Layout {
   std::uint32_t block_size = 0;
 };
 
+// The figures of merit of the images of a volume, each of which counts alike. The images are looked at in turn, for a
+// moment at each call; figures are of the last whole round, or of what has been seen so far.
+struct VolumeMerit {
+  engine::Merit merit;
+  std::uint64_t images = 0;  // with stored extents
+  bool complete = false;     // all of them
+  double worst_score = 0;
+  Ino worst = 0;
+};
+
 // Told, from a thread that holds no lock, when a change through one interface must drop what the kernel caches of
 // the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
 using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
@@ -166,7 +176,9 @@ class Volume {
   virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
   // The first part of it alone, which for an image at work is in memory.
   virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;
-  virtual Result<Layout> layout(Ino ino) = 0;  // writes back and commits first
+  virtual Result<Layout> layout(Ino ino) = 0;        // writes back and commits first
+  virtual Result<engine::Merit> merit(Ino ino) = 0;  // of what has been written back
+  virtual Result<VolumeMerit> volume_merit() = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;

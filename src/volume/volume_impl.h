@@ -80,6 +80,8 @@ class VolumeImpl final : public Volume {
   Result<ImageInfo> image_info(Ino ino) override;
   Result<geometry::Geometry> image_geometry(Ino ino) override;
   Result<Layout> layout(Ino ino) override;
+  Result<engine::Merit> merit(Ino ino) override;
+  Result<VolumeMerit> volume_merit() override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
@@ -154,6 +156,15 @@ class VolumeImpl final : public Volume {
   Status with_window(Inode& inode, const geometry::Window& window,
                      const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
 
+  // ---- merit (merits.cc)
+  // Inodes of regular files with numbers from `next` on, some at a time; `next` moves behind them, 0 at the end.
+  struct FileItem {
+    Ino ino = 0;
+    format::Inode inode;
+  };
+  Result<std::vector<FileItem>> next_files(Ino& next);
+  Status walk_merits(std::int64_t until_ns);
+
   // ---- orphans (orphans.cc): inodes without a name, freed when nobody holds them
   void orphan_unheld(Ino ino);
   Status queue_orphans_of_last_mount();
@@ -184,6 +195,11 @@ class VolumeImpl final : public Volume {
   std::condition_variable listener_idle_;
   unsigned listener_calls_ = 0;
   std::shared_ptr<const ChangeListener> listener_;
+
+  std::mutex merits_mutex_;    // guards the next three; held while images are looked at
+  VolumeMerit merits_;         // of the last whole round
+  VolumeMerit merits_so_far_;  // of this round
+  Ino merits_next_ = 0;        // where it goes on
 
   std::mutex orphans_mutex_;  // guards the next three
   std::condition_variable orphans_changed_;

@@ -69,6 +69,8 @@ class FakeVolume final : public volume::Volume {
   Result<volume::ImageInfo> image_info(volume::Ino ino) override;
   Result<geometry::Geometry> image_geometry(volume::Ino ino) override;
   Result<volume::Layout> layout(volume::Ino) override;
+  Result<engine::Merit> merit(volume::Ino) override { return engine::Merit{}; }
+  Result<volume::VolumeMerit> volume_merit() override { return volume::VolumeMerit{}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;

@@ -163,11 +163,14 @@ Status layout_command(const InfoArguments& arguments) {
       first = false;
     }
   } while (rows.count > 0);
+  MDFS_TRY_ASSIGN(const mdfs_ioc_merit merit, merit_info(arguments.path));
   if (arguments.json) {
-    fmt::print("\n  ],\n  \"disks\": [{}]\n}}\n", fmt::join(disk_bytes, ", "));
+    fmt::print("\n  ],\n  \"disks\": [{}],\n  \"merit\": {}\n}}\n", fmt::join(disk_bytes, ", "),
+               merit_json(merit, false));
   } else {
     for (std::size_t disk = 0; disk < disk_bytes.size(); ++disk)
       fmt::print("disk {}: {} ({} bytes)\n", disk, format_size(disk_bytes[disk]), disk_bytes[disk]);
+    if (merit.windows > 0) fmt::print("{}\n", merit_text(merit));
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include "mounted.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 
 #include <cerrno>
@@ -50,6 +51,40 @@ Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path) {
   if (::ioctl(file.fd(), MDFS_IOC_MODEL, &model) == 0) return std::optional(model);
   if (errno == ENODATA) return std::optional<mdfs_ioc_model>();
   return from_errno(errno, path);
+}
+
+Result<mdfs_ioc_merit> merit_info(const std::string& path) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  mdfs_ioc_merit merit{};
+  if (::ioctl(file.fd(), MDFS_IOC_MERIT, &merit) == 0) return merit;
+  return from_errno(errno, path);
+}
+
+std::optional<mdfs_ioc_merit> volume_merit_info(const std::string& path) {
+  const auto file = File::open(path, O_RDONLY | O_NONBLOCK);
+  mdfs_ioc_merit merit{};
+  if (!file.ok() || ::ioctl(file->fd(), MDFS_IOC_VOLUME_MERIT, &merit) != 0) return {};
+  return merit;
+}
+
+std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume) {
+  std::string json = fmt::format(
+      "{{\"score\": {:.4f}, \"runs_per_disk\": {:.4f}, \"runs_on_busiest\": {:.4f}, \"fresh_runs_per_disk\": {:.4f}, "
+      "\"fresh_runs_on_busiest\": {:.4f}, \"read_per_needed\": {:.4f}, \"extents\": {}, \"misplaced\": {}, "
+      "\"scattered\": {}, \"windows\": {}",
+      merit.score, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk, merit.fresh_runs_on_busiest,
+      merit.read_per_needed, merit.extents, merit.misplaced, merit.scattered, merit.windows);
+  if (of_volume)
+    json += fmt::format(", \"images\": {}, \"complete\": {}, \"worst_score\": {:.4f}, \"worst_inode\": {}",
+                        merit.images, merit.complete != 0, merit.worst_score, merit.worst_inode);
+  return json + "}";
+}
+
+std::string merit_text(const mdfs_ioc_merit& merit) {
+  return fmt::format(
+      "score {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest ({:.2f} and {:.2f} "
+      "freshly laid)",
+      merit.score, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk, merit.fresh_runs_on_busiest);
 }
 
 }  // namespace mdfs::tools

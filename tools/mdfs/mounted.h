@@ -29,6 +29,14 @@ Result<mdfs_ioc_volume> volume_info(const std::string& path);
 // What modelled disks have done so far; nothing where the disks are what they are.
 Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path);
 
+// How an image lies on its disks; of the volume's images, nothing if it cannot be told.
+Result<mdfs_ioc_merit> merit_info(const std::string& path);
+std::optional<mdfs_ioc_merit> volume_merit_info(const std::string& path);
+// "score 1.32: ..", a line.
+std::string merit_text(const mdfs_ioc_merit& merit);
+// Its figures as an object of JSON in one line.
+std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume);
+
 // Returns when the disks hold what was written so far; on a terminal, a bar shows what is left meanwhile.
 Status sync_with_bar(const std::string& path);
 

@@ -80,7 +80,8 @@ nlohmann::ordered_json model_json(const mdfs_ioc_model& model) {
   return json;
 }
 
-std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_ioc_model>& model) {
+std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_ioc_model>& model,
+                      const std::optional<mdfs_ioc_merit>& merit) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = uuid_text(volume.uuid);
@@ -107,6 +108,7 @@ std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_io
                              {"state", state_name(volume.disks[i].state)},
                              {"blocks", volume.disks[i].blocks},
                              {"free_blocks", volume.disks[i].free_blocks}});
+  if (merit) json["merit"] = nlohmann::ordered_json::parse(merit_json(*merit, true));
   if (model) json["modelled"] = model_json(*model);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -164,11 +166,15 @@ struct StatusArguments {
 Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_model> model, model_info(arguments.path));
+  const std::optional<mdfs_ioc_merit> merit = volume_merit_info(arguments.path);
   if (arguments.json) {
-    fmt::print("{}", json_text(volume, model));
+    fmt::print("{}", json_text(volume, model, merit));
     return {};
   }
   print_text(volume);
+  if (merit && merit->images > 0)
+    fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
+               merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);
   if (model) print_text(*model);
   return {};
 }

@@ -1,0 +1,70 @@
+// Figures of merit of a layout: in how many pieces typical windows lie on their disks, and how many it would be freshly
+// laid.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/groups.h"
+#include "geometry/geometry.h"
+
+namespace mdfs::engine {
+
+struct ExtentPlace {  // one row of a layout
+  geometry::Coord index{};
+  unsigned disk = 0;
+  std::uint64_t block = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint32_t pieces = 1;  // runs on the disk; the first one begins at `block`
+};
+
+// Sums over the windows that were looked at, so that figures of several images or samples can be added. Means are 0
+// where nothing is stored.
+struct Merit {
+  std::uint64_t extents = 0;
+  std::uint64_t misplaced = 0;  // of them: not on the disk that their placement names
+  std::uint64_t scattered = 0;  // of them: in several pieces
+  std::uint64_t windows = 0;
+  std::uint64_t disks = 0;  // touched, over all windows
+  std::uint64_t runs = 0, busiest_runs = 0;
+  std::uint64_t fresh_disks = 0, fresh_runs = 0, fresh_busiest_runs = 0;
+  std::uint64_t read_blocks = 0;
+  double needed_blocks = 0;
+
+  Merit& operator+=(const Merit& other);
+  // Contiguous stretches of a typical window on a disk: 1 is ideal.
+  double runs_per_disk() const;
+  double runs_on_busiest() const;  // on the disk that has most of them
+  double fresh_runs_per_disk() const;
+  double fresh_runs_on_busiest() const;
+  // Whole blocks read for a block's worth of stored bytes: more than 1 where extents end within a block.
+  double read_per_needed() const;
+  // Runs of typical windows over those of a fresh copy, on all disks together: 1 as new, 2 twice as many.
+  double score() const;
+};
+
+// What the figures need to know of an image.
+struct LaidImage {
+  unsigned rank = 1;
+  geometry::Coord grid{};  // extents along each axis, as the image is now
+  unsigned disks = 1;      // of its placement
+  std::uint32_t block_size = 4096;
+  const Groups* groups = nullptr;
+  std::function<unsigned(const geometry::Coord&)> wished_disk;
+};
+
+// Typical windows are boxes of whole extents with sides of 2, 4, 8 and 16 (three dimensions: 1, 2, 4 and 8; sides
+// longer than the image are cut to it) whose longest side is at most four times the shortest; placement is scored by
+// the same ones (geometry/placement_score.h looks at all sides). For each shape windows are drawn around stored
+// extents, always the same ones for the same image, up to `most_windows` in all. A fresh copy has every extent on
+// the disk that the placement names, in the order of Groups, contiguous in runs of Groups::run_of(); holes take no
+// room. Pure.
+Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std::size_t most_windows = 1024);
+
+// The places of a fresh copy, in the order of `places`, from block 0 of each disk; runs do not touch. Pure.
+std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places);
+
+}  // namespace mdfs::engine

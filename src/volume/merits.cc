@@ -1,0 +1,62 @@
+// Figures of merit: of one image, and of all of them in turn.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::int64_t kWalkNs = 200'000'000;  // of one question about the volume
+constexpr std::size_t kItemsAtOnce = 64;
+
+}  // namespace
+
+Result<engine::Merit> VolumeImpl::merit(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
+  return engine_->merit(*use);
+}
+
+// The inode is the first item of its object; behind the last object that was seen the next one begins.
+Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  store_->scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kItemsAtOnce));
+  std::vector<FileItem> files;
+  for (const store::Item& item : items) {
+    if (item.key.object == MDFS_OBJECT_VOLUME || item.key.kind != MDFS_KIND_INODE) continue;
+    MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(item.value));
+    if (inode.is_regular() && inode.links > 0) files.push_back({item.key.object, inode});
+  }
+  next = items.size() < kItemsAtOnce ? 0 : items.back().key.object + 1;
+  return files;
+}
+
+Status VolumeImpl::walk_merits(std::int64_t until_ns) {
+  do {
+    if (merits_next_ == 0) merits_so_far_ = {};
+    MDFS_TRY_ASSIGN(const std::vector<FileItem> files, next_files(merits_next_));
+    for (const FileItem& file : files) {
+      if (!file.inode.is_image() || file.inode.stored_bytes == 0) continue;
+      const Result<engine::Merit> found = merit(file.ino);
+      if (!found.ok() || found->windows == 0) continue;  // removed meanwhile; what is damaged others report
+      ++merits_so_far_.images;
+      merits_so_far_.merit += *found;
+      if (found->score() <= merits_so_far_.worst_score) continue;
+      merits_so_far_.worst_score = found->score();
+      merits_so_far_.worst = file.ino;
+    }
+    if (merits_next_ != 0) continue;
+    merits_so_far_.complete = true;
+    merits_ = merits_so_far_;
+    return {};
+  } while (environment_.monotonic_ns() < until_ns);
+  return {};
+}
+
+Result<VolumeMerit> VolumeImpl::volume_merit() {
+  const std::lock_guard lock(merits_mutex_);
+  MDFS_TRY(walk_merits(environment_.monotonic_ns() + kWalkNs));
+  return merits_.complete ? merits_ : merits_so_far_;
+}
+
+}  // namespace mdfs::volume
