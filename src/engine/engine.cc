@@ -99,6 +99,10 @@ class EngineImpl final : public Engine {
 
   Result<Merit> merit(Content& content) override { return survey_.merit(content); }
 
+  Result<MoveOutcome> move(Content& content, const MoveRequest& request) override {
+    return mover_.move(content, request);
+  }
+
   CacheStats cache_stats() const override {
     return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(),
             core_.cache.misses(),     core_.cache.evictions(),  core_.options.cache_bytes};
@@ -131,6 +135,7 @@ class EngineImpl final : public Engine {
   Writer writer_{core_, loader_, write_back_};
   Replacer replacer_{core_, loader_, write_back_, writer_};
   Survey survey_{core_};
+  Mover mover_{core_};
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "engine/merit.h"
+#include "engine/mover.h"
 #include "engine/window_source.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
@@ -113,6 +114,9 @@ class Engine {
   // How well its stored extents lie: of an image with more than 65536 of them as seen in samples. By the records as
   // they are: what is dirty does not count. Images only.
   virtual Result<Merit> merit(Content& content) = 0;
+  // Moves extents or cells to other blocks (engine/mover.h); the data stay what they are. What is dirty is written to
+  // where it belongs later on, whatever has been moved: write back first.
+  virtual Result<MoveOutcome> move(Content& content, const MoveRequest& request) = 0;
   virtual CacheStats cache_stats() const = 0;
 };
 

@@ -49,6 +49,9 @@ class Records {
   Result<std::optional<ByteVector>> inline_bytes(const Content& content);
   Result<std::shared_ptr<const format::ExtentPage>> page(const Content& content, std::uint64_t number, bool fresh);
 
+  // What a record says exists on the volume.
+  Status check(const store::Run& run) const;
+
   // The page is now this; null: look again.
   void replace(const Content& content, std::uint64_t number, std::shared_ptr<const format::ExtentPage> page);
   void forget_all(const Content& content);
@@ -71,8 +74,6 @@ class Records {
   using Entries = std::list<Entry>;
 
   static std::size_t cost(const Entry& entry);
-  // What a record says exists on the volume.
-  Status check(const store::Run& run) const;
   void insert(const Name& name, std::shared_ptr<const format::ExtentPage> page);
   void erase(Entries::iterator entry);
 

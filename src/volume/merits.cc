@@ -17,6 +17,13 @@ Result<engine::Merit> VolumeImpl::merit(Ino ino) {
   return engine_->merit(*use);
 }
 
+Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveRequest& request) {
+  MDFS_TRY(check_writable());
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  return engine_->move(*use, request);
+}
+
 // The inode is the first item of its object; behind the last object that was seen the next one begins.
 Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,

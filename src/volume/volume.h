@@ -177,6 +177,8 @@ class Volume {
   // The first part of it alone, which for an image at work is in memory.
   virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;
   virtual Result<Layout> layout(Ino ino) = 0;        // writes back and commits first
+  // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
+  virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
   virtual Result<engine::Merit> merit(Ino ino) = 0;  // of what has been written back
   virtual Result<VolumeMerit> volume_merit() = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;

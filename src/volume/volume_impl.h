@@ -80,6 +80,7 @@ class VolumeImpl final : public Volume {
   Result<ImageInfo> image_info(Ino ino) override;
   Result<geometry::Geometry> image_geometry(Ino ino) override;
   Result<Layout> layout(Ino ino) override;
+  Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
   Result<engine::Merit> merit(Ino ino) override;
   Result<VolumeMerit> volume_merit() override;
   Status start_window(Ino ino, const geometry::Window& window) override;

@@ -28,7 +28,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"xattr", {2, Effect::kNames}},         {"hold", {1, Effect::kNames}},       {"write", {3, Effect::kWrite}},
       {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},    {"punch", {3, Effect::kWrite}},
       {"window", {5, Effect::kData}},         {"fsync", {1, Effect::kFsync}},      {"sync", {0, Effect::kSync}},
-      {"writeback", {0, Effect::kWriteBack}},
+      {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},
   };
   return kVerbs;
 }
@@ -111,6 +111,7 @@ Ino Runner::target(const Operation& operation) {
 Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "sync") return volume_.sync();
   if (operation.verb == "writeback") return volume_.engine().write_back_all(0);
+  if (operation.verb == "move") return run_move(operation, number);
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
   return names ? run_names(operation) : run_data(operation, number);
@@ -182,6 +183,22 @@ Status Runner::run_data(const Operation& operation, unsigned number) {
   return written.ok() ? Status() : Status(written.error());
 }
 
+// All of a file or image, to one disk or where the placement wants it.
+Status Runner::run_move(const Operation& operation, unsigned number) {
+  MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
+  engine::MoveRequest request;
+  for (std::uint64_t row = 0; row < 3; ++row)
+    for (std::uint64_t column = 0; column < 2; ++column) request.units.push_back({row, column, 0});
+  MDFS_TRY(volume_.engine().write_back_all(0));
+  request.most_runs = number % 2;
+  const unsigned disks = volume_.store().disk_count();
+  if (number % 3 != 0) request.disk = [disk = number % disks](const geometry::Coord&) { return disk; };
+  const auto moved = volume_.move_data(ino, request);
+  if (!moved.ok()) return moved.error();
+  if (!moved->damaged.empty()) return moved->damaged[0].error;
+  return {};
+}
+
 Status make_base(volume::Volume& volume) {
   MDFS_TRY_ASSIGN(const auto operations,
                   parse_operations("create /f; write /f 0 9000; create /g; write /g 0 100; mkdir /d; mkdir /e;"
@@ -241,6 +258,9 @@ std::vector<std::string> alphabet() {
       "fsync /g",
       "fsync /image",
       "fsync /big",
+      "move /f",
+      "move /big",
+      "move /image",
       "sync",
       "writeback",
   };

@@ -50,6 +50,7 @@ class Runner {
   Result<Place> place(const std::string& path);
   Result<volume::Ino> find(const std::string& path);
   Status run_names(const Operation& operation);
+  Status run_move(const Operation& operation, unsigned number);
   Status run_data(const Operation& operation, unsigned number);
 
   volume::Volume& volume_;

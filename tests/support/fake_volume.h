@@ -69,6 +69,9 @@ class FakeVolume final : public volume::Volume {
   Result<volume::ImageInfo> image_info(volume::Ino ino) override;
   Result<geometry::Geometry> image_geometry(volume::Ino ino) override;
   Result<volume::Layout> layout(volume::Ino) override;
+  Result<engine::MoveOutcome> move_data(volume::Ino, const engine::MoveRequest&) override {
+    return engine::MoveOutcome{};
+  }
   Result<engine::Merit> merit(volume::Ino) override { return engine::Merit{}; }
   Result<volume::VolumeMerit> volume_merit() override { return volume::VolumeMerit{}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }

@@ -47,7 +47,7 @@ class Twins {
       : on_disks_(setting.on_disks), bench_(setting), image_(setting.geometry), random_(seed), array_(bench_.size()) {}
 
   void step() {
-    switch (random_() % 12) {
+    switch (random_() % 13) {
       case 0:
       case 1:
       case 2:
@@ -71,6 +71,8 @@ class Twins {
       case 10:
         TWINS_AGREE(bench_.reopen().ok());
         return;
+      case 11:
+        return move();
       default:
         return seek();
     }
@@ -165,6 +167,23 @@ class Twins {
     TWINS_AGREE(bench_.engine().punch(bench_.content(), offset, length).ok());
     for (std::uint64_t i = offset; i < std::min<std::uint64_t>(offset + length, array_.size()); ++i)
       array_[i] = std::byte{0};
+  }
+
+  // Some units, those that there are and others, to disks of their own or all to one.
+  void move() {
+    const auto places = bench_.engine().layout(bench_.content());
+    TWINS_AGREE(places.ok());
+    MoveRequest request;
+    for (const ExtentPlace& place : *places)
+      if (random_() % 3 > 0) request.units.push_back(place.index);
+    request.units.erase(std::unique(request.units.begin(), request.units.end()), request.units.end());
+    request.most_runs = static_cast<std::uint32_t>(random_() % 3);
+    const auto disk = static_cast<unsigned>(random_() % bench_.any_store().disk_count());
+    if (random_() % 2 == 0) request.disk = [disk](const geometry::Coord&) { return disk; };
+    const auto moved = bench_.engine().move(bench_.content(), request);
+    TWINS_AGREE(moved.ok());
+    TWINS_AGREE(moved->damaged.empty());
+    TWINS_AGREE(moved->moved + moved->changed + moved->no_room <= request.units.size());
   }
 
   // What SEEK_HOLE calls a hole is zero, and what SEEK_DATA passes over.

@@ -72,6 +72,7 @@ TEST(MountOptions, TheTableNamesWhatIsParsed) {
     if (info.value == "SECONDS") word += "=7";
     if (info.value == "DIRECTORY") word += "=/tmp";
     if (info.value == "LEVEL") word += "=info";
+    if (info.value == "POLICY") word += "=near";
     if (info.value == "MACHINE" || info.value == "FILE") word += "=" + std::string(info.name);
     EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
     EXPECT_FALSE(info.help.empty());
