@@ -145,6 +145,54 @@ struct mdfs_ioc_model {
   } components[MDFS_IOC_MODEL_COMPONENTS];
 };
 
+/* Long work on the volume: what to do with it, and where it stands. Values of kind, state, flags and what as in
+ * ondisk.h (MDFS_OPERATION_*, MDFS_TROUBLE_*). With MDFS_OPERATION_OBJECT the work is on the open file alone. Starting,
+ * cancelling and resuming is for root and for whom the mount belongs to, else EPERM. */
+#define MDFS_IOC_OPERATION_STATUS 0 /* ENODATA: there never was one of this kind */
+#define MDFS_IOC_OPERATION_START 1  /* EBUSY: one of this kind is running */
+#define MDFS_IOC_OPERATION_CANCEL 2 /* ENODATA: none is running */
+#define MDFS_IOC_OPERATION_RESUME 3 /* a budget that is not 0 replaces the former, also of one that is running */
+#define MDFS_IOC_MAX_TROUBLES 64
+struct mdfs_ioc_operation {
+  uint32_t struct_bytes;   /* in: sizeof this structure */
+  uint32_t kind;           /* in */
+  uint32_t action;         /* in: MDFS_IOC_OPERATION_* */
+  uint32_t flags;          /* in: start; out */
+  uint64_t budget_bytes_s; /* in: start, resume; 0 = no limit; out */
+  uint64_t threshold;      /* in: start; by kind; out */
+  uint64_t parameters[4];  /* in: start; by kind; out */
+  /* out only; zero when asking */
+  uint32_t state;
+  uint32_t block_size;
+  uint64_t object;         /* inode, 0 = the volume */
+  int64_t started_ns;      /* since 1970 */
+  int64_t updated_ns;
+  uint64_t work_ns;        /* time spent running */
+  uint64_t bytes_total;    /* as far as it is known; may grow */
+  uint64_t bytes_done;
+  uint64_t items_total;
+  uint64_t items_done;
+  uint64_t items_changed;
+  uint64_t items_failed;
+  uint64_t figures[8];     /* by kind */
+  char reason[128];        /* why it failed */
+  uint32_t disk_count;
+  uint32_t trouble_count;  /* rows; items_failed may be more */
+  struct {
+    uint64_t read_bytes, written_bytes;
+    uint64_t healed;       /* pieces written anew, or moved away */
+    uint64_t failed;       /* pieces that are damaged and stay so, or could not be moved */
+  } disks[MDFS_IOC_MAX_DISKS];
+  struct {
+    uint64_t object;       /* inode; 0 = none */
+    uint64_t offset;       /* page * 64 + place of an extent, or first byte of a piece of a file */
+    uint64_t block;
+    uint16_t disk, what;
+    uint32_t reserved;
+  } troubles[MDFS_IOC_MAX_TROUBLES];
+  uint64_t reserved[8];
+};
+
 /* Makes an empty ordinary file an image (write access needed); the size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is no image. */
@@ -169,6 +217,8 @@ struct mdfs_ioc_model {
 #define MDFS_IOC_MERIT _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_merit)
 /* On any file or directory. */
 #define MDFS_IOC_VOLUME_MERIT _IOR(MDFS_IOC_MAGIC, 49, struct mdfs_ioc_merit)
+/* On any file or directory. The answer is the state after the action. */
+#define MDFS_IOC_OPERATION _IOWR(MDFS_IOC_MAGIC, 11, struct mdfs_ioc_operation)
 /* On any file or directory. ENODATA: the disks are not modelled. */
 #define MDFS_IOC_MODEL _IOR(MDFS_IOC_MAGIC, 32, struct mdfs_ioc_model)
 

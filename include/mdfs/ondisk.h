@@ -228,12 +228,12 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_ORPHAN 9u         /* (MDFS_OBJECT_VOLUME, ino): empty; unlinked, to be freed */
 #define MDFS_KIND_PLACEMENT 10u     /* (MDFS_OBJECT_VOLUME, id): mdfs_placement + tables */
 #define MDFS_KIND_EXTENT_RUNS 11u   /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
-/* Reserved kinds. */
+/* Kinds 12 to 15 and 17 are reserved. */
 #define MDFS_KIND_SNAPSHOT 12u
 #define MDFS_KIND_EXTENT_COPY 13u
 #define MDFS_KIND_PARITY 14u
 #define MDFS_KIND_GROUP_REVERSE 15u
-#define MDFS_KIND_OPERATION 16u     /* scrub, defragmentation: where they stand */
+#define MDFS_KIND_OPERATION 16u     /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, troubles */
 #define MDFS_KIND_ALIAS 17u         /* names of an inode, for path look-up by number */
 
 #define MDFS_INODE_IMAGE 1u         /* has a geometry item; data in MDFS_KIND_EXTENTS */
@@ -364,6 +364,71 @@ struct mdfs_placement {
   uint32_t reserved;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
+
+/* Long work on the volume, one item for each kind of it: what was asked for and how far it has come. */
+#define MDFS_OPERATION_SCRUB 1u
+#define MDFS_OPERATION_DEFRAG 2u
+#define MDFS_OPERATION_EVACUATE 3u
+
+#define MDFS_OPERATION_RUNNING 1u   /* goes on by itself at the next mount */
+#define MDFS_OPERATION_CANCELLED 2u /* goes on when it is told to */
+#define MDFS_OPERATION_DONE 3u
+#define MDFS_OPERATION_FAILED 4u    /* for `reason`; may be told to go on */
+
+#define MDFS_OPERATION_DRY_RUN 1u   /* flag: counts what would be changed */
+#define MDFS_OPERATION_OBJECT 2u    /* flag: of `object` only, not of the volume */
+
+#define MDFS_TROUBLE_DATA 1u        /* data do not match their checksum */
+#define MDFS_TROUBLE_UNREADABLE 2u  /* data cannot be read */
+#define MDFS_TROUBLE_NODE 3u        /* no copy of a tree node is good; object and offset of its smallest key */
+#define MDFS_TROUBLE_SPACE 4u       /* page `block` of the bitmap of `disk` */
+#define MDFS_TROUBLE_LABEL 5u       /* label `block` of `disk` */
+#define MDFS_TROUBLE_SKIPPED 6u     /* left as it was, for want of room or because it was in use */
+
+#define MDFS_MAX_TROUBLES 64u
+
+struct mdfs_operation {
+  uint32_t state;        /* MDFS_OPERATION_RUNNING.. */
+  uint32_t flags;
+  uint64_t budget_bytes_s; /* bytes read and written a second; 0 = no limit */
+  uint64_t threshold;    /* by kind */
+  uint64_t object;
+  uint64_t parameters[4]; /* by kind */
+  uint64_t cursor[4];    /* where it goes on, by kind */
+  int64_t started_ns;
+  int64_t updated_ns;
+  uint64_t work_ns;      /* time spent */
+  uint64_t bytes_total;  /* as far as it is known; may grow */
+  uint64_t bytes_done;
+  uint64_t items_total;
+  uint64_t items_done;   /* looked at */
+  uint64_t items_changed;
+  uint64_t items_failed;
+  uint64_t figures[8];   /* by kind */
+  uint8_t reason[128];   /* UTF-8, zero padded: why it failed */
+  uint16_t disk_count;   /* mdfs_operation_disk, so many, follow */
+  uint16_t trouble_count; /* and then so many mdfs_operation_trouble, the first that were met */
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation) == 368, "operation");
+
+struct mdfs_operation_disk {
+  uint64_t read_bytes;
+  uint64_t written_bytes;
+  uint64_t healed;       /* pieces written anew, or evacuated */
+  uint64_t failed;       /* pieces that are damaged and stay so, or could not be moved */
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_disk) == 32, "operation disk");
+
+struct mdfs_operation_trouble {
+  uint64_t object;       /* 0: none */
+  uint64_t offset;       /* page * 64 + place of an extent, or first byte of a piece of a file */
+  uint64_t block;        /* first one */
+  uint16_t disk;
+  uint16_t what;         /* MDFS_TROUBLE_* */
+  uint32_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_trouble) == 32, "operation trouble");
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "geometry/default_extent.h"
 
@@ -133,6 +134,73 @@ Result<geometry::Window> to_window(const Geometry& geometry, const mdfs_ioc_wind
   if (in.channel >= 0) window.channel = static_cast<unsigned>(in.channel);
   MDFS_TRY(geometry::check(geometry, window));
   return window;
+}
+
+Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  if (in.kind < MDFS_OPERATION_SCRUB || in.kind > MDFS_OPERATION_EVACUATE)
+    return bad(fmt::format("operation {} is not known", in.kind));
+  if (in.action > MDFS_IOC_OPERATION_RESUME) return bad(fmt::format("action {} is not known", in.action));
+  if ((in.flags & ~format::kOperationFlags) != 0) return bad(fmt::format("flags {:#x} are not known", in.flags));
+  mdfs_ioc_operation plain{};
+  plain.struct_bytes = in.struct_bytes;
+  plain.kind = in.kind;
+  plain.action = in.action;
+  const bool starts = in.action == MDFS_IOC_OPERATION_START;
+  if (starts || in.action == MDFS_IOC_OPERATION_RESUME) plain.budget_bytes_s = in.budget_bytes_s;
+  if (starts) {
+    plain.flags = in.flags;
+    plain.threshold = in.threshold;
+    std::copy_n(in.parameters, std::size(in.parameters), plain.parameters);
+  }
+  static_assert(std::has_unique_object_representations_v<mdfs_ioc_operation>);
+  if (std::memcmp(&plain, &in, sizeof in) != 0)
+    return bad("what the action does not take, answers and reserved fields are zero");
+  volume::OperationRequest request;
+  request.kind = static_cast<volume::OperationKind>(in.kind);
+  request.dry_run = (in.flags & MDFS_OPERATION_DRY_RUN) != 0;
+  request.object = (in.flags & MDFS_OPERATION_OBJECT) != 0 ? ino : 0;
+  request.budget_bytes_s = in.budget_bytes_s;
+  request.threshold = in.threshold;
+  std::copy_n(in.parameters, std::size(in.parameters), request.parameters.begin());
+  return request;
+}
+
+mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const mdfs_ioc_operation& asked,
+                                    std::uint32_t block_size) {
+  mdfs_ioc_operation out{};
+  out.struct_bytes = sizeof out;
+  out.kind = asked.kind;
+  out.action = asked.action;
+  out.flags = record.flags;
+  out.budget_bytes_s = record.budget_bytes_s;
+  out.threshold = record.threshold;
+  std::copy(record.parameters.begin(), record.parameters.end(), out.parameters);
+  out.state = record.state;
+  out.block_size = block_size;
+  out.object = record.object;
+  out.started_ns = record.started_ns;
+  out.updated_ns = record.updated_ns;
+  out.work_ns = record.work_ns;
+  out.bytes_total = record.bytes_total;
+  out.bytes_done = record.bytes_done;
+  out.items_total = record.items_total;
+  out.items_done = record.items_done;
+  out.items_changed = record.items_changed;
+  out.items_failed = record.items_failed;
+  std::copy(record.figures.begin(), record.figures.end(), out.figures);
+  put_text(out.reason, record.reason);
+  out.disk_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.disks.size(), MDFS_IOC_MAX_DISKS));
+  for (std::uint32_t i = 0; i < out.disk_count; ++i) {
+    const format::OperationDisk& disk = record.disks[i];
+    out.disks[i] = {disk.read_bytes, disk.written_bytes, disk.healed, disk.failed};
+  }
+  out.trouble_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.troubles.size(), MDFS_IOC_MAX_TROUBLES));
+  for (std::uint32_t i = 0; i < out.trouble_count; ++i) {
+    const format::OperationTrouble& trouble = record.troubles[i];
+    out.troubles[i] = {trouble.object, trouble.offset, trouble.block, trouble.disk, trouble.what, 0};
+  }
+  return out;
 }
 
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info) {

@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "geometry/geometry.h"
 #include "mdfs/ioctl.h"
+#include "volume/operations.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -14,6 +15,11 @@ namespace mdfs::fuse {
 // Every field is checked; kInvalidArgument names the one that is wrong.
 Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in);
 Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdfs_ioc_window& in);
+
+// kInvalidArgument too where an answer is not zero. `ino`: the open file.
+Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino);
+mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const mdfs_ioc_operation& asked,
+                                    std::uint32_t block_size);
 
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);

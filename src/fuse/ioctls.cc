@@ -1,5 +1,7 @@
 // The commands of include/mdfs/ioctl.h.
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -229,6 +231,34 @@ void model_report(fuse_req_t req) {
   reply_with(req, to_ioc_model(modelled->report()));
 }
 
+// Who may start and stop long work on the volume.
+bool owns_the_mount(const fuse_ctx& caller) { return caller.uid == 0 || caller.uid == ::getuid(); }
+
+Result<mdfs_ioc_operation> run_operation(volume::Volume& volume, Ino ino, bool may_change,
+                                         const mdfs_ioc_operation& in) {
+  MDFS_TRY_ASSIGN(const volume::OperationRequest request, to_operation_request(in, ino));
+  volume::Operations& operations = volume.operations();
+  if (in.action != MDFS_IOC_OPERATION_STATUS && !may_change)
+    return Error{Errc::kNotPermitted, "long work on the volume is for root and for whom the mount belongs to"};
+  if (in.action == MDFS_IOC_OPERATION_START) MDFS_TRY(operations.start(request));
+  if (in.action == MDFS_IOC_OPERATION_CANCEL) MDFS_TRY(operations.cancel(request.kind));
+  if (in.action == MDFS_IOC_OPERATION_RESUME)
+    MDFS_TRY(operations.resume(request.kind, in.budget_bytes_s != 0 ? std::optional(in.budget_bytes_s) : std::nullopt));
+  MDFS_TRY_ASSIGN(const volume::OperationRecord record, operations.status(request.kind));
+  return to_ioc_operation(record, in, volume.store().block_size());
+}
+
+// Waits for disks, or for a step to end.
+void operation(fuse_req_t req, Ino ino, const mdfs_ioc_operation& in) {
+  Server& server = server_of(req);
+  const bool may_change = owns_the_mount(*fuse_req_ctx(req));
+  server.sync_lane().post([&server, req, ino, may_change, in] {
+    const auto answer = run_operation(server.volume(), ino, may_change, in);
+    if (!answer.ok()) return reply_error(req, answer.error());
+    reply_with(req, *answer);
+  });
+}
+
 // The input as T, if its size is right and it names that size itself.
 template <typename T>
 Result<T> input_as(const void* in, std::size_t size) {
@@ -298,6 +328,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_SYNC) return sync(req);
   if (command == MDFS_IOC_MODEL) return model_report(req);
   if (command == MDFS_IOC_VOLUME_MERIT) return merit(req, ino, true);
+  if (command == MDFS_IOC_OPERATION && !is_virtual(ino)) {
+    const auto value = input_as<mdfs_ioc_operation>(in, in_size);
+    return value.ok() ? operation(req, ino, *value) : reply_error(req, value.error());
+  }
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;
   fuse_reply_err(req, ENOTTY);

@@ -120,6 +120,7 @@ Status VolumeImpl::start_window(Ino ino, const geometry::Window& window) {
 }
 
 Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+  const Operations::Reading reading(operations_);
   const Pin pin = table_.pin(ino);
   MDFS_TRY(with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
     if (!inside(offset, into.size(), geometry::window_bytes(geometry, window)))

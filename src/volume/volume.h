@@ -111,6 +111,8 @@ struct VolumeMerit {
 // the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
 using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
 
+class Operations;
+
 // Any thread may call any method. Inodes are held by look-up counts as FUSE keeps them: lookup and every call that
 // makes an entry adds one, forget takes them away; open/release hold them as well. An unlinked inode's data live until
 // both are gone; a crash before that leaves an orphan which the next mount frees.
@@ -188,6 +190,9 @@ class Volume {
 
   // ---- the whole
   virtual store::SpaceInfo space() = 0;
+  // Scrub and other long work (operations.h). It runs in the background, or without background threads (no commit
+  // interval) step by step, as its turn() is called.
+  virtual Operations& operations() = 0;
 };
 
 // Names that files may not have: ending in "@", and ".mdfs" in the root directory.

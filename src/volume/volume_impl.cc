@@ -20,7 +20,8 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
       engine_(std::move(engine)),
       table_([this](Ino ino) { orphan_unheld(ino); }),
       placements_(*store_, environment.random()),
-      contents_(*store_, *engine_, table_, placements_, environment) {}
+      contents_(*store_, *engine_, table_, placements_, environment),
+      operations_(*store_, environment) {}
 
 VolumeImpl::~VolumeImpl() {
   const Status status = close();
@@ -28,6 +29,8 @@ VolumeImpl::~VolumeImpl() {
 }
 
 Status VolumeImpl::start() {
+  MDFS_TRY(operations_.load());
+  if (options_.commit_interval_ns > 0) operations_.start_thread();
   if (store_->read_only()) return {};
   MDFS_TRY(queue_orphans_of_last_mount());
   if (options_.commit_interval_ns > 0) {
@@ -43,6 +46,7 @@ Status VolumeImpl::close() {
   constexpr std::int64_t kFreeingBudgetNs = 2'000'000'000;  // the rest is left to the next mount
   const std::lock_guard lock(close_mutex_);
   if (closed_) return {};
+  operations_.stop();
   stop_threads();
   Status status;
   if (!store_->read_only()) {

@@ -17,6 +17,7 @@
 #include "volume/acl.h"
 #include "volume/contents.h"
 #include "volume/inode_table.h"
+#include "volume/operations.h"
 #include "volume/placements.h"
 #include "volume/records.h"
 #include "volume/volume.h"
@@ -89,6 +90,7 @@ class VolumeImpl final : public Volume {
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
 
   store::SpaceInfo space() override { return store_->space(); }
+  Operations& operations() override { return operations_; }
 
   std::size_t inodes_in_memory() { return table_.size(); }  // for tests
 
@@ -186,6 +188,7 @@ class VolumeImpl final : public Volume {
   InodeTable table_;
   Placements placements_;
   Contents contents_;
+  Operations operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
   std::atomic<bool> closed_{false};

@@ -112,7 +112,7 @@ class FormatDocumentTest(unittest.TestCase):
 
 
     def test_the_pointer_of_the_worked_example_has_the_checksum_of_its_node(self):
-        example = read("doc/FORMAT.md").split("## 11. A worked example")[1]
+        example = read("doc/FORMAT.md").split("## 12. A worked example")[1]
         dumps = [dump(part) for part in example.split("```")[1::2]]
         node = dumps[0].ljust(16384, b"\0")
         self.assertEqual(len(node), 16384)

@@ -61,5 +61,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto window = fuse::to_window(geometry, take<mdfs_ioc_window>(reader));
     if (window.ok()) use(geometry, *window);
   }
+  const auto asked = take<mdfs_ioc_operation>(reader);
+  if (const auto request = fuse::to_operation_request(asked, 17); request.ok())
+    MDFS_CHECK(request->object == 0 || request->object == 17);
   return 0;
 }

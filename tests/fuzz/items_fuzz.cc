@@ -5,6 +5,7 @@
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/inode.h"
+#include "format/operation.h"
 #include "fuzz.h"
 #include "geometry/decompose.h"
 #include "geometry/placement.h"
@@ -84,7 +85,7 @@ void placement(ConstBytes value, unsigned detail) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Reader reader(fuzz::input(data, size));
-  const unsigned kind = reader.take<std::uint8_t>() % 12u;
+  const unsigned kind = reader.take<std::uint8_t>() % 32u;
   const unsigned detail = reader.take<std::uint16_t>();
   const ConstBytes value = reader.take_bytes(MDFS_MAX_ITEM);
   switch (kind) {
@@ -124,6 +125,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         const auto again = format::decode_extent_runs(format::encode_extent_runs(*runs), detail);
         MDFS_CHECK(again.ok() && *again == *runs);
       }
+      break;
+    case MDFS_KIND_OPERATION:
+      if (const auto record = format::decode_operation(value); record.ok())
+        check_round_trip(*record, format::decode_operation);
       break;
     default:
       break;

@@ -376,6 +376,8 @@ Result<engine::WindowPlan> FakeVolume::plan_window(Ino, const Window&) {
   return plan;
 }
 
+volume::Operations& FakeVolume::operations() { std::abort(); }
+
 store::SpaceInfo FakeVolume::space() {
   return {.total_blocks = kBlocks, .free_blocks = kBlocks, .available_blocks = kBlocks, .objects = 1};
 }

@@ -79,6 +79,7 @@ class FakeVolume final : public volume::Volume {
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
   store::SpaceInfo space() override;
+  volume::Operations& operations() override;
 
  private:
   struct Inode;

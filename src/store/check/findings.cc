@@ -44,6 +44,8 @@ constexpr FindingInfo kTable[] = {
      "an object's placement is missing; a default is made"},
     {Id::kContentMissing, "content-missing", kError, kForced,
      "an image without a geometry, or a symbolic link without a target; the object is given up"},
+    {Id::kOperationDamaged, "operation-damaged", kWarning, kSafe,
+     "what is known of a long operation makes no sense; it is forgotten"},
     {Id::kEntryToNothing, "entry-to-nothing", kError, kForced, "a name leads to no object; it is removed"},
     {Id::kEntryType, "entry-type", kWarning, kSafe, "a name gives the wrong type of its object"},
     {Id::kEntryCookie, "entry-cookie", kError, kForced, "a name lies under the wrong hash"},

@@ -40,6 +40,7 @@ enum class FindingId : std::uint16_t {
   kRootMissing = 409,
   kPlacementMissing = 410,
   kContentMissing = 411,
+  kOperationDamaged = 412,
   kEntryToNothing = 501,
   kEntryType = 502,
   kEntryCookie = 503,

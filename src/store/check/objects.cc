@@ -11,6 +11,7 @@
 #include "format/dirent.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
+#include "format/operation.h"
 #include "geometry/decompose.h"
 #include "store/check/tree_scan.h"
 
@@ -73,6 +74,12 @@ void ItemChecker::volume_item(const Key& key, ConstBytes value) {
                                                       [&](auto disk) { return disk < blocks_.layouts().size(); });
     if (!inside) return damaged(key, placement.ok() ? Error{Errc::kCorrupt, "placement.tables"} : placement.error());
     table_.placements.insert(key.offset);
+  } else if (key.kind == MDFS_KIND_OPERATION) {
+    if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_EVACUATE) return;  // of a later version
+    const auto record = format::decode_operation(value);
+    if (record.ok()) return;
+    findings_.add(FindingId::kOperationDamaged, name_of(key) + ": " + record.error().where);
+    edits_.items[key] = EraseItem{};
   } else if (key.kind <= MDFS_KIND_EXTENT_RUNS) {
     misplaced(key);
   }

@@ -27,6 +27,9 @@ FLAG_IMAGE, FLAG_INLINE = 1, 2
 RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
 SCATTERED = 2**64 - 1
+OPERATION = 16
+OPERATIONS = {1: "scrub", 2: "defrag", 3: "evacuate"}
+OPERATION_STATES = {1: "running", 2: "cancelled", 3: "done", 4: "failed"}
 
 
 class Damaged(Exception):
@@ -425,6 +428,21 @@ class Volume:
                 to = to * n + p
             out[to * sample:to * sample + row] = data[line * extent[-1] * sample:][:row]
 
+    def operations(self):
+        """Long work on the volume: name, state, bytes done and in all."""
+        for (object_number, kind, which), value in sorted(self.items.items()):
+            if (object_number, kind) != (VOLUME_OBJECT, OPERATION) or which not in OPERATIONS:
+                continue
+            require(len(value) >= 368, "operation: length")
+            state, _ = struct.unpack_from("<II", value, 0)
+            total, done = struct.unpack_from("<QQ", value, 120)
+            disks, troubles = struct.unpack_from("<HH", value, 360)
+            require(state in OPERATION_STATES, "operation: state")
+            require(disks <= 64 and troubles <= 64 and len(value) == 368 + 32 * (disks + troubles), "operation: rows")
+            for disk, what in (struct.unpack_from("<HH", value, 368 + 32 * (disks + i) + 24) for i in range(troubles)):
+                require(disk < 64 and 1 <= what <= 6, "operation: trouble")
+            yield OPERATIONS[which], OPERATION_STATES[state], done, total
+
     def verify_space(self):
         """Bitmaps against what the tree uses; content() of everything must have been called with use=True."""
         for index, disk in self.disks.items():
@@ -498,6 +516,8 @@ def run(options):
             volume.content(number, volume.inode(number), use=True)
         require(volume.commit.objects == len(objects | set(orphans)), "commit: objects")
         volume.verify_space()
+        for name, state, done, total in volume.operations():
+            print(f"{name}: {state}, {done} of {total} bytes")
         print(f"{uuid.UUID(bytes=volume.uuid)}: generation {volume.commit.generation}, {volume.nodes} nodes, "
               f"{len(objects)} objects, all checksums hold")
 

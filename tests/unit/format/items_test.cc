@@ -38,6 +38,39 @@ RC_GTEST_PROP(PlacementItemTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) 
   RC_ASSERT(*decode_placement(encode(placement)) == placement);
 }
 
+RC_GTEST_PROP(OperationItemTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
+  const OperationRecord record = Samples(seed).operation();
+  const auto decoded = decode_operation(encode(record));
+  RC_ASSERT(check_name(decoded) == "");
+  RC_ASSERT(*decoded == record);
+}
+
+TEST(OperationItemTest, SaysWhatMakesNoSense) {
+  OperationRecord record;
+  record.disks.resize(2);
+  record.note_trouble({20, 4096, 100, 1, MDFS_TROUBLE_DATA});
+  EXPECT_EQ(record.disks[1].failed, 1u);
+  EXPECT_EQ(record.items_failed, 1u);
+  const ByteVector good = encode(record);
+  ASSERT_TRUE(decode_operation(good).ok());
+  const auto damaged = [&](std::size_t offset, unsigned value) {
+    ByteVector bytes = good;
+    bytes[offset] = static_cast<std::byte>(value);
+    return check_name(decode_operation(bytes));
+  };
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, state), 0), "operation.state");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, state), 5), "operation.state");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, flags), 4), "operation.flags");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, flags), MDFS_OPERATION_OBJECT), "operation.flags");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, object), 17), "operation.flags");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, disk_count), 3), "operation.rows");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, trouble_count), 65), "operation.rows");
+  const std::size_t trouble = sizeof(mdfs_operation) + 2 * sizeof(mdfs_operation_disk);
+  EXPECT_EQ(damaged(trouble + offsetof(mdfs_operation_trouble, disk), 64), "operation.trouble");
+  EXPECT_EQ(damaged(trouble + offsetof(mdfs_operation_trouble, what), 0), "operation.trouble");
+  EXPECT_EQ(check_name(decode_operation(ConstBytes(good).first(100))), "operation.length");
+}
+
 RC_GTEST_PROP(ExtentPageTest, BehavesLikeAPlainArrayOfRecords, (std::uint64_t seed)) {
   Samples samples(seed);
   const ExtentTableShape shape = samples.table_shape();

@@ -165,6 +165,29 @@ geometry::Placement Samples::placement() {
   return placement;
 }
 
+OperationRecord Samples::operation() {
+  const auto any = [&] { return number(0, UINT64_MAX); };
+  OperationRecord record;
+  record.state = static_cast<std::uint32_t>(number(MDFS_OPERATION_RUNNING, MDFS_OPERATION_FAILED));
+  record.flags = static_cast<std::uint32_t>(number(0, kOperationFlags));
+  record.object = (record.flags & MDFS_OPERATION_OBJECT) != 0 ? number(1, UINT64_MAX) : 0;
+  for (auto* field :
+       {&record.budget_bytes_s, &record.threshold, &record.work_ns, &record.bytes_total, &record.bytes_done,
+        &record.items_total, &record.items_done, &record.items_changed, &record.items_failed})
+    *field = any();
+  for (std::uint64_t& value : record.parameters) value = any();
+  for (std::uint64_t& value : record.cursor) value = any();
+  for (std::uint64_t& value : record.figures) value = any();
+  record.started_ns = static_cast<std::int64_t>(any());
+  record.updated_ns = static_cast<std::int64_t>(any());
+  record.reason = coin() ? "" : name(sizeof mdfs_operation::reason - 1);
+  for (auto i = number(0, MDFS_MAX_DISKS); i > 0; --i) record.disks.push_back({any(), any(), any(), any()});
+  for (auto i = number(0, MDFS_MAX_TROUBLES); i > 0; --i)
+    record.troubles.push_back({any(), any(), any(), static_cast<std::uint16_t>(number(0, MDFS_MAX_DISKS - 1)),
+                               static_cast<std::uint16_t>(number(MDFS_TROUBLE_DATA, MDFS_TROUBLE_SKIPPED))});
+  return record;
+}
+
 ExtentTableShape Samples::table_shape() {
   return {static_cast<std::uint8_t>(number(0, 1)), static_cast<std::uint32_t>(number(1, MDFS_MAX_EXTENT))};
 }

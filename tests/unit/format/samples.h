@@ -14,6 +14,7 @@
 #include "format/label.h"
 #include "format/layout.h"
 #include "format/node.h"
+#include "format/operation.h"
 #include "format/space.h"
 
 namespace mdfs::format {
@@ -39,6 +40,7 @@ class Samples {
   Inode inode();
   geometry::Geometry geometry();
   geometry::Placement placement();
+  OperationRecord operation();
   ExtentTableShape table_shape();
   ExtentRecord record(const ExtentTableShape& shape);
   FileRun run(unsigned cell, unsigned first);

@@ -43,6 +43,41 @@ mdfs_ioc_window some_window() {
   return in;
 }
 
+TEST(IoctlStructs, AnOperationTakesOnlyWhatItsActionNeeds) {
+  mdfs_ioc_operation in{};
+  in.struct_bytes = sizeof in;
+  in.kind = MDFS_OPERATION_DEFRAG;
+  in.action = MDFS_IOC_OPERATION_START;
+  in.flags = MDFS_OPERATION_DRY_RUN | MDFS_OPERATION_OBJECT;
+  in.budget_bytes_s = 5000;
+  in.threshold = 7;
+  in.parameters[3] = 9;
+  const auto request = to_operation_request(in, 17);
+  ASSERT_TRUE(request.ok()) << request.error().message();
+  EXPECT_EQ(request->kind, volume::OperationKind::kDefrag);
+  EXPECT_TRUE(request->dry_run);
+  EXPECT_EQ(request->object, 17u);
+  EXPECT_EQ(request->budget_bytes_s, 5000u);
+  EXPECT_EQ(request->threshold, 7u);
+  EXPECT_EQ(request->parameters[3], 9u);
+  const auto refused = [&](const std::function<void(mdfs_ioc_operation&)>& change) {
+    mdfs_ioc_operation other = in;
+    change(other);
+    const auto answer = to_operation_request(other, 17);
+    return !answer.ok() && answer.error().code == Errc::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused([](auto& o) { o.struct_bytes = 8; }));
+  EXPECT_TRUE(refused([](auto& o) { o.kind = 0; }));
+  EXPECT_TRUE(refused([](auto& o) { o.kind = 4; }));
+  EXPECT_TRUE(refused([](auto& o) { o.action = 4; }));
+  EXPECT_TRUE(refused([](auto& o) { o.flags = 4; }));
+  EXPECT_TRUE(refused([](auto& o) { o.action = MDFS_IOC_OPERATION_STATUS; }));
+  EXPECT_TRUE(refused([](auto& o) { o.action = MDFS_IOC_OPERATION_RESUME; }));
+  EXPECT_TRUE(refused([](auto& o) { o.bytes_done = 1; }));
+  EXPECT_TRUE(refused([](auto& o) { o.troubles[63].reserved = 1; }));
+  EXPECT_TRUE(refused([](auto& o) { o.reserved[7] = 1; }));
+}
+
 TEST(IoctlStructs, ZeroFieldsMeanTheDefaults) {
   const auto options = to_image_options(photo());
   ASSERT_TRUE(options.ok()) << options.error().message();

@@ -174,6 +174,11 @@ std::vector<Case> cases() {
   all.push_back({"PlacementMissing", {"placement-missing"}, false, [](Lab& lab) {
                    erase(lab, {MDFS_OBJECT_VOLUME, MDFS_KIND_PLACEMENT, Lab::kPlacement});
                  }});
+  all.push_back({"OperationOfNonsense", {"operation-damaged"}, true, [](Lab& lab) {
+                   lab.change([](Transaction& t) {
+                     t.put({MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, MDFS_OPERATION_SCRUB}, ByteVector(368));
+                   });
+                 }});
   all.push_back({"GeometryMissing",
                  {"content-missing", "entry-to-nothing", "directory-entries", "block-leaked", "object-count"},
                  false,

@@ -1,0 +1,146 @@
+// Long operations on the volume: the item that says where one stands.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/operation.h"
+
+#include <algorithm>
+
+#include "format/fields.h"
+
+namespace mdfs::format {
+namespace {
+
+constexpr std::size_t kHeader = sizeof(mdfs_operation);
+constexpr std::size_t kDiskRow = sizeof(mdfs_operation_disk);
+constexpr std::size_t kTroubleRow = sizeof(mdfs_operation_trouble);
+static_assert(kHeader + MDFS_MAX_DISKS * kDiskRow + MDFS_MAX_TROUBLES * kTroubleRow <= MDFS_MAX_ITEM);
+
+template <std::size_t N>
+void put_numbers(MutableBytes out, std::size_t offset, const std::array<std::uint64_t, N>& numbers) {
+  for (std::size_t i = 0; i < N; ++i) store_le<std::uint64_t>(out, offset + 8 * i, numbers[i]);
+}
+
+template <std::size_t N>
+void get_numbers(ConstBytes value, std::size_t offset, std::array<std::uint64_t, N>& numbers) {
+  for (std::size_t i = 0; i < N; ++i) numbers[i] = load_le<std::uint64_t>(value, offset + 8 * i);
+}
+
+void put_disk(MutableBytes out, std::size_t base, const OperationDisk& disk) {
+  MDFS_PUT(out, base, mdfs_operation_disk, read_bytes, disk.read_bytes);
+  MDFS_PUT(out, base, mdfs_operation_disk, written_bytes, disk.written_bytes);
+  MDFS_PUT(out, base, mdfs_operation_disk, healed, disk.healed);
+  MDFS_PUT(out, base, mdfs_operation_disk, failed, disk.failed);
+}
+
+OperationDisk get_disk(ConstBytes value, std::size_t base) {
+  return {MDFS_GET(value, base, mdfs_operation_disk, read_bytes),
+          MDFS_GET(value, base, mdfs_operation_disk, written_bytes), MDFS_GET(value, base, mdfs_operation_disk, healed),
+          MDFS_GET(value, base, mdfs_operation_disk, failed)};
+}
+
+void put_trouble(MutableBytes out, std::size_t base, const OperationTrouble& trouble) {
+  MDFS_PUT(out, base, mdfs_operation_trouble, object, trouble.object);
+  MDFS_PUT(out, base, mdfs_operation_trouble, offset, trouble.offset);
+  MDFS_PUT(out, base, mdfs_operation_trouble, block, trouble.block);
+  MDFS_PUT(out, base, mdfs_operation_trouble, disk, trouble.disk);
+  MDFS_PUT(out, base, mdfs_operation_trouble, what, trouble.what);
+}
+
+OperationTrouble get_trouble(ConstBytes value, std::size_t base) {
+  return {MDFS_GET(value, base, mdfs_operation_trouble, object), MDFS_GET(value, base, mdfs_operation_trouble, offset),
+          MDFS_GET(value, base, mdfs_operation_trouble, block), MDFS_GET(value, base, mdfs_operation_trouble, disk),
+          MDFS_GET(value, base, mdfs_operation_trouble, what)};
+}
+
+Status check(const OperationRecord& record) {
+  MDFS_FORMAT_REQUIRE(record.state >= MDFS_OPERATION_RUNNING && record.state <= MDFS_OPERATION_FAILED,
+                      "operation.state");
+  MDFS_FORMAT_REQUIRE((record.flags & ~kOperationFlags) == 0, "operation.flags");
+  MDFS_FORMAT_REQUIRE(((record.flags & MDFS_OPERATION_OBJECT) != 0) == (record.object != 0), "operation.flags");
+  for (const OperationTrouble& trouble : record.troubles)
+    MDFS_FORMAT_REQUIRE(
+        trouble.disk < MDFS_MAX_DISKS && trouble.what >= MDFS_TROUBLE_DATA && trouble.what <= MDFS_TROUBLE_SKIPPED,
+        "operation.trouble");
+  return {};
+}
+
+}  // namespace
+
+void OperationRecord::note_trouble(const OperationTrouble& trouble) {
+  ++items_failed;
+  if (trouble.disk < disks.size()) ++disks[trouble.disk].failed;
+  if (troubles.size() < MDFS_MAX_TROUBLES) troubles.push_back(trouble);
+}
+
+ByteVector encode(const OperationRecord& record) {
+  MDFS_CHECK(record.disks.size() <= MDFS_MAX_DISKS && record.troubles.size() <= MDFS_MAX_TROUBLES &&
+             check(record).ok());
+  ByteVector out(kHeader + record.disks.size() * kDiskRow + record.troubles.size() * kTroubleRow);
+  MDFS_PUT(out, 0, mdfs_operation, state, record.state);
+  MDFS_PUT(out, 0, mdfs_operation, flags, record.flags);
+  MDFS_PUT(out, 0, mdfs_operation, budget_bytes_s, record.budget_bytes_s);
+  MDFS_PUT(out, 0, mdfs_operation, threshold, record.threshold);
+  MDFS_PUT(out, 0, mdfs_operation, object, record.object);
+  put_numbers(out, offsetof(mdfs_operation, parameters), record.parameters);
+  put_numbers(out, offsetof(mdfs_operation, cursor), record.cursor);
+  MDFS_PUT(out, 0, mdfs_operation, started_ns, record.started_ns);
+  MDFS_PUT(out, 0, mdfs_operation, updated_ns, record.updated_ns);
+  MDFS_PUT(out, 0, mdfs_operation, work_ns, record.work_ns);
+  MDFS_PUT(out, 0, mdfs_operation, bytes_total, record.bytes_total);
+  MDFS_PUT(out, 0, mdfs_operation, bytes_done, record.bytes_done);
+  MDFS_PUT(out, 0, mdfs_operation, items_total, record.items_total);
+  MDFS_PUT(out, 0, mdfs_operation, items_done, record.items_done);
+  MDFS_PUT(out, 0, mdfs_operation, items_changed, record.items_changed);
+  MDFS_PUT(out, 0, mdfs_operation, items_failed, record.items_failed);
+  put_numbers(out, offsetof(mdfs_operation, figures), record.figures);
+  put_text(out, offsetof(mdfs_operation, reason),
+           std::string_view(record.reason).substr(0, sizeof mdfs_operation::reason - 1));
+  MDFS_PUT(out, 0, mdfs_operation, disk_count, static_cast<std::uint16_t>(record.disks.size()));
+  MDFS_PUT(out, 0, mdfs_operation, trouble_count, static_cast<std::uint16_t>(record.troubles.size()));
+  std::size_t base = kHeader;
+  for (const OperationDisk& disk : record.disks) {
+    put_disk(out, base, disk);
+    base += kDiskRow;
+  }
+  for (const OperationTrouble& trouble : record.troubles) {
+    put_trouble(out, base, trouble);
+    base += kTroubleRow;
+  }
+  return out;
+}
+
+Result<OperationRecord> decode_operation(ConstBytes value) {
+  MDFS_FORMAT_REQUIRE(value.size() >= kHeader, "operation.length");
+  const std::size_t disks = MDFS_GET(value, 0, mdfs_operation, disk_count);
+  const std::size_t troubles = MDFS_GET(value, 0, mdfs_operation, trouble_count);
+  MDFS_FORMAT_REQUIRE(disks <= MDFS_MAX_DISKS && troubles <= MDFS_MAX_TROUBLES, "operation.rows");
+  MDFS_FORMAT_REQUIRE(value.size() == kHeader + disks * kDiskRow + troubles * kTroubleRow, "operation.rows");
+  OperationRecord record;
+  record.state = MDFS_GET(value, 0, mdfs_operation, state);
+  record.flags = MDFS_GET(value, 0, mdfs_operation, flags);
+  record.budget_bytes_s = MDFS_GET(value, 0, mdfs_operation, budget_bytes_s);
+  record.threshold = MDFS_GET(value, 0, mdfs_operation, threshold);
+  record.object = MDFS_GET(value, 0, mdfs_operation, object);
+  get_numbers(value, offsetof(mdfs_operation, parameters), record.parameters);
+  get_numbers(value, offsetof(mdfs_operation, cursor), record.cursor);
+  record.started_ns = MDFS_GET(value, 0, mdfs_operation, started_ns);
+  record.updated_ns = MDFS_GET(value, 0, mdfs_operation, updated_ns);
+  record.work_ns = MDFS_GET(value, 0, mdfs_operation, work_ns);
+  record.bytes_total = MDFS_GET(value, 0, mdfs_operation, bytes_total);
+  record.bytes_done = MDFS_GET(value, 0, mdfs_operation, bytes_done);
+  record.items_total = MDFS_GET(value, 0, mdfs_operation, items_total);
+  record.items_done = MDFS_GET(value, 0, mdfs_operation, items_done);
+  record.items_changed = MDFS_GET(value, 0, mdfs_operation, items_changed);
+  record.items_failed = MDFS_GET(value, 0, mdfs_operation, items_failed);
+  get_numbers(value, offsetof(mdfs_operation, figures), record.figures);
+  const std::string_view reason =
+      get_padded_text(value, offsetof(mdfs_operation, reason), sizeof mdfs_operation::reason);
+  MDFS_FORMAT_REQUIRE(reason.size() < sizeof mdfs_operation::reason, "operation.reason");
+  record.reason = reason;
+  for (std::size_t i = 0; i < disks; ++i) record.disks.push_back(get_disk(value, kHeader + i * kDiskRow));
+  for (std::size_t i = 0; i < troubles; ++i)
+    record.troubles.push_back(get_trouble(value, kHeader + disks * kDiskRow + i * kTroubleRow));
+  MDFS_TRY(check(record));
+  return record;
+}
+
+}  // namespace mdfs::format

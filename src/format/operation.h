@@ -1,0 +1,72 @@
+// Where a long operation on the volume stands.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// mdfs_operation_disk.
+struct OperationDisk {
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint64_t healed = 0;
+  std::uint64_t failed = 0;
+  bool operator==(const OperationDisk&) const = default;
+};
+
+// mdfs_operation_trouble.
+struct OperationTrouble {
+  std::uint64_t object = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t block = 0;
+  std::uint16_t disk = 0;
+  std::uint16_t what = MDFS_TROUBLE_DATA;
+  bool operator==(const OperationTrouble&) const = default;
+};
+
+// mdfs_operation with its rows. A value; no thread contract.
+struct OperationRecord {
+  std::uint32_t state = MDFS_OPERATION_RUNNING;
+  std::uint32_t flags = 0;           // MDFS_OPERATION_DRY_RUN, MDFS_OPERATION_OBJECT
+  std::uint64_t budget_bytes_s = 0;  // 0: no limit
+  std::uint64_t threshold = 0;
+  std::uint64_t object = 0;
+  std::array<std::uint64_t, 4> parameters{};
+  std::array<std::uint64_t, 4> cursor{};
+  std::int64_t started_ns = 0;
+  std::int64_t updated_ns = 0;
+  std::uint64_t work_ns = 0;
+  std::uint64_t bytes_total = 0;
+  std::uint64_t bytes_done = 0;
+  std::uint64_t items_total = 0;
+  std::uint64_t items_done = 0;
+  std::uint64_t items_changed = 0;
+  std::uint64_t items_failed = 0;
+  std::array<std::uint64_t, 8> figures{};
+  std::string reason;                      // cut where it is longer than the field
+  std::vector<OperationDisk> disks;        // at most MDFS_MAX_DISKS
+  std::vector<OperationTrouble> troubles;  // at most MDFS_MAX_TROUBLES
+
+  bool operator==(const OperationRecord&) const = default;
+  bool running() const { return state == MDFS_OPERATION_RUNNING; }
+  bool dry_run() const { return (flags & MDFS_OPERATION_DRY_RUN) != 0; }
+  // Counts the trouble against its disk, and lists it while there is room.
+  void note_trouble(const OperationTrouble& trouble);
+};
+
+inline constexpr std::uint32_t kOperationFlags = MDFS_OPERATION_DRY_RUN | MDFS_OPERATION_OBJECT;
+
+ByteVector encode(const OperationRecord& record);
+// Checks: operation.length, operation.state, operation.flags (unknown, or an object without the flag or the other way
+// round), operation.reason (zero padded), operation.rows (their number), operation.trouble (disk, what).
+Result<OperationRecord> decode_operation(ConstBytes value);
+
+}  // namespace mdfs::format

@@ -1,0 +1,373 @@
+// Long operations: who may run, whose turn it is, and what is remembered.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/operations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::int64_t kNapNs = 1'000'000;              // while readers are waited for
+constexpr std::int64_t kLongestWaitNs = 1'000'000'000;  // of the thread, before it looks at the clock again
+constexpr std::int64_t kLongestDebtNs = 3'600'000'000'000;
+
+constexpr std::array<OperationKind, kOperationKinds> kKinds = {OperationKind::kScrub, OperationKind::kDefrag,
+                                                               OperationKind::kEvacuate};
+
+std::string text_of(OperationKind kind) { return std::string(name(kind)); }
+
+std::string figures(const OperationRecord& record) {
+  return fmt::format("{} of {} bytes, {} things looked at, {} changed, {} failed", record.bytes_done,
+                     record.bytes_total, record.items_done, record.items_changed, record.items_failed);
+}
+
+}  // namespace
+
+std::string_view name(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kScrub:
+      return "scrub";
+    case OperationKind::kDefrag:
+      return "defragmentation";
+    case OperationKind::kEvacuate:
+      return "evacuation";
+  }
+  MDFS_CHECK(false);
+}
+
+Operations::~Operations() { stop(); }
+
+void Operations::add(OperationKind kind, std::unique_ptr<Operation> operation) {
+  slot(kind).operation = std::move(operation);
+}
+
+Status Operations::check_known(OperationKind kind) const {
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
+    return {Errc::kInvalidArgument, "there is no such operation"};
+  if (!slot(kind).operation) return {Errc::kNotSupported, text_of(kind) + " is not known to this version"};
+  return {};
+}
+
+Status Operations::load() {
+  const format::Key first{MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, 0};
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  store_.scan(first, operation_key(OperationKind::kEvacuate), kOperationKinds + 1));
+  for (const store::Item& item : items) {
+    const auto kind = static_cast<OperationKind>(item.key.offset);
+    if (!check_known(kind).ok()) continue;
+    auto decoded = format::decode_operation(item.value);
+    if (!decoded.ok()) {
+      spdlog::error("{}: where it stands is not known ({}); mdfsck forgets it", name(kind), decoded.error().message());
+      continue;
+    }
+    OperationRecord record = std::move(*decoded);
+    Slot& where = slot(kind);
+    if (record.running() && store_.read_only()) {
+      record.state = MDFS_OPERATION_CANCELLED;  // for this mount
+      record.reason = "mounted for reading only";
+    } else if (record.running()) {
+      OperationRun run(kind, record, may_write(record), where.stop);
+      if (const Status status = where.operation->go_on(run); status.ok()) {
+        spdlog::info("{}: goes on where the last mount left it, {}", name(kind), figures(record));
+      } else {
+        record.state = MDFS_OPERATION_FAILED;
+        record.reason = status.error().message();
+        spdlog::error("{}: cannot go on: {}", name(kind), record.reason);
+      }
+    }
+    where.counted_ns = where.ready_ns = where.saved_ns = environment_.monotonic_ns();
+    where.checkpoint = record;
+    where.record = std::move(record);
+  }
+  return {};
+}
+
+void Operations::start_thread() {
+  thread_ = std::thread([this] { loop(); });
+}
+
+void Operations::wake() {
+  ++wakes_;
+  changed_.notify_all();
+}
+
+void Operations::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (Slot& slot : slots_) slot.stop = true;
+    wake();
+  }
+  if (thread_.joinable()) thread_.join();
+  for (const OperationKind kind : kKinds) {
+    std::unique_lock lock(mutex_);
+    Slot& where = slot(kind);
+    take(lock, where, true);
+    const bool known = where.record && !where.saved;
+    OperationRecord record = where.record.value_or(OperationRecord());
+    lock.unlock();
+    if (known) (void)save(kind, where, record);  // it says so itself
+    lock.lock();
+    if (known) where.record = std::move(record);
+    where.busy = false;
+    wake();
+  }
+}
+
+void Operations::take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop) {
+  if (stop) slot.stop = true;
+  changed_.wait(lock, [&] { return !slot.busy; });
+  slot.busy = true;
+  slot.stop = stopping_;
+}
+
+void Operations::give_back(Slot& slot, OperationRecord record) {
+  const std::lock_guard lock(mutex_);
+  slot.record = std::move(record);
+  slot.busy = false;
+  wake();
+}
+
+// The item counts as freeing: it finds room on a full volume, where an operation may be what makes room.
+Status Operations::save(OperationKind kind, Slot& slot, OperationRecord& record) {
+  if (store_.read_only()) return {};
+  record.updated_ns = environment_.now_ns();
+  OperationRecord kept = slot.checkpoint.value_or(record);
+  kept.state = record.state;
+  kept.reason = record.reason;
+  kept.budget_bytes_s = record.budget_bytes_s;
+  kept.work_ns = record.work_ns;
+  kept.updated_ns = record.updated_ns;
+  const Status status = store_.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+    transaction.put(operation_key(kind), format::encode(kept));
+    return {};
+  });
+  slot.saved_ns = environment_.monotonic_ns();
+  slot.saved = status.ok();
+  if (!status.ok()) spdlog::warn("{}: where it stands is not recorded: {}", name(kind), status.error().message());
+  return status;
+}
+
+void Operations::count_time(Slot& slot, OperationRecord& record) {
+  const std::int64_t now_ns = environment_.monotonic_ns();
+  record.work_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_ns - slot.counted_ns));
+  slot.counted_ns = now_ns;
+}
+
+Status Operations::start(const OperationRequest& request) {
+  MDFS_TRY(check_known(request.kind));
+  Slot& where = slot(request.kind);
+  if (request.budget_bytes_s != 0 && request.budget_bytes_s < kLeastBudget)
+    return {Errc::kInvalidArgument, fmt::format("a budget is at least {} bytes a second", kLeastBudget)};
+  if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+  std::unique_lock lock(mutex_);
+  const auto check = [&]() -> Status {
+    if (stopping_) return {Errc::kReadOnly, "the volume is being closed"};
+    if (where.running())
+      return {Errc::kBusy, fmt::format("one {} is running already; cancel it first", name(request.kind))};
+    return {};
+  };
+  MDFS_TRY(check());
+  take(lock, where, false);
+  if (const Status status = check(); !status.ok()) {
+    where.busy = false;
+    wake();
+    return status;
+  }
+  std::optional<OperationRecord> before = where.record;
+  lock.unlock();
+
+  OperationRecord record;
+  record.flags = (request.dry_run ? MDFS_OPERATION_DRY_RUN : 0u) | (request.object != 0 ? MDFS_OPERATION_OBJECT : 0u);
+  record.object = request.object;
+  record.budget_bytes_s = request.budget_bytes_s;
+  record.threshold = request.threshold;
+  record.parameters = request.parameters;
+  record.started_ns = record.updated_ns = environment_.now_ns();
+  record.disks.resize(store_.disk_count());
+  where.counted_ns = where.ready_ns = environment_.monotonic_ns();
+  OperationRun run(request.kind, record, may_write(record), where.stop);
+  const std::optional<OperationRecord> checkpoint = where.checkpoint;
+  Status status = where.operation->begin(run);
+  where.checkpoint = record;
+  if (status.ok()) status = save(request.kind, where, record);
+  if (status.ok() && !store_.read_only()) status = store_.commit();
+  if (!status.ok()) {
+    lock.lock();
+    where.checkpoint = checkpoint;
+    where.record = std::move(before);
+    where.busy = false;
+    wake();
+    return status;
+  }
+  spdlog::info("{}: started{}", name(request.kind), record.dry_run() ? ", nothing will be changed" : "");
+  give_back(where, std::move(record));
+  return {};
+}
+
+Status Operations::cancel(OperationKind kind) {
+  MDFS_TRY(check_known(kind));
+  Slot& where = slot(kind);
+  std::unique_lock lock(mutex_);
+  if (!where.running()) return {Errc::kNoData, fmt::format("no {} is running", name(kind))};
+  take(lock, where, true);
+  OperationRecord record = *where.record;
+  lock.unlock();
+  Status status;
+  if (record.running()) {
+    count_time(where, record);
+    record.state = MDFS_OPERATION_CANCELLED;
+    status = save(kind, where, record);
+    if (status.ok() && !store_.read_only()) status = store_.commit();
+    spdlog::info("{}: cancelled, {}", name(kind), figures(record));
+  } else {
+    status = Error{Errc::kNoData, fmt::format("the {} has just ended", name(kind))};
+  }
+  give_back(where, std::move(record));
+  return status;
+}
+
+Status Operations::resume(OperationKind kind, std::optional<std::uint64_t> budget_bytes_s) {
+  MDFS_TRY(check_known(kind));
+  if (budget_bytes_s && *budget_bytes_s != 0 && *budget_bytes_s < kLeastBudget)
+    return {Errc::kInvalidArgument, fmt::format("a budget is at least {} bytes a second", kLeastBudget)};
+  Slot& where = slot(kind);
+  if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+  std::unique_lock lock(mutex_);
+  if (!where.record) return {Errc::kNoData, fmt::format("there is no {} to go on with", name(kind))};
+  take(lock, where, false);
+  OperationRecord record = *where.record;
+  const bool closing = stopping_;
+  lock.unlock();
+  Status status;
+  if (closing) {
+    status = Error{Errc::kReadOnly, "the volume is being closed"};
+  } else if (record.state == MDFS_OPERATION_DONE) {
+    status = Error{Errc::kNoData, fmt::format("the {} is done; start another one", name(kind))};
+  } else if (record.running() && !budget_bytes_s) {
+    status = Error{Errc::kBusy, fmt::format("the {} is running", name(kind))};
+  } else {
+    const OperationRecord before = record;
+    where.ready_ns = environment_.monotonic_ns();
+    if (!record.running()) {
+      where.counted_ns = where.ready_ns;
+      if (where.checkpoint) record = *where.checkpoint;
+      record.work_ns = before.work_ns;
+      record.state = MDFS_OPERATION_RUNNING;
+      record.reason.clear();
+      record.disks.resize(std::max<std::size_t>(record.disks.size(), store_.disk_count()));
+      OperationRun run(kind, record, may_write(record), where.stop);
+      status = where.operation->go_on(run);
+      where.checkpoint = record;
+    }
+    if (budget_bytes_s) record.budget_bytes_s = *budget_bytes_s;
+    if (status.ok()) status = save(kind, where, record);
+    if (status.ok() && !store_.read_only()) status = store_.commit();
+    if (status.ok())
+      spdlog::info("{}: goes on, {}", name(kind), figures(record));
+    else
+      record = before;
+  }
+  give_back(where, std::move(record));
+  return status;
+}
+
+Result<OperationRecord> Operations::status(OperationKind kind) const {
+  MDFS_TRY(check_known(kind));
+  const std::lock_guard lock(mutex_);
+  const Slot& where = slot(kind);
+  if (!where.record) return {Errc::kNoData, fmt::format("there never was a {} of this volume", name(kind))};
+  return *where.record;
+}
+
+// The next one after the last that is running and within its budget; else when one will be.
+const OperationKind* Operations::choose(std::int64_t now_ns, std::int64_t& wait_ns) {
+  wait_ns = Turn::kIdle;
+  for (unsigned i = 1; i <= kOperationKinds; ++i) {
+    const OperationKind& kind = kKinds[(last_ + i) % kOperationKinds];
+    const Slot& where = slot(kind);
+    if (!where.running() || where.busy) continue;
+    if (where.ready_ns <= now_ns) return &kind;
+    wait_ns = std::min(wait_ns, where.ready_ns - now_ns);
+  }
+  return nullptr;
+}
+
+std::int64_t Operations::yield_ns(std::int64_t now_ns) {
+  if (readers_ == 0) return 0;
+  if (yielding_since_ns_ == 0) yielding_since_ns_ = now_ns;
+  return now_ns - yielding_since_ns_ < kMostYieldNs ? kNapNs : 0;
+}
+
+Turn Operations::turn() {
+  Turn turn;
+  std::unique_lock lock(mutex_);
+  const std::int64_t now_ns = environment_.monotonic_ns();
+  const OperationKind* kind = stopping_ ? nullptr : choose(now_ns, turn.wait_ns);
+  if (stopping_) turn.wait_ns = Turn::kIdle;
+  if (kind == nullptr) return turn;
+  turn.wait_ns = yield_ns(now_ns);
+  if (turn.wait_ns > 0) return turn;
+  yielding_since_ns_ = 0;
+  last_ = static_cast<unsigned>(*kind) - 1;
+  Slot& where = slot(*kind);
+  where.busy = true;
+  where.stop = false;
+  OperationRecord record = *where.record;
+  lock.unlock();
+  run_step(*kind, where, record);
+  give_back(where, std::move(record));
+  turn.worked = true;
+  return turn;
+}
+
+void Operations::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
+  const std::int64_t began_ns = environment_.monotonic_ns();
+  OperationRun run(kind, record, may_write(record), where.stop);
+  const Result<bool> done = where.operation->step(run);
+  where.saved = false;
+  count_time(where, record);
+  if (done.ok() && (*done || where.operation->at_checkpoint())) where.checkpoint = record;
+  if (record.budget_bytes_s > 0) {
+    const double cost_ns = 1e9 * static_cast<double>(run.spent_bytes()) / static_cast<double>(record.budget_bytes_s);
+    where.ready_ns = std::max(where.ready_ns, began_ns - kBurstNs) +
+                     static_cast<std::int64_t>(std::min(cost_ns, static_cast<double>(kLongestDebtNs)));
+  }
+  if (done.ok() && !*done) {
+    if (environment_.monotonic_ns() - where.saved_ns >= kSaveIntervalNs) (void)save(kind, where, record);
+    return;
+  }
+  if (done.ok()) {
+    record.state = MDFS_OPERATION_DONE;
+    spdlog::info("{}: done, {}", name(kind), figures(record));
+  } else {
+    record.state = MDFS_OPERATION_FAILED;
+    record.reason = done.error().message();
+    spdlog::error("{}: ended: {}", name(kind), record.reason);
+  }
+  (void)save(kind, where, record);
+}
+
+void Operations::loop() {
+  std::uint64_t seen = 0;
+  for (;;) {
+    const Turn now = turn();
+    std::unique_lock lock(mutex_);
+    if (stopping_) return;
+    if (now.worked) continue;
+    const auto woken = [&] { return stopping_ || wakes_ != seen; };
+    if (now.wait_ns == Turn::kIdle)
+      changed_.wait(lock, woken);
+    else
+      changed_.wait_for(lock, std::chrono::nanoseconds(std::min(now.wait_ns, kLongestWaitNs)), woken);
+    seen = wakes_;
+  }
+}
+
+}  // namespace mdfs::volume
