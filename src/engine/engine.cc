@@ -99,6 +99,9 @@ class EngineImpl final : public Engine {
 
   Result<Merit> merit(Content& content) override { return survey_.merit(content); }
 
+  Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from) override {
+    return survey_.plan_defrag(content, from);
+  }
   Result<MoveOutcome> move(Content& content, const MoveRequest& request) override {
     return mover_.move(content, request);
   }

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "engine/defrag_plan.h"
 #include "engine/merit.h"
 #include "engine/mover.h"
 #include "engine/window_source.h"
@@ -24,6 +25,7 @@ struct EngineOptions {
   std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
   std::size_t largest_request_bytes = 256u << 10;  // per disk
   unsigned decode_threads = 0;                     // 0 = all cores
+  bool grouping = true;  // false, for measurements: extents lie as they come, those of all objects mixed
 };
 
 // What the engine must know of an object to reach its data.
@@ -111,9 +113,11 @@ class Engine {
 
   virtual Result<std::vector<ExtentPlace>> layout(Content& content) = 0;
   virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window) = 0;
-  // How well its stored extents lie: of an image with more than 65536 of them as seen in samples. By the records as
-  // they are: what is dirty does not count. Images only.
+  // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
+  // are: what is dirty does not count.
   virtual Result<Merit> merit(Content& content) = 0;
+  // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
+  virtual Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from) = 0;
   // Moves extents or cells to other blocks (engine/mover.h); the data stay what they are. What is dirty is written to
   // where it belongs later on, whatever has been moved: write back first.
   virtual Result<MoveOutcome> move(Content& content, const MoveRequest& request) = 0;

@@ -32,10 +32,34 @@ std::uint64_t Groups::order_of(const geometry::Coord& unit) const {
   return (band * padded_ + unit[rank_ - 1]) * rows_ + row % rows_;
 }
 
-std::uint64_t Groups::run_of(const geometry::Coord& unit, unsigned disks) const {
+std::uint64_t Groups::run_units(unsigned disks) const {
   const std::uint64_t group_units = rows_ * columns_;
-  const std::uint64_t groups = std::max<std::uint64_t>(1, disks * kRunBytes / (group_units * unit_bytes_));
-  return order_of(unit) / (groups * group_units);
+  return group_units * std::max<std::uint64_t>(1, disks * kRunBytes / (group_units * unit_bytes_));
+}
+
+std::uint64_t Groups::run_of(const geometry::Coord& unit, unsigned disks) const {
+  return order_of(unit) / run_units(disks);
+}
+
+std::optional<geometry::Coord> Groups::unit_at(std::uint64_t order, std::uint64_t rows) const {
+  if (rank_ < 2) return order < rows ? std::optional(geometry::Coord{order, 0, 0}) : std::nullopt;
+  geometry::Coord unit{};
+  std::uint64_t band = order / rows_ / padded_;
+  unit[rank_ - 1] = order / rows_ % padded_;
+  if (rank_ == 3) {
+    const std::uint64_t bands = ceil_div(grid_[1], rows_);
+    unit[0] = band / bands;
+    band %= bands;
+  }
+  unit[rank_ - 2] = band * rows_ + order % rows_;
+  const bool inside = unit[0] < rows && unit[rank_ - 1] < grid_[rank_ - 1] && (rank_ == 2 || unit[1] < grid_[1]);
+  return inside ? std::optional(unit) : std::nullopt;
+}
+
+std::uint64_t Groups::order_end(std::uint64_t rows) const {
+  if (rank_ < 2) return rows;
+  const std::uint64_t bands = rank_ == 2 ? ceil_div(rows, rows_) : rows * ceil_div(grid_[1], rows_);
+  return bands * padded_ * rows_;
 }
 
 std::uint64_t Groups::units_in_group(const geometry::Coord& unit, std::uint64_t rows) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "geometry/geometry.h"
 #include "mdfs/ondisk.h"
@@ -29,6 +30,12 @@ class Groups {
   // one disk with equal numbers are meant to be contiguous there. About kRunBytes of a disk, whole groups.
   std::uint64_t run_of(const geometry::Coord& unit, unsigned disks) const;
   static constexpr std::uint64_t kRunBytes = 4u << 20;
+  // Extents of a run on all disks together.
+  std::uint64_t run_units(unsigned disks) const;
+  // The inverse of order_of() in an image whose grid is `rows` steps long along the slowest axis; nothing where the
+  // order has a place for which there is no extent. All orders are below order_end().
+  std::optional<geometry::Coord> unit_at(std::uint64_t order, std::uint64_t rows) const;
+  std::uint64_t order_end(std::uint64_t rows) const;
   // How many extents the group of this one has in an image whose grid is `rows` steps long along the slowest axis.
   std::uint64_t units_in_group(const geometry::Coord& unit, std::uint64_t rows) const;
 

@@ -45,6 +45,12 @@ namespace {
 
 std::uint64_t bytes_of(const Content& content, std::uint64_t blocks) { return blocks * content.block_size; }
 
+std::uint64_t number_of(const Content& content, std::uint64_t index) {
+  if (!content.is_image()) return index * content.unit_bytes;
+  const geometry::PagePlace place = content.page_of(content.unit_coord(index));
+  return place.page * format::kMaxPlaces + place.place;
+}
+
 std::uint32_t mask_of(const format::FileCell& cell) {
   std::uint32_t blocks = 0;
   for (const format::FileRun& run : cell.runs)
@@ -259,7 +265,8 @@ Status Mover::copy_piece(Content& content, Job& job, std::size_t first, std::siz
     if (part.state != Part::State::kOpen) continue;
     if (!read.ok() || !matches(content, part)) {
       const Status again = read_again(content, part);
-      if (!again.ok()) job.outcome.damaged.push_back({part.coord, again.error()});
+      if (!again.ok())
+        job.outcome.damaged.push_back({part.coord, number_of(content, part.index), part.from.front(), again.error()});
     } else {
       part.state = Part::State::kCopied;
     }

@@ -37,7 +37,9 @@ struct MoveOutcome {
   std::uint64_t no_room = 0;
   struct Damaged {
     geometry::Coord unit{};
-    Error error;  // cannot be read, or its checksum does not match
+    std::uint64_t number = 0;  // page * 64 + place of an extent, or first byte of a cell
+    store::Run place;          // its first run
+    Error error;               // cannot be read, or its checksum does not match
   };
   std::vector<Damaged> damaged;  // left where they are
 

@@ -18,6 +18,7 @@ namespace mdfs::engine {
 namespace {
 
 constexpr std::uint64_t kGroupBytes = 4u << 20;  // contiguous blocks asked for at once
+constexpr std::uint64_t kNobody = 0;             // owner of what has no group
 
 bool is_zero(ConstBytes bytes) {
   // Equal to itself shifted by one, and the first is zero.
@@ -109,7 +110,7 @@ class Placer {
     while (next < units.size()) {
       std::uint64_t blocks = blocks_of(content_, *units[next]);
       std::size_t end = next + 1;
-      while (end < units.size() && blocks + blocks_of(content_, *units[end]) <= group_blocks)
+      while (core_.options.grouping && end < units.size() && blocks + blocks_of(content_, *units[end]) <= group_blocks)
         blocks += blocks_of(content_, *units[end++]);
       Result<store::Run> run = allocate(static_cast<std::uint32_t>(blocks));
       if (run.ok()) {
@@ -132,9 +133,9 @@ class Placer {
     store::AllocationRequest request;
     request.disk = disk_;
     request.blocks = blocks;
-    request.owner = content_.object;
+    request.owner = core_.options.grouping ? content_.object : kNobody;
     if (content_.is_image()) request.policy = content_.image->policy;
-    {
+    if (core_.options.grouping) {
       const std::lock_guard lock(content_.state_mutex);
       if (disk_ < content_.disk_end.size()) request.near_block = content_.disk_end[disk_];
     }
@@ -184,6 +185,7 @@ Status place_all(Core& core, Content& content, std::vector<Staged>& units, store
       by_disk[static_cast<std::uint16_t>(content.wished_disk(staged.coord))].push_back(&staged);
   for (auto& [disk, list] : by_disk) {
     std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
+      if (!core.options.grouping) return a->index < b->index;
       return content.groups.order_of(a->coord) < content.groups.order_of(b->coord);
     });
     MDFS_TRY(Placer(core, content, disk, reservation).place(list));

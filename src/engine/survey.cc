@@ -73,8 +73,9 @@ Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
 
 namespace {
 
-constexpr std::uint64_t kMostWhole = 1u << 16;  // extents of an image that is looked at as a whole
-constexpr std::uint64_t kSamples = 16;          // of larger ones: so many boxes of pages
+constexpr std::uint64_t kMostWhole = 1u << 16;   // extents of an image that is looked at as a whole
+constexpr std::uint64_t kMostInPart = 1u << 14;  // units of a larger one that are planned at once
+constexpr std::uint64_t kSamples = 16;           // of larger ones: so many boxes of pages
 constexpr std::size_t kSampleWindows = 256;
 
 // The box of extents about a page: some thousand of them, in whole bands.
@@ -92,7 +93,16 @@ GridBox sample_about(const LaidImage& image, const geometry::Coord& at) {
 }  // namespace
 
 Result<Merit> Survey::merit(Content& content) {
-  if (!content.is_image()) return {Errc::kNotImage, "merit of an ordinary file"};
+  const LaidImage image = describe(content);
+  if (content.is_image() && checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
+    return merit_of_samples(content, image);
+  MDFS_TRY_ASSIGN(std::vector<ExtentPlace> places, units(content));
+  // Written while we looked.
+  std::erase_if(places, [&](const ExtentPlace& place) { return place.index[0] >= image.grid[0]; });
+  return merit_of(image, places);
+}
+
+LaidImage Survey::describe(const Content& content) {
   LaidImage image;
   image.rank = content.rank;
   image.grid = content.shape_for(content.size.load(std::memory_order_acquire)).grid();
@@ -100,12 +110,74 @@ Result<Merit> Survey::merit(Content& content) {
   image.block_size = content.block_size;
   image.groups = &content.groups;
   image.wished_disk = [&content](const geometry::Coord& unit) { return content.wished_disk(unit); };
-  if (checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
-    return merit_of_samples(content, image);
-  MDFS_TRY_ASSIGN(std::vector<ExtentPlace> places, layout(content));
-  // Written while we looked.
-  std::erase_if(places, [&](const ExtentPlace& place) { return place.index[0] >= image.grid[0]; });
-  return merit_of(image, places);
+  return image;
+}
+
+namespace {
+
+// A cell as if it were an extent: what is contiguous on a disk is one piece of it.
+void add_cell_as_unit(const Content& content, std::uint64_t index, const format::FileCell& cell,
+                      std::vector<ExtentPlace>& places) {
+  if (cell.empty()) return;
+  const format::Address first = cell.runs.front().address;
+  ExtentPlace place{{index, 0, 0}, first.disk, first.block, std::uint64_t{cell.blocks()} * content.block_size, 0};
+  format::Address next{};
+  for (const format::FileRun& run : cell.runs) {
+    place.pieces += place.pieces == 0 || run.address.disk != next.disk || run.address.block != next.block ? 1 : 0;
+    next = {run.address.disk, run.address.block + run.blocks()};
+  }
+  places.push_back(place);
+}
+
+}  // namespace
+
+Result<std::vector<ExtentPlace>> Survey::units(Content& content) {
+  if (content.is_image()) return layout(content);
+  std::vector<ExtentPlace> places;
+  for (format::Key next{content.object, MDFS_KIND_FILE_CELL, 0};;) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                    core_.store.scan(next, {content.object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kItemsAtOnce));
+    for (const store::Item& item : items) {
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content.block_size));
+      add_cell_as_unit(content, item.key.offset, cell, places);
+    }
+    // Of a larger file the beginning speaks for the rest.
+    if (items.size() < kItemsAtOnce || places.size() >= kMostWhole) return places;
+    next.offset = items.back().key.offset + 1;
+  }
+}
+
+Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
+  const LaidImage image = describe(content);
+  const std::uint64_t units_in_all = checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX);
+  std::vector<ExtentPlace> places;
+  DefragPlan plan;
+  if (units_in_all <= kMostWhole) {
+    MDFS_TRY_ASSIGN(places, units(content));
+    std::erase_if(places, [&](const ExtentPlace& place) { return place.index[0] >= image.grid[0]; });
+  } else {
+    // Whole runs, in their order.
+    const std::uint64_t run = content.groups.run_units(image.disks);
+    const std::uint64_t last = from + std::max<std::uint64_t>(1, kMostInPart / run) * run;
+    const std::uint64_t end = content.groups.order_end(image.grid[0]);
+    for (std::uint64_t order = from; order < std::min(last, end); ++order) {
+      const std::optional<geometry::Coord> unit = content.groups.unit_at(order, image.grid[0]);
+      if (!unit) continue;
+      if (!content.is_image()) {
+        MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, (*unit)[0]));
+        add_cell_as_unit(content, (*unit)[0], cell, places);
+        continue;
+      }
+      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, *unit, false));
+      if (extent.is_hole()) continue;
+      places.push_back({*unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
+                        static_cast<std::uint32_t>(extent.runs.size())});
+    }
+    plan.next = last < end ? last : 0;
+  }
+  for (const ExtentPlace& place : places) plan.stored_bytes += align_up(place.stored_bytes, content.block_size);
+  plan.moves = engine::plan_defrag(image, places);
+  return plan;
 }
 
 Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image) {

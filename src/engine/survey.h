@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core.h"
+#include "engine/defrag_plan.h"
 
 namespace mdfs::engine {
 
@@ -16,6 +17,7 @@ class Survey {
 
   Result<std::vector<ExtentPlace>> layout(Content& content);
   Result<Merit> merit(Content& content);
+  Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from);
   Result<WindowPlan> plan(Content& content, const geometry::Window& window);
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
   Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
@@ -25,6 +27,9 @@ class Survey {
 
   // Adds what a page of an image's extents holds.
   Status add_page(Content& content, std::uint64_t number, ConstBytes value, std::vector<ExtentPlace>& places);
+  static LaidImage describe(const Content& content);
+  // All extents, or cells as if they were extents.
+  Result<std::vector<ExtentPlace>> units(Content& content);
   Result<Merit> merit_of_samples(Content& content, const LaidImage& image);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);

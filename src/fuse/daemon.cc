@@ -140,6 +140,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(disks), store_options, environment));
   volume::VolumeOptions volume_options;
   volume_options.engine.cache_bytes = options.cache_bytes;
+  volume_options.engine.grouping = options.grouping;
   volume_options.commit_interval_ns = options.commit_interval_ns;
   volume_options.atime = options.atime;
   return volume::Volume::open(std::move(store), volume_options, environment);

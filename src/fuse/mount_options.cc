@@ -123,6 +123,11 @@ constexpr std::array kRows = {
     Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
     Row{{"policy", "POLICY", "where on a disk new groups begin: scatter, first or near (default: the volume's)"},
         set_policy},
+    Row{{"no_grouping", "", "for measurements: extents are stored as they come, those of all images mixed"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.grouping = false;
+          return {};
+        }},
     Row{{"model", "MACHINE", "the disks answer in the time of this machine's, see mdfs-machine(5)"}, set_model},
     Row{{"trace", "FILE", "write down what is asked of the mount, for mdfs-sim replay"}, set_trace},
     Row{{"cached_images", "", "images go through the kernel's page cache; windows are then bound with O_DIRECT only"},

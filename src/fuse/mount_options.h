@@ -23,6 +23,7 @@ struct MountOptions {
   bool cached_images = false;
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
+  bool grouping = true;
   std::uint64_t cache_bytes = std::uint64_t{256} << 20;
   std::int64_t commit_interval_ns = 5'000'000'000;
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;

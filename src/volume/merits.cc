@@ -10,11 +10,23 @@ constexpr std::size_t kItemsAtOnce = 64;
 
 }  // namespace
 
+Result<engine::Merit> VolumeImpl::data_merit(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  return engine_->merit(*use);
+}
+
 Result<engine::Merit> VolumeImpl::merit(Ino ino) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   return engine_->merit(*use);
+}
+
+Result<engine::DefragPlan> VolumeImpl::plan_defrag(Ino ino, std::uint64_t from) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  return engine_->plan_defrag(*use, from);
 }
 
 Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveRequest& request) {

@@ -32,8 +32,9 @@ inline format::Key operation_key(OperationKind kind) {
 // What a step has at hand. Lives for one call; one thread.
 class OperationRun {
  public:
-  OperationRun(OperationKind kind, OperationRecord& where, bool may_write, const std::atomic<bool>& stop)
-      : record(where), kind_(kind), may_write_(may_write), stop_(stop) {}
+  OperationRun(OperationKind kind, OperationRecord& where, bool may_write, const std::atomic<bool>& stop,
+               const std::atomic<unsigned>& readers)
+      : record(where), kind_(kind), may_write_(may_write), stop_(stop), readers_(readers) {}
 
   // Parameters, the cursor, which a step moves on, and the figures.
   OperationRecord& record;
@@ -42,6 +43,9 @@ class OperationRun {
   bool may_write() const { return may_write_; }
   // Asked to stop: a step that takes long returns soon; what it has not done is done again by the next one.
   bool stopping() const { return stop_; }
+  // Within a step that takes long, before each piece of it: waits as long as somebody reads, kMostYieldNs at most.
+  void yield() const;
+  static constexpr std::int64_t kMostYieldNs = 20'000'000;
   // Bytes read or written on disks, which count against the budget.
   void spend(std::uint64_t bytes) { spent_bytes_ += bytes; }
   std::uint64_t spent_bytes() const { return spent_bytes_; }
@@ -52,6 +56,7 @@ class OperationRun {
   const OperationKind kind_;
   const bool may_write_;
   const std::atomic<bool>& stop_;
+  const std::atomic<unsigned>& readers_;
   std::uint64_t spent_bytes_ = 0;
 };
 

@@ -41,6 +41,11 @@ std::string_view name(OperationKind kind) {
   MDFS_CHECK(false);
 }
 
+void OperationRun::yield() const {
+  for (std::int64_t waited_ns = 0; readers_ > 0 && !stop_ && waited_ns < kMostYieldNs; waited_ns += kNapNs)
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs));
+}
+
 Operations::~Operations() { stop(); }
 
 void Operations::add(OperationKind kind, std::unique_ptr<Operation> operation) {
@@ -72,7 +77,7 @@ Status Operations::load() {
       record.state = MDFS_OPERATION_CANCELLED;  // for this mount
       record.reason = "mounted for reading only";
     } else if (record.running()) {
-      OperationRun run(kind, record, may_write(record), where.stop);
+      OperationRun run(kind, record, may_write(record), where.stop, readers_);
       if (const Status status = where.operation->go_on(run); status.ok()) {
         spdlog::info("{}: goes on where the last mount left it, {}", name(kind), figures(record));
       } else {
@@ -192,7 +197,7 @@ Status Operations::start(const OperationRequest& request) {
   record.started_ns = record.updated_ns = environment_.now_ns();
   record.disks.resize(store_.disk_count());
   where.counted_ns = where.ready_ns = environment_.monotonic_ns();
-  OperationRun run(request.kind, record, may_write(record), where.stop);
+  OperationRun run(request.kind, record, may_write(record), where.stop, readers_);
   const std::optional<OperationRecord> checkpoint = where.checkpoint;
   Status status = where.operation->begin(run);
   where.checkpoint = record;
@@ -262,7 +267,7 @@ Status Operations::resume(OperationKind kind, std::optional<std::uint64_t> budge
       record.state = MDFS_OPERATION_RUNNING;
       record.reason.clear();
       record.disks.resize(std::max<std::size_t>(record.disks.size(), store_.disk_count()));
-      OperationRun run(kind, record, may_write(record), where.stop);
+      OperationRun run(kind, record, may_write(record), where.stop, readers_);
       status = where.operation->go_on(run);
       where.checkpoint = record;
     }
@@ -329,7 +334,7 @@ Turn Operations::turn() {
 
 void Operations::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
   const std::int64_t began_ns = environment_.monotonic_ns();
-  OperationRun run(kind, record, may_write(record), where.stop);
+  OperationRun run(kind, record, may_write(record), where.stop, readers_);
   const Result<bool> done = where.operation->step(run);
   where.saved = false;
   count_time(where, record);

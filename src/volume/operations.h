@@ -80,7 +80,7 @@ class Operations {
    private:
     Operations& operations_;
   };
-  static constexpr std::int64_t kMostYieldNs = 20'000'000;
+  static constexpr std::int64_t kMostYieldNs = OperationRun::kMostYieldNs;
   static constexpr std::int64_t kSaveIntervalNs = 5'000'000'000;
   // A budget may be used so far ahead of time, so that steps need not be smaller than what it gives a moment.
   static constexpr std::int64_t kBurstNs = 100'000'000;

@@ -3,6 +3,7 @@
 #include "volume/volume_impl.h"
 
 #include "base/log.h"
+#include "volume/defrag.h"
 
 namespace mdfs::volume {
 namespace {
@@ -29,6 +30,7 @@ VolumeImpl::~VolumeImpl() {
 }
 
 Status VolumeImpl::start() {
+  operations_.add(OperationKind::kDefrag, std::make_unique<Defrag>(*this));
   MDFS_TRY(operations_.load());
   if (options_.commit_interval_ns > 0) operations_.start_thread();
   if (store_->read_only()) return {};

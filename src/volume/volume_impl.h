@@ -92,6 +92,18 @@ class VolumeImpl final : public Volume {
   store::SpaceInfo space() override { return store_->space(); }
   Operations& operations() override { return operations_; }
 
+  // ---- for long operations (merits.cc)
+  // Regular files with inode numbers from `next` on, some at a time; `next` moves behind them, 0 at the end.
+  struct FileItem {
+    Ino ino = 0;
+    format::Inode inode;
+  };
+  Result<std::vector<FileItem>> next_files(Ino& next);
+  // Of files as well, whose cells count as extents.
+  Result<engine::Merit> data_merit(Ino ino);
+  Result<engine::DefragPlan> plan_defrag(Ino ino, std::uint64_t from);
+  std::int64_t monotonic_ns() { return environment_.monotonic_ns(); }
+
   std::size_t inodes_in_memory() { return table_.size(); }  // for tests
 
  private:
@@ -160,12 +172,6 @@ class VolumeImpl final : public Volume {
                      const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
 
   // ---- merit (merits.cc)
-  // Inodes of regular files with numbers from `next` on, some at a time; `next` moves behind them, 0 at the end.
-  struct FileItem {
-    Ino ino = 0;
-    format::Inode inode;
-  };
-  Result<std::vector<FileItem>> next_files(Ino& next);
   Status walk_merits(std::int64_t until_ns);
 
   // ---- orphans (orphans.cc): inodes without a name, freed when nobody holds them

@@ -8,6 +8,7 @@ namespace mdfs::tools {
 
 void add_mount_commands(CLI::App& app, Action& action);   // mount, umount
 void add_volume_commands(CLI::App& app, Action& action);  // volume sync, status
+void add_defrag_commands(CLI::App& app, Action& action);  // defrag start, status, cancel, resume
 void add_image_commands(CLI::App& app, Action& action);   // image create, import, export, info, layout
 void add_window_commands(CLI::App& app, Action& action);  // window read, write, explain
 

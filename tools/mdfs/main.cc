@@ -15,5 +15,6 @@ int main(int argc, char** argv) {
   mdfs::tools::add_volume_commands(app, action);
   mdfs::tools::add_image_commands(app, action);
   mdfs::tools::add_window_commands(app, action);
+  mdfs::tools::add_defrag_commands(app, action);
   return mdfs::tools::run_program(app, "mdfs", argc, argv, [&] { return action(); });
 }

@@ -1,0 +1,32 @@
+// What to move so that typical windows lie in fewer runs: the plan of defragmentation.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/merit.h"
+
+namespace mdfs::engine {
+
+// A group to be laid anew, whole: the extents that a fresh copy would have in one run of one disk.
+struct GroupMove {
+  std::vector<geometry::Coord> units;  // in the order in which they are to lie
+  unsigned disk = 0;
+  std::uint64_t bytes = 0;  // of whole blocks
+};
+
+// Of a part of an image, or of all of it.
+struct DefragPlan {
+  std::vector<GroupMove> moves;
+  std::uint64_t stored_bytes = 0;  // of what was looked at, in whole blocks
+  std::uint64_t next = 0;          // where the next part begins; 0: that was the last one
+};
+
+// The groups among `places` whose move makes typical windows around them lie in fewer runs in sum, and none of those
+// windows in more runs than before (unless it then lies as in a fresh copy). The later ones are judged as if the
+// earlier ones had been moved. Groups that lie as they should are left out. Deterministic; pure.
+std::vector<GroupMove> plan_defrag(const LaidImage& image, std::span<const ExtentPlace> places);
+
+}  // namespace mdfs::engine

@@ -1,0 +1,117 @@
+// Typical windows, and counting their runs.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/merit_windows.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+namespace {
+
+using geometry::Coord;
+
+constexpr std::uint64_t kMostAspect = 4;
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+std::uint64_t mix(std::uint64_t z) {
+  z = (z + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+std::uint64_t stored_blocks(const ExtentPlace& place, std::uint32_t block_size) {
+  return ceil_div(place.stored_bytes, block_size);
+}
+
+std::vector<Coord> window_shapes(unsigned rank, const Coord& grid) {
+  const std::array<std::uint64_t, 4> sides =
+      rank == 3 ? std::array<std::uint64_t, 4>{1, 2, 4, 8} : std::array<std::uint64_t, 4>{2, 4, 8, 16};
+  std::size_t count = 1;
+  for (unsigned axis = 0; axis < rank; ++axis) count *= sides.size();
+  std::vector<Coord> shapes;
+  for (std::size_t number = 0; number < count; ++number) {
+    Coord shape{};
+    std::uint64_t shortest = UINT64_MAX, longest = 0;
+    std::size_t rest = number;
+    for (unsigned axis = 0; axis < rank; ++axis, rest /= sides.size()) {
+      const std::uint64_t side = sides[rest % sides.size()];
+      shortest = std::min(shortest, side);
+      longest = std::max(longest, side);
+      shape[axis] = std::min(side, grid[axis]);
+    }
+    if (longest > kMostAspect * shortest) continue;
+    shapes.push_back(shape);
+  }
+  std::sort(shapes.begin(), shapes.end());
+  shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
+  return shapes;
+}
+
+WindowAt draw_window(const LaidImage& image, const Coord& shape, std::uint64_t seed,
+                     const std::function<Coord(std::uint64_t draw)>& pick) {
+  const std::uint64_t draw = mix(seed);
+  const Coord around = pick(draw);
+  WindowAt window{{}, shape};
+  for (unsigned axis = 0; axis < image.rank; ++axis) {
+    const std::uint64_t back = mix(draw + axis) % shape[axis];
+    window.start[axis] = std::min(around[axis] - std::min(around[axis], back), image.grid[axis] - shape[axis]);
+  }
+  return window;
+}
+
+ExtentFinder::ExtentFinder(const LaidImage& image, std::span<const ExtentPlace> places)
+    : rank_(image.rank), grid_(image.grid) {
+  numbers_.reserve(places.size());
+  for (std::uint32_t i = 0; i < places.size(); ++i) numbers_.emplace(key(places[i].index), i);
+}
+
+std::uint64_t ExtentFinder::key(const Coord& index) const {
+  std::uint64_t key = index[0];
+  for (unsigned axis = 1; axis < rank_; ++axis) key = key * grid_[axis] + index[axis];
+  return key;
+}
+
+void ExtentFinder::find(const WindowAt& window, std::vector<std::uint32_t>& found) const {
+  found.clear();
+  Coord length{1, 1, 1};
+  for (unsigned axis = 0; axis < rank_; ++axis) length[axis] = window.length[axis];
+  for (std::uint64_t a = 0; a < length[0]; ++a)
+    for (std::uint64_t b = 0; b < length[1]; ++b)
+      for (std::uint64_t c = 0; c < length[2]; ++c) {
+        const auto number = numbers_.find(key({window.start[0] + a, window.start[1] + b, window.start[2] + c}));
+        if (number != numbers_.end()) found.push_back(number->second);
+      }
+}
+
+CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uint32_t>& window,
+                       std::uint32_t block_size) {
+  std::sort(window.begin(), window.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tie(places[a].disk, places[a].block) < std::tie(places[b].disk, places[b].block);
+  });
+  CountedRuns counted;
+  std::uint64_t on_disk = 0;
+  const ExtentPlace* before = nullptr;
+  for (const std::uint32_t number : window) {
+    const ExtentPlace& place = places[number];
+    const bool same_disk = before != nullptr && before->disk == place.disk;
+    if (!same_disk) {
+      ++counted.disks;
+      on_disk = 0;
+    }
+    const bool continues =
+        same_disk && before->pieces == 1 && before->block + stored_blocks(*before, block_size) == place.block;
+    const std::uint64_t runs = (continues ? 0 : 1) + place.pieces - 1;
+    on_disk += runs;
+    counted.runs += runs;
+    counted.busiest = std::max(counted.busiest, on_disk);
+    before = &place;
+  }
+  return counted;
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,51 @@
+// Typical windows, and the runs in which they lie: what merit and defragmentation count with.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/merit.h"
+
+namespace mdfs::engine {
+
+// A box of whole extents.
+struct WindowAt {
+  geometry::Coord start{};
+  geometry::Coord length{};
+};
+
+// All shapes of typical windows (merit.h), cut to the grid, each once. Pure, as all here.
+std::vector<geometry::Coord> window_shapes(unsigned rank, const geometry::Coord& grid);
+
+// A window of this shape with the extent that `pick` chooses, by a number drawn from `seed`, anywhere in it.
+WindowAt draw_window(const LaidImage& image, const geometry::Coord& shape, std::uint64_t seed,
+                     const std::function<geometry::Coord(std::uint64_t draw)>& pick);
+
+std::uint64_t stored_blocks(const ExtentPlace& place, std::uint32_t block_size);
+
+// Finds the stored extents of a window: their numbers in `places`, whose indexes do not change.
+class ExtentFinder {
+ public:
+  ExtentFinder(const LaidImage& image, std::span<const ExtentPlace> places);
+  void find(const WindowAt& window, std::vector<std::uint32_t>& found) const;
+
+ private:
+  std::uint64_t key(const geometry::Coord& index) const;
+
+  const unsigned rank_;
+  const geometry::Coord grid_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+};
+
+struct CountedRuns {
+  std::uint64_t disks = 0, runs = 0, busiest = 0;
+};
+// `window`: numbers of places; sorted by disk and block on return.
+CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uint32_t>& window,
+                       std::uint32_t block_size);
+
+}  // namespace mdfs::engine

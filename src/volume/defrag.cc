@@ -1,0 +1,222 @@
+// Defragmentation, step by step.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/defrag.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+void Defrag::forget() {
+  surveying_ = true;
+  next_ = 0;
+  candidates_.clear();
+  current_ = {};
+  moves_.clear();
+  uncommitted_bytes_ = 0;
+  tried_ = false;
+}
+
+Status Defrag::begin(OperationRun& run) {
+  OperationRecord& record = run.record;
+  if (record.threshold == 0) record.threshold = kDefaultThreshold;
+  if (record.threshold < kLeastThreshold || record.threshold > kMostThreshold)
+    return {Errc::kInvalidArgument,
+            fmt::format("a threshold is a score from 1 to 1000, not {}", static_cast<double>(record.threshold) / 1000)};
+  if (record.object != 0) {
+    MDFS_TRY_ASSIGN(const Attributes attributes, volume_.attributes(record.object));
+    if ((attributes.mode & S_IFMT) != S_IFREG)
+      return {Errc::kInvalidArgument, "only images and files can be defragmented"};
+  }
+  forget();
+  return {};
+}
+
+// The list is made anew: what has been laid anew is not in it any more.
+Status Defrag::go_on(OperationRun& run) {
+  forget();
+  run.record.bytes_total = run.record.bytes_done;
+  run.record.items_total = run.record.items_done;
+  return {};
+}
+
+Result<bool> Defrag::step(OperationRun& run) {
+  if (surveying_) {
+    MDFS_TRY(survey(run));
+    return false;
+  }
+  if (current_.ino == 0) {
+    if (candidates_.empty()) {
+      if (run.may_write()) MDFS_TRY(volume_.store().commit());
+      return true;
+    }
+    MDFS_TRY(open_next(run));
+    return false;
+  }
+  Status status;
+  if (!moves_.empty())
+    status = move_group(run);
+  else if (!planned_)
+    status = plan_part(run);
+  else
+    close_current(run);
+  if (!status.ok() && !is_gone(status)) return std::move(status).error();
+  if (!status.ok()) close_current(run);  // removed meanwhile, or its records are damaged: the next one
+  return false;
+}
+
+bool Defrag::is_gone(const Status& status) const {
+  const Errc code = status.error().code;
+  return code == Errc::kNotFound || code == Errc::kCorrupt || code == Errc::kIsDirectory ||
+         code == Errc::kInvalidArgument;
+}
+
+// ---- the list
+
+Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
+  const Result<engine::Merit> merit = volume_.data_merit(ino);
+  if (!merit.ok()) return is_gone(Status(merit.error())) ? Status{} : Status(merit.error());
+  ++run.record.figures[kSeen];
+  const double score = merit->score();
+  if (score * 1000 <= static_cast<double>(run.record.threshold)) return {};
+  candidates_.push_back({ino, score, stored_bytes});
+  return {};
+}
+
+Status Defrag::survey(OperationRun& run) {
+  OperationRecord& record = run.record;
+  if (record.object != 0) {
+    const Result<Attributes> attributes = volume_.attributes(record.object);
+    if (attributes.ok()) MDFS_TRY(look_at(run, record.object, attributes->stored_bytes));
+  } else {
+    const std::int64_t until_ns = volume_.monotonic_ns() + kSurveyNs;
+    do {
+      MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
+      for (const VolumeImpl::FileItem& file : files) {
+        if (file.inode.is_image() ? file.inode.stored_bytes == 0 : file.inode.stored_bytes < kLeastFileBytes) continue;
+        MDFS_TRY(look_at(run, file.ino, file.inode.stored_bytes));
+      }
+    } while (next_ != 0 && !run.stopping() && volume_.monotonic_ns() < until_ns);
+    if (next_ != 0 && candidates_.size() <= 2 * kMostCandidates) return {};
+  }
+  std::sort(candidates_.begin(), candidates_.end(),
+            [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  if (candidates_.size() > kMostCandidates) candidates_.resize(kMostCandidates);
+  if (next_ != 0) return {};
+  surveying_ = false;
+  for (const Candidate& candidate : candidates_) record.bytes_total += candidate.bytes;
+  record.items_total += candidates_.size();
+  return {};
+}
+
+// ---- one image or file
+
+Status Defrag::open_next(OperationRun& run) {
+  current_ = candidates_.front();
+  candidates_.pop_front();
+  from_ = 0;
+  counted_ = 0;
+  planned_ = improved_ = false;
+  before_ = {};
+  const Result<engine::Merit> merit = volume_.data_merit(current_.ino);
+  if (merit.ok())
+    before_ = *merit;
+  else
+    close_current(run);
+  return {};
+}
+
+Status Defrag::plan_part(OperationRun& run) {
+  MDFS_TRY_ASSIGN(engine::DefragPlan plan, volume_.plan_defrag(current_.ino, from_));
+  std::uint64_t moving = 0;
+  for (engine::GroupMove& move : plan.moves) {
+    moving += move.bytes;
+    moves_.push_back(std::move(move));
+  }
+  const std::uint64_t resting = plan.stored_bytes - std::min(plan.stored_bytes, moving);
+  counted_ += resting;
+  run.record.bytes_done += resting;
+  from_ = plan.next;
+  planned_ = plan.next == 0;
+  return {};
+}
+
+Status Defrag::move_group(OperationRun& run) {
+  OperationRecord& record = run.record;
+  const engine::GroupMove& group = moves_.front();
+  const auto end = [&] {
+    counted_ += group.bytes;
+    record.bytes_done += group.bytes;
+    tried_ = false;
+    moves_.pop_front();
+  };
+  if (!run.may_write()) {
+    record.figures[kMovedBytes] += group.bytes;
+    ++record.items_changed;
+    end();
+    return {};
+  }
+  bool stopped = false;
+  engine::MoveRequest request;
+  request.units = group.units;
+  request.disk = [disk = group.disk](const geometry::Coord&) { return disk; };
+  request.pace = [&](std::uint64_t bytes) -> Status {
+    run.spend(2 * bytes);
+    run.yield();
+    stopped = run.stopping();
+    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
+  };
+  Result<engine::MoveOutcome> moved = volume_.move_data(current_.ino, request);
+  if (stopped) return {};
+  if (!moved.ok()) return moved.error();
+  if (moved->no_room > 0) {
+    // What earlier moves have left is free two commits later.
+    if (uncommitted_bytes_ > 0 && !std::exchange(tried_, true)) {
+      uncommitted_bytes_ = 0;
+      MDFS_TRY(volume_.store().commit());
+      return volume_.store().commit();
+    }
+    ++record.figures[kNoRoom];
+  }
+  if (moved->moved > 0) {
+    ++record.items_changed;
+    improved_ = true;
+  }
+  record.figures[kMovedBytes] += moved->moved_bytes;
+  record.figures[kChanged] += moved->changed;
+  for (const engine::MoveOutcome::Damaged& damaged : moved->damaged)
+    record.note_trouble({current_.ino, damaged.number, damaged.place.block, damaged.place.disk,
+                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
+                                                                                         : MDFS_TROUBLE_UNREADABLE)});
+  if (group.disk < record.disks.size()) record.disks[group.disk].written_bytes += moved->moved_bytes;
+  uncommitted_bytes_ += moved->moved_bytes;
+  end();
+  if (uncommitted_bytes_ < kBytesPerCommit) return {};
+  uncommitted_bytes_ = 0;
+  return volume_.store().commit();
+}
+
+void Defrag::close_current(OperationRun& run) {
+  OperationRecord& record = run.record;
+  record.bytes_done += current_.bytes - std::min(current_.bytes, counted_);
+  ++record.items_done;
+  if (improved_) {
+    const Result<engine::Merit> after = volume_.data_merit(current_.ino);
+    if (after.ok()) {
+      record.figures[kRunsBefore] += before_.runs;
+      record.figures[kRunsAfter] += after->runs;
+      record.figures[kRunsFresh] += before_.fresh_runs;
+    }
+  }
+  moves_.clear();
+  tried_ = false;
+  current_ = {};
+}
+
+}  // namespace mdfs::volume

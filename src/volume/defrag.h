@@ -1,0 +1,77 @@
+// Defragmentation: images whose typical windows lie in many runs are laid anew, group by group, the worst ones first.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "engine/engine.h"
+#include "volume/operation.h"
+#include "volume/volume.h"
+
+namespace mdfs::volume {
+
+class VolumeImpl;
+
+// Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score is above
+// the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one group each. What has been
+// laid anew scores below the threshold: a run that goes on after a crash looks again and finds the rest. The record's
+// threshold is a score in thousandths, 0 the default; its cursor is not used. The figures are those of Figure.
+class Defrag final : public Operation {
+ public:
+  enum Figure : std::uint8_t {
+    kSeen,        // images and files looked at
+    kMovedBytes,  // in a dry run: that would move
+    kNoRoom,      // groups for which no disk had a run
+    kChanged,     // extents and cells that others wrote while they were being moved
+    kRunsBefore,  // of typical windows of what has been laid anew, summed, as are the next two
+    kRunsAfter,
+    kRunsFresh,  // of a fresh copy
+  };
+  static constexpr std::uint64_t kDefaultThreshold = 1100;
+  static constexpr std::uint64_t kLeastThreshold = 1000, kMostThreshold = 1'000'000;
+
+  explicit Defrag(VolumeImpl& volume) : volume_(volume) {}
+
+  Status begin(OperationRun& run) override;
+  Status go_on(OperationRun& run) override;
+  Result<bool> step(OperationRun& run) override;
+
+ private:
+  static constexpr std::int64_t kSurveyNs = 50'000'000;          // of a step
+  static constexpr std::size_t kMostCandidates = 1u << 16;       // the worst ones; the others wait for the next run
+  static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // moved, so that what is freed can be used again
+  static constexpr std::uint64_t kLeastFileBytes = 256u << 10;   // smaller ones have no window to speak of
+
+  struct Candidate {
+    Ino ino = 0;
+    double score = 0;
+    std::uint64_t bytes = 0;  // stored
+  };
+  void forget();
+  Status survey(OperationRun& run);
+  Status look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes);
+  void end_survey();
+  Status open_next(OperationRun& run);
+  Status plan_part(OperationRun& run);
+  Status move_group(OperationRun& run);
+  void close_current(OperationRun& run);
+  bool is_gone(const Status& status) const;
+
+  VolumeImpl& volume_;
+  bool surveying_ = true;
+  Ino next_ = 0;                         // where the survey goes on
+  std::deque<Candidate> candidates_;     // the worst one first, once the survey has ended
+  Candidate current_;                    // ino 0: none
+  engine::Merit before_;                 // of the current one
+  std::uint64_t from_ = 0;               // where planning goes on
+  bool planned_ = false;                 // all of it
+  bool improved_ = false;                // something of it has been moved
+  std::deque<engine::GroupMove> moves_;  // of the part that was planned last
+  std::uint64_t counted_ = 0;            // bytes of the current one in bytes_done
+  bool tried_ = false;                   // the first of the moves, before the last commit
+  std::uint64_t uncommitted_bytes_ = 0;
+};
+
+}  // namespace mdfs::volume

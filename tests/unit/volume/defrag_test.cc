@@ -1,0 +1,189 @@
+// Defragmentation of a volume in memory, step by step.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/defrag.h"
+
+#include <algorithm>
+#include <random>
+
+#include "fixture.h"
+#include "volume/operations.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr auto kKind = OperationKind::kDefrag;
+constexpr std::uint64_t kSide = 1024;
+
+class DefragTest : public VolumeTest {
+ protected:
+  // An image whose extents have been written one by one, anyhow.
+  Ino scattered_image(std::string_view name) {
+    const Ino ino = make_file(name);
+    ImageOptions options;
+    options.geometry.rank = 2;
+    options.geometry.shape = {kSide, kSide};
+    options.geometry.extent = {64, 64};
+    options.geometry.codec = geometry::Codec::kRaw;
+    options.geometry.axes = "yx";
+    EXPECT_OK(volume().make_image(ino, options));
+    std::vector<std::uint64_t> order;
+    for (std::uint64_t i = 0; i < 256; ++i) order.push_back(i);
+    std::shuffle(order.begin(), order.end(), random_);
+    for (const std::uint64_t i : order) {
+      geometry::Window window;
+      window.start = {i / 16 * 64, i % 16 * 64};
+      window.length = {64, 64};
+      const auto value = static_cast<std::byte>(1 + i % 200);
+      EXPECT_OK(volume().write_window(ino, window, [&](std::uint64_t, MutableBytes into) -> Status {
+        std::fill(into.begin(), into.end(), value);
+        return {};
+      }));
+    }
+    EXPECT_OK(volume().sync());
+    return ino;
+  }
+  double score(Ino ino) {
+    const auto merit = volume().merit(ino);
+    EXPECT_OK(merit);
+    return merit.ok() ? merit->score() : 0;
+  }
+  OperationRecord status() {
+    const auto record = volume().operations().status(kKind);
+    EXPECT_OK(record);
+    return record.ok() ? *record : OperationRecord();
+  }
+  void run(unsigned most = 100'000) {
+    while (most-- > 0 && status().running()) volume().operations().turn();
+  }
+  void start(const OperationRequest& request = {.kind = kKind}) { ASSERT_OK(volume().operations().start(request)); }
+
+  std::mt19937_64 random_{5};
+};
+
+TEST_F(DefragTest, AScatteredImageIsLaidAsANewOne) {
+  const Ino ino = scattered_image("image");
+  const std::string before = read(ino, 0, kSide * kSide);
+  const double was = score(ino);
+  ASSERT_GT(was, 1.2);
+  start();
+  run();
+  const OperationRecord record = status();
+  EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+  EXPECT_LT(score(ino), 1.05);
+  EXPECT_EQ(read(ino, 0, kSide * kSide), before);
+  EXPECT_GT(record.figures[Defrag::kMovedBytes], 0u);
+  EXPECT_LT(record.figures[Defrag::kRunsAfter], record.figures[Defrag::kRunsBefore]);
+  EXPECT_EQ(record.items_done, 1u);
+  EXPECT_EQ(record.bytes_done, record.bytes_total);
+  mount();
+  EXPECT_EQ(read(ino, 0, kSide * kSide), before);
+  EXPECT_LT(score(ino), 1.05);
+}
+
+TEST_F(DefragTest, WhatLiesWellIsNotMoved) {
+  const Ino ino = scattered_image("image");
+  start();
+  run();
+  start();
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
+  EXPECT_EQ(status().figures[Defrag::kMovedBytes], 0u);
+  EXPECT_EQ(status().items_total, 0u);
+  EXPECT_LT(score(ino), 1.05);
+}
+
+TEST_F(DefragTest, ItGoesOnAfterTheVolumeWasLeft) {
+  const Ino first = scattered_image("one");
+  const Ino second = scattered_image("two");
+  const std::string before = read(second, 0, kSide * kSide);
+  start();
+  run(6);
+  ASSERT_TRUE(status().running());
+  mount();
+  ASSERT_TRUE(status().running());
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
+  EXPECT_LT(score(first), 1.05);
+  EXPECT_LT(score(second), 1.05);
+  EXPECT_EQ(read(second, 0, kSide * kSide), before);
+}
+
+TEST_F(DefragTest, ItStopsWhenItIsToldToAndGoesOn) {
+  const Ino ino = scattered_image("image");
+  start();
+  run(4);
+  ASSERT_OK(volume().operations().cancel(kKind));
+  EXPECT_EQ(status().state, MDFS_OPERATION_CANCELLED);
+  ASSERT_OK(volume().operations().resume(kKind, std::nullopt));
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
+  EXPECT_LT(score(ino), 1.05);
+}
+
+TEST_F(DefragTest, ADryRunSaysWhatWouldBeMovedAndMovesNothing) {
+  const Ino ino = scattered_image("image");
+  const double was = score(ino);
+  start({.kind = kKind, .dry_run = true});
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
+  EXPECT_EQ(score(ino), was);
+  EXPECT_GT(status().figures[Defrag::kMovedBytes], kSide * kSide / 2);
+}
+
+TEST_F(DefragTest, OneImageAloneAndAThreshold) {
+  const Ino first = scattered_image("one");
+  const Ino second = scattered_image("two");
+  const double was = score(first);
+  start({.kind = kKind, .object = second});
+  run();
+  EXPECT_EQ(score(first), was);
+  EXPECT_LT(score(second), 1.05);
+  start({.kind = kKind, .threshold = 900'000});
+  run();
+  EXPECT_EQ(status().items_total, 0u);
+  EXPECT_EQ(score(first), was);
+}
+
+TEST_F(DefragTest, FilesInManyPiecesAreJoined) {
+  const Ino ino = make_file("file");
+  std::string whole(1 << 20, ' ');
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<char>('a' + i / 997 % 26);
+  std::vector<std::size_t> order;
+  for (std::size_t at = 0; at < whole.size(); at += 8192) order.push_back(at);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (const std::size_t at : order) {
+    write(ino, at, whole.substr(at, 8192));
+    ASSERT_OK(volume().fsync(ino, true));
+  }
+  start();
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
+  EXPECT_EQ(status().items_done, 1u);
+  EXPECT_GT(status().figures[Defrag::kMovedBytes], 0u);
+  EXPECT_EQ(read(ino), whole);
+  mount();
+  EXPECT_EQ(read(ino), whole);
+  start();
+  run();
+  EXPECT_EQ(status().figures[Defrag::kMovedBytes], 0u);
+}
+
+TEST_F(DefragTest, WhatIsRemovedMeanwhileIsPassedOver) {
+  scattered_image("one");
+  const Ino second = scattered_image("two");
+  start();
+  run(3);
+  ASSERT_OK(volume().unlink(kRootIno, "one"));
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE) << status().reason;
+  EXPECT_LT(score(second), 1.05);
+}
+
+TEST_F(DefragTest, NonsenseIsRefused) {
+  EXPECT_ERROR(Errc::kInvalidArgument, volume().operations().start({.kind = kKind, .threshold = 999}));
+  EXPECT_ERROR(Errc::kInvalidArgument, volume().operations().start({.kind = kKind, .object = kRootIno}));
+  EXPECT_ERROR(Errc::kNotFound, volume().operations().start({.kind = kKind, .object = 1'000'000}));
+}
+
+}  // namespace
+}  // namespace mdfs::volume

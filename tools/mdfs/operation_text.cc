@@ -1,0 +1,240 @@
+// Long operations on a mounted volume: asked for, waited for and shown, whatever their kind.
+// SPDX-License-Identifier: Apache-2.0
+#include "operation_text.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <ftw.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "mdfs/ondisk.h"
+#include "support/command.h"
+#include "support/file.h"
+#include "support/progress.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr std::array kStates = {"", "running", "cancelled", "done", "failed"};
+constexpr std::array kTroubles = {"", "damaged", "unreadable", "node", "space-page", "label", "skipped"};
+constexpr auto kPollStep = std::chrono::milliseconds(100);
+constexpr unsigned kMostWalked = 1'000'000;  // names that are looked at for those of damaged files
+
+std::string state_name(std::uint32_t state) {
+  return state > 0 && state < kStates.size() ? kStates[state] : fmt::format("{}", state);
+}
+
+std::string time_text(std::int64_t ns) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+}
+
+std::uint32_t rows(std::uint32_t count, std::uint32_t most) { return std::min(count, most); }
+
+// Names of inodes, found by walking below the path: nftw() has no place for a context.
+thread_local std::map<std::uint64_t, std::string>* wanted_names = nullptr;
+thread_local unsigned walked = 0;
+
+int note_name(const char* path, const struct stat* found, int, struct FTW*) {
+  const auto wanted = wanted_names->find(found->st_ino);
+  if (wanted != wanted_names->end() && wanted->second.empty()) wanted->second = path;
+  return ++walked >= kMostWalked ? 1 : 0;
+}
+
+std::map<std::uint64_t, std::string> names_of(const mdfs_ioc_operation& operation, const std::string& path) {
+  std::map<std::uint64_t, std::string> names;
+  for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
+    if (operation.troubles[i].object != 0) names[operation.troubles[i].object];
+  if (names.empty()) return names;
+  constexpr int kDescriptors = 16;
+  wanted_names = &names;
+  walked = 0;
+  (void)::nftw(path.c_str(), note_name, kDescriptors, FTW_PHYS | FTW_MOUNT);
+  wanted_names = nullptr;
+  return names;
+}
+
+template <typename Trouble>
+std::string trouble_text(const Trouble& trouble, const std::map<std::uint64_t, std::string>& names) {
+  const auto found = names.find(trouble.object);
+  const std::string name = found == names.end() || found->second.empty() ? "" : " (" + printable(found->second) + ")";
+  const std::string object = fmt::format("inode {}{}", trouble.object, name);
+  switch (trouble.what) {
+    case MDFS_TROUBLE_DATA:
+      return fmt::format("{}: data do not match their checksum, disk {} block {}", object, trouble.disk, trouble.block);
+    case MDFS_TROUBLE_UNREADABLE:
+      return fmt::format("{}: data cannot be read, disk {} block {}", object, trouble.disk, trouble.block);
+    case MDFS_TROUBLE_NODE:
+      return fmt::format("tree node at disk {} block {}, from inode {} on", trouble.disk, trouble.block,
+                         trouble.object);
+    case MDFS_TROUBLE_SPACE:
+      return fmt::format("map of free space of disk {}, page {} of level {}: mdfsck makes it anew", trouble.disk,
+                         trouble.block, trouble.offset);
+    case MDFS_TROUBLE_LABEL:
+      return fmt::format("label {} of disk {}", trouble.block, trouble.disk);
+    default:
+      return fmt::format("{}: left as it was", object);
+  }
+}
+
+template <std::size_t N>
+std::string text_of(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace
+
+mdfs_ioc_operation operation_request(std::uint32_t kind, std::uint32_t action) {
+  mdfs_ioc_operation request{};
+  request.struct_bytes = sizeof request;
+  request.kind = kind;
+  request.action = action;
+  return request;
+}
+
+Result<mdfs_ioc_operation> call_operation(const std::string& path, mdfs_ioc_operation request) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  if (::ioctl(file.fd(), MDFS_IOC_OPERATION, &request) == 0) return request;
+  const int number = errno;
+  if (number == ENODATA && request.action == MDFS_IOC_OPERATION_STATUS)
+    return Error{Errc::kNoData, path + ": there never was one on this volume"};
+  if (number == ENODATA && request.action == MDFS_IOC_OPERATION_CANCEL)
+    return Error{Errc::kNoData, path + ": none is running"};
+  if (number == ENODATA) return Error{Errc::kNoData, path + ": there is none to go on with"};
+  if (number == EBUSY) return Error{Errc::kBusy, path + ": one is running already"};
+  if (number == ENOTTY || number == EOPNOTSUPP) return Error{Errc::kNotTty, path};
+  if (number == EPERM) return Error{Errc::kNotPermitted, path + ": for root and for whom the mount belongs to"};
+  return from_errno(number, path);
+}
+
+Result<mdfs_ioc_operation> wait_for_operation(const std::string& path, std::uint32_t kind,
+                                              const OperationWords& words) {
+  std::optional<Progress> bar;
+  for (std::uint64_t shown = 0;; std::this_thread::sleep_for(kPollStep)) {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_operation now,
+                    call_operation(path, operation_request(kind, MDFS_IOC_OPERATION_STATUS)));
+    if (!bar) bar.emplace(std::string(words.name), now.bytes_total);
+    if (now.bytes_done > shown) {
+      bar->add(now.bytes_done - shown);
+      shown = now.bytes_done;
+    }
+    if (now.state != MDFS_OPERATION_RUNNING) return now;
+  }
+}
+
+std::optional<double> operation_rate(const mdfs_ioc_operation& operation) {
+  if (operation.work_ns == 0 || operation.bytes_done == 0) return std::nullopt;
+  return static_cast<double>(operation.bytes_done) / (static_cast<double>(operation.work_ns) / 1e9);
+}
+
+std::optional<double> operation_eta_s(const mdfs_ioc_operation& operation) {
+  const auto rate = operation_rate(operation);
+  if (!rate || operation.state != MDFS_OPERATION_RUNNING || operation.bytes_total < operation.bytes_done)
+    return std::nullopt;
+  return static_cast<double>(operation.bytes_total - operation.bytes_done) / *rate;
+}
+
+std::string operation_text(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
+                           const std::string& more) {
+  std::string text = fmt::format("{}{}: {}, started {}\n", words.name,
+                                 (operation.flags & MDFS_OPERATION_DRY_RUN) != 0 ? " (dry run)" : "",
+                                 state_name(operation.state), time_text(operation.started_ns));
+  if (operation.reason[0] != '\0') text += fmt::format("  because: {}\n", printable(text_of(operation.reason)));
+  text += fmt::format("  {} of {}", format_size(operation.bytes_done), format_size(operation.bytes_total));
+  if (const auto rate = operation_rate(operation))
+    text += fmt::format(" in {}, {} a second", duration_text(static_cast<double>(operation.work_ns) / 1e9),
+                        format_size(static_cast<std::uint64_t>(*rate)));
+  if (operation.budget_bytes_s != 0) text += fmt::format(" of at most {}", format_size(operation.budget_bytes_s));
+  if (const auto eta = operation_eta_s(operation)) text += fmt::format(", about {} left", duration_text(*eta));
+  text += fmt::format("\n  {} {}, {} {}, {} {}\n", operation.items_done, words.looked, operation.items_changed,
+                      words.changed, operation.items_failed, words.failed);
+  text += more;
+  for (std::uint32_t i = 0; i < rows(operation.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+    const auto& disk = operation.disks[i];
+    text += fmt::format("  disk {}: {} read, {} written, {} {}, {} {}\n", i, format_size(disk.read_bytes),
+                        format_size(disk.written_bytes), disk.healed, words.changed, disk.failed, words.failed);
+  }
+  const auto names = names_of(operation, path);
+  for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
+    text += fmt::format("  trouble: {}\n", trouble_text(operation.troubles[i], names));
+  return text;
+}
+
+std::string operation_json(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
+                           const std::string& more) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["operation"] = words.name;
+  json["state"] = state_name(operation.state);
+  json["reason"] = text_of(operation.reason);
+  json["dry_run"] = (operation.flags & MDFS_OPERATION_DRY_RUN) != 0;
+  json["budget_bytes_s"] = operation.budget_bytes_s;
+  json["started_s"] = operation.started_ns / 1'000'000'000;
+  json["work_s"] = static_cast<double>(operation.work_ns) / 1e9;
+  json["bytes_total"] = operation.bytes_total;
+  json["bytes_done"] = operation.bytes_done;
+  json["items_total"] = operation.items_total;
+  json["items_done"] = operation.items_done;
+  json["items_changed"] = operation.items_changed;
+  json["items_failed"] = operation.items_failed;
+  const auto eta = operation_eta_s(operation);
+  json["eta_s"] = eta ? nlohmann::ordered_json(*eta) : nlohmann::ordered_json();
+  json["disks"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < rows(operation.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+    const auto& disk = operation.disks[i];
+    json["disks"].push_back({{"read_bytes", disk.read_bytes},
+                             {"written_bytes", disk.written_bytes},
+                             {"changed", disk.healed},
+                             {"failed", disk.failed}});
+  }
+  const auto names = names_of(operation, path);
+  json["troubles"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i) {
+    const auto& trouble = operation.troubles[i];
+    const auto name = names.find(trouble.object);
+    json["troubles"].push_back({{"what", trouble.what < kTroubles.size() ? kTroubles[trouble.what] : "?"},
+                                {"inode", trouble.object},
+                                {"path", name == names.end() ? "" : name->second},
+                                {"offset", trouble.offset},
+                                {"disk", trouble.disk},
+                                {"block", trouble.block}});
+  }
+  if (!more.empty()) json.update(nlohmann::ordered_json::parse("{" + more.substr(1) + "}", nullptr, false));
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWords& words) {
+  if (operation.state == MDFS_OPERATION_FAILED)
+    return Error{Errc::kIo, fmt::format("{}: {}", words.name, printable(text_of(operation.reason)))};
+  if (operation.state == MDFS_OPERATION_CANCELLED)
+    return Error{Errc::kCancelled, fmt::format("{}: somebody has cancelled it", words.name)};
+  if (operation.items_failed > 0)
+    return Error{Errc::kCorrupt, fmt::format("{}: {} {}", words.name, operation.items_failed, words.failed)};
+  return {};
+}
+
+Result<std::uint64_t> parse_budget(const std::string& text) {
+  constexpr std::uint64_t kLeast = 4096;
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, named("--budget", parse_size(text, "rate")));
+  if (bytes < kLeast) return Error{Errc::kUsage, "--budget: at least 4096 bytes a second"};
+  return bytes;
+}
+
+}  // namespace mdfs::tools
