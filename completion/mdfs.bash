@@ -15,7 +15,7 @@ _mdfs() {
       '' | mount | umount) words=("${words[@]:0:1}") ;;
     esac
     if [ ${#words[@]} -eq 0 ]; then
-      COMPREPLY=($(compgen -W 'mount umount volume image window defrag --help --version' -- "$current"))
+      COMPREPLY=($(compgen -W 'mount umount volume image window defrag disk scrub --help --version' -- "$current"))
       return
     fi
   else

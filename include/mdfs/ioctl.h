@@ -193,6 +193,23 @@ struct mdfs_ioc_operation {
   uint64_t reserved[8];
 };
 
+/* What the disks did since the mount, and what went wrong with them since their errors were last set to zero. */
+#define MDFS_IOC_DISKS_RESET 1u /* flag: set the errors to zero first; for root and for whom the mount belongs to */
+struct mdfs_ioc_disks {
+  uint32_t struct_bytes;   /* in: sizeof this structure */
+  uint32_t flags;          /* in: MDFS_IOC_DISKS_* */
+  uint32_t disk_count;     /* out, as all that follows; zero when asking */
+  uint32_t reserved;
+  struct {
+    uint64_t reads, writes, flushes, read_bytes, written_bytes; /* since the mount */
+    int64_t since_ns;      /* the next ones count from here, 1970 = 0 */
+    uint64_t read_errors, write_errors, flush_errors;           /* requests that failed */
+    uint64_t checksum_errors; /* pieces that did not match their checksum */
+    uint64_t healed;       /* copies of metadata written anew */
+    uint64_t reserved;
+  } disks[MDFS_IOC_MAX_DISKS];
+};
+
 /* Makes an empty ordinary file an image (write access needed); the size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is no image. */
@@ -217,6 +234,8 @@ struct mdfs_ioc_operation {
 #define MDFS_IOC_MERIT _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_merit)
 /* On any file or directory. */
 #define MDFS_IOC_VOLUME_MERIT _IOR(MDFS_IOC_MAGIC, 49, struct mdfs_ioc_merit)
+/* On any file or directory. */
+#define MDFS_IOC_DISKS _IOWR(MDFS_IOC_MAGIC, 12, struct mdfs_ioc_disks)
 /* On any file or directory. The answer is the state after the action. */
 #define MDFS_IOC_OPERATION _IOWR(MDFS_IOC_MAGIC, 11, struct mdfs_ioc_operation)
 /* On any file or directory. ENODATA: the disks are not modelled. */

@@ -235,6 +235,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_GROUP_REVERSE 15u
 #define MDFS_KIND_OPERATION 16u     /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, troubles */
 #define MDFS_KIND_ALIAS 17u         /* names of an inode, for path look-up by number */
+#define MDFS_KIND_DISK_ERRORS 18u   /* (MDFS_OBJECT_VOLUME, index of the disk): mdfs_disk_errors */
 
 #define MDFS_INODE_IMAGE 1u         /* has a geometry item; data in MDFS_KIND_EXTENTS */
 #define MDFS_INODE_INLINE 2u        /* data in MDFS_KIND_INLINE */
@@ -386,6 +387,19 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 #define MDFS_TROUBLE_SKIPPED 6u     /* left as it was, for want of room or because it was in use */
 
 #define MDFS_MAX_TROUBLES 64u
+
+/* What has gone wrong with a disk since its counters were last set to zero. */
+struct mdfs_disk_errors {
+  uint8_t disk_uuid[16]; /* of another disk: they do not count */
+  int64_t since_ns;
+  uint64_t read_errors;
+  uint64_t write_errors;
+  uint64_t flush_errors;
+  uint64_t checksum_errors;
+  uint64_t healed;       /* copies written anew */
+  uint8_t reserved[32];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_disk_errors) == 96, "disk errors");
 
 struct mdfs_operation {
   uint32_t state;        /* MDFS_OPERATION_RUNNING.. */

@@ -90,6 +90,8 @@ class SpaceMap {
   // Pages whose `disk` bitmap changed since clear_dirty(), ascending.
   std::vector<std::uint64_t> dirty_pages() const;
   bool dirty() const { return !dirty_.empty(); }
+  // Counts as changed, though it is not. Loaded.
+  void touch(std::uint64_t page) { set_dirty(page); }
   void copy_disk_bitmap(std::uint64_t page, MutableBytes out) const;  // MDFS_SECTOR bytes
   void clear_dirty();                                                 // of all pages
 

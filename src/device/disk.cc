@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "device/disk_counters.h"
 #include "device/request.h"
 
 namespace mdfs::device {
@@ -104,6 +105,7 @@ Error io_error(const std::string& disk, const Io& io, const std::string& why, Er
 
 void complete(Io& io, Status status) {
   io.status = std::move(status);
+  if (io.counters != nullptr) io.counters->ended(io, io.status.ok());
   io.done(io);
 }
 

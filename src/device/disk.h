@@ -30,7 +30,8 @@ struct Io {
   // Called exactly once, from any thread, possibly before submit() returns; it must not block on other requests.
   // By then `status` is set. After the call the disk does not touch the Io again.
   void (*done)(Io&) = nullptr;
-  void* context = nullptr;  // for the submitter
+  void* context = nullptr;                  // for the submitter
+  struct DiskCounters* counters = nullptr;  // set by the disk that counts it
   Status status;
 
   std::uint64_t bytes() const;
@@ -48,6 +49,8 @@ class Disk {
   virtual bool writable() const = 0;
   // Starts all requests at once. Never fails as a call: what cannot be started completes with an error.
   virtual void submit(std::span<Io* const> batch) = 0;
+  // What it has counted; null: it does not count.
+  virtual DiskCounters* counters() { return nullptr; }
 };
 
 // A request addressed to a disk, for run().

@@ -36,6 +36,12 @@ Status LoadOperation::verify(const Fetch& fetch) const {
   return {};
 }
 
+// The disk of the first block that was read, of a file of all that were.
+unsigned LoadOperation::disk_of(const Fetch& fetch) {
+  if (!fetch.extent.runs.empty()) return fetch.extent.runs.front().disk;
+  return fetch.cell.runs.empty() ? MDFS_MAX_DISKS : fetch.cell.runs.front().address.disk;
+}
+
 Status LoadOperation::decode(Fetch& fetch, BufferRef& decoded) const {
   decoded = core_.cache.acquire(content_.capacity_bytes);
   const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
@@ -67,6 +73,7 @@ void LoadOperation::finish(Fetch& fetch) {
       const std::lock_guard lock(unit.mutex);
       release(unit);
     }
+    if (status.error().code == Errc::kCorrupt) core_.store.note_checksum_error(disk_of(fetch));
     const std::lock_guard lock(mutex_);
     if (error_.ok()) error_ = std::move(status);
     return;

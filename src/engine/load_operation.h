@@ -63,6 +63,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void help_until_done();
   void finish(Fetch& fetch);
   Status verify(const Fetch& fetch) const;
+  static unsigned disk_of(const Fetch& fetch);
   Status decode(Fetch& fetch, BufferRef& decoded) const;
   void put_parts(const Fetch& fetch, Unit& unit) const;
   void put_cell_holes(const Fetch& fetch, Unit& unit) const;

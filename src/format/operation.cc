@@ -67,7 +67,7 @@ Status check(const OperationRecord& record) {
 
 void OperationRecord::note_trouble(const OperationTrouble& trouble) {
   ++items_failed;
-  if (trouble.disk < disks.size()) ++disks[trouble.disk].failed;
+  if (trouble.what != MDFS_TROUBLE_SKIPPED && trouble.disk < disks.size()) ++disks[trouble.disk].failed;
   if (troubles.size() < MDFS_MAX_TROUBLES) troubles.push_back(trouble);
 }
 

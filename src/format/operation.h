@@ -58,7 +58,7 @@ struct OperationRecord {
   bool operator==(const OperationRecord&) const = default;
   bool running() const { return state == MDFS_OPERATION_RUNNING; }
   bool dry_run() const { return (flags & MDFS_OPERATION_DRY_RUN) != 0; }
-  // Counts the trouble against its disk, and lists it while there is room.
+  // Counts the trouble, against its disk unless something was only skipped, and lists it while there is room.
   void note_trouble(const OperationTrouble& trouble);
 };
 

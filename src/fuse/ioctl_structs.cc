@@ -203,6 +203,35 @@ mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const
   return out;
 }
 
+Status check_disks_request(const mdfs_ioc_disks& in) {
+  if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
+  if ((in.flags & ~MDFS_IOC_DISKS_RESET) != 0) return bad(fmt::format("flags {:#x} are not known", in.flags));
+  mdfs_ioc_disks plain{};
+  plain.struct_bytes = in.struct_bytes;
+  plain.flags = in.flags;
+  static_assert(std::has_unique_object_representations_v<mdfs_ioc_disks>);
+  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("answers and reserved fields are zero");
+  return {};
+}
+
+mdfs_ioc_disks to_ioc_disks(const std::vector<volume::DiskStatistic>& disks, std::uint32_t flags) {
+  mdfs_ioc_disks out{};
+  out.struct_bytes = sizeof out;
+  out.flags = flags;
+  out.disk_count = static_cast<std::uint32_t>(std::min<std::size_t>(disks.size(), MDFS_IOC_MAX_DISKS));
+  for (std::uint32_t i = 0; i < out.disk_count; ++i) {
+    const volume::DiskStatistic& disk = disks[i];
+    const format::DiskErrors& errors = disk.errors;
+    out.disks[i] = {disk.reads,          disk.writes,
+                    disk.flushes,        disk.read_bytes,
+                    disk.written_bytes,  errors.since_ns,
+                    errors.read_errors,  errors.write_errors,
+                    errors.flush_errors, errors.checksum_errors,
+                    errors.healed,       0};
+  }
+  return out;
+}
+
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info) {
   const Geometry& geometry = info.geometry;
   mdfs_ioc_geometry out{};

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "base/result.h"
 #include "device/modelled_machine.h"
 #include "engine/engine.h"
 #include "geometry/geometry.h"
 #include "mdfs/ioctl.h"
+#include "volume/disk_statistics.h"
 #include "volume/operations.h"
 #include "volume/volume.h"
 
@@ -20,6 +23,9 @@ Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdf
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino);
 mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const mdfs_ioc_operation& asked,
                                     std::uint32_t block_size);
+
+Status check_disks_request(const mdfs_ioc_disks& in);
+mdfs_ioc_disks to_ioc_disks(const std::vector<volume::DiskStatistic>& disks, std::uint32_t flags);
 
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);

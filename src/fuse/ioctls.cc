@@ -248,6 +248,26 @@ Result<mdfs_ioc_operation> run_operation(volume::Volume& volume, Ino ino, bool m
   return to_ioc_operation(record, in, volume.store().block_size());
 }
 
+Status fill_disks(volume::Volume& volume, bool may_change, mdfs_ioc_disks& disks) {
+  MDFS_TRY(check_disks_request(disks));
+  const bool reset = (disks.flags & MDFS_IOC_DISKS_RESET) != 0;
+  if (reset && !may_change)
+    return Error{Errc::kNotPermitted, "the errors of the disks are for root and for whom the mount belongs to"};
+  if (reset) MDFS_TRY(volume.disk_statistics().reset());
+  disks = to_ioc_disks(volume.disk_statistics().now(), disks.flags);
+  return {};
+}
+
+void disk_statistics(fuse_req_t req, const mdfs_ioc_disks& in) {
+  Server& server = server_of(req);
+  const bool may_change = owns_the_mount(*fuse_req_ctx(req));
+  server.sync_lane().post([&server, req, may_change, disks = in]() mutable {
+    const Status status = fill_disks(server.volume(), may_change, disks);
+    if (!status.ok()) return reply_error(req, status.error());
+    reply_with(req, disks);
+  });
+}
+
 // Waits for disks, or for a step to end.
 void operation(fuse_req_t req, Ino ino, const mdfs_ioc_operation& in) {
   Server& server = server_of(req);
@@ -331,6 +351,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_OPERATION && !is_virtual(ino)) {
     const auto value = input_as<mdfs_ioc_operation>(in, in_size);
     return value.ok() ? operation(req, ino, *value) : reply_error(req, value.error());
+  }
+  if (command == MDFS_IOC_DISKS && !is_virtual(ino)) {
+    const auto value = input_as<mdfs_ioc_disks>(in, in_size);
+    return value.ok() ? disk_statistics(req, *value) : reply_error(req, value.error());
   }
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;

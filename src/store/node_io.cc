@@ -74,7 +74,7 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
     text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.message();
     // What lies on a missing disk cannot be mended by writing it anew.
     if (error.code != Errc::kMissingDisk)
-      bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message()});
+      bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message(), error.code == Errc::kIo});
   };
   note(tried, first_error);
   AlignedBuffer buffer(MDFS_NODE_SIZE);
@@ -94,6 +94,19 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
     note(copy, node.error());
   }
   return {first_error.code, fmt::format("no good copy of a tree node ({})", text)};
+}
+
+Status NodeIo::check_copy(const NodeWanted& wanted, ConstBytes bytes) const {
+  const auto node = check(wanted, {}, bytes);
+  return node.ok() ? Status() : Status(node.error());
+}
+
+bool NodeIo::note_bad(BadCopy bad) {
+  const std::lock_guard lock(mutex_);
+  if (bad_copies_.size() >= kMaxBadCopies) return false;
+  bad_copies_.push_back(std::move(bad));
+  has_bad_copies_ = true;
+  return true;
 }
 
 std::vector<BadCopy> NodeIo::take_bad_copies() {

@@ -22,6 +22,7 @@ struct BadCopy {
   Key key;
   std::uint16_t level = 0;
   std::string why;
+  bool unreadable = false;  // else it was read, and did not verify
 };
 
 // Any thread may call any method.
@@ -34,6 +35,11 @@ class NodeIo {
 
   // All at once, one copy of each; then the other copies of those that failed. The error names all copies.
   std::vector<Result<ConstNodePtr>> load(std::span<const NodeWanted> wanted);
+
+  // Is what was read from a copy the node?
+  Status check_copy(const NodeWanted& wanted, ConstBytes bytes) const;
+  // To be written anew, as if it had been found by load(); false if there are too many already.
+  bool note_bad(BadCopy bad);
 
   // What was found bad since the last call, at most kMaxBadCopies; the node itself was good in another copy.
   // An entry may be stale: the node may have been freed while it was read.

@@ -95,6 +95,17 @@ Status TreeReader::load_path(const Key& key, Footprint& footprint, std::optional
   }
 }
 
+Tree::NodesFound TreeReader::nodes_from(const Key& from, std::size_t leaves) {
+  for (;;) {
+    Tree::NodesFound found;
+    {
+      const std::shared_lock lock(shared_.mutex);
+      found = shared_.tree.nodes_from(from, leaves, *this);
+    }
+    if (!found.missing || !load({*found.missing}).ok()) return found;
+  }
+}
+
 Result<bool> TreeReader::hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer) {
   Footprint footprint;
   MDFS_TRY(load_path(key, footprint));

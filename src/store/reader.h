@@ -43,6 +43,8 @@ class TreeReader final : public NodeSource {
   // of `put_bytes` there adds.
   Status load_path(const Key& key, Footprint& footprint, std::optional<std::size_t> put_bytes = std::nullopt);
 
+  // As Tree::nodes_from(). A node that would have to be read and cannot be is left in `missing`.
+  Tree::NodesFound nodes_from(const Key& from, std::size_t leaves);
   // Keeps the nodes on the path to `key`; is the one at `level` (still) the one that `pointer` names?
   Result<bool> hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer);
   Status check_root();

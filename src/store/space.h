@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -91,6 +92,11 @@ class Space {
   // The sealed generation is on the disks. Gives the runs that may be reused now; they are free when released.
   std::vector<Run> published(std::uint64_t generation);
   void release(std::span<const Run> runs);
+
+  // Where a page lies and what it must be; nothing if that is not known.
+  std::optional<format::SpaceEntry> page_entry(unsigned disk, format::SpacePage page) const;
+  // The next commit writes the page anew, from memory; false if memory does not hold it.
+  bool rewrite_page(unsigned disk, format::SpacePage page);
 
   // Does a copy lie beyond the metadata regions?
   bool is_far(const NodePlace& place) const;

@@ -108,7 +108,7 @@ void Space::seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std
   MDFS_CHECK(sealed_pages_.empty());
   for (std::size_t i = 0; i < index_.size(); ++i) {
     alloc::SpaceMap* map = allocator_->map(i);
-    if (map == nullptr || !map->dirty()) continue;
+    if (map == nullptr || (!map->dirty() && !index_[i]->has_rewrites())) continue;
     const auto disk = static_cast<std::uint16_t>(i);
     index_[i]->seal(*map, disk, writes);
     tops_[i] = index_[i]->top();
@@ -120,6 +120,29 @@ void Space::seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std
   }
   if (!freeing_.empty()) gates_.push_back({generation, std::exchange(freeing_, {})});
   tops = tops_;
+}
+
+std::optional<format::SpaceEntry> Space::page_entry(unsigned disk, format::SpacePage page) const {
+  const std::lock_guard lock(mutex_);
+  if (!index_[disk]) return std::nullopt;
+  // The top page is known from the commit, others from the page above.
+  const bool top = page.level + 1 == allocator_->map(disk)->layout().space_levels();
+  if (!top && !index_[disk]->known(page)) return std::nullopt;
+  return index_[disk]->entry(page);
+}
+
+bool Space::rewrite_page(unsigned disk, format::SpacePage page) {
+  const std::lock_guard lock(mutex_);
+  if (!index_[disk]) return false;
+  if (page.level == 0) {
+    alloc::SpaceMap& map = *allocator_->map(disk);
+    if (!map.loaded(page.page) || map.broken(page.page)) return false;
+    map.touch(page.page);
+    return true;
+  }
+  if (!index_[disk]->known(page)) return false;
+  index_[disk]->rewrite(page);
+  return true;
 }
 
 std::vector<Run> Space::published(std::uint64_t generation) {

@@ -70,6 +70,15 @@ std::vector<std::uint64_t> SpaceIndex::free_blocks() const {
   return free;
 }
 
+bool SpaceIndex::known(format::SpacePage page) const {
+  std::uint64_t each = 1;  // bitmaps under a page
+  for (unsigned level = 0; level < page.level; ++level) each *= MDFS_ENTRIES_PER_PAGE;
+  const std::uint64_t end = std::min<std::uint64_t>((page.page + 1) * each, known_.size());
+  for (std::uint64_t i = page.page * each; i < end; ++i)
+    if (!known_[i]) return false;
+  return true;
+}
+
 std::vector<format::SpaceEntry> SpaceIndex::children(format::SpacePage page) const {
   const auto& below = entries_[page.level - 1];
   const std::uint64_t first = page.page * MDFS_ENTRIES_PER_PAGE;
@@ -80,7 +89,9 @@ std::vector<format::SpaceEntry> SpaceIndex::children(format::SpacePage page) con
 void SpaceIndex::seal(const alloc::SpaceMap& map, std::uint16_t disk, std::vector<SectorWrite>& writes) {
   std::set<std::uint64_t> changed;
   for (const std::uint64_t page : map.dirty_pages()) changed.insert(page);
-  for (unsigned level = 0; level < layout_.space_levels() && !changed.empty(); ++level) {
+  for (unsigned level = 0; level < layout_.space_levels(); ++level) {
+    for (const format::SpacePage& page : rewrite_)
+      if (page.level == level) changed.insert(page.page);
     std::set<std::uint64_t> above;
     for (const std::uint64_t number : changed) {
       const format::SpacePage page{level, number};
@@ -102,6 +113,7 @@ void SpaceIndex::seal(const alloc::SpaceMap& map, std::uint16_t disk, std::vecto
     }
     changed = std::move(above);
   }
+  rewrite_.clear();
 }
 
 }  // namespace mdfs::store

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "alloc/space_map.h"
@@ -37,6 +38,12 @@ class SpaceIndex {
   bool known(std::uint64_t page) const { return known_[page]; }
 
   const format::SpaceEntry& entry(std::uint64_t page) const { return entries_[0][page]; }
+  const format::SpaceEntry& entry(format::SpacePage page) const { return entries_[page.level][page.page]; }
+  // Is it known where the page lies and what it holds? A page above the bitmaps: of all bitmaps below it.
+  bool known(format::SpacePage page) const;
+  // The next seal writes this page above the bitmaps, which is known, anew.
+  void rewrite(format::SpacePage page) { rewrite_.insert(page); }
+  bool has_rewrites() const { return !rewrite_.empty(); }
   const format::SpaceEntry& top() const { return entries_.back()[0]; }
 
   // Puts the changed bitmaps of `map`, and the pages above them, into the other place of each, and records that.
@@ -48,7 +55,8 @@ class SpaceIndex {
 
   format::DiskLayout layout_;
   std::vector<std::vector<format::SpaceEntry>> entries_;  // [level][page]
-  std::vector<bool> known_;                               // of each bitmap page: its entry was read
+  std::set<format::SpacePage> rewrite_;
+  std::vector<bool> known_;  // of each bitmap page: its entry was read
 };
 
 }  // namespace mdfs::store

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "device/disk_counters.h"
 #include "store/store_impl.h"
 
 namespace mdfs::store {
@@ -39,8 +40,13 @@ geometry::ZonePolicy chosen_policy(const format::Label& label, const StoreOption
 
 }  // namespace
 
+void Store::note_checksum_error(unsigned disk) {
+  if (device::DiskCounters* counted = disk < disk_count() ? counters(disk) : nullptr) ++counted->checksum_errors;
+}
+
 Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::Disk>> disks,
                                            const StoreOptions& options, Environment& environment) {
+  for (auto& disk : disks) disk = std::make_unique<device::CountingDisk>(std::move(disk));
   MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
   std::string reason = why_read_only(recovered, options);
   if (reason.empty()) {

@@ -193,6 +193,14 @@ class Store {
   }
   virtual SpaceInfo space() const = 0;
 
+  // What the disk was asked for since the mount, and what went wrong; null if nobody counts.
+  virtual device::DiskCounters* counters(unsigned) { return nullptr; }
+  // Bytes from this disk did not match their checksum, and the tree still insists on them.
+  void note_checksum_error(unsigned disk);
+
+  // Null: a store without disks to look at (of tests).
+  virtual class Verifier* verifier() { return nullptr; }
+
  protected:
   static Reservation make_reservation(Store* store, const Room& room) { return {store, room}; }
   static void take_from(Reservation& reservation, std::uint64_t blocks) { reservation.room_.blocks -= blocks; }

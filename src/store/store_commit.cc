@@ -119,10 +119,14 @@ StoreImpl::Rewrite StoreImpl::rewrite(const Key& key, std::uint16_t level, const
 // A node with a bad copy is written anew by this commit, with all its copies. Left for the next one where there is no
 // room for that.
 void StoreImpl::rewrite_bad_copies() {
-  for (const BadCopy& bad : shared_.io.take_bad_copies())
-    if (rewrite(bad.key, bad.level, bad.pointer) == Rewrite::kDone)
-      spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew",
-                   bad.pointer.address[bad.copy].disk, bad.pointer.address[bad.copy].block, bad.why);
+  for (const BadCopy& bad : shared_.io.take_bad_copies()) {
+    if (rewrite(bad.key, bad.level, bad.pointer) != Rewrite::kDone) continue;
+    const std::uint16_t disk = bad.pointer.address[bad.copy].disk;
+    if (!bad.unreadable) note_checksum_error(disk);
+    count_healed(disk);
+    spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew", disk,
+                 bad.pointer.address[bad.copy].block, bad.why);
+  }
 }
 
 // Nodes that a full volume has put among the data give their blocks back when there is room for them elsewhere.

@@ -14,13 +14,14 @@
 #include "store/space.h"
 #include "store/store.h"
 #include "store/transaction.h"
+#include "store/verifier.h"
 
 namespace mdfs::store {
 
 // Locks, outermost first: writer_, SharedTree::mutex, the mutexes of Space and NodeCache. commit_mutex_ is held for
 // moments, with or without writer_. writer_ is recursive, since a transaction that finds no room commits what came
 // before it from inside. A thread that leads a commit has left writer_ before it writes.
-class StoreImpl final : public Store {
+class StoreImpl final : public Store, public Verifier {
  public:
   StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment);
   // Reads the root; the error names what is damaged.
@@ -52,6 +53,16 @@ class StoreImpl final : public Store {
   Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;
 
+  device::DiskCounters* counters(unsigned index) override { return members_[index].disk->counters(); }
+
+  // store_verify.cc
+  Verifier* verifier() override { return this; }
+  Status verify_labels(unsigned disk, bool heal, format::OperationRecord& record) override;
+  std::uint64_t space_pages(unsigned disk) const override;
+  Status verify_space(unsigned disk, std::uint64_t first, std::uint64_t count, bool heal,
+                      format::OperationRecord& record) override;
+  Result<std::optional<Key>> verify_nodes(const Key& from, bool heal, format::OperationRecord& record) override;
+
  protected:
   void give_back(const Room& room) override { space_.give_back(room); }
 
@@ -77,6 +88,15 @@ class StoreImpl final : public Store {
   void publish(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);
   Status read_only_error() const;
+  // Runs `work` while no transaction and no commit is under way: what is on the disks is what memory says.
+  Status at_rest(const std::function<Status()>& work);
+  std::vector<unsigned> bad_labels(unsigned disk, DiskLabels& found) const;
+  Status check_space_page(unsigned disk, format::SpacePage page, const format::SpaceEntry& entry,
+                          ConstBytes bytes) const;
+  Status read_space_page(unsigned disk, format::SpacePage page);
+  bool still_holds(const NodeWanted& node);
+  void count_healed(unsigned disk);
+
   // Commits until unlinked blocks are free, or nothing more can be gained.
   Status release_gates();
 

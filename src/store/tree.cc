@@ -86,6 +86,38 @@ Tree::LeafFound Tree::find_leaf(const Key& key, NodeSource& source, const Key* a
   return found;
 }
 
+Tree::NodesFound Tree::nodes_from(const Key& from, std::size_t leaves, NodeSource& source) const {
+  NodesFound found;
+  ConstNodePtr changed = changed_root_;
+  NodeWanted at{root_.pointer, changed ? changed->body.level : root_.level};
+  for (;;) {
+    if (!changed && (at.level == 0 || !(at.lower < from))) found.nodes.push_back(at);
+    if (at.level == 0) return found;
+    const ConstNodePtr node = changed ? changed : source.find(at.pointer);
+    if (!node) {
+      found.missing = at;
+      return found;
+    }
+    const auto& branches = node->body.branches;
+    const auto child = [&](std::size_t i) {
+      NodeWanted below{branches[i].pointer, static_cast<std::uint16_t>(at.level - 1), at.lower, at.upper};
+      if (i > 0) below.lower = branches[i].key;
+      if (i + 1 < branches.size()) below.upper = branches[i + 1].key;
+      return below;
+    };
+    std::size_t i = node->branch_for(from);
+    if (at.level == 1) {
+      for (; i < branches.size() && leaves > 0; ++i, --leaves)
+        if (!node->changed[i]) found.nodes.push_back(child(i));
+      if (i < branches.size()) found.next = branches[i].key;
+      return found;
+    }
+    if (i + 1 < branches.size()) found.next = branches[i + 1].key;
+    at = child(i);
+    changed = node->changed[i];
+  }
+}
+
 bool Tree::holds(const Key& key, std::uint16_t level, const format::Pointer& pointer, NodeSource& source) const {
   format::Pointer at = root_.pointer;
   ConstNodePtr node = changed_root_;

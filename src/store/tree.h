@@ -86,6 +86,15 @@ class Tree {
                       Footprint* footprint = nullptr) const;
   static constexpr std::size_t kMaxAhead = 16;
 
+  struct NodesFound {
+    std::vector<NodeWanted> nodes;
+    std::optional<Key> next;            // where to go on; absent after the last leaf
+    std::optional<NodeWanted> missing;  // is not in memory, and nothing below it was looked at
+  };
+  // Unchanged nodes: up to `leaves` leaves from the one for `from` on, and those above them that begin at or after
+  // `from`. The leaves need not be in memory.
+  NodesFound nodes_from(const Key& from, std::size_t leaves, NodeSource& source) const;
+
   // Does `pointer` lead to the node at `level` on the path to `key`? All of the path is in memory.
   bool holds(const Key& key, std::uint16_t level, const format::Pointer& pointer, NodeSource& source) const;
 

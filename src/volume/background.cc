@@ -26,6 +26,8 @@ void VolumeImpl::committer_loop() {
     const Status written = write_back_all(half.count());
     if (!written.ok()) spdlog::error("write-back: {}", written.error().message());
     contents_.close_idle(Contents::kIdleAgeNs);
+    if (const Status saved = disk_statistics_.save(); !saved.ok())
+      spdlog::warn("counters of the disks: {}", saved.error().message());
     if (!store_->dirty()) continue;
     const Status committed = store_->commit();
     if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());

@@ -127,7 +127,9 @@ void Operations::stop() {
 
 void Operations::take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop) {
   if (stop) slot.stop = true;
+  ++slot.waiting;
   changed_.wait(lock, [&] { return !slot.busy; });
+  --slot.waiting;
   slot.busy = true;
   slot.stop = stopping_;
 }
@@ -297,7 +299,7 @@ const OperationKind* Operations::choose(std::int64_t now_ns, std::int64_t& wait_
   for (unsigned i = 1; i <= kOperationKinds; ++i) {
     const OperationKind& kind = kKinds[(last_ + i) % kOperationKinds];
     const Slot& where = slot(kind);
-    if (!where.running() || where.busy) continue;
+    if (!where.running() || where.busy || where.waiting > 0) continue;
     if (where.ready_ns <= now_ns) return &kind;
     wait_ns = std::min(wait_ns, where.ready_ns - now_ns);
   }

@@ -93,6 +93,7 @@ class Operations {
     std::optional<OperationRecord>
         checkpoint;                 // what a later run goes on from; whoever is busy with the slot changes it
     bool busy = false;              // somebody works on it, without the lock
+    unsigned waiting = 0;           // for it not to be busy: they come before the next step
     std::atomic<bool> stop{false};  // whoever works on it is to return
     std::int64_t ready_ns = 0;      // the budget allows the next step
     std::int64_t counted_ns = 0;    // up to here the time is in work_ns

@@ -111,6 +111,7 @@ struct VolumeMerit {
 // the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
 using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
 
+class DiskStatistics;
 class Operations;
 
 // Any thread may call any method. Inodes are held by look-up counts as FUSE keeps them: lookup and every call that
@@ -193,6 +194,7 @@ class Volume {
   // Scrub and other long work (operations.h). It runs in the background, or without background threads (no commit
   // interval) step by step, as its turn() is called.
   virtual Operations& operations() = 0;
+  virtual DiskStatistics& disk_statistics() = 0;
 };
 
 // Names that files may not have: ending in "@", and ".mdfs" in the root directory.

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "volume/defrag.h"
+#include "volume/scrub.h"
 
 namespace mdfs::volume {
 namespace {
@@ -22,6 +23,7 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
       table_([this](Ino ino) { orphan_unheld(ino); }),
       placements_(*store_, environment.random()),
       contents_(*store_, *engine_, table_, placements_, environment),
+      disk_statistics_(*store_, environment),
       operations_(*store_, environment) {}
 
 VolumeImpl::~VolumeImpl() {
@@ -31,7 +33,13 @@ VolumeImpl::~VolumeImpl() {
 
 Status VolumeImpl::start() {
   operations_.add(OperationKind::kDefrag, std::make_unique<Defrag>(*this));
-  MDFS_TRY(operations_.load());
+  if (store::Verifier* verifier = store_->verifier(); verifier != nullptr)
+    operations_.add(OperationKind::kScrub, std::make_unique<Scrub>(*store_, *verifier));
+  // A damaged volume is mounted all the same, as far as it can be.
+  if (const Status loaded = disk_statistics_.load(); !loaded.ok())
+    spdlog::error("counters of the disks: {}", loaded.error().message());
+  if (const Status loaded = operations_.load(); !loaded.ok())
+    spdlog::error("operations of the last mount: {}", loaded.error().message());
   if (options_.commit_interval_ns > 0) operations_.start_thread();
   if (store_->read_only()) return {};
   MDFS_TRY(queue_orphans_of_last_mount());
@@ -59,6 +67,8 @@ Status VolumeImpl::close() {
   const Status closed = contents_.close_all();
   if (status.ok()) status = closed;
   if (!store_->read_only()) {
+    if (const Status saved = disk_statistics_.save(); !saved.ok())
+      spdlog::warn("counters of the disks: {}", saved.error().message());
     Status committed = store_->commit();
     unsigned commits = 2 * kFallbackCommits;  // so that nodes of the tree find back to where they belong
     for (std::uint64_t last = 0; committed.ok() && last != store_->generation() && commits-- > 0;) {

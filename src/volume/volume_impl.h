@@ -16,6 +16,7 @@
 #include "format/inode.h"
 #include "volume/acl.h"
 #include "volume/contents.h"
+#include "volume/disk_statistics.h"
 #include "volume/inode_table.h"
 #include "volume/operations.h"
 #include "volume/placements.h"
@@ -91,6 +92,7 @@ class VolumeImpl final : public Volume {
 
   store::SpaceInfo space() override { return store_->space(); }
   Operations& operations() override { return operations_; }
+  DiskStatistics& disk_statistics() override { return disk_statistics_; }
 
   // ---- for long operations (merits.cc)
   // Regular files with inode numbers from `next` on, some at a time; `next` moves behind them, 0 at the end.
@@ -194,6 +196,7 @@ class VolumeImpl final : public Volume {
   InodeTable table_;
   Placements placements_;
   Contents contents_;
+  DiskStatistics disk_statistics_;
   Operations operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet

@@ -17,11 +17,12 @@ namespace {
 constexpr const char* kUsage =
     "usage: crash_tests [--length N] [--sample N] [--ops 'OPERATION; ...'] [--disks N] [--depth 1|2] [--seed N]\n"
     "                   [--jobs N] [--seconds N] [--cuts few|many]\n"
-    "                   [--canary 1]\n"
+    "                   [--spoiled 1] [--canary 1]\n"
     "  --length N   all sequences of up to N letters of the alphabet (default 1)\n"
     "  --sample N   and N seeded sequences of 3 to 6 letters\n"
     "  --seconds N  stop after that long\n"
     "  --cuts few   fewer subsets of outstanding writes (default with --length 2 and more)\n"
+    "  --spoiled 1  one copy of each tree node is bad to begin with; two disks and more\n"
     "  --canary 1   flushes lie: succeeds if the loss is seen\n"
     "  --ops        one sequence, as a failure prints it\n";
 
@@ -55,6 +56,8 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       arguments.run.depth = number;
     } else if (option == "--seed") {
       arguments.run.seed = number;
+    } else if (option == "--spoiled") {
+      arguments.run.spoiled = number != 0;
     } else if (option == "--canary") {
       arguments.canary = arguments.run.flushes_lie = number != 0;
     } else if (option == "--cuts") {

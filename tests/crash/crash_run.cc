@@ -70,7 +70,7 @@ std::string check_disks(const MemoryDisks& disks, Environment& environment) {
 std::string write_again(std::unique_ptr<Volume> volume, test::Tree tree, const MemoryDisks& disks,
                         Environment& environment) {
   Runner runner(*volume);
-  const auto operations = parse_operations("create /after; write /after 0 5000; fsync /after");
+  const auto operations = parse_operations("create /after; write /after 0 5000; fsync /after; scrub");
   for (const Operation& operation : *operations) {
     const Status status = runner.run(operation, 77);
     if (!status.ok()) return operation.text() + ": " + status.error().message();
@@ -169,6 +169,23 @@ Status record(const std::vector<Operation>& operations, Volume& volume, device::
 
 }  // namespace
 
+namespace {
+
+// One byte of everything on the disk that is a tree node, used or not.
+void spoil_nodes(device::MemoryDisk& disk) {
+  constexpr std::uint64_t kStep = 4096, kAt = 200;
+  const std::string_view magic = MDFS_NODE_MAGIC;
+  for (std::uint64_t offset = 0; offset < disk.size_bytes(); offset += kStep) {
+    ByteVector block(kStep);
+    disk.peek(offset, block);
+    if (!as_text(block).starts_with(magic)) continue;
+    block[kAt] ^= std::byte{1};
+    disk.poke(offset, block);
+  }
+}
+
+}  // namespace
+
 MemoryDisks make_base_disks(const RunOptions& options) {
   SeededEnvironment environment(options.seed);
   MemoryDisks disks = test::format_memory_disks(options.disks, options.disk_bytes, environment);
@@ -177,6 +194,7 @@ MemoryDisks make_base_disks(const RunOptions& options) {
   const Status made = make_base(**volume);
   MDFS_CHECK(made.ok());
   MDFS_CHECK((*volume)->close().ok());
+  if (options.spoiled) spoil_nodes(*disks[0]);
   return disks;
 }
 

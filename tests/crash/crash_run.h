@@ -22,6 +22,7 @@ struct RunOptions {
   device::CutBounds bounds;
   unsigned thorough_every = 8;  // states that are also written to again, checked by the checker and mounted again
   unsigned depth = 1;           // 2: a second cut while the first is recovered from
+  bool spoiled = false;         // disk 0 has a bad copy of every node to begin with
   bool flushes_lie = false;     // for the canary: no flush is believed, so what was promised may be lost
 };
 

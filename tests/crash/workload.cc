@@ -9,6 +9,8 @@
 #include <map>
 #include <sstream>
 
+#include "volume/operations.h"
+
 namespace mdfs::crash {
 
 using volume::Ino;
@@ -28,7 +30,8 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"xattr", {2, Effect::kNames}},         {"hold", {1, Effect::kNames}},       {"write", {3, Effect::kWrite}},
       {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},    {"punch", {3, Effect::kWrite}},
       {"window", {5, Effect::kData}},         {"fsync", {1, Effect::kFsync}},      {"sync", {0, Effect::kSync}},
-      {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},
+      {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},   {"scrub", {0, Effect::kNames}},
+      {"scrub-begin", {1, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -112,9 +115,25 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "sync") return volume_.sync();
   if (operation.verb == "writeback") return volume_.engine().write_back_all(0);
   if (operation.verb == "move") return run_move(operation, number);
+  if (operation.verb == "scrub") return scrub(UINT64_MAX);
+  if (operation.verb == "scrub-begin") return scrub(number_of(operation.arguments[0]));
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
   return names ? run_names(operation) : run_data(operation, number);
+}
+
+// Begins one, or goes on with the one that runs; nothing in these volumes is damaged beyond mending.
+Status Runner::scrub(std::uint64_t steps) {
+  constexpr auto kKind = volume::OperationKind::kScrub;
+  volume::Operations& operations = volume_.operations();
+  const auto before = operations.status(kKind);
+  if (!before.ok() || !before->running()) MDFS_TRY(operations.start({}));
+  while (steps-- > 0 && operations.turn().worked) {
+  }
+  MDFS_TRY_ASSIGN(const volume::OperationRecord record, operations.status(kKind));
+  if (record.state == MDFS_OPERATION_FAILED) return {Errc::kIo, "scrub: " + record.reason};
+  if (record.items_failed > 0) return {Errc::kIo, "scrub: " + std::to_string(record.items_failed) + " damaged"};
+  return {};
 }
 
 Status Runner::run_names(const Operation& operation) {
@@ -263,6 +282,8 @@ std::vector<std::string> alphabet() {
       "move /image",
       "sync",
       "writeback",
+      "scrub",
+      "scrub-begin 4",
   };
 }
 

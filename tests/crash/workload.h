@@ -49,6 +49,7 @@ class Runner {
   };
   Result<Place> place(const std::string& path);
   Result<volume::Ino> find(const std::string& path);
+  Status scrub(std::uint64_t steps);
   Status run_names(const Operation& operation);
   Status run_move(const Operation& operation, unsigned number);
   Status run_data(const Operation& operation, unsigned number);

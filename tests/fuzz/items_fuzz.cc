@@ -1,6 +1,7 @@
 // Fuzz target: the values of all kinds of items. The first byte is the kind, two more what the decoder is told besides.
 // SPDX-License-Identifier: Apache-2.0
 #include "format/dirent.h"
+#include "format/disk_errors.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
@@ -125,6 +126,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         const auto again = format::decode_extent_runs(format::encode_extent_runs(*runs), detail);
         MDFS_CHECK(again.ok() && *again == *runs);
       }
+      break;
+    case MDFS_KIND_DISK_ERRORS:
+      if (const auto errors = format::decode_disk_errors(value); errors.ok())
+        check_round_trip(*errors, format::decode_disk_errors);
       break;
     case MDFS_KIND_OPERATION:
       if (const auto record = format::decode_operation(value); record.ok())

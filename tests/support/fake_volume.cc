@@ -377,6 +377,7 @@ Result<engine::WindowPlan> FakeVolume::plan_window(Ino, const Window&) {
 }
 
 volume::Operations& FakeVolume::operations() { std::abort(); }
+volume::DiskStatistics& FakeVolume::disk_statistics() { std::abort(); }
 
 store::SpaceInfo FakeVolume::space() {
   return {.total_blocks = kBlocks, .free_blocks = kBlocks, .available_blocks = kBlocks, .objects = 1};

@@ -80,6 +80,7 @@ class FakeVolume final : public volume::Volume {
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
   store::SpaceInfo space() override;
   volume::Operations& operations() override;
+  volume::DiskStatistics& disk_statistics() override;
 
  private:
   struct Inode;

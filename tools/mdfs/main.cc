@@ -16,5 +16,7 @@ int main(int argc, char** argv) {
   mdfs::tools::add_image_commands(app, action);
   mdfs::tools::add_window_commands(app, action);
   mdfs::tools::add_defrag_commands(app, action);
+  mdfs::tools::add_disk_commands(app, action);
+  mdfs::tools::add_scrub_commands(app, action);
   return mdfs::tools::run_program(app, "mdfs", argc, argv, [&] { return action(); });
 }

@@ -23,33 +23,6 @@ std::string name_of(const StoredData& data) {
 
 bool is_simple(const StoredData& data) { return data.runs.size() == 1; }
 
-// Compares parts of a piece of data as its bytes pass.
-class PartChecker {
- public:
-  explicit PartChecker(const StoredData& data) : data_(data) {}
-
-  // The next bytes of the piece. Anything behind stored_bytes is not looked at.
-  void take(ConstBytes bytes) {
-    bytes = bytes.first(std::min<std::size_t>(bytes.size(), data_.stored_bytes - done_));
-    while (!bytes.empty()) {
-      const std::size_t in_part = done_ % data_.part_bytes;
-      const std::size_t step = std::min<std::size_t>(bytes.size(), data_.part_bytes - in_part);
-      crc_ = crc32c(bytes.first(step), in_part == 0 ? 0 : crc_);
-      done_ += static_cast<std::uint32_t>(step);
-      bytes = bytes.subspan(step);
-      if (done_ % data_.part_bytes == 0 || done_ == data_.stored_bytes)
-        good_ = good_ && data_.crc32c[(done_ - 1) / data_.part_bytes] == crc_;
-    }
-  }
-  bool good() const { return good_ && done_ == data_.stored_bytes; }
-
- private:
-  const StoredData& data_;
-  std::uint32_t done_ = 0;
-  std::uint32_t crc_ = 0;
-  bool good_ = true;
-};
-
 }  // namespace
 
 void DataChecker::add(StoredData data) {

@@ -46,6 +46,8 @@ constexpr FindingInfo kTable[] = {
      "an image without a geometry, or a symbolic link without a target; the object is given up"},
     {Id::kOperationDamaged, "operation-damaged", kWarning, kSafe,
      "what is known of a long operation makes no sense; it is forgotten"},
+    {Id::kDiskErrorsDamaged, "disk-errors-damaged", kWarning, kSafe,
+     "the counters of a disk's errors make no sense; they begin again"},
     {Id::kEntryToNothing, "entry-to-nothing", kError, kForced, "a name leads to no object; it is removed"},
     {Id::kEntryType, "entry-type", kWarning, kSafe, "a name gives the wrong type of its object"},
     {Id::kEntryCookie, "entry-cookie", kError, kForced, "a name lies under the wrong hash"},

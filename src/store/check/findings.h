@@ -41,6 +41,7 @@ enum class FindingId : std::uint16_t {
   kPlacementMissing = 410,
   kContentMissing = 411,
   kOperationDamaged = 412,
+  kDiskErrorsDamaged = 413,
   kEntryToNothing = 501,
   kEntryType = 502,
   kEntryCookie = 503,

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "format/dirent.h"
+#include "format/disk_errors.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/operation.h"
@@ -74,6 +75,11 @@ void ItemChecker::volume_item(const Key& key, ConstBytes value) {
                                                       [&](auto disk) { return disk < blocks_.layouts().size(); });
     if (!inside) return damaged(key, placement.ok() ? Error{Errc::kCorrupt, "placement.tables"} : placement.error());
     table_.placements.insert(key.offset);
+  } else if (key.kind == MDFS_KIND_DISK_ERRORS) {
+    const auto errors = format::decode_disk_errors(value);
+    if (errors.ok() && key.offset < MDFS_MAX_DISKS) return;
+    findings_.add(FindingId::kDiskErrorsDamaged, name_of(key));
+    edits_.items[key] = EraseItem{};
   } else if (key.kind == MDFS_KIND_OPERATION) {
     if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_EVACUATE) return;  // of a later version
     const auto record = format::decode_operation(value);

@@ -18,19 +18,10 @@
 #include "store/check/block_map.h"
 #include "store/check/edits.h"
 #include "store/check/findings.h"
+#include "store/check/stored_data.h"
 
 namespace mdfs::store {
 
-// Bytes on a disk with their checksums: one for each `part_bytes` of them.
-struct StoredData {
-  std::uint64_t object = 0;
-  std::uint64_t where = 0;  // page * 64 + place of an extent, first byte of a file run
-  bool is_extent = false;
-  std::uint32_t stored_bytes = 0;
-  std::uint32_t part_bytes = 0;
-  std::vector<format::BlockRun> runs;
-  std::vector<std::uint32_t> crc32c;
-};
 using DataVisitor = std::function<void(StoredData data)>;
 
 // What is remembered of each object until all items have been seen.

@@ -28,6 +28,7 @@ RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
 SCATTERED = 2**64 - 1
 OPERATION = 16
+DISK_ERRORS = 18
 OPERATIONS = {1: "scrub", 2: "defrag", 3: "evacuate"}
 OPERATION_STATES = {1: "running", 2: "cancelled", 3: "done", 4: "failed"}
 
@@ -443,6 +444,14 @@ class Volume:
                 require(disk < 64 and 1 <= what <= 6, "operation: trouble")
             yield OPERATIONS[which], OPERATION_STATES[state], done, total
 
+    def disk_errors(self):
+        """What has gone wrong: disk, and read, write, flush and checksum errors, copies healed."""
+        for (object_number, kind, disk), value in sorted(self.items.items()):
+            if (object_number, kind) != (VOLUME_OBJECT, DISK_ERRORS):
+                continue
+            require(len(value) == 96 and any(value[:16]) and disk < 64, "disk errors")
+            yield disk, struct.unpack_from("<5Q", value, 24)
+
     def verify_space(self):
         """Bitmaps against what the tree uses; content() of everything must have been called with use=True."""
         for index, disk in self.disks.items():
@@ -518,6 +527,9 @@ def run(options):
         volume.verify_space()
         for name, state, done, total in volume.operations():
             print(f"{name}: {state}, {done} of {total} bytes")
+        for disk, counts in volume.disk_errors():
+            print(f"disk {disk}: errors reading {counts[0]}, writing {counts[1]}, flushing {counts[2]}, "
+                  f"checksums {counts[3]}; {counts[4]} healed")
         print(f"{uuid.UUID(bytes=volume.uuid)}: generation {volume.commit.generation}, {volume.nodes} nodes, "
               f"{len(objects)} objects, all checksums hold")
 

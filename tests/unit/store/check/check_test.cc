@@ -179,6 +179,10 @@ std::vector<Case> cases() {
                      t.put({MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, MDFS_OPERATION_SCRUB}, ByteVector(368));
                    });
                  }});
+  all.push_back(
+      {"DiskErrorsOfNonsense", {"disk-errors-damaged"}, true, [](Lab& lab) {
+         lab.change([](Transaction& t) { t.put({MDFS_OBJECT_VOLUME, MDFS_KIND_DISK_ERRORS, 1}, ByteVector(96)); });
+       }});
   all.push_back({"GeometryMissing",
                  {"content-missing", "entry-to-nothing", "directory-entries", "block-leaked", "object-count"},
                  false,

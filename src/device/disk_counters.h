@@ -1,0 +1,41 @@
+// What a disk was asked for, and what went wrong with it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/disk.h"
+
+namespace mdfs::device {
+
+// Counted where requests pass; checksum_errors and healed by whoever finds and mends. Any thread.
+struct DiskCounters {
+  std::atomic<std::uint64_t> reads{0}, writes{0}, flushes{0};  // requests that ended, discards left out
+  std::atomic<std::uint64_t> read_bytes{0}, written_bytes{0};
+  std::atomic<std::uint64_t> read_errors{0}, write_errors{0}, flush_errors{0};
+  std::atomic<std::uint64_t> checksum_errors{0};  // bytes came that are not what was written
+  std::atomic<std::uint64_t> healed{0};           // copies written anew
+
+  void ended(const Io& io, bool ok);
+};
+
+// Counts what passes to `inner`. Any thread may call any method.
+class CountingDisk final : public Disk {
+ public:
+  explicit CountingDisk(std::unique_ptr<Disk> inner) : inner_(std::move(inner)) {}
+
+  const std::string& name() const override { return inner_->name(); }
+  std::uint64_t size_bytes() const override { return inner_->size_bytes(); }
+  bool writable() const override { return inner_->writable(); }
+  void submit(std::span<Io* const> batch) override;
+  DiskCounters* counters() override { return &counters_; }
+
+ private:
+  std::unique_ptr<Disk> inner_;
+  DiskCounters counters_;
+};
+
+}  // namespace mdfs::device

@@ -1,0 +1,95 @@
+// Counters of disks, kept over mounts.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/disk_statistics.h"
+
+#include "base/log.h"
+#include "device/disk_counters.h"
+
+namespace mdfs::volume {
+
+Status DiskStatistics::load() {
+  const std::lock_guard lock(mutex_);
+  Status status;
+  for (unsigned i = 0; i < store_.disk_count(); ++i) {
+    format::DiskErrors errors;
+    errors.disk_uuid = store_.disk_info(i).uuid;
+    errors.since_ns = environment_.now_ns();
+    const auto item = store_.get(disk_errors_key(i));
+    if (!item.ok()) status = item.error();
+    if (item.ok() && *item) {
+      const auto decoded = format::decode_disk_errors(**item);
+      if (!decoded.ok())
+        spdlog::error("disk {}: its errors so far are not known: {}", i, decoded.error().message());
+      else if (decoded->disk_uuid == errors.disk_uuid)
+        errors = *decoded;
+    }
+    before_.push_back(errors);
+    saved_.push_back(errors);
+  }
+  return status;
+}
+
+format::DiskErrors DiskStatistics::errors_of(unsigned disk) const {
+  format::DiskErrors errors = before_[disk];
+  const device::DiskCounters* counters = store_.counters(disk);
+  if (counters == nullptr) return errors;
+  errors.read_errors += counters->read_errors;
+  errors.write_errors += counters->write_errors;
+  errors.flush_errors += counters->flush_errors;
+  errors.checksum_errors += counters->checksum_errors;
+  errors.healed += counters->healed;
+  return errors;
+}
+
+Status DiskStatistics::save() {
+  const std::lock_guard lock(mutex_);
+  if (store_.read_only()) return {};
+  std::vector<format::DiskErrors> now;
+  for (unsigned i = 0; i < before_.size(); ++i) now.push_back(errors_of(i));
+  if (now == saved_) return {};
+  MDFS_TRY(store_.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+    for (unsigned i = 0; i < now.size(); ++i)
+      if (now[i] != saved_[i]) transaction.put(disk_errors_key(i), format::encode(now[i]));
+    return {};
+  }));
+  saved_ = std::move(now);
+  return {};
+}
+
+std::vector<DiskStatistic> DiskStatistics::now() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<DiskStatistic> all;
+  for (unsigned i = 0; i < before_.size(); ++i) {
+    DiskStatistic& disk = all.emplace_back();
+    disk.errors = errors_of(i);
+    const device::DiskCounters* counters = store_.counters(i);
+    if (counters == nullptr) continue;
+    disk.reads = counters->reads;
+    disk.writes = counters->writes;
+    disk.flushes = counters->flushes;
+    disk.read_bytes = counters->read_bytes;
+    disk.written_bytes = counters->written_bytes;
+  }
+  return all;
+}
+
+Status DiskStatistics::reset() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (store_.read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+    for (unsigned i = 0; i < before_.size(); ++i) {
+      const format::DiskErrors now = errors_of(i);
+      format::DiskErrors& before = before_[i];
+      before.read_errors -= now.read_errors;
+      before.write_errors -= now.write_errors;
+      before.flush_errors -= now.flush_errors;
+      before.checksum_errors -= now.checksum_errors;
+      before.healed -= now.healed;
+      before.since_ns = environment_.now_ns();
+    }
+  }
+  MDFS_TRY(save());
+  return store_.commit();
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,124 @@
+// Counters of disks: what went wrong is known after the next mount, until it is set to zero.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/disk_statistics.h"
+
+#include "base/log.h"
+#include "device/faulty_disk.h"
+#include "fixture.h"
+#include "volume/operations.h"
+
+namespace mdfs::volume {
+namespace {
+
+class DiskStatisticsTest : public VolumeTest {
+ protected:
+  DiskStatisticsTest() { EXPECT_OK(set_log_level("off")); }
+  std::vector<DiskStatistic> now() { return volume().disk_statistics().now(); }
+  // Damages the first block of a file of one disk, wherever it lies.
+  void spoil(std::string_view bytes) {
+    for (const auto& disk : disks_)
+      for (std::uint64_t offset = 0; offset < disk->size_bytes(); offset += 4096) {
+        ByteVector block(4096);
+        disk->peek(offset, block);
+        if (!as_text(block).starts_with(bytes)) continue;
+        block[100] ^= std::byte{1};
+        disk->poke(offset, block);
+      }
+  }
+};
+
+TEST_F(DiskStatisticsTest, RequestsAndBytesAreThoseOfTheMount) {
+  const std::vector<DiskStatistic> before = now();
+  ASSERT_EQ(before.size(), disks_.size());
+  EXPECT_GT(before[0].reads, 0u);
+  const Ino f = make_file("f");
+  write(f, 0, std::string(500'000, 'x'));
+  EXPECT_OK(volume().sync());
+  std::uint64_t written = 0;
+  for (unsigned i = 0; i < disks_.size(); ++i) {
+    const DiskStatistic disk = now()[i];
+    EXPECT_GE(disk.flushes, before[i].flushes + 2);
+    EXPECT_GT(disk.writes, before[i].writes);
+    written += disk.written_bytes - before[i].written_bytes;
+    EXPECT_EQ(disk.errors.read_errors + disk.errors.write_errors + disk.errors.flush_errors, 0u);
+    EXPECT_EQ(disk.errors.checksum_errors + disk.errors.healed, 0u);
+  }
+  EXPECT_GE(written, 500'000u);
+  mount();
+  EXPECT_LT(now()[0].writes, before[0].writes + 50);
+}
+
+TEST_F(DiskStatisticsTest, ErrorsAreKnownAfterTheNextMountUntilTheyAreSetToZero) {
+  const Ino f = make_file("f");
+  const std::string text = "the beginning of a file " + std::string(100'000, 'y');
+  write(f, 0, text);
+  EXPECT_OK(volume().sync());
+  mount();
+  spoil("the beginning of a file ");
+  const auto found = volume().lookup(kRootIno, "f");
+  ASSERT_OK(found);
+  ByteVector bytes(4096);
+  EXPECT_ERROR(Errc::kCorrupt, volume().read(found->ino, 0, bytes));
+  const auto errors = [&] {
+    std::uint64_t sum = 0;
+    for (const DiskStatistic& disk : now()) sum += disk.errors.checksum_errors;
+    return sum;
+  };
+  EXPECT_EQ(errors(), 1u);
+  mount();
+  EXPECT_EQ(errors(), 1u);
+  const auto again = volume().lookup(kRootIno, "f");
+  ASSERT_OK(again);
+  EXPECT_ERROR(Errc::kCorrupt, volume().read(again->ino, 0, bytes));
+  EXPECT_EQ(errors(), 2u);
+  EXPECT_OK(volume().disk_statistics().reset());
+  EXPECT_EQ(errors(), 0u);
+  mount();
+  EXPECT_EQ(errors(), 0u);
+}
+
+TEST_F(DiskStatisticsTest, RequestsThatFailAreCountedByTheirKind) {
+  EXPECT_OK(volume().close());
+  volume_.reset();
+  device::FaultyDisk faulty(*disks_[0], {}, 1);
+  auto doors = test::borrowed(disks_);
+  doors[0] = &faulty;
+  auto opened = test::open_volume(doors, test::quiet_options(), environment_);
+  ASSERT_OK(opened);
+  volume_ = std::move(*opened);
+  device::Fault fault;
+  fault.op = device::Op::kRead;
+  fault.from = 128 << 10;
+  fault.to = 256 << 10;
+  faulty.add(fault);
+  EXPECT_OK(volume().operations().start({}));
+  while (volume().operations().turn().worked) {
+  }
+  EXPECT_EQ(now()[0].errors.read_errors, 1u);
+  EXPECT_EQ(now()[1].errors.read_errors, 0u);
+  fault.op = device::Op::kFlush;
+  faulty.add(fault);
+  make_file("g");
+  EXPECT_ERROR(Errc::kIo, volume().sync());
+  EXPECT_EQ(now()[0].errors.flush_errors, 1u);
+  (void)volume().close().ok();
+  volume_.reset();
+}
+
+TEST_F(DiskStatisticsTest, CopiesThatWereHealedAreCounted) {
+  EXPECT_OK(volume().operations().start({}));
+  std::byte byte{};
+  disks_[1]->peek(65536 + 40, {&byte, 1});
+  byte ^= std::byte{1};
+  disks_[1]->poke(65536 + 40, {&byte, 1});
+  while (volume().operations().turn().worked) {
+  }
+  EXPECT_EQ(now()[1].errors.healed, 1u);
+  EXPECT_EQ(now()[1].errors.checksum_errors, 1u);
+  EXPECT_EQ(now()[0].errors.healed, 0u);
+  mount();
+  EXPECT_EQ(now()[1].errors.healed, 1u);
+}
+
+}  // namespace
+}  // namespace mdfs::volume

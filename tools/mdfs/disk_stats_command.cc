@@ -1,0 +1,109 @@
+// mdfs disk stats.
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "mdfs/ioctl.h"
+#include "mounted.h"
+#include "support/file.h"
+#include "support/text.h"
+
+namespace mdfs::tools {
+namespace {
+
+struct StatsArguments {
+  std::string path;
+  bool reset = false;
+  bool json = false;
+};
+
+Result<mdfs_ioc_disks> disk_statistics(const StatsArguments& arguments) {
+  MDFS_TRY_ASSIGN(const File file, File::open(arguments.path, O_RDONLY | O_NONBLOCK));
+  mdfs_ioc_disks disks{};
+  disks.struct_bytes = sizeof disks;
+  disks.flags = arguments.reset ? MDFS_IOC_DISKS_RESET : 0;
+  if (::ioctl(file.fd(), MDFS_IOC_DISKS, &disks) == 0) return disks;
+  if (errno == ENOTTY) return Error{Errc::kNotTty, arguments.path};
+  if (errno == EPERM)
+    return Error{Errc::kNotPermitted, arguments.path + ": for root and for whom the mount belongs to"};
+  return from_errno(errno, arguments.path);
+}
+
+std::string path_of(const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  const auto& name = volume.disks[disk].name;
+  return {name, strnlen(name, sizeof name)};
+}
+
+std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["disks"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(disks.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+    const auto& disk = disks.disks[i];
+    json["disks"].push_back({{"path", path_of(volume, i)},
+                             {"reads", disk.reads},
+                             {"writes", disk.writes},
+                             {"flushes", disk.flushes},
+                             {"read_bytes", disk.read_bytes},
+                             {"written_bytes", disk.written_bytes},
+                             {"since_s", disk.since_ns / 1'000'000'000},
+                             {"read_errors", disk.read_errors},
+                             {"write_errors", disk.write_errors},
+                             {"flush_errors", disk.flush_errors},
+                             {"checksum_errors", disk.checksum_errors},
+                             {"healed", disk.healed}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(disks.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+    const auto& disk = disks.disks[i];
+    const std::string path = path_of(volume, i);
+    fmt::print("disk {}{}{}\n", i, path.empty() ? "" : ": ", printable(path));
+    fmt::print("  since the mount: {} reads of {}, {} writes of {}, {} flushes\n", disk.reads,
+               format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.flushes);
+    fmt::print(
+        "  since {:%Y-%m-%d %H:%M}: errors reading {}, writing {}, flushing {}, checksums {}; {} copies healed\n",
+        fmt::localtime(static_cast<std::time_t>(disk.since_ns / 1'000'000'000)), disk.read_errors, disk.write_errors,
+        disk.flush_errors, disk.checksum_errors, disk.healed);
+  }
+}
+
+Status stats(const StatsArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_disks disks, disk_statistics(arguments));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  if (arguments.json)
+    fmt::print("{}\n", json_text(disks, volume));
+  else
+    print_text(disks, volume);
+  return {};
+}
+
+}  // namespace
+
+void add_disk_commands(CLI::App& app, Action& action) {
+  CLI::App* noun = app.add_subcommand("disk", "The disks of a mounted volume");
+  noun->require_subcommand(1);
+  add_disk_stats_command(*noun, action);
+}
+
+void add_disk_stats_command(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<StatsArguments>();
+  CLI::App* command = noun.add_subcommand("stats", "Show what the disks did and what went wrong with them");
+  command->add_flag("--reset", arguments->reset, "Count errors from zero again");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
+  command->callback([arguments, &action] { action = [arguments] { return stats(*arguments); }; });
+}
+
+}  // namespace mdfs::tools
