@@ -122,6 +122,23 @@ struct mdfs_ioc_volume {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
+/* How full a disk and its zones are: call with `next` from the previous call (0 first) until count is 0. A disk that is
+ * not healthy has no zones. */
+#define MDFS_IOC_ZONES_ROWS 1024
+struct mdfs_ioc_zones {
+  uint32_t disk;           /* in */
+  uint32_t count;          /* out: rows filled */
+  uint64_t next;           /* in/out: zone */
+  uint64_t zone_blocks, zone_count;       /* out */
+  uint64_t data_blocks, data_free_blocks; /* out: of the disk, outside of what is kept for metadata */
+  uint64_t spilled_runs;   /* out: meant for this disk, stored on others for want of room, since the mount */
+  uint64_t reserved[5];
+  struct {
+    uint32_t blocks;       /* for data; 0: a zone that is all metadata */
+    uint32_t used_blocks;
+  } zones[MDFS_IOC_ZONES_ROWS];
+};
+
 /* What the disks and other components of a mount on a modelled machine (mount option "model") have done so far. Names
  * are cut where they are longer, and so is the list of components. */
 #define MDFS_IOC_MODEL_COMPONENTS 144
@@ -238,6 +255,8 @@ struct mdfs_ioc_disks {
 #define MDFS_IOC_DISKS _IOWR(MDFS_IOC_MAGIC, 12, struct mdfs_ioc_disks)
 /* On any file or directory. The answer is the state after the action. */
 #define MDFS_IOC_OPERATION _IOWR(MDFS_IOC_MAGIC, 11, struct mdfs_ioc_operation)
+/* On any file or directory. EINVAL: no such disk. */
+#define MDFS_IOC_ZONES _IOWR(MDFS_IOC_MAGIC, 40, struct mdfs_ioc_zones)
 /* On any file or directory. ENODATA: the disks are not modelled. */
 #define MDFS_IOC_MODEL _IOR(MDFS_IOC_MAGIC, 32, struct mdfs_ioc_model)
 

@@ -15,6 +15,7 @@ using Kind = Search::Kind;
 constexpr std::uint64_t kWindowBytes = 4u << 20;
 constexpr std::uint64_t kWindowsPerDisk = 64;      // at least so many windows fit on a disk
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
+constexpr std::uint64_t kAroundWindows = 2;        // so many windows away is still near
 constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
 
 // Small objects share windows, those of each policy their own; no object has such a number.
@@ -119,39 +120,69 @@ Answer Allocator::from_window(Slot& slot, std::uint32_t blocks) {
   return taken(slot.disk, found.value, blocks);
 }
 
+std::uint64_t Allocator::window_length(const DataWish& wish) const {
+  const std::uint64_t most = window_blocks(wish.disk);
+  const std::uint64_t wished = wish.expected_blocks == 0 ? most : std::min(most, wish.expected_blocks);
+  return std::max<std::uint64_t>(wished, wish.blocks);
+}
+
 // A full window is continued by the room right behind it, if that is free and nobody's.
-Answer Allocator::behind_window(Slot& slot, std::uint32_t blocks) {
+Answer Allocator::behind_window(Slot& slot, const DataWish& wish) {
   if (slot.window.empty()) return {};
   const std::uint64_t begin = slot.window.end;
-  const std::uint64_t length = std::max<std::uint64_t>(window_blocks(slot.disk), blocks);
-  const BlockRange behind{begin, std::min(begin + length, maps_[slot.disk]->data_range().end)};
+  const BlockRange behind{begin, std::min(begin + window_length(wish), maps_[slot.disk]->data_range().end)};
   const Search found =
-      maps_[slot.disk]->find(behind, behind.size() < blocks ? blocks : behind.size(), &windows_[slot.disk]);
+      maps_[slot.disk]->find(behind, std::max<std::uint64_t>(behind.size(), wish.blocks), &windows_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   if (found.kind == Kind::kNone) return {};
   // The last blocks of the old window that were too few for this request stay for the taking by anyone.
   open_window(slot, behind);
-  return from_window(slot, blocks);
+  return from_window(slot, wish.blocks);
 }
 
-std::uint64_t Allocator::start_of_window(std::uint16_t disk, std::uint64_t wished, std::uint64_t near_block,
-                                         Policy policy) {
-  const SpaceMap& map = *maps_[disk];
+Answer Allocator::from_range(const Slot& slot, BlockRange range, std::uint32_t blocks) {
+  const BlockRange data = maps_[slot.disk]->data_range();
+  range = {std::max(range.begin, data.begin), std::min(range.end, data.end)};
+  if (range.empty() || range.size() < blocks) return {};
+  const bool own = range.begin >= slot.window.begin && range.end <= slot.window.end;
+  const Search found = maps_[slot.disk]->find(range, blocks, own ? nullptr : &windows_[slot.disk]);
+  if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
+  return found.kind == Kind::kFound ? taken(slot.disk, found.value, blocks) : Answer{};
+}
+
+Answer Allocator::around(const Slot& slot, const DataWish& wish) {
+  const std::uint64_t block = wish.around_block;
+  const std::uint64_t reach = kAroundWindows * window_blocks(slot.disk);
+  const bool inside = block >= slot.window.begin && block < slot.window.end;
+  const auto before = [block](std::uint64_t blocks) { return block - std::min(block, blocks); };
+  for (const BlockRange range :
+       {inside ? slot.window : BlockRange{}, BlockRange{block, block + reach / 4}, BlockRange{before(reach / 4), block},
+        BlockRange{block, block + reach}, BlockRange{before(reach), block}}) {
+    const Answer answer = from_range(slot, range, wish.blocks);
+    if (answer.kind != Kind::kNone) return answer;
+  }
+  return {};
+}
+
+std::uint64_t Allocator::start_of_window(const DataWish& wish) {
+  const SpaceMap& map = *maps_[wish.disk];
   const BlockRange data = map.data_range();
-  switch (policy) {
+  const auto within = [&](std::uint64_t block) { return block >= data.begin && block < data.end; };
+  if (within(wish.around_block)) return wish.around_block;
+  switch (wish.policy) {
     case Policy::kFirst:
-      return map.first_zone(wished);
+      return map.first_zone(window_length(wish));
     case Policy::kNear:
-      if (near_block >= data.begin && near_block < data.end) return near_block;
-      return last_end_[disk] != 0 ? std::min(last_end_[disk], data.end - 1) : data.begin;
+      if (within(wish.near_block)) return wish.near_block;
+      return within(last_end_[wish.disk]) ? last_end_[wish.disk] : data.begin;
     default:
       return map.draw_zone(next_random());
   }
 }
 
-Answer Allocator::new_window(Slot& slot, std::uint32_t blocks, std::uint64_t near_block, Policy policy) {
-  const std::uint64_t wished = std::max<std::uint64_t>(window_blocks(slot.disk), blocks);
-  if (slot.draw == 0) slot.draw = start_of_window(slot.disk, wished, near_block, policy);
+Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
+  if (slot.draw == 0) slot.draw = start_of_window(wish);
+  const std::uint64_t wished = window_length(wish);
   struct Try {
     std::uint64_t blocks;
     bool around_windows;
@@ -160,41 +191,47 @@ Answer Allocator::new_window(Slot& slot, std::uint32_t blocks, std::uint64_t nea
   // A whole window is looked for near the draw only: on a full disk there may be none, and each page must be loaded.
   constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
   const Try tries[] = {{wished, true, kWindowReach},
-                       {std::max<std::uint64_t>(wished / 4, blocks), true, kWindowReach},
-                       {blocks, true, kEverywhere},
-                       {blocks, false, kEverywhere}};
+                       {std::max<std::uint64_t>(wished / 4, wish.blocks), true, kWindowReach},
+                       {wish.blocks, true, kEverywhere},
+                       {wish.blocks, false, kEverywhere}};
   for (const Try& attempt : tries) {
     const Search found = find_from(slot.disk, slot.draw, attempt.blocks, attempt.around_windows, attempt.reach);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
     if (found.kind == Kind::kNone) continue;
     slot.draw = 0;
     open_window(slot, {found.value, found.value + attempt.blocks});
-    if (!slot.window.empty()) slot.next = found.value + blocks;
-    return taken(slot.disk, found.value, blocks);
+    if (!slot.window.empty()) slot.next = found.value + wish.blocks;
+    return taken(slot.disk, found.value, wish.blocks);
   }
   slot.draw = 0;
   return {};
 }
 
-Answer Allocator::allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block,
-                                Policy policy) {
-  MDFS_CHECK(disk < maps_.size() && blocks > 0);
-  SpaceMap* map = maps_[disk].get();
-  if (map == nullptr || map->data_free() < blocks) return {};
-  const BlockRange data = map->data_range();
-  if (near_block >= data.begin && near_block < data.end) {
-    const Search near = map->find({near_block, near_block + blocks}, blocks, nullptr);
-    if (near.kind == Kind::kNeedPage) return {Kind::kNeedPage, {disk, 0, 0}, near.value};
-    if (near.kind == Kind::kFound) return taken(disk, near.value, blocks);
+Answer Allocator::allocate_data(const DataWish& wish) {
+  MDFS_CHECK(wish.disk < maps_.size() && wish.blocks > 0);
+  const SpaceMap* map = maps_[wish.disk].get();
+  if (map == nullptr || map->data_free() < wish.blocks) return {};
+  Slot* slot = &slot_of(wish.owner, wish.disk);
+  if (wish.around_block != 0) {
+    const Answer answer = around(*slot, wish);
+    if (answer.kind != Kind::kNone) return answer;
   }
-  Slot* slot = &slot_of(owner, disk);
-  const bool shared = slot->window.empty() && (slot->small_blocks + blocks) * block_size_ <= kSharedBytes;
+  if (wish.near_block != 0) {
+    const Answer answer = from_range(*slot, {wish.near_block, wish.near_block + wish.blocks}, wish.blocks);
+    if (answer.kind != Kind::kNone) return answer;
+  }
+  const std::uint64_t small = std::max<std::uint64_t>(slot->small_blocks + wish.blocks, wish.expected_blocks);
+  const bool shared = slot->window.empty() && small * block_size_ <= kSharedBytes;
   Slot& own = *slot;
-  if (shared) slot = &slot_of(shared_owner(policy), disk);
-  Answer answer = from_window(*slot, blocks);
-  if (answer.kind == Kind::kNone) answer = behind_window(*slot, blocks);
-  if (answer.kind == Kind::kNone) answer = new_window(*slot, blocks, near_block, policy);
-  if (shared && answer.kind == Kind::kFound) own.small_blocks += blocks;
+  DataWish known = wish;
+  if (shared) {
+    slot = &slot_of(shared_owner(wish.policy), wish.disk);
+    known.expected_blocks = 0;  // by all who share
+  }
+  Answer answer = from_window(*slot, wish.blocks);
+  if (answer.kind == Kind::kNone) answer = behind_window(*slot, known);
+  if (answer.kind == Kind::kNone) answer = new_window(*slot, known);
+  if (shared && answer.kind == Kind::kFound) own.small_blocks += wish.blocks;
   return answer;
 }
 

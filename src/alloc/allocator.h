@@ -22,14 +22,26 @@ struct Answer {
   std::uint64_t page = 0;
 };
 
+// A wish for data blocks.
+struct DataWish {
+  std::uint16_t disk = 0;
+  std::uint32_t blocks = 0;  // 1..; contiguous
+  std::uint64_t owner = 0;
+  std::uint64_t around_block = 0;     // first of all near this block, which these replace; 0: they replace none
+  std::uint64_t near_block = 0;       // else exactly at this block; 0: nowhere
+  std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
+  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // kDefault is kScatter
+};
+
 // The policy over the free space of all disks of a volume. Deterministic for a seed and a sequence of calls.
 // Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of its
-// own (about 4 MiB, less on small disks), each right behind the last one if that is free, else where the policy says:
-// in a zone drawn over the whole disk by free space (scatter), in the lowest zone with room (first), or behind the
-// object's last block, or what was stored last on the disk (near). Others go around open windows while they can. The
-// table of open windows is bounded: the least recently used one is closed. Data never come from a metadata region. Tree
-// nodes come from the metadata region of their disk, two copies on one disk from its two halves, or, when the owner
-// says so, from the rest of the disk. Pure, no thread contract (the owner locks).
+// own (about 4 MiB, less on small disks and where the object is known to need less), each right behind the last one if
+// that is free, else where the policy says: in a zone drawn over the whole disk by free space (scatter), in the lowest
+// zone with room (first), or behind the object's last block, or what was stored last on the disk (near). Others go
+// around open windows while they can. Blocks that replace others of their object stay near these. The table of open
+// windows is bounded: the least recently used one is closed. Data never come from a metadata region. Tree nodes come
+// from the metadata region of their disk, two copies on one disk from its two halves, or, when the owner says so, from
+// the rest of the disk. Pure, no thread contract (the owner locks).
 class Allocator {
  public:
   using Policy = geometry::ZonePolicy;
@@ -41,9 +53,12 @@ class Allocator {
   SpaceMap* map(std::size_t disk) { return maps_[disk].get(); }
   const SpaceMap* map(std::size_t disk) const { return maps_[disk].get(); }
 
-  // A found run has been taken. `near_block` 0: the owner's group. kDefault is kScatter.
+  // A found run has been taken.
+  Answer allocate_data(const DataWish& wish);
   Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block,
-                       Policy policy = Policy::kDefault);
+                       Policy policy = Policy::kDefault) {
+    return allocate_data({.disk = disk, .blocks = blocks, .owner = owner, .near_block = near_block, .policy = policy});
+  }
   // In the metadata region, `half` (0 or 1) of it first; or outside of it.
   Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside);
   // The disk with the most free data blocks, other than `except`; disk_count() if there is none with any.
@@ -81,10 +96,15 @@ class Allocator {
   void close_window(Slot& slot);
   void open_window(Slot& slot, BlockRange window);
   Answer from_window(Slot& slot, std::uint32_t blocks);
-  Answer behind_window(Slot& slot, std::uint32_t blocks);
-  Answer new_window(Slot& slot, std::uint32_t blocks, std::uint64_t near_block, Policy policy);
-  // Where the search for a new window begins.
-  std::uint64_t start_of_window(std::uint16_t disk, std::uint64_t wished, std::uint64_t near_block, Policy policy);
+  Answer behind_window(Slot& slot, const DataWish& wish);
+  Answer new_window(Slot& slot, const DataWish& wish);
+  // The first run of `blocks` in the range that is free and in nobody else's window; nothing if the range lies outside
+  // of the data.
+  Answer from_range(const Slot& slot, BlockRange range, std::uint32_t blocks);
+  Answer around(const Slot& slot, const DataWish& wish);
+  // Where the search for a new window begins, and how long it should be.
+  std::uint64_t start_of_window(const DataWish& wish);
+  std::uint64_t window_length(const DataWish& wish) const;
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
   Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows,
                    std::uint64_t reach) const;

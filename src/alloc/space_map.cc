@@ -253,6 +253,23 @@ std::uint64_t SpaceMap::first_zone(std::uint64_t blocks) const {
   return data.begin;
 }
 
+Search SpaceMap::used_in(BlockRange range) const {
+  std::uint64_t used = 0;
+  for (std::uint64_t number = range.begin / kPageBlocks; number * kPageBlocks < range.end; ++number) {
+    const Page& page = pages_[number];
+    const std::uint64_t base = number * kPageBlocks;
+    const std::uint64_t begin = std::max(range.begin, base);
+    const std::uint64_t end = std::min(range.end, base + kPageBlocks);
+    if (page.bits)
+      used += count_set(page.bits->disk, begin - base, end - base);
+    else if (page.broken || end - begin == kPageBlocks)
+      used += end - begin - std::min<std::uint64_t>(end - begin, page.disk_free);
+    else
+      return {Search::Kind::kNeedPage, number};
+  }
+  return {Search::Kind::kFound, used};
+}
+
 std::vector<std::uint64_t> SpaceMap::dirty_pages() const {
   std::vector<std::uint64_t> numbers = dirty_;
   std::sort(numbers.begin(), numbers.end());

@@ -86,6 +86,9 @@ class SpaceMap {
   // Blocks not in use as the disk will say.
   std::uint64_t disk_free() const { return disk_free_; }
   std::uint64_t page_disk_free(std::uint64_t page) const { return pages_[page].disk_free; }
+  // How many blocks of `range` are in use as the disk will say (kFound: the number), or the page to load first. Blocks
+  // of a broken page are in use.
+  Search used_in(BlockRange range) const;
 
   // Pages whose `disk` bitmap changed since clear_dirty(), ascending.
   std::vector<std::uint64_t> dirty_pages() const;

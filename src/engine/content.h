@@ -103,14 +103,15 @@ class Content : public std::enable_shared_from_this<Content> {
   std::unordered_map<std::uint64_t, FullGroup> full_groups;  // those with full units
   void add_full(const geometry::Coord& unit, std::uint64_t units_in_group);
   void remove_full(const geometry::Coord& unit);
-  std::int64_t dirty_since_ns = 0;      // when the first of them became dirty
-  store::Reservation reservation;       // the promises of all dirty units
-  std::optional<Error> error;           // of a write-back, not yet reported
-  bool background_failed = false;       // the background leaves it alone until somebody asks
-  std::uint64_t linked_size = 0;        // as the tree has it
-  bool linked_inline = false;           // the tree holds the bytes
-  bool has_cells = false;               // the tree holds cells
-  std::vector<std::uint64_t> disk_end;  // per disk: where the last allocation of this content ended
+  std::int64_t dirty_since_ns = 0;        // when the first of them became dirty
+  store::Reservation reservation;         // the promises of all dirty units
+  std::optional<Error> error;             // of a write-back, not yet reported
+  bool background_failed = false;         // the background leaves it alone until somebody asks
+  std::uint64_t linked_size = 0;          // as the tree has it
+  bool linked_inline = false;             // the tree holds the bytes
+  bool has_cells = false;                 // the tree holds cells
+  std::vector<std::uint64_t> disk_end;    // per disk: where the last allocation of this content ended
+  std::vector<std::uint64_t> disk_given;  // per disk: blocks allocated since it was opened
 
  private:
   geometry::ByteGeometry shape_;  // shape[0] is not used

@@ -98,6 +98,14 @@ Status encode_all(Core& core, const Content& content, std::vector<Staged>& units
   return status;
 }
 
+// Units that the image has when it is full, 0 if it grows beyond the shape it was opened with, or is a file.
+std::uint64_t planned_units(const Content& content) {
+  if (!content.is_image()) return 0;
+  const std::uint64_t planned = content.array().shape[0];
+  if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return 0;
+  return ceil_div(planned, content.array().extent[0]) * content.units_in_row();
+}
+
 // Gives blocks to the units of one disk, in order, in contiguous groups as large as can be had.
 class Placer {
  public:
@@ -108,11 +116,18 @@ class Placer {
     std::size_t next = 0;
     std::uint64_t group_blocks = std::max<std::uint64_t>(1, kGroupBytes / content_.block_size);
     while (next < units.size()) {
+      // What is replaced stays near its group; what is new goes on where the last group ended.
+      const std::uint64_t replaced = replaced_block(*units[next]);
       std::uint64_t blocks = blocks_of(content_, *units[next]);
       std::size_t end = next + 1;
-      while (core_.options.grouping && end < units.size() && blocks + blocks_of(content_, *units[end]) <= group_blocks)
+      while (core_.options.grouping && end < units.size() &&
+             blocks + blocks_of(content_, *units[end]) <= group_blocks &&
+             (replaced == 0 || same_group(*units[next], *units[end])))
         blocks += blocks_of(content_, *units[end++]);
-      Result<store::Run> run = allocate(static_cast<std::uint32_t>(blocks));
+      // A group that has no room as a whole is divided before any of it goes to another disk.
+      const Spill spill = end - next == 1 ? Spill::kMay : Spill::kNot;
+      Result<store::Run> run =
+          allocate(static_cast<std::uint32_t>(blocks), spill, replaced, expected_blocks(blocks, end - next));
       if (run.ok()) {
         hand_out(*run, units, next, end);
         next = end;
@@ -129,11 +144,40 @@ class Placer {
   }
 
  private:
-  Result<store::Run> allocate(std::uint32_t blocks) {
+  enum class Spill : std::uint8_t { kNot, kMay };  // to another disk
+
+  bool same_group(const Staged& one, const Staged& two) const {
+    return content_.groups.group_of(one.coord) == content_.groups.group_of(two.coord);
+  }
+
+  // Where the unit is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
+  std::uint64_t replaced_block(const Staged& unit) {
+    if (!content_.is_image()) return 0;
+    const Result<StoredExtent> stored = core_.records.extent(content_, unit.coord, false);
+    if (!stored.ok() || stored->is_hole() || stored->runs.front().disk != disk_) return 0;
+    return stored->runs.front().block;
+  }
+
+  // What an image of known shape still wants here, if all its units are like these.
+  std::uint64_t expected_blocks(std::uint64_t blocks, std::size_t units) {
+    const std::uint64_t planned = planned_units(content_) / std::max(1u, content_.placement->disks);
+    if (planned == 0) return 0;
+    const std::uint64_t all = ceil_div(planned * blocks, units);
+    const std::lock_guard lock(content_.state_mutex);
+    const std::uint64_t given = disk_ < content_.disk_given.size() ? content_.disk_given[disk_] : 0;
+    return std::max(blocks, all - std::min(all, given));
+  }
+
+  Result<store::Run> allocate(std::uint32_t blocks, Spill spill, std::uint64_t replaced, std::uint64_t expected) {
     store::AllocationRequest request;
     request.disk = disk_;
     request.blocks = blocks;
     request.owner = core_.options.grouping ? content_.object : kNobody;
+    if (core_.options.grouping) {
+      request.around_block = replaced;
+      request.expected_blocks = expected;
+    }
+    request.may_spill = spill == Spill::kMay;
     if (content_.is_image()) request.policy = content_.image->policy;
     if (core_.options.grouping) {
       const std::lock_guard lock(content_.state_mutex);
@@ -144,6 +188,8 @@ class Placer {
     const std::lock_guard lock(content_.state_mutex);
     if (content_.disk_end.size() <= run.disk) content_.disk_end.resize(run.disk + 1u);
     content_.disk_end[run.disk] = run.block + run.blocks;
+    if (content_.disk_given.size() <= run.disk) content_.disk_given.resize(run.disk + 1u);
+    content_.disk_given[run.disk] += run.blocks;
     return run;
   }
 
@@ -159,7 +205,7 @@ class Placer {
   Status scatter(Staged& unit, std::uint32_t blocks) {
     std::uint32_t piece = std::max(1u, blocks / 2);
     while (blocks > 0) {
-      Result<store::Run> run = allocate(std::min(piece, blocks));
+      Result<store::Run> run = allocate(std::min(piece, blocks), Spill::kMay, 0, 0);
       if (run.ok()) {
         unit.runs.push_back(*run);
         blocks -= run->blocks;

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/checked.h"
 #include "geometry/default_extent.h"
 
 namespace mdfs::fuse {
@@ -326,6 +327,27 @@ mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found) {
   out.worst_score = found.worst_score;
   out.worst_inode = found.worst;
   out.complete = found.complete ? 1 : 0;
+  return out;
+}
+
+Result<mdfs_ioc_zones> next_zones(store::Store& store, const mdfs_ioc_zones& in) {
+  if (!all_zero(in.reserved)) return bad("reserved fields are zero");
+  if (in.disk >= store.disk_count()) return bad(fmt::format("disk {} of {}", in.disk, store.disk_count()));
+  MDFS_TRY_ASSIGN(const std::vector<store::ZoneUse> zones, store.zone_use(in.disk, in.next, MDFS_IOC_ZONES_ROWS));
+  const store::DiskInfo disk = store.disk_info(in.disk);
+  mdfs_ioc_zones out{};
+  out.disk = in.disk;
+  out.count = static_cast<std::uint32_t>(zones.size());
+  out.next = in.next + zones.size();
+  out.zone_blocks = disk.zone_blocks;
+  out.zone_count = disk.zone_blocks == 0 ? 0 : ceil_div(disk.blocks, disk.zone_blocks);
+  out.data_blocks = disk.data_blocks;
+  out.data_free_blocks = disk.data_free_blocks;
+  out.spilled_runs = disk.spilled_runs;
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    out.zones[i].blocks = static_cast<std::uint32_t>(zones[i].blocks);
+    out.zones[i].used_blocks = static_cast<std::uint32_t>(zones[i].used_blocks);
+  }
   return out;
 }
 

@@ -225,6 +225,16 @@ void merit(fuse_req_t req, Ino ino, bool of_volume) {
   });
 }
 
+// May wait for a disk, as layout does.
+void zones(fuse_req_t req, const mdfs_ioc_zones& in) {
+  Server& server = server_of(req);
+  server.sync_lane().post([&server, req, in] {
+    const Result<mdfs_ioc_zones> out = next_zones(server.volume().store(), in);
+    if (!out.ok()) return reply_error(req, out.error());
+    reply_with(req, *out);
+  });
+}
+
 void model_report(fuse_req_t req) {
   const auto& modelled = server_of(req).modelled();
   if (!modelled) return reply_error(req, {Errc::kNoData, "the disks are not modelled"});
@@ -355,6 +365,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_DISKS && !is_virtual(ino)) {
     const auto value = input_as<mdfs_ioc_disks>(in, in_size);
     return value.ok() ? disk_statistics(req, *value) : reply_error(req, value.error());
+  }
+  if (command == MDFS_IOC_ZONES) {
+    const Result<mdfs_ioc_zones> value = input_as<mdfs_ioc_zones>(in, in_size);
+    return value.ok() ? zones(req, *value) : reply_error(req, value.error());
   }
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;

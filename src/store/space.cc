@@ -31,6 +31,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
       block_size_(block_size),
       node_blocks_(format::node_blocks(block_size)),
       policy_(policy),
+      fullness_(members.size()),
       tops_(slot.space) {
   std::vector<std::unique_ptr<alloc::SpaceMap>> maps(members.size());
   index_.resize(members.size());
@@ -162,10 +163,16 @@ alloc::Answer Space::allocate_once(const AllocationRequest& request) {
       return allocator_->map(a)->data_free() > allocator_->map(b)->data_free();
     });
   }
-  const auto policy = request.policy != geometry::ZonePolicy::kDefault ? request.policy : policy_;
+  alloc::DataWish wish;
+  wish.blocks = request.blocks;
+  wish.owner = request.owner;
+  wish.expected_blocks = request.expected_blocks;
+  wish.policy = request.policy != geometry::ZonePolicy::kDefault ? request.policy : policy_;
   for (const std::uint16_t disk : disks) {
-    const std::uint64_t near = disk == request.disk ? request.near_block : 0;
-    const alloc::Answer answer = allocator_->allocate_data(disk, request.blocks, request.owner, near, policy);
+    wish.disk = disk;
+    wish.near_block = disk == request.disk ? request.near_block : 0;
+    wish.around_block = disk == request.disk ? request.around_block : 0;
+    const alloc::Answer answer = allocator_->allocate_data(wish);
     if (answer.kind != Kind::kNone) return answer;
   }
   return {};
@@ -185,6 +192,9 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
     if (answer.kind == Kind::kFound) {
       promised_.blocks -= covered;
       shrink();
+      const std::vector<std::string> lines = note_allocation(request, answer.run);
+      lock.unlock();
+      for (const std::string& line : lines) spdlog::warn("{}", line);
       return answer.run;
     }
     lock.unlock();
@@ -227,10 +237,51 @@ SpaceInfo Space::info() const {
   return info;
 }
 
-std::uint64_t Space::disk_free(std::size_t disk) const {
+void Space::describe(std::size_t disk, DiskInfo& info) const {
   const std::lock_guard lock(mutex_);
   const alloc::SpaceMap* map = allocator_->map(disk);
-  return map ? map->disk_free() : 0;
+  if (map == nullptr) return;
+  info.free_blocks = map->disk_free();
+  info.data_blocks = map->data_range().size();
+  info.data_free_blocks = map->data_free();
+  info.zone_blocks = map->zone_blocks();
+  info.spilled_runs = fullness_.spilled(disk);
+}
+
+std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
+  std::vector<ZoneUse> zones;
+  std::unique_lock lock(mutex_);
+  const alloc::SpaceMap* map = allocator_->map(disk);
+  if (map == nullptr) return zones;
+  const alloc::BlockRange data = map->data_range();
+  const std::uint64_t size = map->zone_blocks();
+  for (std::uint64_t zone = first; zone < ceil_div(map->layout().blocks(), size) && zones.size() < count;) {
+    const alloc::BlockRange range{std::clamp(zone * size, data.begin, data.end),
+                                  std::clamp((zone + 1) * size, data.begin, data.end)};
+    const alloc::Search used = range.empty() ? alloc::Search{Kind::kFound, 0} : map->used_in(range);
+    if (used.kind == Kind::kNeedPage) {
+      lock.unlock();
+      load_page(static_cast<std::uint16_t>(disk), used.value);
+      lock.lock();
+      continue;
+    }
+    zones.push_back({range.empty() ? 0 : range.size(), used.value});
+    ++zone;
+    shrink();
+  }
+  return zones;
+}
+
+std::vector<std::string> Space::note_allocation(const AllocationRequest& request, const Run& run) {
+  std::vector<std::string> lines;
+  const alloc::SpaceMap& map = *allocator_->map(run.disk);
+  const std::uint64_t data = map.data_range().size();
+  if (auto line = fullness_.note_use(run.disk, members_[run.disk].disk->name(), data - map.data_free(), data))
+    lines.push_back(std::move(*line));
+  if (run.disk != request.disk && allocator_->map(request.disk) != nullptr)
+    if (auto line = fullness_.note_spill(request.disk, members_[request.disk].disk->name()))
+      lines.push_back(std::move(*line));
+  return lines;
 }
 
 alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where) {

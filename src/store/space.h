@@ -14,6 +14,7 @@
 #include "alloc/allocator.h"
 #include "base/result.h"
 #include "format/pointer.h"
+#include "store/fullness.h"
 #include "store/recovery.h"
 #include "store/space_pages.h"
 #include "store/store.h"
@@ -62,7 +63,9 @@ class Space {
   void give_back(const Room& room);
   std::uint64_t gated() const;
   SpaceInfo info() const;
-  std::uint64_t disk_free(std::size_t disk) const;
+  // Fills in what it knows of a disk.
+  void describe(std::size_t disk, DiskInfo& info) const;
+  std::vector<ZoneUse> zone_use(unsigned disk, std::uint64_t first, std::size_t count);
 
   // Makes sure that so many nodes can be given places; what of `promised` is for the tree may be used. kNoSpace if they
   // cannot.
@@ -115,6 +118,8 @@ class Space {
   bool valid(const Run& run) const;               // may be asked about
   alloc::SpaceMap* map_of(const Run& run) const;  // null: missing disk or damaged page
   alloc::Answer allocate_once(const AllocationRequest& request);
+  // What the log should be told after this answer; empty: nothing.
+  std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
   enum class Where : std::uint8_t { kHome, kFar, kAnywhere };
   // Takes one more run for the place, on a disk that has none of its copies if possible.
   alloc::Answer extend_place(NodePlace& place, Purpose purpose, Where where);
@@ -144,6 +149,7 @@ class Space {
   mutable std::mutex mutex_;  // guards all below
   std::unique_ptr<alloc::Allocator> allocator_;
   std::vector<std::unique_ptr<SpaceIndex>> index_;  // null: missing disk
+  Fullness fullness_;
   std::vector<format::SpaceEntry> tops_;
   std::uint64_t total_data_ = 0;
   std::uint64_t total_metadata_ = 0;

@@ -105,7 +105,7 @@ DiskInfo StoreImpl::disk_info(unsigned index) const {
   info.state = member.state;
   info.blocks = member.member.blocks;
   info.weight = member.member.weight;
-  info.free_blocks = space_.disk_free(index);
+  space_.describe(index, info);
   return info;
 }
 
@@ -119,6 +119,11 @@ SpaceInfo StoreImpl::space() const {
   SpaceInfo info = space_.info();
   info.objects = objects_;
   return info;
+}
+
+Result<std::vector<ZoneUse>> StoreImpl::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
+  if (disk >= members_.size()) return Error{Errc::kInvalidArgument, fmt::format("disk {}", disk)};
+  return space_.zone_use(disk, first, count);
 }
 
 Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* reservation) {

@@ -60,11 +60,13 @@ class Transaction {
 };
 
 struct AllocationRequest {
-  std::uint16_t disk = 0;        // wished for
-  std::uint32_t blocks = 0;      // 1..; contiguous
-  std::uint64_t owner = 0;       // object: blocks of one owner on one disk are kept together in groups
-  std::uint64_t near_block = 0;  // continue at this block if it is free; 0 = the owner's group, or a new one
-  bool may_spill = true;         // another disk if the wished one is full or missing
+  std::uint16_t disk = 0;             // wished for
+  std::uint32_t blocks = 0;           // 1..; contiguous
+  std::uint64_t owner = 0;            // object: blocks of one owner on one disk are kept together in groups
+  std::uint64_t near_block = 0;       // continue at this block if it is free; 0 = the owner's group, or a new one
+  std::uint64_t around_block = 0;     // first of all as near as can be to this block, which is replaced; 0 = none is
+  std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
+  bool may_spill = true;              // another disk if the wished one is full or missing
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // where a new group begins; default: the store's
 };
 
@@ -120,6 +122,17 @@ struct DiskInfo {
   std::uint64_t blocks = 0;
   std::uint64_t free_blocks = 0;
   std::uint16_t weight = 1;
+  std::uint64_t data_blocks = 0;       // outside of what is kept for metadata
+  std::uint64_t data_free_blocks = 0;  // of them: could be given out now
+  std::uint64_t zone_blocks = 0;
+  std::uint64_t spilled_runs =
+      0;  // wished for here, stored on other disks for want of room, since the store was opened
+};
+
+// A zone of a disk: its blocks for data, none in a zone that is all metadata, and those in use after the last change.
+struct ZoneUse {
+  std::uint64_t blocks = 0;
+  std::uint64_t used_blocks = 0;
 };
 
 struct SpaceInfo {
@@ -192,6 +205,9 @@ class Store {
     return reserve(Room{blocks, 0, 0}, purpose);
   }
   virtual SpaceInfo space() const = 0;
+  // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Waits for the disk
+  // where zones do not end with bitmap pages.
+  virtual Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) = 0;
 
   // What the disk was asked for since the mount, and what went wrong; null if nobody counts.
   virtual device::DiskCounters* counters(unsigned) { return nullptr; }

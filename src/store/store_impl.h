@@ -52,6 +52,7 @@ class StoreImpl final : public Store, public Verifier {
   void abandon(const Run& run) override { space_.abandon(run); }
   Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;
+  Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) override;
 
   device::DiskCounters* counters(unsigned index) override { return members_[index].disk->counters(); }
 

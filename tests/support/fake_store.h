@@ -56,6 +56,9 @@ class FakeStore final : public store::Store {
   void abandon(const store::Run& run) override;
   Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
+  Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
+    return std::vector<store::ZoneUse>{};  // a disk of no zones
+  }
 
  private:
   class FakeTransaction;

@@ -64,6 +64,9 @@ class FakeVolume::FakeStore final : public store::Store {
   void abandon(const store::Run&) override { std::abort(); }
   Result<store::Reservation> reserve(const store::Room&, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
+  Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
+    return std::vector<store::ZoneUse>{};  // a disk of no zones
+  }
 
  protected:
   void give_back(const store::Room&) override {}

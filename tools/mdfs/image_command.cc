@@ -16,6 +16,7 @@
 #include "image_text.h"
 #include "imagefile/image_file.h"
 #include "import.h"
+#include "layout_picture.h"
 #include "mounted.h"
 #include "parts.h"
 #include "support/file.h"
@@ -136,12 +137,42 @@ std::string index_text(const geometry::Geometry& geometry, const std::uint64_t* 
   return text;
 }
 
+struct LayoutArguments : InfoArguments {
+  std::string svg;
+};
+
+Result<LayoutPicture> new_picture(const std::string& path, const geometry::Geometry& geometry) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
+  std::vector<LayoutPicture::Disk> disks;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+    disks.push_back({{}, volume.disks[i].blocks});
+  return LayoutPicture(geometry, std::move(disks), volume.block_size, path);
+}
+
+Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& geometry, File& file) {
+  MDFS_TRY_ASSIGN(LayoutPicture picture, new_picture(arguments.path, geometry));
+  mdfs_ioc_layout rows{};
+  do {
+    MDFS_TRY(next_rows(file, rows));
+    for (std::uint32_t i = 0; i < rows.count; ++i) {
+      geometry::Coord index{};
+      std::copy_n(rows.rows[i].index, geometry.rank, index.begin());
+      picture.add(index, rows.rows[i].disk, rows.rows[i].block, rows.rows[i].stored_bytes);
+    }
+  } while (rows.count > 0);
+  return write_svg(arguments.svg, picture.svg());
+}
+
 // A line an extent, as it comes: an image may have more of them than fit in memory as JSON.
-Status layout_command(const InfoArguments& arguments) {
+Status layout_command(const LayoutArguments& arguments) {
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   MDFS_TRY_ASSIGN(File file, File::open(arguments.path, O_RDONLY));
+  if (!arguments.svg.empty()) {
+    MDFS_TRY(draw_layout(arguments, geometry, file));
+    if (!arguments.json) return {};
+  }
   std::vector<std::uint64_t> disk_bytes;
   mdfs_ioc_layout rows{};
   bool first = true;
@@ -262,8 +293,9 @@ void add_image_commands(CLI::App& app, Action& action) {
   command->add_option("PATH", shown->path, "Image on the mounted volume")->required();
   command->callback([shown, &action] { action = [shown] { return info_command(*shown); }; });
 
-  const auto layout = std::make_shared<InfoArguments>();
+  const auto layout = std::make_shared<LayoutArguments>();
   command = noun->add_subcommand("layout", "Show where its extents are stored");
+  command->add_option("--svg", layout->svg, "Draw it into this file");
   command->add_flag("--json", layout->json, "Print JSON");
   command->add_option("PATH", layout->path, "Image on the mounted volume")->required();
   command->callback([layout, &action] { action = [layout] { return layout_command(*layout); }; });

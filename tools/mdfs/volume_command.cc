@@ -1,4 +1,4 @@
-// mdfs volume sync and status.
+// mdfs volume sync, status and map.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,8 +17,10 @@
 #include "commands.h"
 #include "fuse/daemon.h"
 #include "geometry/geometry.h"
+#include "map_picture.h"
 #include "mdfs/ondisk.h"
 #include "mounted.h"
+#include "occupation.h"
 #include "support/progress.h"
 #include "support/text.h"
 #include "volume_trouble.h"
@@ -80,8 +82,19 @@ nlohmann::ordered_json model_json(const mdfs_ioc_model& model) {
   return json;
 }
 
-std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_ioc_model>& model,
-                      const std::optional<mdfs_ioc_merit>& merit) {
+nlohmann::ordered_json zones_json(const DiskOccupation& disk) {
+  const std::vector<double> shares = disk.zone_shares();
+  if (shares.empty()) return {{"count", 0}};
+  const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+  return {{"count", shares.size()},
+          {"zone_blocks", disk.zone_blocks},
+          {"least", *least},
+          {"most", *most},
+          {"imbalance", imbalance(shares)}};
+}
+
+std::string json_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks,
+                      const std::optional<mdfs_ioc_model>& model, const std::optional<mdfs_ioc_merit>& merit) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = uuid_text(volume.uuid);
@@ -101,30 +114,44 @@ std::string json_text(const mdfs_ioc_volume& volume, const std::optional<mdfs_io
                    {"dirty_bytes", volume.cache_dirty_bytes},
                    {"hits", volume.cache_hits},
                    {"misses", volume.cache_misses}};
+  json["imbalance"] = imbalance(disk_shares(disks));
+  json["warnings"] = fullness_warnings(disks);
   json["disks"] = nlohmann::ordered_json::array();
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+  for (std::uint32_t i = 0; i < disks.size(); ++i)
     json["disks"].push_back({{"uuid", uuid_text(volume.disks[i].uuid)},
                              {"path", text_of(volume.disks[i].name)},
                              {"state", state_name(volume.disks[i].state)},
                              {"blocks", volume.disks[i].blocks},
-                             {"free_blocks", volume.disks[i].free_blocks}});
+                             {"free_blocks", volume.disks[i].free_blocks},
+                             {"data_blocks", disks[i].data_blocks},
+                             {"data_used_blocks", disks[i].data_used_blocks},
+                             {"occupation", disks[i].share()},
+                             {"spilled_runs", disks[i].spilled_runs},
+                             {"zones", zones_json(disks[i])}});
   if (merit) json["merit"] = nlohmann::ordered_json::parse(merit_json(*merit, true));
   if (model) json["modelled"] = model_json(*model);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 template <typename Disk>
-void print_disk(std::uint32_t number, const Disk& disk, std::uint64_t block_size) {
+void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& use, std::uint64_t block_size) {
   const std::string path = text_of(disk.name);
   fmt::print("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
   const std::string size = format_size(disk.blocks * block_size);
-  if (disk.state == 0)
-    fmt::print("{} of {} free\n", format_size(disk.free_blocks * block_size), size);
-  else
+  if (disk.state != 0) {
     fmt::print("{}\n", size);
+    return;
+  }
+  fmt::print("{} of {} free; {:.1f} % of its room for data in use", format_size(disk.free_blocks * block_size), size,
+             use.share() * 100);
+  if (const std::vector<double> shares = use.zone_shares(); !shares.empty()) {
+    const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+    fmt::print(", {:.0f} to {:.0f} % of its {} zones", *least * 100, *most * 100, shares.size());
+  }
+  fmt::print("\n");
 }
 
-void print_text(const mdfs_ioc_volume& volume) {
+void print_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
   const std::string label = text_of(volume.name);
   fmt::print("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
   fmt::print("  {} of {} available, {} files and directories, generation {}\n",
@@ -133,12 +160,14 @@ void print_text(const mdfs_ioc_volume& volume) {
   const std::vector<std::string> wrong = troubles(volume);
   if (volume.read_only != 0 && wrong.empty()) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
   for (const std::string& trouble : wrong) fmt::print("  trouble: {}\n", trouble);
+  for (const std::string& warning : fullness_warnings(disks)) fmt::print("  warning: {}\n", warning);
   fmt::print("  policy: {}\n", policy_name(volume.policy));
   fmt::print("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
              format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
              volume.cache_misses);
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
-    print_disk(i, volume.disks[i], volume.block_size);
+  if (const std::vector<double> shares = disk_shares(disks); shares.size() > 1)
+    fmt::print("  balance: the fullest disk is {:.2f} times as full as the mean\n", imbalance(shares));
+  for (std::uint32_t i = 0; i < disks.size(); ++i) print_disk(i, volume.disks[i], disks[i], volume.block_size);
 }
 
 void print_text(const mdfs_ioc_model& model) {
@@ -167,15 +196,65 @@ Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_model> model, model_info(arguments.path));
   const std::optional<mdfs_ioc_merit> merit = volume_merit_info(arguments.path);
+  MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (arguments.json) {
-    fmt::print("{}", json_text(volume, model, merit));
+    fmt::print("{}", json_text(volume, disks, model, merit));
     return {};
   }
-  print_text(volume);
+  print_text(volume, disks);
   if (merit && merit->images > 0)
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
                merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);
   if (model) print_text(*model);
+  return {};
+}
+
+struct MapArguments {
+  std::string path, svg;
+  bool json = false;
+};
+
+std::string map_json(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["block_size"] = volume.block_size;
+  json["disks"] = nlohmann::ordered_json::array();
+  for (const DiskOccupation& disk : disks) {
+    auto zones = nlohmann::ordered_json::array();
+    for (const ZoneOccupation& zone : disk.zones) zones.push_back({zone.blocks, zone.used_blocks});
+    json["disks"].push_back({{"zone_blocks", disk.zone_blocks}, {"zones", std::move(zones)}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// A character a zone, by tenths.
+void print_map(const std::vector<DiskOccupation>& disks) {
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    std::string line;
+    for (const ZoneOccupation& zone : disks[i].zones) {
+      constexpr std::string_view kTenths = "0123456789";
+      const std::uint64_t tenth = zone.blocks == 0 ? 0 : zone.used_blocks * 10 / zone.blocks;
+      line += zone.blocks == 0 ? 'm' : tenth >= kTenths.size() ? '#' : kTenths[tenth];
+    }
+    fmt::print("disk {}: {}\n", i, disks[i].there ? line : "not there");
+  }
+}
+
+Status map_command(const MapArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
+  if (!arguments.svg.empty()) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < disks.size(); ++i) names.push_back(text_of(volume.disks[i].name));
+    const std::string label = text_of(volume.name);
+    MDFS_TRY(write_svg(arguments.svg,
+                       map_svg(disks, names, "Volume " + (label.empty() ? uuid_text(volume.uuid) : "'" + label + "'"),
+                               volume.block_size)));
+  }
+  if (arguments.json)
+    fmt::print("{}", map_json(volume, disks));
+  else if (arguments.svg.empty())
+    print_map(disks);
   return {};
 }
 
@@ -218,6 +297,13 @@ void add_volume_commands(CLI::App& app, Action& action) {
   command->add_flag("--json", status->json, "Print JSON");
   command->add_option("PATH", status->path, "Mount point, or any file on the volume")->required();
   command->callback([status, &action] { action = [status] { return status_command(*status); }; });
+
+  const auto map = std::make_shared<MapArguments>();
+  command = noun->add_subcommand("map", "Show how full the zones of every disk are");
+  command->add_option("--svg", map->svg, "Draw them into this file");
+  command->add_flag("--json", map->json, "Print JSON");
+  command->add_option("PATH", map->path, "Mount point, or any file on the volume")->required();
+  command->callback([map, &action] { action = [map] { return map_command(*map); }; });
 }
 
 }  // namespace mdfs::tools

@@ -116,6 +116,53 @@ TEST(AllocatorTest, GroupsByNearLieBehindWhatWasStoredLastOrBehindTheirOwnObject
   EXPECT_EQ(must(allocator.allocate_data(0, 64, 9000, own, Allocator::Policy::kNear)).block, own + 64);
 }
 
+TEST(AllocatorTest, ObjectsWhoseSizeIsKnownFillADiskWithoutGapsBetweenThem) {
+  for (const Allocator::Policy policy :
+       {Allocator::Policy::kScatter, Allocator::Policy::kFirst, Allocator::Policy::kNear}) {
+    Allocator allocator = make_allocator(1, kGiBBlocks);
+    constexpr std::uint32_t kBlocks = 768;  // three quarters of a window
+    const auto wish_of = [&](std::uint64_t owner, std::uint32_t blocks, std::uint32_t expected) {
+      DataWish wish;
+      wish.blocks = blocks;
+      wish.owner = owner;
+      wish.expected_blocks = expected;
+      wish.policy = policy;
+      return wish;
+    };
+    std::uint64_t owner = 16;
+    for (; allocator.data_free() > allocator.map(0)->data_range().size() / 10; ++owner) {
+      const alloc::Run first = must(allocator.allocate_data(wish_of(owner, kBlocks / 4, kBlocks)));
+      for (std::uint32_t part = 1; part < 4; ++part) {
+        const alloc::Run next =
+            must(allocator.allocate_data(wish_of(owner, kBlocks / 4, kBlocks - part * kBlocks / 4)));
+        ASSERT_EQ(next.block, first.block + part * kBlocks / 4)
+            << "policy " << geometry::name(policy) << ", object " << owner;
+      }
+    }
+  }
+}
+
+TEST(AllocatorTest, WhatReplacesBlocksStaysNearThemAndOutOfTheWindowsOfOthers) {
+  Allocator allocator = make_allocator(1, kGiBBlocks);
+  const alloc::Run own = must(allocator.allocate_data(0, 600, 16, 0));
+  const alloc::Run other = must(allocator.allocate_data(0, 600, 17, 0, Allocator::Policy::kNear));
+  ASSERT_EQ(other.block, own.block + 1024) << "the next window";
+  DataWish wish;
+  wish.owner = 16;
+  wish.blocks = 40;
+  wish.around_block = own.block + 100;
+  EXPECT_EQ(must(allocator.allocate_data(wish)).block, own.block + 600) << "in the own window";
+  wish.blocks = 500;
+  const std::uint64_t place = must(allocator.allocate_data(wish)).block;
+  EXPECT_TRUE(place + 500 <= other.block || place >= other.block + 1024) << "in the other's window";
+  EXPECT_LT(place, own.block + 4096);
+  EXPECT_GT(place + 4096, own.block);
+  wish.blocks = 30;
+  wish.near_block = other.block + 700;
+  wish.around_block = 0;
+  EXPECT_NE(must(allocator.allocate_data(wish)).block, other.block + 700) << "free, but kept for another";
+}
+
 TEST(AllocatorTest, ObjectsOfEveryPolicyShareTheDiskWithoutLosingABlock) {
   Allocator allocator = make_allocator(1, 4096);
   std::set<std::uint64_t> seen;

@@ -210,5 +210,28 @@ TEST(SpaceMapTest, ZonesAreDrawnByTheirFreeSpace) {
   }
 }
 
+TEST(SpaceMapTest, BlocksInUseAreCountedAsTheDiskWillSayAndNamesThePageThatMustBeLoadedFirst) {
+  const format::DiskLayout layout(4096, 3 * 32768, 1024);
+  SpaceMap map = make_map(layout, true);
+  const BlockRange data = map.data_range();
+  map.take(data.begin + 100, 50);
+  EXPECT_EQ(map.used_in(data).value, 0u) << "taken, and part of nothing yet";
+  map.link(data.begin + 100, 50);
+  EXPECT_EQ(map.used_in(data).value, 50u);
+  EXPECT_EQ(map.used_in({data.begin + 120, data.begin + 130}).value, 10u);
+  EXPECT_EQ(map.used_in({32768, 65536}).value, 0u);
+  map.unlink(data.begin + 100, 20);
+  EXPECT_EQ(map.used_in(data).value, 30u);
+
+  SpaceMap unloaded = make_map(layout, false);
+  EXPECT_EQ(unloaded.used_in({32768, 65536}).kind, Kind::kFound) << "a whole page: its count is known";
+  EXPECT_EQ(unloaded.used_in({32768, 65536}).value, 0u);
+  const Search needed = unloaded.used_in({32768, 65535});
+  EXPECT_EQ(needed.kind, Kind::kNeedPage);
+  EXPECT_EQ(needed.value, 1u);
+  unloaded.set_broken(1);
+  EXPECT_EQ(unloaded.used_in({32768, 65535}).value, 32767u) << "nobody knows: in use";
+}
+
 }  // namespace
 }  // namespace mdfs::alloc

@@ -1,0 +1,89 @@
+// Asking a mount how full its zones are.
+// SPDX-License-Identifier: Apache-2.0
+#include "occupation.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <numeric>
+
+#include "support/file.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr double kNearlyFull = 0.9;
+constexpr std::uint64_t kMostZones = std::uint64_t{1} << 32;
+
+Status ask(const File& file, std::uint32_t disk, DiskOccupation& occupation) {
+  const auto page = std::make_unique<mdfs_ioc_zones>();
+  do {
+    const std::uint64_t next = page->next;
+    *page = {};
+    page->disk = disk;
+    page->next = next;
+    if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0) return from_errno(errno, file.name() + ": zones");
+    if (page->count > MDFS_IOC_ZONES_ROWS || page->zone_count > kMostZones ||
+        occupation.zones.size() + page->count > page->zone_count)
+      return {Errc::kCorrupt, file.name() + ": the daemon's answer makes no sense"};
+    for (std::uint32_t i = 0; i < page->count; ++i)
+      occupation.zones.push_back({page->zones[i].blocks, page->zones[i].used_blocks});
+  } while (page->count > 0);
+  occupation.there = true;
+  occupation.zone_blocks = page->zone_blocks;
+  occupation.data_blocks = page->data_blocks;
+  occupation.data_used_blocks = page->data_blocks - std::min(page->data_blocks, page->data_free_blocks);
+  occupation.spilled_runs = page->spilled_runs;
+  return {};
+}
+
+}  // namespace
+
+std::vector<double> DiskOccupation::zone_shares() const {
+  std::vector<double> shares;
+  for (const ZoneOccupation& zone : zones)
+    if (zone.blocks > 0) shares.push_back(static_cast<double>(zone.used_blocks) / static_cast<double>(zone.blocks));
+  return shares;
+}
+
+Result<std::vector<DiskOccupation>> occupation(const std::string& path, const mdfs_ioc_volume& volume) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  std::vector<DiskOccupation> disks(std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS));
+  for (std::uint32_t i = 0; i < disks.size(); ++i)
+    if (volume.disks[i].state == 0) MDFS_TRY(ask(file, i, disks[i]));
+  return disks;
+}
+
+double imbalance(const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (sum <= 0) return 1;
+  return *std::max_element(shares.begin(), shares.end()) * static_cast<double>(shares.size()) / sum;
+}
+
+std::vector<double> disk_shares(const std::vector<DiskOccupation>& disks) {
+  std::vector<double> shares;
+  for (const DiskOccupation& disk : disks)
+    if (disk.there) shares.push_back(disk.share());
+  return shares;
+}
+
+std::vector<std::string> fullness_warnings(const std::vector<DiskOccupation>& disks) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    const DiskOccupation& disk = disks[i];
+    if (disk.share() < kNearlyFull) continue;
+    std::string line = fmt::format("disk {} is {:.0f} % full", i, disk.share() * 100);
+    if (disk.spilled_runs > 0)
+      line += fmt::format("; its new extents go to others ({} so far)", disk.spilled_runs);
+    else if (disks.size() > 1)
+      line += "; when it has no room left its new extents go to others";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace mdfs::tools

@@ -1,0 +1,42 @@
+// A drawing in SVG: rectangles, texts and the colours of disks.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace mdfs::tools {
+
+// Elements in the order of their drawing; lengths in pixels. Text may be any bytes: what XML does not take is replaced.
+class Svg {
+ public:
+  Svg(double width, std::string_view title);
+
+  // `data`: further attributes, as they are to stand in the element.
+  void rect(double x, double y, double width, double height, std::string_view fill, std::string_view data = {});
+  enum class Anchor { kStart, kMiddle, kEnd };
+  void text(double x, double y, std::string_view words, Anchor anchor = Anchor::kStart,
+            std::string_view fill = "#222222", double size = 12);
+  // Once: the whole document, cut off at this height.
+  std::string finish(double height);
+
+ private:
+  double width_;
+  std::string title_;
+  std::string body_;
+};
+
+// Of a disk by its number. The first eight are those of Okabe and Ito, which all eyes tell apart; later ones are the
+// same hues, lighter and darker, so that numbers are written beside them.
+inline constexpr unsigned kDistinctColours = 8;
+std::string disk_colour(unsigned disk);
+// Black or white, whichever is read better on this colour.
+std::string_view ink_on(std::string_view colour);
+// From white to dark blue, for shares 0..1.
+std::string shade(double share);
+
+Status write_svg(const std::string& path, const std::string& svg);
+
+}  // namespace mdfs::tools
