@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/aligned_buffer.h"
 
-#include <new>
+#include <cstdlib>
 
+#include "base/check.h"
 #include "base/checked.h"
 
 namespace mdfs {
@@ -11,7 +12,7 @@ namespace mdfs {
 AlignedBuffer::AlignedBuffer(std::size_t size) : size_(size) {
   if (size == 0) return;
   void* memory = std::aligned_alloc(kBufferAlignment, align_up(size, kBufferAlignment));
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) out_of_memory();
   data_.reset(static_cast<std::byte*>(memory));
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/text.h"
 
 namespace mdfs {
@@ -26,6 +27,7 @@ void start_log(const std::string& program) {
   logger->set_pattern("%n: %^%l%$: %v");
   logger->set_level(spdlog::get_level());
   spdlog::set_default_logger(std::move(logger));
+  end_when_out_of_memory();
 }
 
 void log_report(const std::string& lines) {
@@ -41,6 +43,7 @@ void start_syslog(const std::string& program) {
   logger->set_pattern("%v");
   logger->set_level(spdlog::get_level());
   spdlog::set_default_logger(std::move(logger));
+  set_last_words([](const char* words) { syslog(LOG_CRIT, "%s", words); });
 }
 
 }  // namespace mdfs

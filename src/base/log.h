@@ -13,13 +13,13 @@ namespace mdfs {
 // trace, debug, info, warning, error, critical, off.
 Status set_log_level(const std::string& name);
 
-// What the program calls itself in each line.
+// What the program calls itself in each line. From now on it says so if it ends for want of memory.
 void start_log(const std::string& program);
 
 // Lines that somebody asked for: they are in the log whatever its level, unless it is off.
 void log_report(const std::string& lines);
 
-// From now on the log goes to syslog, under that name: for a process without a terminal.
+// From now on the log goes to syslog, under that name, and so do last words: for a process without a terminal.
 void start_syslog(const std::string& program);
 
 }  // namespace mdfs

@@ -19,13 +19,16 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
+// Of this thread; null while there is no memory for one.
 ZSTD_CCtx* compressor() {
-  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
+  if (!context) context.reset(ZSTD_createCCtx());
   return context.get();
 }
 
 ZSTD_DCtx* decompressor() {
-  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context;
+  if (!context) context.reset(ZSTD_createDCtx());
   return context.get();
 }
 

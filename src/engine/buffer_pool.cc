@@ -61,7 +61,7 @@ void BufferPool::add_region(std::size_t capacity, SizeClass& size_class) {
   const std::size_t pieces = std::max<std::size_t>(1, kRegionBytes / capacity);
   const std::size_t size = pieces * capacity;
   void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  MDFS_CHECK(mapped != MAP_FAILED);
+  if (mapped == MAP_FAILED) out_of_memory();
   auto* const data = static_cast<std::byte*>(mapped);
   forbid(data, size);
   regions_.emplace_back(data, size);
