@@ -6,7 +6,7 @@
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,8 +58,8 @@ Result<std::string> absolute_path(const std::string& path) {
 }
 
 bool is_dead_mount(const std::string& path) {
-  struct stat st {};
-  return stat(path.c_str(), &st) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+  struct statvfs answer {};  // never cached
+  return statvfs(path.c_str(), &answer) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 Status unmount_path(const std::string& path, Unmount how) {

@@ -12,7 +12,7 @@ namespace mdfs::fuse {
 // The path from /, without links; works on a mount point whose daemon is dead.
 Result<std::string> absolute_path(const std::string& path);
 
-// The daemon behind it has died: everything there answers ENOTCONN.
+// The daemon behind it has died: everything that the kernel does not answer from its caches fails with ENOTCONN.
 bool is_dead_mount(const std::string& path);
 
 enum class Unmount { kNow, kLazily };

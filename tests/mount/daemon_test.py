@@ -269,6 +269,18 @@ class Daemon(unittest.TestCase):
                                    "it counts as missing\n")
             self.volume.unmount()
 
+    def test_a_mount_at_once_after_the_daemon_was_killed_replaces_the_dead_one(self):
+        for _ in range(5):
+            write_all(self.volume / "file", b"kept")
+            run(MDFS, "volume", "sync", self.volume.path)
+            os.stat(self.volume.path)  # the kernel goes on answering this for a while
+            os.kill(self.volume.daemon(), signal.SIGKILL)
+            self.volume.mount()
+            with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+                self.assertEqual([line.split()[4] for line in mounts].count(self.volume.path), 1)
+            self.assertEqual(os.listdir(self.volume.path), ["file"])
+        self.volume.unmount()
+
     def test_a_dead_mount_says_what_to_do(self):
         os.kill(self.volume.daemon(), signal.SIGKILL)
         self.wait_until(lambda: is_dead(self.volume.path))
