@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef MDFS_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
 
 #include <atomic>
 #include <chrono>
@@ -214,6 +217,20 @@ void notify(const std::string& lines, const Notice& notice) {
   for (const std::string& line : lines_of(lines)) notice(line);
 }
 
+// The last daemon may have been on its way out when the mount point was looked at; now that its disks are ours it has
+// ended.
+Status mount_now(Server& server, const std::string& mountpoint) {
+  if (is_dead_mount(mountpoint)) MDFS_TRY(unmount_path(mountpoint, Unmount::kLazily));
+  return server.mount(mountpoint);
+}
+
+// To whoever started the program as a service and asked to be told; does nothing if nobody did.
+void tell_service_manager([[maybe_unused]] const char* state) {
+#ifdef MDFS_SYSTEMD
+  sd_notify(0, state);
+#endif
+}
+
 // The life of the daemon: everything between finding the disks and the last commit.
 Status serve(const Job& job, const Ready& ready) {
   const MountOptions& options = job.options;
@@ -256,7 +273,7 @@ Status serve(const Job& job, const Ready& ready) {
   auto control = ControlServer::start(uuid);
   if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
   if (!control.ok()) spdlog::warn("no control socket: {}", control.error().message());
-  MDFS_TRY(run_on(*privileged, [&] { return server->mount(options.mountpoint); }));
+  MDFS_TRY(run_on(*privileged, [&] { return mount_now(*server, options.mountpoint); }));
   privileged.reset();
 
   ready(notices(volume->store(), options.read_only));
@@ -406,7 +423,10 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
     job.paths.push_back(std::move(absolute));
   }
   if (!options.foreground) return mount_in_background(job, notice);
-  return serve(job, [&](const std::string& lines) { notify(lines, notice); });
+  return serve(job, [&](const std::string& lines) {
+    notify(lines, notice);
+    tell_service_manager("READY=1");
+  });
 }
 
 Status unmount(const std::string& mountpoint, const Notice& notice) {

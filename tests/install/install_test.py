@@ -146,6 +146,20 @@ class Installed(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertTrue(done.stdout.endswith("all is known\n"), done.stdout)
 
+    @unittest.skipUnless(CAN_MOUNT, "mounting needs root and /dev/fuse")
+    def test_systemd_keeps_a_volume_mounted_in_a_sandbox(self):
+        if not (self.top / "lib/systemd/system/mdfs@.service").exists():
+            self.skipTest("built without systemd")
+        self.make_volume()
+        script = pathlib.Path(__file__).with_name("systemd.sh")
+        done = subprocess.run(["unshare", "-m", "--propagation", "private", "bash", script, self.top, self.work],
+                              capture_output=True, text=True, check=False, timeout=240)
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        said = self.work / "said"
+        told = said.read_text() if said.exists() else ""
+        self.assertTrue(told.endswith("all is known\n"), told + done.stdout + done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

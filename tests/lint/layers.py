@@ -25,6 +25,7 @@ THIRD_PARTY = {
     "blkid/": {"device"},
     "fuse": {"fuse"},
     "sys/capability": {"fuse", "tools"},
+    "systemd": {"fuse"},
     "sys/acl": {"fuse", "tools"},
     "acl/": {"fuse", "tools"},
     "toml++/": {"model"},
