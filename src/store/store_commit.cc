@@ -88,15 +88,14 @@ void StoreImpl::free_nodes() {
     for (const Run& run : space_.runs_of(pointer.places())) runs.push_back(run);
   replaced_.clear();
   space_.pin(runs);
-  std::vector<Run> good;
+  // One after another: on a damaged volume two nodes may lie on each other.
   for (const Run& run : runs) {
     const Status linked = space_.check({}, {&run, 1});
     if (linked.ok())
-      good.push_back(run);
+      space_.unlink({&run, 1}, Space::Holds::kNodes);
     else
       spdlog::error("a replaced tree node: {}", linked.error().message());
   }
-  space_.unlink(good, Space::Holds::kNodes);
   space_.unpin(runs);
 }
 

@@ -63,6 +63,7 @@ class StoreImpl final : public Store, public Verifier {
   Status verify_space(unsigned disk, std::uint64_t first, std::uint64_t count, bool heal,
                       format::OperationRecord& record) override;
   Result<std::optional<Key>> verify_nodes(const Key& from, bool heal, format::OperationRecord& record) override;
+  std::optional<Key> next_leaf(const Key& key) override { return TreeReader(shared_).nodes_from(key, 1).next; }
 
  protected:
   void give_back(const Room& room) override { space_.give_back(room); }

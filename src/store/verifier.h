@@ -27,6 +27,9 @@ class Verifier {
   // Tree nodes that hold keys from `from` on; where to go on, or nothing after the last.
   virtual Result<std::optional<format::Key>> verify_nodes(const format::Key& from, bool heal,
                                                           format::OperationRecord& record) = 0;
+  // The smallest key that belongs to the leaf after the one for `key` (which need not be readable); nothing if that is
+  // the last.
+  virtual std::optional<format::Key> next_leaf(const format::Key& key) = 0;
 };
 
 }  // namespace mdfs::store

@@ -87,11 +87,11 @@ Result<bool> Scrub::step_data(OperationRun& run) {
   checkpoint_ = false;
   if (collecting_) {
     const std::size_t before = pieces_.size();
-    MDFS_TRY_ASSIGN(const bool more, collector_.collect(next_, pieces_, run.record));
+    const bool more = collector_.collect(next_, pieces_, run.record);
     for (std::size_t i = before; i < pieces_.size(); ++i) piece_bytes_ += pieces_[i].stored_bytes;
     last_batch_ = !more;
     if (more && pieces_.size() < kBatchPieces && piece_bytes_ < kBatchBytes) return false;
-    reader_.begin(std::exchange(pieces_, {}));
+    reader_.begin(std::exchange(pieces_, {}), run.record);
     piece_bytes_ = 0;
     collecting_ = false;
   }

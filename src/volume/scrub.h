@@ -18,7 +18,7 @@ namespace mdfs::volume {
 class Scrub final : public Operation {
  public:
   Scrub(store::Store& store, store::Verifier& verifier)
-      : store_(store), verifier_(verifier), collector_(store), reader_(store, collector_) {}
+      : store_(store), verifier_(verifier), collector_(store, verifier), reader_(store, collector_) {}
 
   bool works_read_only() const override { return true; }
   Status begin(OperationRun& run) override;

@@ -25,6 +25,13 @@ format::Key after(const format::Key& key) {
   return {key.object + 1, 0, 0};
 }
 
+// Of one that is not the smallest.
+format::Key before(const format::Key& key) {
+  if (key.offset > 0) return {key.object, key.kind, key.offset - 1};
+  if (key.kind > 0) return {key.object, key.kind - 1, UINT64_MAX};
+  return {key.object - 1, UINT64_MAX, UINT64_MAX};
+}
+
 std::string name_of(const StoredPiece& piece) {
   const format::Address& at = piece.runs.front().address;
   const std::string part = piece.is_extent ? fmt::format("page {}, place {}", piece.where / 64, piece.where % 64)
@@ -104,19 +111,9 @@ Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiec
   return {};
 }
 
-Result<bool> PieceCollector::collect(format::Key& next, std::vector<StoredPiece>& pieces,
-                                     format::OperationRecord& record) {
-  auto items = store_.scan(next, format::kMaxKey, kItemsAtOnce);
-  if (!items.ok() && items.error().code != Errc::kReadOnly) {
-    // A leaf that no copy of is good, which the look at the nodes has reported: what is behind it may be.
-    spdlog::error("scrub: the tree from ({}, {}, {}) on cannot be read: {}", next.object, next.kind, next.offset,
-                  items.error().message());
-    record.note_trouble({next.object, next.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
-    next = {next.object + 1, 0, 0};
-    return next.object != 0;
-  }
-  MDFS_TRY(items);
-  for (const store::Item& item : *items) {
+void PieceCollector::take(const std::vector<store::Item>& items, std::vector<StoredPiece>& pieces,
+                          format::OperationRecord& record) {
+  for (const store::Item& item : items) {
     Status status;
     if (item.key.kind == MDFS_KIND_EXTENTS) status = take_extents(item, pieces);
     if (item.key.kind == MDFS_KIND_FILE_CELL) status = take_cell(item, pieces);
@@ -125,9 +122,28 @@ Result<bool> PieceCollector::collect(format::Key& next, std::vector<StoredPiece>
                   status.error().message());
     record.note_trouble({item.key.object, item.key.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
   }
-  if (items->size() < kItemsAtOnce) return false;
-  next = after(items->back().key);
-  return true;
+}
+
+bool PieceCollector::collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record) {
+  const auto items = store_.scan(next, format::kMaxKey, kItemsAtOnce);
+  if (items.ok()) {
+    take(*items, pieces, record);
+    if (items->size() < kItemsAtOnce) return false;
+    next = after(items->back().key);
+    return true;
+  }
+  // One of the leaves cannot be read, which the look at the nodes has named. Leaf by leaf, then, until it is behind us.
+  const std::optional<format::Key> behind = verifier_.next_leaf(next);
+  const auto leaf = store_.scan(next, behind ? before(*behind) : format::kMaxKey, SIZE_MAX);
+  if (leaf.ok()) {
+    take(*leaf, pieces, record);
+  } else {
+    spdlog::error("scrub: the tree from ({}, {}, {}) on cannot be read: {}", next.object, next.kind, next.offset,
+                  leaf.error().message());
+    record.note_trouble({next.object, next.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
+  }
+  if (behind) next = *behind;
+  return behind.has_value();
 }
 
 bool PieceCollector::is_current(const StoredPiece& piece) {
@@ -160,18 +176,30 @@ std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
   return first_byte(piece) + align_up(piece.stored_bytes, device::kAlignment);
 }
 
-void PieceReader::begin(std::vector<StoredPiece> pieces) {
+// What the tree says of a place is not believed before it is known to be one.
+PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
+  Where where = Where::kHere;
+  for (const format::BlockRun& run : piece.runs) {
+    if (run.address.disk >= disks.size()) return Where::kNowhere;
+    const store::DiskInfo& disk = disks[run.address.disk];
+    if (!inside(run.address.block, run.blocks, disk.blocks)) return Where::kNowhere;
+    if (disk.state != store::DiskState::kHealthy) where = Where::kMissingDisk;
+  }
+  return where;
+}
+
+void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord& record) {
   pieces_ = std::move(pieces);
   disks_.assign(store_.disk_count(), {});
-  std::vector<bool> here;
-  for (unsigned i = 0; i < store_.disk_count(); ++i)
-    here.push_back(store_.disk_info(i).state == store::DiskState::kHealthy);
+  std::vector<store::DiskInfo> disks;
+  for (unsigned i = 0; i < store_.disk_count(); ++i) disks.push_back(store_.disk_info(i));
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
-    const auto& runs = pieces_[i].runs;
-    const bool all_here = std::all_of(runs.begin(), runs.end(), [&](const format::BlockRun& run) {
-      return run.address.disk < here.size() && here[run.address.disk];
-    });
-    if (all_here) disks_[runs.front().address.disk].order.push_back(i);
+    const StoredPiece& piece = pieces_[i];
+    const Where where = place_of(piece, disks);
+    if (where == Where::kHere) disks_[piece.runs.front().address.disk].order.push_back(i);
+    if (where != Where::kNowhere || !collector_.is_current(piece)) continue;
+    spdlog::error("scrub: {}: there is no such place; run mdfsck", name_of(piece));
+    record.note_trouble({piece.object, piece.where, piece.runs.front().address.block, 0, MDFS_TROUBLE_SKIPPED});
   }
   for (Disk& disk : disks_)
     std::sort(disk.order.begin(), disk.order.end(), [&](std::uint32_t a, std::uint32_t b) {

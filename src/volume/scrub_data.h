@@ -12,6 +12,7 @@
 #include "format/operation.h"
 #include "store/check/stored_data.h"
 #include "store/store.h"
+#include "store/verifier.h"
 
 namespace mdfs::volume {
 
@@ -24,15 +25,16 @@ struct StoredPiece : store::StoredData {
 // Takes pieces out of the tree in the order of its keys. One thread; other threads may change the tree meanwhile.
 class PieceCollector {
  public:
-  explicit PieceCollector(store::Store& store) : store_(store) {}
+  PieceCollector(store::Store& store, store::Verifier& verifier) : store_(store), verifier_(verifier) {}
 
   // Some more items from `next` on, which moves on; false when there are no more. Items that cannot be read are noted
   // in the record.
-  Result<bool> collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
+  bool collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
   // Does the tree still say so? Also if it cannot be asked.
   bool is_current(const StoredPiece& piece);
 
  private:
+  void take(const std::vector<store::Item>& items, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
   Result<std::optional<format::ExtentTableShape>> shape_of(std::uint64_t object);
   Status take_extents(const store::Item& item, std::vector<StoredPiece>& pieces);
   Status take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const;
@@ -40,6 +42,7 @@ class PieceCollector {
                                             const format::ExtentTableShape& shape);
 
   store::Store& store_;
+  store::Verifier& verifier_;
   std::uint64_t shape_object_ = 0;  // whose shape is kept
   std::optional<format::ExtentTableShape> shape_;
 };
@@ -51,8 +54,9 @@ class PieceReader {
 
   PieceReader(store::Store& store, PieceCollector& collector) : store_(store), collector_(collector) {}
 
-  // Takes the pieces over and sorts them. Those on disks that are missing are left out.
-  void begin(std::vector<StoredPiece> pieces);
+  // Takes the pieces over and sorts them. Those on disks that are missing are left out; those that lie nowhere are
+  // noted in the record.
+  void begin(std::vector<StoredPiece> pieces, format::OperationRecord& record);
   bool done() const;
   void forget();
   // About kReadBytes of each disk; what was read and found is counted in the record. Returns the bytes read.
@@ -70,6 +74,8 @@ class PieceReader {
     std::size_t first = 0, last = 0;   // in Disk::order
     bool together = true;              // else a piece too large or in several runs, read by itself
   };
+  enum class Where : std::uint8_t { kHere, kMissingDisk, kNowhere };
+  static Where place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks);
   std::uint64_t first_byte(const StoredPiece& piece) const;
   std::uint64_t end_byte(const StoredPiece& piece) const;
   Span next_span(unsigned disk) const;

@@ -18,6 +18,7 @@
 #include "base/environment.h"
 #include "device/memory_disk.h"
 #include "store/format_volume.h"
+#include "volume/operations.h"
 #include "volume/volume.h"
 
 namespace mdfs {
@@ -72,12 +73,14 @@ class Workload {
     if (kind < 88) return rename();
     if (kind < 92) return need(volume_->fsync(file.ino, false), "fsync");
     if (kind < 94) return reopen();
+    if (kind < 95) return scrub();
     return read(file);
   }
 
   // Ends cleanly and writes everything out.
   void finish() {
     for (auto& [name, file] : files_) read(file);
+    scrub();
     need(volume_->close(), "close");
     volume_.reset();
     for (std::size_t i = 0; i < disks_.size(); ++i) {
@@ -119,6 +122,16 @@ class Workload {
     options.engine.decode_threads = 2;
     auto store = need(store::Store::open(std::move(disks), {}, environment_), "open the store");
     volume_ = need(volume::Volume::open(std::move(store), options, environment_), "open the volume");
+  }
+
+  // Reads everything and finds nothing.
+  void scrub() {
+    volume::Operations& operations = volume_->operations();
+    need(operations.start({}), "scrub");
+    while (operations.turn().worked) {
+    }
+    const auto record = need(operations.status(volume::OperationKind::kScrub), "status of the scrub");
+    if (record.state != MDFS_OPERATION_DONE || record.items_failed + record.items_changed > 0) fail("the scrub");
   }
 
   void reopen() {

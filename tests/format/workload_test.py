@@ -28,6 +28,7 @@ class WorkloadTest(unittest.TestCase):
         self.assertEqual(checked.returncode, 0, checked.stdout.decode())
         verified = run(sys.executable, DECODER, "verify", *disks)
         self.assertEqual(verified.returncode, 0, verified.stderr.decode())
+        self.assertIn(b"scrub: done", verified.stdout)
         expected = os.path.join(folder, "expected")
         listing = run(sys.executable, DECODER, "ls", *disks).stdout.decode()
         names = [line.split(" ", 2)[2] for line in listing.splitlines()]

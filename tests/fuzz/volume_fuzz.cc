@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "geometry/decompose.h"
 #include "small_volume.h"
+#include "volume/operations.h"
 
 using namespace mdfs;
 using volume::Ino;
@@ -127,11 +128,20 @@ void change(Volume& volume) {
   (void)volume.sync().ok();
 }
 
+// Whatever the volume says, it comes to an end.
+void scrub(Volume& volume) {
+  constexpr unsigned kMostSteps = 10'000;
+  if (!volume.operations().start({}).ok()) return;
+  unsigned steps = 0;
+  while (volume.operations().turn().worked) MDFS_CHECK(++steps < kMostSteps);
+}
+
 void use(const safety::MemoryDisks& disks, bool changing) {
   SeededEnvironment environment(3);
   auto volume = safety::mount(disks, environment);
   if (!volume.ok()) return;
   Visitor(**volume).directory(volume::kRootIno, 0);
+  scrub(**volume);
   if (changing) change(**volume);
   (void)(*volume)->close().ok();
 }
