@@ -20,13 +20,14 @@
 #include "device/probe.h"
 #include "store/format_volume.h"
 #include "support/command.h"
+#include "support/read_rate.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
 namespace {
 
 struct Options {
-  std::string block_size = "4K", label;
+  std::string block_size = "4K", label, weights = "auto";
   std::optional<std::string> size, zone_size, policy;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks;
@@ -87,7 +88,7 @@ Status refuse_contents(const std::string& path) {
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
 }
 
-std::string json_text(const Options& options, const store::FormattedVolume& volume) {
+std::string json_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = volume.uuid.to_string();
@@ -102,19 +103,23 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
                              {"blocks", disk.blocks},
                              {"zone_blocks", disk.zone_blocks},
                              {"metadata_blocks", disk.metadata_blocks},
-                             {"free_blocks", disk.free_blocks}});
+                             {"free_blocks", disk.free_blocks},
+                             {"weight", weights.weights[i]}});
+    if (!weights.rates.empty()) json["disks"].back()["read_mb_s"] = weights.rates[i].bytes_per_second / 1e6;
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void print_text(const Options& options, const store::FormattedVolume& volume) {
+void print_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
   fmt::print("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
              options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
              volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
-    fmt::print("  {}: {}, {} free, zones of {}\n", options.disks[i], format_size(disk.blocks * volume.block_size),
+    fmt::print("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
                format_size(disk.free_blocks * volume.block_size), format_size(disk.zone_blocks * volume.block_size));
+    const bool equal = std::set(weights.weights.begin(), weights.weights.end()).size() == 1;
+    fmt::print("{}\n", equal ? "" : fmt::format(", weight {}", weights.weights[i]));
   }
 }
 
@@ -136,6 +141,7 @@ Status make_volume(const Options& options) {
   }
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse goes with --size"};
   MDFS_TRY(check_names(options.disks));
+  MDFS_TRY(check_weights(options.weights, options.disks.size()));
 
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
   NewFiles made;
@@ -158,14 +164,17 @@ Status make_volume(const Options& options) {
     disks.push_back(std::move(disk));
   }
   MDFS_TRY(store::check_format(sizes, format));
+  MDFS_TRY_ASSIGN(const DiskWeights weights, weigh_disks(options.weights, borrowed));
+  format.weights = weights.weights;
+  if (!options.json) fmt::print("{}", explain(weights, borrowed, options.weights));
   for (const std::string& path : options.disks) MDFS_TRY(device::wipe_signatures(path));
   SystemEnvironment environment;
   MDFS_TRY_ASSIGN(const store::FormattedVolume volume, store::format_volume(borrowed, format, environment));
   made.keep();
   if (options.json)
-    fmt::print("{}", json_text(options, volume));
+    fmt::print("{}", json_text(options, volume, weights));
   else
-    print_text(options, volume);
+    print_text(options, volume, weights);
   return {};
 }
 
@@ -180,6 +189,8 @@ int main(int argc, char** argv) {
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   app.add_option("--zone-size", options.zone_size, "Region over which a disk's data are scattered (default: by size)");
   app.add_option("--policy", options.policy, "Where on a disk new groups begin: scatter (default), first or near");
+  app.add_option("--weights", options.weights,
+                 "Share of extents of each disk: auto (default), equal, by-capacity, measure, or W,W,...");
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
   app.add_flag("--force", options.force, "Use disks that hold something, losing it");
   app.add_flag("--json", options.json, "Print what was made as JSON");

@@ -125,10 +125,11 @@ class Context:
             mountpoint.rmdir()
 
     @contextlib.contextmanager
-    def volume(self, disks, *, size=None, sparse=False):
+    def volume(self, disks, *, size=None, sparse=False, weights=None):
         """A new volume. Disks are paths; with `size` they are files that are made, and removed at the end."""
         options = ["--size", str(size)] if size else ["--force"]
         options += ["--sparse"] if sparse else []
+        options += ["--weights", weights] if weights else []
         with self.removed_after(*(disks if size else [])):
             run(self.program("tools/mkmdfs"), *options, *disks)
             yield disks

@@ -142,8 +142,10 @@ class ThrottledDisks:
         return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
     def throttle(self, bps, iops):
-        for device in self.paths:
-            self.limiter.set(self._numbers(device), bps, iops)
+        """`bps` is one rate for all disks, or a list of their rates."""
+        rates = bps if isinstance(bps, list) else [bps] * self.count
+        for device, rate in zip(self.paths, rates, strict=True):
+            self.limiter.set(self._numbers(device), rate, iops)
 
     def unthrottle(self):
         self.throttle(0, 0)

@@ -148,10 +148,12 @@ Placement default_placement(unsigned rank, const std::vector<std::uint16_t>& dis
     placement.row = std::move(tables.row);
     placement.plane = std::move(tables.plane);
   }
-  if (rank >= 2 && grid)
-    if (const auto extents = extents_of(rank, *grid); extents && *extents > 0 && *extents < 2 * std::uint64_t{slots} &&
-                                                      placement.disks == slots && slots <= kLargestTable)
-      fit_small_grid(placement, rank, *grid, *extents);
+  if (rank >= 2 && grid && slots <= kLargestTable)
+    if (const auto extents = extents_of(rank, *grid); extents && *extents > 0) {
+      // Slots of unequal disks come in turn by weight: a slot for each extent is right for them, too.
+      const std::uint64_t most = placement.disks == slots ? 2 * std::uint64_t{slots} - 1 : slots;
+      if (*extents <= most) fit_small_grid(placement, rank, *grid, *extents);
+    }
   return placement;
 }
 

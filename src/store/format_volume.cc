@@ -49,6 +49,9 @@ Status check_options(std::size_t disks, const FormatOptions& options) {
   if (options.name.size() > kMaxNameBytes || options.name.find('\0') != std::string::npos)
     return invalid(fmt::format("volume name of {} bytes: at most {}, without NUL", options.name.size(), kMaxNameBytes));
   if (!is_one_line(options.name)) return invalid("volume name: UTF-8 without control characters is wanted");
+  const auto& weights = options.weights;
+  if (!weights.empty() && (weights.size() != disks || std::count(weights.begin(), weights.end(), 0) > 0))
+    return invalid(fmt::format("{} weights for {} disks: each is at least 1", weights.size(), disks));
   return {};
 }
 
@@ -81,11 +84,14 @@ Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
 }
 
 // Identities and the table of members, the same in all labels.
-void introduce(std::vector<NewDisk>& disks, Environment& environment) {
+void introduce(std::vector<NewDisk>& disks, const std::vector<std::uint16_t>& weights, Environment& environment) {
   const Uuid volume = environment.new_uuid();
   const std::int64_t now = environment.now_ns();
   std::vector<format::Member> members;
-  for (NewDisk& disk : disks) members.push_back({environment.new_uuid(), disk.label.disk_blocks, 1});
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    const std::uint16_t weight = weights.empty() ? std::uint16_t{1} : weights[i];
+    members.push_back({environment.new_uuid(), disks[i].label.disk_blocks, weight});
+  }
   for (std::size_t i = 0; i < disks.size(); ++i) {
     disks[i].label.volume_uuid = volume;
     disks[i].label.disk_uuid = members[i].uuid;
@@ -248,7 +254,7 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
     MDFS_TRY_ASSIGN(NewDisk plan, plan_disk(disk, options));
     planned.push_back(std::move(plan));
   }
-  introduce(planned, environment);
+  introduce(planned, options.weights, environment);
   const std::vector<format::Address> places = place_root(planned);
   const AlignedBuffer node = root_node(planned, places);
   const format::Pointer root = format::make_pointer(node.bytes(), kFirstGeneration, places);

@@ -20,6 +20,7 @@ struct FormatOptions {
   std::uint64_t zone_bytes = 0;     // 0 = chosen by the size of each disk
   std::string name;                 // at most 63 bytes of UTF-8
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
+  std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
 };
 
 struct FormattedDisk {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "small_volume.h"
+#include "store/format_volume.h"
 
 namespace mdfs::safety {
 namespace {
@@ -481,6 +482,29 @@ TEST_P(FullVolumeTest, ATruncateWithoutRoomLeavesEveryByteAsItWas) {
   ASSERT_TRUE(cut_to(0).ok());
   ASSERT_TRUE((*volume)->sync().ok());
   ASSERT_EQ(filler.look(**volume), "");
+}
+
+TEST(UnequalDisksTest, WhenTheSmallDiskIsFullTheVolumeGoesOnWithTheRest) {
+  SystemEnvironment environment;
+  MemoryDisks disks;
+  for (const std::uint64_t bytes : {4 * kDiskBytes, kDiskBytes, 4 * kDiskBytes})
+    disks.push_back(std::make_unique<device::MemoryDisk>(fmt::format("disk{}", disks.size()), bytes));
+  ASSERT_TRUE(store::format_volume(test::borrowed(disks), {.weights = {1, 2, 1}}, environment).ok());
+  auto volume = mount(disks, environment);
+  ASSERT_TRUE(volume.ok());
+  Filler filler(**volume, kRootIno, 7);
+  ASSERT_EQ(filler.fill(Way::kRawImages).code, Errc::kNoSpace);
+  ASSERT_EQ(filler.fill(Way::kLargeFiles).code, Errc::kNoSpace);
+  ASSERT_TRUE((*volume)->sync().ok());
+  for (unsigned i = 0; i < 3; ++i) {
+    const store::DiskInfo info = (*volume)->store().disk_info(i);
+    EXPECT_EQ(info.weight, i == 1 ? 2 : 1);
+    EXPECT_LT(info.free_blocks, info.blocks / 4) << i;  // the metadata region
+  }
+  EXPECT_EQ(filler.look(**volume), "");
+  filler.forget_all();
+  ASSERT_TRUE((*volume)->close().ok());
+  EXPECT_EQ(findings(disks), std::set<std::string>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Disks, FullVolumeTest, testing::Values(1, 2, 3));

@@ -55,6 +55,25 @@ class Mkmdfs(unittest.TestCase):
             self.assertEqual(status.st_size, 8 * MIB)
             self.assertGreaterEqual(status.st_blocks * 512, 8 * MIB)
 
+    def test_weights_are_given_or_follow_from_capacity_and_files_weigh_alike(self):
+        def weights(*arguments):
+            result = self.run_it("--force", "--json", *arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return [disk["weight"] for disk in json.loads(result.stdout)["disks"]]
+        for name, mib in (("a", 8), ("b", 16)):
+            self.assertEqual(self.run_it("--size", f"{mib}M", name).returncode, 0)
+        self.assertEqual(weights("a", "b"), [1, 1])
+        self.assertEqual(weights("--weights", "equal", "a", "b"), [1, 1])
+        self.assertEqual(weights("--weights", "by-capacity", "a", "b"), [1, 2])
+        self.assertEqual(weights("--weights", "3,2", "a", "b"), [3, 2])
+        self.assertIn("--weights", self.run_it("--force", "a", "b").stdout)
+
+    def test_a_measurement_says_what_it_measured(self):
+        self.assertEqual(self.run_it("--size", "8M", "a", "b").returncode, 0)
+        result = self.run_it("--force", "--weights", "measure", "a", "b")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout, r"measured: stretches of 4 MiB .*\n  a: [0-9.]+ MB/s over [0-9]+ stretches")
+
     def test_sparse_files_take_little_room(self):
         self.assertEqual(self.run_it("--size", "1G", "--sparse", "a").returncode, 0)
         self.assertEqual(os.stat(self.folder / "a").st_size, 1024 * MIB)
@@ -97,6 +116,8 @@ class Mkmdfs(unittest.TestCase):
         self.refused("zone size", "--size", "4M", "--zone-size", "3000", "x")
         self.refused("zone size", "--size", "4M", "--zone-size", "2G", "x")
         self.refused("name", "--size", "4M", "--label", "n" * 64, "x")
+        for weights in ("1", "1,1,1", "0,1", "-1,1", "a,b", "257,1", ""):
+            self.refused("--weights", "--weights", weights, "--size", "4M", "x", "y")
         self.refused("--sparse", "--sparse", "there")
         self.refused("already exists", "--size", "4M", "new", "there")
         self.refused("directory", ".")

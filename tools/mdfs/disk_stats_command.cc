@@ -91,12 +91,6 @@ Status stats(const StatsArguments& arguments) {
 
 }  // namespace
 
-void add_disk_commands(CLI::App& app, Action& action) {
-  CLI::App* noun = app.add_subcommand("disk", "The disks of a mounted volume");
-  noun->require_subcommand(1);
-  add_disk_stats_command(*noun, action);
-}
-
 void add_disk_stats_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<StatsArguments>();
   CLI::App* command = noun.add_subcommand("stats", "Show what the disks did and what went wrong with them");

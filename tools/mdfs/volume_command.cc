@@ -5,15 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "base/uuid.h"
 #include "commands.h"
 #include "fuse/daemon.h"
 #include "geometry/geometry.h"
@@ -23,31 +20,15 @@
 #include "occupation.h"
 #include "support/progress.h"
 #include "support/text.h"
+#include "volume_text.h"
 #include "volume_trouble.h"
 
 namespace mdfs::tools {
 namespace {
 
-constexpr std::array kStates = {"healthy", "missing", "stale", "failed"};
-
-std::string state_name(std::uint32_t state) {
-  return state < kStates.size() ? kStates[state] : fmt::format("{}", state);
-}
-
 std::string policy_name(std::uint32_t policy) {
   return policy <= MDFS_POLICY_NEAR ? std::string(geometry::name(static_cast<geometry::ZonePolicy>(policy)))
                                     : fmt::format("{}", policy);
-}
-
-std::string uuid_text(const std::uint8_t (&octets)[16]) {
-  Uuid uuid;
-  std::memcpy(uuid.octets.data(), octets, sizeof octets);
-  return uuid.to_string();
-}
-
-template <std::size_t N>
-std::string text_of(const char (&field)[N]) {
-  return {field, strnlen(field, N)};
 }
 
 nlohmann::ordered_json model_json(const mdfs_ioc_model& model) {
@@ -117,17 +98,15 @@ std::string json_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccup
   json["imbalance"] = imbalance(disk_shares(disks));
   json["warnings"] = fullness_warnings(disks);
   json["disks"] = nlohmann::ordered_json::array();
-  for (std::uint32_t i = 0; i < disks.size(); ++i)
-    json["disks"].push_back({{"uuid", uuid_text(volume.disks[i].uuid)},
-                             {"path", text_of(volume.disks[i].name)},
-                             {"state", state_name(volume.disks[i].state)},
-                             {"blocks", volume.disks[i].blocks},
-                             {"free_blocks", volume.disks[i].free_blocks},
-                             {"data_blocks", disks[i].data_blocks},
-                             {"data_used_blocks", disks[i].data_used_blocks},
-                             {"occupation", disks[i].share()},
-                             {"spilled_runs", disks[i].spilled_runs},
-                             {"zones", zones_json(disks[i])}});
+  for (std::uint32_t i = 0; i < disks.size(); ++i) {
+    nlohmann::ordered_json disk = disk_json(i, volume);
+    disk["data_blocks"] = disks[i].data_blocks;
+    disk["data_used_blocks"] = disks[i].data_used_blocks;
+    disk["occupation"] = disks[i].share();
+    disk["spilled_runs"] = disks[i].spilled_runs;
+    disk["zones"] = zones_json(disks[i]);
+    json["disks"].push_back(std::move(disk));
+  }
   if (merit) json["merit"] = nlohmann::ordered_json::parse(merit_json(*merit, true));
   if (model) json["modelled"] = model_json(*model);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -138,8 +117,9 @@ void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& us
   const std::string path = text_of(disk.name);
   fmt::print("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
   const std::string size = format_size(disk.blocks * block_size);
+  const std::string weight = disk.weight == 1 ? "" : fmt::format(", weight {}", disk.weight);
   if (disk.state != 0) {
-    fmt::print("{}\n", size);
+    fmt::print("{}\n", size + weight);
     return;
   }
   fmt::print("{} of {} free; {:.1f} % of its room for data in use", format_size(disk.free_blocks * block_size), size,
@@ -148,7 +128,7 @@ void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& us
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
     fmt::print(", {:.0f} to {:.0f} % of its {} zones", *least * 100, *most * 100, shares.size());
   }
-  fmt::print("\n");
+  fmt::print("{}\n", weight);
 }
 
 void print_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {

@@ -186,6 +186,14 @@ TEST(WeightedDiskListTest, UnequalDisksFinishTogether) {
   EXPECT_LE(weighted_score({4, 4, 4, 4, 3, 3, 2, 2}), 1.093 + kTolerance);
 }
 
+TEST(WeightedDiskListTest, ASmallImageUsesEachDiskByItsWeight) {
+  const Placement placement = default_placement(2, *weighted_disk_list(std::vector<unsigned>{2, 2, 1, 1}), Coord{2, 3});
+  std::map<unsigned, unsigned> extents;
+  for (std::uint64_t y = 0; y < 2; ++y)
+    for (std::uint64_t x = 0; x < 3; ++x) ++extents[disk_of(placement, 2, 4, Coord{y, x})];
+  EXPECT_EQ(extents, (std::map<unsigned, unsigned>{{0, 2}, {1, 2}, {2, 1}, {3, 1}}));
+}
+
 TEST(WeightedDiskListTest, EqualWeightsScoreAsEqualDisks) {
   for (const unsigned count : {2u, 5u, 8u, 12u}) {
     const Placement placement = default_placement(2, disks(count));
