@@ -67,14 +67,11 @@ class Planner {
       next += stored_blocks(now_[i], image_.block_size);
     }
     std::uint64_t sum_before = 0, sum_after = 0;
-    bool worse = false;
     for (std::size_t i = 0; i < windows.size(); ++i) {
-      const std::uint64_t after = count(now_, windows[i]).runs;
       sum_before += before[i];
-      sum_after += after;
-      worse = worse || (after > before[i] && after > count(fresh_, windows[i]).runs);
+      sum_after += count(now_, windows[i]).runs;
     }
-    if (worse || sum_after >= sum_before) {
+    if (sum_after >= sum_before) {
       for (std::size_t i = 0; i < group.size(); ++i) now_[group[i]] = old[i];
       return;
     }
