@@ -35,7 +35,7 @@ CHANNELS = 3
 WINDOW = 1024
 FRAME, FRAME_EXTENT, MOST_FRAMES = (512, 512), (8, 128, 128), 64
 MOST_BYTES = 10 << 20
-CACHE = "cache=32M"
+CACHE = "cache=32M,log=error"
 U8, RAW = 1, 0
 WINDOW_STRUCT = struct.Struct("<II5Q5QiIQ4Q")  # struct mdfs_ioc_window
 BIND = (3 << 30) | (WINDOW_STRUCT.size << 16) | (0xD5 << 8) | 3
