@@ -24,8 +24,8 @@ struct DefragPlan {
   std::uint64_t next = 0;          // where the next part begins; 0: that was the last one
 };
 
-// The groups among `places` whose move makes typical windows around them lie in fewer runs in sum, and none of those
-// windows in more runs than before (unless it then lies as in a fresh copy). The later ones are judged as if the
+// The groups among `places` whose move makes typical windows around them lie in fewer runs in sum; a single one of them
+// may lie in more runs than before, as in a fresh copy as far as the group goes. The later ones are judged as if the
 // earlier ones had been moved. Groups that lie as they should are left out. Deterministic; pure.
 std::vector<GroupMove> plan_defrag(const LaidImage& image, std::span<const ExtentPlace> places);
 
