@@ -20,7 +20,7 @@ LEAST = 0.9
 
 def rows(context):
     source = picture(context)
-    count, warmup = (2, 1) if context.quick else (48, 4)
+    count, warmup = (2, 1) if context.quick else (20, 2)
     try:
         # Weighted 2 to 1, a fast disk gets a third of the picture.
         with throttled_disks.ThrottledDisks(len(RATES), source.bytes // 2 + SPARE, context.scratch) as disks:
