@@ -88,11 +88,9 @@ Status Contents::open(Inode& inode) {
     privileges = capability.xattr.has_value();
   }
   inode.has_privileges = privileges;
-  // Whoever writes back may hold the content longer than the table holds the inode, when the file is deleted meanwhile.
-  MDFS_TRY_ASSIGN(inode.content, engine_.open(spec, [this, ino = inode.ino](store::Transaction& transaction,
-                                                                            const engine::ContentState& state) {
-    const Pin pin = table_.pin(ino);
-    return update_item(*pin, transaction, state);
+  MDFS_TRY_ASSIGN(inode.content, engine_.open(spec, [this, &inode](store::Transaction& transaction,
+                                                                   const engine::ContentState& state) {
+    return update_item(inode, transaction, state);
   }));
   inode.geometry = std::move(geometry);
   inode.has_content = true;
