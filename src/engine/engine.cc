@@ -128,6 +128,12 @@ class EngineImpl final : public Engine {
       }
       core_.cache.erase(unit->key);
     }
+    {
+      // Who links at this moment has ended before this returns, and nobody links from here on: the inode may go.
+      const std::lock_guard linking(content.linking);
+      const std::lock_guard lock(content.state_mutex);
+      content.linked_size = std::max(content.linked_size, content.size.load(std::memory_order_acquire));
+    }
     write_back_.wake_waiters();
   }
 

@@ -333,5 +333,19 @@ TEST(EngineThreadsFileTest, MemoryStaysWithinTheBudgetWithManyReadersAndWriters)
   EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
 }
 
+// The background keeps a content for a moment after its file is gone, and with it its inode.
+TEST(EngineDiscardTest, WhoStillKnowsADiscardedContentDoesNotAskForItsInode) {
+  for (const std::size_t bytes : {100u, 300'000u}) {
+    Bench bench{Setting{}};
+    ASSERT_TRUE(bench.engine().write(bench.content(), 0, ByteVector(bytes, std::byte{7})).ok());
+    const unsigned updates = bench.inode().updates;
+    bench.engine().discard(bench.shared());
+    EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
+    EXPECT_TRUE(bench.engine().write_back_all(0).ok());
+    EXPECT_EQ(bench.inode().updates, updates);
+    EXPECT_FALSE(bench.engine().is_dirty(bench.content()));
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing
