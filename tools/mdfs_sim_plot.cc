@@ -8,20 +8,13 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <memory>
+
+#include "support/file.h"
 
 extern char** environ;
 
 namespace mdfs::tools {
 namespace {
-
-Status write_text(const std::string& path, const std::string& text) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"), std::fclose);
-  if (!file) return from_errno(errno, path);
-  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) return from_errno(errno, path);
-  if (std::fclose(file.release()) != 0) return from_errno(errno, path);
-  return {};
-}
 
 // Waits for `rsvg-convert -o png svg`.
 Status convert(const std::string& svg, const std::string& png) {
@@ -47,10 +40,10 @@ Status convert(const std::string& svg, const std::string& png) {
 
 Status write_figure(const sim::Figure& figure, const std::string& path) {
   const std::string svg = sim::to_svg(figure);
-  if (path.ends_with(".svg")) return write_text(path, svg);
+  if (path.ends_with(".svg")) return write_text_file(path, svg);
   if (!path.ends_with(".png")) return Error{Errc::kUsage, fmt::format("{}: a figure is a .svg or a .png file", path)};
   const std::string source = path + ".svg";
-  MDFS_TRY(write_text(source, svg));
+  MDFS_TRY(write_text_file(source, svg));
   const Status status = convert(source, path);
   if (std::remove(source.c_str()) != 0 && status.ok()) return from_errno(errno, source);
   return status;

@@ -129,4 +129,31 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string xml_text(std::string_view text) {
+  std::string shown = printable(text);
+  if (!is_one_line(shown))
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  std::string out;
+  for (const char c : shown) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace mdfs

@@ -32,4 +32,7 @@ bool is_one_line(std::string_view text);
 // For one line of a message: control characters as \n or \x1b, all else as it is.
 std::string printable(std::string_view text);
 
+// For the text or an attribute of an XML document: printable, and bytes that are no UTF-8 become question marks.
+std::string xml_text(std::string_view text);
+
 }  // namespace mdfs

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "sim/statistics.h"
 
 namespace mdfs::sim {
@@ -27,22 +28,6 @@ constexpr std::size_t kBins = 60;
 constexpr std::size_t kMaxCurvePoints = 400;
 constexpr std::array kPalette = {"#0b5fa5", "#c8442b", "#2f7d32", "#7b4fa3",
                                  "#b37a00", "#00838f", "#5d4037", "#616161"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 // 1, 2 or 5 times a power of ten.
 double nice_step(double span) {
@@ -117,7 +102,7 @@ class Canvas {
 
   void text(double x, double y, const std::string& anchor, const std::string& words, const std::string& more = "") {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, more,
-                        escaped(words));
+                        xml_text(words));
   }
   void line(double x1, double y1, double x2, double y2, const std::string& style) {
     out_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);

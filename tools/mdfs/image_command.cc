@@ -160,7 +160,7 @@ Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& g
       picture.add(index, rows.rows[i].disk, rows.rows[i].block, rows.rows[i].stored_bytes);
     }
   } while (rows.count > 0);
-  return write_svg(arguments.svg, picture.svg());
+  return write_text_file(arguments.svg, picture.svg());
 }
 
 // A line an extent, as it comes: an image may have more of them than fit in memory as JSON.

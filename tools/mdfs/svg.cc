@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <memory>
 
 #include "base/text.h"
 
@@ -42,37 +40,9 @@ Colour mixed(Colour from, Colour to, double share) {
 
 std::string hex(Colour colour) { return fmt::format("#{:02X}{:02X}{:02X}", colour.red, colour.green, colour.blue); }
 
-// Valid UTF-8 is kept, control characters are shown, and what means something to XML is spelled out.
-std::string escaped(std::string_view text) {
-  std::string shown = printable(text);
-  if (!is_one_line(shown))
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
-  std::string out;
-  for (const char c : shown) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
-Svg::Svg(double width, std::string_view title) : width_(width), title_(escaped(title)) {}
+Svg::Svg(double width, std::string_view title) : width_(width), title_(xml_text(title)) {}
 
 void Svg::rect(double x, double y, double width, double height, std::string_view fill, std::string_view data) {
   body_ += fmt::format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"{}{}/>\n", x, y,
@@ -82,7 +52,7 @@ void Svg::rect(double x, double y, double width, double height, std::string_view
 void Svg::text(double x, double y, std::string_view words, Anchor anchor, std::string_view fill, double size) {
   constexpr std::array<std::string_view, 3> kAnchors = {"start", "middle", "end"};
   body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\" font-size=\"{:g}\">{}</text>\n",
-                       x, y, kAnchors[static_cast<std::size_t>(anchor)], fill, size, escaped(words));
+                       x, y, kAnchors[static_cast<std::size_t>(anchor)], fill, size, xml_text(words));
 }
 
 std::string Svg::finish(double height) {
@@ -109,13 +79,5 @@ std::string_view ink_on(std::string_view colour) {
 }
 
 std::string shade(double share) { return hex(mixed(kWhite, kDarkBlue, std::clamp(share, 0.0, 1.0))); }
-
-Status write_svg(const std::string& path, const std::string& svg) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"), std::fclose);
-  if (!file) return from_errno(errno, path);
-  if (std::fwrite(svg.data(), 1, svg.size(), file.get()) != svg.size()) return from_errno(errno, path);
-  if (std::fclose(file.release()) != 0) return from_errno(errno, path);
-  return {};
-}
 
 }  // namespace mdfs::tools

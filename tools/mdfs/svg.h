@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 
 namespace mdfs::tools {
 
@@ -36,7 +35,5 @@ std::string disk_colour(unsigned disk);
 std::string_view ink_on(std::string_view colour);
 // From white to dark blue, for shares 0..1.
 std::string shade(double share);
-
-Status write_svg(const std::string& path, const std::string& svg);
 
 }  // namespace mdfs::tools

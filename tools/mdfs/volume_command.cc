@@ -18,6 +18,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "occupation.h"
+#include "support/file.h"
 #include "support/progress.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -227,8 +228,8 @@ Status map_command(const MapArguments& arguments) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < disks.size(); ++i) names.push_back(text_of(volume.disks[i].name));
     const std::string label = text_of(volume.name);
-    MDFS_TRY(write_svg(arguments.svg,
-                       map_svg(disks, names, "Volume " + (label.empty() ? uuid_text(volume.uuid) : "'" + label + "'"),
+    MDFS_TRY(write_text_file(
+        arguments.svg, map_svg(disks, names, "Volume " + (label.empty() ? uuid_text(volume.uuid) : "'" + label + "'"),
                                volume.block_size)));
   }
   if (arguments.json)

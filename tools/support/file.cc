@@ -114,4 +114,10 @@ Status File::close() {
   return {};
 }
 
+Status write_text_file(const std::string& path, std::string_view text) {
+  MDFS_TRY_ASSIGN(File file, File::open(path, O_WRONLY | O_CREAT | O_TRUNC));
+  MDFS_TRY(file.write(as_bytes(text)));
+  return file.close();
+}
+
 }  // namespace mdfs::tools

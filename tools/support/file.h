@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
@@ -46,5 +47,8 @@ class File {
   std::string name_;
   bool borrowed_ = false;
 };
+
+// Makes the file, or replaces what is in it.
+Status write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace mdfs::tools

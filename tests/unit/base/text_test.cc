@@ -13,6 +13,11 @@ TEST(TextTest, ControlCharactersAreShownAndNotObeyed) {
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
+TEST(TextTest, WhatMeansSomethingToXmlIsSpelledOut) {
+  EXPECT_EQ(xml_text("a < b & \"c\" > \u00e9"), "a &lt; b &amp; &quot;c&quot; &gt; \u00e9");
+  EXPECT_EQ(xml_text("\xff\n"), "?\\n");
+}
+
 TEST(TextTest, LinesComeWithoutTheirNewlines) {
   using Lines = std::vector<std::string>;
   EXPECT_EQ(lines_of(""), Lines());
