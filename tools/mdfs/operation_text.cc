@@ -178,7 +178,7 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
 }
 
 std::string operation_json(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
-                           const std::string& more) {
+                           const nlohmann::ordered_json& more) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["operation"] = words.name;
@@ -216,7 +216,7 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
                                 {"disk", trouble.disk},
                                 {"block", trouble.block}});
   }
-  if (!more.empty()) json.update(nlohmann::ordered_json::parse("{" + more.substr(1) + "}", nullptr, false));
+  if (!more.is_null()) json.update(more);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

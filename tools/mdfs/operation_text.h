@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,9 +35,9 @@ std::optional<double> operation_eta_s(const mdfs_ioc_operation& operation);
 // Lines for a person. `more`: lines of the kind, each with its newline.
 std::string operation_text(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
                            const std::string& more = {});
-// An object, without its newline at the end. `more`: members, each with a comma before it: ,"name": 1
+// An object, without its newline at the end. `more`: an object with the members of the kind, or null.
 std::string operation_json(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
-                           const std::string& more = {});
+                           const nlohmann::ordered_json& more);
 // The error that a run ends with: it failed, or something is damaged.
 Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWords& words);
 
