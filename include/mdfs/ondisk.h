@@ -76,9 +76,11 @@ struct mdfs_member {
   uint8_t uuid[16];
   uint64_t blocks;       /* size of the disk in blocks */
   uint16_t weight;       /* slots in placements; 1 for equal disks */
-  uint16_t flags;        /* zero */
+  uint16_t flags;        /* MDFS_MEMBER_* */
   uint32_t reserved;
 };
+#define MDFS_MEMBER_HOLE 1u     /* no disk has this index: it has left; all other fields are zero */
+#define MDFS_MEMBER_LEAVING 2u  /* gets no new blocks; what lies on it is being moved to the others */
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_member) == 32, "member");
 
 struct mdfs_label {
@@ -153,12 +155,15 @@ struct mdfs_commit_slot {
   uint16_t root_count;
   struct mdfs_root roots[4];
   uint8_t intent_log[64]; /* reserved: zero */
-  uint8_t reserved0[592];
+  uint32_t membership;   /* counts changes of the member table; 0: `members` is not in use, the label's table counts */
+  uint8_t reserved0[588];
   struct mdfs_space_top space[64];
-  uint8_t reserved1[2048];
+  struct mdfs_member members[64]; /* the disks of the volume from this commit on; the first disk_count are in use */
 };
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 112, "commit roots");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, membership) == 432, "commit membership");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, space) == 1024, "commit space");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, members) == 2048, "commit members");
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == 4096, "commit slot");
 
 /* ---- space pages ------------------------------------------------------------------------------------------------- */

@@ -26,11 +26,48 @@ static_assert(shared_owner(geometry::ZonePolicy::kNear) < MDFS_OBJECT_FIRST);
 
 Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t block_size, std::uint64_t seed)
     : maps_(std::move(maps)), block_size_(block_size), random_(seed), windows_(maps_.size()), last_end_(maps_.size()) {
+  avoided_.resize(maps_.size());
   for (const auto& map : maps_) {
     const BlockRange region = map ? map->metadata_range() : BlockRange{};
     node_next_.push_back({region.begin, region.begin + region.size() / 2});
     node_next_outside_.push_back(region.end);
   }
+}
+
+void Allocator::close_windows_of(std::size_t disk) {
+  for (auto slot = table_.begin(); slot != table_.end();) {
+    if (slot->disk == disk) {
+      close_window(*slot);
+      by_key_.erase({slot->owner, slot->disk});
+      slot = table_.erase(slot);
+    } else {
+      ++slot;
+    }
+  }
+}
+
+void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
+  MDFS_CHECK(disk <= maps_.size());
+  if (disk == maps_.size()) {
+    maps_.emplace_back();
+    avoided_.push_back(false);
+    windows_.emplace_back();
+    last_end_.push_back(0);
+    node_next_.emplace_back();
+    node_next_outside_.push_back(0);
+  }
+  close_windows_of(disk);
+  const BlockRange region = map ? map->metadata_range() : BlockRange{};
+  node_next_[disk] = {region.begin, region.begin + region.size() / 2};
+  node_next_outside_[disk] = region.end;
+  last_end_[disk] = 0;
+  maps_[disk] = std::move(map);
+  avoided_[disk] = false;
+}
+
+void Allocator::set_avoided(std::size_t disk, bool avoided) {
+  if (avoided) close_windows_of(disk);
+  avoided_[disk] = avoided;
 }
 
 // SplitMix64 (Steele, Lea, Flood 2014).
@@ -210,7 +247,7 @@ Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
 Answer Allocator::allocate_data(const DataWish& wish) {
   MDFS_CHECK(wish.disk < maps_.size() && wish.blocks > 0);
   const SpaceMap* map = maps_[wish.disk].get();
-  if (map == nullptr || map->data_free() < wish.blocks) return {};
+  if (!usable(wish.disk) || map->data_free() < wish.blocks) return {};
   Slot* slot = &slot_of(wish.owner, wish.disk);
   if (wish.around_block != 0) {
     const Answer answer = around(*slot, wish);
@@ -238,7 +275,7 @@ Answer Allocator::allocate_data(const DataWish& wish) {
 Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside) {
   MDFS_CHECK(disk < maps_.size() && half < 2);
   SpaceMap* map = maps_[disk].get();
-  if (map == nullptr) return {};
+  if (!usable(disk)) return {};
   const BlockRange region = map->metadata_range();
   const std::uint64_t middle = region.begin + region.size() / 2;
   const BlockRange halves[2] = {{region.begin, middle}, {middle, region.end}};
@@ -262,7 +299,7 @@ Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsign
 std::size_t Allocator::emptiest_disk(std::size_t except) const {
   std::size_t best = maps_.size();
   for (std::size_t i = 0; i < maps_.size(); ++i) {
-    if (i == except || !maps_[i] || maps_[i]->data_free() == 0) continue;
+    if (i == except || !usable(i) || maps_[i]->data_free() == 0) continue;
     if (best == maps_.size() || maps_[i]->data_free() > maps_[best]->data_free()) best = i;
   }
   return best;
@@ -270,13 +307,13 @@ std::size_t Allocator::emptiest_disk(std::size_t except) const {
 
 std::uint64_t Allocator::data_free() const {
   std::uint64_t sum = 0;
-  for (const auto& map : maps_) sum += map ? map->data_free() : 0;
+  for (std::size_t i = 0; i < maps_.size(); ++i) sum += usable(i) ? maps_[i]->data_free() : 0;
   return sum;
 }
 
 std::uint64_t Allocator::metadata_free() const {
   std::uint64_t sum = 0;
-  for (const auto& map : maps_) sum += map ? map->metadata_free() : 0;
+  for (std::size_t i = 0; i < maps_.size(); ++i) sum += usable(i) ? maps_[i]->metadata_free() : 0;
   return sum;
 }
 

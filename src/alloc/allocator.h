@@ -53,6 +53,13 @@ class Allocator {
   SpaceMap* map(std::size_t disk) { return maps_[disk].get(); }
   const SpaceMap* map(std::size_t disk) const { return maps_[disk].get(); }
 
+  // Another disk, at the end of the table or in the place of one that is not there; or none any more (null). Windows
+  // on it are closed.
+  void set_map(std::size_t disk, std::unique_ptr<SpaceMap> map);
+  // Whether new blocks of this disk are given out; data_free() and metadata_free() count those that are only.
+  void set_avoided(std::size_t disk, bool avoided);
+  bool usable(std::size_t disk) const { return maps_[disk] != nullptr && !avoided_[disk]; }
+
   // A found run has been taken.
   Answer allocate_data(const DataWish& wish);
   Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block,
@@ -111,7 +118,10 @@ class Allocator {
   std::uint64_t window_blocks(std::uint16_t disk) const;
   std::uint64_t next_random();
 
+  void close_windows_of(std::size_t disk);
+
   std::vector<std::unique_ptr<SpaceMap>> maps_;
+  std::vector<bool> avoided_;
   std::uint32_t block_size_;
   std::uint64_t random_;  // state of the generator
   Table table_;           // most recently used first

@@ -26,9 +26,10 @@ void DiskCounters::ended(const Io& io, bool ok) {
   }
 }
 
-void CountingDisk::submit(std::span<Io* const> batch) {
-  for (Io* io : batch) io->counters = &counters_;
-  inner_->submit(batch);
+void DiskCounters::reset() {
+  for (auto* counter : {&reads, &writes, &flushes, &read_bytes, &written_bytes, &read_errors, &write_errors,
+                        &flush_errors, &checksum_errors, &healed})
+    *counter = 0;
 }
 
 }  // namespace mdfs::device

@@ -20,22 +20,7 @@ struct DiskCounters {
   std::atomic<std::uint64_t> healed{0};           // copies written anew
 
   void ended(const Io& io, bool ok);
-};
-
-// Counts what passes to `inner`. Any thread may call any method.
-class CountingDisk final : public Disk {
- public:
-  explicit CountingDisk(std::unique_ptr<Disk> inner) : inner_(std::move(inner)) {}
-
-  const std::string& name() const override { return inner_->name(); }
-  std::uint64_t size_bytes() const override { return inner_->size_bytes(); }
-  bool writable() const override { return inner_->writable(); }
-  void submit(std::span<Io* const> batch) override;
-  DiskCounters* counters() override { return &counters_; }
-
- private:
-  std::unique_ptr<Disk> inner_;
-  DiskCounters counters_;
+  void reset();  // all to zero
 };
 
 }  // namespace mdfs::device

@@ -109,12 +109,13 @@ class Search {
 
   bool any() const { return first_.has_value(); }
   std::string volume() const { return volume_ ? volume_->to_string() : ""; }
-  bool complete() const { return first_ && found_.size() == first_->members.size(); }
+  bool complete() const { return first_ && found_.size() >= format::count_disks(first_->members); }
   void disk_was_named() { named_one_ = true; }
 
   FoundDisks finish() const {
     FoundDisks result{.volume_uuid = first_->volume_uuid, .volume_name = first_->name, .paths = {}, .missing = {}};
     for (std::size_t i = 0; i < first_->members.size(); ++i) {
+      if (first_->members[i].is_hole()) continue;
       const auto disk = found_.find(first_->members[i].uuid);
       if (disk != found_.end()) {
         result.paths.push_back(disk->second.path);
@@ -132,7 +133,8 @@ class Search {
   };
 
   Status add(const std::string& path, const format::Label& label, bool named) {
-    if (!first_) first_ = label;
+    // A disk that has left, or was away while others came, has an older table.
+    if (!first_ || label.membership > first_->membership) first_ = label;
     const auto [place, is_new] = found_.emplace(label.disk_uuid, Found{path, named});
     if (is_new) return {};
     const Found& other = place->second;

@@ -94,7 +94,7 @@ Status allocate(const std::string& path, int fd, std::uint64_t size_bytes, bool 
 
 }  // namespace
 
-Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, std::shared_ptr<UringContext> context) {
+Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode) {
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) return open_error(path, errno);
   MDFS_TRY(check_kind(path, st));  // before open(): opening a FIFO would wait, opening a tape would rewind it
@@ -106,10 +106,25 @@ Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, 
     MDFS_TRY(lock_file(path, fd.get(), mode));
     if (const auto user = user_of_file(fd.get())) return {Errc::kBusy, fmt::format("{} is in use by {}", path, *user)};
   }
-  MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(path, fd.get(), st));
+  return fd;
+}
+
+Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, std::shared_ptr<UringContext> context) {
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return from_errno(errno, name);
+  MDFS_TRY(check_kind(name, st));
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0) return from_errno(errno, name);
+  MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(name, fd.get(), st));
+  const bool writable = (flags & O_ACCMODE) == O_RDWR;
+  const bool direct = (flags & O_DIRECT) != 0;
   return std::unique_ptr<Disk>(std::make_unique<UringDisk>(
-      std::move(context), std::move(fd),
-      UringDisk::Properties{path, size, mode == OpenMode::kReadWrite, S_ISBLK(st.st_mode), direct}));
+      std::move(context), std::move(fd), UringDisk::Properties{name, size, writable, S_ISBLK(st.st_mode), direct}));
+}
+
+Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, std::shared_ptr<UringContext> context) {
+  MDFS_TRY_ASSIGN(UniqueFd fd, open_disk_descriptor(path, mode));
+  return adopt_disk(path, std::move(fd), std::move(context));
 }
 
 Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenMode mode,

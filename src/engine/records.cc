@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/checked.h"
 #include "mdfs/ondisk.h"
 
@@ -20,16 +22,17 @@ format::Key cell_key(const Content& content, std::uint64_t cell) { return {conte
 format::Key inline_key(const Content& content) { return {content.object, MDFS_KIND_INLINE, 0}; }
 
 Records::Records(store::Store& store) : store_(store) {
-  for (unsigned disk = 0; disk < store.disk_count(); ++disk) disk_blocks_.push_back(store.disk_info(disk).blocks);
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) disk_blocks_[disk] = store.disk_info(disk).blocks;
 }
 
 Status Records::check(const store::Run& run) const {
-  if (run.disk >= disk_blocks_.size())
-    return {Errc::kCorrupt, fmt::format("extents.disk: disk {} of {}", run.disk, disk_blocks_.size())};
-  if (!inside(run.block, run.blocks, disk_blocks_[run.disk]))
-    return {Errc::kCorrupt, fmt::format("extents.block: blocks {}+{} of disk {}, which has {}", run.block, run.blocks,
-                                        run.disk, disk_blocks_[run.disk])};
-  return {};
+  if (run.disk < disk_blocks_.size() && inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
+  if (run.disk >= std::min<std::size_t>(store_.disk_count(), disk_blocks_.size()))
+    return {Errc::kCorrupt, fmt::format("extents.disk: disk {} of {}", run.disk, store_.disk_count())};
+  disk_blocks_[run.disk] = store_.disk_info(run.disk).blocks;  // it may have come since
+  if (inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
+  return {Errc::kCorrupt, fmt::format("extents.block: blocks {}+{} of disk {}, which has {}", run.block, run.blocks,
+                                      run.disk, disk_blocks_[run.disk].load())};
 }
 
 Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "engine/content.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
+#include "mdfs/ondisk.h"
 #include "store/store.h"
 
 namespace mdfs::engine {
@@ -78,9 +81,9 @@ class Records {
   void erase(Entries::iterator entry);
 
   store::Store& store_;
-  std::vector<std::uint64_t> disk_blocks_;
-  std::mutex mutex_;  // guards all below
-  Entries entries_;   // most recently used first
+  mutable std::array<std::atomic<std::uint64_t>, MDFS_MAX_DISKS> disk_blocks_{};  // as last seen
+  std::mutex mutex_;                                                              // guards all below
+  Entries entries_;                                                               // most recently used first
   std::unordered_map<Name, Entries::iterator, NameHash> map_;
   std::size_t bytes_ = 0;
   std::uint64_t version_ = 0;  // counts replacements: what was read before one is not kept

@@ -258,8 +258,10 @@ Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window
     }
   }
   if (segments.empty()) return plan;
-  for (const geometry::DiskPlan& disk : plan_segments(segments, core_.options.largest_request_bytes).disks)
+  for (const geometry::DiskPlan& disk : plan_segments(segments, core_.options.largest_request_bytes).disks) {
+    if (disk.disk >= plan.disks.size()) plan.disks.resize(disk.disk + std::size_t{1});  // it has just come
     plan.disks[disk.disk] = {disk.bytes, disk.requests.size(), disk.runs};
+  }
   return plan;
 }
 

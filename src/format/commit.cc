@@ -12,6 +12,17 @@ namespace {
 std::size_t root_offset(std::size_t i) { return offsetof(mdfs_commit_slot, roots) + i * sizeof(mdfs_root); }
 std::size_t space_offset(std::size_t i) { return offsetof(mdfs_commit_slot, space) + i * sizeof(mdfs_space_top); }
 
+std::size_t member_offset(std::size_t i) { return offsetof(mdfs_commit_slot, members) + i * sizeof(mdfs_member); }
+
+Status check_table(const CommitSlot& slot) {
+  MDFS_FORMAT_REQUIRE(slot.members.size() == (slot.membership == 0 ? 0 : slot.space.size()), "commit.members");
+  if (slot.membership == 0) return {};
+  MDFS_TRY(check_members(slot.members, "commit.members"));
+  for (std::size_t i = 0; i < slot.members.size(); ++i)
+    MDFS_FORMAT_REQUIRE(!slot.members[i].is_hole() || ((slot.participants >> i) & 1) == 0, "commit.members");
+  return {};
+}
+
 Status check_roots(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(!slot.roots.empty() && slot.roots.size() <= MDFS_MAX_ROOTS, "commit.root-count");
   for (std::size_t i = 0; i < slot.roots.size(); ++i) {
@@ -35,7 +46,8 @@ Status check(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(slot.next_object >= MDFS_OBJECT_FIRST, "commit.next-object");
   for (const SpaceEntry& top : slot.space)
     MDFS_FORMAT_REQUIRE(top.place < 2 && top.free_blocks <= Address::kMaxBlock, "commit.space");
-  return check_roots(slot);
+  MDFS_TRY(check_roots(slot));
+  return check_table(slot);
 }
 
 Result<Root> decode_root(ConstBytes bytes, std::size_t base) {
@@ -92,6 +104,8 @@ void encode(const CommitSlot& slot, MutableBytes out) {
     MDFS_PUT(out, base, mdfs_space_top, slot, slot.space[i].place);
     MDFS_PUT(out, base, mdfs_space_top, free_blocks, slot.space[i].free_blocks);
   }
+  MDFS_PUT(out, 0, mdfs_commit_slot, membership, slot.membership);
+  for (std::size_t i = 0; i < slot.members.size(); ++i) encode(slot.members[i], out, member_offset(i));
   seal(out, offsetof(mdfs_commit_slot, crc32c));
 }
 
@@ -124,6 +138,9 @@ Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid)
     slot.space.push_back({MDFS_GET(bytes, base, mdfs_space_top, crc32c), MDFS_GET(bytes, base, mdfs_space_top, slot),
                           MDFS_GET(bytes, base, mdfs_space_top, free_blocks)});
   }
+  slot.membership = MDFS_GET(bytes, 0, mdfs_commit_slot, membership);
+  if (slot.membership != 0)
+    for (std::size_t i = 0; i < disks; ++i) slot.members.push_back(decode_member(bytes, member_offset(i)));
   MDFS_TRY(check(slot));
   return slot;
 }

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "format/member.h"
 #include "format/pointer.h"
 #include "mdfs/ondisk.h"
 
@@ -43,7 +44,9 @@ struct CommitSlot {
   std::uint64_t objects = 0;
   std::uint32_t flags = 0;
   std::vector<Root> roots;
-  std::vector<SpaceEntry> space;  // of each disk
+  std::vector<SpaceEntry> space;  // of each disk; empty ones of holes
+  std::uint32_t membership = 0;   // 0: the members are those of the label
+  std::vector<Member> members;    // as many as `space`, or none if membership is 0
 
   bool operator==(const CommitSlot&) const = default;
   // Null if there is none.
@@ -58,7 +61,7 @@ void encode(const CommitSlot& slot, MutableBytes out);
 // Total on any MDFS_SECTOR bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
 // (of another volume), commit.state, commit.commit-id, commit.generation, commit.disk-count, commit.participants,
 // commit.next-object, commit.root-count, commit.roots (kinds known once each, the main root present, one node at
-// least, born no later than the commit), commit.space.
+// least, born no later than the commit), commit.space, commit.members (no hole takes part).
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
 
 }  // namespace mdfs::format

@@ -15,13 +15,10 @@ namespace {
 
 std::size_t member_offset(std::size_t i) { return offsetof(mdfs_label, members) + i * sizeof(mdfs_member); }
 
-Status check_members(const Label& label) {
-  std::set<Uuid> seen;
-  for (const Member& member : label.members) {
-    MDFS_FORMAT_REQUIRE(!member.uuid.is_nil() && seen.insert(member.uuid).second, "label.members");
-    MDFS_FORMAT_REQUIRE(member.weight >= 1, "label.members");
-    MDFS_FORMAT_REQUIRE(valid_disk_blocks(label.block_size, member.blocks), "label.members");
-  }
+Status check_table(const Label& label) {
+  MDFS_TRY(check_members(label.members, "label.members"));
+  for (const Member& member : label.members)
+    MDFS_FORMAT_REQUIRE(member.is_hole() || valid_disk_blocks(label.block_size, member.blocks), "label.members");
   const Member& own = label.members[label.disk_index];
   MDFS_FORMAT_REQUIRE(own.uuid == label.disk_uuid && own.blocks == label.disk_blocks, "label.members");
   return {};
@@ -45,7 +42,7 @@ Status check(const Label& label) {
   MDFS_TRY(check_sizes(label));
   MDFS_FORMAT_REQUIRE(label.label_number < MDFS_LABELS_PER_DISK, "label.number");
   MDFS_FORMAT_REQUIRE(label.policy <= MDFS_POLICY_NEAR, "label.policy");
-  return check_members(label);
+  return check_table(label);
 }
 
 }  // namespace
@@ -54,6 +51,13 @@ bool Label::same_disk(const Label& other) const {
   Label copy = other;
   copy.label_number = label_number;
   return *this == copy;
+}
+
+bool Label::same_identity(const Label& other) const {
+  Label copy = other;
+  copy.members = members;
+  copy.membership = membership;
+  return same_disk(copy);
 }
 
 void encode(const Label& label, MutableBytes out) {
@@ -78,12 +82,7 @@ void encode(const Label& label, MutableBytes out) {
   MDFS_PUT(out, 0, mdfs_label, membership, label.membership);
   put_text(out, offsetof(mdfs_label, name), label.name);
   MDFS_PUT(out, 0, mdfs_label, policy, label.policy);
-  for (std::size_t i = 0; i < label.members.size(); ++i) {
-    const std::size_t base = member_offset(i);
-    put_uuid(out, base + offsetof(mdfs_member, uuid), label.members[i].uuid);
-    MDFS_PUT(out, base, mdfs_member, blocks, label.members[i].blocks);
-    MDFS_PUT(out, base, mdfs_member, weight, label.members[i].weight);
-  }
+  for (std::size_t i = 0; i < label.members.size(); ++i) encode(label.members[i], out, member_offset(i));
   seal(out, offsetof(mdfs_label, crc32c));
 }
 
@@ -114,11 +113,7 @@ Result<Label> decode_label(ConstBytes bytes) {
   const auto count = MDFS_GET(bytes, 0, mdfs_label, disk_count);
   MDFS_FORMAT_REQUIRE(count >= 1 && count <= MDFS_MAX_DISKS, "label.disk-count");
   MDFS_FORMAT_REQUIRE(MDFS_GET(bytes, 0, mdfs_label, ring_slots) == MDFS_RING_SLOTS, "label.ring-slots");
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t base = member_offset(i);
-    label.members.push_back({get_uuid(bytes, base + offsetof(mdfs_member, uuid)),
-                             MDFS_GET(bytes, base, mdfs_member, blocks), MDFS_GET(bytes, base, mdfs_member, weight)});
-  }
+  for (std::size_t i = 0; i < count; ++i) label.members.push_back(decode_member(bytes, member_offset(i)));
   MDFS_TRY(check(label));
   return label;
 }

@@ -9,17 +9,10 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "format/member.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
-
-// mdfs_member: one disk of the volume.
-struct Member {
-  Uuid uuid;
-  std::uint64_t blocks = 0;
-  std::uint16_t weight = 1;
-  bool operator==(const Member&) const = default;
-};
 
 // mdfs_label. members.size() is disk_count.
 struct Label {
@@ -43,6 +36,8 @@ struct Label {
   bool operator==(const Label&) const = default;
   // Equal in all that the four labels of one disk share.
   bool same_disk(const Label& other) const;
+  // The same, whatever their tables of members say: one may have been written before a disk came or went.
+  bool same_identity(const Label& other) const;
 };
 
 // Writes MDFS_SECTOR bytes with their checksum. The label must be one that decode accepts (else abort).

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/control.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -30,7 +31,11 @@ constexpr std::string_view kEnding = "ending";
 constexpr std::string_view kOk = "ok";
 constexpr std::string_view kError = "error ";
 constexpr std::string_view kNote = "note ";
+constexpr std::string_view kDone = "done ";
+constexpr std::string_view kFailed = "failed ";
 constexpr std::size_t kMaxLineBytes = 4096;
+constexpr std::size_t kMaxRequestBytes = 16384;
+constexpr std::size_t kMaxDescriptors = 64;
 constexpr int kLastRequestMs = 100;  // at the end, for the request of one who has connected
 
 Status make_directory(const std::string& path) {
@@ -54,6 +59,34 @@ void send_line(int fd, std::string text) {
   if (send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) spdlog::debug("a control client has gone");
 }
 
+// What there is to read, with the descriptors that came along. Nothing if the client has gone.
+std::string receive(int fd, std::vector<device::UniqueFd>& descriptors) {
+  std::string text(kMaxRequestBytes, '\0');
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  iovec vector{text.data(), text.size()};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t count = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); count >= 0 && part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t bytes = part->cmsg_len - CMSG_LEN(0);
+    for (std::size_t i = 0; i < bytes / sizeof(int); ++i) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(part) + i * sizeof(int), sizeof descriptor);
+      descriptors.emplace_back(descriptor);
+    }
+  }
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text;
+}
+
+std::string failure(const Error& error) {
+  return fmt::format("{}{}{}", kFailed, static_cast<char>('A' + static_cast<int>(error.code)), error.where);
+}
+
 }  // namespace
 
 Result<std::string> runtime_directory(const Uuid& volume) {
@@ -66,7 +99,7 @@ Result<std::string> runtime_directory(const Uuid& volume) {
   return base + "/mdfs/" + volume.to_string();
 }
 
-Result<std::unique_ptr<ControlServer>> ControlServer::start(const Uuid& volume) {
+Result<std::unique_ptr<ControlServer>> ControlServer::start(const Uuid& volume, ControlHandler handler) {
   MDFS_TRY_ASSIGN(const std::string directory, runtime_directory(volume));
   MDFS_TRY(make_directory(directory.substr(0, directory.rfind('/'))));
   MDFS_TRY(make_directory(directory));
@@ -76,11 +109,12 @@ Result<std::unique_ptr<ControlServer>> ControlServer::start(const Uuid& volume) 
   unlink(address.sun_path);  // of a daemon that died
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int wake = eventfd(0, EFD_CLOEXEC);
-  std::unique_ptr<ControlServer> server(new ControlServer(directory, listener, wake));
+  std::unique_ptr<ControlServer> server(new ControlServer(directory, listener, wake, std::move(handler)));
   if (listener < 0 || wake < 0 || bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener, 16) != 0)
     return from_errno(errno, address.sun_path);
   chmod(address.sun_path, 0600);
+  if (server->handler_) server->changes_ = std::make_unique<Lane>(1);
   server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
   return server;
 }
@@ -91,7 +125,30 @@ ControlServer::~ControlServer() {
   if (wake_ >= 0) close(wake_);
 }
 
+void ControlServer::stop_changes() {
+  std::unique_ptr<Lane> changes;
+  {
+    const std::lock_guard lock(changes_mutex_);
+    changes = std::move(changes_);
+  }
+}
+
+ControlServer::Client ControlServer::hand_on(int client, ControlRequest request) {
+  const std::lock_guard lock(changes_mutex_);
+  if (!changes_ || ending_) {
+    send_line(client, failure({Errc::kBusy, "the volume is being unmounted"}));
+    return Client::kGoes;
+  }
+  changes_->post([this, client, request = std::make_shared<ControlRequest>(std::move(request))] {
+    const auto answer = handler_(std::move(*request));
+    send_line(client, answer.ok() ? std::string(kDone) + *answer : failure(answer.error()));
+    close(client);
+  });
+  return Client::kHanded;
+}
+
 void ControlServer::finish(const Status& outcome, const std::string& notes) {
+  stop_changes();
   if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   if (write(wake_, &one, sizeof one) != sizeof one) spdlog::error("waking the control thread: errno {}", errno);
@@ -129,6 +186,8 @@ void ControlServer::serve() {
         case Client::kStays:
           clients.push_back(all[i]);
           break;
+        case Client::kHanded:
+          break;
         case Client::kWaits:
           waiting_.push_back(all[i].fd);
           break;
@@ -156,19 +215,20 @@ void ControlServer::serve() {
 }
 
 ControlServer::Client ControlServer::read_request(int client) {
-  char buffer[kMaxLineBytes];
-  const ssize_t count = recv(client, buffer, sizeof buffer, MSG_DONTWAIT);
-  if (count <= 0) return Client::kGoes;
-  const std::string_view request(buffer, static_cast<std::size_t>(count));
+  ControlRequest change;
+  const std::string request = receive(client, change.descriptors);
+  if (request.empty()) return Client::kGoes;
   if (request == kState) {
     send_line(client, std::string(ending_ ? kEnding : kMounted));
     return Client::kStays;
   }
-  if (request != kWaitEnd) {
-    send_line(client, std::string(kError) + "unknown request");
+  if (request == kWaitEnd) return Client::kWaits;
+  if (request.back() != '\n') {
+    send_line(client, failure({Errc::kInvalidArgument, "a request without an end"}));
     return Client::kGoes;
   }
-  return Client::kWaits;
+  change.lines = lines_of(request);
+  return hand_on(client, std::move(change));
 }
 
 Result<ControlClient> ControlClient::connect(const Uuid& volume) {
@@ -197,6 +257,46 @@ Result<bool> ControlClient::is_ending() {
   const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
   if (count <= 0) return Error{Errc::kIo, "the daemon has gone"};
   return std::string_view(buffer, static_cast<std::size_t>(count)).starts_with(kEnding);
+}
+
+Result<std::string> ControlClient::change(const std::vector<std::string>& lines, const std::vector<int>& descriptors) {
+  std::string text;
+  for (const std::string& line : lines) {
+    if (line.find('\n') != std::string::npos) return Error{Errc::kInvalidArgument, line + ": a name with a line break"};
+    text += line + '\n';
+  }
+  if (text.size() > kMaxRequestBytes || descriptors.size() > kMaxDescriptors)
+    return Error{Errc::kTooBig, "too much for one request: name fewer disks"};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
+  iovec vector{text.data(), text.size()};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  if (sendmsg(fd_, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+    return from_errno(errno, "control socket");
+  std::string answer;
+  char buffer[kMaxLineBytes];
+  while (!answer.ends_with('\n')) {
+    const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Error{Errc::kIo, "the daemon has gone"};
+    answer.append(buffer, static_cast<std::size_t>(count));
+  }
+  answer.pop_back();
+  if (answer.starts_with(kDone)) return answer.substr(kDone.size());
+  const std::size_t at = kFailed.size();
+  const auto code = answer.size() > at ? static_cast<std::size_t>(answer[at] - 'A') : error_table().size();
+  if (!answer.starts_with(kFailed) || code >= error_table().size()) return Error{Errc::kIo, answer};
+  return Error{static_cast<Errc>(code), answer.substr(at + 1)};
 }
 
 Status ControlClient::wait_for_end(const std::function<void(const std::string& line)>& note) {

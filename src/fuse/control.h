@@ -3,7 +3,9 @@
 // A client sends "wait-end"; when the daemon has put everything on the disks it answers "ok" or "error TEXT" and ends.
 // Before that may come lines "note TEXT" for whoever reads: the report of modelled disks.
 // "state" is answered with "mounted" or, once the file system is unmounted and is being written, "ending".
-// Anything else is answered with "error unknown request".
+// Everything else is a change of the volume, which the daemon carries out, one after another: a line that says what,
+// more lines as it wants, and descriptors beside them (of disks). It is answered with "done TEXT" or "failed CTEXT", C
+// being a letter for the code of the error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,44 +13,61 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/result.h"
 #include "base/uuid.h"
+#include "device/unique_fd.h"
+#include "fuse/lane.h"
 
 namespace mdfs::fuse {
 
 // /run/mdfs/UUID for root, $XDG_RUNTIME_DIR/mdfs/UUID for others.
 Result<std::string> runtime_directory(const Uuid& volume);
 
+struct ControlRequest {
+  std::vector<std::string> lines;  // one at least
+  std::vector<device::UniqueFd> descriptors;
+};
+// Carries out a change; the text is for whoever asked. Called by one thread, which may wait.
+using ControlHandler = std::function<Result<std::string>(ControlRequest request)>;
+
 // The daemon's end. Makes the directory and the socket, which only the owner may use; takes them away at the end.
 class ControlServer {
  public:
   // kBusy: another daemon serves a volume of this UUID. kNotFound: there is no runtime directory.
-  static Result<std::unique_ptr<ControlServer>> start(const Uuid& volume);
+  static Result<std::unique_ptr<ControlServer>> start(const Uuid& volume, ControlHandler handler);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
   // The mount is gone; what is left to do is to write. Any thread.
   void announce_end() { ending_ = true; }
+  // Returns when the handler works no more, and will not be called again.
+  void stop_changes();
   // Answers all who wait for the end, and stops serving. `notes`: lines for people, each with its newline.
   void finish(const Status& outcome, const std::string& notes = {});
 
  private:
   static constexpr std::size_t kMaxClients = 64;
 
-  ControlServer(std::string directory, int listener, int wake)
-      : directory_(std::move(directory)), listener_(listener), wake_(wake) {}
+  ControlServer(std::string directory, int listener, int wake, ControlHandler handler)
+      : directory_(std::move(directory)), listener_(listener), wake_(wake), handler_(std::move(handler)) {}
   void serve();
-  enum class Client : std::uint8_t { kStays, kWaits, kGoes };  // goes: it has gone, or talks nonsense
+  // Goes: it has gone, or talks nonsense. Handed: its change is queued, and it is answered and closed there.
+  enum class Client : std::uint8_t { kStays, kWaits, kGoes, kHanded };
   Client read_request(int client);
+  Client hand_on(int client, ControlRequest request);
 
   const std::string directory_;
   int listener_;
   const int wake_;  // eventfd
+  const ControlHandler handler_;
+  std::mutex changes_mutex_;       // guards changes_
+  std::unique_ptr<Lane> changes_;  // null: no more
   std::atomic<bool> ending_{false};
   std::thread thread_;
   std::vector<int> waiting_;  // of the thread, then of finish()
@@ -65,6 +84,8 @@ class ControlClient {
 
   // The daemon's mount is gone already.
   Result<bool> is_ending();
+  // Asks for a change and waits for it; the daemon's text, or its error.
+  Result<std::string> change(const std::vector<std::string>& lines, const std::vector<int>& descriptors);
   // Asks to be told of the end; then, after the unmounting, waits for it.
   Status ask_for_end();
   Status wait_for_end(const std::function<void(const std::string& line)>& note);

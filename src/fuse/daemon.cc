@@ -30,6 +30,7 @@
 #include "device/modelled_disk.h"
 #include "device/open.h"
 #include "fuse/control.h"
+#include "fuse/disk_changes.h"
 #include "fuse/lane.h"
 #include "fuse/mountpoint.h"
 #include "fuse/server.h"
@@ -182,7 +183,10 @@ Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& 
     const SignalThread signals(server, unmounter);
     server.run();
   }
-  if (control != nullptr) control->announce_end();
+  if (control != nullptr) {
+    control->announce_end();
+    control->stop_changes();
+  }
   return volume.close();
 }
 
@@ -270,7 +274,9 @@ Status serve(const Job& job, const Ready& ready) {
   server_settings.modelled = modelled;
   server_settings.trace = trace;
   MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_settings));
-  auto control = ControlServer::start(uuid);
+  auto control = ControlServer::start(uuid, [&](ControlRequest request) {
+    return change_disks(*volume, modelled ? nullptr : context, std::move(request));
+  });
   if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
   if (!control.ok()) spdlog::warn("no control socket: {}", control.error().message());
   MDFS_TRY(run_on(*privileged, [&] { return mount_now(*server, options.mountpoint); }));

@@ -55,27 +55,6 @@ Status check_options(std::size_t disks, const FormatOptions& options) {
   return {};
 }
 
-// The label but for its identities.
-Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
-  const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
-  if (!format::valid_disk_blocks(options.block_size, blocks))
-    return invalid(fmt::format("{}: a size of {} bytes; a disk has at least {}, at most 2^62", disk.name, disk.bytes,
-                               MDFS_MIN_DISK_SIZE));
-  format::Label label;
-  label.block_size = options.block_size;
-  label.disk_blocks = blocks;
-  label.zone_blocks = options.zone_bytes != 0 ? options.zone_bytes / options.block_size
-                                              : format::default_zone_blocks(options.block_size, blocks);
-  label.metadata_blocks = format::default_metadata_blocks(options.block_size, blocks);
-  label.name = options.name;
-  label.policy = static_cast<std::uint8_t>(options.policy);
-  if (label.zone_blocks > blocks)
-    return invalid(fmt::format("{}: zone size {}: larger than the disk", disk.name, options.zone_bytes));
-  if (!layout_of(label).consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))
-    return invalid(fmt::format("{}: {} bytes are too few for blocks of {}", disk.name, disk.bytes, options.block_size));
-  return label;
-}
-
 Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
   if (!disk->writable()) return Error{Errc::kReadOnly, disk->name()};
   MDFS_TRY_ASSIGN(format::Label label, plan_label({disk->name(), disk->size_bytes()}, options));
@@ -90,7 +69,7 @@ void introduce(std::vector<NewDisk>& disks, const std::vector<std::uint16_t>& we
   std::vector<format::Member> members;
   for (std::size_t i = 0; i < disks.size(); ++i) {
     const std::uint16_t weight = weights.empty() ? std::uint16_t{1} : weights[i];
-    members.push_back({environment.new_uuid(), disks[i].label.disk_blocks, weight});
+    members.push_back({environment.new_uuid(), disks[i].label.disk_blocks, weight, 0});
   }
   for (std::size_t i = 0; i < disks.size(); ++i) {
     disks[i].label.volume_uuid = volume;
@@ -206,6 +185,8 @@ format::CommitSlot first_commit(const std::vector<NewDisk>& disks, const format:
   slot.generation = kFirstGeneration;
   slot.time_ns = disks.front().label.created_ns;
   slot.objects = 1;
+  slot.membership = disks.front().label.membership;
+  slot.members = disks.front().label.members;
   slot.roots = {{MDFS_ROOT_MAIN, 0, 1, root}};
   for (const NewDisk& disk : disks) {
     slot.participants |= std::uint64_t{1} << disk.label.disk_index;
@@ -237,6 +218,34 @@ Status write_label_areas(NewDisk& disk, const format::CommitSlot* slot) {
 }
 
 }  // namespace
+
+Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
+  const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
+  if (!format::valid_disk_blocks(options.block_size, blocks))
+    return invalid(fmt::format("{}: a size of {} bytes; a disk has at least {}, at most 2^62", disk.name, disk.bytes,
+                               MDFS_MIN_DISK_SIZE));
+  format::Label label;
+  label.block_size = options.block_size;
+  label.disk_blocks = blocks;
+  label.zone_blocks = options.zone_bytes != 0 ? options.zone_bytes / options.block_size
+                                              : format::default_zone_blocks(options.block_size, blocks);
+  label.metadata_blocks = format::default_metadata_blocks(options.block_size, blocks);
+  label.name = options.name;
+  label.policy = static_cast<std::uint8_t>(options.policy);
+  if (label.zone_blocks > blocks)
+    return invalid(fmt::format("{}: zone size {}: larger than the disk", disk.name, options.zone_bytes));
+  if (!layout_of(label).consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))
+    return invalid(fmt::format("{}: {} bytes are too few for blocks of {}", disk.name, disk.bytes, options.block_size));
+  return label;
+}
+
+Result<format::SpaceEntry> write_blank_disk(device::Disk& disk, const format::Label& label) {
+  NewDisk blank{&disk, label, layout_of(label), {}, {}};
+  MDFS_TRY(write_label_areas(blank, nullptr));
+  MDFS_TRY(write_space(blank));
+  MDFS_TRY(device::flush(disk));
+  return blank.top;
+}
 
 Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& options) {
   MDFS_TRY(check_options(disks.size(), options));

@@ -11,6 +11,8 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/disk.h"
+#include "format/commit.h"
+#include "format/label.h"
 #include "geometry/geometry.h"
 
 namespace mdfs::store {
@@ -50,5 +52,13 @@ Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& opt
 // allowed range; nothing is written before all are checked.
 Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, const FormatOptions& options,
                                       Environment& environment);
+
+// ---- one more disk for a volume that is there
+
+// The label of a disk with the sizes that mkmdfs would give it; identities and members are the caller's.
+Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options);
+// Zeroes the label areas and writes space pages on which nothing is in use, then flushes; gives the top page. The
+// label itself is not written: till then the disk is nobody's.
+Result<format::SpaceEntry> write_blank_disk(device::Disk& disk, const format::Label& label);
 
 }  // namespace mdfs::store

@@ -52,7 +52,10 @@ void choose_label(const Areas& areas, DiskLabels& found) {
     labels[i] = label_in(areas.bytes[i].bytes(), i, found);
     if (labels[i] && (!found.label || labels[i]->membership > found.label->membership)) found.label = labels[i];
   }
-  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) found.good[i] = labels[i] && labels[i]->same_disk(*found.label);
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+    found.good[i] = labels[i] && labels[i]->same_identity(*found.label);
+    found.membership[i] = found.good[i] ? std::optional(labels[i]->membership) : std::nullopt;
+  }
 }
 
 void read_slots(const Areas& areas, DiskLabels& found) {
@@ -62,7 +65,6 @@ void read_slots(const Areas& areas, DiskLabels& found) {
       const ConstBytes sector = areas.bytes[i].bytes().subspan(MDFS_SECTOR * (1 + j), MDFS_SECTOR);
       auto slot = format::decode_commit_slot(sector, found.label->volume_uuid);
       if (!slot.ok() || format::ring_slot(slot->generation, slot->state) != j) continue;
-      if (slot->space.size() != found.label->members.size()) continue;
       found.ring[i][j] = slot->commit_id;
       const bool known = std::any_of(found.slots.begin(), found.slots.end(), [&](const format::CommitSlot& other) {
         return other.commit_id == slot->commit_id && other.state == slot->state;
@@ -98,6 +100,49 @@ DiskLabels read_labels(device::Disk& disk) {
   }
   read_slots(areas, found);
   return found;
+}
+
+Status write_labels(const std::vector<LabelWrite>& writes) {
+  Status outcome;
+  for (const unsigned first : {0u, 1u}) {  // one at each end of a disk
+    std::vector<AlignedBuffer> sectors;
+    std::vector<device::Io> ios;
+    std::vector<device::Disk*> disks;
+    for (const LabelWrite& write : writes)
+      for (unsigned i = first; i < MDFS_LABELS_PER_DISK; i += 2) {
+        if (!write.wanted[i]) continue;
+        format::Label label = write.label;
+        label.label_number = static_cast<std::uint16_t>(i);
+        sectors.emplace_back(MDFS_SECTOR);
+        format::encode(label, sectors.back().bytes());
+        device::Io& io = ios.emplace_back();
+        io.op = device::Op::kWrite;
+        io.offset = layout_of(label).label_offset(i);
+        io.buffers = {sectors.back().bytes()};
+        disks.push_back(write.disk);
+      }
+    std::vector<device::Addressed> requests;
+    for (std::size_t i = 0; i < ios.size(); ++i) requests.push_back({disks[i], &ios[i]});
+    const Status written = device::run(requests);
+    if (outcome.ok()) outcome = written;
+    std::vector<device::Io> flushes(writes.size());
+    requests.clear();
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      flushes[i].op = device::Op::kFlush;
+      requests.push_back({writes[i].disk, &flushes[i]});
+    }
+    const Status flushed = device::run(requests);
+    if (outcome.ok()) outcome = flushed;
+  }
+  return outcome;
+}
+
+Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout) {
+  AlignedBuffer zeros(MDFS_LABEL_AREA);
+  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
+    MDFS_TRY(device::write(disk, layout.label_offset(i), zeros.bytes()));
+  return device::flush(disk);
 }
 
 format::DiskLayout layout_of(const format::Label& label) {

@@ -20,8 +20,9 @@ namespace mdfs::store {
 // What the label areas of one disk hold.
 struct DiskLabels {
   std::optional<format::Label> label;             // of the highest membership; label_number is that of the copy
-  std::array<bool, MDFS_LABELS_PER_DISK> good{};  // this label verifies and agrees with `label`
-  std::vector<format::CommitSlot> slots;          // valid ones of all rings, each commit and state once
+  std::array<bool, MDFS_LABELS_PER_DISK> good{};  // this label verifies and is of the same disk as `label`
+  std::array<std::optional<std::uint32_t>, MDFS_LABELS_PER_DISK> membership{};  // of each good one
+  std::vector<format::CommitSlot> slots;  // valid ones of all rings, each commit and state once
   // [label number][ring slot]: the commit held there in that state, if valid.
   std::array<std::array<std::optional<Uuid>, MDFS_RING_SLOTS>, MDFS_LABELS_PER_DISK> ring{};
   bool readable = false;       // one label area at least could be read
@@ -34,6 +35,17 @@ struct DiskLabels {
 
 // Never fails: what cannot be read or verified is absent. At most 4 x 64 KiB are read.
 DiskLabels read_labels(device::Disk& disk);
+
+// Writes the label to all four places of each disk, two of them and a flush at a time, so that whatever a cut does to
+// the sectors under way, two good ones stay. Every disk is tried; the first error.
+struct LabelWrite {
+  device::Disk* disk = nullptr;
+  format::Label label;
+  std::array<bool, MDFS_LABELS_PER_DISK> wanted{true, true, true, true};
+};
+Status write_labels(const std::vector<LabelWrite>& writes);
+// Overwrites the four label areas, rings included, with zeros.
+Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout);
 
 // The layout that a label describes.
 format::DiskLayout layout_of(const format::Label& label);

@@ -47,6 +47,8 @@ class TreeReader final : public NodeSource {
   Tree::NodesFound nodes_from(const Key& from, std::size_t leaves);
   // Keeps the nodes on the path to `key`; is the one at `level` (still) the one that `pointer` names?
   Result<bool> hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer);
+  // Of one moment.
+  Result<Tree::NodesOn> nodes_on(std::uint16_t disk, std::uint16_t level, const Key& from);
   Status check_root();
 
   ConstNodePtr find(const format::Pointer& pointer) override;

@@ -86,9 +86,11 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
   for (Candidate& candidate : candidates) {
     const format::Label& label = *candidate.labels.label;
     const std::size_t index = label.disk_index;
-    if (index >= recovered.members.size() || recovered.members[index].member.uuid != label.disk_uuid)
-      return {Errc::kForeignDisk, fmt::format("{}: disk {} is not in the volume's table of members",
-                                              candidate.disk->name(), label.disk_uuid.to_string())};
+    if (index >= recovered.members.size() || recovered.members[index].member.uuid != label.disk_uuid) {
+      spdlog::warn("{}: disk {} is not a member of the volume; it is left alone", candidate.disk->name(),
+                   label.disk_uuid.to_string());
+      continue;
+    }
     if (label.block_size != recovered.label.block_size)
       return {Errc::kCorrupt, fmt::format("{}: label.block-size: {}, elsewhere {}", candidate.disk->name(),
                                           label.block_size, recovered.label.block_size)};
@@ -109,7 +111,44 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
   return {};
 }
 
+// The table of the winner; of a volume whose commits have none yet, that of the newest label, of which disks that were
+// being added are the last ones.
+Status take_table(const std::vector<Candidate>& candidates, Recovered& recovered) {
+  const format::CommitSlot& winner = recovered.winner;
+  const format::Label* newest = nullptr;
+  for (const Candidate& candidate : candidates) {
+    const format::Label& label = *candidate.labels.label;
+    if (candidate.labels.holds(winner.commit_id) && (newest == nullptr || label.membership > newest->membership))
+      newest = &label;
+    recovered.features_read_only |= (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0;
+  }
+  MDFS_CHECK(newest != nullptr);
+  recovered.label = *newest;
+  if (winner.membership != 0) {
+    recovered.label.membership = winner.membership;
+    recovered.label.members = winner.members;
+  }
+  if (winner.space.size() > recovered.label.members.size())
+    return Error{Errc::kCorrupt, "commit.disk-count: not that of the label"};
+  recovered.label.members.resize(winner.space.size());
+  for (std::size_t i = 0; i < recovered.label.members.size(); ++i) {
+    MemberDisk& member = recovered.members.emplace_back();
+    member.member = recovered.label.members[i];
+    if (member.member.is_hole()) {
+      member.state = DiskState::kNone;
+    } else if (!format::valid_disk_blocks(recovered.label.block_size, member.member.blocks)) {
+      return Error{Errc::kCorrupt, fmt::format("commit.members: disk {} has {} blocks", i, member.member.blocks)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::size_t Recovered::disks() const {
+  return static_cast<std::size_t>(std::count_if(
+      members.begin(), members.end(), [](const MemberDisk& member) { return member.state != DiskState::kNone; }));
+}
 
 std::size_t Recovered::healthy() const {
   return static_cast<std::size_t>(
@@ -121,30 +160,14 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
   MDFS_TRY(check_one_volume(candidates));
   Recovered recovered;
   MDFS_TRY_ASSIGN(recovered.winner, find_winner(candidates, recovered.highest_generation));
-  // The table of members is that of the newest label among the disks that hold the winner.
-  const format::Label* newest = nullptr;
-  for (const Candidate& candidate : candidates) {
-    const format::Label& label = *candidate.labels.label;
-    if (candidate.labels.holds(recovered.winner.commit_id) &&
-        (newest == nullptr || label.membership > newest->membership))
-      newest = &label;
-    recovered.features_read_only |= (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0;
-  }
-  MDFS_CHECK(newest != nullptr);
-  recovered.label = *newest;
-  if (recovered.winner.space.size() != recovered.label.members.size())
-    return Error{Errc::kCorrupt, "commit.disk-count: not that of the label"};
-  for (const format::Member& member : recovered.label.members) {
-    recovered.members.emplace_back();
-    recovered.members.back().member = member;
-  }
+  MDFS_TRY(take_table(candidates, recovered));
   MDFS_TRY(place(candidates, recovered));
   for (std::size_t i = 0; i < recovered.members.size(); ++i) {
     MemberDisk& member = recovered.members[i];
     if (!member.healthy()) {
       const std::string name = member.disk ? member.disk->name() : fmt::format("disk {}", i);
       const std::uint64_t bytes = member.member.blocks * recovered.label.block_size;
-      if (!member.disk) member.trouble = "missing";
+      if (!member.disk && member.state != DiskState::kNone) member.trouble = "missing";
       member.disk = std::make_unique<MissingDisk>(name, bytes, std::move(member.disk));
     }
   }
@@ -157,27 +180,23 @@ Status make_present(Recovered& recovered) {
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);
   const unsigned ring_slot = format::ring_slot(committed.generation, committed.state);
-  std::vector<AlignedBuffer> labels;
+  std::vector<LabelWrite> labels;
   std::vector<std::pair<device::Disk*, device::Io>> writes;
   for (MemberDisk& member : recovered.members) {
     if (!member.healthy()) continue;
     std::vector<device::Io> slots = slot_writes(layout_of(*member.label), committed, slot);
+    member.label->membership = recovered.label.membership;
+    member.label->members = recovered.label.members;
+    LabelWrite label{member.disk.get(), *member.label, {}};
     for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
       if (member.labels.ring[i][ring_slot] != committed.commit_id)
         writes.emplace_back(member.disk.get(), std::move(slots[i]));
-      if (member.labels.good[i]) continue;
-      spdlog::warn("{}: label {} is damaged; written anew", member.disk->name(), i);
-      format::Label label = *member.label;
-      label.label_number = static_cast<std::uint16_t>(i);
-      labels.emplace_back(MDFS_SECTOR);
-      format::encode(label, labels.back().bytes());
-      device::Io write;
-      write.op = device::Op::kWrite;
-      write.offset = layout_of(label).label_offset(i);
-      write.buffers = {labels.back().bytes()};
-      writes.emplace_back(member.disk.get(), std::move(write));
+      if (!member.labels.good[i]) spdlog::warn("{}: label {} is damaged; written anew", member.disk->name(), i);
+      label.wanted[i] = member.labels.membership[i] != recovered.label.membership;
     }
+    if (label.wanted != std::array<bool, MDFS_LABELS_PER_DISK>{}) labels.push_back(std::move(label));
   }
+  if (!labels.empty()) MDFS_TRY(write_labels(labels));
   if (writes.empty()) return {};
   std::vector<device::Addressed> requests;
   for (auto& [disk, io] : writes) requests.push_back({disk, &io});

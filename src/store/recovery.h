@@ -17,7 +17,7 @@
 
 namespace mdfs::store {
 
-// One member of the volume, in the order of the member table.
+// One member of the volume, in the order of the member table. A hole has the state kNone.
 struct MemberDisk {
   std::unique_ptr<device::Disk> disk;  // never null: a missing one answers with kMissingDisk
   DiskState state = DiskState::kMissing;
@@ -37,16 +37,20 @@ struct Recovered {
   bool features_read_only = false;       // an unknown read-only-compatible feature
 
   std::size_t healthy() const;
-  bool majority() const { return 2 * healthy() > members.size(); }
+  std::size_t disks() const;  // without holes
+  bool majority() const { return 2 * healthy() > disks(); }
 };
 
 // Disks in any order. A commit is proven by one valid committed slot anywhere; the proven one of the highest
 // generation wins; a disk is current if it holds the winner, prepared or committed, else it is stale and treated as
-// missing. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk twice,
-// not a member), kNewerFormat, kFork (two different proven commits of one generation), kCorrupt (no proven commit).
+// missing. Who the members are stands in the winner. A disk that is none (any more, or not yet) is left alone, which
+// the log says; so is one that was being added when the power was cut.
+// Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk twice, no
+// member at all), kNewerFormat, kFork (two different proven commits of one generation), kCorrupt (no proven commit).
 Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks);
 
-// Makes the winner's committed slot present in all rings of all current disks, and mends damaged labels there.
+// Makes the winner's committed slot present in all rings of all current disks, and mends labels there that are damaged
+// or whose table of members is another one.
 // To be done before the first write after recovery.
 Status make_present(Recovered& recovered);
 

@@ -25,6 +25,18 @@ constexpr std::uint64_t kPagesAhead = 15;  // 128 KiB with both places of each
 
 }  // namespace
 
+namespace {
+
+std::unique_ptr<alloc::SpaceMap> make_map(const MemberDisk& member, const SpaceIndex& index) {
+  const format::DiskLayout layout = layout_of(*member.label);
+  auto map = std::make_unique<alloc::SpaceMap>(layout, member.label->zone_blocks, index.free_blocks());
+  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page)
+    if (!index.known(page)) map->set_broken(page);
+  return map;
+}
+
+}  // namespace
+
 Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size,
              std::uint64_t seed, geometry::ZonePolicy policy)
     : members_(members),
@@ -33,32 +45,42 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
       policy_(policy),
       fullness_(members.size()),
       tops_(slot.space) {
-  std::vector<std::unique_ptr<alloc::SpaceMap>> maps(members.size());
-  index_.resize(members.size());
-  unsigned healthy = 0;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    all_healthy_ = all_healthy_ && members[i].healthy();
+  const std::size_t count = tops_.size();
+  std::vector<std::unique_ptr<alloc::SpaceMap>> maps(count);
+  index_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
     if (!members[i].healthy()) continue;
-    ++healthy;
-    const format::DiskLayout layout = layout_of(*members[i].label);
-    index_[i] = std::make_unique<SpaceIndex>(layout, slot.space[i]);
+    index_[i] = std::make_unique<SpaceIndex>(layout_of(*members[i].label), slot.space[i]);
     index_[i]->read(*members[i].disk);
-    maps[i] = std::make_unique<alloc::SpaceMap>(layout, members[i].label->zone_blocks, index_[i]->free_blocks());
-    for (std::uint64_t page = 0; page < layout.space_pages(0); ++page)
-      if (!index_[i]->known(page)) maps[i]->set_broken(page);
-    total_data_ += maps[i]->data_range().size();
-    total_metadata_ += maps[i]->metadata_range().size();
+    maps[i] = make_map(members[i], *index_[i]);
   }
-  const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
-  data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
-  copies_ = std::max(2u, std::min(healthy, MDFS_MAX_COPIES));
-  node_blocks_linked_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
   allocator_ = std::make_unique<alloc::Allocator>(std::move(maps), block_size, seed);
-  for (std::size_t i = 0; i < members.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (allocator_->map(i)) allocator_->set_avoided(i, members[i].member.is_leaving());
+  count_disks();
+  node_blocks_linked_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
+  for (std::size_t i = 0; i < count; ++i) {
     const auto disk = static_cast<std::uint16_t>(i);
     if (const alloc::SpaceMap* map = allocator_->map(i))
       if (const auto boundary = map->boundary_page()) load_page(disk, *boundary);
   }
+}
+
+void Space::count_disks() {
+  total_data_ = total_metadata_ = 0;
+  all_healthy_ = true;
+  node_disks_.clear();
+  for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
+    const alloc::SpaceMap* map = allocator_->map(i);
+    all_healthy_ = all_healthy_ && (map != nullptr || members_[i].state == DiskState::kNone);
+    if (!allocator_->usable(i)) continue;
+    total_data_ += map->data_range().size();
+    total_metadata_ += map->metadata_range().size();
+    node_disks_.push_back(static_cast<std::uint16_t>(i));
+  }
+  const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
+  data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
+  copies_ = std::clamp(static_cast<unsigned>(node_disks_.size()), 2u, MDFS_MAX_COPIES);
 }
 
 void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead) {
@@ -99,7 +121,7 @@ void Space::install(std::uint16_t disk, std::uint64_t page, const Status& status
 std::uint64_t Space::home_nodes(std::uint64_t more_blocks) const {
   std::uint64_t places = more_blocks / node_blocks_;
   for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
-    if (const alloc::SpaceMap* map = allocator_->map(i)) places += map->metadata_free() / node_blocks_;
+    if (allocator_->usable(i)) places += allocator_->map(i)->metadata_free() / node_blocks_;
   return places / copies_;
 }
 
@@ -155,11 +177,13 @@ void Space::give_back(const Room& room) {
 }
 
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
-  std::vector<std::uint16_t> disks{request.disk};
+  std::vector<std::uint16_t> disks;
+  const bool wished = request.disk < allocator_->disk_count() && allocator_->usable(request.disk);
+  if (wished) disks.push_back(request.disk);
   if (request.may_spill) {
-    for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
-      if (i != request.disk && allocator_->map(i)) disks.push_back(static_cast<std::uint16_t>(i));
-    std::stable_sort(disks.begin() + 1, disks.end(), [&](std::uint16_t a, std::uint16_t b) {
+    for (const std::uint16_t disk : node_disks_)
+      if (disk != request.disk) disks.push_back(disk);
+    std::stable_sort(disks.begin() + (wished ? 1 : 0), disks.end(), [&](std::uint16_t a, std::uint16_t b) {
       return allocator_->map(a)->data_free() > allocator_->map(b)->data_free();
     });
   }
@@ -224,7 +248,7 @@ SpaceInfo Space::info() const {
   if (all_healthy_) {
     std::uint64_t linked = 0;
     for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
-      linked += allocator_->map(i)->layout().usable_blocks() - allocator_->map(i)->disk_free();
+      if (const alloc::SpaceMap* map = allocator_->map(i)) linked += map->layout().usable_blocks() - map->disk_free();
     const std::uint64_t data = linked - std::min(linked, node_blocks_linked_);
     const std::uint64_t nodes = tree_.nodes * place_blocks();
     used = std::min(total_data_, data + nodes - std::min(nodes, total_metadata_));
@@ -239,7 +263,7 @@ SpaceInfo Space::info() const {
 
 void Space::describe(std::size_t disk, DiskInfo& info) const {
   const std::lock_guard lock(mutex_);
-  const alloc::SpaceMap* map = allocator_->map(disk);
+  const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
   if (map == nullptr) return;
   info.free_blocks = map->disk_free();
   info.data_blocks = map->data_range().size();
@@ -251,7 +275,7 @@ void Space::describe(std::size_t disk, DiskInfo& info) const {
 std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
   std::vector<ZoneUse> zones;
   std::unique_lock lock(mutex_);
-  const alloc::SpaceMap* map = allocator_->map(disk);
+  const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
   if (map == nullptr) return zones;
   const alloc::BlockRange data = map->data_range();
   const std::uint64_t size = map->zone_blocks();
@@ -278,7 +302,7 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
   const std::uint64_t data = map.data_range().size();
   if (auto line = fullness_.note_use(run.disk, members_[run.disk].disk->name(), data - map.data_free(), data))
     lines.push_back(std::move(*line));
-  if (run.disk != request.disk && allocator_->map(request.disk) != nullptr)
+  if (run.disk != request.disk && request.disk < allocator_->disk_count() && allocator_->usable(request.disk))
     if (auto line = fullness_.note_spill(request.disk, members_[request.disk].disk->name()))
       lines.push_back(std::move(*line));
   return lines;
@@ -292,8 +316,8 @@ alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {
       if (beyond ? !outside : !inside) continue;
-      for (std::size_t i = 0; i < allocator_->disk_count(); ++i) {
-        const auto disk = static_cast<std::uint16_t>((rotation_ + place.copies + i) % allocator_->disk_count());
+      for (std::size_t i = 0; i < node_disks_.size(); ++i) {
+        const std::uint16_t disk = node_disks_[(rotation_ + place.copies + i) % node_disks_.size()];
         const auto& places = place.places();
         const auto here = std::count_if(places.begin(), places.end(),
                                         [&](const format::Address& address) { return address.disk == disk; });

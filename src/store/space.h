@@ -49,11 +49,22 @@ class Space {
   static constexpr std::uint64_t kFallbackRoots = 1;
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
-  // Reads index pages of the healthy disks; the others have no space.
+  // Reads index pages of the healthy disks; the others have no space. `members` may have more entries than the commit
+  // has disks, and none moves: those behind are filled in when disks come.
   // The tree is told by note_tree(). `policy`: of requests that have none.
   Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed,
         geometry::ZonePolicy policy);
   Space(const Space&) = delete;
+
+  // ---- members; the caller keeps commits and transactions away
+  // The disk is in `members`, its space pages are blank and its top page is `top`.
+  Status add_disk(std::uint16_t disk, const format::SpaceEntry& top);
+  // Holds nothing, or is not there. kNotEmpty if it does.
+  Status remove_disk(std::uint16_t disk);
+  // New blocks are given out of it no more, or again. kNoSpace: the other disks have no room for what it holds;
+  // `missing_blocks`, unless null, is what they lack. Then all stays as it was.
+  Status set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missing_blocks);
+  std::uint64_t used_blocks(std::uint16_t disk) const;
 
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
@@ -120,6 +131,9 @@ class Space {
   alloc::Answer allocate_once(const AllocationRequest& request);
   // What the log should be told after this answer; empty: nothing.
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
+  void count_disks();  // what follows from which disks are usable
+  // All places in the pool anew.
+  Status refill_pool(std::unique_lock<std::mutex>& lock);
   enum class Where : std::uint8_t { kHome, kFar, kAnywhere };
   // Takes one more run for the place, on a disk that has none of its copies if possible.
   alloc::Answer extend_place(NodePlace& place, Purpose purpose, Where where);
@@ -144,9 +158,10 @@ class Space {
   std::uint32_t block_size_;
   std::uint64_t node_blocks_;
   const geometry::ZonePolicy policy_;
-  unsigned copies_;
 
   mutable std::mutex mutex_;  // guards all below
+  unsigned copies_ = 2;
+  std::vector<std::uint16_t> node_disks_;  // usable
   std::unique_ptr<alloc::Allocator> allocator_;
   std::vector<std::unique_ptr<SpaceIndex>> index_;  // null: missing disk
   Fullness fullness_;

@@ -28,7 +28,7 @@ Status check_disjoint(std::span<const Run> runs) {
 }  // namespace
 
 bool Space::valid(const Run& run) const {
-  if (run.disk >= members_.size() || run.blocks == 0) return false;
+  if (run.disk >= allocator_->disk_count() || run.blocks == 0) return false;
   const alloc::SpaceMap* map = allocator_->map(run.disk);
   if (map == nullptr) return true;
   return map->layout().is_usable(run.block, run.blocks) &&

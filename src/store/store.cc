@@ -14,6 +14,21 @@
 namespace mdfs::store {
 namespace {
 
+// Entries for all disks that may come.
+std::vector<MemberDisk> with_slots(std::vector<MemberDisk> members) {
+  members.resize(MDFS_MAX_DISKS);
+  for (unsigned i = 0; i < members.size(); ++i) {
+    if (members[i].disk == nullptr || members[i].state == DiskState::kNone) {
+      members[i] = {};
+      members[i].state = DiskState::kNone;
+      members[i].member = format::Member::hole();
+    }
+    if (dynamic_cast<DiskSlot*>(members[i].disk.get()) == nullptr)
+      members[i].disk = std::make_unique<DiskSlot>(fmt::format("disk {}", i), std::move(members[i].disk));
+  }
+  return members;
+}
+
 std::vector<device::Disk*> disks_of(const std::vector<MemberDisk>& members) {
   std::vector<device::Disk*> disks;
   for (const MemberDisk& member : members) disks.push_back(member.disk.get());
@@ -46,7 +61,8 @@ void Store::note_checksum_error(unsigned disk) {
 
 Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::Disk>> disks,
                                            const StoreOptions& options, Environment& environment) {
-  for (auto& disk : disks) disk = std::make_unique<device::CountingDisk>(std::move(disk));
+  // So early, that what goes wrong in recovery counts.
+  for (auto& disk : disks) disk = std::make_unique<DiskSlot>(disk->name(), std::move(disk));
   MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
   std::string reason = why_read_only(recovered, options);
   if (reason.empty()) {
@@ -59,12 +75,31 @@ Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::D
   return std::unique_ptr<Store>(std::move(store));
 }
 
+namespace {
+
+Error fixed_members() { return {Errc::kNotSupported, "the members of this store are fixed"}; }
+
+}  // namespace
+
+Result<std::vector<unsigned>> Store::add_disks(std::vector<JoiningDisk> /*disks*/) { return fixed_members(); }
+Status Store::set_weight(unsigned /*index*/, std::uint16_t /*weight*/) { return fixed_members(); }
+Status Store::set_leaving(unsigned /*index*/, bool /*leaving*/, std::uint64_t* /*missing_blocks*/) {
+  return fixed_members();
+}
+std::uint64_t Store::used_blocks(unsigned /*index*/) const { return 0; }
+Result<bool> Store::move_nodes_off(unsigned /*index*/, std::uint16_t& /*level*/, Key& /*next*/) {
+  return fixed_members();
+}
+Status Store::remove_disk(unsigned /*index*/) { return fixed_members(); }
+
 StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment)
     : environment_(environment),
       options_(options),
       label_(std::move(recovered.label)),
       policy_(chosen_policy(label_, options)),
-      members_(std::move(recovered.members)),
+      members_(with_slots(std::move(recovered.members))),
+      disk_count_(static_cast<unsigned>(recovered.winner.space.size())),
+      membership_(label_.membership),
       shared_(label_.volume_uuid, *recovered.winner.root(MDFS_ROOT_MAIN), options.node_cache_bytes, label_.block_size,
               disks_of(members_), environment.random()),
       space_(members_, recovered.winner, label_.block_size, environment.random(), policy_),
@@ -73,7 +108,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       objects_(recovered.winner.objects),
       generation_(recovered.winner.generation),
       last_commit_id_(recovered.winner.commit_id) {
-  for (std::size_t i = 0; i < members_.size(); ++i)
+  for (std::size_t i = 0; i < disk_count_; ++i)
     if (members_[i].healthy())
       participants_.push_back({static_cast<std::uint16_t>(i), members_[i].disk.get(), layout_of(*members_[i].label)});
   note_tree();
@@ -99,13 +134,15 @@ std::string StoreImpl::read_only_reason() const {
 DiskInfo StoreImpl::disk_info(unsigned index) const {
   const MemberDisk& member = members_[index];
   DiskInfo info;
-  const bool present = member.state != DiskState::kMissing;
+  const std::lock_guard lock(table_mutex_);
+  const bool present = member.state != DiskState::kMissing && member.state != DiskState::kNone;
   info.name = present ? member.disk->name() : std::string();
   info.uuid = member.member.uuid;
   info.state = member.state;
   info.blocks = member.member.blocks;
   info.weight = member.member.weight;
   space_.describe(index, info);
+  if (member.healthy() && member.member.is_leaving()) info.state = DiskState::kLeaving;
   return info;
 }
 

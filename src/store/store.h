@@ -113,7 +113,8 @@ class Reservation {
   Room room_;
 };
 
-enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed };
+// kNone: a hole in the table, no disk has this index. kLeaving: healthy, and being emptied.
+enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kLeaving };
 
 struct DiskInfo {
   std::string name;  // of the device or file, empty if missing
@@ -127,12 +128,21 @@ struct DiskInfo {
   std::uint64_t zone_blocks = 0;
   std::uint64_t spilled_runs =
       0;  // wished for here, stored on other disks for want of room, since the store was opened
+
+  // It can be read and written, whether new blocks are given out of it or not.
+  bool is_there() const { return state == DiskState::kHealthy || state == DiskState::kLeaving; }
 };
 
 // A zone of a disk: its blocks for data, none in a zone that is all metadata, and those in use after the last change.
 struct ZoneUse {
   std::uint64_t blocks = 0;
   std::uint64_t used_blocks = 0;
+};
+
+// A disk that is to become a member, open for writing; what it holds is lost.
+struct JoiningDisk {
+  std::unique_ptr<device::Disk> disk;
+  std::uint16_t weight = 1;
 };
 
 struct SpaceInfo {
@@ -192,6 +202,25 @@ class Store {
   virtual Status commit() = 0;
   // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
+
+  // ---- members. One such call works at a time; each change is one commit, and safe to cut anywhere. kReadOnly: the
+  // store cannot be written. kInvalidArgument: no such disk, or it is in the wrong state. kNotSupported: a store whose
+  // members are fixed.
+  // Formats the disks and makes them members. Their indexes, in order; holes are filled first. Errors before the
+  // commit leave the volume as it was, and the disks may be given again. On an error the disks are closed.
+  virtual Result<std::vector<unsigned>> add_disks(std::vector<JoiningDisk> disks);
+  virtual Status set_weight(unsigned index, std::uint16_t weight);
+  // From now on the disk gets no new blocks; or it gets them again. A disk that is not there can leave, too.
+  // kNoSpace: the others have no room for what lies on it; `missing_blocks`, unless null, is how much they lack.
+  virtual Status set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks);
+  // Blocks in use on the disk, by data and nodes; what waits for being reused included. 0 for one that is not there.
+  virtual std::uint64_t used_blocks(unsigned index) const;
+  // Moves copies of tree nodes off a disk that is leaving, some at a time, and commits: true when there are none left.
+  // `level` and `next` are where to go on, at first 0 and kMinKey.
+  virtual Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next);
+  // A disk that is leaving and holds nothing any more stops being a member; then its labels are wiped and it is
+  // closed. kNotEmpty: something is still there. For a disk that is not there nobody can know: the caller has looked.
+  virtual Status remove_disk(unsigned index);
 
   // Contiguous blocks, in nobody's sight until linked. kNoSpace if no disk has such a run (try fewer blocks). May be
   // called inside a transaction. A run never crosses a bitmap page (32768 blocks).

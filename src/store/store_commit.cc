@@ -170,7 +170,9 @@ SealedCommit StoreImpl::seal() {
   for (const Participant& participant : participants_) slot.participants |= std::uint64_t{1} << participant.index;
   slot.next_object = next_object_;
   slot.objects = objects_;
-  slot.flags = 2 * participants_.size() > members_.size() ? 0 : MDFS_COMMIT_DEGRADED;
+  slot.membership = membership_;
+  slot.members = table();
+  slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_id_;

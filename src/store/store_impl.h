@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/commit.h"
+#include "store/disk_slot.h"
 #include "store/reader.h"
 #include "store/recovery.h"
 #include "store/space.h"
@@ -35,7 +36,7 @@ class StoreImpl final : public Store, public Verifier {
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override;
-  unsigned disk_count() const override { return static_cast<unsigned>(members_.size()); }
+  unsigned disk_count() const override { return disk_count_; }
   DiskInfo disk_info(unsigned index) const override;
   device::Disk& disk(unsigned index) override { return *members_[index].disk; }
 
@@ -64,6 +65,13 @@ class StoreImpl final : public Store, public Verifier {
                       format::OperationRecord& record) override;
   Result<std::optional<Key>> verify_nodes(const Key& from, bool heal, format::OperationRecord& record) override;
   std::optional<Key> next_leaf(const Key& key) override { return TreeReader(shared_).nodes_from(key, 1).next; }
+
+  Result<std::vector<unsigned>> add_disks(std::vector<JoiningDisk> disks) override;
+  Status set_weight(unsigned index, std::uint16_t weight) override;
+  Status set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks) override;
+  std::uint64_t used_blocks(unsigned index) const override;
+  Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next) override;
+  Status remove_disk(unsigned index) override;
 
  protected:
   void give_back(const Room& room) override { space_.give_back(room); }
@@ -102,12 +110,34 @@ class StoreImpl final : public Store, public Verifier {
   // Commits until unlinked blocks are free, or nothing more can be gained.
   Status release_gates();
 
+  // ---- members (store_members.cc); members_mutex_ is held in these
+  struct Formatted {
+    format::Label label;
+    format::SpaceEntry top;
+    unsigned index = 0;
+  };
+  std::vector<format::Member> table() const;
+  Status check_member(unsigned index) const;
+  Result<std::vector<Formatted>> format_new(const std::vector<JoiningDisk>& disks, std::vector<format::Member>& table);
+  // Leads one commit that brings `change` to the disks; it is called with writer_ held, and if it fails nothing is
+  // changed.
+  Status commit_members(const std::function<Status()>& change);
+  // All labels of healthy disks with this table. What fails is mended by the next mount.
+  void write_tables(const std::vector<format::Member>& table, std::uint32_t membership);
+  std::vector<LabelWrite> labels_with(const std::vector<format::Member>& table, std::uint32_t membership) const;
+
   Environment& environment_;
   const StoreOptions options_;
   const format::Label label_;
   const geometry::ZonePolicy policy_;
+  // One entry for each possible index; none ever moves, and each disk is a DiskSlot. State and table entry are changed
+  // under writer_ and table_mutex_, read under one of them.
   std::vector<MemberDisk> members_;
-  std::vector<Participant> participants_;
+  std::atomic<unsigned> disk_count_;  // indexes in use, holes included
+  mutable std::mutex table_mutex_;
+  std::mutex members_mutex_;               // one change of members at a time; outermost
+  std::uint32_t membership_;               // guarded by writer_
+  std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;
   Space space_;
 

@@ -118,6 +118,41 @@ Tree::NodesFound Tree::nodes_from(const Key& from, std::size_t leaves, NodeSourc
   }
 }
 
+Tree::NodesOn Tree::nodes_on(std::uint16_t disk, std::uint16_t level, const Key& from, NodeSource& source) const {
+  NodesOn found;
+  const auto take = [&](const Key& key, const format::Pointer& pointer) {
+    const auto places = pointer.places();
+    if (std::any_of(places.begin(), places.end(), [&](const format::Address& place) { return place.disk == disk; }))
+      found.nodes.push_back({key, pointer});
+  };
+  ConstNodePtr node = changed_root_;
+  NodeWanted wanted{root_.pointer, root_.level};
+  if (level >= this->level()) {
+    if (level == this->level() && !node) take(from, root_.pointer);
+    return found;
+  }
+  for (;;) {
+    if (!node) node = source.find(wanted.pointer);
+    if (!node) {
+      found.wanted = wanted;
+      return found;
+    }
+    const auto& branches = node->body.branches;
+    const std::size_t i = node->branch_for(from);
+    if (node->body.level == level + 1) {
+      for (std::size_t j = 0; j < branches.size(); ++j)
+        if (!node->changed[j])
+          take(j == 0 ? std::max(wanted.lower, branches[j].key) : branches[j].key, branches[j].pointer);
+      return found;
+    }
+    if (i > 0) wanted.lower = branches[i].key;
+    if (i + 1 < branches.size()) wanted.upper = branches[i + 1].key, found.next = branches[i + 1].key;
+    wanted.pointer = branches[i].pointer;
+    wanted.level = static_cast<std::uint16_t>(node->body.level - 1);
+    node = ConstNodePtr(node->changed[i]);
+  }
+}
+
 bool Tree::holds(const Key& key, std::uint16_t level, const format::Pointer& pointer, NodeSource& source) const {
   format::Pointer at = root_.pointer;
   ConstNodePtr node = changed_root_;

@@ -11,9 +11,7 @@ Status DiskStatistics::load() {
   const std::lock_guard lock(mutex_);
   Status status;
   for (unsigned i = 0; i < store_.disk_count(); ++i) {
-    format::DiskErrors errors;
-    errors.disk_uuid = store_.disk_info(i).uuid;
-    errors.since_ns = environment_.now_ns();
+    format::DiskErrors errors = no_errors(store_.disk_info(i).uuid);
     const auto item = store_.get(disk_errors_key(i));
     if (!item.ok()) status = item.error();
     if (item.ok() && *item) {
@@ -29,8 +27,26 @@ Status DiskStatistics::load() {
   return status;
 }
 
+format::DiskErrors DiskStatistics::no_errors(const Uuid& disk) const {
+  format::DiskErrors errors;
+  errors.disk_uuid = disk;
+  if (!disk.is_nil()) errors.since_ns = environment_.now_ns();
+  return errors;
+}
+
+void DiskStatistics::members_changed() {
+  const std::lock_guard lock(mutex_);
+  before_.resize(store_.disk_count());
+  saved_.resize(store_.disk_count());
+  for (unsigned i = 0; i < before_.size(); ++i) {
+    const Uuid uuid = store_.disk_info(i).uuid;
+    if (before_[i].disk_uuid != uuid) before_[i] = no_errors(uuid);
+  }
+}
+
 format::DiskErrors DiskStatistics::errors_of(unsigned disk) const {
   format::DiskErrors errors = before_[disk];
+  if (errors.disk_uuid.is_nil()) return errors;
   const device::DiskCounters* counters = store_.counters(disk);
   if (counters == nullptr) return errors;
   errors.read_errors += counters->read_errors;
@@ -48,8 +64,13 @@ Status DiskStatistics::save() {
   for (unsigned i = 0; i < before_.size(); ++i) now.push_back(errors_of(i));
   if (now == saved_) return {};
   MDFS_TRY(store_.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-    for (unsigned i = 0; i < now.size(); ++i)
-      if (now[i] != saved_[i]) transaction.put(disk_errors_key(i), format::encode(now[i]));
+    for (unsigned i = 0; i < now.size(); ++i) {
+      if (now[i] == saved_[i]) continue;
+      if (now[i].disk_uuid.is_nil())
+        transaction.erase(disk_errors_key(i));
+      else
+        transaction.put(disk_errors_key(i), format::encode(now[i]));
+    }
     return {};
   }));
   saved_ = std::move(now);
@@ -63,7 +84,7 @@ std::vector<DiskStatistic> DiskStatistics::now() const {
     DiskStatistic& disk = all.emplace_back();
     disk.errors = errors_of(i);
     const device::DiskCounters* counters = store_.counters(i);
-    if (counters == nullptr) continue;
+    if (counters == nullptr || disk.errors.disk_uuid.is_nil()) continue;
     disk.reads = counters->reads;
     disk.writes = counters->writes;
     disk.flushes = counters->flushes;
@@ -79,6 +100,7 @@ Status DiskStatistics::reset() {
     if (store_.read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
     for (unsigned i = 0; i < before_.size(); ++i) {
       const format::DiskErrors now = errors_of(i);
+      if (now.disk_uuid.is_nil()) continue;
       format::DiskErrors& before = before_[i];
       before.read_errors -= now.read_errors;
       before.write_errors -= now.write_errors;

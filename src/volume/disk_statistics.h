@@ -29,22 +29,27 @@ class DiskStatistics {
 
   // Errors of earlier mounts; those of a disk that has been replaced do not count, nor those that cannot be read.
   Status load();
+  // Disks have come or gone: one that came begins with no errors, those of one that has gone are forgotten.
+  void members_changed();
   // Puts into the tree what has changed since the last time; they are safe with the next commit.
   Status save();
+  // By number; of a number that no disk has, nothing.
   std::vector<DiskStatistic> now() const;
   // The errors of all disks are counted from zero again.
   Status reset();
 
  private:
-  // The lock is held.
+  // The lock is held in these.
   format::DiskErrors errors_of(unsigned disk) const;
+  format::DiskErrors no_errors(const Uuid& disk) const;
 
   store::Store& store_;
   Environment& environment_;
   mutable std::mutex mutex_;  // guards all below; held while the tree is changed
-  // What to add to the counters of this mount; after a reset less than nothing, modulo 2^64.
+  // What to add to the counters of this mount; after a reset less than nothing, modulo 2^64. Those of a number that no
+  // disk has are of no disk.
   std::vector<format::DiskErrors> before_;
-  std::vector<format::DiskErrors> saved_;
+  std::vector<format::DiskErrors> saved_;  // as the tree has them; of no disk: it has none
 };
 
 }  // namespace mdfs::volume

@@ -82,18 +82,20 @@ Result<Attributes> VolumeImpl::make(Ino parent, std::string_view name, const New
   MDFS_TRY(check_new_name(parent, name));
   format::Inode inode;
   if (S_ISREG(object.mode)) {
-    if (file_placement_ == 0) {
+    std::uint64_t id = file_placement_;
+    if (id == 0) {
+      const std::uint64_t changes = member_changes_;
       const geometry::Placement placement = placements_.for_files();
-      std::uint64_t id = 0;
       const Status status = change(store::Purpose::kNormal, [&](Change& change) -> Status {
         MDFS_TRY_ASSIGN(id, placements_.find_or_make(change.transaction, placement));
         return {};
       });
       MDFS_TRY(status);
       file_placement_ = id;
+      if (changes != member_changes_) file_placement_ = 0;  // found for the disks that were
     }
-    MDFS_TRY_ASSIGN(const auto placement, placements_.get(file_placement_));
-    inode.placement = file_placement_;
+    MDFS_TRY_ASSIGN(const auto placement, placements_.get(id));
+    inode.placement = id;
     inode.base = placements_.next_base(*placement);
   }
   Pin pin;

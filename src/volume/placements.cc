@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "format/geometry_item.h"
 #include "volume/records.h"
@@ -17,7 +18,33 @@ Status check_offset(const char* option, const std::optional<unsigned>& offset, u
                std::string(option) + " " + std::to_string(*offset) + ": 0.." + std::to_string(slots - 1) + " allowed"};
 }
 
+// Which of `others`, each there as often as it weighs, has the fewest slots of the placement for its weight. Among
+// equals it is another one each turn.
+std::uint16_t heir(const geometry::Placement& placement, const std::vector<std::uint16_t>& others, std::size_t turn) {
+  const auto load = [&](std::uint16_t disk) {
+    const auto slots = std::count(placement.slot.begin(), placement.slot.end(), disk);
+    const auto weight = std::count(others.begin(), others.end(), disk);
+    return static_cast<double>(slots + 1) / static_cast<double>(weight);
+  };
+  std::uint16_t best = others[turn % others.size()];
+  for (const std::uint16_t disk : others)
+    if (load(disk) < load(best)) best = disk;
+  return best;
+}
+
+// New extents may be placed there; one that is missing may be back tomorrow.
+bool takes_extents(const store::DiskInfo& disk) {
+  return disk.state != store::DiskState::kNone && disk.state != store::DiskState::kLeaving;
+}
+
 }  // namespace
+
+void Placements::members_changed() {
+  const std::lock_guard lock(mutex_);
+  cache_.clear();
+  general_.clear();
+  bases_until_look_ = 0;
+}
 
 Result<std::shared_ptr<const geometry::Placement>> Placements::get(std::uint64_t id) {
   {
@@ -54,25 +81,68 @@ Result<std::uint64_t> Placements::find_or_make(store::Transaction& transaction, 
   return id;
 }
 
+Status Placements::replace_disk(std::uint16_t disk, std::optional<unsigned> target) {
+  constexpr std::size_t kAtOnce = 64;
+  std::vector<std::uint16_t> others = weighted_disks();
+  if (target) others = {static_cast<std::uint16_t>(*target)};
+  const Status replaced = store_.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+    std::size_t turn = 0;
+    for (std::uint64_t next = 0;;) {
+      MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                      transaction.scan(placement_key(next), placement_key(UINT64_MAX), kAtOnce));
+      for (const store::Item& item : items) {
+        MDFS_TRY_ASSIGN(geometry::Placement placement, format::decode_placement(item.value));
+        if (std::find(placement.slot.begin(), placement.slot.end(), disk) == placement.slot.end()) continue;
+        for (std::uint16_t& slot : placement.slot)
+          if (slot == disk) slot = heir(placement, others, turn++);
+        placement.disks =
+            static_cast<unsigned>(std::set<std::uint16_t>(placement.slot.begin(), placement.slot.end()).size());
+        transaction.put(item.key, format::encode(placement));
+      }
+      if (items.size() < kAtOnce) return {};
+      next = items.back().key.offset + 1;
+    }
+  });
+  members_changed();
+  return replaced;
+}
+
 std::vector<std::uint16_t> Placements::weighted_disks() const {
   std::vector<unsigned> weights;
-  for (unsigned disk = 0; disk < store_.disk_count(); ++disk)
-    weights.push_back(std::max<unsigned>(1, store_.disk_info(disk).weight));
+  for (unsigned disk = 0; disk < store_.disk_count(); ++disk) {
+    const store::DiskInfo info = store_.disk_info(disk);
+    weights.push_back(takes_extents(info) ? std::max<unsigned>(1, info.weight) : 0);
+  }
   unsigned divisor = 0;
   for (const unsigned weight : weights) divisor = std::gcd(divisor, weight);
   for (unsigned& weight : weights) weight /= divisor;
   const unsigned total = std::accumulate(weights.begin(), weights.end(), 0u);
   if (total > kMaxSlots)
-    for (unsigned& weight : weights) weight = std::max(1u, weight * kMaxSlots / total);
+    for (unsigned& weight : weights) weight = weight == 0 ? 0 : std::max(1u, weight * kMaxSlots / total);
   auto disks = geometry::weighted_disk_list(weights);
   MDFS_CHECK(disks.ok());
   return std::move(*disks);
 }
 
-geometry::Placement Placements::for_files() const { return geometry::default_placement(1, weighted_disks()); }
+geometry::Placement Placements::general(unsigned rank, const std::vector<std::uint16_t>& disks) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = general_.find({rank, disks}); found != general_.end()) return found->second;
+  }
+  geometry::Placement made = geometry::default_placement(rank, disks);
+  const std::lock_guard lock(mutex_);
+  if (general_.size() >= kMaxGeneral) general_.clear();
+  general_.insert_or_assign({rank, disks}, made);
+  return made;
+}
+
+geometry::Placement Placements::for_files() { return general(1, weighted_disks()); }
 
 Result<geometry::Placement> Placements::for_image(const ImageOptions& options) {
-  const unsigned all = store_.disk_count();
+  std::vector<std::uint16_t> there;
+  for (unsigned disk = 0; disk < store_.disk_count(); ++disk)
+    if (takes_extents(store_.disk_info(disk))) there.push_back(static_cast<std::uint16_t>(disk));
+  const std::size_t all = there.size();
   std::vector<std::uint16_t> disks;
   if (options.disks) {
     if (*options.disks < 1 || *options.disks > all)
@@ -83,7 +153,7 @@ Result<geometry::Placement> Placements::for_image(const ImageOptions& options) {
       const std::lock_guard lock(mutex_);
       first = subset_rotor_++;
     }
-    for (unsigned i = 0; i < *options.disks; ++i) disks.push_back(static_cast<std::uint16_t>((first + i) % all));
+    for (unsigned i = 0; i < *options.disks; ++i) disks.push_back(there[(first + i) % all]);
   } else {
     disks = weighted_disks();
   }
@@ -92,8 +162,8 @@ Result<geometry::Placement> Placements::for_image(const ImageOptions& options) {
   for (unsigned axis = 0; axis < options.geometry.rank; ++axis)
     extents = grid[axis] > UINT32_MAX || extents > UINT32_MAX ? UINT64_MAX : extents * grid[axis];
   const bool is_small = extents > 0 && extents <= 2 * disks.size();
-  geometry::Placement placement =
-      geometry::default_placement(options.geometry.rank, disks, is_small ? std::optional(grid) : std::nullopt);
+  geometry::Placement placement = is_small ? geometry::default_placement(options.geometry.rank, disks, grid)
+                                           : general(options.geometry.rank, disks);
   MDFS_TRY(check_offset("row offset", options.row_offset, placement.slots()));
   MDFS_TRY(check_offset("plane offset", options.plane_offset, placement.slots()));
   const geometry::Placement offsets =
@@ -126,7 +196,8 @@ std::uint64_t Placements::next_base(const geometry::Placement& placement) {
   const unsigned slots = placement.slots();
   for (unsigned turn = 0; turn < slots; ++turn) {
     const std::uint64_t base = rotor_++ % slots;
-    if (!loaded_[placement.slot[base]]) return base;
+    const std::uint16_t disk = placement.slot[base];
+    if (disk >= loaded_.size() || !loaded_[disk]) return base;
   }
   return rotor_++ % slots;
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -26,8 +28,15 @@ class Placements {
   // The id of an equal placement; if there is none, it is made in this transaction.
   Result<std::uint64_t> find_or_make(store::Transaction& transaction, const geometry::Placement& placement);
 
+  // Disks have come or gone, or weigh something else.
+  void members_changed();
+
+  // Placements name this disk no more, but `target`, or the others, those first that they do not name yet, in one
+  // transaction. What lies where is not changed by that.
+  Status replace_disk(std::uint16_t disk, std::optional<unsigned> target);
+
   // Ordinary files: all disks.
-  geometry::Placement for_files() const;
+  geometry::Placement for_files();
   // What the options ask for; kInvalidArgument names the option and its range.
   Result<geometry::Placement> for_image(const ImageOptions& options);
   // A rotor over the slots of the least loaded disks.
@@ -35,16 +44,20 @@ class Placements {
 
  private:
   std::vector<std::uint16_t> weighted_disks() const;
+  // The general tables; finding the best offset for unequal disks takes a while.
+  geometry::Placement general(unsigned rank, const std::vector<std::uint16_t>& disks);
   void look_at_loads();
 
   static constexpr std::size_t kMaxCached = 1024;
+  static constexpr std::size_t kMaxGeneral = 64;
   static constexpr unsigned kMaxSlots = 256;  // scaled weights
   static constexpr std::uint64_t kBasesBetweenLooks = 256;
 
   store::Store& store_;
   std::mutex mutex_;  // guards all below
   std::unordered_map<std::uint64_t, std::shared_ptr<const geometry::Placement>> cache_;
-  std::uint64_t rotor_;         // of bases
+  std::map<std::pair<unsigned, std::vector<std::uint16_t>>, geometry::Placement> general_;  // by rank and disks
+  std::uint64_t rotor_;                                                                     // of bases
   std::uint64_t subset_rotor_;  // of the first disks of images that use a few
   std::uint64_t bases_until_look_ = 0;
   std::vector<bool> loaded_;  // by disk: clearly fuller than the emptiest

@@ -183,7 +183,7 @@ PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::ve
     if (run.address.disk >= disks.size()) return Where::kNowhere;
     const store::DiskInfo& disk = disks[run.address.disk];
     if (!inside(run.address.block, run.blocks, disk.blocks)) return Where::kNowhere;
-    if (disk.state != store::DiskState::kHealthy) where = Where::kMissingDisk;
+    if (!disk.is_there()) where = Where::kMissingDisk;
   }
   return where;
 }

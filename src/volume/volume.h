@@ -179,7 +179,7 @@ class Volume {
   virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
   // The first part of it alone, which for an image at work is in memory.
   virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;
-  virtual Result<Layout> layout(Ino ino) = 0;        // writes back and commits first
+  virtual Result<Layout> layout(Ino ino) = 0;  // writes back and commits first
   // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
   virtual Result<engine::Merit> merit(Ino ino) = 0;  // of what has been written back
@@ -188,6 +188,12 @@ class Volume {
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) = 0;
+
+  // ---- disks; errors are those of the store. New files and images use what has come at once.
+  virtual Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) = 0;
+  virtual Status set_disk_weight(unsigned disk, std::uint16_t weight) = 0;
+  // A disk that was leaving gets new blocks again. Leaving is an operation (evacuate.h); kBusy while it runs.
+  virtual Status keep_disk(unsigned disk) = 0;
 
   // ---- the whole
   virtual store::SpaceInfo space() = 0;

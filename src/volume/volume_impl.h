@@ -90,6 +90,10 @@ class VolumeImpl final : public Volume {
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
 
+  Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
+  Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
+  Status keep_disk(unsigned disk) override;
+
   store::SpaceInfo space() override { return store_->space(); }
   Operations& operations() override { return operations_; }
   DiskStatistics& disk_statistics() override { return disk_statistics_; }
@@ -109,6 +113,8 @@ class VolumeImpl final : public Volume {
   std::size_t inodes_in_memory() { return table_.size(); }  // for tests
 
  private:
+  friend class Evacuation;
+
   struct NewObject {
     mode_t mode = 0;  // type and permissions
     std::uint64_t device = 0;
@@ -183,6 +189,11 @@ class VolumeImpl final : public Volume {
   bool free_queued_orphans(std::int64_t budget_ns);
   void reaper_loop();
 
+  // ---- disks (members.cc)
+  void members_changed();
+  // Where the extents of an image lie, as the tree says; what is dirty is left alone.
+  Result<std::vector<engine::ExtentPlace>> places_of(Ino ino);
+
   // ---- background (background.cc)
   void committer_loop();
   Status write_back_all(std::int64_t at_least_age_ns);
@@ -200,6 +211,7 @@ class VolumeImpl final : public Volume {
   Operations operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
+  std::atomic<std::uint64_t> member_changes_{0};  // of disks that came, went or weigh something else
   std::atomic<bool> closed_{false};
   std::mutex close_mutex_;    // held by close()
   std::mutex reclaim_mutex_;  // held by reclaim()

@@ -382,6 +382,11 @@ Result<engine::WindowPlan> FakeVolume::plan_window(Ino, const Window&) {
 volume::Operations& FakeVolume::operations() { std::abort(); }
 volume::DiskStatistics& FakeVolume::disk_statistics() { std::abort(); }
 
+Result<std::vector<unsigned>> FakeVolume::add_disks(std::vector<store::JoiningDisk>) {
+  return Error{Errc::kNotSupported, "fake"};
+}
+Status FakeVolume::keep_disk(unsigned) { return Error{Errc::kNotSupported, "fake"}; }
+Status FakeVolume::set_disk_weight(unsigned, std::uint16_t) { return Error{Errc::kNotSupported, "fake"}; }
 store::SpaceInfo FakeVolume::space() {
   return {.total_blocks = kBlocks, .free_blocks = kBlocks, .available_blocks = kBlocks, .objects = 1};
 }

@@ -78,6 +78,9 @@ class FakeVolume final : public volume::Volume {
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
+  Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
+  Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
+  Status keep_disk(unsigned disk) override;
   store::SpaceInfo space() override;
   volume::Operations& operations() override;
   volume::DiskStatistics& disk_statistics() override;

@@ -1,14 +1,25 @@
-// mdfs disk list, and the noun.
+// mdfs disk list, add, weight.
 // SPDX-License-Identifier: Apache-2.0
+#include "disk_command.h"
+
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
-#include "commands.h"
+#include "device/find_disks.h"
+#include "device/open.h"
+#include "device/probe.h"
+#include "fuse/mountpoint.h"
 #include "mounted.h"
+#include "store/format_volume.h"
 #include "support/text.h"
 #include "volume_text.h"
 #include "volume_trouble.h"
@@ -16,8 +27,10 @@
 namespace mdfs::tools {
 namespace {
 
-std::uint32_t disk_count(const mdfs_ioc_volume& volume) {
-  return std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
+Uuid uuid_of(const std::uint8_t (&octets)[16]) {
+  Uuid uuid;
+  std::memcpy(uuid.octets.data(), octets, sizeof octets);
+  return uuid;
 }
 
 struct ListArguments {
@@ -33,16 +46,18 @@ Status list(const ListArguments& arguments) {
     json["uuid"] = uuid_text(volume.uuid);
     json["block_size"] = volume.block_size;
     json["troubles"] = troubles(volume);
+    const auto leaving = evacuation_json(volume, arguments.path);
+    json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
     json["disks"] = nlohmann::ordered_json::array();
-    for (std::uint32_t i = 0; i < disk_count(volume); ++i) json["disks"].push_back(disk_json(i, volume));
+    for (const std::uint32_t i : disk_numbers(volume)) json["disks"].push_back(disk_json(i, volume));
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return {};
   }
   fmt::print("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", "disk", "weight", "state", "size", "free", "used", "path");
-  for (std::uint32_t i = 0; i < disk_count(volume); ++i) {
+  for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = volume.disks[i];
     const std::string state = state_name(disk.state);
-    const bool readable = state == "healthy";
+    const bool readable = is_readable(disk.state);
     const double used =
         disk.blocks > 0 ? 100 - 100 * static_cast<double>(disk.free_blocks) / static_cast<double>(disk.blocks) : 0;
     fmt::print("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", i, disk.weight, state,
@@ -50,7 +65,76 @@ Status list(const ListArguments& arguments) {
                readable ? format_size(disk.free_blocks * volume.block_size) : "-",
                readable ? fmt::format("{:.0f} %", used) : "-", text_of(disk.name));
   }
+  for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("{}\n", line);
   for (const std::string& trouble : troubles(volume)) fmt::print("trouble: {}\n", trouble);
+  return {};
+}
+
+struct WeightArguments {
+  std::string path, disk;
+  std::uint16_t weight = 1;
+};
+
+Status weight(const WeightArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
+  MDFS_TRY(daemon.change({fmt::format("weight {} {}", disk, arguments.weight)}, {}));
+  fmt::print("disk {} weighs {} for images and files that are made from now on\n", disk, arguments.weight);
+  return {};
+}
+
+// The weight that most disks of the volume have.
+std::uint16_t usual_weight(const mdfs_ioc_volume& volume) {
+  std::map<std::uint32_t, unsigned> count;
+  for (const std::uint32_t i : disk_numbers(volume)) ++count[volume.disks[i].weight];
+  const auto usual =
+      std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return usual == count.end() ? std::uint16_t{1} : static_cast<std::uint16_t>(usual->first);
+}
+
+// What a disk holds is lost: so it holds nothing, or the user says so. One of this volume that is not its member was
+// being added when something failed, or has been removed.
+Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bool force) {
+  MDFS_TRY_ASSIGN(const auto found, device::recognise(path));
+  if (!found || force) return {};
+  const auto label = device::read_label(path);
+  if (label.ok() && label->volume_uuid == uuid_of(volume.uuid)) {
+    const auto numbers = disk_numbers(volume);
+    const bool member = std::any_of(numbers.begin(), numbers.end(),
+                                    [&](std::uint32_t i) { return uuid_of(volume.disks[i].uuid) == label->disk_uuid; });
+    if (!member) return {};
+    return {Errc::kExists, path + ": is a member of this volume, which was not there when it was mounted"};
+  }
+  return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
+}
+
+// The daemon would wait for itself.
+Status check_place(const std::string& mounted, const std::string& path) {
+  struct stat volume {
+  }, disk{};
+  if (::stat(mounted.c_str(), &volume) != 0) return from_errno(errno, mounted);
+  if (::stat(path.c_str(), &disk) != 0) return from_errno(errno, path);
+  if (volume.st_dev != disk.st_dev) return {};
+  return {Errc::kInvalidArgument, path + ": lies on the volume itself"};
+}
+
+Status add(const AddArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  MDFS_TRY_ASSIGN(const std::vector<NewDisk> disks, join(volume, arguments));
+  if (!arguments.json) {
+    print_new_disks(disks);
+    return {};
+  }
+  nlohmann::ordered_json json;
+  json["output_version"] = kOutputVersion;
+  json["dry_run"] = arguments.dry_run;
+  json["disks"] = nlohmann::ordered_json::array();
+  for (const NewDisk& disk : disks) {
+    const auto number = disk.number ? nlohmann::ordered_json(*disk.number) : nlohmann::ordered_json();
+    json["disks"].push_back({{"number", number}, {"path", disk.path}, {"bytes", disk.bytes}, {"weight", disk.weight}});
+  }
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return {};
 }
 
@@ -62,12 +146,109 @@ void add_list(CLI::App& noun, Action& action) {
   command->callback([arguments, &action] { action = [arguments] { return list(*arguments); }; });
 }
 
+void add_add(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<AddArguments>();
+  CLI::App* command = noun.add_subcommand("add", "Add disks; new images and files use them at once");
+  command->add_option("--weight", arguments->weight, "Share of extents of each (default: that of most disks)")
+      ->check(CLI::Range(1, 256));
+  command->add_flag("--dry-run", arguments->dry_run, "Check everything, change nothing");
+  command->add_flag("--force", arguments->force, "Use disks that hold something, losing it");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
+  command->add_option("DISK", arguments->disks, "Block devices or files")->required();
+  command->callback([arguments, &action] { action = [arguments] { return add(*arguments); }; });
+}
+
+void add_weight(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<WeightArguments>();
+  CLI::App* command = noun.add_subcommand("weight", "Give a disk another share of what is stored from now on");
+  command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
+  command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
+  command->add_option("WEIGHT", arguments->weight, "1 to 256")->required()->check(CLI::Range(1, 256));
+  command->callback([arguments, &action] { action = [arguments] { return weight(*arguments); }; });
+}
+
 }  // namespace
+
+Result<fuse::ControlClient> daemon_of(const mdfs_ioc_volume& volume) {
+  auto client = fuse::ControlClient::connect(uuid_of(volume.uuid));
+  if (client.ok()) return client;
+  return Error{client.error().code,
+               "the daemon of this volume cannot be reached (only its owner may): " + client.error().where};
+}
+
+Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string& wanted) {
+  const auto absolute = fuse::absolute_path(wanted);
+  for (const std::uint32_t i : disk_numbers(volume)) {
+    const auto& disk = volume.disks[i];
+    if (wanted == fmt::format("{}", i) || wanted == uuid_text(disk.uuid)) return i;
+    const std::string name = text_of(disk.name);  // the end of a long one
+    if (name.empty()) continue;
+    if (wanted == name ||
+        (absolute.ok() && (name.size() + 1 < sizeof disk.name ? *absolute == name : absolute->ends_with(name))))
+      return i;
+  }
+  return Error{Errc::kNotFound, wanted + ": the volume has no such disk; see mdfs disk list"};
+}
+
+Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments) {
+  store::FormatOptions format;
+  format.block_size = volume.block_size;
+  std::vector<device::UniqueFd> files;
+  std::vector<int> descriptors;
+  const std::uint16_t weight = arguments.weight.value_or(usual_weight(volume));
+  std::vector<std::string> lines = {"add-disks"};
+  std::vector<NewDisk> joining;
+  std::vector<store::DiskSize> sizes;
+  MDFS_TRY_ASSIGN(const auto ring, device::UringContext::create());
+  for (const std::string& path : arguments.disks) {
+    if (std::count(arguments.disks.begin(), arguments.disks.end(), path) > 1)
+      return Error{Errc::kInvalidArgument, path + ": named twice"};
+    MDFS_TRY(check_place(arguments.path, path));
+    {
+      MDFS_TRY_ASSIGN(const auto disk, device::open_disk(path, device::OpenMode::kReadWrite, ring));
+      sizes.push_back({path, disk->size_bytes()});
+    }
+    MDFS_TRY_ASSIGN(device::UniqueFd file, device::open_disk_descriptor(path, device::OpenMode::kReadWrite));
+    MDFS_TRY(check_contents(volume, path, arguments.force));
+    MDFS_TRY_ASSIGN(const std::string absolute, fuse::absolute_path(path));
+    joining.push_back({path, sizes.back().bytes, weight, std::nullopt});
+    descriptors.push_back(file.get());
+    files.push_back(std::move(file));
+    lines.push_back(fmt::format("{} {}", weight, absolute));
+  }
+  MDFS_TRY(store::check_format(sizes, format));
+  if (disk_numbers(volume).size() + sizes.size() > MDFS_IOC_MAX_DISKS)
+    return Error{Errc::kUsage, fmt::format("a volume has at most {} disks", MDFS_IOC_MAX_DISKS)};
+  if (arguments.dry_run) return joining;
+  MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
+  for (const std::string& path : arguments.disks) MDFS_TRY(device::wipe_signatures(path));
+  MDFS_TRY_ASSIGN(const std::string answer, daemon.change(lines, descriptors));
+  std::string_view left = answer;
+  for (NewDisk& disk : joining) {
+    const std::size_t end = std::min(left.find(' '), left.size());
+    MDFS_TRY_ASSIGN(const std::uint64_t number, parse_number(left.substr(0, end), "disk"));
+    disk.number = static_cast<std::uint32_t>(number);
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return joining;
+}
+
+void print_new_disks(const std::vector<NewDisk>& disks) {
+  for (const NewDisk& disk : disks) {
+    const std::string what =
+        disk.number ? fmt::format("disk {}: {}, ", *disk.number, disk.path) : fmt::format("would add {}: ", disk.path);
+    fmt::print("{}{}, weight {}\n", what, format_size(disk.bytes), disk.weight);
+  }
+}
 
 void add_disk_commands(CLI::App& app, Action& action) {
   CLI::App* noun = app.add_subcommand("disk", "The disks of a mounted volume");
   noun->require_subcommand(1);
   add_list(*noun, action);
+  add_add(*noun, action);
+  add_weight(*noun, action);
+  add_leave_commands(*noun, action);
   add_disk_stats_command(*noun, action);
 }
 

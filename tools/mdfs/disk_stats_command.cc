@@ -6,7 +6,6 @@
 #include <sys/ioctl.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "mounted.h"
 #include "support/file.h"
 #include "support/text.h"
+#include "volume_text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -38,18 +38,14 @@ Result<mdfs_ioc_disks> disk_statistics(const StatsArguments& arguments) {
   return from_errno(errno, arguments.path);
 }
 
-std::string path_of(const mdfs_ioc_volume& volume, std::uint32_t disk) {
-  const auto& name = volume.disks[disk].name;
-  return {name, strnlen(name, sizeof name)};
-}
-
 std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["disks"] = nlohmann::ordered_json::array();
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(disks.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+  for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = disks.disks[i];
-    json["disks"].push_back({{"path", path_of(volume, i)},
+    json["disks"].push_back({{"number", i},
+                             {"path", text_of(volume.disks[i].name)},
                              {"reads", disk.reads},
                              {"writes", disk.writes},
                              {"flushes", disk.flushes},
@@ -66,9 +62,9 @@ std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume
 }
 
 void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(disks.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+  for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = disks.disks[i];
-    const std::string path = path_of(volume, i);
+    const std::string path = text_of(volume.disks[i].name);
     fmt::print("disk {}{}{}\n", i, path.empty() ? "" : ": ", printable(path));
     fmt::print("  since the mount: {} reads of {}, {} writes of {}, {} flushes\n", disk.reads,
                format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.flushes);

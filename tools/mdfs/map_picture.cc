@@ -59,8 +59,8 @@ void draw_disk(Svg& svg, const DiskOccupation& disk, double top) {
 
 }  // namespace
 
-std::string map_svg(const std::vector<DiskOccupation>& disks, const std::vector<std::string>& names,
-                    const std::string& title, std::uint32_t block_size) {
+std::string map_svg(const std::vector<DiskOccupation>& disks, const std::vector<std::uint32_t>& numbers,
+                    const std::vector<std::string>& names, const std::string& title, std::uint32_t block_size) {
   Svg svg(kWidth, title);
   double top = kMargin + 8;
   svg.text(kMargin, top, title, Svg::Anchor::kStart, "#222222", 16);
@@ -82,7 +82,7 @@ std::string map_svg(const std::vector<DiskOccupation>& disks, const std::vector<
     const std::string state =
         disk.there ? fmt::format("{:.1f} % of {}", disk.share() * 100, format_size(disk.data_blocks * block_size))
                    : std::string("not there");
-    svg.text(kMargin, top + 11, fmt::format("disk {}: {}", i, state));
+    svg.text(kMargin, top + 11, fmt::format("disk {}: {}", i < numbers.size() ? numbers[i] : i, state));
     constexpr std::size_t kShown = 28;
     const std::string name = i < names.size() ? names[i] : std::string();
     svg.text(kMargin, top + 24, name.size() > kShown ? ".." + name.substr(name.size() - kShown + 2) : name,

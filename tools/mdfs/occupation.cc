@@ -12,6 +12,7 @@
 #include <numeric>
 
 #include "support/file.h"
+#include "volume_text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -54,7 +55,7 @@ Result<std::vector<DiskOccupation>> occupation(const std::string& path, const md
   MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
   std::vector<DiskOccupation> disks(std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS));
   for (std::uint32_t i = 0; i < disks.size(); ++i)
-    if (volume.disks[i].state == 0) MDFS_TRY(ask(file, i, disks[i]));
+    if (is_readable(volume.disks[i].state)) MDFS_TRY(ask(file, i, disks[i]));
   return disks;
 }
 

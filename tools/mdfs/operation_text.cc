@@ -93,13 +93,13 @@ std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
+}  // namespace
+
 std::string duration_text(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
   return fmt::format("{:.1f} h", seconds / 3600);
 }
-
-}  // namespace
 
 mdfs_ioc_operation operation_request(std::uint32_t kind, std::uint32_t action) {
   mdfs_ioc_operation request{};

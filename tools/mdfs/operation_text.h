@@ -32,6 +32,9 @@ Result<mdfs_ioc_operation> wait_for_operation(const std::string& path, std::uint
 std::optional<double> operation_rate(const mdfs_ioc_operation& operation);
 std::optional<double> operation_eta_s(const mdfs_ioc_operation& operation);
 
+// "30 s", "12 min", "2.5 h".
+std::string duration_text(double seconds);
+
 // Lines for a person. `more`: lines of the kind, each with its newline.
 std::string operation_text(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
                            const std::string& more = {});

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "commands.h"
+#include "disk_command.h"
 #include "fuse/daemon.h"
 #include "geometry/geometry.h"
 #include "map_picture.h"
@@ -75,7 +76,7 @@ nlohmann::ordered_json zones_json(const DiskOccupation& disk) {
           {"imbalance", imbalance(shares)}};
 }
 
-std::string json_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks,
+std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks,
                       const std::optional<mdfs_ioc_model>& model, const std::optional<mdfs_ioc_merit>& merit) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
@@ -98,8 +99,10 @@ std::string json_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccup
                    {"misses", volume.cache_misses}};
   json["imbalance"] = imbalance(disk_shares(disks));
   json["warnings"] = fullness_warnings(disks);
+  const auto leaving = evacuation_json(volume, path);
+  json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
   json["disks"] = nlohmann::ordered_json::array();
-  for (std::uint32_t i = 0; i < disks.size(); ++i) {
+  for (const std::uint32_t i : disk_numbers(volume)) {
     nlohmann::ordered_json disk = disk_json(i, volume);
     disk["data_blocks"] = disks[i].data_blocks;
     disk["data_used_blocks"] = disks[i].data_used_blocks;
@@ -119,7 +122,7 @@ void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& us
   fmt::print("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
   const std::string size = format_size(disk.blocks * block_size);
   const std::string weight = disk.weight == 1 ? "" : fmt::format(", weight {}", disk.weight);
-  if (disk.state != 0) {
+  if (!is_readable(disk.state)) {
     fmt::print("{}\n", size + weight);
     return;
   }
@@ -148,7 +151,7 @@ void print_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>
              volume.cache_misses);
   if (const std::vector<double> shares = disk_shares(disks); shares.size() > 1)
     fmt::print("  balance: the fullest disk is {:.2f} times as full as the mean\n", imbalance(shares));
-  for (std::uint32_t i = 0; i < disks.size(); ++i) print_disk(i, volume.disks[i], disks[i], volume.block_size);
+  for (const std::uint32_t i : disk_numbers(volume)) print_disk(i, volume.disks[i], disks[i], volume.block_size);
 }
 
 void print_text(const mdfs_ioc_model& model) {
@@ -179,10 +182,11 @@ Status status_command(const StatusArguments& arguments) {
   const std::optional<mdfs_ioc_merit> merit = volume_merit_info(arguments.path);
   MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (arguments.json) {
-    fmt::print("{}", json_text(volume, disks, model, merit));
+    fmt::print("{}", json_text(arguments.path, volume, disks, model, merit));
     return {};
   }
   print_text(volume, disks);
+  for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("  {}\n", line);
   if (merit && merit->images > 0)
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
                merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);
@@ -195,22 +199,23 @@ struct MapArguments {
   bool json = false;
 };
 
+// The disks that there are, without the numbers that no disk has.
 std::string map_json(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["block_size"] = volume.block_size;
   json["disks"] = nlohmann::ordered_json::array();
-  for (const DiskOccupation& disk : disks) {
+  for (const std::uint32_t i : disk_numbers(volume)) {
     auto zones = nlohmann::ordered_json::array();
-    for (const ZoneOccupation& zone : disk.zones) zones.push_back({zone.blocks, zone.used_blocks});
-    json["disks"].push_back({{"zone_blocks", disk.zone_blocks}, {"zones", std::move(zones)}});
+    for (const ZoneOccupation& zone : disks[i].zones) zones.push_back({zone.blocks, zone.used_blocks});
+    json["disks"].push_back({{"number", i}, {"zone_blocks", disks[i].zone_blocks}, {"zones", std::move(zones)}});
   }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 // A character a zone, by tenths.
-void print_map(const std::vector<DiskOccupation>& disks) {
-  for (std::size_t i = 0; i < disks.size(); ++i) {
+void print_map(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
+  for (const std::uint32_t i : disk_numbers(volume)) {
     std::string line;
     for (const ZoneOccupation& zone : disks[i].zones) {
       constexpr std::string_view kTenths = "0123456789";
@@ -226,16 +231,23 @@ Status map_command(const MapArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (!arguments.svg.empty()) {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < disks.size(); ++i) names.push_back(text_of(volume.disks[i].name));
+    std::vector<std::uint32_t> numbers;
+    std::vector<DiskOccupation> there;
+    for (const std::uint32_t i : disk_numbers(volume)) {
+      names.push_back(text_of(volume.disks[i].name));
+      numbers.push_back(i);
+      there.push_back(disks[i]);
+    }
     const std::string label = text_of(volume.name);
     MDFS_TRY(write_text_file(
-        arguments.svg, map_svg(disks, names, "Volume " + (label.empty() ? uuid_text(volume.uuid) : "'" + label + "'"),
-                               volume.block_size)));
+        arguments.svg,
+        map_svg(there, numbers, names, "Volume " + (label.empty() ? uuid_text(volume.uuid) : "'" + label + "'"),
+                volume.block_size)));
   }
   if (arguments.json)
     fmt::print("{}", map_json(volume, disks));
   else if (arguments.svg.empty())
-    print_map(disks);
+    print_map(volume, disks);
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/uuid.h"
@@ -11,13 +12,26 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::array kStates = {"healthy", "missing", "stale", "failed"};
+constexpr std::array kStates = {"healthy", "missing", "stale", "failed", "none", "leaving"};
+
+enum State : std::uint32_t { kHealthy = 0, kNone = 4, kLeaving = 5 };
 
 }  // namespace
+
+std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume) {
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+    if (volume.disks[i].state != kNone) numbers.push_back(i);
+  return numbers;
+}
 
 std::string state_name(std::uint32_t state) {
   return state < kStates.size() ? kStates[state] : fmt::format("{}", state);
 }
+
+bool is_readable(std::uint32_t state) { return state == kHealthy || state == kLeaving; }
+
+bool is_leaving(std::uint32_t state) { return state == kLeaving; }
 
 std::string uuid_text(const std::uint8_t (&octets)[16]) {
   Uuid uuid;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "mdfs/ioctl.h"
 
@@ -16,7 +17,12 @@ std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
+// The disks of the volume by number: holes, which disks have left, are not among them.
+std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume);
 std::string state_name(std::uint32_t state);
+// Healthy, or leaving.
+bool is_readable(std::uint32_t state);
+bool is_leaving(std::uint32_t state);
 std::string uuid_text(const std::uint8_t (&octets)[16]);
 // One disk of the volume; `number` is below disk_count.
 nlohmann::ordered_json disk_json(std::uint32_t number, const mdfs_ioc_volume& volume);

@@ -11,7 +11,7 @@
 namespace mdfs::tools {
 namespace {
 
-enum class State : std::uint32_t { kHealthy, kMissing, kStale, kFailed };
+enum class State : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kLeaving };
 
 template <std::size_t N>
 std::string_view text_of(const char (&field)[N]) {
@@ -22,6 +22,8 @@ std::string of_disk(std::uint32_t number, std::string_view path, State state) {
   const std::string disk = path.empty() ? fmt::format("disk {}", number) : fmt::format("disk {} ({})", number, path);
   switch (state) {
     case State::kHealthy:
+    case State::kNone:
+    case State::kLeaving:
       return {};
     case State::kMissing:
       return disk +
@@ -62,7 +64,8 @@ std::string of_reason(std::string_view reason) {
 std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   std::vector<std::string> all;
   if (volume.read_only != 0) all.push_back(of_reason(text_of(volume.read_only_reason)));
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
+  const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
+  for (std::uint32_t i = 0; i < count; ++i)
     all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<State>(volume.disks[i].state)));
   std::erase(all, "");
   return all;

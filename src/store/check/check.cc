@@ -78,8 +78,10 @@ class Checker {
 
 std::vector<format::DiskLayout> Checker::make_layouts(const Recovered& volume) {
   std::vector<format::DiskLayout> layouts;
+  // On a hole no block is usable.
+  const std::uint64_t nothing = 2 * MDFS_LABEL_AREA / volume.label.block_size;
   for (const MemberDisk& member : volume.members)
-    layouts.emplace_back(volume.label.block_size, member.member.blocks,
+    layouts.emplace_back(volume.label.block_size, member.member.is_hole() ? nothing : member.member.blocks,
                          member.label ? member.label->metadata_blocks : 0);
   return layouts;
 }
@@ -94,6 +96,7 @@ void Checker::check_disks(Findings& findings) const {
   const unsigned ring_slot = format::ring_slot(volume_.winner.generation, MDFS_SLOT_COMMITTED);
   for (std::size_t i = 0; i < volume_.members.size(); ++i) {
     const MemberDisk& member = volume_.members[i];
+    if (member.state == DiskState::kNone) continue;
     if (!member.healthy()) {
       const FindingId id = member.state == DiskState::kStale    ? FindingId::kDiskStale
                            : member.state == DiskState::kFailed ? FindingId::kDiskFailed
@@ -207,7 +210,7 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   for (Finding& finding : report_.findings)
     finding.repaired = finding.id == FindingId::kLabelDamaged || finding.id == FindingId::kCommitSlotMissing ||
                        finding.id == FindingId::kNodeCopyDamaged;
-  const bool whole = volume_.healthy() == volume_.members.size();
+  const bool whole = volume_.healthy() == volume_.disks();
   if (!whole && (first.must_rewrite() || commit_needed_))
     return {Errc::kMissingDisk, "what is wrong beside copies and labels is mended only when all disks are there"};
   if (options_.repair == RepairMode::kPreen && first.findings.any(Repair::kForced))

@@ -111,7 +111,7 @@ Result<Address> TreeRewriter::place_node(std::size_t copy, const std::vector<Add
 
 Result<Pointer> TreeRewriter::write_node(Node node) {
   constexpr std::size_t kFew = 2;
-  const std::size_t copies = volume_.members.size() >= MDFS_MAX_COPIES ? MDFS_MAX_COPIES : kFew;
+  const std::size_t copies = volume_.disks() >= MDFS_MAX_COPIES ? MDFS_MAX_COPIES : kFew;
   std::vector<Address> places;
   for (std::size_t copy = 0; copy < copies; ++copy) {
     MDFS_TRY_ASSIGN(const Address place, place_node(copy, places));

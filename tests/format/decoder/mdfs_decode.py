@@ -31,6 +31,7 @@ OPERATION = 16
 DISK_ERRORS = 18
 OPERATIONS = {1: "scrub", 2: "defrag", 3: "evacuate"}
 OPERATION_STATES = {1: "running", 2: "cancelled", 3: "done", 4: "failed"}
+HOLE, LEAVING = 1, 2
 
 
 class Damaged(Exception):
@@ -90,6 +91,23 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
+def members(sector, base, count, check):
+    """(uuid, blocks) of each member; None for a hole."""
+    found = []
+    for i in range(count):
+        disk, blocks, weight, flags, _ = struct.unpack_from("<16sQHHI", sector, base + 32 * i)
+        require(flags in (0, HOLE, LEAVING), check)
+        if flags == HOLE:
+            require(not any(disk) and blocks == 0 and weight == 0, check)
+            found.append(None)
+            continue
+        require(any(disk) and blocks > 0 and weight > 0, check)
+        found.append((disk, blocks))
+    named = [member[0] for member in found if member]
+    require(named and len(set(named)) == len(named), check)
+    return found
+
+
 class Label:
     def __init__(self, sector):
         sealed(sector, b"MDFSLABL", "label")
@@ -106,8 +124,9 @@ class Label:
         require(self.number < 4, "label: number")
         self.policy = sector[184]
         require(self.policy <= 3, "label: policy")
-        member = sector[512 + 32 * self.index:][:32]
-        require(member[:16] == self.disk and struct.unpack_from("<Q", member, 16)[0] == self.blocks, "label: members")
+        self.membership, = struct.unpack_from("<I", sector, 116)
+        self.members = members(sector, 512, self.disks, "label: members")
+        require(self.members[self.index] == (self.disk, self.blocks), "label: members")
 
 
 class Pointer:
@@ -135,6 +154,8 @@ class Commit:
                 self.root, self.level, self.nodes = Pointer(sector[base + 16:base + 64]), level, nodes
         require(self.root is not None, "commit: no main root")
         self.space = [struct.unpack_from("<IIQ", sector, 1024 + 16 * i) for i in range(self.disks)]
+        self.membership, = struct.unpack_from("<I", sector, 432)
+        self.members = members(sector, 2048, self.disks, "commit: members") if self.membership else None
 
 
 class Disk:
@@ -232,8 +253,11 @@ class Volume:
         require(all(disk.label.volume == self.uuid for disk in disks), "disks of different volumes")
         self.block_size = disks[0].label.block_size
         self.commit = self._newest(disks)
-        self.disks = {disk.label.index: disk for disk in disks
-                      if any(commit.id == self.commit.id for commit in disk.commits())}
+        current = [disk for disk in disks if any(commit.id == self.commit.id for commit in disk.commits())]
+        newest = max((disk.label for disk in current), key=lambda label: label.membership)
+        table = self.commit.members or newest.members[:self.commit.disks]
+        self.disks = {disk.label.index: disk for disk in current if disk.label.index < len(table)
+                      and table[disk.label.index] and table[disk.label.index][0] == disk.label.disk}
         self.nodes = 0
         self.in_use = {}  # disk -> set of blocks
         self.items = {}

@@ -77,6 +77,15 @@ CommitSlot Samples::commit_slot() {
     slot.space.push_back({static_cast<std::uint32_t>(number(0, UINT32_MAX)), static_cast<std::uint32_t>(number(0, 1)),
                           number(0, Address::kMaxBlock)});
   slot.participants = number(1, slot.space.size() == 64 ? UINT64_MAX : (1ull << slot.space.size()) - 1);
+  if (coin()) return slot;
+  slot.membership = static_cast<std::uint32_t>(number(1, UINT32_MAX));
+  for (std::size_t i = 0; i < slot.space.size(); ++i) {
+    const bool hole = ((slot.participants >> i) & 1) == 0 && coin();
+    const auto flags = static_cast<std::uint16_t>(coin() ? MDFS_MEMBER_LEAVING : 0);
+    slot.members.push_back(
+        hole ? Member::hole()
+             : Member{uuid(), number(1, Address::kMaxBlock), static_cast<std::uint16_t>(number(1, UINT16_MAX)), flags});
+  }
   return slot;
 }
 

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/control.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <future>
@@ -22,12 +24,13 @@ class ControlTest : public testing::Test {
   }
 
   std::unique_ptr<ControlServer> start() {
-    auto server = ControlServer::start(volume_);
+    auto server = ControlServer::start(volume_, handler_);
     EXPECT_TRUE(server.ok()) << server.error().message();
     return server.ok() ? std::move(*server) : nullptr;
   }
 
   const Uuid volume_;
+  ControlHandler handler_;
   test::TempDir folder_;
 };
 
@@ -41,9 +44,37 @@ TEST_F(ControlTest, ADaemonSaysWhetherItIsMountedOrEnding) {
   ASSERT_TRUE(client->ask_for_end().ok()) << "a client may ask for the state first";
 }
 
+TEST_F(ControlTest, AChangeIsHandedOnWithItsDescriptorsAndAnsweredByItsOutcome) {
+  handler_ = [&](ControlRequest request) -> Result<std::string> {
+    if (request.lines.front() == "fail") return Error{Errc::kNoSpace, "too little"};
+    struct stat seen {
+    }, expected{};
+    EXPECT_EQ(request.descriptors.size(), 1u);
+    EXPECT_EQ(::fstat(request.descriptors.at(0).get(), &seen), 0);
+    EXPECT_EQ(::stat(folder_.path().c_str(), &expected), 0);
+    EXPECT_EQ(seen.st_ino, expected.st_ino);
+    return request.lines.at(1) + "!";
+  };
+  const auto server = start();
+  const device::UniqueFd folder(::open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY));
+  auto client = ControlClient::connect(volume_);
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(client->change({"add", "1 name with spaces"}, {folder.get()}).value(), "1 name with spaces!");
+  auto second = ControlClient::connect(volume_);
+  ASSERT_TRUE(second.ok());
+  const auto failed = second->change({"fail"}, {});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, Errc::kNoSpace);
+  EXPECT_EQ(failed.error().where, "too little");
+  server->stop_changes();
+  auto third = ControlClient::connect(volume_);
+  ASSERT_TRUE(third.ok());
+  EXPECT_EQ(third->change({"add", "late"}, {folder.get()}).error().code, Errc::kBusy);
+}
+
 TEST_F(ControlTest, AVolumeHasOneDaemon) {
   const auto server = start();
-  const auto second = ControlServer::start(volume_);
+  const auto second = ControlServer::start(volume_, handler_);
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, Errc::kBusy);
 }

@@ -93,7 +93,7 @@ TEST(MapPictureTest, EveryZoneAndEveryBlockInUseIsInTheDrawing) {
       disk.zones.push_back({i == 0 ? 0u : 1000u, i == 0 ? 0u : i % 1000});
       used += i == 0 ? 0 : static_cast<long>(i % 1000);
     }
-    const std::string svg = map_svg({disk, DiskOccupation{}}, {"/dev/a", "/dev/b"}, "v", 4096);
+    const std::string svg = map_svg({disk, DiskOccupation{}}, {0, 2}, {"/dev/a", "/dev/b"}, "v", 4096);
     long drawn_zones = 0;
     long drawn_used = 0;
     for (const auto& [count, sum] : sums(svg, "data-zones", "data-used")) drawn_used += sum;
@@ -102,7 +102,7 @@ TEST(MapPictureTest, EveryZoneAndEveryBlockInUseIsInTheDrawing) {
       drawn_zones += std::stol((*i)[1]);
     EXPECT_EQ(drawn_zones, static_cast<long>(zones));
     EXPECT_EQ(drawn_used, used);
-    EXPECT_NE(svg.find("disk 1: not there"), std::string::npos);
+    EXPECT_NE(svg.find("disk 2: not there"), std::string::npos);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "volume/disk_statistics.h"
 
 #include "base/log.h"
+#include "device/disk_counters.h"
 #include "device/faulty_disk.h"
 #include "fixture.h"
 #include "volume/operations.h"
@@ -118,6 +119,46 @@ TEST_F(DiskStatisticsTest, CopiesThatWereHealedAreCounted) {
   EXPECT_EQ(now()[0].errors.healed, 0u);
   mount();
   EXPECT_EQ(now()[1].errors.healed, 1u);
+}
+
+// What one disk did is not the next one's that gets its number.
+TEST_F(DiskStatisticsTest, ADiskThatComesCountsFromZeroAndOneThatGoesIsForgotten) {
+  const auto join = [&](std::size_t which) {
+    std::vector<store::JoiningDisk> joining;
+    joining.push_back({std::make_unique<test::BorrowedDisk>(*disks_[which]), 1});
+    return volume().add_disks(std::move(joining));
+  };
+  const std::size_t count = disks_.size();
+  const auto last = static_cast<unsigned>(count);
+  for (const char* name : {"first", "second"})
+    disks_.push_back(std::make_unique<device::MemoryDisk>(name, disks_[0]->size_bytes()));
+  ASSERT_OK(join(count));
+  ASSERT_EQ(now().size(), count + 1);
+  write(make_file("f"), 0, std::string(500'000, 'x'));
+  EXPECT_OK(volume().sync());
+  EXPECT_GT(now()[last].writes, 0u);
+  store().note_checksum_error(last);
+  EXPECT_EQ(now()[last].errors.checksum_errors, 1u);
+  EXPECT_EQ(now()[last].errors.disk_uuid, store().disk_info(last).uuid);
+  OperationRequest leave;
+  leave.kind = OperationKind::kEvacuate;
+  leave.parameters = {last, 0, 0, 0};
+  EXPECT_OK(volume().operations().start(leave));
+  while (volume().operations().turn().worked) {
+  }
+  ASSERT_EQ(store().disk_info(last).state, store::DiskState::kNone);
+  EXPECT_EQ(now()[last].writes, 0u);
+  EXPECT_EQ(now()[last].errors.checksum_errors, 0u);
+  EXPECT_OK(volume().disk_statistics().save());
+  const auto left = join(count + 1);
+  ASSERT_OK(left);
+  ASSERT_EQ(*left, std::vector<unsigned>{last});
+  EXPECT_EQ(now()[last].errors.checksum_errors, 0u);
+  EXPECT_EQ(now()[last].reads + now()[last].writes, store().counters(last)->reads + store().counters(last)->writes);
+  EXPECT_LT(now()[last].written_bytes, 2u << 20) << "of this disk only";
+  store().note_checksum_error(last);
+  EXPECT_OK(volume().disk_statistics().reset());
+  EXPECT_EQ(now()[last].errors.checksum_errors, 0u);
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// Members of a volume.
+// SPDX-License-Identifier: Apache-2.0
+#include "format/member.h"
+
+#include <algorithm>
+#include <set>
+
+#include "format/fields.h"
+#include "format/pointer.h"
+
+namespace mdfs::format {
+
+std::size_t count_disks(const std::vector<Member>& members) {
+  return static_cast<std::size_t>(
+      std::count_if(members.begin(), members.end(), [](const Member& member) { return !member.is_hole(); }));
+}
+
+void encode(const Member& member, MutableBytes out, std::size_t base) {
+  put_uuid(out, base + offsetof(mdfs_member, uuid), member.uuid);
+  MDFS_PUT(out, base, mdfs_member, blocks, member.blocks);
+  MDFS_PUT(out, base, mdfs_member, weight, member.weight);
+  MDFS_PUT(out, base, mdfs_member, flags, member.flags);
+}
+
+Member decode_member(ConstBytes bytes, std::size_t base) {
+  return {get_uuid(bytes, base + offsetof(mdfs_member, uuid)), MDFS_GET(bytes, base, mdfs_member, blocks),
+          MDFS_GET(bytes, base, mdfs_member, weight), MDFS_GET(bytes, base, mdfs_member, flags)};
+}
+
+Status check_members(const std::vector<Member>& members, const char* check) {
+  std::set<Uuid> seen;
+  for (const Member& member : members) {
+    if (member.is_hole()) {
+      if (member != Member::hole()) return Error{Errc::kCorrupt, check};
+      continue;
+    }
+    const bool known = (member.flags & ~MDFS_MEMBER_LEAVING) == 0;
+    const bool named = !member.uuid.is_nil() && seen.insert(member.uuid).second;
+    if (!known || !named || member.weight < 1 || member.blocks < 1 || member.blocks > Address::kMaxBlock)
+      return Error{Errc::kCorrupt, check};
+  }
+  if (seen.empty()) return Error{Errc::kCorrupt, check};
+  return {};
+}
+
+}  // namespace mdfs::format

@@ -1,0 +1,43 @@
+// One disk of a volume, as labels and commits name it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// mdfs_member. The index in the table is that of addresses: a disk that leaves leaves a hole, and no disk is ever
+// given another number.
+struct Member {
+  Uuid uuid;
+  std::uint64_t blocks = 0;
+  std::uint16_t weight = 1;
+  std::uint16_t flags = 0;  // MDFS_MEMBER_*
+
+  bool operator==(const Member&) const = default;
+  bool is_hole() const { return (flags & MDFS_MEMBER_HOLE) != 0; }
+  bool is_leaving() const { return (flags & MDFS_MEMBER_LEAVING) != 0; }
+  // Part of the volume, and given new blocks.
+  bool takes_blocks() const { return flags == 0; }
+  static Member hole() { return {{}, 0, 0, MDFS_MEMBER_HOLE}; }
+};
+
+// Disks in the table that are no holes.
+std::size_t count_disks(const std::vector<Member>& members);
+
+// At byte `base`; the bytes were zero.
+void encode(const Member& member, MutableBytes out, std::size_t base);
+Member decode_member(ConstBytes bytes, std::size_t base);
+
+// What holds for any table: a disk at least, no disk twice, known flags, weights, sizes that addresses reach, nothing
+// in holes. The error carries the name `check`.
+Status check_members(const std::vector<Member>& members, const char* check);
+
+}  // namespace mdfs::format

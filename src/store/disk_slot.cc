@@ -1,0 +1,75 @@
+// Disks that come and go.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/disk_slot.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr auto kPollStep = std::chrono::milliseconds(1);
+
+}  // namespace
+
+// What the submitter wants to be told, kept while the request is the disk's.
+struct DiskSlot::Pending {
+  DiskSlot* slot;
+  void (*done)(device::Io&);
+  void* context;
+};
+
+DiskSlot::DiskSlot(std::string name, std::unique_ptr<device::Disk> disk) {
+  name_ = &names_.emplace_back(std::move(name));
+  if (disk) attach(std::move(disk));
+}
+
+void DiskSlot::attach(std::unique_ptr<device::Disk> disk) {
+  MDFS_CHECK(disk_ == nullptr);
+  counters_.reset();
+  owned_ = std::move(disk);
+  size_bytes_ = owned_->size_bytes();
+  writable_ = owned_->writable();
+  name_ = &names_.emplace_back(owned_->name());
+  disk_ = owned_.get();
+}
+
+void DiskSlot::detach() {
+  disk_ = nullptr;
+  while (users_ != 0) std::this_thread::sleep_for(kPollStep);
+  owned_.reset();
+  writable_ = false;
+}
+
+void DiskSlot::ended(device::Io& io) {
+  const std::unique_ptr<Pending> pending(static_cast<Pending*>(io.context));
+  io.done = pending->done;
+  io.context = pending->context;
+  --pending->slot->users_;
+  io.done(io);
+}
+
+void DiskSlot::submit(std::span<device::Io* const> batch) {
+  users_ += batch.size() + 1;
+  device::Disk* const disk = disk_;
+  if (disk == nullptr) {
+    users_ -= batch.size() + 1;
+    for (device::Io* io : batch) {
+      io->status = Error{Errc::kMissingDisk, name()};
+      io->done(*io);
+    }
+    return;
+  }
+  for (device::Io* io : batch) {
+    io->context = new Pending{this, io->done, io->context};
+    io->counters = &counters_;
+    io->done = ended;
+  }
+  disk->submit(batch);
+  --users_;
+}
+
+}  // namespace mdfs::store

@@ -1,0 +1,249 @@
+// Members of the store that come, go and change their weight: each change is one commit.
+//
+// Who the members are stands in the commit, so recovery decides about a change as about any other: before a committed
+// slot is on one of the disks the old table holds, then the new one. Labels carry the table too, for finding disks;
+// they are written before disks come and after disks have gone, so that what is found is never too little, and are put
+// right by the next mount.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "store/format_volume.h"
+#include "store/store_impl.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr unsigned kCommitsUntilFree = 4;  // of what was unlinked last
+constexpr std::size_t kNodesAtOnce = 64;
+
+}  // namespace
+
+std::vector<format::Member> StoreImpl::table() const {
+  std::vector<format::Member> members;
+  for (unsigned i = 0; i < disk_count_; ++i) members.push_back(members_[i].member);
+  return members;
+}
+
+Status StoreImpl::check_member(unsigned index) const {
+  if (index < disk_count_ && !members_[index].member.is_hole()) return {};
+  return {Errc::kInvalidArgument, fmt::format("the volume has no disk {}", index)};
+}
+
+std::vector<LabelWrite> StoreImpl::labels_with(const std::vector<format::Member>& table,
+                                               std::uint32_t membership) const {
+  std::vector<LabelWrite> writes;
+  for (unsigned i = 0; i < disk_count_; ++i) {
+    if (!members_[i].healthy()) continue;
+    LabelWrite& write = writes.emplace_back();
+    write.disk = members_[i].disk.get();
+    write.label = *members_[i].label;
+    write.label.members = table;
+    write.label.membership = membership;
+  }
+  return writes;
+}
+
+void StoreImpl::write_tables(const std::vector<format::Member>& table, std::uint32_t membership) {
+  const Status written = write_labels(labels_with(table, membership));
+  if (!written.ok()) spdlog::warn("labels will be written anew by the next mount: {}", written.error().message());
+}
+
+Status StoreImpl::commit_members(const std::function<Status()>& change) {
+  for (;;) {
+    {
+      std::unique_lock lock(commit_mutex_);
+      committed_.wait(lock, [&] { return !in_flight_; });
+      if (failed_) return {Errc::kIo, read_only_reason_};
+      if (read_only_) return {Errc::kReadOnly, read_only_reason_};
+    }
+    std::unique_lock writer(writer_);
+    {
+      const std::lock_guard lock(commit_mutex_);
+      if (in_flight_ || failed_) continue;
+      in_flight_ = true;
+    }
+    Status status = change();
+    if (status.ok()) {
+      ++membership_;
+      status = lead_commit(writer);
+      // Without its commit the change must not be built on.
+      if (!status.ok() && !read_only_) fail(status.error(), generation_ + 1);
+    }
+    const std::lock_guard lock(commit_mutex_);
+    in_flight_ = false;
+    committed_.notify_all();
+    return status;
+  }
+}
+
+// Formats the disks up to their labels, and enters them into the table.
+Result<std::vector<StoreImpl::Formatted>> StoreImpl::format_new(const std::vector<JoiningDisk>& disks,
+                                                                std::vector<format::Member>& table) {
+  FormatOptions options;
+  options.block_size = label_.block_size;
+  options.name = label_.name;
+  std::vector<Formatted> formatted;
+  for (const JoiningDisk& joining : disks) {
+    if (!joining.disk->writable()) return Error{Errc::kReadOnly, joining.disk->name()};
+    if (joining.weight < 1) return Error{Errc::kInvalidArgument, joining.disk->name() + ": weight 0"};
+    Formatted& made = formatted.emplace_back();
+    MDFS_TRY_ASSIGN(made.label, plan_label({joining.disk->name(), joining.disk->size_bytes()}, options));
+    const auto hole = std::find_if(table.begin(), table.end(), [](const auto& member) { return member.is_hole(); });
+    made.index = static_cast<unsigned>(hole - table.begin());
+    if (made.index >= MDFS_MAX_DISKS)
+      return Error{Errc::kInvalidArgument, fmt::format("a volume has at most {} disks", MDFS_MAX_DISKS)};
+    made.label.volume_uuid = label_.volume_uuid;
+    made.label.disk_uuid = environment_.new_uuid();
+    made.label.disk_index = static_cast<std::uint16_t>(made.index);
+    made.label.created_ns = environment_.now_ns();
+    made.label.policy = label_.policy;
+    made.label.features_compat = label_.features_compat;
+    made.label.features_ro_compat = label_.features_ro_compat;
+    made.label.features_incompat = label_.features_incompat;
+    if (hole == table.end()) table.emplace_back();
+    table[made.index] = {made.label.disk_uuid, made.label.disk_blocks, joining.weight, 0};
+  }
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    MDFS_TRY_ASSIGN(formatted[i].top, write_blank_disk(*disks[i].disk, formatted[i].label));
+  }
+  return formatted;
+}
+
+Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disks) {
+  const std::lock_guard one_at_a_time(members_mutex_);
+  if (read_only_) return read_only_error().error();
+  if (disks.empty()) return Error{Errc::kInvalidArgument, "no disk to add"};
+  const std::vector<format::Member> old = table();
+  std::vector<format::Member> members = old;
+  MDFS_TRY_ASSIGN(std::vector<Formatted> formatted, format_new(disks, members));
+  std::vector<LabelWrite> labels;
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    formatted[i].label.members = members;
+    formatted[i].label.membership = membership_ + 1;
+    labels.push_back({disks[i].disk.get(), formatted[i].label});
+  }
+  MDFS_TRY(write_labels(labels));
+  if (const Status written = write_labels(labels_with(members, membership_ + 1)); !written.ok()) {
+    write_tables(old, membership_);
+    return written.error();
+  }
+  std::vector<unsigned> indexes;
+  const Status joined = commit_members([&]() -> Status {
+    for (std::size_t i = 0; i < disks.size(); ++i) {
+      const Formatted& made = formatted[i];
+      MemberDisk& member = members_[made.index];
+      static_cast<DiskSlot&>(*member.disk).attach(std::move(disks[i].disk));
+      {
+        const std::lock_guard lock(table_mutex_);
+        member.member = members[made.index];
+        member.label = made.label;
+        member.state = DiskState::kHealthy;
+        member.trouble.clear();
+      }
+      disk_count_ = std::max(disk_count_.load(), made.index + 1);
+      MDFS_TRY(space_.add_disk(static_cast<std::uint16_t>(made.index), made.top));
+      participants_.push_back({static_cast<std::uint16_t>(made.index), member.disk.get(), layout_of(made.label)});
+      indexes.push_back(made.index);
+    }
+    return {};
+  });
+  if (!joined.ok()) return joined.error();
+  return indexes;
+}
+
+Status StoreImpl::set_weight(unsigned index, std::uint16_t weight) {
+  const std::lock_guard one_at_a_time(members_mutex_);
+  MDFS_TRY(check_member(index));
+  if (weight < 1) return {Errc::kInvalidArgument, "weight 0: at least 1"};
+  const Status changed = commit_members([&]() -> Status {
+    const std::lock_guard lock(table_mutex_);
+    members_[index].member.weight = weight;
+    return {};
+  });
+  MDFS_TRY(changed);
+  write_tables(table(), membership_);
+  return {};
+}
+
+Status StoreImpl::set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks) {
+  const std::lock_guard one_at_a_time(members_mutex_);
+  MDFS_TRY(check_member(index));
+  if (members_[index].member.is_leaving() == leaving) return {};
+  const Status changed = commit_members([&]() -> Status {
+    MDFS_TRY(prepare_commit());
+    if (members_[index].healthy())
+      MDFS_TRY(space_.set_avoided(static_cast<std::uint16_t>(index), leaving, missing_blocks));
+    const std::lock_guard lock(table_mutex_);
+    members_[index].member.flags = leaving ? MDFS_MEMBER_LEAVING : 0;
+    return {};
+  });
+  MDFS_TRY(changed);
+  write_tables(table(), membership_);
+  return {};
+}
+
+std::uint64_t StoreImpl::used_blocks(unsigned index) const {
+  return space_.used_blocks(static_cast<std::uint16_t>(index));
+}
+
+Result<bool> StoreImpl::move_nodes_off(unsigned index, std::uint16_t& level, Key& next) {
+  if (read_only_) return read_only_error().error();
+  std::size_t moved = 0;
+  while (moved < kNodesAtOnce) {
+    const std::lock_guard writer(writer_);
+    if (level > shared_.tree.level()) break;
+    TreeReader reader(shared_);
+    MDFS_TRY_ASSIGN(const Tree::NodesOn found, reader.nodes_on(static_cast<std::uint16_t>(index), level, next));
+    for (const Tree::NodesOn::Found& node : found.nodes) {
+      const Rewrite outcome = rewrite(node.key, level, node.pointer);
+      if (outcome == Rewrite::kNoRoom && moved == 0)
+        return Error{Errc::kNoSpace, fmt::format("no room for the tree nodes of disk {}", index)};
+      if (outcome == Rewrite::kNoRoom) break;
+      ++moved;
+    }
+    note_tree();
+    if (moved > 0) ++applied_;
+    if (moved >= kNodesAtOnce || shared_.tree.changed_nodes() >= options_.dirty_node_limit) break;
+    if (found.next) {
+      next = *found.next;
+    } else {
+      next = format::kMinKey;
+      ++level;
+    }
+  }
+  if (moved > 0) MDFS_TRY(commit());
+  return moved == 0 && level > shared_.tree.level();
+}
+
+Status StoreImpl::remove_disk(unsigned index) {
+  const std::lock_guard one_at_a_time(members_mutex_);
+  MDFS_TRY(check_member(index));
+  MemberDisk& member = members_[index];
+  if (!member.member.is_leaving()) return {Errc::kInvalidArgument, fmt::format("disk {} is not leaving", index)};
+  const bool healthy = member.healthy();
+  for (unsigned i = 0; i < kCommitsUntilFree && space_.used_blocks(static_cast<std::uint16_t>(index)) > 0; ++i)
+    MDFS_TRY(commit_until(applied_, true));
+  const Status changed = commit_members([&]() -> Status {
+    MDFS_TRY(space_.remove_disk(static_cast<std::uint16_t>(index)));
+    std::erase_if(participants_, [&](const Participant& participant) { return participant.index == index; });
+    const std::lock_guard lock(table_mutex_);
+    member.member = format::Member::hole();
+    member.state = DiskState::kNone;
+    return {};
+  });
+  MDFS_TRY(changed);
+  write_tables(table(), membership_);
+  Status wiped;
+  if (healthy) wiped = wipe_labels(*member.disk, layout_of(*member.label));
+  static_cast<DiskSlot&>(*member.disk).detach();
+  member.label.reset();
+  if (!wiped.ok()) spdlog::warn("disk {} is no member any more, but has labels: {}", index, wiped.error().message());
+  return {};
+}
+
+}  // namespace mdfs::store

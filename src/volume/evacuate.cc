@@ -1,0 +1,320 @@
+// Emptying a disk.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/evacuate.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "format/file_cell.h"
+#include "format/inode.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+std::optional<unsigned> Evacuation::target(const OperationRun& run) const {
+  if (run.record.parameters[1] == 0) return std::nullopt;
+  return static_cast<unsigned>(run.record.parameters[1] - 1);
+}
+
+Status Evacuation::check(const OperationRun& run) const {
+  store::Store& store = volume_.store();
+  const auto& parameters = run.record.parameters;
+  if (parameters[0] >= store.disk_count() || parameters[1] > store.disk_count() || parameters[0] + 1 == parameters[1])
+    return {Errc::kInvalidArgument, "there is no such disk"};
+  if (const auto to = target(run); to && store.disk_info(*to).state != store::DiskState::kHealthy)
+    return {Errc::kInvalidArgument, fmt::format("disk {} cannot take what lies on another", *to)};
+  return {};
+}
+
+// As set_leaving() judges it, for a dry run.
+Status Evacuation::check_room(OperationRun& run) const {
+  store::Store& store = volume_.store();
+  const std::uint64_t used = store.used_blocks(disk(run));
+  const store::SpaceInfo space = store.space();
+  const store::DiskInfo info = store.disk_info(disk(run));
+  const bool counted = info.state == store::DiskState::kHealthy;
+  const std::uint64_t own = counted ? info.free_blocks : 0;
+  const std::uint64_t room = space.available_blocks - std::min(space.available_blocks, own);
+  run.record.figures[0] = used > room ? (used - room) * store.block_size() : 0;
+  if (used <= room) return {};
+  return {Errc::kNoSpace,
+          fmt::format("{} lie on disk {}, and the others have room for {}", format_size(used * store.block_size()),
+                      disk(run), format_size(room * store.block_size()))};
+}
+
+Status Evacuation::begin(OperationRun& run) {
+  MDFS_TRY(check(run));
+  if (has_left(run)) return {Errc::kInvalidArgument, fmt::format("there is no disk {}", disk(run))};
+  store::Store& store = volume_.store();
+  run.record.bytes_total = store.used_blocks(disk(run)) * store.block_size();
+  run.record.cursor = {};
+  if (!run.may_write()) return check_room(run);
+  std::uint64_t missing = 0;
+  const Status leaving = store.set_leaving(disk(run), true, &missing);
+  if (!leaving.ok() && leaving.error().code == Errc::kNoSpace)
+    return {Errc::kNoSpace, fmt::format("the other disks have too little room for what lies on disk {}: {} are missing",
+                                        disk(run), format_size(missing * store.block_size()))};
+  MDFS_TRY(leaving);
+  MDFS_TRY(volume_.placements_.replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
+  volume_.members_changed();
+  return go_on(run);
+}
+
+Status Evacuation::go_on(OperationRun& run) {
+  MDFS_TRY(check(run));
+  units_.clear();
+  next_unit_ = 0;
+  stuck_ = 0;
+  uncommitted_bytes_ = 0;
+  node_level_ = 0;
+  next_node_ = format::kMinKey;
+  if (!run.may_write() || has_left(run)) return {};
+  // The pass begins again: what was left behind before is looked at once more.
+  run.record.cursor[0] = kData;
+  run.record.cursor[1] = 0;
+  return volume_.store().set_leaving(disk(run), true, nullptr);
+}
+
+void Evacuation::note_progress(OperationRun& run) const {
+  store::Store& store = volume_.store();
+  OperationRecord& record = run.record;
+  const std::uint64_t left = store.used_blocks(disk(run)) * store.block_size();
+  record.bytes_total = std::max(record.bytes_total, left);
+  // What has moved is in use for two more commits.
+  const std::uint64_t moved = disk(run) < record.disks.size() ? record.disks[disk(run)].read_bytes : 0;
+  record.bytes_done = std::max(record.bytes_total - left, std::min(moved, record.bytes_total));
+}
+
+Result<bool> Evacuation::step(OperationRun& run) {
+  if (!run.may_write() || has_left(run)) return true;
+  bool done = false;
+  switch (run.record.cursor[0]) {
+    case kData: {
+      MDFS_TRY_ASSIGN(const bool all, move_data(run));
+      if (all) run.record.cursor[0] = kNodes;
+      break;
+    }
+    case kNodes: {
+      MDFS_TRY_ASSIGN(const bool all, volume_.store().move_nodes_off(disk(run), node_level_, next_node_));
+      if (all) run.record.cursor[0] = kLeave;
+      break;
+    }
+    default: {
+      MDFS_TRY_ASSIGN(done, leave(run));
+    }
+  }
+  if (done)
+    run.record.bytes_done = run.record.bytes_total;
+  else
+    note_progress(run);
+  return done;
+}
+
+// The cells of a file, or extents of an image, that have a block there.
+Result<std::vector<geometry::Coord>> Evacuation::units_on(unsigned disk, std::uint64_t object) {
+  constexpr std::size_t kAtOnce = 256;
+  store::Store& store = volume_.store();
+  MDFS_TRY_ASSIGN(const auto item, store.get({object, MDFS_KIND_INODE, 0}));
+  if (!item) return std::vector<geometry::Coord>();
+  MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
+  std::vector<geometry::Coord> units;
+  if (!S_ISREG(inode.mode)) return units;
+  if ((inode.flags & MDFS_INODE_IMAGE) != 0) {
+    MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> places, volume_.places_of(object));
+    std::set<geometry::Coord> found;
+    for (const engine::ExtentPlace& place : places)
+      if (place.disk == disk && found.insert(place.index).second) units.push_back(place.index);
+    return units;
+  }
+  for (std::uint64_t cell = 0;;) {
+    MDFS_TRY_ASSIGN(
+        const std::vector<store::Item> items,
+        store.scan({object, MDFS_KIND_FILE_CELL, cell}, {object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kAtOnce));
+    for (const store::Item& one : items) {
+      MDFS_TRY_ASSIGN(const format::FileCell decoded, format::decode_file_cell(one.value, store.block_size()));
+      const bool here = std::any_of(decoded.runs.begin(), decoded.runs.end(),
+                                    [&](const format::FileRun& run) { return run.address.disk == disk; });
+      if (here) units.push_back({one.key.offset});
+    }
+    if (items.size() < kAtOnce) return units;
+    cell = items.back().key.offset + 1;
+  }
+}
+
+// The next object with something on the disk; false when there is none. Looks at some only.
+Result<bool> Evacuation::find_object(OperationRun& run) {
+  std::uint64_t& next = run.record.cursor[1];
+  for (std::size_t looked = 0; looked < kObjectsAtOnce && !run.stopping(); ++looked) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items, volume_.store().scan({next, 0, 0}, format::kMaxKey, 1));
+    if (items.empty()) return false;
+    const std::uint64_t object = items.front().key.object;
+    next = object;
+    auto units = units_on(disk(run), object);
+    if (!units.ok()) {  // what cannot be listed cannot be moved; the rest is
+      spdlog::error("evacuation: object {}: {}", object, units.error().message());
+      ++stuck_;
+      ++run.record.items_failed;
+      units = std::vector<geometry::Coord>();
+    }
+    ++run.record.items_done;
+    if (!units->empty()) {
+      units_ = std::move(*units);
+      next_unit_ = 0;
+      return true;
+    }
+    ++next;
+  }
+  return true;
+}
+
+// True when the pass is over.
+Result<bool> Evacuation::move_data(OperationRun& run) {
+  if (next_unit_ == units_.size()) {
+    units_.clear();
+    next_unit_ = 0;
+    MDFS_TRY_ASSIGN(const bool more, find_object(run));
+    if (!more) return true;
+    if (units_.empty()) return false;
+  }
+  const std::size_t count = std::min(kUnitsAtOnce, units_.size() - next_unit_);
+  const auto first = units_.begin() + static_cast<std::ptrdiff_t>(next_unit_);
+  MDFS_TRY_ASSIGN(const bool moved, move_units(run, {first, first + static_cast<std::ptrdiff_t>(count)}));
+  if (!moved) return false;
+  next_unit_ += count;
+  if (next_unit_ == units_.size()) ++run.record.cursor[1];
+  return false;
+}
+
+// Where the placement says, which names the disk no more; or all to the one disk that takes its place.
+Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vector<geometry::Coord> units) {
+  store::Store& store = volume_.store();
+  const std::uint64_t object = run.record.cursor[1];
+  engine::MoveRequest request;
+  request.units = std::move(units);
+  request.most_runs = 0;
+  if (const auto to = target(run)) {
+    request.disk = [to](const geometry::Coord&) { return *to; };
+    return request;
+  }
+  MDFS_TRY_ASSIGN(const auto item, store.get({object, MDFS_KIND_INODE, 0}));
+  if (!item) return Error{Errc::kNotFound, fmt::format("object {}", object)};
+  MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
+  MDFS_TRY_ASSIGN(const auto placement, volume_.placements_.get(inode.placement));
+  unsigned rank = 1;
+  if ((inode.flags & MDFS_INODE_IMAGE) != 0) {
+    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume_.image_geometry(object));
+    rank = geometry.rank;
+  }
+  request.disk = [placement, rank, base = inode.base](const geometry::Coord& unit) {
+    return geometry::disk_of(*placement, rank, base, unit);
+  };
+  return request;
+}
+
+// What had no room there goes to any other disk, the emptiest first.
+Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
+  store::Store& store = volume_.store();
+  const std::uint64_t object = run.record.cursor[1];
+  std::vector<std::pair<std::uint64_t, unsigned>> others;
+  for (unsigned i = 0; i < store.disk_count(); ++i) {
+    const store::DiskInfo info = store.disk_info(i);
+    if (i != disk(run) && info.state == store::DiskState::kHealthy) others.emplace_back(info.free_blocks, i);
+  }
+  std::sort(others.rbegin(), others.rend());
+  for (const auto& [free, other] : others) {
+    MDFS_TRY_ASSIGN(std::vector<geometry::Coord> left, units_on(disk(run), object));
+    const std::set<geometry::Coord> wanted(tried.units.begin(), tried.units.end());
+    std::erase_if(left, [&](const geometry::Coord& unit) { return !wanted.contains(unit); });
+    if (left.empty()) return {};
+    engine::MoveRequest request;
+    request.units = std::move(left);
+    request.most_runs = 0;
+    request.disk = [to = other](const geometry::Coord&) { return to; };
+    request.pace = [&](std::uint64_t bytes) -> Status {
+      run.spend(2 * bytes);
+      return {};
+    };
+    MDFS_TRY_ASSIGN(engine::MoveOutcome more, volume_.move_data(object, request));
+    outcome.no_room = 0;
+    outcome.damaged.clear();
+    outcome += std::move(more);
+    if (outcome.no_room == 0) return {};
+  }
+  return {};
+}
+
+// False: told to stop before it was done.
+Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coord> units) {
+  const std::uint64_t object = run.record.cursor[1];
+  const unsigned from = disk(run);
+  auto request = request_for(run, std::move(units));
+  if (!request.ok() && request.error().code == Errc::kNotFound) return true;  // deleted meanwhile
+  MDFS_TRY(request.ok() ? Status() : Status(request.error()));
+  bool stopped = false;
+  request->pace = [&](std::uint64_t bytes) -> Status {
+    run.spend(2 * bytes);
+    run.yield();
+    stopped = run.stopping();
+    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
+  };
+  auto moved = volume_.move_data(object, *request);
+  if (stopped) return false;
+  if (!moved.ok() && moved.error().code == Errc::kNotFound) return true;
+  if (!moved.ok()) return moved.error();
+  engine::MoveOutcome outcome = std::move(*moved);
+  if (outcome.no_room > 0) MDFS_TRY(move_anywhere(run, outcome, *request));
+  run.record.items_changed += outcome.moved;
+  if (from < run.record.disks.size()) {
+    run.record.disks[from].read_bytes += outcome.moved_bytes;
+    run.record.disks[from].healed += outcome.moved;
+  }
+  stuck_ += outcome.no_room + outcome.damaged.size();
+  for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) {
+    ++run.record.items_failed;
+    spdlog::error("evacuation: object {}: {}", object, damaged.error.message());
+    run.record.note_trouble({object, damaged.unit[0], 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_UNREADABLE});
+  }
+  if (outcome.no_room > 0)
+    run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_SKIPPED});
+  uncommitted_bytes_ += outcome.moved_bytes;
+  if (uncommitted_bytes_ < kBytesPerCommit) return true;
+  uncommitted_bytes_ = 0;
+  MDFS_TRY(volume_.store().commit());
+  return true;
+}
+
+bool Evacuation::has_left(const OperationRun& run) const {
+  return volume_.store().disk_info(disk(run)).state == store::DiskState::kNone;
+}
+
+// Blocks that were given out before the disk was leaving may have become somebody's since the pass: then another one.
+Result<bool> Evacuation::leave(OperationRun& run) {
+  store::Store& store = volume_.store();
+  const bool there = store.disk_info(disk(run)).is_there();
+  Status removed = Error{Errc::kNotEmpty, fmt::format("disk {}", disk(run))};
+  // Of a disk that is not there nobody knows what lies on it but by looking at all objects.
+  if (there || stuck_ == 0) removed = store.remove_disk(disk(run));
+  if (removed.ok()) {
+    volume_.members_changed();
+    return true;
+  }
+  if (removed.error().code != Errc::kNotEmpty) return removed.error();
+  const std::uint64_t passes = ++run.record.cursor[2];
+  if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
+    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named, or make room, and "
+                                        "remove it again",
+                                        stuck_, disk(run))};
+  run.record.cursor[0] = kData;
+  run.record.cursor[1] = 0;
+  stuck_ = 0;
+  node_level_ = 0;
+  next_node_ = format::kMinKey;
+  return false;
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,61 @@
+// Emptying a disk, so that it can leave the volume: new blocks avoid it, what lies on it moves, then it is no member.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/mover.h"
+#include "geometry/geometry.h"
+#include "volume/operation.h"
+
+namespace mdfs::volume {
+
+class VolumeImpl;
+
+// Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others.
+// Cursor: 0 what is being done (Phase), 1 the next object, 2 passes over the objects so far.
+// A step moves some units of one object, or some tree nodes. What writers place on the disk while they do not know yet
+// that it leaves is found by another pass. Units that cannot be read stay, and are named; the disk stays too then.
+class Evacuation final : public Operation {
+ public:
+  explicit Evacuation(VolumeImpl& volume) : volume_(volume) {}
+
+  Status begin(OperationRun& run) override;
+  Status go_on(OperationRun& run) override;
+  Result<bool> step(OperationRun& run) override;
+
+ private:
+  enum Phase : std::uint64_t { kData = 0, kNodes = 1, kLeave = 2 };
+  static constexpr std::size_t kUnitsAtOnce = 64;
+  static constexpr std::size_t kObjectsAtOnce = 256;
+  static constexpr std::uint64_t kMostPasses = 16;
+  static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
+
+  unsigned disk(const OperationRun& run) const { return static_cast<unsigned>(run.record.parameters[0]); }
+  std::optional<unsigned> target(const OperationRun& run) const;
+  Status check(const OperationRun& run) const;
+  Status check_room(OperationRun& run) const;
+  void note_progress(OperationRun& run) const;
+
+  Result<bool> move_data(OperationRun& run);
+  Result<bool> find_object(OperationRun& run);
+  Result<std::vector<geometry::Coord>> units_on(unsigned disk, std::uint64_t object);
+  Result<bool> move_units(OperationRun& run, std::vector<geometry::Coord> units);
+  Result<engine::MoveRequest> request_for(OperationRun& run, std::vector<geometry::Coord> units);
+  Status move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried);
+  Result<bool> leave(OperationRun& run);
+  bool has_left(const OperationRun& run) const;
+
+  VolumeImpl& volume_;
+  // Of the object that the cursor names; forgotten between runs.
+  std::vector<geometry::Coord> units_;
+  std::size_t next_unit_ = 0;
+  std::uint64_t stuck_ = 0;  // units of this pass that stay where they are
+  std::uint64_t uncommitted_bytes_ = 0;
+  std::uint16_t node_level_ = 0;
+  format::Key next_node_ = format::kMinKey;
+};
+
+}  // namespace mdfs::volume

@@ -1,0 +1,46 @@
+// Disks of the volume that come and go.
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+void VolumeImpl::members_changed() {
+  placements_.members_changed();
+  ++member_changes_;
+  file_placement_ = 0;
+  disk_statistics_.members_changed();
+}
+
+Result<std::vector<unsigned>> VolumeImpl::add_disks(std::vector<store::JoiningDisk> disks) {
+  MDFS_TRY(check_writable());
+  auto indexes = store_->add_disks(std::move(disks));
+  members_changed();
+  return indexes;
+}
+
+Status VolumeImpl::set_disk_weight(unsigned disk, std::uint16_t weight) {
+  MDFS_TRY(check_writable());
+  Status status = store_->set_weight(disk, weight);
+  members_changed();
+  return status;
+}
+
+Status VolumeImpl::keep_disk(unsigned disk) {
+  MDFS_TRY(check_writable());
+  const auto evacuation = operations_.status(OperationKind::kEvacuate);
+  if (evacuation.ok() && evacuation->running() && evacuation->parameters[0] == disk)
+    return Error{Errc::kBusy, "the disk is being emptied: cancel that first"};
+  Status status = store_->set_leaving(disk, false, nullptr);
+  members_changed();
+  return status;
+}
+
+Result<std::vector<engine::ExtentPlace>> VolumeImpl::places_of(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  return engine_->layout(*use);
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,250 @@
+"""Disks that join and leave a mounted volume: nothing is lost, and mdfsck finds the volume clean."""
+# SPDX-License-Identifier: Apache-2.0
+import hashlib
+import json
+import os
+import random
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import MDFS, MDFSCK, MKMDFS, Mounted, run
+
+MIB = 1 << 20
+
+
+def refused(words, *command):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert result.returncode != 0, (command, result.stdout)
+    assert words in result.stderr, result.stderr
+
+
+class DisksTest(unittest.TestCase):
+    def setUp(self):
+        self.volume = Mounted(2, "32M")
+        self.addCleanup(self.volume.remove)
+        self.random = random.Random(1)
+        self.expected = {}
+
+    def new_disk(self, name, mib=32):
+        path = os.path.join(self.volume.folder, name)
+        with open(path, "wb") as file:
+            file.truncate(mib * MIB)
+        return path
+
+    def disks(self):
+        return json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["disks"]
+
+    def store(self, name, size):
+        data = self.random.randbytes(size)
+        harness.write_all(self.volume / name, data)
+        self.expected[name] = hashlib.sha256(data).hexdigest()
+
+    def store_image(self, name, side=1024):
+        data = self.random.randbytes(side * side)
+        harness.make_image(self.volume / name, (side, side), codec=0, extent=(64, 64))
+        harness.write_all(self.volume / name, data)
+        self.expected[name] = hashlib.sha256(data).hexdigest()
+
+    def look(self):
+        for name, digest in self.expected.items():
+            self.assertEqual(hashlib.sha256(harness.read_all(self.volume / name)).hexdigest(), digest, name)
+
+    def stored_on(self, name):
+        layout = json.loads(run(MDFS, "image", "layout", "--json", self.volume / name))
+        return layout["disks"]
+
+    def check_clean(self, disk):
+        self.volume.unmount()
+        run(MDFSCK, "-n", "--data", disk)
+
+    def test_disks_are_added_while_the_volume_is_used(self):
+        self.store("before", 3 * MIB)
+        self.store_image("image")
+        before = os.statvfs(self.volume.path).f_blocks
+        added = [self.new_disk("disk2"), self.new_disk("disk3", 48)]
+        run(MDFS, "disk", "add", self.volume.path, *added)
+        self.assertGreater(os.statvfs(self.volume.path).f_blocks, 2 * before)
+        listed = self.disks()
+        self.assertEqual([disk["number"] for disk in listed], [0, 1, 2, 3])
+        self.assertEqual([disk["path"] for disk in listed[2:]], added)
+        self.assertEqual([disk["state"] for disk in listed], ["healthy"] * 4)
+        self.store("after", 8 * MIB)
+        self.store_image("new")
+        parts = self.stored_on("new")
+        self.assertEqual(len(parts), 4)
+        self.assertLess(max(parts), 1.2 * min(parts), "a new image uses all disks alike")
+        self.look()
+        self.volume.unmount()
+        self.volume.mount(disks=[self.volume.disks[1]])  # one disk is enough to find the others
+        self.assertEqual(len(self.disks()), 4)
+        self.look()
+        self.check_clean(added[1])
+
+    def test_weights_count_for_what_is_stored_afterwards(self):
+        run(MDFS, "disk", "weight", self.volume.path, os.path.relpath(self.volume.disks[1]), 3)
+        self.assertEqual([disk["weight"] for disk in self.disks()], [1, 3])
+        run(MDFS, "disk", "add", "--weight", 4, self.volume.path, self.new_disk("disk2"))
+        self.store_image("image")
+        first, second, third = self.stored_on("image")
+        self.assertTrue(2.5 < second / first < 3.5 and 3.4 < third / first < 4.6, (first, second, third))
+        self.volume.unmount()
+        self.volume.mount()
+        self.assertEqual([disk["weight"] for disk in self.disks()], [1, 3, 4])
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
+    def test_a_dry_run_and_a_refusal_change_nothing(self):
+        disk, held = self.new_disk("disk2"), self.new_disk("ext4", 8)
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", held], check=True)
+        other = os.path.join(self.volume.folder, "other")
+        os.mkdir(other)
+        foreign = os.path.join(other, "foreign")
+        run(MKMDFS, "--size", "8M", foreign)
+        content = [harness.read_all(path) for path in (disk, held, foreign)]
+        self.assertIn("would add", run(MDFS, "disk", "add", "--dry-run", self.volume.path, disk))
+        refused("ext4", MDFS, "disk", "add", self.volume.path, disk, held)
+        refused("MDFS volume", MDFS, "disk", "add", self.volume.path, foreign)
+        refused("in use", MDFS, "disk", "add", self.volume.path, self.volume.disks[0])
+        harness.write_all(self.volume / "itself", bytes(8 * MIB))
+        refused("on the volume itself", MDFS, "disk", "add", self.volume.path, self.volume / "itself")
+        refused("on the volume itself", MDFS, "disk", "replace", self.volume.path, 0, self.volume / "itself")
+        refused("at least", MDFS, "disk", "add", self.volume.path, self.new_disk("tiny", 1))
+        refused("not found", MDFS, "disk", "add", self.volume.path, "/nonexistent/disk")
+        refused("twice", MDFS, "disk", "add", self.volume.path, disk, disk)
+        refused("already", MDFS, "disk", "replace", self.volume.path, 0, self.volume.disks[1])
+        refused("own place", MDFS, "disk", "replace", self.volume.path, 0, self.volume.disks[0])
+        refused("no such disk", MDFS, "disk", "weight", self.volume.path, 7, 1)
+        refused("WEIGHT", MDFS, "disk", "weight", self.volume.path, 0, 0)
+        self.assertEqual([harness.read_all(path) for path in (disk, held, foreign)], content)
+        self.assertEqual(len(self.disks()), 2)
+        run(MDFS, "disk", "add", "--force", self.volume.path, held)
+        self.assertEqual(len(self.disks()), 3)
+
+    def test_two_disks_come_one_leaves_and_every_byte_is_there(self):
+        for i in range(6):
+            self.store(f"file{i}", 2 * MIB)
+        self.store_image("image", 2048)
+        added = [self.new_disk("disk2"), self.new_disk("disk3")]
+        run(MDFS, "disk", "add", self.volume.path, *added)
+        for i in range(6):
+            self.store(f"later{i}", 2 * MIB)
+        os.remove(self.volume / "file3")
+        del self.expected["file3"]
+        self.assertIn("would move", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, 0))
+        self.assertIn("no disk of the volume any more", run(MDFS, "disk", "remove", self.volume.path, 0))
+        self.assertEqual([disk["number"] for disk in self.disks()], [1, 2, 3])
+        stats = json.loads(run(MDFS, "disk", "stats", "--json", self.volume.path))
+        self.assertEqual([disk["number"] for disk in stats["disks"]], [1, 2, 3])
+        zones = json.loads(run(MDFS, "volume", "map", "--json", self.volume.path))
+        self.assertEqual([disk["number"] for disk in zones["disks"]], [1, 2, 3])
+        self.look()
+        self.store("last", MIB)
+        self.store_image("last-image")
+        self.assertEqual(self.stored_on("last-image")[0], 0)
+        os.remove(self.volume.disks[0])
+        self.volume.unmount()
+        self.volume.mount(disks=[added[0]])
+        self.look()
+        self.check_clean(added[0])
+
+    def test_a_disk_is_replaced_by_a_larger_one(self):
+        self.store_image("image", 2048)
+        self.store("file", 5 * MIB)
+        new = self.new_disk("new", 64)
+        self.assertIn("would add", run(MDFS, "disk", "replace", "--dry-run", self.volume.path, 1, new))
+        self.assertEqual(len(self.disks()), 2)
+        run(MDFS, "disk", "replace", self.volume.path, self.volume.disks[1], new)
+        self.assertEqual([disk["path"] for disk in self.disks()], [self.volume.disks[0], new])
+        self.look()
+        self.volume.unmount()
+        refused("holds no", MDFS, "mount", self.volume.disks[1], self.volume.path)
+        self.volume.mount()
+        self.look()
+        self.check_clean(new)
+
+    def test_a_disk_whose_contents_do_not_fit_elsewhere_stays(self):
+        for i in range(10):
+            self.store(f"file{i}", 4 * MIB)
+        refused("too little room", MDFS, "disk", "remove", self.volume.path, 0)
+        refused("too little room", MDFS, "disk", "remove", "--dry-run", self.volume.path, 0)
+        self.assertEqual([disk["state"] for disk in self.disks()], ["healthy", "healthy"])
+        run(MDFS, "disk", "remove", "--cancel", self.volume.path, 0)
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
+    def test_an_emptying_goes_on_after_a_kill(self):
+        for i in range(8):
+            self.store(f"file{i}", 2 * MIB)
+        run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
+        run(MDFS, "volume", "sync", self.volume.path)
+        removing = subprocess.Popen([MDFS, "disk", "remove", "--budget", "2M", self.volume.path, "0"],
+                                    stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while self.disks()[0]["state"] != "leaving":
+            time.sleep(0.01)
+        time.sleep(0.5)
+        os.kill(self.volume.daemon(), 9)
+        removing.wait()
+        subprocess.run(["umount", "-l", self.volume.path], check=True)
+        self.volume.mount()
+        self.look()
+        deadline = time.monotonic() + 60
+        while len(self.disks()) == 3 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual([disk["number"] for disk in self.disks()], [1, 2])
+        self.look()
+        self.check_clean(self.volume.disks[1])
+
+    def test_a_replacement_goes_on_after_a_kill(self):
+        for i in range(6):
+            self.store(f"file{i}", 2 * MIB)
+        self.store_image("image")
+        run(MDFS, "volume", "sync", self.volume.path)
+        new = self.new_disk("new", 64)
+        command = [MDFS, "disk", "replace", "--budget", "1M", self.volume.path, "0", new]
+        replacing = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while self.disks()[0]["state"] != "leaving":
+            time.sleep(0.01)
+        time.sleep(0.5)
+        os.kill(self.volume.daemon(), 9)
+        replacing.wait()
+        subprocess.run(["umount", "-l", self.volume.path], check=True)
+        self.volume.mount()
+        self.look()
+        listed = json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))
+        if len(listed["disks"]) == 3:
+            self.assertEqual(listed["evacuation"]["state"], "running")
+            run(MDFS, "scrub", "start", "--wait", self.volume.path)  # reads the disk that leaves, too
+            run(*command[:3], "--budget", "1G", self.volume.path, "0", new)  # hurries, and waits for what is under way
+        self.assertEqual([disk["path"] for disk in self.disks()], [self.volume.disks[1], new])
+        self.assertIsNone(json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["evacuation"])
+        self.look()
+        self.check_clean(new)
+
+    def test_a_killed_daemon_leaves_the_disk_in_or_out(self):
+        self.store("before", 4 * MIB)
+        run(MDFS, "volume", "sync", self.volume.path)
+        disk = self.new_disk("disk2", 512)
+        adding = subprocess.Popen([MDFS, "disk", "add", self.volume.path, disk], stderr=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL)
+        try:
+            adding.wait(self.random.uniform(0.005, 0.05))
+        except subprocess.TimeoutExpired:
+            pass
+        os.kill(self.volume.daemon(), 9)
+        adding.wait()
+        subprocess.run(["umount", "-l", self.volume.path], check=True)
+        self.volume.mount()
+        count = len(self.disks())
+        self.assertIn(count, (2, 3))
+        self.look()
+        if count == 2:
+            run(MDFS, "disk", "add", self.volume.path, disk)
+        self.store("after", 4 * MIB)
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,214 @@
+// A disk is emptied and leaves the volume: nothing is lost, whenever the power is cut, and it can be gone on with.
+// Promises 8 and 10 of doc/SAFETY.md.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "device/recorder_disk.h"
+#include "device/replay.h"
+#include "small_volume.h"
+#include "store/labels.h"
+#include "volume/operations.h"
+
+namespace mdfs::safety {
+namespace {
+
+using volume::OperationKind;
+
+constexpr std::uint64_t kDiskBytes = 4u << 20;
+const Status quiet = set_log_level("off");
+
+Status start(volume::Volume& volume, unsigned disk, std::uint64_t target_plus_one = 0, bool dry_run = false) {
+  volume::OperationRequest request;
+  request.kind = OperationKind::kEvacuate;
+  request.dry_run = dry_run;
+  request.parameters = {disk, target_plus_one, 0, 0};
+  return volume.operations().start(request);
+}
+
+// Until it has ended; its record.
+volume::OperationRecord finish(volume::Volume& volume) {
+  constexpr unsigned kMost = 10'000;
+  for (unsigned i = 0; i < kMost; ++i) {
+    const auto record = volume.operations().status(OperationKind::kEvacuate);
+    if (!record.ok() || !record->running()) return record.ok() ? *record : volume::OperationRecord();
+    (void)volume.operations().turn();
+  }
+  ADD_FAILURE() << "the evacuation comes to no end";
+  return {};
+}
+
+void expect_all_there(volume::Volume& volume, const test::Tree& expected, const std::string& text) {
+  const Sight sight = look(volume, expected);
+  EXPECT_EQ(sight.wrong, "") << text;
+  EXPECT_EQ(sight.errors, 0u) << text;
+}
+
+TEST(EvacuationTest, ADiskLeavesWithNothingLost) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  {
+    auto volume = mount(small.disks, environment);
+    ASSERT_TRUE(volume.ok());
+    const Status started = start(**volume, 0);
+    ASSERT_TRUE(started.ok()) << started.error().message();
+    EXPECT_EQ(start(**volume, 1).error().code, Errc::kBusy);
+    const volume::OperationRecord record = finish(**volume);
+    EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+    EXPECT_GT(record.items_changed, 0u);
+    EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kNone);
+    expect_all_there(**volume, small.expected, "after it");
+    EXPECT_EQ(write_something(**volume), "");
+    ASSERT_TRUE((*volume)->close().ok());
+  }
+  EXPECT_FALSE(store::read_labels(*small.disks[0]).label) << "its labels are wiped";
+  MemoryDisks rest;
+  for (const std::size_t i : {1u, 2u}) rest.push_back(small.disks[i]->clone());
+  EXPECT_EQ(findings(rest), std::set<std::string>());
+  auto volume = mount(rest, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_FALSE((*volume)->store().read_only());
+  expect_all_there(**volume, small.expected, "mounted without it");
+}
+
+TEST(EvacuationTest, OneDiskTakesThePlaceOfAnother) {
+  SystemEnvironment environment;
+  SmallVolume small(2, kDiskBytes);
+  auto fresh = std::make_unique<device::MemoryDisk>("disk2", 2 * kDiskBytes);
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  std::vector<store::JoiningDisk> joining;
+  joining.push_back({std::make_unique<test::BorrowedDisk>(*fresh), 1});
+  ASSERT_EQ((*volume)->add_disks(std::move(joining)).value(), std::vector<unsigned>{2});
+  ASSERT_TRUE(start(**volume, 1, 3).ok());
+  const volume::OperationRecord record = finish(**volume);
+  EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+  EXPECT_GT((*volume)->store().used_blocks(2), 0u);
+  expect_all_there(**volume, small.expected, "replaced");
+  ASSERT_TRUE((*volume)->close().ok());
+  MemoryDisks rest;
+  rest.push_back(small.disks[0]->clone());
+  rest.push_back(fresh->clone());
+  EXPECT_EQ(findings(rest), std::set<std::string>());
+}
+
+TEST(EvacuationTest, WhatDoesNotFitIsRefusedAndChangesNothing) {
+  SystemEnvironment environment;
+  SmallVolume small(1, kDiskBytes);
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_EQ(start(**volume, 0).error().code, Errc::kNoSpace);
+  EXPECT_EQ(start(**volume, 0, 0, true).error().code, Errc::kNoSpace);
+  EXPECT_EQ(start(**volume, 7).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(start(**volume, 0, 1).error().code, Errc::kInvalidArgument) << "a disk cannot take its own place";
+  EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kHealthy);
+  EXPECT_EQ(write_something(**volume), "");
+}
+
+TEST(EvacuationTest, ADiskThatWasLeavingCanStay) {
+  SystemEnvironment environment;
+  SmallVolume small(2, kDiskBytes);
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  ASSERT_TRUE(start(**volume, 0).ok());
+  EXPECT_EQ((*volume)->keep_disk(0).error().code, Errc::kBusy);
+  ASSERT_TRUE((*volume)->operations().cancel(OperationKind::kEvacuate).ok());
+  EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kLeaving);
+  ASSERT_TRUE((*volume)->keep_disk(0).ok());
+  EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kHealthy);
+  expect_all_there(**volume, small.expected, "kept");
+  ASSERT_TRUE((*volume)->close().ok());
+  EXPECT_EQ(findings(small.disks), std::set<std::string>());
+}
+
+// A disk that is not there: copies of nodes are made anew, and what of the data is lost is named, not forgotten.
+TEST(EvacuationTest, ADiskThatIsMissingLeavesWhenNothingRefersToItAnyMore) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  small.disks.erase(small.disks.begin());
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  ASSERT_TRUE(start(**volume, 0).ok());
+  volume::OperationRecord record = finish(**volume);
+  EXPECT_EQ(record.state, MDFS_OPERATION_FAILED);
+  EXPECT_GT(record.items_failed, 0u);
+  ASSERT_FALSE(record.troubles.empty());
+  EXPECT_NE(record.troubles[0].object, 0u);
+  for (const char* name : {"file", "raw", "zstd"}) ASSERT_TRUE((*volume)->unlink(volume::kRootIno, name).ok());
+  const auto dir = (*volume)->lookup(volume::kRootIno, "dir");
+  ASSERT_TRUE(dir.ok());
+  (*volume)->forget(dir->ino, 1);
+  ASSERT_TRUE((*volume)->sync().ok());
+  ASSERT_TRUE(start(**volume, 0).ok());
+  record = finish(**volume);
+  EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+  EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kNone);
+  ASSERT_TRUE((*volume)->close().ok());
+  EXPECT_EQ(findings(small.disks), std::set<std::string>());
+}
+
+// The disks that would be found.
+std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
+  std::vector<device::Disk*> found;
+  for (const auto& disk : disks)
+    if (store::read_labels(*disk).label) found.push_back(disk.get());
+  return found;
+}
+
+TEST(EvacuationTest, EveryCutLeavesEverythingThereAndTheDiskLeavesAfterIt) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  const MemoryDisks before = clone(small.disks);
+  device::RecorderLog log;
+  {
+    std::vector<std::unique_ptr<device::RecorderDisk>> recorders;
+    std::vector<device::Disk*> disks;
+    for (std::size_t i = 0; i < small.disks.size(); ++i) {
+      recorders.push_back(std::make_unique<device::RecorderDisk>(*small.disks[i], log, static_cast<std::uint32_t>(i)));
+      disks.push_back(recorders.back().get());
+    }
+    auto volume = test::open_volume(disks, test::quiet_options(), environment);
+    ASSERT_TRUE(volume.ok());
+    ASSERT_TRUE(start(**volume, 0).ok());
+    log.mark("started", 1);
+    EXPECT_EQ(finish(**volume).state, MDFS_OPERATION_DONE);
+    ASSERT_TRUE((*volume)->close().ok());
+  }
+  std::vector<const device::MemoryDisk*> bases;
+  for (const auto& disk : before) bases.push_back(disk.get());
+  device::CutBounds bounds;
+  bounds.all_subsets_up_to = whole_run() ? 6 : 2;
+  bounds.each_one_up_to = whole_run() ? 16 : 2;
+  bounds.samples = 2;
+  const std::vector<device::Event> events = log.events();
+  std::size_t resumed = 0;
+  const std::size_t visited =
+      device::for_each_cut(bases, events, bounds, [&](MemoryDisks disks, const device::Cut& cut) {
+        bool started = false;
+        for (std::size_t i = 0; i < cut.position; ++i) started |= events[i].kind == device::EventKind::kMark;
+        auto volume = test::open_volume(labelled(disks), test::quiet_options(), environment);
+        EXPECT_TRUE(volume.ok()) << cut.text;
+        if (!volume.ok()) return false;
+        EXPECT_FALSE((*volume)->store().read_only()) << cut.text;
+        expect_all_there(**volume, small.expected, cut.text);
+        if (started) {
+          ++resumed;
+          const volume::OperationRecord record = finish(**volume);
+          EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << cut.text << ": " << record.reason;
+          EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kNone) << cut.text;
+          expect_all_there(**volume, small.expected, cut.text + ", gone on with");
+        }
+        EXPECT_TRUE((*volume)->close().ok());
+        MemoryDisks found;
+        for (const auto& disk : disks)
+          if (store::read_labels(*disk).label) found.push_back(disk->clone());
+        EXPECT_EQ(findings(found), std::set<std::string>()) << cut.text;
+        return !testing::Test::HasFailure();
+      });
+  EXPECT_GT(visited, 50u);
+  EXPECT_GT(resumed, 20u);
+}
+
+}  // namespace
+}  // namespace mdfs::safety

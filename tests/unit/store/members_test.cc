@@ -1,0 +1,153 @@
+// Disks that come, go and change their weight, with power cuts at every point.
+// SPDX-License-Identifier: Apache-2.0
+#include "crash_workload.h"
+
+namespace mdfs::store {
+namespace {
+
+Result<std::vector<unsigned>> add(Workload& workload, std::initializer_list<std::size_t> disks) {
+  std::vector<JoiningDisk> joining;
+  for (const std::size_t disk : disks) joining.push_back({workload.recorder(disk), 2});
+  return workload.store().add_disks(std::move(joining));
+}
+
+// Everything off the disk, and the disk out of the volume.
+void take_out(Workload& workload, unsigned disk) {
+  Store& store = workload.store();
+  ASSERT_OK(store.set_leaving(disk, true, nullptr));
+  EXPECT_EQ(store.disk_info(disk).state, DiskState::kLeaving);
+  workload.move_data_off(disk);
+  std::uint16_t level = 0;
+  Key next = format::kMinKey;
+  for (bool done = false; !done;) {
+    const auto moved = store.move_nodes_off(disk, level, next);
+    ASSERT_OK(moved);
+    done = *moved;
+  }
+  ASSERT_OK(store.commit());
+  ASSERT_OK(store.remove_disk(disk));
+  EXPECT_EQ(store.disk_info(disk).state, DiskState::kNone);
+}
+
+TEST(MembersTest, DisksComeAndGoWhileTheStoreWorks) {
+  Workload workload(2, 3, 2);
+  Store& store = workload.store();
+  workload.run(2, 3);
+  const std::uint64_t before = store.space().total_blocks;
+  EXPECT_EQ(add(workload, {2, 3}).value(), (std::vector<unsigned>{2, 3}));
+  EXPECT_EQ(store.disk_count(), 4u);
+  EXPECT_EQ(store.space().total_blocks, 2 * before);
+  EXPECT_EQ(store.disk_info(3).weight, 2);
+  workload.run(2, 3);
+  EXPECT_LT(store.disk_info(2).free_blocks, store.disk_info(2).blocks - 64) << "new blocks go there at once";
+  ASSERT_OK(store.set_weight(0, 5));
+  EXPECT_EQ(store.disk_info(0).weight, 5);
+  take_out(workload, 1);
+  EXPECT_EQ(store.disk_count(), 4u) << "no disk gets another number";
+  workload.run(2, 3);
+  EXPECT_EQ(add(workload, {1}).value(), std::vector<unsigned>{1}) << "the hole is filled";
+  workload.run(2, 3);
+}
+
+TEST(MembersTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
+  Workload workload(2, 4, 1);
+  Store& store = workload.store();
+  workload.run(1, 2);
+  EXPECT_EQ(store.set_weight(2, 1).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(store.set_weight(0, 0).error().code, Errc::kInvalidArgument);
+  EXPECT_EQ(store.remove_disk(0).error().code, Errc::kInvalidArgument) << "it is not leaving";
+  EXPECT_FALSE(store.add_disks({}).ok());
+  std::vector<JoiningDisk> tiny;
+  tiny.push_back({std::make_unique<device::MemoryDisk>("tiny", 1u << 20), 1});
+  EXPECT_FALSE(store.add_disks(std::move(tiny)).ok());
+  ASSERT_OK(store.set_leaving(0, true, nullptr));
+  EXPECT_EQ(store.remove_disk(0).error().code, Errc::kNotEmpty);
+  std::uint64_t missing = 0;
+  EXPECT_EQ(store.set_leaving(1, true, &missing).error().code, Errc::kNoSpace);
+  EXPECT_GT(missing, 0u);
+  ASSERT_OK(store.set_leaving(0, false, nullptr));
+  EXPECT_EQ(store.disk_info(0).state, DiskState::kHealthy);
+  workload.run(1, 2);
+}
+
+// After a cut a disk that was being added can be given again, and one that was leaving leaves for good.
+void expect_members_can_change(const Disks& disks, const std::string& text) {
+  SeededEnvironment environment(17);
+  auto store = open_labelled(disks, environment);
+  ASSERT_OK(store);
+  for (const auto& disk : disks) {
+    bool member = false;
+    for (unsigned i = 0; i < (*store)->disk_count(); ++i) member |= (*store)->disk_info(i).name == disk->name();
+    if (member) continue;
+    std::vector<JoiningDisk> joining;
+    joining.push_back({std::make_unique<BorrowedDisk>(*disk), 1});
+    ASSERT_OK((*store)->add_disks(std::move(joining))) << text;
+  }
+  for (unsigned i = 0; i < (*store)->disk_count(); ++i) {
+    const DiskState state = (*store)->disk_info(i).state;
+    EXPECT_TRUE(state == DiskState::kHealthy || state == DiskState::kLeaving) << text << ": disk " << i;
+  }
+  store->reset();
+  expect_structure_is_sound(disks, true, text);
+}
+
+class MembersCrashTest : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(MembersCrashTest, EveryCutLeavesTheOldMembersOrTheNewAndLosesNothing) {
+  Workload workload(GetParam(), 11, 2);
+  const auto last = static_cast<unsigned>(GetParam());
+  workload.run(1, 2);
+  ASSERT_OK(add(workload, {last}));
+  workload.run(1, 2);
+  ASSERT_OK(add(workload, {last + 1}));
+  ASSERT_OK(workload.store().set_weight(last, 3));
+  workload.run(1, 1);
+  take_out(workload, 0);
+  workload.run(1, 2);
+  ASSERT_FALSE(testing::Test::HasFailure());
+  device::CutBounds bounds;
+  bounds.all_subsets_up_to = 4;
+  bounds.each_one_up_to = 8;
+  bounds.samples = 4;
+  const std::vector<device::Event> events = workload.events();
+  std::size_t count = 0;
+  const std::size_t visited =
+      device::for_each_cut(workload.bases(), events, bounds, [&](Disks disks, const device::Cut& cut) {
+        if (count++ % 8 == 0) {
+          expect_structure_is_sound(disks, false, cut.text);
+          expect_members_can_change(clone_disks(disks), cut.text);
+        }
+        expect_recovers(disks, workload.states(), acknowledged_at(events, cut), cut.text);
+        return !testing::Test::HasFailure();
+      });
+  EXPECT_GT(visited, 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Disks, MembersCrashTest, testing::Values(1, 3));
+
+// The disk was away while others came and went: stale, and never merged.
+TEST(MembersTest, ADiskThatWasAwayWhileMembersChangedIsStale) {
+  SeededEnvironment environment(5);
+  const Disks disks = make_disks(4, kDiskBytes);
+  {
+    std::vector<device::Disk*> three = {disks[0].get(), disks[1].get(), disks[2].get()};
+    ASSERT_OK(format_volume(three, {}, environment));
+  }
+  {
+    std::vector<std::unique_ptr<device::Disk>> two;
+    for (const std::size_t i : {0u, 1u}) two.push_back(std::make_unique<BorrowedDisk>(*disks[i]));
+    auto store = Store::open(std::move(two), {}, environment);
+    ASSERT_OK(store);
+    std::vector<JoiningDisk> joining;
+    joining.push_back({std::make_unique<BorrowedDisk>(*disks[3]), 1});
+    ASSERT_OK((*store)->add_disks(std::move(joining)));
+  }
+  auto store = open_labelled(disks, environment);
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_count(), 4u);
+  EXPECT_EQ((*store)->disk_info(2).state, DiskState::kStale);
+  EXPECT_EQ((*store)->disk_info(3).state, DiskState::kHealthy);
+}
+
+}  // namespace
+}  // namespace mdfs::store

@@ -1,0 +1,44 @@
+// What the commands on disks of a mounted volume share.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "commands.h"
+#include "fuse/control.h"
+#include "mdfs/ioctl.h"
+
+namespace mdfs::tools {
+
+Result<fuse::ControlClient> daemon_of(const mdfs_ioc_volume& volume);
+// By number, path or UUID.
+Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string& wanted);
+
+struct AddArguments {
+  std::string path;
+  std::vector<std::string> disks;
+  std::optional<std::uint16_t> weight;
+  bool dry_run = false, force = false, json = false;
+};
+struct NewDisk {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::uint16_t weight = 1;
+  std::optional<std::uint32_t> number;  // none in a dry run
+};
+// Checks, wipes and hands over the disks. A dry run stops after checking.
+Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments);
+void print_new_disks(const std::vector<NewDisk>& disks);
+
+// Of the disks that leave: how far that is. JSON of the operation if there are any, and it is known.
+std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std::string& path);
+std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path);
+
+// disk remove, replace
+void add_leave_commands(CLI::App& noun, Action& action);
+
+}  // namespace mdfs::tools

@@ -1,0 +1,248 @@
+// mdfs disk remove, replace: the volume empties a disk while it is used, and lets it go.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "disk_command.h"
+#include "mdfs/ondisk.h"
+#include "mounted.h"
+#include "operation_text.h"
+#include "support/text.h"
+#include "volume_text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr OperationWords kWords = {"emptying of the disk", "files and images looked at", "extents moved", "stay"};
+
+struct LeaveArguments {
+  std::string path, disk, replacement, budget;
+  bool dry_run = false, force = false, cancel = false, json = false;
+};
+
+std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  const std::string path = text_of(volume.disks[disk].name);
+  return path.empty() ? fmt::format("disk {}", disk) : fmt::format("disk {} ({})", disk, path);
+}
+
+// Files that stay, by inode; the first ones.
+std::string stuck_text(const mdfs_ioc_operation& operation) {
+  std::string text;
+  std::uint64_t last = 0;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i) {
+    if (operation.troubles[i].object == last || operation.troubles[i].object == 0) continue;
+    last = operation.troubles[i].object;
+    text += fmt::format("{}{}", text.empty() ? "; inodes " : " ", last);
+  }
+  return text;
+}
+
+// Until it is over, with a bar on a terminal. Interrupted, the work goes on in the daemon.
+Status watch(const LeaveArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kWords));
+  if (arguments.json) fmt::print("{}\n", operation_json(ended, kWords, arguments.path, nullptr));
+  if (ended.state == MDFS_OPERATION_CANCELLED)
+    return {Errc::kCancelled,
+            "the emptying was stopped; the disk gets no new blocks: remove it again, or give --cancel with it"};
+  if (ended.state != MDFS_OPERATION_DONE) return {Errc::kIo, text_of(ended.reason) + stuck_text(ended)};
+  if (!arguments.json) fmt::print("{} moved\n", format_size(ended.bytes_total));
+  return {};
+}
+
+Result<mdfs_ioc_operation> evacuation(const std::string& path) {
+  return call_operation(path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_STATUS));
+}
+
+// Is that what the daemon is doing just now?
+bool is_under_way(const LeaveArguments& arguments, std::uint32_t disk, std::optional<std::uint32_t> target) {
+  const auto now = evacuation(arguments.path);
+  return now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0 &&
+         now->parameters[0] == disk && now->parameters[1] == (target ? *target + 1u : 0u);
+}
+
+Result<mdfs_ioc_operation> start(const LeaveArguments& arguments, std::uint32_t disk,
+                                 std::optional<std::uint32_t> target) {
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_START);
+  asked.flags = arguments.dry_run ? MDFS_OPERATION_DRY_RUN : 0;
+  if (!arguments.budget.empty()) {
+    MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
+  }
+  asked.parameters[0] = disk;
+  asked.parameters[1] = target ? *target + 1 : 0;
+  return call_operation(arguments.path, asked);
+}
+
+// The error of the daemon is an errno: what it means here.
+Error explained(const Error& error, const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  if (error.code == Errc::kBusy)
+    return {Errc::kBusy, "a disk is being emptied already: wait for it, or give --cancel with that disk"};
+  if (error.code != Errc::kNoSpace) return error;
+  if (disk_numbers(volume).size() == 1) return {Errc::kNoSpace, "the volume has no other disk"};
+  const auto& leaving = volume.disks[disk];
+  const std::uint64_t used = leaving.blocks - leaving.free_blocks;
+  const std::uint64_t own = state_name(leaving.state) == "healthy" ? leaving.free_blocks : 0;
+  const std::uint64_t room = volume.available_blocks - std::min(volume.available_blocks, own);
+  return {Errc::kNoSpace, fmt::format("the other disks have too little room, {}, for what lies on {}, {}: add a disk, "
+                                      "or delete files",
+                                      format_size(room * volume.block_size), disk_text(volume, disk),
+                                      format_size(used * volume.block_size))};
+}
+
+// Starts it, or finds it under way after an interruption, and waits.
+Status empty(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk,
+             std::optional<std::uint32_t> target) {
+  if (!is_under_way(arguments, disk, target)) {
+    const auto started = start(arguments, disk, target);
+    if (!started.ok()) return explained(started.error(), volume, disk);
+  } else if (!arguments.budget.empty()) {
+    mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_RESUME);
+    MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
+    const auto resumed = call_operation(arguments.path, asked);
+    if (!resumed.ok() && resumed.error().code != Errc::kNoData) return resumed.error();
+  }
+  return watch(arguments);
+}
+
+// What has to move, and whether it can.
+Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  const auto planned = start(arguments, disk, std::nullopt);
+  if (!planned.ok()) return explained(planned.error(), volume, disk);
+  if (arguments.json)
+    fmt::print("{}\n", operation_json(*planned, kWords, arguments.path, nullptr));
+  else
+    fmt::print("{}: {} would move\n", disk_text(volume, disk), format_size(planned->bytes_total));
+  return {};
+}
+
+Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  const auto now = evacuation(arguments.path);
+  if (now.ok() && now->state == MDFS_OPERATION_RUNNING) {
+    if (now->parameters[0] != disk)
+      return {Errc::kInvalidArgument, fmt::format("disk {} is being emptied, not disk {}", now->parameters[0], disk)};
+    const auto cancelled =
+        call_operation(arguments.path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_CANCEL));
+    if (!cancelled.ok() && cancelled.error().code != Errc::kNoData) return cancelled.error();
+  }
+  MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
+  MDFS_TRY(daemon.change({fmt::format("keep {}", disk)}, {}));
+  fmt::print("{} stays; what has moved stays where it is now\n", disk_text(volume, disk));
+  return {};
+}
+
+Status remove(const LeaveArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  if (arguments.cancel) return cancel(arguments, volume, disk);
+  if (arguments.dry_run) return dry_run(arguments, volume, disk);
+  MDFS_TRY(empty(arguments, volume, disk, std::nullopt));
+  if (!arguments.json) fmt::print("{} is no disk of the volume any more\n", disk_text(volume, disk));
+  return {};
+}
+
+// The last run was, or is, to empty the one onto the other.
+bool was_asked_for(const LeaveArguments& arguments, std::uint32_t disk, std::uint32_t target) {
+  const auto last = evacuation(arguments.path);
+  return last.ok() && (last->flags & MDFS_OPERATION_DRY_RUN) == 0 && last->parameters[0] == disk &&
+         last->parameters[1] == target + 1u;
+}
+
+// The number of the new disk; one that joined for that, before an interruption, is taken as it is.
+Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const mdfs_ioc_volume& volume,
+                                       std::uint32_t disk) {
+  if (const auto member = find_disk(volume, arguments.replacement); member.ok()) {
+    if (*member == disk) return Error{Errc::kInvalidArgument, "a disk cannot take its own place"};
+    if (was_asked_for(arguments, disk, *member)) return *member;
+    return Error{Errc::kExists, arguments.replacement +
+                                    ": is a disk of this volume already; mdfs disk remove moves "
+                                    "what lies on the old one to all others"};
+  }
+  AddArguments joining;
+  joining.path = arguments.path;
+  joining.disks = {arguments.replacement};
+  joining.weight = static_cast<std::uint16_t>(volume.disks[disk].weight);
+  joining.dry_run = arguments.dry_run;
+  joining.force = arguments.force;
+  MDFS_TRY_ASSIGN(const std::vector<NewDisk> joined, join(volume, joining));
+  if (!arguments.json) print_new_disks(joined);
+  return joined.front().number.value_or(disk);
+}
+
+Status replace(const LeaveArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  MDFS_TRY_ASSIGN(const std::uint32_t target, join_replacement(arguments, volume, disk));
+  if (arguments.dry_run) {
+    const std::uint64_t used = volume.disks[disk].blocks - volume.disks[disk].free_blocks;
+    fmt::print("would move at most {} from {} to {}\n", format_size(used * volume.block_size), disk_text(volume, disk),
+               arguments.replacement);
+    return {};
+  }
+  if (const Status emptied = empty(arguments, volume, disk, target); !emptied.ok())
+    return {emptied.error().code,
+            fmt::format("{} ({} is disk {} of the volume now)", emptied.error().where, arguments.replacement, target)};
+  if (!arguments.json)
+    fmt::print("disk {} ({}) has taken the place of {}\n", target, arguments.replacement, disk_text(volume, disk));
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path) {
+  for (const std::uint32_t i : disk_numbers(volume))
+    if (const auto now = evacuation(path); is_leaving(volume.disks[i].state) && now.ok())
+      return operation_json(*now, kWords, path, {{"disk", now->parameters[0]}});
+  return std::nullopt;
+}
+
+std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std::string& path) {
+  std::vector<std::string> lines;
+  for (const std::uint32_t i : disk_numbers(volume)) {
+    if (!is_leaving(volume.disks[i].state)) continue;
+    const auto now = evacuation(path);
+    if (now.ok() && now->state == MDFS_OPERATION_RUNNING && now->parameters[0] == i) {
+      const auto left = operation_eta_s(*now);
+      lines.push_back(fmt::format("disk {} is being emptied: {} of {}{}", i, format_size(now->bytes_done),
+                                  format_size(now->bytes_total),
+                                  left ? ", about " + duration_text(*left) + " left" : std::string()));
+    } else {
+      const std::string why = now.ok() && now->parameters[0] == i && now->reason[0] != '\0'
+                                  ? " (" + text_of(now->reason) + stuck_text(*now) + ")"
+                                  : "";
+      lines.push_back(
+          fmt::format("disk {} is leaving, but is not being emptied{}: mdfs disk remove goes on, or with "
+                      "--cancel keeps it",
+                      i, why));
+    }
+  }
+  return lines;
+}
+
+void add_leave_commands(CLI::App& noun, Action& action) {
+  const auto leaving = std::make_shared<LeaveArguments>();
+  CLI::App* command = noun.add_subcommand("remove", "Empty a disk and take it out of the volume");
+  command->add_flag("--dry-run", leaving->dry_run, "Say how much would move, and whether there is room for it");
+  command->add_option("--budget", leaving->budget, "Read and write at most so many bytes a second (default: no limit)");
+  command->add_flag("--cancel", leaving->cancel, "Stop emptying that disk, and keep it");
+  command->add_flag("--json", leaving->json, "Print JSON");
+  command->add_option("PATH", leaving->path, "Mount point, or any file on the volume")->required();
+  command->add_option("DISK", leaving->disk, "Number, path or UUID of a disk of the volume")->required();
+  command->callback([leaving, &action] { action = [leaving] { return remove(*leaving); }; });
+
+  const auto replaced = std::make_shared<LeaveArguments>();
+  command = noun.add_subcommand("replace", "Move all of a disk to a new one, which takes its place");
+  command->add_flag("--dry-run", replaced->dry_run, "Check everything, change nothing");
+  command->add_option("--budget", replaced->budget,
+                      "Read and write at most so many bytes a second (default: no limit)");
+  command->add_flag("--force", replaced->force, "Use a new disk that holds something, losing it");
+  command->add_flag("--json", replaced->json, "Print JSON");
+  command->add_option("PATH", replaced->path, "Mount point, or any file on the volume")->required();
+  command->add_option("OLD", replaced->disk, "Number, path or UUID of a disk of the volume")->required();
+  command->add_option("NEW", replaced->replacement, "Block device or file")->required();
+  command->callback([replaced, &action] { action = [replaced] { return replace(*replaced); }; });
+}
+
+}  // namespace mdfs::tools
