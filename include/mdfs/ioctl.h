@@ -71,6 +71,7 @@ struct mdfs_ioc_plan {
 
 /* Where extents lie: call with `next` from the previous call (0 first) until count is 0. */
 #define MDFS_IOC_LAYOUT_ROWS 200
+#define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to an extent that is not full, which lie in a strip */
 struct mdfs_ioc_layout {
   uint64_t next;           /* in/out: cursor */
   uint32_t count;          /* out: rows filled */
@@ -79,7 +80,7 @@ struct mdfs_ioc_layout {
   uint32_t reserved;
   struct {
     uint64_t index[MDFS_IOC_MAX_RANK];
-    uint32_t disk, reserved;
+    uint32_t disk, flags;  /* MDFS_IOC_LAYOUT_* */
     uint64_t block, stored_bytes;
   } rows[MDFS_IOC_LAYOUT_ROWS];
 };

@@ -37,6 +37,7 @@ extern "C" {
 #define MDFS_SUB_BLOCK 16384u       /* checksummed part of a raw extent */
 #define MDFS_MAX_EXTENT 16777216u   /* decoded bytes of one extent */
 #define MDFS_FILE_CELL 131072u      /* ordinary files are placed by cells of this size */
+#define MDFS_STRIPS_PER_PAGE 256u   /* of the extents of one page of an extent table */
 
 /* Where on a disk a new group of extents begins. */
 #define MDFS_POLICY_DEFAULT 0u      /* image: as the mount says; volume: scatter */
@@ -51,7 +52,9 @@ extern "C" {
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull
 #define MDFS_RO_COMPAT_KNOWN 0ull
-#define MDFS_INCOMPAT_KNOWN 0ull
+#define MDFS_INCOMPAT_KNOWN MDFS_INCOMPAT_STRIPS
+/* Set when a volume is made: images may have MDFS_KIND_STRIP items. */
+#define MDFS_INCOMPAT_STRIPS (1ull << 5)
 /* Reserved incompatible bits, set by no version yet. */
 #define MDFS_INCOMPAT_MIRROR (1ull << 0)
 #define MDFS_INCOMPAT_PARITY (1ull << 1)
@@ -242,6 +245,8 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_ALIAS 17u         /* names of an inode, for path look-up by number */
 #define MDFS_KIND_DISK_ERRORS 18u   /* (MDFS_OBJECT_VOLUME, index of the disk): mdfs_disk_errors */
 
+#define MDFS_KIND_STRIP 19u         /* (ino, box index * 256 + number): mdfs_strip + checksums */
+
 #define MDFS_INODE_IMAGE 1u         /* has a geometry item; data in MDFS_KIND_EXTENTS */
 #define MDFS_INODE_INLINE 2u        /* data in MDFS_KIND_INLINE */
 
@@ -344,6 +349,18 @@ struct mdfs_extent_run {
   uint32_t reserved;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_run) == 16, "extent run");
+
+/* The newest bytes of extents of a page that are not written whole: bytes [begin, begin + bytes) of each of them. The
+ * parts lie one after another, each from a block on; a checksum for each block follows. */
+struct mdfs_strip {
+  uint64_t address;      /* disk << 48 | block, of the first part */
+  uint64_t birth;
+  uint64_t places;       /* bit i: there is a part of the extent at place i; parts lie in order of i */
+  uint64_t live;         /* those that count; the blocks of the others are not the strip's any more */
+  uint32_t begin;        /* byte of the extent */
+  uint32_t bytes;        /* of each part */
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip) == 40, "strip");
 
 /* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; what no run covers is a hole.
  * The last block of a file is zero beyond its end. */

@@ -29,7 +29,8 @@ ByteGeometry file_shape() {
 
 }  // namespace
 
-Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size)
+Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size,
+                 bool volume_has_strips)
     : object(spec.object),
       image(spec.geometry),
       placement(spec.placement),
@@ -56,6 +57,7 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
   MDFS_CHECK(page_box.places == table.places());
   for (unsigned axis = 1; axis < rank; ++axis)
     pages_in_row_ *= ceil_div(ceil_div(shape_.shape[axis], shape_.extent[axis]), page_box.side[axis]);
+  may_have_strips = volume_has_strips;
   groups = Groups(rank, shape_.grid(), unit_bytes);
   part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, unit_bytes) : unit_bytes;
   worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, unit_bytes), block_size);
@@ -128,6 +130,31 @@ Coord Content::unit_of(const geometry::PagePlace& place) const {
 
 unsigned Content::wished_disk(const Coord& unit) const {
   return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, unit);
+}
+
+std::uint64_t Content::canonical_offset(const Coord& unit, std::uint32_t byte) const {
+  Coord at{};
+  std::uint64_t rest = byte;
+  for (unsigned axis = rank; axis > 0; --axis) {
+    at[axis - 1] = unit[axis - 1] * shape_.extent[axis - 1] + rest % shape_.extent[axis - 1];
+    rest /= shape_.extent[axis - 1];
+  }
+  std::uint64_t offset = at[0];
+  for (unsigned axis = 1; axis < rank; ++axis) offset = offset * shape_.shape[axis] + at[axis];
+  return offset;
+}
+
+std::uint32_t Content::end_with_padding(const Coord& unit, std::uint32_t end) const {
+  std::uint64_t step = 1;  // bytes of one step along the axis
+  std::uint64_t reached = end;
+  for (unsigned axis = rank; axis > 1; --axis) {
+    const std::uint64_t extent = shape_.extent[axis - 1];
+    const std::uint64_t inside = std::min(extent, shape_.shape[axis - 1] - unit[axis - 1] * extent);
+    const std::uint64_t begun = reached / (step * extent) * step * extent;
+    if (reached - begun == inside * step) reached = begun + step * extent;
+    step *= extent;
+  }
+  return static_cast<std::uint32_t>(reached);
 }
 
 std::uint64_t Content::bytes_inside(const ByteGeometry& shape, const Coord& unit) const {

@@ -27,7 +27,7 @@ namespace mdfs::engine {
 // cache.
 class Content : public std::enable_shared_from_this<Content> {
  public:
-  Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size);
+  Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size, bool volume_has_strips);
 
   // ---- constant
   const std::uint64_t object;
@@ -40,6 +40,7 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint32_t unit_bytes = 0;      // decoded
   std::uint32_t capacity_bytes = 0;  // unit_bytes in whole blocks
   std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the unit
+  bool may_have_strips = false;      // an image on a volume that has them
   format::ExtentTableShape table;    // of images
   geometry::PageBox page_box;        // of images
   Groups groups;
@@ -63,6 +64,10 @@ class Content : public std::enable_shared_from_this<Content> {
   // The unit whose record is at a place of a page.
   geometry::Coord unit_of(const geometry::PagePlace& place) const;
   unsigned wished_disk(const geometry::Coord& unit) const;
+  // Where a byte of a unit, which is inside the array, lies in the canonical file.
+  std::uint64_t canonical_offset(const geometry::Coord& unit, std::uint32_t byte) const;
+  // The end of what [.., end) of the unit holds if padding that follows it counts as its.
+  std::uint32_t end_with_padding(const geometry::Coord& unit, std::uint32_t end) const;
   UnitKey key_of(std::uint64_t index) const { return {object, index}; }
   // Bytes of the unit that lie inside an array of this shape; the rest is padding.
   std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) const;

@@ -12,6 +12,7 @@
 #include "engine/cache.h"
 #include "engine/engine.h"
 #include "engine/records.h"
+#include "engine/settle_queue.h"
 #include "engine/task_pool.h"
 #include "store/store.h"
 
@@ -46,6 +47,7 @@ struct Core {
   ByteBudget loads;
   ByteBudget writes;  // units that writers are about to make dirty
   std::atomic<std::uint64_t> dirty_bytes{0};
+  SettleQueue settle;
   TaskPool tasks;       // decodes and encodes; never waits for a disk, but for a damaged extent read again
   TaskPool background;  // starts loads ahead of readers
 };

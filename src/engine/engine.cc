@@ -11,9 +11,11 @@
 #include "engine/loader.h"
 #include "engine/reader.h"
 #include "engine/replacer.h"
+#include "engine/settler.h"
 #include "engine/survey.h"
 #include "engine/write_back.h"
 #include "engine/writer.h"
+#include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
 
@@ -25,9 +27,12 @@ constexpr unsigned kMostThreads = 64;
 class EngineImpl final : public Engine {
  public:
   EngineImpl(store::Store& store, const EngineOptions& options, Environment& environment, unsigned threads)
-      : core_(store, options, environment, threads) {}
+      : core_(store, options, environment, threads) {
+    if (options.settle_when_idle && !store.read_only()) settler_.emplace(core_, replacer_);
+  }
 
   ~EngineImpl() override {
+    settler_.reset();
     core_.background.drain();
     core_.loads.wait_until_idle();
   }
@@ -37,16 +42,24 @@ class EngineImpl final : public Engine {
     if (spec.placement == nullptr && core_.store.disk_count() > 1)
       return {Errc::kInvalidArgument, "content without placement"};
     if (spec.placement != nullptr) MDFS_TRY(geometry::check(*spec.placement, core_.store.disk_count()));
-    return std::make_shared<Content>(spec, std::move(update), core_.store.block_size());
+    const bool strips = (core_.store.features_incompat() & MDFS_INCOMPAT_STRIPS) != 0;
+    auto content = std::make_shared<Content>(spec, std::move(update), core_.store.block_size(), strips);
+    if (!content->may_have_strips || core_.store.read_only()) return content;
+    MDFS_TRY_ASSIGN(const auto any, core_.store.scan({content->object, MDFS_KIND_STRIP, 0},
+                                                     {content->object, MDFS_KIND_STRIP, UINT64_MAX}, 1));
+    if (!any.empty()) core_.settle.note(content);
+    return content;
   }
 
   Status close(const std::shared_ptr<Content>& content) override {
+    core_.settle.forget(*content);
     Status status = write_back_.write_back(*content);
     if (!status.ok()) drop_dirty(*content);
     return status;
   }
 
   void discard(const std::shared_ptr<Content>& content) override {
+    core_.settle.forget(*content);
     drop_dirty(*content);
     core_.cache.erase_object(content->object);
     core_.records.forget_all(*content);
@@ -63,19 +76,23 @@ class EngineImpl final : public Engine {
   }
 
   Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into) override {
+    core_.settle.note_activity(core_.environment);
     return reader_.read(content, offset, into);
   }
   Status write(Content& content, std::uint64_t offset, ConstBytes from) override {
+    core_.settle.note_activity(core_.environment);
     return writer_.write(content, offset, from);
   }
   Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset,
                      MutableBytes into) override {
+    core_.settle.note_activity(core_.environment);
     return reader_.read_window(content, window, offset, into);
   }
   void start_window(Content& content, const geometry::Window& window) override {
     reader_.start_window(content, window);
   }
   Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) override {
+    core_.settle.note_activity(core_.environment);
     return replacer_.write_window(content, window, from);
   }
   Status truncate(Content& content, std::uint64_t size_bytes) override {
@@ -90,7 +107,13 @@ class EngineImpl final : public Engine {
   Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset) override {
     return survey_.next_hole(content, offset);
   }
-  Status write_back(Content& content) override { return write_back_.write_back(content); }
+  Status write_back(Content& content) override {
+    core_.settle.note_activity(core_.environment);
+    return write_back_.write_back(content);
+  }
+  Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all) override {
+    return replacer_.settle(content, most_bytes, all);
+  }
   Status write_back_all(std::int64_t at_least_age_ns) override { return write_back_.write_back_all(at_least_age_ns); }
   Result<std::vector<ExtentPlace>> layout(Content& content) override { return survey_.layout(content); }
   Result<WindowPlan> plan(Content& content, const geometry::Window& window) override {
@@ -145,6 +168,7 @@ class EngineImpl final : public Engine {
   Replacer replacer_{core_, loader_, write_back_, writer_};
   Survey survey_{core_};
   Mover mover_{core_};
+  std::optional<Settler> settler_;
 };
 
 }  // namespace

@@ -25,7 +25,8 @@ struct EngineOptions {
   std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
   std::size_t largest_request_bytes = 256u << 10;  // per disk
   unsigned decode_threads = 0;                     // 0 = all cores
-  bool grouping = true;  // false, for measurements: extents lie as they come, those of all objects mixed
+  bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
+  bool settle_when_idle = true;  // a thread calls settle() by itself
 };
 
 // What the engine must know of an object to reach its data.
@@ -110,6 +111,11 @@ class Engine {
   virtual Status write_back(Content& content) = 0;
   // The same for every content; those not dirty for `at_least_age_ns` are left out.
   virtual Status write_back_all(std::int64_t at_least_age_ns) = 0;
+
+  // Writes extents whole that have bytes in strips: those of which no more bytes are to come, or `all`, until
+  // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
+  // is left has dirty bytes. The engine does it by itself, for those that are complete, when nobody reads or writes.
+  virtual Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all) = 0;
 
   virtual Result<std::vector<ExtentPlace>> layout(Content& content) = 0;
   virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window) = 0;

@@ -3,6 +3,7 @@
 #include "engine/engine.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
+#include "format/strip.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -31,6 +32,26 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
   return {};
 }
 
+void free_strip(store::Transaction& transaction, const format::Strip& strip, std::uint32_t block_size) {
+  for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
+    if (!strip.has(place)) continue;
+    const format::BlockRun part = strip.part(place, block_size);
+    transaction.unlink({part.address.disk, part.address.block, static_cast<std::uint32_t>(part.blocks)});
+  }
+}
+
+Result<bool> free_some_strips(store::Transaction& transaction, std::uint64_t object,
+                              const format::ExtentTableShape& shape, std::uint32_t block_size, std::size_t at_once) {
+  MDFS_TRY_ASSIGN(const auto items,
+                  transaction.scan({object, MDFS_KIND_STRIP, 0}, {object, MDFS_KIND_STRIP, UINT64_MAX}, at_once));
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, shape, block_size));
+    free_strip(transaction, strip, block_size);
+    transaction.erase(item.key);
+  }
+  return items.size() < at_once;
+}
+
 }  // namespace
 
 Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
@@ -39,10 +60,11 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
   const std::uint64_t kind = geometry ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   transaction.erase({object, MDFS_KIND_INLINE, 0});
   MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, items_at_once));
+  format::ExtentTableShape shape;
+  if (geometry)
+    shape = {static_cast<std::uint8_t>(geometry->codec), static_cast<std::uint32_t>(geometry->extent_bytes())};
   for (const store::Item& item : items) {
     if (geometry) {
-      const format::ExtentTableShape shape{static_cast<std::uint8_t>(geometry->codec),
-                                           static_cast<std::uint32_t>(geometry->extent_bytes())};
       MDFS_TRY(free_page(transaction, item, shape, block_size));
     } else {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
@@ -51,7 +73,8 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
     }
     transaction.erase(item.key);
   }
-  return items.size() < items_at_once;
+  if (items.size() == items_at_once || !geometry) return items.size() < items_at_once;
+  return free_some_strips(transaction, object, shape, block_size, items_at_once - items.size());
 }
 
 }  // namespace mdfs::engine

@@ -3,6 +3,7 @@
 #include "engine/link.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "mdfs/ondisk.h"
@@ -25,22 +26,66 @@ Status Linker::link(const std::vector<Staged>& units) {
 
 // ---- images
 
-Result<std::shared_ptr<format::ExtentPage>> Linker::get_page(std::uint64_t number) {
-  if (const auto known = pages_.find(number); known != pages_.end() && known->second != nullptr) return known->second;
-  auto page = std::make_shared<format::ExtentPage>(content_.table);
+Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
+  Page& state = pages_[number];
+  if (state.page != nullptr) return &state;
+  state.page = std::make_shared<format::ExtentPage>(content_.table);
+  state.strips = std::make_shared<Strips>();
   MDFS_TRY_ASSIGN(const auto value, transaction_.get(page_key(content_, number)));
   if (value) {
-    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content_.table));
+    MDFS_TRY_ASSIGN(*state.page, format::ExtentPage::decode(*value, content_.table));
   }
-  return page;
+  if (content_.may_have_strips) {
+    MDFS_TRY_ASSIGN(const auto items,
+                    transaction_.scan(strip_key(content_, number, 0),
+                                      strip_key(content_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+    MDFS_TRY_ASSIGN(*state.strips, strips_of(content_, items));
+  }
+  return &state;
 }
 
-void Linker::put_page(std::uint64_t number, const std::shared_ptr<format::ExtentPage>& page) {
-  if (page->empty())
+void Linker::put_page(std::uint64_t number, Page& page) {
+  if (page.page->empty())
     transaction_.erase(page_key(content_, number));
   else
-    transaction_.put(page_key(content_, number), page->encode());
-  pages_[number] = page;
+    transaction_.put(page_key(content_, number), page.page->encode());
+  for (const unsigned changed : std::exchange(page.changed, {})) {
+    const auto strip = page.strips->find(changed);
+    if (strip == page.strips->end())
+      transaction_.erase(strip_key(content_, number, changed));
+    else
+      transaction_.put(strip_key(content_, number, changed), format::encode(strip->second));
+  }
+}
+
+void Linker::free_parts(Page& page, unsigned place) {
+  for (auto strip = page.strips->begin(); strip != page.strips->end();) {
+    const auto here = strip++;
+    if (!here->second.has(place)) continue;
+    remove(to_run(here->second.part(place, content_.block_size)));
+    here->second.live &= ~(std::uint64_t{1} << place);
+    page.changed.insert(here->first);
+    if (here->second.live == 0) page.strips->erase(here);
+  }
+}
+
+Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
+  std::set<std::uint64_t> pages;
+  for (const StagedStrip& staged : strips) {
+    MDFS_TRY_ASSIGN(Page* const page, get_page(staged.page));
+    unsigned number = 0;
+    while (page->strips->contains(number)) ++number;
+    if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
+    format::Strip strip = staged.strip;
+    strip.birth = transaction_.generation();
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if (strip.has(place)) add(to_run(strip.part(place, content_.block_size)));
+    page->strips->emplace(number, std::move(strip));
+    page->changed.insert(number);
+    pages.insert(staged.page);
+  }
+  for (const std::uint64_t number : pages) put_page(number, pages_[number]);
+  return {};
 }
 
 Status Linker::free_record(format::ExtentPage& page, const geometry::PagePlace& place) {
@@ -64,9 +109,10 @@ Status Linker::link_image(const std::vector<Staged>& units) {
     by_page[place.page].emplace_back(place.place, &staged);
   }
   for (const auto& [number, list] : by_page) {
-    MDFS_TRY_ASSIGN(const std::shared_ptr<format::ExtentPage> page, get_page(number));
+    MDFS_TRY_ASSIGN(Page* const state, get_page(number));
     for (const auto& [place, staged] : list) {
-      MDFS_TRY(free_record(*page, {number, place}));
+      MDFS_TRY(free_record(*state->page, {number, place}));
+      if (!staged->is_moved) free_parts(*state, place);
       if (staged->runs.empty()) continue;
       format::ExtentRecord record;
       record.birth = transaction_.generation();
@@ -82,24 +128,25 @@ Status Linker::link_image(const std::vector<Staged>& units) {
         transaction_.put(runs_key(content_, {number, place}), format::encode_extent_runs(runs));
       }
       for (const store::Run& run : staged->runs) add(run);
-      page->set(place, record);
+      state->page->set(place, record);
     }
-    put_page(number, page);
+    put_page(number, *state);
   }
   return {};
 }
 
 Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
-  MDFS_TRY_ASSIGN(const std::shared_ptr<format::ExtentPage> page, get_page(number));
+  MDFS_TRY_ASSIGN(Page* const page, get_page(number));
   for (unsigned place = 0; place < content_.page_box.places; ++place) {
-    if (!page->has(place)) continue;
     const geometry::Coord unit = content_.unit_of({number, place});
     bool inside = true;
     for (unsigned axis = 0; axis < content_.rank; ++axis)
       inside = inside && unit[axis] >= box.first[axis] && unit[axis] < box.last[axis];
-    if (inside) MDFS_TRY(free_record(*page, {number, place}));
+    if (!inside) continue;
+    MDFS_TRY(free_record(*page->page, {number, place}));
+    free_parts(*page, place);
   }
-  put_page(number, page);
+  put_page(number, *page);
   return {};
 }
 
@@ -168,18 +215,36 @@ Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
       for (unsigned place = 0; place < content_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);
-      pages_[item.key.offset] = nullptr;
+      pages_[item.key.offset] = {};
     } else {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content_.block_size));
       for (const format::FileRun& run : cell.runs) remove(to_run({run.address, run.blocks()}));
       transaction_.erase(item.key);
     }
   }
+  return content_.may_have_strips ? free_strips(first, last) : Status{};
+}
+
+// Of the pages [first, last].
+Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
+  constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
+  if (first > kLastPage) return {};
+  MDFS_TRY_ASSIGN(
+      const std::vector<store::Item> items,
+      transaction_.scan(strip_key(content_, first, 0),
+                        strip_key(content_, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content_.table, content_.block_size));
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if (strip.has(place)) remove(to_run(strip.part(place, content_.block_size)));
+    transaction_.erase(item.key);
+    pages_[item.key.offset / MDFS_STRIPS_PER_PAGE] = {};
+  }
   return {};
 }
 
 void publish_pages(Core& core, const Content& content, const Linker::Pages& pages) {
-  for (const auto& [number, page] : pages) core.records.replace(content, number, page);
+  for (const auto& [number, page] : pages) core.records.replace(content, number, {page.page, page.strips});
 }
 
 }  // namespace mdfs::engine

@@ -5,12 +5,19 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "engine/core.h"
 #include "engine/stage.h"
 
 namespace mdfs::engine {
+
+// A strip that has been written, and what of the page it belongs to.
+struct StagedStrip {
+  std::uint64_t page = 0;
+  format::Strip strip;
+};
 
 // The changes of one transaction to the records of one content. Made and used inside store.transact(); after it has
 // succeeded publish() brings the cached records up to date.
@@ -19,9 +26,11 @@ class Linker {
   Linker(Core& core, const Content& content, store::Transaction& transaction)
       : core_(core), content_(content), transaction_(transaction) {}
 
-  // The units' records are replaced (a unit without runs becomes a hole).
+  // The units' records are replaced (a unit without runs becomes a hole); parts of them in strips go.
   Status link(const std::vector<Staged>& units);
-  // All records with keys in [first, last] of an item kind go: pages of extents or cells.
+  // Adds strips. Nothing that they hold lies in another strip; kBusy where a page has no number left.
+  Status link_strips(const std::vector<StagedStrip>& strips);
+  // All records with keys in [first, last] of an item kind go: pages of extents with their strips, or cells.
   Status free_items(std::uint64_t first, std::uint64_t last);
   // The records of one page whose units lie in the box (half-open) go.
   Status free_in_page(std::uint64_t page, const GridBox& box);
@@ -30,18 +39,25 @@ class Linker {
 
   // Bytes of blocks linked less those unlinked.
   std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(content_.block_size); }
-  // Pages as they are now; null: gone.
-  using Pages = std::map<std::uint64_t, std::shared_ptr<format::ExtentPage>>;
+  // Pages as they are now; nulls: gone.
+  struct Page {
+    std::shared_ptr<format::ExtentPage> page;
+    std::shared_ptr<Strips> strips;
+    std::set<unsigned> changed;  // numbers of strips
+  };
+  using Pages = std::map<std::uint64_t, Page>;
   const Pages& pages() const { return pages_; }
 
  private:
   Status link_image(const std::vector<Staged>& units);
+  Status free_strips(std::uint64_t first_page, std::uint64_t last_page);
   Status link_cells(const std::vector<Staged>& units);
   Result<format::FileCell> get_cell(std::uint64_t cell);
   void put_cell(std::uint64_t cell, const format::FileCell& value);
-  Result<std::shared_ptr<format::ExtentPage>> get_page(std::uint64_t page);
+  Result<Page*> get_page(std::uint64_t number);
   Status free_record(format::ExtentPage& page, const geometry::PagePlace& place);
-  void put_page(std::uint64_t number, const std::shared_ptr<format::ExtentPage>& page);
+  void free_parts(Page& page, unsigned place);
+  void put_page(std::uint64_t number, Page& page);
   void add(const store::Run& run);
   void remove(const store::Run& run);
 

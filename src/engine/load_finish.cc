@@ -23,6 +23,8 @@ Status LoadOperation::verify(const Fetch& fetch) const {
     }
     return {};
   }
+  MDFS_TRY(verify_strips(fetch));
+  if (!fetch.extent.has_record()) return {};
   if (!content_.is_raw()) {
     const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
     return crc32c(frame) == fetch.extent.crc32c[0] ? Status{} : damage(fetch, "extent.checksum");
@@ -39,7 +41,41 @@ Status LoadOperation::verify(const Fetch& fetch) const {
 // The disk of the first block that was read, of a file of all that were.
 unsigned LoadOperation::disk_of(const Fetch& fetch) {
   if (!fetch.extent.runs.empty()) return fetch.extent.runs.front().disk;
+  if (!fetch.extent.parts.empty()) return fetch.extent.parts.front().run.disk;
   return fetch.cell.runs.empty() ? MDFS_MAX_DISKS : fetch.cell.runs.front().address.disk;
+}
+
+Status LoadOperation::verify_strips(const Fetch& fetch) const {
+  for (const Fetch::Piece& piece : fetch.pieces) {
+    const StripPart& part = fetch.extent.parts[piece.part];
+    for (std::uint32_t i = 0; i < piece.blocks; ++i) {
+      const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * content_.block_size,
+                             content_.block_size);
+      if (crc32c(block) != part.crc32c[piece.first_block + i])
+        return damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run.disk,
+                                         part.run.block + piece.first_block + i));
+    }
+  }
+  return {};
+}
+
+void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
+  if (!content_.is_raw() && !decoded) {
+    decoded = core_.cache.acquire(content_.capacity_bytes);
+    std::memset(decoded.data(), 0, decoded.size());
+  }
+  BufferRef& into = content_.is_raw() ? fetch.stored : decoded;
+  for (const Fetch::Piece& piece : fetch.pieces) {
+    const StripPart& part = fetch.extent.parts[piece.part];
+    const std::uint32_t first = part.begin + piece.first_block * content_.block_size;  // byte of the unit read first
+    for (const std::uint32_t wanted : fetch.parts) {
+      const ByteRanges::Range range = part_range(wanted);
+      const std::uint32_t from = std::max(range.begin, first);
+      const std::uint32_t to = std::min({range.end, part.end(), first + piece.blocks * content_.block_size});
+      if (from < to) std::memcpy(into.data() + from, fetch.strips.data() + piece.at + (from - first), to - from);
+    }
+  }
+  fetch.strips = BufferRef();
 }
 
 Status LoadOperation::decode(Fetch& fetch, BufferRef& decoded) const {
@@ -60,10 +96,12 @@ void LoadOperation::finish(Fetch& fetch) {
   Unit& unit = *fetch.unit;
   BufferRef decoded;
   Status status = std::move(fetch.status);
-  if (status.ok() && fetch.stored) status = verify(fetch);
+  if (status.ok() && (fetch.stored || fetch.strips)) status = verify(fetch);
   if (status.ok() && fetch.stored && content_.is_image() && !content_.is_raw()) status = decode(fetch, decoded);
+  if (status.ok() && fetch.strips) overlay_strips(fetch, decoded);
   if (!status.ok()) {
     fetch.stored = BufferRef();
+    fetch.strips = BufferRef();
     if (status.error().code == Errc::kCorrupt && !last_try_) {
       const std::lock_guard lock(mutex_);
       again_.push_back(&fetch);
@@ -92,7 +130,9 @@ void LoadOperation::finish(Fetch& fetch) {
       put_hole(unit);
     } else {
       unit.known_on_disk = true;
-      if (decoded) {
+      if (!content_.is_raw() && !decoded) {
+        put_hole(unit);  // of its parts in strips nothing was wanted
+      } else if (decoded) {
         put_decoded(unit, std::move(decoded));
       } else {
         put_parts(fetch, unit);

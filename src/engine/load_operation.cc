@@ -72,8 +72,8 @@ ByteRanges::Range LoadOperation::part_range(std::uint32_t part) const {
 
 Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
   std::string place = "in the tree";
-  if (!fetch.extent.runs.empty()) {
-    const store::Run& run = fetch.extent.runs.front();
+  if (!fetch.extent.is_hole()) {
+    const store::Run& run = fetch.extent.has_record() ? fetch.extent.runs.front() : fetch.extent.parts.front().run;
     place = fmt::format("disk {} ({}) block {}", run.disk, core_.store.disk(run.disk).name(), run.block);
   }
   return {Errc::kCorrupt, fmt::format("{}: object {} extent [{}], {}", what, content_.object,
@@ -82,6 +82,7 @@ Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
 
 Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   fetch.inline_bytes.reset();
+  fetch.pieces.clear();
   if (content_.is_image()) {
     MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(content_, fetch.coord, fresh));
     return {};
@@ -147,8 +148,10 @@ void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments
   Fetch& fetch = *fetches_[number];
   if (fetch.inline_bytes) return;
   if (!content_.is_image()) return prepare_cell(number, segments);
+  if (!fetch.extent.parts.empty()) prepare_strips(number, segments);
   if (fetch.extent.is_hole()) return;
   if (content_.is_raw()) return prepare_raw(number, segments);
+  if (!fetch.extent.has_record()) return;
   const std::size_t bytes = align_up(fetch.extent.stored_bytes, device::kAlignment);
   fetch.stored = core_.cache.acquire(bytes);
   append_segments(fetch.extent.runs, content_.block_size, 0, bytes, fetch.stored.data(), number, segments);
@@ -159,8 +162,41 @@ void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segm
   choose_target(fetch, content_.capacity_bytes);
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
-    append_segments(fetch.extent.runs, content_.block_size, range.begin, align_up(range.end, device::kAlignment),
-                    fetch.stored.data() + range.begin, number, segments);
+    if (fetch.extent.has_record())
+      append_segments(fetch.extent.runs, content_.block_size, range.begin, align_up(range.end, device::kAlignment),
+                      fetch.stored.data() + range.begin, number, segments);
+    else
+      std::memset(fetch.stored.data() + range.begin, 0, range.end - range.begin);
+  }
+}
+
+// The blocks of its strips that hold bytes of the parts to load.
+void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& segments) {
+  Fetch& fetch = *fetches_[number];
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < fetch.extent.parts.size(); ++i) {
+    const StripPart& part = fetch.extent.parts[i];
+    std::uint32_t begin = UINT32_MAX, end = 0;  // of the bytes wanted of it, with what lies between
+    for (const std::uint32_t wanted : fetch.parts) {
+      const ByteRanges::Range range = part_range(wanted);
+      const std::uint32_t from = std::max(range.begin, part.begin), to = std::min(range.end, part.end());
+      if (from >= to) continue;
+      begin = std::min(begin, from);
+      end = std::max(end, to);
+    }
+    if (begin >= end) continue;
+    Fetch::Piece piece{i, (begin - part.begin) / content_.block_size, 0, bytes};
+    piece.blocks = static_cast<std::uint32_t>(ceil_div(end - part.begin, content_.block_size)) - piece.first_block;
+    bytes += std::size_t{piece.blocks} * content_.block_size;
+    fetch.pieces.push_back(piece);
+  }
+  if (fetch.pieces.empty()) return;
+  fetch.strips = core_.cache.acquire(bytes);
+  for (const Fetch::Piece& piece : fetch.pieces) {
+    const std::uint64_t begin = std::uint64_t{piece.first_block} * content_.block_size;
+    append_segments({fetch.extent.parts[piece.part].run}, content_.block_size, begin,
+                    begin + std::uint64_t{piece.blocks} * content_.block_size, fetch.strips.data() + piece.at, number,
+                    segments);
   }
 }
 

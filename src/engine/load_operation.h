@@ -25,6 +25,13 @@ struct Fetch {
   format::FileCell cell;
   std::optional<ByteVector> inline_bytes;
 
+  struct Piece {  // blocks of a part of it that lies in a strip
+    std::size_t part = 0;
+    std::uint32_t first_block = 0, blocks = 0;
+    std::size_t at = 0;  // in `strips`
+  };
+  std::vector<Piece> pieces;
+  BufferRef strips;      // what the disks fill with them
   BufferRef stored;      // what the disks fill: the frame, the unit's own buffer, or a place aside
   bool direct = false;   // `stored` is the unit's own buffer
   unsigned pending = 0;  // requests; guarded by the operation
@@ -54,6 +61,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   Status look_up(Fetch& fetch, bool fresh);
   void prepare(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
   // A buffer for the parts: the unit's own if nothing valid lies under them. Takes the unit's mutex.
   void choose_target(Fetch& fetch, std::size_t bytes);
@@ -64,7 +72,10 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void finish(Fetch& fetch);
   Status verify(const Fetch& fetch) const;
   static unsigned disk_of(const Fetch& fetch);
+  Status verify_strips(const Fetch& fetch) const;
   Status decode(Fetch& fetch, BufferRef& decoded) const;
+  // The bytes of strips take the place of those of the record (zeros, if there is none).
+  void overlay_strips(Fetch& fetch, BufferRef& decoded) const;
   void put_parts(const Fetch& fetch, Unit& unit) const;
   void put_cell_holes(const Fetch& fetch, Unit& unit) const;
   void put_hole(Unit& unit) const;

@@ -53,7 +53,9 @@ Claim claim(const Content& content, const Want& want, std::size_t number, Buffer
 
 // Memory that loading a unit may need: the unit, and its stored form.
 std::size_t load_bytes(const Content& content) {
-  return content.is_raw() || !content.is_image() ? content.capacity_bytes : 2 * std::size_t{content.capacity_bytes};
+  const std::size_t strips = content.may_have_strips ? content.capacity_bytes : 0;
+  return strips +
+         (content.is_raw() || !content.is_image() ? content.capacity_bytes : 2 * std::size_t{content.capacity_bytes});
 }
 
 void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy) {

@@ -119,8 +119,8 @@ Status Mover::look_up(Content& content, Job& job, const std::vector<geometry::Co
     const geometry::Coord coord = part.coord = content.unit_coord(part.index);
     if (content.is_image()) {
       const geometry::PagePlace place = content.page_of(coord);
-      MDFS_TRY_ASSIGN(const auto page, core_.records.page(content, place.page, false));
-      part.record = page->get(place.place);
+      MDFS_TRY_ASSIGN(const KnownPage known_page, core_.records.page(content, place.page, false));
+      part.record = known_page.page->get(place.place);
       if (!part.record) continue;
       std::optional<ByteVector> runs_item;
       if (part.record->is_scattered()) {
@@ -378,6 +378,7 @@ Status Mover::link(Content& content, Job& job) {
       unit.index = part.index;
       unit.coord = part.coord;
       unit.runs = part.to;
+      unit.is_moved = true;
       if (content.is_image()) {
         unit.stored_bytes = part.record->stored_bytes;
         unit.crc32c = part.record->crc32c;

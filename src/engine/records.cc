@@ -17,6 +17,10 @@ format::Key runs_key(const Content& content, const geometry::PagePlace& place) {
   return {content.object, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};
 }
 
+format::Key strip_key(const Content& content, std::uint64_t page, unsigned number) {
+  return {content.object, MDFS_KIND_STRIP, page * MDFS_STRIPS_PER_PAGE + number};
+}
+
 format::Key cell_key(const Content& content, std::uint64_t cell) { return {content.object, MDFS_KIND_FILE_CELL, cell}; }
 
 format::Key inline_key(const Content& content) { return {content.object, MDFS_KIND_INLINE, 0}; }
@@ -50,8 +54,20 @@ Result<std::vector<store::Run>> runs_of(const Content& content, const format::Ex
   return runs;
 }
 
+Result<Strips> strips_of(const Content& content, const std::vector<store::Item>& items) {
+  Strips strips;
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
+    strips.emplace(static_cast<unsigned>(item.key.offset % MDFS_STRIPS_PER_PAGE), std::move(strip));
+  }
+  return strips;
+}
+
 std::size_t Records::cost(const Entry& entry) {
-  return kPageOverheadBytes + std::size_t{entry.page->count()} * entry.page->shape().record_bytes();
+  const format::ExtentPage& page = *entry.known.page;
+  std::size_t bytes = kPageOverheadBytes + std::size_t{page.count()} * page.shape().record_bytes();
+  for (const auto& [number, strip] : *entry.known.strips) bytes += kPageOverheadBytes + 4 * strip.crc32c.size();
+  return bytes;
 }
 
 void Records::erase(Entries::iterator entry) {
@@ -60,16 +76,15 @@ void Records::erase(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-void Records::insert(const Name& name, std::shared_ptr<const format::ExtentPage> page) {
+void Records::insert(const Name& name, KnownPage known) {
   if (const auto found = map_.find(name); found != map_.end()) erase(found->second);
-  entries_.push_front({name, std::move(page)});
+  entries_.push_front({name, std::move(known)});
   map_.emplace(name, entries_.begin());
   bytes_ += cost(entries_.front());
   while (bytes_ > kLimitBytes && entries_.size() > 1) erase(std::prev(entries_.end()));
 }
 
-Result<std::shared_ptr<const format::ExtentPage>> Records::page(const Content& content, std::uint64_t number,
-                                                                bool fresh) {
+Result<KnownPage> Records::page(const Content& content, std::uint64_t number, bool fresh) {
   const Name name{content.object, number};
   std::uint64_t version = 0;
   {
@@ -78,24 +93,39 @@ Result<std::shared_ptr<const format::ExtentPage>> Records::page(const Content& c
     const auto found = map_.find(name);
     if (found != map_.end() && !fresh) {
       entries_.splice(entries_.begin(), entries_, found->second);
-      return found->second->page;
+      return found->second->known;
     }
+  }
+  // Strips first: if both change meanwhile, what has become a record since is seen twice rather than not at all.
+  Strips strips;
+  if (content.may_have_strips) {
+    MDFS_TRY_ASSIGN(const auto items, store_.scan(strip_key(content, number, 0),
+                                                  strip_key(content, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+    MDFS_TRY_ASSIGN(strips, strips_of(content, items));
   }
   MDFS_TRY_ASSIGN(const auto value, store_.get(page_key(content, number)));
   auto page = std::make_shared<format::ExtentPage>(content.table);
   if (value) {
     MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content.table));
   }
+  KnownPage known{std::move(page), std::make_shared<const Strips>(std::move(strips))};
   const std::lock_guard lock(mutex_);
-  if (version == version_) insert(name, page);
-  return std::shared_ptr<const format::ExtentPage>(std::move(page));
+  if (version == version_) insert(name, known);
+  return known;
 }
 
 Result<StoredExtent> Records::extent(const Content& content, const geometry::Coord& unit, bool fresh) {
   const geometry::PagePlace place = content.page_of(unit);
-  MDFS_TRY_ASSIGN(const auto known, page(content, place.page, fresh));
+  MDFS_TRY_ASSIGN(const KnownPage known, page(content, place.page, fresh));
   StoredExtent extent;
-  std::optional<format::ExtentRecord> record = known->get(place.place);
+  for (const auto& [number, strip] : *known.strips) {
+    if (!strip.has(place.place)) continue;
+    const auto checksums = strip.part_checksums(place.place, content.block_size);
+    extent.parts.push_back({to_run(strip.part(place.place, content.block_size)), strip.begin, strip.bytes,
+                            std::vector(checksums.begin(), checksums.end())});
+    MDFS_TRY(check(extent.parts.back().run));
+  }
+  std::optional<format::ExtentRecord> record = known.page->get(place.place);
   if (!record) return extent;
   std::optional<ByteVector> runs_item;
   if (record->is_scattered()) {
@@ -120,11 +150,11 @@ Result<std::optional<ByteVector>> Records::inline_bytes(const Content& content) 
   return store_.get(inline_key(content));
 }
 
-void Records::replace(const Content& content, std::uint64_t number, std::shared_ptr<const format::ExtentPage> page) {
+void Records::replace(const Content& content, std::uint64_t number, KnownPage page) {
   const Name name{content.object, number};
   const std::lock_guard lock(mutex_);
   ++version_;
-  if (page != nullptr) {
+  if (page.page != nullptr) {
     insert(name, std::move(page));
   } else if (const auto found = map_.find(name); found != map_.end()) {
     erase(found->second);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "engine/content.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
+#include "format/strip.h"
 #include "mdfs/ondisk.h"
 #include "store/store.h"
 
@@ -21,6 +23,7 @@ namespace mdfs::engine {
 
 format::Key page_key(const Content& content, std::uint64_t page);
 format::Key runs_key(const Content& content, const geometry::PagePlace& place);
+format::Key strip_key(const Content& content, std::uint64_t page, unsigned number);
 format::Key cell_key(const Content& content, std::uint64_t cell);
 format::Key inline_key(const Content& content);
 
@@ -28,13 +31,36 @@ inline store::Run to_run(const format::BlockRun& run) {
   return {run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)};
 }
 
-// One stored extent. Without runs it is a hole.
+// Bytes of an extent that lie in a strip: they take the place of what its record says.
+struct StripPart {
+  store::Run run;
+  std::uint32_t begin = 0;
+  std::uint32_t bytes = 0;
+  std::vector<std::uint32_t> crc32c;  // of each block
+  std::uint32_t end() const { return begin + bytes; }
+};
+
+// One stored extent. Without a record and parts it is a hole.
 struct StoredExtent {
-  std::vector<store::Run> runs;  // in order of its bytes
+  std::vector<store::Run> runs;  // of its record, in order of its bytes; none: no record
   std::uint32_t stored_bytes = 0;
   std::vector<std::uint32_t> crc32c;
-  bool is_hole() const { return runs.empty(); }
+  std::vector<StripPart> parts;  // disjoint
+  bool has_record() const { return !runs.empty(); }
+  bool is_hole() const { return runs.empty() && parts.empty(); }
 };
+
+// The strips of a page by number.
+using Strips = std::map<unsigned, format::Strip>;
+
+// What the tree says of the extents of a page.
+struct KnownPage {
+  std::shared_ptr<const format::ExtentPage> page;
+  std::shared_ptr<const Strips> strips;
+};
+
+// Those of a page, from the items of a scan over its keys.
+Result<Strips> strips_of(const Content& content, const std::vector<store::Item>& items);
 
 // Blocks that the runs of a record take, in order; a scattered record's runs are in `runs_item`.
 Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
@@ -50,13 +76,13 @@ class Records {
   Result<StoredExtent> extent(const Content& content, const geometry::Coord& unit, bool fresh);
   Result<format::FileCell> cell(const Content& content, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const Content& content);
-  Result<std::shared_ptr<const format::ExtentPage>> page(const Content& content, std::uint64_t number, bool fresh);
+  Result<KnownPage> page(const Content& content, std::uint64_t number, bool fresh);
 
   // What a record says exists on the volume.
   Status check(const store::Run& run) const;
 
-  // The page is now this; null: look again.
-  void replace(const Content& content, std::uint64_t number, std::shared_ptr<const format::ExtentPage> page);
+  // The page is now this; nulls: look again.
+  void replace(const Content& content, std::uint64_t number, KnownPage page);
   void forget_all(const Content& content);
 
  private:
@@ -72,12 +98,12 @@ class Records {
   };
   struct Entry {
     Name name;
-    std::shared_ptr<const format::ExtentPage> page;
+    KnownPage known;
   };
   using Entries = std::list<Entry>;
 
   static std::size_t cost(const Entry& entry);
-  void insert(const Name& name, std::shared_ptr<const format::ExtentPage> page);
+  void insert(const Name& name, KnownPage known);
   void erase(Entries::iterator entry);
 
   store::Store& store_;

@@ -42,6 +42,8 @@ class Replacer {
   Status write_window(Content& content, const geometry::Window& window, const WindowSource& from);
   Status truncate(Content& content, std::uint64_t size_bytes);
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length);
+  // Engine::settle().
+  Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all);
 
  private:
   static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
@@ -80,9 +82,16 @@ class Replacer {
   Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
   Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,
                                                    std::size_t limit);
+  Result<std::vector<std::uint64_t>> pages_with_strips(Content& content, std::uint64_t first, std::uint64_t last,
+                                                       std::size_t limit);
   Result<std::uint64_t> last_item(Content& content, std::uint64_t first);
   // Cached units of [first, last) become zeros (or unknown), clean.
   void reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros);
+
+  // Of a page: bytes of extents written. settle.cc
+  Result<std::uint64_t> settle_page(Content& content, std::uint64_t page, bool all);
+  Result<std::uint64_t> settle_units(Content& content, const std::vector<geometry::Coord>& units);
+  Status settle_batch(Content& content, const std::vector<geometry::Coord>& units);
 
   Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last,
                        const std::function<Status(Linker&, std::uint64_t item)>& free_item);

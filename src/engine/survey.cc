@@ -29,6 +29,22 @@ std::uint32_t block_mask_below(const Content& content, std::uint64_t byte) {
   return static_cast<std::uint32_t>((std::uint64_t{1} << byte / content.block_size) - 1);
 }
 
+// The blocks of its strips that a raw extent's sub-blocks are read from.
+void plan_parts(const Content& content, const StoredExtent& extent, const std::vector<bool>& touched,
+                std::vector<Segment>& segments) {
+  for (const StripPart& part : extent.parts) {
+    std::uint64_t begin = UINT64_MAX, end = 0;
+    for (std::uint64_t i = part.begin / content.part_bytes; i < touched.size(); ++i) {
+      if (!touched[i] || i * content.part_bytes >= part.end()) continue;
+      begin = std::min(begin, std::max<std::uint64_t>(i * content.part_bytes, part.begin) - part.begin);
+      end = std::min<std::uint64_t>((i + 1) * content.part_bytes, part.end()) - part.begin;
+    }
+    if (begin < end)
+      append_segments({part.run}, content.block_size, align_down(begin, content.block_size),
+                      align_up(end, content.block_size), nullptr, 0, segments);
+  }
+}
+
 }  // namespace
 
 Status Survey::add_page(Content& content, std::uint64_t number, ConstBytes value, std::vector<ExtentPlace>& places) {
@@ -65,6 +81,7 @@ Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
     if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) break;
     next.offset = items.back().key.offset + 1;
   }
+  if (content.may_have_strips) MDFS_TRY(add_strips(content, places));
   std::sort(places.begin(), places.end(), [&](const ExtentPlace& a, const ExtentPlace& b) {
     return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
   });
@@ -132,8 +149,12 @@ void add_cell_as_unit(const Content& content, std::uint64_t index, const format:
 }  // namespace
 
 Result<std::vector<ExtentPlace>> Survey::units(Content& content) {
-  if (content.is_image()) return layout(content);
   std::vector<ExtentPlace> places;
+  if (content.is_image()) {
+    MDFS_TRY_ASSIGN(places, layout(content));
+    std::erase_if(places, [](const ExtentPlace& place) { return place.in_strip; });  // they do not stay
+    return places;
+  }
   for (format::Key next{content.object, MDFS_KIND_FILE_CELL, 0};;) {
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                     core_.store.scan(next, {content.object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kItemsAtOnce));
@@ -169,7 +190,7 @@ Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
         continue;
       }
       MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, *unit, false));
-      if (extent.is_hole()) continue;
+      if (!extent.has_record()) continue;
       places.push_back({*unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
                         static_cast<std::uint32_t>(extent.runs.size())});
     }
@@ -223,6 +244,24 @@ Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image)
   return merit;
 }
 
+Status Survey::add_strips(Content& content, std::vector<ExtentPlace>& places) {
+  for (format::Key next{content.object, MDFS_KIND_STRIP, 0};;) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                    core_.store.scan(next, {content.object, MDFS_KIND_STRIP, UINT64_MAX}, kItemsAtOnce));
+    for (const store::Item& item : items) {
+      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
+      for (unsigned place = 0; place < content.page_box.places; ++place) {
+        if (!strip.has(place)) continue;
+        const format::Address at = strip.part(place, content.block_size).address;
+        const geometry::Coord unit = content.unit_of({item.key.offset / MDFS_STRIPS_PER_PAGE, place});
+        places.push_back({unit, at.disk, at.block, strip.bytes, 1, true});
+      }
+    }
+    if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) return {};
+    next.offset = items.back().key.offset + 1;
+  }
+}
+
 Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   const geometry::Box box = geometry::byte_box(*content.image, window);
@@ -244,13 +283,18 @@ Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window
       continue;
     }
     if (!content.is_raw()) {
-      append_segments(extent.runs, content.block_size, 0, align_up(extent.stored_bytes, device::kAlignment), nullptr, 0,
-                      segments);
+      if (extent.has_record())
+        append_segments(extent.runs, content.block_size, 0, align_up(extent.stored_bytes, device::kAlignment), nullptr,
+                        0, segments);
+      for (const StripPart& part : extent.parts)
+        append_segments({part.run}, content.block_size, 0, std::uint64_t{part.run.blocks} * content.block_size, nullptr,
+                        0, segments);
       continue;
     }
     const std::vector<bool> touched =
         geometry::touched_sub_blocks(content.array(), piece.in_extent, content.part_bytes);
-    for (std::uint64_t i = 0; i < touched.size(); ++i) {
+    plan_parts(content, extent, touched, segments);
+    for (std::uint64_t i = 0; i < touched.size() && extent.has_record(); ++i) {
       if (!touched[i]) continue;
       const std::uint64_t end = std::min<std::uint64_t>((i + 1) * content.part_bytes, content.unit_bytes);
       append_segments(extent.runs, content.block_size, i * content.part_bytes, align_up(end, device::kAlignment),
@@ -296,6 +340,9 @@ Result<std::uint64_t> Survey::next_linked_row(Content& content, std::uint64_t ro
   }
   const std::uint64_t side = content.page_box.side[0];
   std::uint64_t best = UINT64_MAX;
+  if (content.may_have_strips) {
+    MDFS_TRY_ASSIGN(best, next_row_with_strips(content, row));
+  }
   for (format::Key next{content.object, kind, row / side * content.pages_in_row()};;) {
     MDFS_TRY_ASSIGN(const auto items, core_.store.scan(next, {content.object, kind, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
@@ -306,6 +353,27 @@ Result<std::uint64_t> Survey::next_linked_row(Content& content, std::uint64_t ro
         if (!page.has(place)) continue;
         const std::uint64_t here = content.unit_of({item.key.offset, place})[0];
         if (here >= row) best = std::min(best, here);
+      }
+    }
+    if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) return best;
+    next.offset = items.back().key.offset + 1;
+  }
+}
+
+Result<std::uint64_t> Survey::next_row_with_strips(Content& content, std::uint64_t row) {
+  std::uint64_t best = UINT64_MAX;
+  const std::uint64_t first = row / content.page_box.side[0] * content.pages_in_row();
+  if (first > UINT64_MAX / MDFS_STRIPS_PER_PAGE) return best;
+  for (format::Key next = strip_key(content, first, 0);;) {
+    MDFS_TRY_ASSIGN(const auto items,
+                    core_.store.scan(next, {content.object, MDFS_KIND_STRIP, UINT64_MAX}, kItemsAtOnce));
+    for (const store::Item& item : items) {
+      const std::uint64_t page = item.key.offset / MDFS_STRIPS_PER_PAGE;
+      if (best != UINT64_MAX && content.unit_of({page, 0})[0] > best) return best;
+      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
+      for (unsigned place = 0; place < content.page_box.places; ++place) {
+        const std::uint64_t here = content.unit_of({page, place})[0];
+        if (strip.has(place) && here >= row) best = std::min(best, here);
       }
     }
     if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) return best;

@@ -31,11 +31,13 @@ class Survey {
   // All extents, or cells as if they were extents.
   Result<std::vector<ExtentPlace>> units(Content& content);
   Result<Merit> merit_of_samples(Content& content, const LaidImage& image);
+  Status add_strips(Content& content, std::vector<ExtentPlace>& places);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
   // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.
   Result<std::uint64_t> next_row_with_data(Content& content, std::uint64_t row);
   Result<std::uint64_t> next_linked_row(Content& content, std::uint64_t row);
+  Result<std::uint64_t> next_row_with_strips(Content& content, std::uint64_t row);
 
   Core& core_;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/checked.h"
 #include "engine/replacer.h"
@@ -245,7 +246,28 @@ Result<std::vector<std::uint64_t>> Replacer::items_between(Content& content, std
   std::vector<std::uint64_t> offsets;
   offsets.reserve(items.size());
   for (const store::Item& item : items) offsets.push_back(item.key.offset);
-  return offsets;
+  if (!content.may_have_strips) return offsets;
+  MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> with_strips, pages_with_strips(content, first, last, limit));
+  std::vector<std::uint64_t> both;
+  std::set_union(offsets.begin(), offsets.end(), with_strips.begin(), with_strips.end(), std::back_inserter(both));
+  if (both.size() > limit) both.resize(limit);
+  return both;
+}
+
+// Numbers of pages of [first, last], ascending, that have strips.
+Result<std::vector<std::uint64_t>> Replacer::pages_with_strips(Content& content, std::uint64_t first,
+                                                               std::uint64_t last, std::size_t limit) {
+  constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
+  std::vector<std::uint64_t> pages;
+  for (std::uint64_t page = first; page <= std::min(last, kLastPage) && pages.size() < limit; ++page) {
+    MDFS_TRY_ASSIGN(const auto items,
+                    core_.store.scan(strip_key(content, page, 0),
+                                     strip_key(content, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), 1));
+    if (items.empty()) break;
+    page = items.front().key.offset / MDFS_STRIPS_PER_PAGE;
+    pages.push_back(page);
+  }
+  return pages;
 }
 
 // The highest item at or after `first`, which exists: by halving, since keys are only found upwards.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,18 @@ struct UnitKey {
   std::uint64_t object = 0;
   std::uint64_t index = 0;  // row-major in the grid of extents, slowest axis outermost; number of the cell
   bool operator==(const UnitKey&) const = default;
+};
+
+// From the first to the last changed byte of a unit; empty at first.
+struct ChangedBytes {
+  std::uint32_t begin = UINT32_MAX;
+  std::uint32_t end = 0;
+  bool operator==(const ChangedBytes&) const = default;
+  bool empty() const { return begin >= end; }
+  void add(const ChangedBytes& other) {
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
 };
 
 // A unit and its state. All but the key is guarded by `mutex`, which is held for memory work only.
@@ -43,6 +56,7 @@ struct Unit {
   std::uint64_t changes = 0;         // counts modifications
   std::uint64_t linked_changes = 0;  // as counted in what was last linked
   std::uint32_t dirty_blocks = 0;    // ordinary files: bit i = block i of the cell
+  ChangedBytes changed_bytes;        // images: since the unit became dirty
   std::uint64_t filled_bytes = 0;    // bytes written since the unit became dirty
   bool full = false;                 // dirty, and all of it has been written
   store::Room promised;              // part of the content's reservation

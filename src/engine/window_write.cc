@@ -130,7 +130,7 @@ Result<std::uint64_t> Replacer::units_written(const Content& content, const Wind
 Result<bool> Replacer::replaces_stored(Content& content, const geometry::Box& box) {
   for (const geometry::Piece& piece : geometry::decompose(content.array(), box)) {
     MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, piece.extent, false));
-    if (extent.is_hole()) return false;
+    if (!extent.has_record()) return false;
   }
   return true;
 }

@@ -58,6 +58,7 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
   unit->dirty_charge = charge;
   ++unit->changes;
   unit->dirty_blocks |= change.blocks;
+  unit->changed_bytes.add(change.changed);
   unit->filled_bytes += change.bytes;
   bool kick = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   bool first = false;
@@ -97,6 +98,7 @@ void WriteBack::note_clean(Content& content, Unit& unit) {
   core_.dirty_bytes.fetch_sub(unit.dirty_charge, std::memory_order_relaxed);
   unit.dirty_charge = 0;
   unit.dirty_blocks = 0;
+  unit.changed_bytes = {};
   unit.filled_bytes = 0;
   store::Reservation promise;
   bool last = false;
@@ -179,6 +181,7 @@ std::shared_ptr<Content> WriteBack::choose(Which& which) {
 std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
   struct Candidate {
     bool not_full;
+    std::uint64_t bytes;
     std::int64_t since_ns;
     std::uint64_t order;
     UnitPtr unit;
@@ -193,13 +196,14 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
         const auto group = content.full_groups.find(content.groups.group_of(coord));
         if (group == content.full_groups.end() || group->second.ripe_bytes == 0) continue;
       }
-      candidates.push_back({true, 0, content.groups.order_of(coord), unit});
+      candidates.push_back({true, 0, 0, content.groups.order_of(coord), unit});
     }
   }
   std::erase_if(candidates, [&](Candidate& candidate) {
     const std::lock_guard lock(candidate.unit->mutex);
     candidate.not_full = !candidate.unit->full;
     candidate.since_ns = candidate.unit->dirty_since_ns;
+    candidate.bytes = bytes_to_write(content, *candidate.unit);
     return candidate.unit->claimed || !candidate.unit->dirty || (which != Which::kAll && candidate.not_full);
   });
   // The full ones, in the order in which they are to lie; then those that have waited longest.
@@ -219,7 +223,7 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
         which != Which::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
     if (bytes >= core_.batch_bytes() && cut) break;
     units.push_back(candidates[next].unit);
-    bytes += content.unit_bytes;
+    bytes += candidates[next].bytes;
   }
   return units;
 }
@@ -251,12 +255,13 @@ Status WriteBack::write_back(Content& content) {
   struct Open {
     UnitPtr unit;
     std::uint64_t changes;  // that must be linked when we return
+    std::uint64_t bytes;
   };
   std::vector<Open> open;
   {
     const std::lock_guard lock(content.state_mutex);
     content.background_failed = false;
-    for (const auto& [index, unit] : content.dirty_units) open.push_back({unit, 0});
+    for (const auto& [index, unit] : content.dirty_units) open.push_back({unit, 0, 0});
   }
   // As they are to lie on the disks.
   const auto order_of = [&](const Open& one) {
@@ -266,13 +271,14 @@ Status WriteBack::write_back(Content& content) {
   for (Open& one : open) {
     const std::lock_guard lock(one.unit->mutex);
     one.changes = one.unit->changes;
+    one.bytes = bytes_to_write(content, *one.unit);
   }
   while (!open.empty()) {
     for (std::size_t begin = 0; begin < open.size();) {
       std::vector<UnitPtr> units;
       for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && units.size() < kMaxBatchUnits;
-           bytes += content.unit_bytes)
-        units.push_back(open[begin++].unit);
+           bytes += open[begin++].bytes)
+        units.push_back(open[begin].unit);
       Status written = write_batch(content, std::move(units));
       if (written.ok()) continue;
       // What the background has met is reported with it.

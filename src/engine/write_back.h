@@ -32,6 +32,7 @@ class WriteBack {
   // What a change of a unit adds. The unit's mutex is held in these three.
   struct Change {
     std::uint32_t blocks = 0;  // files
+    ChangedBytes changed;      // images
     std::uint64_t bytes = 0;
     store::Reservation promise;
   };
@@ -66,16 +67,19 @@ class WriteBack {
   enum class Which : std::uint8_t { kRipe, kFull, kAll };  // of groups that are full; that are full; dirty
   struct Snapshot {                                        // of a claimed unit, beside its Staged
     std::uint64_t changes = 0;
+    ChangedBytes changed;
     store::Room promised;
   };
   struct Batch {
     std::vector<Staged> units;
     std::vector<Snapshot> snapshots;
     store::Reservation reservation;
-    bool inline_bytes = false;  // unit 0 goes into the tree
-    bool postponed = false;     // not written after all, to be tried again
-    std::uint64_t size = 0;     // of the content when the batch began
+    bool inline_bytes = false;        // unit 0 goes into the tree
+    bool postponed = false;           // not written after all, to be tried again
+    std::uint64_t size = 0;           // of the content when the batch began
+    std::vector<StagedStrip> strips;  // that the units go to, instead of whole extents
   };
+  struct StripJob;  // write_strips.cc
 
   void run();
   std::shared_ptr<Content> choose(Which& which);
@@ -85,6 +89,14 @@ class WriteBack {
   // in parts.
   Status write_batch(Content& content, std::vector<UnitPtr> units);
   Status write_at_once(Content& content, std::vector<UnitPtr> units);
+  // Takes those out of `units` whose changes are worth a strip, and writes them.
+  Status write_strips(Content& content, std::vector<UnitPtr>& units);
+  bool claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
+  Result<std::vector<StripJob>> plan_strips(Content& content, const Batch& batch);
+  Status place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation);
+  Status store_strips(Content& content, const Batch& batch, std::vector<StripJob>& jobs);
+  // What writing the unit back takes about; its mutex is held.
+  static std::uint64_t bytes_to_write(const Content& content, const Unit& unit);
   Status load_rest(Content& content, const std::vector<UnitPtr>& units);
   // A small file that has outgrown the tree: its first block is to be written with the others.
   Status leave_inline(Content& content, std::vector<UnitPtr>& units);

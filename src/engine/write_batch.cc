@@ -86,10 +86,11 @@ bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
   staged.blocks = std::exchange(unit->dirty_blocks, 0);
   staged.unit = unit;
   unit->filled_bytes = 0;
+  const ChangedBytes changed = std::exchange(unit->changed_bytes, {});
   {
     const std::lock_guard state(content.state_mutex);
     if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
-    batch.snapshots.push_back({unit->changes, unit->promised});
+    batch.snapshots.push_back({unit->changes, changed, unit->promised});
     batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.units.push_back(std::move(staged));
@@ -105,6 +106,8 @@ Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
 }
 
 Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units) {
+  if (content.may_have_strips) MDFS_TRY(write_strips(content, units));
+  if (units.empty()) return {};
   Batch batch;
   batch.size = content.size.load(std::memory_order_acquire);
   MDFS_TRY(leave_inline(content, units));
@@ -151,7 +154,10 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
   const std::lock_guard linking(content.linking);
   const auto link = [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
-    MDFS_TRY(linker.link(batch.units));
+    if (batch.strips.empty())
+      MDFS_TRY(linker.link(batch.units));
+    else
+      MDFS_TRY(linker.link_strips(batch.strips));
     {
       const std::lock_guard lock(content.state_mutex);
       size = size_to_link(content, std::min(batch.size, content.size.load(std::memory_order_acquire)), batch.units);
@@ -220,10 +226,11 @@ void WriteBack::finish(Content& content, Batch& batch, bool written) {
     unit.claimed = false;
     if (written) {
       unit.linked_changes = snapshot.changes;
-      unit.known_on_disk = !staged.runs.empty() || !content.is_image();
+      unit.known_on_disk = !staged.runs.empty() || !batch.strips.empty() || !content.is_image();
       if (unit.changes == snapshot.changes) note_clean(content, unit);
     } else {
       unit.dirty_blocks |= staged.blocks;
+      unit.changed_bytes.add(snapshot.changed);
       const std::lock_guard state(content.state_mutex);
       unit.promised += again.room();
       content.reservation.absorb(std::move(again));

@@ -34,6 +34,28 @@ GridBox rows_under(const Content& content, std::uint64_t offset, std::uint64_t l
   return rows;
 }
 
+// With the padding that follows it in its unit: what lies outside the image is zero and known.
+geometry::Box with_padding(const Content& content, const Transfer::Part& part) {
+  geometry::Box box = part.piece.in_extent;
+  if (!content.is_image()) return box;
+  for (unsigned axis = 1; axis < content.rank; ++axis) {
+    const std::uint64_t extent = content.array().extent[axis];
+    const std::uint64_t left = content.array().shape[axis] - part.piece.extent[axis] * extent;
+    if (left < extent && box.start[axis] + box.length[axis] == left) box.length[axis] = extent - box.start[axis];
+  }
+  return box;
+}
+
+// From the first to the last byte of a box inside a unit.
+ChangedBytes changed_by(const Content& content, const geometry::Box& box) {
+  std::uint64_t first = 0, last = 0;
+  for (unsigned axis = 0; axis < content.rank; ++axis) {
+    first = first * content.array().extent[axis] + box.start[axis];
+    last = last * content.array().extent[axis] + box.start[axis] + box.length[axis] - 1;
+  }
+  return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last + 1)};
+}
+
 std::uint64_t part_bytes(const Content& content, const Transfer::Part& part) {
   std::uint64_t bytes = 1;
   for (unsigned axis = 0; axis < content.rank; ++axis) bytes *= part.piece.in_extent.length[axis];
@@ -136,7 +158,7 @@ Result<bool> Writer::replaces_only(Content& content, std::uint64_t offset, std::
     for (const Transfer::Part& part : plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts) {
       if (content.is_image()) {
         MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, part.piece.extent, false));
-        if (extent.is_hole()) return false;
+        if (!extent.has_record()) return false;  // what lies in strips takes less room than it will
         continue;
       }
       const geometry::Box& box = part.piece.in_extent;
@@ -228,7 +250,8 @@ Status Writer::make_ready(Content& content, const UnitPtr& unit, const Transfer:
       MDFS_TRY(find_hole(content, unit, part.piece.extent, lock));
       continue;
     }
-    if (unit->valid.ranges().size() + ranges_under(content, part.piece.in_extent).size() <= kMaxRanges) return {};
+    if (unit->valid.ranges().size() + ranges_under(content, with_padding(content, part)).size() <= kMaxRanges)
+      return {};
     lock.unlock();
     MDFS_TRY(loader_.load_whole(content, {{unit, part.piece.extent}}));
     lock.lock();
@@ -259,6 +282,7 @@ Status Writer::write_part(Content& content, const Transfer& transfer, const Tran
   WriteBack::Change change;
   change.blocks = block_mask(content, box.start[0], last);
   change.bytes = part_bytes(content, part);
+  if (content.is_image()) change.changed = changed_by(content, box);
 
   std::unique_lock lock(unit->mutex);
   bool whole = false;
@@ -276,12 +300,16 @@ Status Writer::write_part(Content& content, const Transfer& transfer, const Tran
 
   if (whole && !unit->complete) unit->buffer = BufferRef();  // what it held is not needed
   make_writable(content, *unit, last);
+  const geometry::Box known = with_padding(content, part);
+  if (!unit->complete && known.length != box.length)
+    geometry::fill_box(content.rank, known.length, std::byte{0}, unit->buffer.bytes(), content.array().extent,
+                       known.start);
   copy_in(content, transfer, part, from, unit->buffer);
   if (whole) {
     unit->complete = true;
     unit->valid.clear();
   } else if (!unit->complete) {
-    for (const ByteRanges::Range& range : ranges_under(content, box)) unit->valid.add(range.begin, range.end);
+    for (const ByteRanges::Range& range : ranges_under(content, known)) unit->valid.add(range.begin, range.end);
     if (unit->valid.covers(0, content.unit_bytes)) {
       unit->complete = true;
       unit->valid.clear();

@@ -181,6 +181,7 @@ Status fill_layout(Server& server, Ino ino, Handle& handle, mdfs_ioc_layout& pag
     page.rows[i].disk = place.disk;
     page.rows[i].block = place.block;
     page.rows[i].stored_bytes = place.stored_bytes;
+    page.rows[i].flags = place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0;
   }
   const std::lock_guard lock(handle.mutex);
   handle.layout = page.count == 0 ? nullptr : std::move(layout);

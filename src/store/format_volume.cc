@@ -225,6 +225,7 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
     return invalid(fmt::format("{}: a size of {} bytes; a disk has at least {}, at most 2^62", disk.name, disk.bytes,
                                MDFS_MIN_DISK_SIZE));
   format::Label label;
+  label.features_incompat = options.features_incompat;
   label.block_size = options.block_size;
   label.disk_blocks = blocks;
   label.zone_blocks = options.zone_bytes != 0 ? options.zone_bytes / options.block_size

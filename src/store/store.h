@@ -176,7 +176,8 @@ class Store {
   virtual std::uint32_t block_size() const = 0;
   // Of what has none of its own; never kDefault.
   virtual geometry::ZonePolicy policy() const = 0;
-  virtual std::uint64_t generation() const = 0;  // of the last commit
+  virtual std::uint64_t features_incompat() const = 0;  // MDFS_INCOMPAT_*, as the volume was made
+  virtual std::uint64_t generation() const = 0;         // of the last commit
   virtual bool read_only() const = 0;
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
   virtual unsigned disk_count() const = 0;

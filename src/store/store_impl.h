@@ -33,6 +33,7 @@ class StoreImpl final : public Store, public Verifier {
   std::string volume_name() const override { return label_.name; }
   std::uint32_t block_size() const override { return label_.block_size; }
   geometry::ZonePolicy policy() const override { return policy_; }
+  std::uint64_t features_incompat() const override { return label_.features_incompat; }
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override;

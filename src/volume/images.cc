@@ -100,6 +100,14 @@ Result<Layout> VolumeImpl::layout(Ino ino) {
   return layout;
 }
 
+Result<std::uint64_t> VolumeImpl::settle(Ino ino, std::uint64_t most_bytes, bool all) {
+  MDFS_TRY(check_writable());
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
+  return engine_->settle(*use, most_bytes, all);
+}
+
 Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
                                const std::function<Status(engine::Content&, const geometry::Geometry&)>& work) {
   const std::shared_lock shrink(inode.shrink_mutex);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "device/disk.h"
 #include "format/file_cell.h"
+#include "format/strip.h"
 #include "volume/records.h"
 
 namespace mdfs::volume {
@@ -111,12 +112,37 @@ Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiec
   return {};
 }
 
+Status PieceCollector::take_strip(const store::Item& item, std::vector<StoredPiece>& pieces) {
+  const std::uint32_t block_size = store_.block_size();
+  MDFS_TRY_ASSIGN(const auto shape, shape_of(item.key.object));
+  if (!shape) return {};
+  MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, *shape, block_size));
+  for (unsigned place = 0; place < shape->places(); ++place) {
+    if (!strip.has(place)) continue;
+    StoredPiece piece;
+    piece.object = item.key.object;
+    piece.where = item.key.offset / MDFS_STRIPS_PER_PAGE * format::kMaxPlaces + place;
+    piece.is_extent = true;
+    piece.strip = item.key.offset;
+    piece.stored_bytes = strip.part_blocks(block_size) * block_size;
+    piece.part_bytes = block_size;
+    piece.runs = {strip.part(place, block_size)};
+    const auto checksums = strip.part_checksums(place, block_size);
+    piece.crc32c.assign(checksums.begin(), checksums.end());
+    piece.birth = strip.birth;
+    piece.shape = *shape;
+    pieces.push_back(std::move(piece));
+  }
+  return {};
+}
+
 void PieceCollector::take(const std::vector<store::Item>& items, std::vector<StoredPiece>& pieces,
                           format::OperationRecord& record) {
   for (const store::Item& item : items) {
     Status status;
     if (item.key.kind == MDFS_KIND_EXTENTS) status = take_extents(item, pieces);
     if (item.key.kind == MDFS_KIND_FILE_CELL) status = take_cell(item, pieces);
+    if (item.key.kind == MDFS_KIND_STRIP) status = take_strip(item, pieces);
     if (status.ok()) continue;
     spdlog::error("scrub: item ({}, {}, {}): {}; run mdfsck", item.key.object, item.key.kind, item.key.offset,
                   status.error().message());
@@ -150,12 +176,15 @@ bool PieceCollector::is_current(const StoredPiece& piece) {
   std::vector<StoredPiece> now;
   const std::uint64_t kind = piece.is_extent ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   const std::uint64_t offset = piece.is_extent ? piece.where / format::kMaxPlaces : piece.where / MDFS_FILE_CELL;
-  const format::Key key{piece.object, kind, offset};
+  format::Key key{piece.object, kind, offset};
+  if (piece.strip) key = {piece.object, MDFS_KIND_STRIP, *piece.strip};
   const auto value = store_.get(key);
   if (!value.ok()) return true;
   if (!*value) return false;
   const store::Item item{key, **value};
-  const Status status = piece.is_extent ? take_extents(item, now) : take_cell(item, now);
+  const Status status = piece.strip       ? take_strip(item, now)
+                        : piece.is_extent ? take_extents(item, now)
+                                          : take_cell(item, now);
   if (!status.ok()) return true;
   return std::any_of(now.begin(), now.end(),
                      [&](const StoredPiece& other) { return other.where == piece.where && same(piece, other); });

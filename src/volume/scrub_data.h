@@ -19,7 +19,8 @@ namespace mdfs::volume {
 // An extent, or a run of blocks of a file, as the tree described it when it was asked.
 struct StoredPiece : store::StoredData {
   std::uint64_t birth = 0;
-  format::ExtentTableShape shape;  // of an extent
+  format::ExtentTableShape shape;      // of an extent
+  std::optional<std::uint64_t> strip;  // offset of the item, where the bytes of the extent lie in a strip
 };
 
 // Takes pieces out of the tree in the order of its keys. One thread; other threads may change the tree meanwhile.
@@ -37,6 +38,7 @@ class PieceCollector {
   void take(const std::vector<store::Item>& items, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
   Result<std::optional<format::ExtentTableShape>> shape_of(std::uint64_t object);
   Status take_extents(const store::Item& item, std::vector<StoredPiece>& pieces);
+  Status take_strip(const store::Item& item, std::vector<StoredPiece>& pieces);
   Status take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const;
   Result<std::optional<StoredPiece>> extent(const format::Key& key, unsigned place, const format::ExtentRecord& record,
                                             const format::ExtentTableShape& shape);

@@ -184,6 +184,8 @@ class Volume {
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
   virtual Result<engine::Merit> merit(Ino ino) = 0;  // of what has been written back
   virtual Result<VolumeMerit> volume_merit() = 0;
+  // Engine::settle() of an image; what it did is not committed.
+  virtual Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;

@@ -85,6 +85,7 @@ class VolumeImpl final : public Volume {
   Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
   Result<engine::Merit> merit(Ino ino) override;
   Result<VolumeMerit> volume_merit() override;
+  Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;

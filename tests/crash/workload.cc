@@ -31,7 +31,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},    {"punch", {3, Effect::kWrite}},
       {"window", {5, Effect::kData}},         {"fsync", {1, Effect::kFsync}},      {"sync", {0, Effect::kSync}},
       {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},   {"scrub", {0, Effect::kNames}},
-      {"scrub-begin", {1, Effect::kNames}},
+      {"scrub-begin", {1, Effect::kNames}},   {"settle", {1, Effect::kWriteBack}},
   };
   return kVerbs;
 }
@@ -176,6 +176,10 @@ Status Runner::run_data(const Operation& operation, unsigned number) {
   const std::string& verb = operation.verb;
   MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
   if (verb == "fsync") return volume_.fsync(ino, false);
+  if (verb == "settle") {
+    const auto settled = volume_.settle(ino, UINT64_MAX, true);
+    return settled.ok() ? Status() : Status(settled.error());
+  }
   std::vector<std::uint64_t> numbers;
   for (std::size_t i = 1; i < operation.arguments.size(); ++i) numbers.push_back(number_of(operation.arguments[i]));
   if (verb == "truncate") {
@@ -221,7 +225,8 @@ Status Runner::run_move(const Operation& operation, unsigned number) {
 Status make_base(volume::Volume& volume) {
   MDFS_TRY_ASSIGN(const auto operations,
                   parse_operations("create /f; write /f 0 9000; create /g; write /g 0 100; mkdir /d; mkdir /e;"
-                                   "create /d/h; write /d/h 0 5000; create /big; write /big 0 300000; create /image"));
+                                   "create /d/h; write /d/h 0 5000; create /big; write /big 0 300000; create /image;"
+                                   "create /stack"));
   Runner runner(volume);
   unsigned number = 100;
   for (const Operation& operation : operations) MDFS_TRY(runner.run(operation, number++));
@@ -235,6 +240,17 @@ Status make_base(volume::Volume& volume) {
   volume.forget(image.ino, 1);
   MDFS_TRY(volume.make_image(image.ino, options));
   MDFS_TRY(runner.run({"window", {"/image", "0", "64", "0", "64"}}, 99));
+  options.geometry.rank = 3;
+  options.geometry.shape = {0, 64, 64};
+  options.geometry.extent = {8, 32, 32};
+  options.geometry.axes = "zyx";
+  MDFS_TRY_ASSIGN(const volume::Attributes stack, volume.lookup(volume::kRootIno, "stack"));
+  volume.forget(stack.ino, 1);
+  MDFS_TRY(volume.make_image(stack.ino, options));
+  for (const char* frames : {"8192", "4096"}) {
+    MDFS_TRY(runner.run({"append", {"/stack", frames}}, number++));
+    MDFS_TRY(runner.run({"fsync", {"/stack"}}, 0));
+  }
   return volume.sync();
 }
 
@@ -273,6 +289,16 @@ std::vector<std::string> alphabet() {
       "window /image 0 64 8 1",
       "truncate /image 3000",
       "truncate /image 5000",
+      "append /stack 4096",
+      "append /stack 4096; fsync /stack",
+      "append /stack 20480; fsync /stack",
+      "write /stack 4096 4096",
+      "truncate /stack 6000",
+      "truncate /stack 40000",
+      "punch /stack 0 8192",
+      "settle /stack",
+      "unlink /stack",
+      "fsync /stack",
       "fsync /f",
       "fsync /g",
       "fsync /image",

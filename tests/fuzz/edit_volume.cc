@@ -130,6 +130,15 @@ class Mender {
     if ((leave_ & 1) != 0 || !inside(at, length, node.size())) return;
     if (kind == MDFS_KIND_EXTENTS) mend_extents(node, at, at + length);
     if (kind == MDFS_KIND_FILE_CELL) mend_cell(node, at, at + length);
+    if (kind == MDFS_KIND_STRIP) mend_strip(node, at, at + length);
+  }
+
+  void mend_strip(ByteVector& node, std::size_t at, std::size_t end) {
+    if (at + sizeof(mdfs_strip) > end) return;
+    const Address place = Address::unpack(MDFS_GET(node, at, mdfs_strip, address));
+    at += sizeof(mdfs_strip);
+    for (std::size_t i = 0; at + 4 * (i + 1) <= end; ++i)
+      store_le<std::uint32_t>(node, at + 4 * i, crc32c(peek(disks_, place.disk, (place.block + i) * kBlock, kBlock)));
   }
 
   // The extents of these volumes are smaller than a sub-block: one checksum each.

@@ -7,6 +7,7 @@
 #include "format/geometry_item.h"
 #include "format/inode.h"
 #include "format/operation.h"
+#include "format/strip.h"
 #include "fuzz.h"
 #include "geometry/decompose.h"
 #include "geometry/placement.h"
@@ -121,6 +122,14 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     case MDFS_KIND_PLACEMENT:
       placement(value, detail);
       break;
+    case MDFS_KIND_STRIP: {
+      const format::ExtentTableShape shape{static_cast<std::uint8_t>(detail % 2), 4096u * (1 + detail / 2)};
+      if (const auto strip = format::decode_strip(value, shape, 4096); strip.ok()) {
+        const auto again = format::decode_strip(format::encode(*strip), shape, 4096);
+        MDFS_CHECK(again.ok() && *again == *strip);
+      }
+      break;
+    }
     case MDFS_KIND_EXTENT_RUNS:
       if (const auto runs = format::decode_extent_runs(value, detail); runs.ok()) {
         const auto again = format::decode_extent_runs(format::encode_extent_runs(*runs), detail);

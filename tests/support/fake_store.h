@@ -34,6 +34,7 @@ class FakeStore final : public store::Store {
   std::string volume_name() const override { return "fake"; }
   std::uint32_t block_size() const override { return block_size_; }
   geometry::ZonePolicy policy() const override { return geometry::ZonePolicy::kScatter; }
+  std::uint64_t features_incompat() const override { return MDFS_INCOMPAT_KNOWN; }
   std::uint64_t generation() const override { return commits_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override { return read_only_ ? "set by the test" : ""; }

@@ -186,11 +186,12 @@ Status layout_command(const LayoutArguments& arguments) {
       const auto& row = rows.rows[i];
       if (row.disk < disk_bytes.size()) disk_bytes[row.disk] += row.stored_bytes;
       if (arguments.json)
-        fmt::print("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}}}", first ? "" : ",",
-                   index_text(geometry, row.index), row.disk, row.block, row.stored_bytes);
+        fmt::print("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}}}",
+                   first ? "" : ",", index_text(geometry, row.index), row.disk, row.block, row.stored_bytes,
+                   (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0);
       else
-        fmt::print("extent {}: disk {}, block {}, {} bytes\n", index_text(geometry, row.index), row.disk, row.block,
-                   row.stored_bytes);
+        fmt::print("extent {}: disk {}, block {}, {} bytes{}\n", index_text(geometry, row.index), row.disk, row.block,
+                   row.stored_bytes, (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0 ? ", in a strip" : "");
       first = false;
     }
   } while (rows.count > 0);

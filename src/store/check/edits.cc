@@ -8,6 +8,7 @@
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/inode.h"
+#include "format/strip.h"
 #include "store/check/tree_rewrite.h"
 
 namespace mdfs::store {
@@ -81,6 +82,7 @@ Result<std::optional<ByteVector>> TreeRewriter::apply(const Key& key, const Byte
     return std::optional(format::encode(geometry));
   }
   const auto& records = std::get<FixRecords>(edit);
+  if (key.kind == MDFS_KIND_STRIP) return fix_strip(value, records);
   return key.kind == MDFS_KIND_EXTENTS ? fix_extents(value, records) : fix_cell(value, records);
 }
 
@@ -97,6 +99,15 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_extents(const ByteVector& va
   for (const unsigned place : fix.erase) page.erase(place);
   if (page.empty()) return std::optional<ByteVector>();
   return std::optional(page.encode());
+}
+
+// Parts whose blocks others use go too: a part alone cannot lie elsewhere.
+Result<std::optional<ByteVector>> TreeRewriter::fix_strip(const ByteVector& value, const FixRecords& fix) const {
+  MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(value, *fix.shape, volume_.label.block_size));
+  for (const unsigned place : fix.erase) strip.live &= ~(std::uint64_t{1} << place);
+  for (const auto& [place, runs] : fix.move) strip.live &= ~(std::uint64_t{1} << place);
+  if (strip.live == 0) return std::optional<ByteVector>();
+  return std::optional(format::encode(strip));
 }
 
 Result<std::optional<ByteVector>> TreeRewriter::fix_cell(const ByteVector& value, const FixRecords& fix) {

@@ -63,6 +63,7 @@ constexpr FindingInfo kTable[] = {
      "data are said to lie where none can; the record is removed and reads as zeros"},
     {Id::kRunsMissing, "runs-missing", kError, kForced,
      "the list of blocks of a scattered extent is missing or wrong; the record is removed and reads as zeros"},
+    {Id::kStripTwice, "strip-twice", kError, kForced, "bytes of an extent lie in two strips; the second is removed"},
     {Id::kDataDamaged, "data-damaged", kError, kNever, "data do not match their checksum; reading them fails"},
     {Id::kDataUnreadable, "data-unreadable", kError, kNever, "data cannot be read from the disk"},
 };

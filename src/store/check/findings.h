@@ -55,6 +55,7 @@ enum class FindingId : std::uint16_t {
   kBeyondEnd = 603,
   kAddressOutside = 604,
   kRunsMissing = 605,
+  kStripTwice = 606,
   kDataDamaged = 701,
   kDataUnreadable = 702,
 };

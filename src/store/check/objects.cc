@@ -13,6 +13,7 @@
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
 #include "format/operation.h"
+#include "format/strip.h"
 #include "geometry/decompose.h"
 #include "store/check/tree_scan.h"
 
@@ -42,7 +43,8 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
   if (!may_be_object(key.object) || key.kind == 0) return misplaced(key);
   if (key.kind == MDFS_KIND_INODE) return inode(key, value);
   if (current_.given_up) return;
-  if (key.kind > MDFS_KIND_EXTENT_RUNS) return;  // of a later version, or reserved: let it be
+  const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP;
+  if (!known) return;  // of a later version, or reserved: let it be
   if (!current_.inode) return give_up(FindingId::kInodeMissing, "first item left: " + to_string(key));
   switch (key.kind) {
     case MDFS_KIND_INLINE:
@@ -61,6 +63,8 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
       return extent_runs(key, value);
     case MDFS_KIND_FILE_CELL:
       return file_cell(key, value);
+    case MDFS_KIND_STRIP:
+      return strip(key, value);
     default:
       return misplaced(key);
   }
@@ -173,7 +177,7 @@ FixRecords& ItemChecker::records_fix(const Key& key) {
   const auto [edit, is_new] = edits_.items.try_emplace(key, FixRecords{});
   auto* fix = std::get_if<FixRecords>(&edit->second);
   if (fix == nullptr) return unused_;
-  if (key.kind == MDFS_KIND_EXTENTS) fix->shape = current_.shape;
+  if (key.kind == MDFS_KIND_EXTENTS || key.kind == MDFS_KIND_STRIP) fix->shape = current_.shape;
   return *fix;
 }
 
@@ -215,27 +219,16 @@ void ItemChecker::extents(const Key& key, ConstBytes value) {
   if (!current_.geometry) return;  // reported at the end of the object
   const auto page = format::ExtentPage::decode(value, current_.shape);
   if (!page.ok()) return damaged(key, page.error());
-  const geometry::Geometry& geometry = *current_.geometry;
-  const geometry::PageBox box = geometry::page_box(geometry.rank, current_.shape.record_bytes());
-  const geometry::Coord grid = geometry.grid();
   const bool page_inside = page_is_inside(key.offset);
   if (!page_inside) {
     findings_.add(FindingId::kBeyondEnd, name_of(key));
     edits_.items[key] = EraseItem{};
   }
-  const geometry::Coord origin =
-      page_inside ? geometry::page_origin(geometry.rank, grid, box, key.offset) : geometry::Coord{};
   for (unsigned place = 0; place < current_.shape.places(); ++place) {
     const auto record = page->get(place);
     if (!record) continue;
     extent(key, place, *record);
-    bool inside = true;
-    unsigned rest = place;
-    for (unsigned i = geometry.rank; i-- > 0;) {
-      inside = inside && origin[i] + rest % box.side[i] < grid[i];
-      rest /= static_cast<unsigned>(box.side[i]);
-    }
-    if (inside || !page_inside) continue;
+    if (!page_inside || place_is_inside(key.offset, place)) continue;
     findings_.add(FindingId::kBeyondEnd, fmt::format("{}, place {}", name_of(key), place));
     records_fix(key).erase.insert(place);
   }
@@ -269,6 +262,57 @@ void ItemChecker::extent_runs(const Key& key, ConstBytes value) {
   const Key page{key.object, MDFS_KIND_EXTENTS, key.offset / format::kMaxPlaces};
   if (use(page, static_cast<unsigned>(key.offset % format::kMaxPlaces), data.runs) && on_data_)
     on_data_(std::move(data));
+}
+
+bool ItemChecker::place_is_inside(std::uint64_t page, unsigned place) const {
+  const geometry::Geometry& geometry = *current_.geometry;
+  const geometry::PageBox box = geometry::page_box(geometry.rank, current_.shape.record_bytes());
+  const geometry::Coord grid = geometry.grid();
+  const geometry::Coord origin = geometry::page_origin(geometry.rank, grid, box, page);
+  bool inside = true;
+  for (unsigned i = geometry.rank; i-- > 0;) {
+    inside = inside && origin[i] + place % box.side[i] < grid[i];
+    place /= static_cast<unsigned>(box.side[i]);
+  }
+  return inside;
+}
+
+// A part that cannot be its strip's is not copied anywhere: what it held reads as the extent's record says.
+void ItemChecker::strip(const Key& key, ConstBytes value) {
+  if (!current_.inode->is_image()) return misplaced(key);
+  if (!current_.geometry) return;  // reported at the end of the object
+  const auto strip = format::decode_strip(value, current_.shape, block_size_);
+  if (!strip.ok()) return damaged(key, strip.error());
+  const std::uint64_t page = key.offset / MDFS_STRIPS_PER_PAGE;
+  if (page != current_.strip_page) current_.strip_ranges.clear();
+  current_.strip_page = page;
+  const bool page_inside = page_is_inside(page);
+  if (!page_inside) {
+    findings_.add(FindingId::kBeyondEnd, name_of(key));
+    edits_.items[key] = EraseItem{};
+  }
+  for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
+    if (!strip->has(place)) continue;
+    const std::string where = fmt::format("{}, place {}", name_of(key), place);
+    auto& ranges = current_.strip_ranges[place];
+    const bool twice = std::any_of(ranges.begin(), ranges.end(), [&](const auto& range) {
+      return range.first < strip->end() && strip->begin < range.second;
+    });
+    ranges.emplace_back(strip->begin, strip->end());
+    const bool inside = !page_inside || place_is_inside(page, place);
+    if (!inside) findings_.add(FindingId::kBeyondEnd, where);
+    if (twice) findings_.add(FindingId::kStripTwice, where);
+    if (!inside || twice) records_fix(key).erase.insert(place);
+    const auto checksums = strip->part_checksums(place, block_size_);
+    StoredData data{key.object,
+                    page * format::kMaxPlaces + place,
+                    true,
+                    strip->part_blocks(block_size_) * block_size_,
+                    block_size_,
+                    {strip->part(place, block_size_)},
+                    {checksums.begin(), checksums.end()}};
+    if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
+  }
 }
 
 void ItemChecker::file_cell(const Key& key, ConstBytes value) {

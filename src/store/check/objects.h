@@ -91,6 +91,8 @@ class ItemChecker {
     std::uint64_t stored_blocks = 0;
     std::map<std::uint64_t, StoredData> scattered;                 // by page * 64 + place: runs still to come
     std::vector<std::pair<std::uint64_t, std::string>> same_hash;  // cookies and names
+    std::uint64_t strip_page = 0;                                  // whose strips are passing
+    std::map<unsigned, std::vector<std::pair<std::uint32_t, std::uint32_t>>> strip_ranges;  // of its extents, so far
   };
 
   void volume_item(const format::Key& key, ConstBytes value);
@@ -103,12 +105,14 @@ class ItemChecker {
   void extents(const format::Key& key, ConstBytes value);
   void extent(const format::Key& key, unsigned place, const format::ExtentRecord& record);
   void extent_runs(const format::Key& key, ConstBytes value);
+  void strip(const format::Key& key, ConstBytes value);
   void file_cell(const format::Key& key, ConstBytes value);
   void finish_object();
   void give_up(FindingId id, const std::string& why);
   void misplaced(const format::Key& key);
   void damaged(const format::Key& key, const Error& error);
   bool page_is_inside(std::uint64_t page) const;
+  bool place_is_inside(std::uint64_t page, unsigned place) const;
   // Marks the blocks of a record; false if they cannot be its.
   bool use(const format::Key& key, unsigned part, const std::vector<format::BlockRun>& runs);
   FixRecords& records_fix(const format::Key& key);

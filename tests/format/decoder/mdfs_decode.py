@@ -23,6 +23,8 @@ MAIN_ROOT = 1
 ROOT_DIRECTORY = 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
+STRIP = 19
+FEATURE_STRIPS = 32
 FLAG_IMAGE, FLAG_INLINE = 1, 2
 RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
@@ -113,7 +115,7 @@ class Label:
         sealed(sector, b"MDFSLABL", "label")
         (version, _, _, incompatible) = struct.unpack_from("<IQQQ", sector, 12)
         require(version == 1, "label: version")
-        require(incompatible == 0, "label: incompatible features")
+        require(incompatible & ~FEATURE_STRIPS == 0, "label: incompatible features")
         self.volume = sector[40:56]
         self.disk = sector[56:72]
         self.index, self.disks, self.block_size, self.blocks = struct.unpack_from("<HHIQ", sector, 72)
@@ -407,7 +409,45 @@ class Volume:
         return out[:stored]
 
     def _extents(self, number, geometry, use):
-        """Index and decoded bytes of every extent that has a record."""
+        """Index and decoded bytes of every extent that has a record or bytes in strips."""
+        strips = self._strips(number, geometry, use)
+        for page, place, data in self._records(number, geometry, use):
+            data = bytearray(data)
+            for begin, part in strips.pop((page, place), ()):
+                data[begin:begin + len(part)] = part
+            yield geometry.extent_index(page, place), bytes(data)
+        for (page, place), parts in strips.items():
+            data = bytearray(geometry.extent_bytes)
+            for begin, part in parts:
+                data[begin:begin + len(part)] = part
+            yield geometry.extent_index(page, place), bytes(data)
+
+    def _strips(self, number, geometry, use):
+        """(page, place) -> [(first byte, bytes)]."""
+        found, size = {}, self.block_size
+        for offset, value in self.of_kind(number, STRIP):
+            address, birth, places, live, begin, length = struct.unpack_from("<QQQQII", value, 0)
+            require(birth and live and not live & ~places, "strip: places")
+            require(length and begin + length <= geometry.extent_bytes, "strip: range")
+            blocks = ceil_div(length, size)
+            count = bin(places).count("1") * blocks
+            require(len(value) == 40 + ceil_div(count, 2) * 8, "strip: length")
+            checksums = struct.unpack_from(f"<{count}I", value, 40)
+            for i, place in enumerate(place for place in range(64) if places >> place & 1):
+                if not live >> place & 1:
+                    continue
+                data = self.blocks(address + i * blocks, blocks, blocks * size, use)
+                require(data is not None, "strip: its disk is missing")
+                for j in range(blocks):
+                    require(crc32c(data[j * size:(j + 1) * size]) == checksums[i * blocks + j], "strip: checksum")
+                require(not any(data[length:]), "strip: not zero behind a part")
+                parts = found.setdefault((offset // 256, place), [])
+                require(all(begin + length <= b or b + len(p) <= begin for b, p in parts), "strip: bytes twice")
+                parts.append((begin, data[:length]))
+        return found
+
+    def _records(self, number, geometry, use):
+        """Page, place and decoded bytes of every extent that has a record."""
         for page, value in self.of_kind(number, EXTENTS):
             record_bytes, count, _, present = struct.unpack_from("<HHIQ", value, 0)
             require(record_bytes == geometry.record_bytes and count == bin(present).count("1"), "extent page")
@@ -425,7 +465,7 @@ class Volume:
                 if geometry.codec == ZSTD:
                     data = zstd_decode(data, geometry.extent_bytes)
                 require(len(data) == geometry.extent_bytes, "extent: size")
-                yield geometry.extent_index(page, place), data
+                yield page, place, data
 
     def _image(self, number, inode, use):
         geometry = Geometry(self.items[number, GEOMETRY, 0])

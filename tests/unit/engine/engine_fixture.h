@@ -26,6 +26,7 @@ struct Setting {
   std::uint64_t disk_bytes = 32u << 20;
   std::size_t cache_bytes = 4u << 20;
   std::uint32_t block_size = 4096;
+  bool settle_when_idle = false;
   bool on_disks = false;  // the real store on disks in memory, committed and opened again by reopen()
 };
 

@@ -33,6 +33,7 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
       EXPECT_TRUE(bench_.engine().write(bench_.content(), from, ConstBytes(data_).subspan(from, at - from)).ok());
       EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
     }
+    EXPECT_TRUE(bench_.engine().settle(bench_.content(), UINT64_MAX, true).ok());
   }
 
   std::vector<ExtentPlace> layout() {

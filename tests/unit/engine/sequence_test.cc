@@ -47,7 +47,7 @@ class Twins {
       : on_disks_(setting.on_disks), bench_(setting), image_(setting.geometry), random_(seed), array_(bench_.size()) {}
 
   void step() {
-    switch (random_() % 13) {
+    switch (random_() % (image_ ? 16 : 13)) {
       case 0:
       case 1:
       case 2:
@@ -73,8 +73,12 @@ class Twins {
         return;
       case 11:
         return move();
-      default:
+      case 12:
         return seek();
+      case 13:
+        return settle();
+      default:
+        return append_frames();
     }
   }
 
@@ -113,6 +117,25 @@ class Twins {
     TWINS_AGREE(bench_.engine().write(bench_.content(), offset, bytes).ok());
     if (array_.size() < offset + bytes.size()) array_.resize(offset + bytes.size());
     std::copy(bytes.begin(), bytes.end(), array_.begin() + static_cast<std::ptrdiff_t>(offset));
+  }
+
+  // What lies in strips is written whole: nothing is to be seen of it.
+  void settle() {
+    const auto settled = bench_.engine().settle(bench_.content(), UINT64_MAX, random_() % 2 == 0);
+    TWINS_AGREE(settled.ok());
+  }
+
+  // A few frames or parts of them, each written back by itself as fsync does.
+  void append_frames() {
+    for (std::uint64_t left = 1 + random_() % 6; left > 0; --left) {
+      const std::uint64_t slab = image_->slab_bytes();
+      const std::uint64_t to_frame = slab - array_.size() % slab;
+      const std::uint64_t length = random_() % 5 == 0 ? 1 + random_() % to_frame : to_frame;
+      const ByteVector bytes = noise(random_, length, random_() % 2 == 0);
+      TWINS_AGREE(bench_.engine().write(bench_.content(), array_.size(), bytes).ok());
+      array_.insert(array_.end(), bytes.begin(), bytes.end());
+      if (random_() % 4 != 0) TWINS_AGREE(bench_.engine().write_back(bench_.content()).ok());
+    }
   }
 
   void read() {
@@ -234,6 +257,23 @@ RC_GTEST_PROP(EngineSequenceTest, ImagesReadAsAPlainArrayAfterAnySequence, ()) {
   setting.geometry = any_image();
   setting.disks = *rc::gen::element(1u, 3u, 8u);
   setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 8u << 20);
+  run_sequence(setting);
+}
+
+// Slabs of up to twice the cache.
+RC_GTEST_PROP(EngineSequenceTest, ImagesThatGrowFrameByFrameReadAsAPlainArray, ()) {
+  Setting setting;
+  const auto depth = *rc::gen::element<std::uint64_t>(4, 8, 16, 32);
+  const auto side = *rc::gen::element<std::uint64_t>(32, 50, 64);
+  const auto frame = *rc::gen::inRange<std::uint64_t>(20, 256);
+  setting.geometry = image_of(3, {*rc::gen::element<std::uint64_t>(0, 0, 5, 40), frame, frame + 13},
+                              {depth, side, side}, *rc::gen::element(Codec::kRaw, Codec::kZstd));
+  setting.disks = *rc::gen::element(1u, 4u);
+  setting.block_size = *rc::gen::element(4096u, 4096u, 16384u);
+  setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 4u << 20);
+  setting.disk_bytes = 128u << 20;
+  setting.on_disks = *rc::gen::element(false, false, true);
+  setting.settle_when_idle = *rc::gen::arbitrary<bool>();
   run_sequence(setting);
 }
 

@@ -184,6 +184,59 @@ RC_GTEST_PROP(ItemTest, DamagedValuesNeverCrash, (std::uint64_t seed)) {
   (void)decode_symlink(samples.bytes(samples.number(0, 5000)));
 }
 
+RC_GTEST_PROP(StripTest, ReadsBackAsItWasWrittenAndGivesEachPartItsBlocks, (std::uint64_t seed)) {
+  Samples samples(seed);
+  const ExtentTableShape shape = samples.table_shape();
+  const std::uint32_t block_size = 4096u << samples.number(0, 4);
+  const Strip strip = samples.strip(shape, block_size);
+  const ByteVector bytes = encode(strip);
+  RC_ASSERT(bytes.size() <= MDFS_MAX_ITEM);
+  RC_ASSERT(*decode_strip(bytes, shape, block_size) == strip);
+  std::uint64_t next = strip.address.block;
+  std::size_t checksum = 0;
+  for (unsigned place = 0; place < kMaxPlaces; ++place) {
+    if ((strip.places >> place & 1) == 0) continue;
+    const BlockRun part = strip.part(place, block_size);
+    RC_ASSERT(part.address.disk == strip.address.disk && part.address.block == next);
+    RC_ASSERT(part.blocks * block_size >= strip.bytes && (part.blocks - 1) * block_size < strip.bytes);
+    for (const std::uint32_t crc : strip.part_checksums(place, block_size)) RC_ASSERT(crc == strip.crc32c[checksum++]);
+    next += part.blocks;
+  }
+  RC_ASSERT(checksum == strip.crc32c.size());
+  ByteVector damaged = bytes;
+  for (std::size_t i = samples.number(1, 8); i-- > 0;)
+    damaged[samples.number(0, damaged.size() - 1)] = static_cast<std::byte>(samples.number(0, 255));
+  if (const auto again = decode_strip(damaged, shape, block_size); again.ok())
+    RC_ASSERT(*decode_strip(encode(*again), shape, block_size) == *again);
+}
+
+TEST(StripTest, EachCheckIsReportedByItsName) {
+  const ExtentTableShape shape{MDFS_CODEC_RAW, 1u << 20};  // 8 places of 256 blocks
+  Strip good;
+  good.address = {1, 100};
+  good.birth = 5;
+  good.places = 0b101;
+  good.live = 0b100;
+  good.begin = 65536;
+  good.bytes = 5000;
+  good.crc32c = {1, 2, 3, 4};
+  const auto with = [&](std::size_t at, std::uint64_t value, std::size_t width) {
+    ByteVector bytes = encode(good);
+    for (std::size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<std::byte>(value >> 8 * i);
+    return check_name(decode_strip(bytes, shape, 4096));
+  };
+  EXPECT_EQ(with(offsetof(mdfs_strip, birth), 5, 8), "");
+  EXPECT_EQ(with(offsetof(mdfs_strip, birth), 0, 8), "strip.record");
+  EXPECT_EQ(with(offsetof(mdfs_strip, address), std::uint64_t{64} << 48, 8), "strip.record");
+  EXPECT_EQ(with(offsetof(mdfs_strip, live), 0b10, 8), "strip.places");
+  EXPECT_EQ(with(offsetof(mdfs_strip, live), 0, 8), "strip.places");
+  EXPECT_EQ(with(offsetof(mdfs_strip, places), 0b100000100, 8), "strip.places");
+  EXPECT_EQ(with(offsetof(mdfs_strip, places), 0b111, 8), "strip.length");
+  EXPECT_EQ(with(offsetof(mdfs_strip, bytes), 0, 4), "strip.range");
+  EXPECT_EQ(with(offsetof(mdfs_strip, begin), (1u << 20) - 4999, 4), "strip.range");
+  EXPECT_EQ(check_name(decode_strip(ConstBytes(encode(good)).first(39), shape, 4096)), "strip.length");
+}
+
 TEST(ExtentTableTest, RecordsAndPagesHaveTheSizesOfTheFormat) {
   const ExtentTableShape zstd{MDFS_CODEC_ZSTD, 131072};
   EXPECT_EQ(zstd.record_bytes(), 24);

@@ -212,6 +212,24 @@ ExtentRecord Samples::record(const ExtentTableShape& shape) {
   return record;
 }
 
+Strip Samples::strip(const ExtentTableShape& shape, std::uint32_t block_size) {
+  Strip strip;
+  strip.address = {static_cast<std::uint16_t>(number(0, 63)), number(0, Address::kMaxBlock / 2)};
+  strip.birth = number(1, UINT64_MAX);
+  strip.begin = static_cast<std::uint32_t>(number(0, shape.extent_bytes - 1));
+  strip.bytes = static_cast<std::uint32_t>(
+      number(1, std::min<std::uint64_t>(shape.extent_bytes - strip.begin, std::uint64_t{1024} * block_size)));
+  for (unsigned left = strip_parts(strip.part_blocks(block_size)), place = 0; place < shape.places(); ++place) {
+    if (left == 0 || (place > 0 && coin())) continue;
+    --left;
+    strip.places |= std::uint64_t{1} << place;
+    if (strip.live == 0 || coin()) strip.live |= std::uint64_t{1} << place;
+    for (unsigned i = strip.part_blocks(block_size); i-- > 0;)
+      strip.crc32c.push_back(static_cast<std::uint32_t>(number(0, UINT32_MAX)));
+  }
+  return strip;
+}
+
 FileRun Samples::run(unsigned cell, unsigned first) {
   FileRun run;
   run.address = {static_cast<std::uint16_t>(number(0, 1)), number(0, 40)};

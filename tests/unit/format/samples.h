@@ -16,6 +16,7 @@
 #include "format/node.h"
 #include "format/operation.h"
 #include "format/space.h"
+#include "format/strip.h"
 
 namespace mdfs::format {
 
@@ -43,6 +44,7 @@ class Samples {
   OperationRecord operation();
   ExtentTableShape table_shape();
   ExtentRecord record(const ExtentTableShape& shape);
+  Strip strip(const ExtentTableShape& shape, std::uint32_t block_size);
   FileRun run(unsigned cell, unsigned first);
 
  private:

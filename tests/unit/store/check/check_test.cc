@@ -12,6 +12,7 @@
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
+#include "format/strip.h"
 #include "lab.h"
 
 namespace mdfs::store {
@@ -41,6 +42,15 @@ void edit_page(Lab& lab, const std::function<void(format::ExtentPage&)>& how) {
   auto page = *format::ExtentPage::decode(lab.get(key), {MDFS_CODEC_RAW, 4096});
   how(page);
   lab.change([&](Transaction& t) { t.put(key, page.encode()); });
+}
+
+format::Strip strip_of(Lab& lab) { return *format::decode_strip(lab.get(lab.movie_strip_key), lab.movie_shape, 4096); }
+
+// Beside the one that there is.
+void put_strip(Lab& lab, const format::Strip& strip, std::uint64_t away) {
+  Key key = lab.movie_strip_key;
+  key.offset += away;
+  lab.change([&](Transaction& t) { t.put(key, format::encode(strip)); });
 }
 
 void put_garbage(Lab& lab, const Key& key) {
@@ -228,6 +238,28 @@ std::vector<Case> cases() {
       {"RunsOfAScatteredExtentDamaged", {"runs-missing", "stored-bytes", "block-leaked"}, false, [](Lab& lab) {
          put_garbage(lab, lab.movie_runs_key);
        }});
+  all.push_back({"StripDamaged", {"item-damaged", "stored-bytes", "block-leaked"}, false, [](Lab& lab) {
+                   put_garbage(lab, lab.movie_strip_key);
+                 }});
+  all.push_back({"BytesInTwoStrips", {"strip-twice", "block-used-twice", "stored-bytes"}, false, [](Lab& lab) {
+                   put_strip(lab, strip_of(lab), 1);
+                 }});
+  all.push_back({"BlocksOfAStripUsedTwice", {"block-used-twice", "stored-bytes"}, false, [](Lab& lab) {
+                   format::Strip strip = strip_of(lab);
+                   strip.begin = 2048;
+                   put_strip(lab, strip, 1);
+                 }});
+  all.push_back({"StripOutsideTheDisk", {"address-outside", "stored-bytes", "block-leaked"}, false, [](Lab& lab) {
+                   format::Strip strip = strip_of(lab);
+                   strip.address.block = 1u << 30;
+                   put_strip(lab, strip, 0);
+                 }});
+  all.push_back({"StripOfAPageBeyondTheEnd", {"beyond-end", "block-used-twice", "stored-bytes"}, false, [](Lab& lab) {
+                   put_strip(lab, strip_of(lab), 1000 * MDFS_STRIPS_PER_PAGE);
+                 }});
+  all.push_back({"StripOfAFile", {"item-misplaced"}, false, [](Lab& lab) {
+                   put_garbage(lab, {Lab::kCells, MDFS_KIND_STRIP, 0});
+                 }});
   all.push_back({"BlockOfAScatteredExtentUsedTwice",
                  {"block-used-twice", "stored-bytes"},
                  false,

@@ -13,6 +13,7 @@
 #include "format/extents.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
+#include "format/strip.h"
 #include "geometry/decompose.h"
 #include "store/check/findings.h"
 
@@ -185,8 +186,27 @@ void Lab::add_movie(Store& store, Transaction& t) {
     page.set(place.place, record);
     t.put({kMovie, MDFS_KIND_EXTENTS, place.page}, page.encode());
   }
-  data_bytes += 7 * kBlock;  // of the file and the other image
-  EXPECT_EQ(blocks, 4u);     // the noise takes two
+  EXPECT_EQ(blocks, 4u);  // the noise takes two
+  // The first step of the first extent, as its record has it, and of one without a record.
+  const geometry::PagePlace first = geometry::page_place(3, geometry.grid(), box, {0, 0, 0});
+  const geometry::PagePlace second = geometry::page_place(3, geometry.grid(), box, {0, 0, 1});
+  EXPECT_EQ(first.page, second.page);
+  ByteVector parts(2 * kBlock);
+  for (std::uint64_t x = 0; x < 2; ++x)
+    for (std::uint64_t i = 0; i < 1024; ++i)
+      store_le<std::uint16_t>(parts, x * kBlock + 2 * i, movie_sample(0, i / 32, x * 32 + i % 32));
+  const Run strip_run = store_data(store, t, 2, parts);
+  format::Strip strip;
+  strip.address = {strip_run.disk, strip_run.block};
+  strip.birth = t.generation();
+  strip.places = strip.live = std::uint64_t{1} << first.place | std::uint64_t{1} << second.place;
+  strip.bytes = 2048;
+  for (std::size_t i = 0; i < 2; ++i) strip.crc32c.push_back(crc32c(ConstBytes(parts).subspan(i * kBlock, kBlock)));
+  movie_strip_key = {kMovie, MDFS_KIND_STRIP, first.page * MDFS_STRIPS_PER_PAGE + 3};
+  movie_shape = shape;
+  t.put(movie_strip_key, format::encode(strip));
+  blocks += 2;
+  data_bytes += 9 * kBlock;  // of the strip, the file and the other image
   format::Inode inode = inode_of(S_IFREG | 0644, 1);
   inode.size = geometry.size_bytes();
   inode.stored_bytes = blocks * kBlock;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../store_fixture.h"
+#include "format/extents.h"
 #include "format/inode.h"
 #include "geometry/geometry.h"
 #include "store/check/check.h"
@@ -57,6 +58,8 @@ class Lab {
   Run cells_run, extent_run;
   std::vector<format::BlockRun> movie_runs;  // of the scattered extent
   Key movie_runs_key;
+  Key movie_strip_key;
+  format::ExtentTableShape movie_shape;
   std::uint64_t data_bytes = 0;  // stored, of all
 
  private:

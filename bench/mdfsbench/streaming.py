@@ -1,0 +1,146 @@
+"""Frames appended with fsync after each, and a stack copied frame by frame, beside sequential writes of fio."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import statistics
+import time
+
+import numpy as np
+
+from mdfsbench import table
+from mdfsbench.context import run, say
+
+GROUP = "streaming"
+FRAME = (2048, 4096)  # u8: 8 MiB
+EXTENTS = ["8x128x128", "16x128x64", "32x64x64"]  # 128 KiB each
+OF_DISK = 0.5
+SMALL_CACHE = "cache=64M"  # a slab of 32 frames has 256 MiB
+
+
+def rows(context):
+    frames, rounds = (36, 1) if context.quick else (68, 3)
+    source = make_frames(context, frames)
+    size = source.stat().st_size
+    measured = {"fio, fsync": lambda: fio(context, size, fsync_every=8), "fio": lambda: fio(context, size)}
+    for extent in EXTENTS:
+        measured[extent] = lambda extent=extent: appended(context, source, extent)
+    measured["cp"] = lambda: copied(context, source, EXTENTS[-1])
+    with context.removed_after(source):
+        found = {name: [] for name in measured}
+        for _ in range(rounds):
+            for name, measure in measured.items():
+                say(name)
+                found[name].append(measure())
+    floor = statistics.median(found.pop("fio, fsync"))
+    unsynced = statistics.median(found.pop("fio"))
+    result = []
+    for name, runs in found.items():
+        beside = unsynced if name == "cp" else floor
+        speed, written, settled = (statistics.median(values) for values in zip(*runs))
+        title = (f"cp of frames, slabs of 256 MiB, {SMALL_CACHE}" if name == "cp" else
+                 f"8 MiB frames appended, fsync after each, extents {name}")
+        note = f"{written:.2f} bytes written for one until then; everything whole {settled:.1f} s after the last frame"
+        result.append(table.Row(GROUP, title, speed, "MB/s", beside,
+                                "fio, O_DIRECT" + ("" if name == "cp" else ", fsync every 8 MiB"),
+                                f"at least {OF_DISK:g}x", speed >= OF_DISK * beside, note))
+    return result
+
+
+def make_frames(context, frames):
+    """A file of frames that no codec makes smaller by much."""
+    path = context.images / f"frames-{frames}.raw"
+    if not path.exists():
+        random = np.random.default_rng(7)
+        with open(path, "wb") as file:
+            for _ in range(frames):
+                file.write(random.bytes(FRAME[0] * FRAME[1]))
+    return path
+
+
+def fio(context, size, fsync_every=0):
+    """MB/s of writing a new file until it is on the disk."""
+    file = context.new_path("fio")
+    with context.removed_after(file):
+        text = run("fio", "--name=write", f"--filename={file}", "--rw=write", "--bs=1M", "--direct=1",
+                   "--ioengine=libaio", "--iodepth=8", f"--size={size}", f"--fsync={fsync_every}", "--end_fsync=1",
+                   "--output-format=json")
+    job = json.loads(text)["jobs"][0]
+    return size / 1e6 / (job["job_runtime"] / 1e3)
+
+
+class Volume:
+    """A mounted volume on one file, with an empty stack, and what has been written to that file."""
+
+    def __init__(self, context, source, extent, options=""):
+        self.context, self.source, self.extent, self.options = context, source, extent, options
+
+    def measure(self, store):
+        """MB/s of what `store` does, bytes written for each byte of it, seconds until nothing is left in strips."""
+        size = self.source.stat().st_size
+        with self.context.volume([self.context.new_path("disk")], size=3 * size + (256 << 20)) as disks, \
+                self.context.mounted(disks, self.options) as mnt:
+            image = mnt / "stack"
+            self.context.mdfs("image", "create", "--shape", f"0x{FRAME[0]}x{FRAME[1]}", "--type", "u8", "--codec",
+                              "raw", "--extent", self.extent, image)
+            daemon = daemon_of(mnt)
+            before, begin = written_by(daemon), time.monotonic()
+            store(self.source, image)
+            seconds, written = time.monotonic() - begin, written_by(daemon) - before
+            begin = time.monotonic()
+            settled = wait_until_settled(self.context, image)
+            run("cmp", self.source, image)
+            return size / 1e6 / seconds, written / size, settled - begin
+
+
+def appended(context, source, extent):
+    return Volume(context, source, extent).measure(append_frames)
+
+
+def copied(context, source, extent):
+    def copy(source, image):
+        run("cp", source, image)
+        context.mdfs("volume", "sync", image.parent)
+    return Volume(context, source, extent, SMALL_CACHE).measure(copy)
+
+
+def append_frames(source, image):
+    bytes_of_frame = FRAME[0] * FRAME[1]
+    with open(source, "rb", buffering=0) as frames:
+        file = os.open(image, os.O_WRONLY)
+        try:
+            at = 0
+            while frame := frames.read(bytes_of_frame):
+                done = 0
+                while done < len(frame):
+                    done += os.pwrite(file, frame[done:done + (1 << 20)], at + done)
+                os.fsync(file)
+                at += len(frame)
+        finally:
+            os.close(file)
+
+
+def daemon_of(mnt):
+    """The process that serves a mount: the child of ours with its name in the arguments that has open disks."""
+    found = run("pgrep", "-f", f"mount .*{mnt}$").split()
+    return max((int(pid) for pid in found), key=lambda pid: len(os.listdir(f"/proc/{pid}/task")))
+
+
+def written_by(pid):
+    """Bytes that a process has sent to the disks."""
+    with open(f"/proc/{pid}/io", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("write_bytes:"))
+
+
+def wait_until_settled(context, image, limit_s=120):
+    """The time when only the last slab, which is not full, has bytes in strips; or none that ends in time."""
+    least, since = None, time.monotonic()
+    deadline = since + limit_s
+    while time.monotonic() < deadline:
+        layout = json.loads(context.mdfs("image", "layout", "--json", image))
+        strips = sum(place.get("strip", False) for place in layout["extents"])
+        if strips != least:
+            least, since = strips, time.monotonic()
+        elif time.monotonic() - since > 7:
+            break
+        time.sleep(2)  # asking counts as work, which settling gives way to
+    return since

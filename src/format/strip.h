@@ -1,0 +1,50 @@
+// Strips: what has been appended to extents that are not full yet, before they are written whole.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "format/extents.h"
+#include "format/pointer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::format {
+
+// mdfs_strip: bytes [begin, begin + bytes) of each extent of a page that `places` names, in whole blocks each, one
+// part behind the other. A value; no thread contract.
+struct Strip {
+  Address address;
+  std::uint64_t birth = 0;
+  std::uint64_t places = 0;
+  std::uint64_t live = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t bytes = 0;
+  std::vector<std::uint32_t> crc32c;  // of each block of each part
+
+  bool operator==(const Strip&) const = default;
+  std::uint32_t end() const { return begin + bytes; }
+  // Does its part of the extent at this place count?
+  bool has(unsigned place) const { return place < kMaxPlaces && ((live >> place) & 1) != 0; }
+  unsigned part_blocks(std::uint32_t block_size) const { return (bytes + block_size - 1) / block_size; }
+  // Where the part of a place in `places` lies.
+  BlockRun part(unsigned place, std::uint32_t block_size) const;
+  std::span<const std::uint32_t> part_checksums(unsigned place, std::uint32_t block_size) const;
+
+ private:
+  unsigned order_of(unsigned place) const;
+};
+
+// How many parts of so many blocks one item has room for.
+unsigned strip_parts(unsigned part_blocks);
+
+// The value of a strip's item; one without live parts is stored by erasing the item.
+ByteVector encode(const Strip& strip);
+// Checks: strip.length, strip.record (birth, a disk below 64, padding zero), strip.places (places within the page,
+// `live` among them, neither 0), strip.range (at least one byte, within the extent).
+Result<Strip> decode_strip(ConstBytes value, const ExtentTableShape& shape, std::uint32_t block_size);
+
+}  // namespace mdfs::format
