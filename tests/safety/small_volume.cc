@@ -50,6 +50,23 @@ Status make_image(Volume& volume, std::string_view name, geometry::Codec codec, 
   });
 }
 
+// Three frames of extents of eight, synced one after another: they lie in strips.
+Status make_stack(Volume& volume, std::uint64_t seed) {
+  MDFS_TRY_ASSIGN(const Ino ino, make(volume, kRootIno, "stack", {}));
+  volume::ImageOptions options;
+  options.geometry.rank = 3;
+  options.geometry.shape = {0, 64, 64};
+  options.geometry.extent = {8, 32, 32};
+  options.geometry.codec = geometry::Codec::kZstd;
+  options.geometry.axes = "zyx";
+  MDFS_TRY(volume.make_image(ino, options));
+  for (std::uint64_t frame = 0; frame < 3; ++frame) {
+    MDFS_TRY(volume.write(ino, frame * 4096, noise(seed + frame, 4096), false));
+    MDFS_TRY(volume.fsync(ino, false));
+  }
+  return {};
+}
+
 Status fill(Volume& volume, std::uint64_t seed) {
   MDFS_TRY_ASSIGN(const Ino small, make(volume, kRootIno, "small", noise(seed, 100)));
   MDFS_TRY(volume.set_xattr(small, "user.note", as_bytes("a note"), volume::XattrMode::kSet));
@@ -57,6 +74,7 @@ Status fill(Volume& volume, std::uint64_t seed) {
   MDFS_TRY(volume.allocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 40'960, 8'192));
   MDFS_TRY(make_image(volume, "raw", geometry::Codec::kRaw, seed + 2));
   MDFS_TRY(make_image(volume, "zstd", geometry::Codec::kZstd, seed + 3));
+  MDFS_TRY(make_stack(volume, seed + 4));
   MDFS_TRY(volume.make_symlink(kRootIno, "link", "dir/sub/f7", kRoot));
   MDFS_TRY_ASSIGN(const volume::Attributes dir, volume.make_directory(kRootIno, "dir", 0755, kRoot));
   MDFS_TRY_ASSIGN(const volume::Attributes sub, volume.make_directory(dir.ino, "sub", 0700, kRoot));
