@@ -114,6 +114,13 @@ Result<KnownPage> Records::page(const Content& content, std::uint64_t number, bo
   return known;
 }
 
+std::uint64_t StoredExtent::blocks() const {
+  std::uint64_t blocks = 0;
+  for (const store::Run& run : runs) blocks += run.blocks;
+  for (const StripPart& part : parts) blocks += part.run.blocks;
+  return blocks;
+}
+
 Result<StoredExtent> Records::extent(const Content& content, const geometry::Coord& unit, bool fresh) {
   const geometry::PagePlace place = content.page_of(unit);
   MDFS_TRY_ASSIGN(const KnownPage known, page(content, place.page, fresh));

@@ -48,6 +48,8 @@ struct StoredExtent {
   std::vector<StripPart> parts;  // disjoint
   bool has_record() const { return !runs.empty(); }
   bool is_hole() const { return runs.empty() && parts.empty(); }
+  // Of its record and in strips: what writing it whole gives back.
+  std::uint64_t blocks() const;
 };
 
 // The strips of a page by number.

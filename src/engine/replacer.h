@@ -91,6 +91,7 @@ class Replacer {
   // Of a page: bytes of extents written. settle.cc
   Result<std::uint64_t> settle_page(Content& content, std::uint64_t page, bool all);
   Result<std::uint64_t> settle_units(Content& content, const std::vector<geometry::Coord>& units);
+  Result<store::Reservation> room_to_settle(Content& content, const std::vector<geometry::Coord>& units);
   Status settle_batch(Content& content, const std::vector<geometry::Coord>& units);
 
   Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last,

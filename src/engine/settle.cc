@@ -88,21 +88,37 @@ Result<std::uint64_t> Replacer::settle_units(Content& content, const std::vector
     const Claims claims(content, box);
     if (!claims.units().empty()) return std::uint64_t{0};
   }
+  // Others may have written, cut off or settled some before we had them.
+  std::vector<geometry::Coord> left;
+  for (const geometry::Coord& unit : units) {
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
+    if (!extent.parts.empty()) left.push_back(unit);
+  }
   std::vector<geometry::Coord> batch;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    batch.push_back(units[i]);
-    if (i + 1 < units.size() && (batch.size() + 1) * content.capacity_bytes <= core_.batch_bytes()) continue;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    batch.push_back(left[i]);
+    if (i + 1 < left.size() && (batch.size() + 1) * content.capacity_bytes <= core_.batch_bytes()) continue;
     MDFS_TRY(settle_batch(content, batch));
     batch.clear();
   }
-  return std::uint64_t{units.size()} * content.unit_bytes;
+  return std::uint64_t{left.size()} * content.unit_bytes;
+}
+
+// On a full volume extents that take as much in their strips can still be written: their blocks will be free again.
+Result<store::Reservation> Replacer::room_to_settle(Content& content, const std::vector<geometry::Coord>& units) {
+  const store::Room one = content.worst_case(0, false);
+  const store::Room room{units.size() * one.blocks, units.size() * one.puts, units.size() * one.bytes};
+  Result<store::Reservation> promised = core_.store.reserve(room, store::Purpose::kNormal);
+  if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
+  for (const geometry::Coord& unit : units) {
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
+    if (extent.blocks() * content.block_size < content.capacity_bytes) return promised;
+  }
+  return core_.store.reserve(room, store::Purpose::kPromised);
 }
 
 Status Replacer::settle_batch(Content& content, const std::vector<geometry::Coord>& units) {
-  const store::Room one = content.worst_case(0, false);
-  MDFS_TRY_ASSIGN(store::Reservation reservation,
-                  core_.store.reserve({units.size() * one.blocks, units.size() * one.puts, units.size() * one.bytes},
-                                      store::Purpose::kNormal));
+  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_settle(content, units));
   std::vector<Staged> batch(units.size());
   std::vector<Want> wants;
   for (std::size_t i = 0; i < units.size(); ++i) {

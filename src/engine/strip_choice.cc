@@ -16,6 +16,7 @@ constexpr std::uint64_t kMostStrips = MDFS_STRIPS_PER_PAGE * 3 / 4;
 bool worth_a_strip(const StripFacts& facts) {
   if (facts.overlaps || facts.strips_in_page >= kMostStrips) return false;
   if (facts.has_record && !facts.appends) return false;
+  if (facts.strip_blocks + facts.changed_blocks > facts.extent_blocks) return false;
   return facts.changed_blocks > 0 && 2 * facts.changed_blocks <= facts.extent_blocks;
 }
 

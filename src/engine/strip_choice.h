@@ -13,12 +13,14 @@ struct StripFacts {
   bool has_record = false;           // it has been written whole before
   bool appends = false;              // the changed bytes lie behind what the tree knows of the image
   bool overlaps = false;             // some of them lie in a strip already
+  std::uint64_t strip_blocks = 0;    // that it takes in strips already
   std::uint64_t strips_in_page = 0;  // of all extents of its page
 };
 
 // A strip costs its own blocks now and the whole extent once, later; without it the whole extent is written now and
 // again with each further piece. So strips pay for pieces of at most half of an extent that is being filled. Bytes
-// that replace stored ones are written with their extent: no more pieces are to be expected. Pure.
+// that replace stored ones are written with their extent: no more pieces are to be expected. Pieces that are not whole
+// blocks are rounded up; in strips an extent never takes more than it will when it is written whole. Pure.
 bool worth_a_strip(const StripFacts& facts);
 
 }  // namespace mdfs::engine

@@ -40,6 +40,13 @@ bool overlaps(const Strips& strips, unsigned place, const ChangedBytes& changed)
   });
 }
 
+std::uint64_t blocks_in(const Strips& strips, unsigned place, std::uint32_t block_size) {
+  std::uint64_t blocks = 0;
+  for (const auto& [number, strip] : strips)
+    if (strip.has(place)) blocks += strip.part_blocks(block_size);
+  return blocks;
+}
+
 // Where the placement looks for a strip's disk: neighbours in space and in time go to different ones.
 geometry::Coord position_of(const Content& content, const geometry::Coord& first, std::uint32_t begin,
                             std::uint32_t bytes) {
@@ -108,6 +115,7 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content
     facts.has_record = known.page->has(place.place);
     facts.appends = content.canonical_offset(coord, changed.begin) >= linked_size;
     facts.overlaps = overlaps(*known.strips, place.place, changed);
+    facts.strip_blocks = blocks_in(*known.strips, place.place, content.block_size);
     facts.strips_in_page = known.strips->size();
     if (worth_a_strip(facts)) together[{place.page, changed.begin, changed.end}].emplace(place.place, i);
   }

@@ -158,7 +158,8 @@ Result<bool> Writer::replaces_only(Content& content, std::uint64_t offset, std::
     for (const Transfer::Part& part : plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts) {
       if (content.is_image()) {
         MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, part.piece.extent, false));
-        if (!extent.has_record()) return false;  // what lies in strips takes less room than it will
+        // What lies in strips may take less room than it will.
+        if (!extent.has_record() && extent.blocks() * content.block_size < content.capacity_bytes) return false;
         continue;
       }
       const geometry::Box& box = part.piece.in_extent;

@@ -15,7 +15,9 @@ namespace mdfs::volume {
 
 void Defrag::forget() {
   surveying_ = true;
+  listed_ = false;
   next_ = 0;
+  in_strips_.clear();
   candidates_.clear();
   current_ = {};
   moves_.clear();
@@ -47,8 +49,15 @@ Status Defrag::go_on(OperationRun& run) {
 }
 
 Result<bool> Defrag::step(OperationRun& run) {
+  if (!in_strips_.empty()) {
+    MDFS_TRY(settle_some(run));
+    return false;
+  }
   if (surveying_) {
-    MDFS_TRY(survey(run));
+    if (listed_)
+      end_survey(run);
+    else
+      MDFS_TRY(survey(run));
     return false;
   }
   if (current_.ino == 0) {
@@ -79,6 +88,39 @@ bool Defrag::is_gone(const Status& status) const {
 
 // ---- the list
 
+Status Defrag::list(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
+  if (run.may_write()) {
+    const Result<bool> strips = volume_.has_strips(ino);
+    if (!strips.ok()) return is_gone(Status(strips.error())) ? Status{} : Status(strips.error());
+    if (*strips) {
+      in_strips_.push_back({ino, 0, stored_bytes});
+      return {};
+    }
+  }
+  return look_at(run, ino, stored_bytes);
+}
+
+// Extents are written whole, also those that are not full: nobody knows whether more will come.
+Status Defrag::settle_some(OperationRun& run) {
+  const Candidate& image = in_strips_.front();
+  run.yield();
+  const Result<std::uint64_t> settled = volume_.settle(image.ino, Operation::kStepBytes, true);
+  if (settled.ok() && *settled > 0) {
+    run.spend(2 * *settled);
+    uncommitted_bytes_ += *settled;
+    if (uncommitted_bytes_ < kBytesPerCommit) return {};
+    uncommitted_bytes_ = 0;
+    return volume_.store().commit();
+  }
+  // Nothing is left, or what is left is being written to, or there is no room.
+  Status status = settled.ok() || is_gone(Status(settled.error())) || settled.error().code == Errc::kNoSpace
+                      ? Status{}
+                      : Status(settled.error());
+  if (settled.ok() || settled.error().code == Errc::kNoSpace) status = look_at(run, image.ino, image.bytes);
+  in_strips_.pop_front();
+  return status;
+}
+
 Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   const Result<engine::Merit> merit = volume_.data_merit(ino);
   if (!merit.ok()) return is_gone(Status(merit.error())) ? Status{} : Status(merit.error());
@@ -90,29 +132,36 @@ Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
 }
 
 Status Defrag::survey(OperationRun& run) {
-  OperationRecord& record = run.record;
-  if (record.object != 0) {
-    const Result<Attributes> attributes = volume_.attributes(record.object);
-    if (attributes.ok()) MDFS_TRY(look_at(run, record.object, attributes->stored_bytes));
-  } else {
-    const std::int64_t until_ns = volume_.monotonic_ns() + kSurveyNs;
-    do {
-      MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
-      for (const VolumeImpl::FileItem& file : files) {
-        if (file.inode.is_image() ? file.inode.stored_bytes == 0 : file.inode.stored_bytes < kLeastFileBytes) continue;
-        MDFS_TRY(look_at(run, file.ino, file.inode.stored_bytes));
-      }
-    } while (next_ != 0 && !run.stopping() && volume_.monotonic_ns() < until_ns);
-    if (next_ != 0 && candidates_.size() <= 2 * kMostCandidates) return {};
+  if (run.record.object != 0) {
+    const Result<Attributes> attributes = volume_.attributes(run.record.object);
+    if (attributes.ok()) MDFS_TRY(list(run, run.record.object, attributes->stored_bytes));
+    listed_ = true;
+    return {};
   }
+  const std::int64_t until_ns = volume_.monotonic_ns() + kSurveyNs;
+  do {
+    MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
+    for (const VolumeImpl::FileItem& file : files) {
+      if (file.inode.is_image() ? file.inode.stored_bytes == 0 : file.inode.stored_bytes < kLeastFileBytes) continue;
+      MDFS_TRY(list(run, file.ino, file.inode.stored_bytes));
+    }
+    listed_ = next_ == 0;
+  } while (!listed_ && in_strips_.empty() && !run.stopping() && volume_.monotonic_ns() < until_ns);
+  if (!listed_ && candidates_.size() > 2 * kMostCandidates) keep_worst();
+  return {};
+}
+
+void Defrag::keep_worst() {
   std::sort(candidates_.begin(), candidates_.end(),
             [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   if (candidates_.size() > kMostCandidates) candidates_.resize(kMostCandidates);
-  if (next_ != 0) return {};
+}
+
+void Defrag::end_survey(OperationRun& run) {
+  keep_worst();
   surveying_ = false;
-  for (const Candidate& candidate : candidates_) record.bytes_total += candidate.bytes;
-  record.items_total += candidates_.size();
-  return {};
+  for (const Candidate& candidate : candidates_) run.record.bytes_total += candidate.bytes;
+  run.record.items_total += candidates_.size();
 }
 
 // ---- one image or file

@@ -15,9 +15,10 @@ namespace mdfs::volume {
 class VolumeImpl;
 
 // Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score is above
-// the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one group each. What has been
-// laid anew scores below the threshold: a run that goes on after a crash looks again and finds the rest. The record's
-// threshold is a score in thousandths, 0 the default; its cursor is not used. The figures are those of Figure.
+// the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one group each. Extents with
+// bytes in strips are written whole before they are looked at. What has been laid anew scores below the threshold: a
+// run that goes on after a crash looks again and finds the rest. The record's threshold is a score in thousandths, 0
+// the default; its cursor is not used. The figures are those of Figure.
 class Defrag final : public Operation {
  public:
   enum Figure : std::uint8_t {
@@ -51,8 +52,12 @@ class Defrag final : public Operation {
   };
   void forget();
   Status survey(OperationRun& run);
+  // One of the survey: looked at at once, or when its strips are settled.
+  Status list(OperationRun& run, Ino ino, std::uint64_t stored_bytes);
   Status look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes);
-  void end_survey();
+  Status settle_some(OperationRun& run);
+  void keep_worst();
+  void end_survey(OperationRun& run);
   Status open_next(OperationRun& run);
   Status plan_part(OperationRun& run);
   Status move_group(OperationRun& run);
@@ -61,7 +66,9 @@ class Defrag final : public Operation {
 
   VolumeImpl& volume_;
   bool surveying_ = true;
+  bool listed_ = false;                  // the survey has seen all
   Ino next_ = 0;                         // where the survey goes on
+  std::deque<Candidate> in_strips_;      // to be settled before they are looked at
   std::deque<Candidate> candidates_;     // the worst one first, once the survey has ended
   Candidate current_;                    // ino 0: none
   engine::Merit before_;                 // of the current one

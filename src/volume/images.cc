@@ -108,6 +108,12 @@ Result<std::uint64_t> VolumeImpl::settle(Ino ino, std::uint64_t most_bytes, bool
   return engine_->settle(*use, most_bytes, all);
 }
 
+// Of what has been written back.
+Result<bool> VolumeImpl::has_strips(Ino ino) {
+  MDFS_TRY_ASSIGN(const auto any, store_->scan({ino, MDFS_KIND_STRIP, 0}, {ino, MDFS_KIND_STRIP, UINT64_MAX}, 1));
+  return !any.empty();
+}
+
 Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
                                const std::function<Status(engine::Content&, const geometry::Geometry&)>& work) {
   const std::shared_lock shrink(inode.shrink_mutex);

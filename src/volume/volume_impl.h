@@ -86,6 +86,7 @@ class VolumeImpl final : public Volume {
   Result<engine::Merit> merit(Ino ino) override;
   Result<VolumeMerit> volume_merit() override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
+  Result<bool> has_strips(Ino ino);
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;

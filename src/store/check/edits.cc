@@ -101,13 +101,27 @@ Result<std::optional<ByteVector>> TreeRewriter::fix_extents(const ByteVector& va
   return std::optional(page.encode());
 }
 
-// Parts whose blocks others use go too: a part alone cannot lie elsewhere.
-Result<std::optional<ByteVector>> TreeRewriter::fix_strip(const ByteVector& value, const FixRecords& fix) const {
-  MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(value, *fix.shape, volume_.label.block_size));
+// Its parts lie together: if one has to move, all do.
+Result<std::optional<ByteVector>> TreeRewriter::fix_strip(const ByteVector& value, const FixRecords& fix) {
+  const std::uint32_t block_size = volume_.label.block_size;
+  MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(value, *fix.shape, block_size));
   for (const unsigned place : fix.erase) strip.live &= ~(std::uint64_t{1} << place);
-  for (const auto& [place, runs] : fix.move) strip.live &= ~(std::uint64_t{1} << place);
   if (strip.live == 0) return std::optional<ByteVector>();
-  return std::optional(format::encode(strip));
+  if (std::none_of(fix.move.begin(), fix.move.end(), [&](const auto& move) { return strip.has(move.first); }))
+    return std::optional(format::encode(strip));
+  format::Strip moved = strip;
+  moved.places = strip.live;
+  moved.birth = generation_;
+  moved.crc32c.clear();
+  std::vector<format::BlockRun> runs;
+  for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
+    if (!strip.has(place)) continue;
+    const auto checksums = strip.part_checksums(place, block_size);
+    moved.crc32c.insert(moved.crc32c.end(), checksums.begin(), checksums.end());
+    runs.push_back(strip.part(place, block_size));
+  }
+  MDFS_TRY_ASSIGN(moved.address, copy_blocks(runs));
+  return std::optional(format::encode(moved));
 }
 
 Result<std::optional<ByteVector>> TreeRewriter::fix_cell(const ByteVector& value, const FixRecords& fix) {

@@ -277,7 +277,6 @@ bool ItemChecker::place_is_inside(std::uint64_t page, unsigned place) const {
   return inside;
 }
 
-// A part that cannot be its strip's is not copied anywhere: what it held reads as the extent's record says.
 void ItemChecker::strip(const Key& key, ConstBytes value) {
   if (!current_.inode->is_image()) return misplaced(key);
   if (!current_.geometry) return;  // reported at the end of the object

@@ -42,7 +42,7 @@ class TreeRewriter {
   // The new value, or nothing where the item goes.
   Result<std::optional<ByteVector>> apply(const format::Key& key, const ByteVector& value, const ItemEdit& edit);
   Result<std::optional<ByteVector>> fix_extents(const ByteVector& value, const FixRecords& fix);
-  Result<std::optional<ByteVector>> fix_strip(const ByteVector& value, const FixRecords& fix) const;
+  Result<std::optional<ByteVector>> fix_strip(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_cell(const ByteVector& value, const FixRecords& fix);
   // Copies blocks as they are, bad or good, to one free run.
   Result<format::Address> copy_blocks(const std::vector<format::BlockRun>& runs);

@@ -34,6 +34,14 @@ TEST(StripChoiceTest, WhatReplacesStoredBytesIsWrittenWithItsExtent) {
   EXPECT_FALSE(worth_a_strip(facts));
 }
 
+TEST(StripChoiceTest, InStripsAnExtentTakesNoMoreThanWhole) {
+  StripFacts facts;
+  facts.extent_blocks = 32;
+  facts.changed_blocks = 1;
+  for (facts.strip_blocks = 0; facts.strip_blocks < 40; ++facts.strip_blocks)
+    EXPECT_EQ(worth_a_strip(facts), facts.strip_blocks < 32) << facts.strip_blocks;
+}
+
 TEST(StripChoiceTest, APageHasABoundedNumberOfStrips) {
   StripFacts facts;
   facts.extent_blocks = 32;

@@ -168,6 +168,42 @@ TEST_F(DefragTest, FilesInManyPiecesAreJoined) {
   EXPECT_EQ(status().figures[Defrag::kMovedBytes], 0u);
 }
 
+TEST_F(DefragTest, FramesInStripsAreWrittenIntoTheirExtents) {
+  const Ino ino = make_file("stack");
+  ImageOptions options;
+  options.geometry.rank = 3;
+  options.geometry.shape = {0, 256, 256};
+  options.geometry.extent = {8, 64, 64};
+  options.geometry.codec = geometry::Codec::kRaw;
+  options.geometry.axes = "zyx";
+  ASSERT_OK(volume().make_image(ino, options));
+  std::string whole;
+  for (unsigned frame = 0; frame < 11; ++frame) {
+    const std::string bytes(256 * 256, static_cast<char>('a' + frame));
+    write(ino, whole.size(), bytes);
+    whole += bytes;
+    ASSERT_OK(volume().fsync(ino, true));
+  }
+  const auto strips = [&] {
+    const auto layout = volume().layout(ino);
+    EXPECT_OK(layout);
+    return std::count_if(layout->extents.begin(), layout->extents.end(),
+                         [](const engine::ExtentPlace& place) { return place.in_strip; });
+  };
+  ASSERT_GT(strips(), 0);
+  start({.kind = kKind, .dry_run = true});
+  run();
+  EXPECT_GT(strips(), 0);
+  start({.kind = kKind, .object = ino});
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE) << status().reason;
+  EXPECT_EQ(strips(), 0);
+  EXPECT_EQ(read(ino), whole);
+  mount();
+  EXPECT_EQ(read(ino), whole);
+  EXPECT_LT(score(ino), 1.05);
+}
+
 TEST_F(DefragTest, WhatIsRemovedMeanwhileIsPassedOver) {
   scattered_image("one");
   const Ino second = scattered_image("two");

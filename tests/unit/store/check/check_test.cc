@@ -435,6 +435,24 @@ TEST(CheckTest, BothOwnersOfABlockKeepItsBytes) {
   EXPECT_EQ(clean.data_bytes, lab.data_bytes + 3 * 4096);
 }
 
+TEST(CheckTest, BothStripsThatUseABlockKeepItsBytes) {
+  Lab lab;
+  const format::Strip before = strip_of(lab);
+  for (const Case& damage : cases())
+    if (damage.name == "BlocksOfAStripUsedTwice") damage.damage(lab);
+  EXPECT_EQ(lab.check(RepairMode::kAll, true).exit_code(), 1);
+  Key key = lab.movie_strip_key;
+  const format::Strip first = strip_of(lab);
+  ++key.offset;
+  const format::Strip second = *format::decode_strip(lab.get(key), lab.movie_shape, 4096);
+  EXPECT_EQ(first.live, before.live);
+  EXPECT_EQ(second.live, before.live);
+  EXPECT_NE(first.address, second.address);
+  EXPECT_EQ(second.crc32c.size(), first.crc32c.size());
+  const CheckReport clean = lab.check(RepairMode::kNothing, true);
+  EXPECT_TRUE(clean.findings.empty()) << text_of(clean);
+}
+
 TEST(CheckTest, AMissingDiskIsReportedAndNothingIsCommittedWithoutIt) {
   Lab lab;
   lab.edit_inode(Lab::kInline, [](auto& inode) { inode.links = 7; });
