@@ -32,6 +32,8 @@ class SettleQueue {
   std::shared_ptr<Content> take(unsigned wait_ms);
   // `again`: it stays in the queue, behind the others.
   void done(const std::shared_ptr<Content>& content, bool again);
+  // Until stop(), `wait_ms` at most.
+  void pause(unsigned wait_ms);
   void stop();
   bool stopping() const { return stopping_.load(std::memory_order_acquire); }
 

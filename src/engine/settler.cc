@@ -45,6 +45,11 @@ void SettleQueue::done(const std::shared_ptr<Content>& content, bool again) {
   changed_.notify_all();
 }
 
+void SettleQueue::pause(unsigned wait_ms) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::milliseconds(wait_ms), [this] { return stopping(); });
+}
+
 void SettleQueue::stop() {
   const std::lock_guard lock(mutex_);
   stopping_.store(true, std::memory_order_release);
@@ -66,7 +71,7 @@ bool Settler::quiet() const {
 void Settler::run() {
   while (!core_.settle.stopping()) {
     if (!quiet()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
+      core_.settle.pause(kLookMs);
       continue;
     }
     const std::shared_ptr<Content> content = core_.settle.take(20 * kLookMs);

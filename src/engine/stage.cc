@@ -154,7 +154,7 @@ class Placer {
   std::uint64_t replaced_block(const Staged& unit) {
     if (!content_.is_image()) return 0;
     const Result<StoredExtent> stored = core_.records.extent(content_, unit.coord, false);
-    if (!stored.ok() || stored->is_hole() || stored->runs.front().disk != disk_) return 0;
+    if (!stored.ok() || !stored->has_record() || stored->runs.front().disk != disk_) return 0;
     return stored->runs.front().block;
   }
 

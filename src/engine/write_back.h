@@ -91,7 +91,8 @@ class WriteBack {
   Status write_at_once(Content& content, std::vector<UnitPtr> units);
   // Takes those out of `units` whose changes are worth a strip, and writes them.
   Status write_strips(Content& content, std::vector<UnitPtr>& units);
-  bool claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
+  enum class Claimed : std::uint8_t { kTaken, kNot, kNotInParts };
+  Claimed claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
   Result<std::vector<StripJob>> plan_strips(Content& content, const Batch& batch);
   Status place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation);
   Status store_strips(Content& content, const Batch& batch, std::vector<StripJob>& jobs);

@@ -64,17 +64,18 @@ std::uint64_t WriteBack::bytes_to_write(const Content& content, const Unit& unit
   return part ? align_up(changed, content.block_size) : content.unit_bytes;
 }
 
-// Like claim(), but only the changed bytes have to be valid.
-bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batch) {
+// Like claim(), but only the changed bytes have to be valid. What is clean, or another thread's, is nobody's to write.
+WriteBack::Claimed WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batch) {
   const std::lock_guard lock(unit->mutex);
   ChangedBytes changed = unit->changed_bytes;
-  if (!unit->dirty || unit->claimed || unit->full || changed.empty() || !unit->buffer) return false;
+  if (!unit->dirty || unit->claimed) return Claimed::kNot;
+  if (unit->full || changed.empty() || !unit->buffer) return Claimed::kNotInParts;
   StripFacts facts;  // as far as they are known without a look at the page
   facts.extent_blocks = content.capacity_bytes / content.block_size;
   facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
-  if (!worth_a_strip(facts) || !unit->covers(changed.begin, changed.end)) return false;
+  if (!worth_a_strip(facts) || !unit->covers(changed.begin, changed.end)) return Claimed::kNotInParts;
   const geometry::Coord coord = content.unit_coord(unit->key.index);
-  if (content.page_of(coord).page >= kMostPages) return false;
+  if (content.page_of(coord).page >= kMostPages) return Claimed::kNotInParts;
   const std::uint32_t padded = content.end_with_padding(coord, changed.end);
   if (unit->covers(changed.begin, padded)) changed.end = padded;
   unit->claimed = true;
@@ -92,7 +93,7 @@ bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batc
     batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.units.push_back(std::move(staged));
-  return true;
+  return Claimed::kTaken;
 }
 
 // Equal bytes of extents of one page make a strip. Units in no job are not worth one.
@@ -211,7 +212,7 @@ Status WriteBack::write_strips(Content& content, std::vector<UnitPtr>& units) {
   batch.size = content.size.load(std::memory_order_acquire);
   std::vector<UnitPtr> rest;
   for (UnitPtr& unit : units)
-    if (!claim_changes(content, unit, batch)) rest.push_back(std::move(unit));
+    if (claim_changes(content, unit, batch) == Claimed::kNotInParts) rest.push_back(std::move(unit));
   units = std::move(rest);
   if (batch.units.empty()) return {};
 

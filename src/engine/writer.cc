@@ -247,7 +247,10 @@ Status Writer::make_ready(Content& content, const UnitPtr& unit, const Transfer:
     if (unit->complete || (whole && unit->valid.ranges().empty())) return {};
     whole = whole && part_bytes(content, part) == content.unit_bytes;
     if (whole) return {};
-    if (!unit->known_on_disk) {
+    // A small part is added to what is valid whether there is a hole under it or not: zeros for all of the unit would
+    // take longer than the part.
+    const bool small = content.may_have_strips && 2 * part_bytes(content, part) <= content.unit_bytes;
+    if (!unit->known_on_disk && !small) {
       MDFS_TRY(find_hole(content, unit, part.piece.extent, lock));
       continue;
     }
@@ -259,8 +262,9 @@ Status Writer::make_ready(Content& content, const UnitPtr& unit, const Transfer:
   }
 }
 
-// The unit's own buffer, large enough, and nobody else's. Bytes that are not valid may be anything but in new memory.
-void Writer::make_writable(const Content& content, Unit& unit, std::uint64_t bytes) {
+// The unit's own buffer, large enough, and nobody else's. Bytes that are not valid may be anything; they are zeros in
+// new memory of cells, whose buffers grow, and where the unit is about to become `complete`.
+void Writer::make_writable(const Content& content, Unit& unit, std::uint64_t bytes, bool complete) {
   std::size_t size = content.capacity_bytes;
   if (!content.is_image())
     size = std::min<std::size_t>(size, std::bit_ceil(std::max<std::uint64_t>(bytes, content.block_size)));
@@ -268,6 +272,13 @@ void Writer::make_writable(const Content& content, Unit& unit, std::uint64_t byt
   if (unit.buffer && unit.buffer.size() == size && unit.buffer.unique()) return;
   BufferRef own = core_.cache.acquire(size);
   const std::size_t old = unit.buffer.size();
+  if (content.is_image() && !unit.complete && !complete) {
+    for (const ByteRanges::Range& range : unit.valid.ranges())
+      std::memcpy(own.data() + range.begin, unit.buffer.data() + range.begin, range.end - range.begin);
+    std::memset(own.data() + content.unit_bytes, 0, size - content.unit_bytes);
+    unit.buffer = std::move(own);
+    return;
+  }
   if (old > 0) std::memcpy(own.data(), unit.buffer.data(), old);
   std::memset(own.data() + old, 0, size - old);
   unit.buffer = std::move(own);
@@ -300,7 +311,7 @@ Status Writer::write_part(Content& content, const Transfer& transfer, const Tran
   change.promise = promise.split(room());
 
   if (whole && !unit->complete) unit->buffer = BufferRef();  // what it held is not needed
-  make_writable(content, *unit, last);
+  make_writable(content, *unit, last, whole);
   const geometry::Box known = with_padding(content, part);
   if (!unit->complete && known.length != box.length)
     geometry::fill_box(content.rank, known.length, std::byte{0}, unit->buffer.bytes(), content.array().extent,

@@ -43,7 +43,7 @@ class Writer {
                     std::unique_lock<std::mutex>& lock, bool& whole);
   Status find_hole(Content& content, const UnitPtr& unit, const geometry::Coord& coord,
                    std::unique_lock<std::mutex>& lock);
-  void make_writable(const Content& content, Unit& unit, std::uint64_t bytes);
+  void make_writable(const Content& content, Unit& unit, std::uint64_t bytes, bool complete);
 
   Core& core_;
   Loader& loader_;
