@@ -69,6 +69,7 @@ Status Evacuation::go_on(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
   next_unit_ = 0;
+  settling_ = written_back_ = false;
   stuck_ = 0;
   uncommitted_bytes_ = 0;
   node_level_ = 0;
@@ -128,7 +129,7 @@ Result<std::vector<geometry::Coord>> Evacuation::units_on(unsigned disk, std::ui
     MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> places, volume_.places_of(object));
     std::set<geometry::Coord> found;
     for (const engine::ExtentPlace& place : places)
-      if (place.disk == disk && found.insert(place.index).second) units.push_back(place.index);
+      if (place.disk == disk && !place.in_strip && found.insert(place.index).second) units.push_back(place.index);
     return units;
   }
   for (std::uint64_t cell = 0;;) {
@@ -146,6 +147,45 @@ Result<std::vector<geometry::Coord>> Evacuation::units_on(unsigned disk, std::ui
   }
 }
 
+Result<bool> Evacuation::strips_on(unsigned disk, std::uint64_t object) {
+  MDFS_TRY_ASSIGN(const bool any, volume_.has_strips(object));
+  if (!any) return false;
+  MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> places, volume_.places_of(object));
+  return std::any_of(places.begin(), places.end(),
+                     [&](const engine::ExtentPlace& place) { return place.in_strip && place.disk == disk; });
+}
+
+// What lies in strips is not moved: it goes into its extents, which are written where the placement says now.
+Status Evacuation::settle_some(OperationRun& run) {
+  const std::uint64_t object = run.record.cursor[1];
+  Status status;
+  if (!std::exchange(written_back_, true)) status = volume_.fsync(object, true);
+  Result<std::uint64_t> settled = std::uint64_t{0};
+  if (status.ok()) settled = volume_.settle(object, kStepBytes, true);
+  if (status.ok() && !settled.ok()) status = Status(settled.error());
+  if (status.ok() && *settled > 0) {
+    run.spend(2 * *settled);
+    uncommitted_bytes_ += *settled;
+    if (uncommitted_bytes_ < kBytesPerCommit) return {};
+    uncommitted_bytes_ = 0;
+    return volume_.store().commit();
+  }
+  settling_ = written_back_ = false;
+  if (!status.ok() && status.error().code != Errc::kNotFound) {
+    ++stuck_;
+    ++run.record.items_failed;
+    spdlog::error("evacuation: object {}: {}", object, status.error().message());
+    run.record.note_trouble(
+        {object, 0, 0, static_cast<std::uint16_t>(disk(run)),
+         static_cast<std::uint16_t>(status.error().code == Errc::kNoSpace ? MDFS_TROUBLE_SKIPPED
+                                                                          : MDFS_TROUBLE_UNREADABLE)});
+  }
+  auto units = units_on(disk(run), object);
+  if (units.ok()) units_ = std::move(*units);
+  if (units_.empty()) ++run.record.cursor[1];
+  return {};
+}
+
 // The next object with something on the disk; false when there is none. Looks at some only.
 Result<bool> Evacuation::find_object(OperationRun& run) {
   std::uint64_t& next = run.record.cursor[1];
@@ -154,6 +194,12 @@ Result<bool> Evacuation::find_object(OperationRun& run) {
     if (items.empty()) return false;
     const std::uint64_t object = items.front().key.object;
     next = object;
+    const Result<bool> strips = strips_on(disk(run), object);
+    if (strips.ok() && *strips) {
+      ++run.record.items_done;
+      settling_ = true;
+      return true;
+    }
     auto units = units_on(disk(run), object);
     if (!units.ok()) {  // what cannot be listed cannot be moved; the rest is
       spdlog::error("evacuation: object {}: {}", object, units.error().message());
@@ -174,6 +220,10 @@ Result<bool> Evacuation::find_object(OperationRun& run) {
 
 // True when the pass is over.
 Result<bool> Evacuation::move_data(OperationRun& run) {
+  if (settling_) {
+    MDFS_TRY(settle_some(run));
+    return false;
+  }
   if (next_unit_ == units_.size()) {
     units_.clear();
     next_unit_ = 0;

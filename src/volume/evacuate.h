@@ -42,6 +42,9 @@ class Evacuation final : public Operation {
   Result<bool> move_data(OperationRun& run);
   Result<bool> find_object(OperationRun& run);
   Result<std::vector<geometry::Coord>> units_on(unsigned disk, std::uint64_t object);
+  // Are there bytes of it in strips there?
+  Result<bool> strips_on(unsigned disk, std::uint64_t object);
+  Status settle_some(OperationRun& run);
   Result<bool> move_units(OperationRun& run, std::vector<geometry::Coord> units);
   Result<engine::MoveRequest> request_for(OperationRun& run, std::vector<geometry::Coord> units);
   Status move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried);
@@ -52,7 +55,9 @@ class Evacuation final : public Operation {
   // Of the object that the cursor names; forgotten between runs.
   std::vector<geometry::Coord> units_;
   std::size_t next_unit_ = 0;
-  std::uint64_t stuck_ = 0;  // units of this pass that stay where they are
+  bool settling_ = false;      // its strips, before its units are moved
+  bool written_back_ = false;  // before that
+  std::uint64_t stuck_ = 0;    // units of this pass that stay where they are
   std::uint64_t uncommitted_bytes_ = 0;
   std::uint16_t node_level_ = 0;
   format::Key next_node_ = format::kMinKey;

@@ -135,7 +135,7 @@ TEST(EvacuationTest, ADiskThatIsMissingLeavesWhenNothingRefersToItAnyMore) {
   EXPECT_GT(record.items_failed, 0u);
   ASSERT_FALSE(record.troubles.empty());
   EXPECT_NE(record.troubles[0].object, 0u);
-  for (const char* name : {"file", "raw", "zstd"}) ASSERT_TRUE((*volume)->unlink(volume::kRootIno, name).ok());
+  for (const char* name : {"file", "raw", "zstd", "stack"}) ASSERT_TRUE((*volume)->unlink(volume::kRootIno, name).ok());
   const auto dir = (*volume)->lookup(volume::kRootIno, "dir");
   ASSERT_TRUE(dir.ok());
   (*volume)->forget(dir->ino, 1);

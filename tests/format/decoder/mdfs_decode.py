@@ -411,16 +411,12 @@ class Volume:
     def _extents(self, number, geometry, use):
         """Index and decoded bytes of every extent that has a record or bytes in strips."""
         strips = self._strips(number, geometry, use)
-        for page, place, data in self._records(number, geometry, use):
-            data = bytearray(data)
-            for begin, part in strips.pop((page, place), ()):
+        records = {(page, place): data for page, place, data in self._records(number, geometry, use)}
+        for key in sorted(records.keys() | strips.keys()):
+            data = bytearray(records.get(key, bytes(geometry.extent_bytes)))
+            for begin, part in strips.get(key, ()):
                 data[begin:begin + len(part)] = part
-            yield geometry.extent_index(page, place), bytes(data)
-        for (page, place), parts in strips.items():
-            data = bytearray(geometry.extent_bytes)
-            for begin, part in parts:
-                data[begin:begin + len(part)] = part
-            yield geometry.extent_index(page, place), bytes(data)
+            yield geometry.extent_index(*key), bytes(data)
 
     def _strips(self, number, geometry, use):
         """(page, place) -> [(first byte, bytes)]."""
