@@ -1,8 +1,12 @@
-"""Frames appended with fsync after each, and a stack copied frame by frame, beside sequential writes of fio."""
+"""Frames appended with fsync after each, and a stack copied frame by frame, beside sequential writes of fio: on a file
+of the fastest disk there is, and on a disk of a known speed."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import json
 import os
+import pathlib
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -10,27 +14,47 @@ import numpy as np
 from mdfsbench import table
 from mdfsbench.context import run, say
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mount"))
+import throttled_disks  # noqa: E402
+
 GROUP = "streaming"
 FRAME = (2048, 4096)  # u8: 8 MiB
 EXTENTS = ["8x128x128", "16x128x64", "32x64x64"]  # 128 KiB each
 OF_DISK = 0.5
 SMALL_CACHE = "cache=64M"  # a slab of 32 frames has 256 MiB
+RATE = 250_000_000  # of the slower disk, bytes a second
+SPARE = 256 << 20
 
 
 def rows(context):
-    frames, rounds = (36, 1) if context.quick else (68, 3)
-    source = make_frames(context, frames)
+    source = make_frames(context, 36 if context.quick else 68)
     size = source.stat().st_size
-    measured = {"fio, fsync": lambda: fio(context, size, fsync_every=8), "fio": lambda: fio(context, size)}
-    for extent in EXTENTS:
-        measured[extent] = lambda extent=extent: appended(context, source, extent)
-    measured["cp"] = lambda: copied(context, source, EXTENTS[-1])
     with context.removed_after(source):
-        found = {name: [] for name in measured}
-        for _ in range(rounds):
-            for name, measure in measured.items():
-                say(name)
-                found[name].append(measure())
+        found = on_disk(context, source, None, 1 if context.quick else 2)
+        try:
+            with throttled_disks.ThrottledDisks(1, 3 * size + SPARE, context.scratch) as disks:
+                found += on_disk(context, source, disks, 1 if context.quick else 2)
+        except throttled_disks.Unavailable as error:
+            say(f"no slower disk: {error}")
+    return found
+
+
+def on_disk(context, source, disks, rounds):
+    """Rows of one disk: the throttled one, or a file."""
+    size = source.stat().st_size
+    measured = {"fio, fsync": lambda: fio(context, disks, size, fsync_every=8),
+                "fio": lambda: fio(context, disks, size)}
+    for extent in EXTENTS:
+        measured[extent] = lambda extent=extent: Volume(context, disks, source, extent).measure(append_frames)
+    measured["cp"] = lambda: Volume(context, disks, source, EXTENTS[-1], SMALL_CACHE).measure(
+        lambda source, image: copy_frames(context, source, image))
+    found = {name: [] for name in measured}
+    for _ in range(rounds):
+        for name, measure in measured.items():
+            say(name + (", slower disk" if disks else ""))
+            if disks:
+                disks.throttle(RATE, 0)
+            found[name].append(measure())
     floor = statistics.median(found.pop("fio, fsync"))
     unsynced = statistics.median(found.pop("fio"))
     result = []
@@ -39,6 +63,7 @@ def rows(context):
         speed, written, settled = (statistics.median(values) for values in zip(*runs))
         title = (f"cp of frames, slabs of 256 MiB, {SMALL_CACHE}" if name == "cp" else
                  f"8 MiB frames appended, fsync after each, extents {name}")
+        title += f", disk of {RATE // 1_000_000} MB/s" if disks else ""
         note = f"{written:.2f} bytes written for one until then; everything whole {settled:.1f} s after the last frame"
         result.append(table.Row(GROUP, title, speed, "MB/s", beside,
                                 "fio, O_DIRECT" + ("" if name == "cp" else ", fsync every 8 MiB"),
@@ -57,28 +82,35 @@ def make_frames(context, frames):
     return path
 
 
-def fio(context, size, fsync_every=0):
-    """MB/s of writing a new file until it is on the disk."""
-    file = context.new_path("fio")
-    with context.removed_after(file):
-        text = run("fio", "--name=write", f"--filename={file}", "--rw=write", "--bs=1M", "--direct=1",
-                   "--ioengine=libaio", "--iodepth=8", f"--size={size}", f"--fsync={fsync_every}", "--end_fsync=1",
+def fio(context, disks, size, fsync_every=0):
+    """MB/s of writing until it is on the disk."""
+    file = disks.paths[0] if disks else context.new_path("fio")
+    with context.removed_after(*([] if disks else [file])):
+        text = run("fio", "--name=write", f"--filename={file}", "--rw=write", "--bs=256k", "--direct=1",
+                   "--ioengine=libaio", "--iodepth=8", f"--size={size}", f"--fsync={4 * fsync_every}", "--end_fsync=1",
                    "--output-format=json")
     job = json.loads(text)["jobs"][0]
     return size / 1e6 / (job["job_runtime"] / 1e3)
 
 
 class Volume:
-    """A mounted volume on one file, with an empty stack, and what has been written to that file."""
+    """A mounted volume on one disk, with an empty stack, and what has been written to that disk."""
 
-    def __init__(self, context, source, extent, options=""):
-        self.context, self.source, self.extent, self.options = context, source, extent, options
+    def __init__(self, context, disks, source, extent, options=""):
+        self.context, self.disks, self.source, self.extent, self.options = context, disks, source, extent, options
+
+    @contextlib.contextmanager
+    def mounted(self):
+        size = 3 * self.source.stat().st_size + SPARE
+        made = (self.context.volume(self.disks.paths) if self.disks else
+                self.context.volume([self.context.new_path("disk")], size=size))
+        with made as disks, self.context.mounted(disks, self.options) as mnt:
+            yield mnt
 
     def measure(self, store):
         """MB/s of what `store` does, bytes written for each byte of it, seconds until nothing is left in strips."""
         size = self.source.stat().st_size
-        with self.context.volume([self.context.new_path("disk")], size=3 * size + (256 << 20)) as disks, \
-                self.context.mounted(disks, self.options) as mnt:
+        with self.mounted() as mnt:
             image = mnt / "stack"
             self.context.mdfs("image", "create", "--shape", f"0x{FRAME[0]}x{FRAME[1]}", "--type", "u8", "--codec",
                               "raw", "--extent", self.extent, image)
@@ -88,19 +120,15 @@ class Volume:
             seconds, written = time.monotonic() - begin, written_by(daemon) - before
             begin = time.monotonic()
             settled = wait_until_settled(self.context, image)
+            if self.disks:
+                self.disks.unthrottle()
             run("cmp", self.source, image)
             return size / 1e6 / seconds, written / size, settled - begin
 
 
-def appended(context, source, extent):
-    return Volume(context, source, extent).measure(append_frames)
-
-
-def copied(context, source, extent):
-    def copy(source, image):
-        run("cp", source, image)
-        context.mdfs("volume", "sync", image.parent)
-    return Volume(context, source, extent, SMALL_CACHE).measure(copy)
+def copy_frames(context, source, image):
+    run("cp", source, image)
+    context.mdfs("volume", "sync", image.parent)
 
 
 def append_frames(source, image):
@@ -140,7 +168,7 @@ def wait_until_settled(context, image, limit_s=120):
         strips = sum(place.get("strip", False) for place in layout["extents"])
         if strips != least:
             least, since = strips, time.monotonic()
-        elif time.monotonic() - since > 7:
+        elif time.monotonic() - since > 4:
             break
-        time.sleep(2)  # asking counts as work, which settling gives way to
+        time.sleep(1)  # asking counts as work, which settling gives way to
     return since
