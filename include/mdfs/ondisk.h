@@ -392,6 +392,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 #define MDFS_OPERATION_SCRUB 1u
 #define MDFS_OPERATION_DEFRAG 2u
 #define MDFS_OPERATION_EVACUATE 3u
+#define MDFS_OPERATION_BALANCE 4u
 
 #define MDFS_OPERATION_RUNNING 1u   /* goes on by itself at the next mount */
 #define MDFS_OPERATION_CANCELLED 2u /* goes on when it is told to */

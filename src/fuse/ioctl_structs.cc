@@ -139,7 +139,7 @@ Result<geometry::Window> to_window(const Geometry& geometry, const mdfs_ioc_wind
 
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  if (in.kind < MDFS_OPERATION_SCRUB || in.kind > MDFS_OPERATION_EVACUATE)
+  if (in.kind < MDFS_OPERATION_SCRUB || in.kind > MDFS_OPERATION_BALANCE)
     return bad(fmt::format("operation {} is not known", in.kind));
   if (in.action > MDFS_IOC_OPERATION_RESUME) return bad(fmt::format("action {} is not known", in.action));
   if ((in.flags & ~format::kOperationFlags) != 0) return bad(fmt::format("flags {:#x} are not known", in.flags));

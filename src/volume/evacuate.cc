@@ -3,7 +3,6 @@
 #include "volume/evacuate.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -11,8 +10,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "format/file_cell.h"
-#include "format/inode.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -118,33 +115,11 @@ Result<bool> Evacuation::step(OperationRun& run) {
 
 // The cells of a file, or extents of an image, that have a block there.
 Result<std::vector<geometry::Coord>> Evacuation::units_on(unsigned disk, std::uint64_t object) {
-  constexpr std::size_t kAtOnce = 256;
-  store::Store& store = volume_.store();
-  MDFS_TRY_ASSIGN(const auto item, store.get({object, MDFS_KIND_INODE, 0}));
-  if (!item) return std::vector<geometry::Coord>();
-  MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
+  MDFS_TRY_ASSIGN(const std::vector<VolumeImpl::UnitPlace> places, volume_.unit_places(object));
   std::vector<geometry::Coord> units;
-  if (!S_ISREG(inode.mode)) return units;
-  if ((inode.flags & MDFS_INODE_IMAGE) != 0) {
-    MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> places, volume_.places_of(object));
-    std::set<geometry::Coord> found;
-    for (const engine::ExtentPlace& place : places)
-      if (place.disk == disk && !place.in_strip && found.insert(place.index).second) units.push_back(place.index);
-    return units;
-  }
-  for (std::uint64_t cell = 0;;) {
-    MDFS_TRY_ASSIGN(
-        const std::vector<store::Item> items,
-        store.scan({object, MDFS_KIND_FILE_CELL, cell}, {object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kAtOnce));
-    for (const store::Item& one : items) {
-      MDFS_TRY_ASSIGN(const format::FileCell decoded, format::decode_file_cell(one.value, store.block_size()));
-      const bool here = std::any_of(decoded.runs.begin(), decoded.runs.end(),
-                                    [&](const format::FileRun& run) { return run.address.disk == disk; });
-      if (here) units.push_back({one.key.offset});
-    }
-    if (items.size() < kAtOnce) return units;
-    cell = items.back().key.offset + 1;
-  }
+  for (const VolumeImpl::UnitPlace& place : places)
+    if (((place.disks >> disk) & 1) != 0) units.push_back(place.unit);
+  return units;
 }
 
 Result<bool> Evacuation::strips_on(unsigned disk, std::uint64_t object) {
@@ -242,8 +217,6 @@ Result<bool> Evacuation::move_data(OperationRun& run) {
 
 // Where the placement says, which names the disk no more; or all to the one disk that takes its place.
 Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vector<geometry::Coord> units) {
-  store::Store& store = volume_.store();
-  const std::uint64_t object = run.record.cursor[1];
   engine::MoveRequest request;
   request.units = std::move(units);
   request.most_runs = 0;
@@ -251,18 +224,7 @@ Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vect
     request.disk = [to](const geometry::Coord&) { return *to; };
     return request;
   }
-  MDFS_TRY_ASSIGN(const auto item, store.get({object, MDFS_KIND_INODE, 0}));
-  if (!item) return Error{Errc::kNotFound, fmt::format("object {}", object)};
-  MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
-  MDFS_TRY_ASSIGN(const auto placement, volume_.placements_.get(inode.placement));
-  unsigned rank = 1;
-  if ((inode.flags & MDFS_INODE_IMAGE) != 0) {
-    MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume_.image_geometry(object));
-    rank = geometry.rank;
-  }
-  request.disk = [placement, rank, base = inode.base](const geometry::Coord& unit) {
-    return geometry::disk_of(*placement, rank, base, unit);
-  };
+  MDFS_TRY_ASSIGN(request.disk, volume_.disks_of_units(run.record.cursor[1]));
   return request;
 }
 

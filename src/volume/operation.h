@@ -1,5 +1,5 @@
 // One kind of long work on a mounted volume, done in small steps beside everything else: scrub, defragmentation,
-// evacuation of a disk. Operations (operations.h) runs it; here is what a kind has to bring.
+// evacuation of a disk, balancing. Operations (operations.h) runs it; here is what a kind has to bring.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,10 +19,11 @@ enum class OperationKind : std::uint8_t {
   kScrub = MDFS_OPERATION_SCRUB,
   kDefrag = MDFS_OPERATION_DEFRAG,
   kEvacuate = MDFS_OPERATION_EVACUATE,
+  kBalance = MDFS_OPERATION_BALANCE,
 };
-inline constexpr unsigned kOperationKinds = 3;
+inline constexpr unsigned kOperationKinds = 4;
 
-// "scrub", "defragmentation", "evacuation": for messages.
+// "scrub", "defragmentation", "evacuation", "balancing": for messages.
 std::string_view name(OperationKind kind);
 
 inline format::Key operation_key(OperationKind kind) {

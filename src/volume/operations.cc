@@ -18,7 +18,7 @@ constexpr std::int64_t kLongestWaitNs = 1'000'000'000;  // of the thread, before
 constexpr std::int64_t kLongestDebtNs = 3'600'000'000'000;
 
 constexpr std::array<OperationKind, kOperationKinds> kKinds = {OperationKind::kScrub, OperationKind::kDefrag,
-                                                               OperationKind::kEvacuate};
+                                                               OperationKind::kEvacuate, OperationKind::kBalance};
 
 std::string text_of(OperationKind kind) { return std::string(name(kind)); }
 
@@ -37,6 +37,8 @@ std::string_view name(OperationKind kind) {
       return "defragmentation";
     case OperationKind::kEvacuate:
       return "evacuation";
+    case OperationKind::kBalance:
+      return "balancing";
   }
   MDFS_CHECK(false);
 }
@@ -62,7 +64,7 @@ Status Operations::check_known(OperationKind kind) const {
 Status Operations::load() {
   const format::Key first{MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, 0};
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  store_.scan(first, operation_key(OperationKind::kEvacuate), kOperationKinds + 1));
+                  store_.scan(first, operation_key(OperationKind::kBalance), kOperationKinds + 1));
   for (const store::Item& item : items) {
     const auto kind = static_cast<OperationKind>(item.key.offset);
     if (!check_known(kind).ok()) continue;

@@ -18,20 +18,6 @@ Status check_offset(const char* option, const std::optional<unsigned>& offset, u
                std::string(option) + " " + std::to_string(*offset) + ": 0.." + std::to_string(slots - 1) + " allowed"};
 }
 
-// Which of `others`, each there as often as it weighs, has the fewest slots of the placement for its weight. Among
-// equals it is another one each turn.
-std::uint16_t heir(const geometry::Placement& placement, const std::vector<std::uint16_t>& others, std::size_t turn) {
-  const auto load = [&](std::uint16_t disk) {
-    const auto slots = std::count(placement.slot.begin(), placement.slot.end(), disk);
-    const auto weight = std::count(others.begin(), others.end(), disk);
-    return static_cast<double>(slots + 1) / static_cast<double>(weight);
-  };
-  std::uint16_t best = others[turn % others.size()];
-  for (const std::uint16_t disk : others)
-    if (load(disk) < load(best)) best = disk;
-  return best;
-}
-
 // New extents may be placed there; one that is missing may be back tomorrow.
 bool takes_extents(const store::DiskInfo& disk) {
   return disk.state != store::DiskState::kNone && disk.state != store::DiskState::kLeaving;
@@ -81,30 +67,80 @@ Result<std::uint64_t> Placements::find_or_make(store::Transaction& transaction, 
   return id;
 }
 
-Status Placements::replace_disk(std::uint16_t disk, std::optional<unsigned> target) {
+// New tables are made before the transaction, since finding the best ones takes a while.
+Status Placements::change_all(const std::function<geometry::Placement(const geometry::Placement&)>& change) {
   constexpr std::size_t kAtOnce = 64;
-  std::vector<std::uint16_t> others = weighted_disks();
-  if (target) others = {static_cast<std::uint16_t>(*target)};
-  const Status replaced = store_.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
-    std::size_t turn = 0;
-    for (std::uint64_t next = 0;;) {
-      MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                      transaction.scan(placement_key(next), placement_key(UINT64_MAX), kAtOnce));
-      for (const store::Item& item : items) {
-        MDFS_TRY_ASSIGN(geometry::Placement placement, format::decode_placement(item.value));
-        if (std::find(placement.slot.begin(), placement.slot.end(), disk) == placement.slot.end()) continue;
-        for (std::uint16_t& slot : placement.slot)
-          if (slot == disk) slot = heir(placement, others, turn++);
-        placement.disks =
-            static_cast<unsigned>(std::set<std::uint16_t>(placement.slot.begin(), placement.slot.end()).size());
-        transaction.put(item.key, format::encode(placement));
-      }
-      if (items.size() < kAtOnce) return {};
-      next = items.back().key.offset + 1;
+  std::map<std::uint64_t, std::pair<ByteVector, ByteVector>> changes;  // what was there, what comes
+  for (std::uint64_t next = 0;;) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                    store_.scan(placement_key(next), placement_key(UINT64_MAX), kAtOnce));
+    for (const store::Item& item : items) {
+      MDFS_TRY_ASSIGN(const geometry::Placement placement, format::decode_placement(item.value));
+      const geometry::Placement changed = change(placement);
+      if (changed != placement) changes[item.key.offset] = {item.value, format::encode(changed)};
     }
+    if (items.size() < kAtOnce) break;
+    next = items.back().key.offset + 1;
+  }
+  const Status done = store_.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+    for (const auto& [id, values] : changes) {
+      MDFS_TRY_ASSIGN(const auto now, transaction.get(placement_key(id)));
+      if (now && *now == values.first) transaction.put(placement_key(id), values.second);
+    }
+    return {};
   });
   members_changed();
-  return replaced;
+  return done;
+}
+
+// On one disk all ranks look alike: tables for three serve them all.
+geometry::Placement Placements::anew(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks) {
+  const auto any = [](const std::vector<std::uint16_t>& table) {
+    return std::any_of(table.begin(), table.end(), [](std::uint16_t offset) { return offset != 0; });
+  };
+  unsigned rank = 1;
+  if (any(placement.row)) rank = 2;
+  if (any(placement.plane) || placement.slots() == 1) rank = 3;
+  return general(rank, disks);
+}
+
+geometry::Placement Placements::without_disk(const geometry::Placement& placement, std::uint16_t disk) {
+  const std::set<std::uint16_t> named(placement.slot.begin(), placement.slot.end());
+  if (!named.contains(disk)) return placement;
+  std::vector<std::uint16_t> disks = weighted_disks();
+  std::set<std::uint16_t> chosen;
+  for (const std::uint16_t other : disks)
+    if (named.contains(other)) chosen.insert(other);
+  for (const std::uint16_t other : disks)
+    if (chosen.size() < named.size()) chosen.insert(other);
+  std::erase_if(disks, [&](std::uint16_t other) { return !chosen.contains(other); });
+  return anew(placement, disks);
+}
+
+geometry::Placement Placements::with_disks(const geometry::Placement& placement, std::uint64_t joining) {
+  const std::set<std::uint16_t> named(placement.slot.begin(), placement.slot.end());
+  const std::vector<std::uint16_t> disks = weighted_disks();
+  bool lacks_some = false;
+  for (const std::uint16_t disk : disks) {
+    if (named.contains(disk)) continue;
+    if (((joining >> disk) & 1) == 0) return placement;  // it was never meant for all
+    lacks_some = true;
+  }
+  return lacks_some ? anew(placement, disks) : placement;
+}
+
+Status Placements::replace_disk(std::uint16_t disk, std::optional<unsigned> target) {
+  return change_all([&](const geometry::Placement& placement) {
+    if (!target) return without_disk(placement, disk);
+    geometry::Placement changed = placement;
+    std::replace(changed.slot.begin(), changed.slot.end(), disk, static_cast<std::uint16_t>(*target));
+    changed.disks = static_cast<unsigned>(std::set<std::uint16_t>(changed.slot.begin(), changed.slot.end()).size());
+    return changed;
+  });
+}
+
+Status Placements::include_disks(std::uint64_t joining) {
+  return change_all([&](const geometry::Placement& placement) { return with_disks(placement, joining); });
 }
 
 std::vector<std::uint16_t> Placements::weighted_disks() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,9 +32,13 @@ class Placements {
   // Disks have come or gone, or weigh something else.
   void members_changed();
 
-  // Placements name this disk no more, but `target`, or the others, those first that they do not name yet, in one
-  // transaction. What lies where is not changed by that.
+  // Placements name this disk no more, but `target`, in its slots; or they are made anew for the other disks, as many
+  // as before if there are so many. What lies where is not changed by that.
   Status replace_disk(std::uint16_t disk, std::optional<unsigned> target);
+  // Placements that name all disks that take extents, but for some of `joining` (bits), are made anew for all of them.
+  Status include_disks(std::uint64_t joining);
+  // What include_disks() makes of a placement.
+  geometry::Placement with_disks(const geometry::Placement& placement, std::uint64_t joining);
 
   // Ordinary files: all disks.
   geometry::Placement for_files();
@@ -47,6 +52,11 @@ class Placements {
   // The general tables; finding the best offset for unequal disks takes a while.
   geometry::Placement general(unsigned rank, const std::vector<std::uint16_t>& disks);
   void look_at_loads();
+  // Of the same kind, for these disks.
+  geometry::Placement anew(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks);
+  geometry::Placement without_disk(const geometry::Placement& placement, std::uint16_t disk);
+  // Puts what `change` makes of each placement in its place.
+  Status change_all(const std::function<geometry::Placement(const geometry::Placement&)>& change);
 
   static constexpr std::size_t kMaxCached = 1024;
   static constexpr std::size_t kMaxGeneral = 64;

@@ -30,8 +30,7 @@ Status Scrub::begin(OperationRun& run) {
     return {Errc::kInvalidArgument, "a scrub has no parameters"};
   for (unsigned i = 0; i < store_.disk_count(); ++i) {
     const store::DiskInfo disk = store_.disk_info(i);
-    if (disk.is_there())
-      record.bytes_total += (disk.blocks - disk.free_blocks) * store_.block_size();
+    if (disk.is_there()) record.bytes_total += (disk.blocks - disk.free_blocks) * store_.block_size();
   }
   move_on(record, kLabels, {});
   forget();

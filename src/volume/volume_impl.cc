@@ -3,6 +3,7 @@
 #include "volume/volume_impl.h"
 
 #include "base/log.h"
+#include "volume/balance.h"
 #include "volume/defrag.h"
 #include "volume/evacuate.h"
 #include "volume/scrub.h"
@@ -35,6 +36,7 @@ VolumeImpl::~VolumeImpl() {
 Status VolumeImpl::start() {
   operations_.add(OperationKind::kDefrag, std::make_unique<Defrag>(*this));
   operations_.add(OperationKind::kEvacuate, std::make_unique<Evacuation>(*this));
+  operations_.add(OperationKind::kBalance, std::make_unique<Balance>(*this));
   if (store::Verifier* verifier = store_->verifier(); verifier != nullptr)
     operations_.add(OperationKind::kScrub, std::make_unique<Scrub>(*store_, *verifier));
   // A damaged volume is mounted all the same, as far as it can be.

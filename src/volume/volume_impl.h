@@ -115,6 +115,7 @@ class VolumeImpl final : public Volume {
   std::size_t inodes_in_memory() { return table_.size(); }  // for tests
 
  private:
+  friend class Balance;
   friend class Evacuation;
 
   struct NewObject {
@@ -195,6 +196,18 @@ class VolumeImpl final : public Volume {
   void members_changed();
   // Where the extents of an image lie, as the tree says; what is dirty is left alone.
   Result<std::vector<engine::ExtentPlace>> places_of(Ino ino);
+  // Cells of a file, or extents of an image but what lies in strips, and the disks that they have blocks on. None for
+  // other objects.
+  struct UnitPlace {
+    geometry::Coord unit{};
+    std::uint64_t disks = 0;  // bits
+    std::uint64_t blocks = 0;
+  };
+  Result<std::vector<UnitPlace>> unit_places(std::uint64_t object);
+  // The disk that the placement of an object, or one made of that, names for a unit. kNotFound: it has been deleted.
+  using DiskOfUnit = std::function<unsigned(const geometry::Coord&)>;
+  Result<DiskOfUnit> disks_of_units(std::uint64_t object,
+                                    const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
 
   // ---- background (background.cc)
   void committer_loop();

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "oracle.h"
 #include "store/check/check.h"
+#include "store/labels.h"
 
 namespace mdfs::crash {
 
@@ -52,9 +53,17 @@ void count(const MemoryDisks& disks, Totals& totals) {
   totals.distinct.insert(digest);
 }
 
+// Those that would be found: one that has left the volume has no labels.
+std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
+  std::vector<device::Disk*> found;
+  for (const auto& disk : disks)
+    if (store::read_labels(*disk).label) found.push_back(disk.get());
+  return found;
+}
+
 std::string check_disks(const MemoryDisks& disks, Environment& environment) {
   std::vector<std::unique_ptr<device::Disk>> doors;
-  for (const auto& disk : disks) doors.push_back(std::make_unique<test::BorrowedDisk>(*disk));
+  for (device::Disk* disk : labelled(disks)) doors.push_back(std::make_unique<test::BorrowedDisk>(*disk));
   store::CheckOptions options;
   options.data = true;
   const auto report = store::check_volume(std::move(doors), options, environment);
@@ -84,7 +93,7 @@ std::string write_again(std::unique_ptr<Volume> volume, test::Tree tree, const M
   volume.reset();
   const std::string checked = check_disks(disks, environment);
   if (!checked.empty()) return checked;
-  auto again = test::open_volume(test::borrowed(disks), test::quiet_options(4u << 20), environment);
+  auto again = test::open_volume(labelled(disks), test::quiet_options(4u << 20), environment);
   if (!again.ok()) return "the second mount: " + again.error().message();
   const auto kept = test::read_tree(**again);
   if (!kept.ok()) return "after the second mount: " + kept.error().message();
@@ -95,7 +104,7 @@ std::string write_again(std::unique_ptr<Volume> volume, test::Tree tree, const M
 std::string judge(const MemoryDisks& disks, const History& history, std::size_t returned, std::size_t started,
                   bool thorough, std::uint64_t seed) {
   SeededEnvironment environment(seed);
-  auto volume = test::open_volume(test::borrowed(disks), test::quiet_options(4u << 20), environment);
+  auto volume = test::open_volume(labelled(disks), test::quiet_options(4u << 20), environment);
   if (!volume.ok()) return "mounting: " + volume.error().message();
   auto tree = test::read_tree(**volume);
   if (!tree.ok()) return tree.error().message();
@@ -111,7 +120,10 @@ std::string judge_nested(const MemoryDisks& disks, const History& history, std::
   Recording recording(disks);
   {
     SeededEnvironment environment(options.seed + 2);
-    auto volume = test::open_volume(recording.doors, test::quiet_options(4u << 20), environment);
+    std::vector<device::Disk*> doors;
+    for (std::size_t i = 0; i < disks.size(); ++i)
+      if (store::read_labels(*disks[i]).label) doors.push_back(recording.doors[i]);
+    auto volume = test::open_volume(doors, test::quiet_options(4u << 20), environment);
     if (!volume.ok()) return "mounting: " + volume.error().message();
     const Status closed = (*volume)->close();
     if (!closed.ok()) return "unmounting: " + closed.error().message();

@@ -24,14 +24,20 @@ struct Verb {
 
 const std::map<std::string, Verb, std::less<>>& verbs() {
   static const std::map<std::string, Verb, std::less<>> kVerbs{
-      {"create", {1, Effect::kNames}},        {"mkdir", {1, Effect::kNames}},      {"symlink", {1, Effect::kNames}},
-      {"link", {2, Effect::kNames}},          {"unlink", {1, Effect::kNames}},     {"rmdir", {1, Effect::kNames}},
-      {"rename", {2, Effect::kReplace}},      {"exchange", {2, Effect::kReplace}}, {"chmod", {2, Effect::kNames}},
-      {"xattr", {2, Effect::kNames}},         {"hold", {1, Effect::kNames}},       {"write", {3, Effect::kWrite}},
-      {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},    {"punch", {3, Effect::kWrite}},
-      {"window", {5, Effect::kData}},         {"fsync", {1, Effect::kFsync}},      {"sync", {0, Effect::kSync}},
-      {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},   {"scrub", {0, Effect::kNames}},
-      {"scrub-begin", {1, Effect::kNames}},   {"settle", {1, Effect::kWriteBack}},
+      {"create", {1, Effect::kNames}},        {"mkdir", {1, Effect::kNames}},
+      {"symlink", {1, Effect::kNames}},       {"link", {2, Effect::kNames}},
+      {"unlink", {1, Effect::kNames}},        {"rmdir", {1, Effect::kNames}},
+      {"rename", {2, Effect::kReplace}},      {"exchange", {2, Effect::kReplace}},
+      {"chmod", {2, Effect::kNames}},         {"xattr", {2, Effect::kNames}},
+      {"hold", {1, Effect::kNames}},          {"write", {3, Effect::kWrite}},
+      {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},
+      {"punch", {3, Effect::kWrite}},         {"window", {5, Effect::kData}},
+      {"fsync", {1, Effect::kFsync}},         {"sync", {0, Effect::kSync}},
+      {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},
+      {"scrub", {0, Effect::kNames}},         {"scrub-begin", {1, Effect::kNames}},
+      {"evacuate", {1, Effect::kNames}},      {"evacuate-begin", {2, Effect::kNames}},
+      {"keep", {1, Effect::kNames}},          {"balance", {1, Effect::kNames}},
+      {"settle", {1, Effect::kWriteBack}},
   };
   return kVerbs;
 }
@@ -117,6 +123,10 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "move") return run_move(operation, number);
   if (operation.verb == "scrub") return scrub(UINT64_MAX);
   if (operation.verb == "scrub-begin") return scrub(number_of(operation.arguments[0]));
+  if (operation.verb == "evacuate") return change_disks(operation, UINT64_MAX);
+  if (operation.verb == "evacuate-begin") return change_disks(operation, number_of(operation.arguments[1]));
+  if (operation.verb == "balance") return change_disks(operation, UINT64_MAX);
+  if (operation.verb == "keep") return keep_disk(operation);
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
   return names ? run_names(operation) : run_data(operation, number);
@@ -134,6 +144,30 @@ Status Runner::scrub(std::uint64_t steps) {
   if (record.state == MDFS_OPERATION_FAILED) return {Errc::kIo, "scrub: " + record.reason};
   if (record.items_failed > 0) return {Errc::kIo, "scrub: " + std::to_string(record.items_failed) + " damaged"};
   return {};
+}
+
+// Empties a disk, which then leaves, or lets one take its share.
+Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
+  const std::uint64_t disk = number_of(operation.arguments[0]);
+  const bool balance = operation.verb == "balance";
+  volume::OperationRequest request;
+  request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kEvacuate;
+  request.parameters[0] = balance ? std::uint64_t{1} << disk : disk;
+  volume::Operations& operations = volume_.operations();
+  const auto before = operations.status(request.kind);
+  if (!before.ok() || !before->running()) MDFS_TRY(operations.start(request));
+  while (steps-- > 0 && operations.turn().worked) {
+  }
+  MDFS_TRY_ASSIGN(const volume::OperationRecord record, operations.status(request.kind));
+  if (record.state == MDFS_OPERATION_FAILED) return {Errc::kIo, operation.text() + ": " + record.reason};
+  if (record.items_failed > 0) return {Errc::kIo, operation.text() + ": damaged"};
+  return {};
+}
+
+Status Runner::keep_disk(const Operation& operation) {
+  const Status cancelled = volume_.operations().cancel(volume::OperationKind::kEvacuate);
+  if (!cancelled.ok() && cancelled.error().code != Errc::kNoData) return cancelled;
+  return volume_.keep_disk(static_cast<unsigned>(number_of(operation.arguments[0])));
 }
 
 Status Runner::run_names(const Operation& operation) {
@@ -310,6 +344,9 @@ std::vector<std::string> alphabet() {
       "writeback",
       "scrub",
       "scrub-begin 4",
+      "evacuate 0",
+      "evacuate-begin 1 3",
+      "evacuate-begin 1 5; keep 1; balance 1",
   };
 }
 

@@ -50,6 +50,8 @@ class Runner {
   Result<Place> place(const std::string& path);
   Result<volume::Ino> find(const std::string& path);
   Status scrub(std::uint64_t steps);
+  Status change_disks(const Operation& operation, std::uint64_t steps);
+  Status keep_disk(const Operation& operation);
   Status run_names(const Operation& operation);
   Status run_move(const Operation& operation, unsigned number);
   Status run_data(const Operation& operation, unsigned number);

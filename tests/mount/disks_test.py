@@ -222,6 +222,56 @@ class DisksTest(unittest.TestCase):
         self.look()
         self.check_clean(new)
 
+    def test_an_added_disk_takes_its_share_of_what_is_stored(self):
+        for i in range(4):
+            self.store(f"file{i}", 4 * MIB)
+        self.store_image("image", 2048)
+        harness.make_image(self.volume / "one-disk", (512, 512), codec=0, extent=(64, 64), disks=1)
+        harness.write_all(self.volume / "one-disk", self.random.randbytes(512 * 512))
+        new = [self.new_disk("disk2", 48), self.new_disk("disk3", 48)]
+        run(MDFS, "disk", "add", self.volume.path, *new)
+        before = self.stored_on("image")
+        self.assertEqual(before[2:], [0, 0])
+        planned = json.loads(run(MDFS, "disk", "balance", "--dry-run", "--json", self.volume.path, *new))
+        self.assertEqual(self.stored_on("image"), before)
+        moved = json.loads(run(MDFS, "disk", "balance", "--json", self.volume.path, "2", new[1]))
+        self.assertEqual((moved["state"], moved["no_room"]), ("done", 0))
+        self.assertAlmostEqual(moved["moved_bytes"] / planned["moved_bytes"], 1, delta=0.02)
+        after = self.stored_on("image")
+        self.assertLess(max(after), 1.2 * min(after), "the image uses all disks alike")
+        self.assertLess(moved["moved_bytes"], 1.15 * (16 + 4) / 2 * MIB, "and no more has moved than that takes")
+        self.assertEqual(len([part for part in self.stored_on("one-disk") if part]), 1)
+        self.assertIn("0 bytes moved", run(MDFS, "disk", "balance", self.volume.path, "2", "3"))
+        refused("DISK", MDFS, "disk", "balance", self.volume.path)
+        refused("no such disk", MDFS, "disk", "balance", self.volume.path, "9")
+        refused("none is running", MDFS, "disk", "balance", "--cancel", self.volume.path)
+        self.look()
+        run(MDFS, "disk", "remove", self.volume.path, "0")
+        after = self.stored_on("image")
+        self.assertLess(max(after[1:]), 1.35 * min(after[1:]), "what lay on it is spread over all others")
+        self.look()
+        self.check_clean(new[0])
+
+    def test_a_balancing_goes_on_after_a_kill(self):
+        self.store_image("image", 4096)
+        run(MDFS, "volume", "sync", self.volume.path)
+        balancing = subprocess.Popen([MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk2")],
+                                     stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while len(self.disks()) < 3:
+            time.sleep(0.001)
+        os.kill(self.volume.daemon(), 9)
+        balancing.wait()
+        subprocess.run(["umount", "-l", self.volume.path], check=True)
+        self.volume.mount()
+        self.look()
+        if len(self.disks()) == 2:
+            run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
+        run(MDFS, "disk", "balance", self.volume.path, "2")
+        self.look()
+        parts = self.stored_on("image")
+        self.assertLess(max(parts), 1.2 * min(parts))
+        self.check_clean(self.volume.disks[0])
+
     def test_a_killed_daemon_leaves_the_disk_in_or_out(self):
         self.store("before", 4 * MIB)
         run(MDFS, "volume", "sync", self.volume.path)

@@ -48,12 +48,12 @@ VOLUME = ioc(2, 8, VOLUME_BYTES)
 SYNC = ioc(0, 9, 0)
 
 
-def geometry(shape, element="u8", channels=1, codec=1, extent=(), axes=""):
+def geometry(shape, element="u8", channels=1, codec=1, extent=(), axes="", disks=0):
     def pad(values):
         return list(values) + [0] * (5 - len(values))
     level = 3 if codec else 0
     return GEOMETRY.pack(GEOMETRY.size, len(shape), TYPES[element], channels, codec, level, b"", *pad(shape),
-                         *pad(extent), 0, axes.encode(), *[0.0] * 5, b"", -1, -1, *[0] * 4, *[0] * 8)
+                         *pad(extent), disks, axes.encode(), *[0.0] * 5, b"", -1, -1, *[0] * 4, *[0] * 8)
 
 
 def window(start, length, channel=-1):

@@ -46,6 +46,8 @@ Status list(const ListArguments& arguments) {
     json["uuid"] = uuid_text(volume.uuid);
     json["block_size"] = volume.block_size;
     json["troubles"] = troubles(volume);
+    const auto balancing = balancing_json(arguments.path);
+    json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
     const auto leaving = evacuation_json(volume, arguments.path);
     json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
     json["disks"] = nlohmann::ordered_json::array();
@@ -66,6 +68,7 @@ Status list(const ListArguments& arguments) {
                readable ? fmt::format("{:.0f} %", used) : "-", text_of(disk.name));
   }
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("{}\n", line);
+  if (const auto line = balancing_line(arguments.path)) fmt::print("{}\n", *line);
   for (const std::string& trouble : troubles(volume)) fmt::print("trouble: {}\n", trouble);
   return {};
 }
@@ -124,7 +127,10 @@ Status add(const AddArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::vector<NewDisk> disks, join(volume, arguments));
   if (!arguments.json) {
     print_new_disks(disks);
-    return {};
+    if (!arguments.balance || arguments.dry_run) return {};
+    std::vector<std::uint32_t> numbers;
+    for (const NewDisk& disk : disks) numbers.push_back(disk.number.value_or(0));
+    return balance_onto(arguments.path, numbers, {}, false, false);
   }
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
@@ -153,7 +159,9 @@ void add_add(CLI::App& noun, Action& action) {
       ->check(CLI::Range(1, 256));
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, change nothing");
   command->add_flag("--force", arguments->force, "Use disks that hold something, losing it");
-  command->add_flag("--json", arguments->json, "Print JSON");
+  CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_flag("--balance", arguments->balance, "Then let them take their share of what is stored already")
+      ->excludes(json);
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks, "Block devices or files")->required();
   command->callback([arguments, &action] { action = [arguments] { return add(*arguments); }; });
@@ -249,6 +257,7 @@ void add_disk_commands(CLI::App& app, Action& action) {
   add_add(*noun, action);
   add_weight(*noun, action);
   add_leave_commands(*noun, action);
+  add_balance_command(*noun, action);
   add_disk_stats_command(*noun, action);
 }
 

@@ -22,7 +22,7 @@ struct AddArguments {
   std::string path;
   std::vector<std::string> disks;
   std::optional<std::uint16_t> weight;
-  bool dry_run = false, force = false, json = false;
+  bool dry_run = false, force = false, json = false, balance = false;
 };
 struct NewDisk {
   std::string path;
@@ -37,6 +37,15 @@ void print_new_disks(const std::vector<NewDisk>& disks);
 // Of the disks that leave: how far that is. JSON of the operation if there are any, and it is known.
 std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std::string& path);
 std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path);
+
+// disk balance
+void add_balance_command(CLI::App& noun, Action& action);
+// Starts it, unless it is under way, and waits.
+Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, const std::string& budget,
+                    bool dry_run, bool json);
+// While disks are being balanced: how far that is.
+std::optional<std::string> balancing_line(const std::string& path);
+std::optional<std::string> balancing_json(const std::string& path);
 
 // disk remove, replace
 void add_leave_commands(CLI::App& noun, Action& action);

@@ -99,6 +99,8 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
                    {"misses", volume.cache_misses}};
   json["imbalance"] = imbalance(disk_shares(disks));
   json["warnings"] = fullness_warnings(disks);
+  const auto balancing = balancing_json(path);
+  json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
   const auto leaving = evacuation_json(volume, path);
   json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
   json["disks"] = nlohmann::ordered_json::array();
@@ -187,6 +189,7 @@ Status status_command(const StatusArguments& arguments) {
   }
   print_text(volume, disks);
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("  {}\n", line);
+  if (const auto line = balancing_line(arguments.path)) fmt::print("  {}\n", *line);
   if (merit && merit->images > 0)
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
                merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);

@@ -85,7 +85,7 @@ void ItemChecker::volume_item(const Key& key, ConstBytes value) {
     findings_.add(FindingId::kDiskErrorsDamaged, name_of(key));
     edits_.items[key] = EraseItem{};
   } else if (key.kind == MDFS_KIND_OPERATION) {
-    if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_EVACUATE) return;  // of a later version
+    if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_BALANCE) return;  // of a later version
     const auto record = format::decode_operation(value);
     if (record.ok()) return;
     findings_.add(FindingId::kOperationDamaged, name_of(key) + ": " + record.error().where);

@@ -1,0 +1,173 @@
+// Balancing, step by step.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/balance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+
+Status Balance::check(const OperationRun& run) const {
+  store::Store& store = volume_.store();
+  const std::uint64_t taking = run.record.parameters[0];
+  if (taking == 0) return {Errc::kInvalidArgument, "no disk is named"};
+  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk) {
+    if (((taking >> disk) & 1) == 0) continue;
+    if (disk >= store.disk_count() || store.disk_info(disk).state != store::DiskState::kHealthy)
+      return {Errc::kInvalidArgument, fmt::format("disk {} is not there, or is leaving", disk)};
+  }
+  return {};
+}
+
+std::uint64_t Balance::expected_bytes(const OperationRun& run) const {
+  store::Store& store = volume_.store();
+  double used = 0;
+  double weights = 0;
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) {
+    const store::DiskInfo info = store.disk_info(disk);
+    if (info.state != store::DiskState::kHealthy) continue;
+    used += static_cast<double>(info.data_blocks - info.data_free_blocks);
+    weights += info.weight;
+  }
+  double lacking = 0;
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) {
+    if (((run.record.parameters[0] >> disk) & 1) == 0) continue;
+    const store::DiskInfo info = store.disk_info(disk);
+    const double has = static_cast<double>(info.data_blocks - info.data_free_blocks);
+    lacking += std::max(0.0, used * info.weight / weights - has);
+  }
+  return static_cast<std::uint64_t>(lacking) * store.block_size();
+}
+
+Status Balance::begin(OperationRun& run) {
+  if (run.record.object != 0) return {Errc::kNotSupported, "balancing is of the whole volume"};
+  run.record.cursor = {};
+  MDFS_TRY(go_on(run));
+  run.record.bytes_total = expected_bytes(run);
+  return {};
+}
+
+Status Balance::go_on(OperationRun& run) {
+  MDFS_TRY(check(run));
+  units_.clear();
+  next_unit_ = 0;
+  uncommitted_bytes_ = 0;
+  if (!run.may_write()) return {};
+  MDFS_TRY(volume_.placements_.include_disks(run.record.parameters[0]));
+  volume_.members_changed();
+  return {};
+}
+
+Result<std::vector<Balance::Unit>> Balance::units_to_move(OperationRun& run, std::uint64_t object) {
+  const std::uint64_t taking = run.record.parameters[0];
+  MDFS_TRY_ASSIGN(const std::vector<VolumeImpl::UnitPlace> places, volume_.unit_places(object));
+  std::vector<Unit> units;
+  if (places.empty()) return units;
+  auto wished = volume_.disks_of_units(
+      object, [&](const geometry::Placement& placement) { return volume_.placements_.with_disks(placement, taking); });
+  if (!wished.ok() && wished.error().code == Errc::kNotFound) return units;  // deleted meanwhile
+  MDFS_TRY(wished.ok() ? Status() : Status(wished.error()));
+  for (const VolumeImpl::UnitPlace& place : places) {
+    const std::uint64_t disk = std::uint64_t{1} << (*wished)(place.unit);
+    if ((disk & taking) != 0 && place.blocks > 0 && place.disks != disk) units.push_back({place.unit, place.blocks});
+  }
+  return units;
+}
+
+// The next object of which something moves; false when there is none. Looks at some only.
+Result<bool> Balance::find_object(OperationRun& run) {
+  std::uint64_t& next = run.record.cursor[0];
+  for (std::size_t looked = 0; looked < kObjectsAtOnce && !run.stopping(); ++looked) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items, volume_.store().scan({next, 0, 0}, format::kMaxKey, 1));
+    if (items.empty()) return false;
+    next = items.front().key.object;
+    auto units = units_to_move(run, next);
+    if (!units.ok()) {  // what cannot be listed stays; the rest moves
+      spdlog::error("balancing: object {}: {}", next, units.error().message());
+      run.record.note_trouble({next, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
+      units = std::vector<Unit>();
+    }
+    ++run.record.items_done;
+    if (!units->empty()) {
+      units_ = std::move(*units);
+      next_unit_ = 0;
+      return true;
+    }
+    ++next;
+  }
+  return true;
+}
+
+Status Balance::move_units(OperationRun& run) {
+  OperationRecord& record = run.record;
+  const std::uint64_t object = record.cursor[0];
+  const std::size_t count = std::min(kUnitsAtOnce, units_.size() - next_unit_);
+  engine::MoveRequest request;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = next_unit_; i < next_unit_ + count; ++i) {
+    request.units.push_back(units_[i].unit);
+    bytes += units_[i].blocks * volume_.store().block_size();
+  }
+  if (!run.may_write()) {
+    record.figures[kMovedBytes] += bytes;
+    record.bytes_done += bytes;
+    record.items_changed += count;
+    next_unit_ += count;
+    return {};
+  }
+  bool stopped = false;
+  request.most_runs = 0;
+  request.pace = [&](std::uint64_t piece) -> Status {
+    run.spend(2 * piece);
+    run.yield();
+    stopped = run.stopping();
+    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
+  };
+  auto wished = volume_.disks_of_units(object);
+  Result<engine::MoveOutcome> moved = engine::MoveOutcome();
+  if (wished.ok()) {
+    request.disk = std::move(*wished);
+    moved = volume_.move_data(object, request);
+  } else {
+    moved = wished.error();
+  }
+  if (stopped) return {};
+  next_unit_ += count;
+  if (!moved.ok()) return moved.error().code == Errc::kNotFound ? Status() : Status(moved.error());
+  record.items_changed += moved->moved;
+  record.figures[kMovedBytes] += moved->moved_bytes;
+  record.figures[kNoRoom] += moved->no_room;
+  record.bytes_done += moved->moved_bytes;
+  for (const engine::MoveOutcome::Damaged& damaged : moved->damaged)
+    record.note_trouble({object, damaged.number, damaged.place.block, damaged.place.disk,
+                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
+                                                                                         : MDFS_TROUBLE_UNREADABLE)});
+  uncommitted_bytes_ += moved->moved_bytes;
+  if (uncommitted_bytes_ < kBytesPerCommit) return {};
+  uncommitted_bytes_ = 0;
+  return volume_.store().commit();
+}
+
+Result<bool> Balance::step(OperationRun& run) {
+  OperationRecord& record = run.record;
+  if (next_unit_ == units_.size()) {
+    if (!units_.empty()) ++record.cursor[0];
+    units_.clear();
+    next_unit_ = 0;
+    MDFS_TRY_ASSIGN(const bool more, find_object(run));
+    if (more) return false;
+    record.bytes_total = record.bytes_done;
+    if (run.may_write()) MDFS_TRY(volume_.store().commit());
+    return true;
+  }
+  MDFS_TRY(move_units(run));
+  record.bytes_total = std::max(record.bytes_total, record.bytes_done);
+  return false;
+}
+
+}  // namespace mdfs::volume

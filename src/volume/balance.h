@@ -1,0 +1,53 @@
+// Disks that came take their share of what is stored already.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/mover.h"
+#include "geometry/geometry.h"
+#include "volume/operation.h"
+
+namespace mdfs::volume {
+
+class VolumeImpl;
+
+// Parameters of the record: 0 the disks that take, as bits. Cursor: 0 the next object.
+// Placements that name all other disks name these too from the beginning on; of each object the extents and cells move
+// whose disk is one of these by that, and no others: the least that gives them their share. A step moves some units of
+// one object. What finds no room stays where it is, as does what cannot be read. A dry run counts.
+class Balance final : public Operation {
+ public:
+  enum Figure : std::uint8_t { kMovedBytes, kNoRoom };  // in a dry run: that would move; units
+
+  explicit Balance(VolumeImpl& volume) : volume_(volume) {}
+
+  Status begin(OperationRun& run) override;
+  Status go_on(OperationRun& run) override;
+  Result<bool> step(OperationRun& run) override;
+
+ private:
+  static constexpr std::size_t kUnitsAtOnce = 64;
+  static constexpr std::size_t kObjectsAtOnce = 256;
+  static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
+
+  struct Unit {
+    geometry::Coord unit{};
+    std::uint64_t blocks = 0;
+  };
+  Status check(const OperationRun& run) const;
+  // What the disks would hold more if everything were spread by weight.
+  std::uint64_t expected_bytes(const OperationRun& run) const;
+  Result<bool> find_object(OperationRun& run);
+  Result<std::vector<Unit>> units_to_move(OperationRun& run, std::uint64_t object);
+  Status move_units(OperationRun& run);
+
+  VolumeImpl& volume_;
+  // Of the object that the cursor names; forgotten between runs.
+  std::vector<Unit> units_;
+  std::size_t next_unit_ = 0;
+  std::uint64_t uncommitted_bytes_ = 0;
+};
+
+}  // namespace mdfs::volume

@@ -1,0 +1,132 @@
+// mdfs disk balance: disks that were added take their share of what is stored already.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "disk_command.h"
+#include "mdfs/ondisk.h"
+#include "mounted.h"
+#include "operation_text.h"
+#include "support/text.h"
+#include "volume_text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr OperationWords kWords = {"balancing", "files and images looked at", "extents moved", "damaged"};
+
+enum Figure : std::size_t { kMovedBytes, kNoRoom };
+
+struct BalanceArguments {
+  std::string path, budget;
+  std::vector<std::string> disks;
+  bool dry_run = false, cancel = false, json = false;
+};
+
+Result<mdfs_ioc_operation> balancing(const std::string& path) {
+  return call_operation(path, operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_STATUS));
+}
+
+// What has ended.
+Status report(const mdfs_ioc_operation& ended, const std::string& path, bool json) {
+  const bool dry_run = (ended.flags & MDFS_OPERATION_DRY_RUN) != 0;
+  if (json) {
+    fmt::print("{}\n",
+               operation_json(ended, kWords, path,
+                              {{"moved_bytes", ended.figures[kMovedBytes]}, {"no_room", ended.figures[kNoRoom]}}));
+  } else {
+    fmt::print("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kMovedBytes]),
+               dry_run ? "would move" : "moved", ended.items_changed);
+    if (ended.figures[kNoRoom] > 0) fmt::print("{} stay where they are: there was no room\n", ended.figures[kNoRoom]);
+  }
+  return operation_outcome(ended, kWords);
+}
+
+Status cancel(const std::string& path) {
+  const auto cancelled = call_operation(path, operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_CANCEL));
+  if (!cancelled.ok()) return cancelled.error();
+  fmt::print("balancing is stopped; what has moved stays where it is now\n");
+  return {};
+}
+
+Status balance(const BalanceArguments& arguments) {
+  if (arguments.cancel) return cancel(arguments.path);
+  if (arguments.disks.empty()) return {Errc::kUsage, "DISK is required (see --help)"};
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& disk : arguments.disks) {
+    MDFS_TRY_ASSIGN(const std::uint32_t number, find_disk(volume, disk));
+    numbers.push_back(number);
+  }
+  return balance_onto(arguments.path, numbers, arguments.budget, arguments.dry_run, arguments.json);
+}
+
+std::uint64_t bits_of(const std::vector<std::uint32_t>& disks) {
+  std::uint64_t bits = 0;
+  for (const std::uint32_t disk : disks) bits |= std::uint64_t{1} << disk;
+  return bits;
+}
+
+std::vector<unsigned> disks_of(std::uint64_t bits) {
+  std::vector<unsigned> disks;
+  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
+    if (((bits >> disk) & 1) != 0) disks.push_back(disk);
+  return disks;
+}
+
+}  // namespace
+
+Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, const std::string& budget,
+                    bool dry_run, bool json) {
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_START);
+  asked.flags = dry_run ? MDFS_OPERATION_DRY_RUN : 0;
+  if (!budget.empty()) {
+    MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(budget));
+  }
+  asked.parameters[0] = bits_of(disks);
+  const auto started = call_operation(path, asked);
+  if (!started.ok() && started.error().code == Errc::kBusy) {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_operation now, balancing(path));
+    const bool same = (now.flags & MDFS_OPERATION_DRY_RUN) == asked.flags && now.parameters[0] == asked.parameters[0];
+    if (!same) return {Errc::kBusy, "disks are being balanced already: wait for it, or give --cancel"};
+  } else if (!started.ok()) {
+    return started.error();
+  }
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(path, MDFS_OPERATION_BALANCE, kWords));
+  return report(ended, path, json);
+}
+
+std::optional<std::string> balancing_line(const std::string& path) {
+  const auto now = balancing(path);
+  if (!now.ok() || now->state != MDFS_OPERATION_RUNNING || (now->flags & MDFS_OPERATION_DRY_RUN) != 0)
+    return std::nullopt;
+  const auto left = operation_eta_s(*now);
+  return fmt::format("balancing onto disk {}: {} of about {}{}", fmt::join(disks_of(now->parameters[0]), ", "),
+                     format_size(now->bytes_done), format_size(now->bytes_total),
+                     left ? ", about " + duration_text(*left) + " left" : std::string());
+}
+
+std::optional<std::string> balancing_json(const std::string& path) {
+  const auto now = balancing(path);
+  if (!now.ok() || now->state != MDFS_OPERATION_RUNNING) return std::nullopt;
+  return operation_json(*now, kWords, path, {{"onto", disks_of(now->parameters[0])}});
+}
+
+void add_balance_command(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<BalanceArguments>();
+  CLI::App* command = noun.add_subcommand("balance", "Let added disks take their share of what is stored already");
+  command->add_flag("--dry-run", arguments->dry_run, "Say how much would move");
+  command->add_option("--budget", arguments->budget,
+                      "Read and write at most so many bytes a second (default: no limit)");
+  command->add_flag("--cancel", arguments->cancel, "Stop; what has moved stays where it is");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
+  command->add_option("DISK", arguments->disks, "Numbers, paths or UUIDs of the disks that take");
+  command->callback([arguments, &action] { action = [arguments] { return balance(*arguments); }; });
+}
+
+}  // namespace mdfs::tools
