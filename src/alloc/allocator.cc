@@ -14,6 +14,9 @@ using Kind = Search::Kind;
 
 constexpr std::uint64_t kWindowBytes = 4u << 20;
 constexpr std::uint64_t kWindowsPerDisk = 64;      // at least so many windows fit on a disk
+constexpr std::uint64_t kExpectedPerDisk = 16;     // a window that is known to be needed takes no larger part of a disk
+constexpr std::uint64_t kTightShare = 4;           // room is short where less than this part of a disk is free
+constexpr unsigned kBusyWindows = 8;               // of a disk, that stay open where room is short
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
 constexpr std::uint64_t kAroundWindows = 2;        // so many windows away is still near
 constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
@@ -110,8 +113,17 @@ Allocator::Slot& Allocator::slot_of(std::uint64_t owner, std::uint16_t disk) {
 }
 
 void Allocator::close_window(Slot& slot) {
-  if (!slot.window.empty()) windows_[slot.disk].erase(slot.window.begin);
+  if (slot.next < slot.window.end) windows_[slot.disk].erase(slot.next);
   slot.window = {};
+  slot.next = 0;
+}
+
+// All before `next` has been given out, or was not free.
+void Allocator::use_window(Slot& slot, std::uint64_t next) {
+  AvoidedRanges& open = windows_[slot.disk];
+  if (slot.next < slot.window.end) open.erase(slot.next);
+  slot.next = next;
+  if (slot.next < slot.window.end) open[slot.next] = slot.window.end;
 }
 
 void Allocator::open_window(Slot& slot, BlockRange window) {
@@ -153,13 +165,15 @@ Answer Allocator::from_window(Slot& slot, std::uint32_t blocks) {
   const Search found = maps_[slot.disk]->find({slot.next, slot.window.end}, blocks, nullptr);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   if (found.kind == Kind::kNone) return {};
-  slot.next = found.value + blocks;
+  use_window(slot, found.value + blocks);
   return taken(slot.disk, found.value, blocks);
 }
 
 std::uint64_t Allocator::window_length(const DataWish& wish) const {
-  const std::uint64_t most = window_blocks(wish.disk);
-  const std::uint64_t wished = wish.expected_blocks == 0 ? most : std::min(most, wish.expected_blocks);
+  const std::uint64_t most =
+      std::min(kWindowBytes / block_size_, maps_[wish.disk]->data_range().size() / kExpectedPerDisk);
+  const std::uint64_t wished =
+      wish.expected_blocks == 0 ? window_blocks(wish.disk) : std::min(most, wish.expected_blocks);
   return std::max<std::uint64_t>(wished, wish.blocks);
 }
 
@@ -217,31 +231,59 @@ std::uint64_t Allocator::start_of_window(const DataWish& wish) {
   }
 }
 
+Answer Allocator::begin_window(Slot& slot, BlockRange window, std::uint32_t blocks) {
+  slot.draw = 0;
+  open_window(slot, window);
+  if (!slot.window.empty()) use_window(slot, window.begin + blocks);
+  return taken(slot.disk, window.begin, blocks);
+}
+
+// What was used last comes first in the table.
+void Allocator::close_idle_windows(std::uint16_t disk) {
+  unsigned seen = 0;
+  for (Slot& slot : table_)
+    if (slot.disk == disk && slot.next < slot.window.end && ++seen > kBusyWindows) close_window(slot);
+}
+
+Answer Allocator::window_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit) {
+  const std::uint64_t wished = window_length(wish);
+  const BlockRange data = maps_[slot.disk]->data_range();
+  const std::uint64_t from = std::clamp(slot.draw, data.begin, data.end);
+  BlockRange range{from, std::min(from + kWindowReach, data.end)};
+  if (range.end == data.end) range.begin = data.end - std::min(data.size(), kWindowReach);
+  const std::uint64_t least = fit == SpaceMap::Fit::kSmallest ? wished : wish.blocks;
+  const Search hole = maps_[slot.disk]->find_hole(range, least, &windows_[slot.disk], fit);
+  if (hole.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, hole.value};
+  if (hole.kind == Kind::kNone) return {};
+  return begin_window(slot, {hole.value, hole.value + std::min(hole.blocks, wished)}, wish.blocks);
+}
+
 Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
   if (slot.draw == 0) slot.draw = start_of_window(wish);
   const std::uint64_t wished = window_length(wish);
-  struct Try {
-    std::uint64_t blocks;
-    bool around_windows;
-    std::uint64_t reach;
+  const auto at = [&](std::uint64_t blocks, bool around_windows, std::uint64_t reach) -> Answer {
+    const Search found = find_from(slot.disk, slot.draw, blocks, around_windows, reach);
+    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
+    if (found.kind == Kind::kNone) return {};
+    return begin_window(slot, {found.value, found.value + blocks}, wish.blocks);
   };
   // A whole window is looked for near the draw only: on a full disk there may be none, and each page must be loaded.
   constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
-  const Try tries[] = {{wished, true, kWindowReach},
-                       {std::max<std::uint64_t>(wished / 4, wish.blocks), true, kWindowReach},
-                       {wish.blocks, true, kEverywhere},
-                       {wish.blocks, false, kEverywhere}};
-  for (const Try& attempt : tries) {
-    const Search found = find_from(slot.disk, slot.draw, attempt.blocks, attempt.around_windows, attempt.reach);
-    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
-    if (found.kind == Kind::kNone) continue;
-    slot.draw = 0;
-    open_window(slot, {found.value, found.value + attempt.blocks});
-    if (!slot.window.empty()) slot.next = found.value + wish.blocks;
-    return taken(slot.disk, found.value, wish.blocks);
+  const SpaceMap& map = *maps_[slot.disk];
+  const bool short_of_room = map.data_free() < map.data_range().size() / kTightShare;
+  Answer answer;
+  if (!short_of_room || wish.policy == Policy::kFirst) answer = at(wished, true, kWindowReach);
+  // Where room is short, large holes are worth keeping, and what others keep for themselves without using it is not.
+  if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
+  if (answer.kind == Kind::kNone) {
+    close_idle_windows(slot.disk);
+    answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   }
-  slot.draw = 0;
-  return {};
+  if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kLargest);
+  if (answer.kind == Kind::kNone) answer = at(wish.blocks, true, kEverywhere);
+  if (answer.kind == Kind::kNone) answer = at(wish.blocks, false, kEverywhere);
+  if (answer.kind != Kind::kNeedPage) slot.draw = 0;
+  return answer;
 }
 
 Answer Allocator::allocate_data(const DataWish& wish) {

@@ -35,13 +35,16 @@ struct DataWish {
 
 // The policy over the free space of all disks of a volume. Deterministic for a seed and a sequence of calls.
 // Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of its
-// own (about 4 MiB, less on small disks and where the object is known to need less), each right behind the last one if
-// that is free, else where the policy says: in a zone drawn over the whole disk by free space (scatter), in the lowest
-// zone with room (first), or behind the object's last block, or what was stored last on the disk (near). Others go
-// around open windows while they can. Blocks that replace others of their object stay near these. The table of open
-// windows is bounded: the least recently used one is closed. Data never come from a metadata region. Tree nodes come
-// from the metadata region of their disk, two copies on one disk from its two halves, or, when the owner says so, from
-// the rest of the disk. Pure, no thread contract (the owner locks).
+// own (as long as it is known to need, up to 4 MiB and a sixteenth of the disk; less on small disks where that is not
+// known), each right behind the last one if that is free, else where the policy says: in a zone drawn over the whole
+// disk by free space (scatter), in the lowest zone with room (first), or behind the object's last block, or what was
+// stored last on the disk (near). Where less than a quarter of the disk is free, or no whole window is near, it is the
+// smallest hole near there that holds a whole window; failing that, windows that were not used lately are closed, and
+// then the largest hole is taken. Others go around what is not used yet of open windows while they can. Blocks that
+// replace others of their object stay near these. The table of open windows is bounded: the least recently used one is
+// closed. Data never come from a metadata region. Tree nodes come from the metadata region of their disk, two copies on
+// one disk from its two halves, or, when the owner says so, from the rest of the disk. Pure, no thread contract (the
+// owner locks).
 class Allocator {
  public:
   using Policy = geometry::ZonePolicy;
@@ -70,7 +73,7 @@ class Allocator {
   Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside);
   // The disk with the most free data blocks, other than `except`; disk_count() if there is none with any.
   std::size_t emptiest_disk(std::size_t except) const;
-  // Closes the windows of an object that will get no more blocks for now.
+  // Closes the windows of an object that will get no more blocks.
   void close_owner(std::uint64_t owner);
 
   std::uint64_t data_free() const;
@@ -83,7 +86,7 @@ class Allocator {
     std::uint64_t owner = 0;
     std::uint16_t disk = 0;
     BlockRange window;               // empty: none yet
-    std::uint64_t next = 0;          // in the window: where the next block goes
+    std::uint64_t next = 0;          // in the window: where the next block goes; others avoid what is behind
     std::uint64_t small_blocks = 0;  // given out of the shared window so far
     std::uint64_t draw = 0;          // start chosen for the next window, kept while pages are loaded; 0: none yet
   };
@@ -102,9 +105,14 @@ class Allocator {
   Slot& slot_of(std::uint64_t owner, std::uint16_t disk);
   void close_window(Slot& slot);
   void open_window(Slot& slot, BlockRange window);
+  void use_window(Slot& slot, std::uint64_t next);
   Answer from_window(Slot& slot, std::uint32_t blocks);
   Answer behind_window(Slot& slot, const DataWish& wish);
   Answer new_window(Slot& slot, const DataWish& wish);
+  // Near the draw, in the smallest hole that has room for a whole window, or in the largest one.
+  Answer window_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit);
+  void close_idle_windows(std::uint16_t disk);
+  Answer begin_window(Slot& slot, BlockRange window, std::uint32_t blocks);
   // The first run of `blocks` in the range that is free and in nobody else's window; nothing if the range lies outside
   // of the data.
   Answer from_range(const Slot& slot, BlockRange range, std::uint32_t blocks);
@@ -126,7 +134,7 @@ class Allocator {
   std::uint64_t random_;  // state of the generator
   Table table_;           // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
-  std::vector<AvoidedRanges> windows_;                   // open, by disk
+  std::vector<AvoidedRanges> windows_;                   // by disk: of open windows what is not used yet
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region

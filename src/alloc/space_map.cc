@@ -217,6 +217,42 @@ Search SpaceMap::find_in_page(std::uint64_t number, BlockRange range, std::uint6
   return {};
 }
 
+Search SpaceMap::find_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid, Fit fit) const {
+  MDFS_CHECK(blocks > 0);
+  range.begin = std::max(range.begin, layout_.first_usable());
+  range.end = std::min(range.end, layout_.end_usable());
+  Search best;
+  const auto consider = [&](std::uint64_t begin, std::uint64_t end) {
+    if (end < begin + blocks) return;
+    const bool better = fit == Fit::kSmallest ? end - begin < best.blocks : end - begin > best.blocks;
+    if (best.kind == Search::Kind::kNone || better) best = {Search::Kind::kFound, begin, end - begin};
+  };
+  for (std::uint64_t number = range.begin / kPageBlocks; number * kPageBlocks < range.end; ++number) {
+    const Page& page = pages_[number];
+    if (page.broken || page.busy_free < blocks || page.longest < blocks) continue;
+    if (!page.bits) return {Search::Kind::kNeedPage, number, 0};
+    const std::uint64_t base = number * kPageBlocks;
+    const std::uint64_t end = std::min(range.end - base, kPageBlocks);
+    std::uint64_t bit = range.begin > base ? range.begin - base : 0;
+    while ((bit = next_bit(page.bits->busy, bit, end, false)) < end) {
+      const std::uint64_t stop = next_bit(page.bits->busy, bit, end, true);
+      std::uint64_t from = base + bit;
+      if (avoid != nullptr) {
+        auto other = avoid->upper_bound(from);
+        if (other != avoid->begin() && std::prev(other)->second > from) --other;
+        for (; other != avoid->end() && other->first < base + stop; ++other) {
+          consider(from, std::max(from, other->first));
+          from = other->second;
+        }
+      }
+      consider(from, std::max(from, base + stop));
+      if (fit == Fit::kSmallest && best.blocks == blocks) return best;
+      bit = stop;
+    }
+  }
+  return best;
+}
+
 std::uint64_t SpaceMap::page_data_free(std::uint64_t page) const {
   if ((page + 1) * kPageBlocks <= layout_.metadata_end()) return 0;
   const std::uint64_t low = boundary_page() == page ? boundary_metadata_free_ : 0;

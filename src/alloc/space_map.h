@@ -29,7 +29,8 @@ using AvoidedRanges = std::map<std::uint64_t, std::uint64_t>;
 struct Search {
   enum class Kind : std::uint8_t { kFound, kNone, kNeedPage };
   Kind kind = Kind::kNone;
-  std::uint64_t value = 0;  // block or page
+  std::uint64_t value = 0;   // block or page
+  std::uint64_t blocks = 0;  // of a hole: how long it is
 };
 
 // The free space of one disk. A page has two bitmaps: `disk`, what the next commit writes, and `busy`, what a search
@@ -75,6 +76,11 @@ class SpaceMap {
 
   // The first `blocks` free contiguous blocks inside `range`, around `avoid` (may be null).
   Search find(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;
+  enum class Fit : std::uint8_t { kSmallest, kLargest };
+  // The smallest or the largest hole of at least so many blocks inside `range`, as far as it lies between `avoid` (may
+  // be null): its first block and its length. The first one of those that are as long. A hole ends with its bitmap
+  // page.
+  Search find_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid, Fit fit) const;
   // Where a new group begins: the first block of the zone of a free data block drawn by `random` (uniform 64 bits).
   std::uint64_t draw_zone(std::uint64_t random) const;
   // The first data block of the lowest page with so many free data blocks, or of them all if no page has as many.

@@ -63,6 +63,7 @@ class EngineImpl final : public Engine {
     drop_dirty(*content);
     core_.cache.erase_object(content->object);
     core_.records.forget_all(*content);
+    core_.store.close_owner(content->object);
   }
 
   std::uint64_t size_bytes(const Content& content) const override {

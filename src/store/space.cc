@@ -231,6 +231,11 @@ void Space::abandon(const Run& run) {
   if (alloc::SpaceMap* map = allocator_->map(run.disk)) map->release(run.block, run.blocks);
 }
 
+void Space::close_owner(std::uint64_t owner) {
+  const std::lock_guard lock(mutex_);
+  allocator_->close_owner(owner);
+}
+
 std::uint64_t Space::gated() const {
   const std::lock_guard lock(mutex_);
   return gated_;

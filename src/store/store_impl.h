@@ -52,6 +52,7 @@ class StoreImpl final : public Store, public Verifier {
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
+  void close_owner(std::uint64_t owner) override { space_.close_owner(owner); }
   Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;
   Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) override;

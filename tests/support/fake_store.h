@@ -55,6 +55,7 @@ class FakeStore final : public store::Store {
   bool dirty() const override { return dirty_; }
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
   void abandon(const store::Run& run) override;
+  void close_owner(std::uint64_t) override {}
   Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {

@@ -252,5 +252,69 @@ TEST(AllocatorTest, TheSameSeedAndCallsGiveTheSamePlaces) {
   EXPECT_TRUE(differs);
 }
 
+// Holes of 10, 20, .. 100 blocks on an otherwise full disk; where each one begins.
+std::map<std::uint64_t, std::uint64_t> make_holes(Allocator& allocator) {
+  SpaceMap& map = *allocator.map(0);
+  std::map<std::uint64_t, std::uint64_t> holes;
+  std::uint64_t at = map.data_range().begin;
+  for (const std::uint64_t length : {30, 10, 100, 20, 60, 90, 40, 80, 50, 70}) {
+    holes[length] = at + 5;
+    map.take(at, 5);
+    at += 5 + length;
+  }
+  while (at < map.data_range().end) {
+    const std::uint64_t end = std::min(map.data_range().end, (at / MDFS_BITS_PER_PAGE + 1) * MDFS_BITS_PER_PAGE);
+    map.take(at, end - at);
+    at = end;
+  }
+  return holes;
+}
+
+TEST(AllocatorTest, WhereNoWholeWindowIsLeftNewObjectsGetTheLargestHole) {
+  Allocator allocator = make_allocator(1, kGiBBlocks);
+  const auto holes = make_holes(allocator);
+  EXPECT_EQ(must(allocator.allocate_data(0, 20, 16, 0)).block, holes.at(100));
+  EXPECT_EQ(must(allocator.allocate_data(0, 20, 17, 0)).block, holes.at(90));
+  EXPECT_EQ(must(allocator.allocate_data(0, 20, 16, 0)).block, holes.at(100) + 20);
+}
+
+TEST(AllocatorTest, WindowsThatNobodyUsesDoNotKeepNewObjectsOut) {
+  // Room for 64 windows of 1 MiB, each of which has been opened by an object that needed a little of it.
+  Allocator allocator = make_allocator(1, 16384);
+  for (std::uint64_t owner = 16; owner < 200; ++owner) (void)allocator.allocate_data(0, 17, owner, 0);
+  std::vector<alloc::Run> runs;
+  for (int i = 0; i < 8; ++i) runs.push_back(must(allocator.allocate_data(0, 24, 999, 0)));
+  EXPECT_LE(stretches(runs), 2u);
+}
+
+TEST(AllocatorTest, RoomOfAnObjectThatIsGoneIsAnybodys) {
+  for (const bool gone : {false, true}) {
+    Allocator allocator = make_allocator(1, 16384);
+    SpaceMap& map = *allocator.map(0);
+    const alloc::Run first = must(allocator.allocate_data({.blocks = 100, .owner = 16, .expected_blocks = 300}));
+    // Of all the rest, as many blocks are free farther back as are kept for this object.
+    const std::uint64_t hole = map.data_range().end - 300;
+    ASSERT_LT(first.block + 300, hole);
+    for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
+      if ((block < first.block || block >= first.block + 300) && (block < hole || block >= hole + 200))
+        map.take(block, 1);
+    if (gone) allocator.close_owner(16);
+    const alloc::Run next = must(allocator.allocate_data({.blocks = 200, .owner = 17, .expected_blocks = 200}));
+    EXPECT_EQ(next.block, gone ? first.block + 100 : hole);
+  }
+}
+
+TEST(AllocatorTest, WhatAnObjectHasGivenBackOfItsWindowIsAnybodys) {
+  Allocator allocator = make_allocator(1, 16384);
+  const DataWish wish{.disk = 0, .blocks = 300, .owner = 16, .expected_blocks = 300};
+  const alloc::Run first = must(allocator.allocate_data(wish));
+  SpaceMap& map = *allocator.map(0);
+  // All else is in use.
+  for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
+    if (map.is_free(block, 1)) map.take(block, 1);
+  map.release(first.block, first.blocks);
+  EXPECT_EQ(must(allocator.allocate_data(0, 300, 17, 0)).block, first.block);
+}
+
 }  // namespace
 }  // namespace mdfs::alloc

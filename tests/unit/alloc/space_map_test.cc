@@ -233,5 +233,50 @@ TEST(SpaceMapTest, BlocksInUseAreCountedAsTheDiskWillSayAndNamesThePageThatMustB
   EXPECT_EQ(unloaded.used_in({32768, 65535}).value, 32767u) << "nobody knows: in use";
 }
 
+TEST(SpaceMapTest, TheBestHoleIsTheOneThatLookingAtEachBlockFinds) {
+  const format::DiskLayout layout(4096, 2 * 32768, 1024);
+  SpaceMap map = make_map(layout, true);
+  std::mt19937_64 random(7);
+  const BlockRange data = map.data_range();
+  for (std::uint64_t at = data.begin; at < data.end;) {
+    const std::uint64_t used = std::min(1 + random() % 40, data.end - at);
+    const std::uint64_t in_page = std::min(used, (at / 32768 + 1) * 32768 - at);
+    map.take(at, in_page);
+    at += in_page + random() % 60;
+  }
+  for (int round = 0; round < 300; ++round) {
+    BlockRange range{data.begin + random() % data.size(), 0};
+    range.end = range.begin + random() % (data.end - range.begin + 1);
+    AvoidedRanges avoid;
+    for (std::uint64_t at = range.begin; round % 2 == 0 && at < range.end; at += 300 + random() % 300) {
+      avoid[at] = at + random() % 250;
+      at += 250;
+    }
+    const std::uint64_t blocks = 1 + random() % 55;
+    std::uint64_t smallest = UINT64_MAX, largest = 0, length = 0;
+    const auto end_hole = [&] {
+      if (length >= blocks) smallest = std::min(smallest, length);
+      if (length >= blocks) largest = std::max(largest, length);
+      length = 0;
+    };
+    for (std::uint64_t block = range.begin; block < range.end; ++block) {
+      const auto window = avoid.upper_bound(block);
+      const bool avoided = window != avoid.begin() && std::prev(window)->second > block;
+      if (avoided || !map.is_free(block, 1) || block % 32768 == 0) end_hole();
+      if (!avoided && map.is_free(block, 1)) ++length;
+    }
+    end_hole();
+    const Search small = map.find_hole(range, blocks, &avoid, SpaceMap::Fit::kSmallest);
+    const Search large = map.find_hole(range, blocks, &avoid, SpaceMap::Fit::kLargest);
+    ASSERT_EQ(small.kind, largest > 0 ? Kind::kFound : Kind::kNone);
+    ASSERT_EQ(large.kind, small.kind);
+    if (largest == 0) continue;
+    ASSERT_EQ(small.blocks, smallest);
+    ASSERT_EQ(large.blocks, largest);
+    ASSERT_TRUE(map.is_free(small.value, small.blocks));
+    ASSERT_TRUE(map.is_free(large.value, large.blocks));
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::alloc

@@ -159,8 +159,8 @@ TEST_P(SpaceTest, AVolumeFullOfDataCanBeEmptiedAndFilledAgain) {
       taken += run->blocks;
     }
     ASSERT_OK(store_->commit());
-    // All that was said to be available; and no block twice.
-    EXPECT_GE(taken + 16, before.available_blocks);
+    // All that was said to be available, but for ends of holes that are shorter than three blocks; and no block twice.
+    EXPECT_GE(taken + 32, before.available_blocks);
     EXPECT_GE(taken * 100, before.total_blocks * 85);
     EXPECT_EQ(store_->space().free_blocks + taken, before.total_blocks);
     std::set<std::pair<unsigned, std::uint64_t>> blocks;
