@@ -19,6 +19,9 @@ constexpr std::uint64_t kTightShare = 4;           // room is short where less t
 constexpr unsigned kBusyWindows = 8;               // of a disk, that stay open where room is short
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
 constexpr std::uint64_t kAroundWindows = 2;        // so many windows away is still near
+constexpr std::size_t kPagesToClear = 4;           // in which a stretch is looked for
+constexpr const AvoidedRanges* kNothing = nullptr;
+constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
 constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
 
 // Small objects share windows, those of each policy their own; no object has such a number.
@@ -28,7 +31,13 @@ static_assert(shared_owner(geometry::ZonePolicy::kNear) < MDFS_OBJECT_FIRST);
 }  // namespace
 
 Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t block_size, std::uint64_t seed)
-    : maps_(std::move(maps)), block_size_(block_size), random_(seed), windows_(maps_.size()), last_end_(maps_.size()) {
+    : maps_(std::move(maps)),
+      block_size_(block_size),
+      random_(seed),
+      windows_(maps_.size()),
+      closed_(maps_.size()),
+      closed_free_(maps_.size()),
+      last_end_(maps_.size()) {
   avoided_.resize(maps_.size());
   for (const auto& map : maps_) {
     const BlockRange region = map ? map->metadata_range() : BlockRange{};
@@ -49,17 +58,24 @@ void Allocator::close_windows_of(std::size_t disk) {
   }
 }
 
+void Allocator::open_stretches_of(std::size_t disk) {
+  while (!closed_[disk].empty()) open_stretch({static_cast<std::uint16_t>(disk), closed_[disk].begin()->first, 0});
+}
+
 void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
   MDFS_CHECK(disk <= maps_.size());
   if (disk == maps_.size()) {
     maps_.emplace_back();
     avoided_.push_back(false);
     windows_.emplace_back();
+    closed_.emplace_back();
+    closed_free_.push_back(0);
     last_end_.push_back(0);
     node_next_.emplace_back();
     node_next_outside_.push_back(0);
   }
   close_windows_of(disk);
+  open_stretches_of(disk);
   const BlockRange region = map ? map->metadata_range() : BlockRange{};
   node_next_[disk] = {region.begin, region.begin + region.size() / 2};
   node_next_outside_[disk] = region.end;
@@ -70,6 +86,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
 
 void Allocator::set_avoided(std::size_t disk, bool avoided) {
   if (avoided) close_windows_of(disk);
+  if (avoided) open_stretches_of(disk);
   avoided_[disk] = avoided;
 }
 
@@ -148,12 +165,11 @@ void Allocator::close_owner(std::uint64_t owner) {
 }
 
 // First from `start` to the end of the data, then from their beginning; not farther than `reach` blocks.
-Search Allocator::find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows,
+Search Allocator::find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, const AvoidedRanges* avoid,
                             std::uint64_t reach) const {
   const SpaceMap& map = *maps_[disk];
   const BlockRange data = map.data_range();
   start = std::clamp(start, data.begin, data.end);
-  const AvoidedRanges* avoid = around_windows && !windows_[disk].empty() ? &windows_[disk] : nullptr;
   const std::uint64_t ahead = std::min(data.end - start, reach);
   const Search found = map.find({start, start + ahead}, blocks, avoid);
   if (found.kind != Kind::kNone || ahead == reach) return found;
@@ -261,18 +277,17 @@ Answer Allocator::window_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit
 Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
   if (slot.draw == 0) slot.draw = start_of_window(wish);
   const std::uint64_t wished = window_length(wish);
-  const auto at = [&](std::uint64_t blocks, bool around_windows, std::uint64_t reach) -> Answer {
-    const Search found = find_from(slot.disk, slot.draw, blocks, around_windows, reach);
+  const auto at = [&](std::uint64_t blocks, const AvoidedRanges* avoid, std::uint64_t reach) -> Answer {
+    const Search found = find_from(slot.disk, slot.draw, blocks, avoid, reach);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
     if (found.kind == Kind::kNone) return {};
     return begin_window(slot, {found.value, found.value + blocks}, wish.blocks);
   };
   // A whole window is looked for near the draw only: on a full disk there may be none, and each page must be loaded.
-  constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
   const SpaceMap& map = *maps_[slot.disk];
   const bool short_of_room = map.data_free() < map.data_range().size() / kTightShare;
   Answer answer;
-  if (!short_of_room || wish.policy == Policy::kFirst) answer = at(wished, true, kWindowReach);
+  if (!short_of_room || wish.policy == Policy::kFirst) answer = at(wished, &windows_[slot.disk], kWindowReach);
   // Where room is short, large holes are worth keeping, and what others keep for themselves without using it is not.
   if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   if (answer.kind == Kind::kNone) {
@@ -280,16 +295,74 @@ Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
     answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   }
   if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kLargest);
-  if (answer.kind == Kind::kNone) answer = at(wish.blocks, true, kEverywhere);
-  if (answer.kind == Kind::kNone) answer = at(wish.blocks, false, kEverywhere);
+  for (const AvoidedRanges* avoid : {windows_on(slot.disk), closed_on(slot.disk), kNothing})
+    if (answer.kind == Kind::kNone) answer = at(wish.blocks, avoid, kEverywhere);
   if (answer.kind != Kind::kNeedPage) slot.draw = 0;
   return answer;
+}
+
+// Near by the smallest hole that holds all, farther away the first one.
+Answer Allocator::fitting(const DataWish& wish) {
+  const SpaceMap& map = *maps_[wish.disk];
+  const BlockRange data = map.data_range();
+  const bool anywhere = wish.around_block < data.begin || wish.around_block >= data.end;
+  const std::uint64_t from = anywhere ? map.draw_zone(next_random()) : wish.around_block;
+  const std::uint64_t reach = anywhere ? kWindowReach : MDFS_BITS_PER_PAGE;
+  BlockRange range{from - std::min(from - data.begin, reach / 2), 0};
+  range.end = std::min(range.begin + reach, data.end);
+  if (range.end == data.end) range.begin = data.end - std::min(data.size(), reach);
+  for (const AvoidedRanges* avoid : {windows_on(wish.disk), closed_on(wish.disk)}) {
+    Search found = map.find_hole(range, wish.blocks, avoid, SpaceMap::Fit::kSmallest);
+    if (found.kind == Kind::kNone) found = find_from(wish.disk, from, wish.blocks, avoid, kEverywhere);
+    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
+    if (found.kind == Kind::kFound) return taken(wish.disk, found.value, wish.blocks);
+  }
+  return {};
+}
+
+Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep) {
+  MDFS_CHECK(disk < maps_.size() && blocks > 0);
+  const SpaceMap* map = maps_[disk].get();
+  if (!usable(disk) || blocks > MDFS_BITS_PER_PAGE) return {};
+  AvoidedRanges avoid = keep;
+  for (const auto& [begin, end] : closed_[disk]) avoid[begin] = std::max(avoid[begin], end);
+  Search best;
+  for (const std::uint64_t page : map->emptiest_pages(kPagesToClear)) {
+    if (!map->loaded(page)) return {Kind::kNeedPage, {disk, 0, 0}, page};
+    const Search found = map->emptiest_stretch(page, blocks, avoid);
+    if (found.kind == Kind::kFound && (best.kind == Kind::kNone || found.blocks < best.blocks)) best = found;
+  }
+  if (best.kind == Kind::kNone) return {};
+  const std::uint64_t in_use = best.blocks, free = blocks - in_use;
+  if (2 * (closed_free_[disk] + free) > map->data_free()) return {};
+  if (map->data_free() - closed_free_[disk] - free < in_use) return {};
+  const BlockRange stretch{best.value, best.value + blocks};
+  for (Slot& slot : table_)
+    if (slot.disk == disk && slot.window.begin < stretch.end && stretch.begin < slot.window.end) close_window(slot);
+  closed_[disk][stretch.begin] = windows_[disk][stretch.begin] = stretch.end;
+  closed_free_[disk] += stretch_free_[{disk, stretch.begin}] = free;
+  return {Kind::kFound, {disk, stretch.begin, blocks}, 0};
+}
+
+void Allocator::open_stretch(const Run& stretch) {
+  const auto found = stretch_free_.find({stretch.disk, stretch.block});
+  if (found == stretch_free_.end()) return;
+  closed_free_[stretch.disk] -= found->second;
+  stretch_free_.erase(found);
+  closed_[stretch.disk].erase(stretch.block);
+  windows_[stretch.disk].erase(stretch.block);
 }
 
 Answer Allocator::allocate_data(const DataWish& wish) {
   MDFS_CHECK(wish.disk < maps_.size() && wish.blocks > 0);
   const SpaceMap* map = maps_[wish.disk].get();
   if (!usable(wish.disk) || map->data_free() < wish.blocks) return {};
+  if (wish.at_block != 0) {
+    const Search found = map->find({wish.at_block, wish.at_block + wish.blocks}, wish.blocks, nullptr);
+    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
+    return found.kind == Kind::kFound ? taken(wish.disk, found.value, wish.blocks) : Answer{};
+  }
+  if (wish.fits) return fitting(wish);
   Slot* slot = &slot_of(wish.owner, wish.disk);
   if (wish.around_block != 0) {
     const Answer answer = around(*slot, wish);
@@ -324,7 +397,7 @@ Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsign
   const auto search = [&](BlockRange range, std::uint64_t& next) -> Answer {
     next = std::clamp(next, range.begin, range.end);
     for (const BlockRange part : {BlockRange{next, range.end}, BlockRange{range.begin, next}}) {
-      const Search found = map->find(part, blocks, nullptr);
+      const Search found = map->find(part, blocks, outside ? closed_on(disk) : nullptr);
       if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {disk, 0, 0}, found.value};
       if (found.kind == Kind::kNone) continue;
       next = found.value + blocks;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +31,8 @@ struct DataWish {
   std::uint64_t around_block = 0;     // first of all near this block, which these replace; 0: they replace none
   std::uint64_t near_block = 0;       // else exactly at this block; 0: nowhere
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
+  bool fits = false;                  // no window: into the smallest hole that holds them, near around_block
+  std::uint64_t at_block = 0;         // exactly here, in a cleared stretch or not; 0: anywhere
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // kDefault is kScatter
 };
 
@@ -76,6 +79,13 @@ class Allocator {
   // Closes the windows of an object that will get no more blocks.
   void close_owner(std::uint64_t owner);
 
+  // A stretch of so many blocks in one bitmap page, with as few of them in use as can be had and room for these
+  // elsewhere on the disk, that overlaps no other one and none of `keep`. Until it is opened again nothing is allocated
+  // in it but by at_block, and what finds no room anywhere else. At most half of a disk's free blocks lie in such
+  // stretches.
+  Answer close_stretch(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep);
+  void open_stretch(const Run& stretch);
+
   std::uint64_t data_free() const;
   std::uint64_t metadata_free() const;
   std::size_t open_windows() const { return table_.size(); }
@@ -117,15 +127,19 @@ class Allocator {
   // of the data.
   Answer from_range(const Slot& slot, BlockRange range, std::uint32_t blocks);
   Answer around(const Slot& slot, const DataWish& wish);
+  Answer fitting(const DataWish& wish);
+  const AvoidedRanges* windows_on(std::uint16_t disk) const { return &windows_[disk]; }
+  const AvoidedRanges* closed_on(std::uint16_t disk) const { return closed_[disk].empty() ? nullptr : &closed_[disk]; }
   // Where the search for a new window begins, and how long it should be.
   std::uint64_t start_of_window(const DataWish& wish);
   std::uint64_t window_length(const DataWish& wish) const;
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
-  Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, bool around_windows,
+  Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, const AvoidedRanges* avoid,
                    std::uint64_t reach) const;
   std::uint64_t window_blocks(std::uint16_t disk) const;
   std::uint64_t next_random();
 
+  void open_stretches_of(std::size_t disk);
   void close_windows_of(std::size_t disk);
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
@@ -134,7 +148,10 @@ class Allocator {
   std::uint64_t random_;  // state of the generator
   Table table_;           // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
-  std::vector<AvoidedRanges> windows_;                   // by disk: of open windows what is not used yet
+  std::vector<AvoidedRanges> windows_;      // by disk: of open windows what is not used yet
+  std::vector<AvoidedRanges> closed_;       // by disk: stretches; they are in windows_ as well
+  std::vector<std::uint64_t> closed_free_;  // by disk: blocks of them that were free when they were closed
+  std::map<std::pair<std::uint16_t, std::uint64_t>, std::uint64_t> stretch_free_;  // the same by disk and first block
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region

@@ -253,6 +253,45 @@ Search SpaceMap::find_hole(BlockRange range, std::uint64_t blocks, const Avoided
   return best;
 }
 
+Search SpaceMap::emptiest_stretch(std::uint64_t number, std::uint64_t blocks, const AvoidedRanges& avoid) const {
+  const Page& page = pages_[number];
+  MDFS_CHECK(page.bits != nullptr && blocks > 0);
+  const BlockRange data = data_range();
+  const std::uint64_t begin = std::max(data.begin, number * kPageBlocks);
+  const std::uint64_t end = std::min(data.end, (number + 1) * kPageBlocks);
+  const auto used = [&](std::uint64_t block) {
+    return page.bits->busy[first_bit(block) / 64] >> (first_bit(block) % 64) & 1;
+  };
+  Search best;
+  std::uint64_t first = begin, in_use = 0;
+  for (std::uint64_t block = begin; block < end; ++block) {
+    auto other = avoid.upper_bound(block);
+    if (other != avoid.begin() && std::prev(other)->second > block) {
+      block = std::prev(other)->second - 1;
+      first = block + 1;
+      in_use = 0;
+      continue;
+    }
+    in_use += used(block);
+    if (block + 1 - first > blocks) in_use -= used(first++);
+    if (block + 1 - first == blocks && (best.kind == Search::Kind::kNone || in_use < best.blocks))
+      best = {Search::Kind::kFound, first, in_use};
+  }
+  return best;
+}
+
+std::vector<std::uint64_t> SpaceMap::emptiest_pages(std::size_t most) const {
+  std::vector<std::uint64_t> pages;
+  for (std::uint64_t page = 0; page < pages_.size(); ++page)
+    if (page_data_free(page) > 0 && !pages_[page].broken) pages.push_back(page);
+  const auto middle = pages.begin() + static_cast<std::ptrdiff_t>(std::min(most, pages.size()));
+  std::partial_sort(pages.begin(), middle, pages.end(), [this](std::uint64_t a, std::uint64_t b) {
+    return std::pair(page_data_free(b), a) < std::pair(page_data_free(a), b);
+  });
+  pages.resize(std::min(most, pages.size()));
+  return pages;
+}
+
 std::uint64_t SpaceMap::page_data_free(std::uint64_t page) const {
   if ((page + 1) * kPageBlocks <= layout_.metadata_end()) return 0;
   const std::uint64_t low = boundary_page() == page ? boundary_metadata_free_ : 0;

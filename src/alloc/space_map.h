@@ -81,6 +81,11 @@ class SpaceMap {
   // be null): its first block and its length. The first one of those that are as long. A hole ends with its bitmap
   // page.
   Search find_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid, Fit fit) const;
+  // Of the data of a loaded page, the stretch of so many blocks that has the fewest in use and lies between `avoid`:
+  // its first block, and how many of it are in use (in `blocks`). The first one of those with as few.
+  Search emptiest_stretch(std::uint64_t page, std::uint64_t blocks, const AvoidedRanges& avoid) const;
+  // Pages by their free data blocks, those with most first; at most so many, none without any.
+  std::vector<std::uint64_t> emptiest_pages(std::size_t most) const;
   // Where a new group begins: the first block of the zone of a free data block drawn by `random` (uniform 64 bits).
   std::uint64_t draw_zone(std::uint64_t random) const;
   // The first data block of the lowest page with so many free data blocks, or of them all if no page has as many.

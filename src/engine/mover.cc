@@ -181,6 +181,8 @@ Result<store::Run> Mover::allocate(const Content& content, Job& job, std::uint16
   request.blocks = blocks;
   request.owner = content.object;
   request.may_spill = false;
+  request.fits = job.request.most_runs > 0;
+  request.at_block = job.request.at_block;
   if (content.is_image()) request.policy = content.image->policy;
   return core_.store.allocate(request, job.reservation.blocks() >= blocks ? &job.reservation : nullptr);
 }

@@ -24,6 +24,8 @@ struct MoveRequest {
   // The units of a disk come into at most so many contiguous runs, in the order of Groups, or stay where they are.
   // 0: all that have room move, in as few runs as can be had, an extent in several pieces if it must be.
   std::uint32_t most_runs = 1;
+  // Of a disk that takes all of them: exactly here (store::AllocationRequest); 0: anywhere.
+  std::uint64_t at_block = 0;
   store::Purpose purpose = store::Purpose::kNormal;
   // Called before each piece of the copying with the bytes that it reads (and then writes), with no lock held: it may
   // wait as long as it likes. After an error nothing has been moved, and that is the error of the move.

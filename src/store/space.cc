@@ -191,11 +191,13 @@ alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   wish.blocks = request.blocks;
   wish.owner = request.owner;
   wish.expected_blocks = request.expected_blocks;
+  wish.fits = request.fits;
   wish.policy = request.policy != geometry::ZonePolicy::kDefault ? request.policy : policy_;
   for (const std::uint16_t disk : disks) {
     wish.disk = disk;
     wish.near_block = disk == request.disk ? request.near_block : 0;
     wish.around_block = disk == request.disk ? request.around_block : 0;
+    wish.at_block = disk == request.disk ? request.at_block : 0;
     const alloc::Answer answer = allocator_->allocate_data(wish);
     if (answer.kind != Kind::kNone) return answer;
   }
@@ -229,6 +231,31 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
 void Space::abandon(const Run& run) {
   const std::lock_guard lock(mutex_);
   if (alloc::SpaceMap* map = allocator_->map(run.disk)) map->release(run.block, run.blocks);
+}
+
+Result<Run> Space::close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) {
+  if (blocks == 0 || disk >= members_.size())
+    return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", blocks, disk)};
+  alloc::AvoidedRanges avoid;
+  for (const Run& run : keep)
+    if (run.disk == disk) avoid[run.block] = std::max(avoid[run.block], run.block + run.blocks);
+  while (true) {
+    std::unique_lock lock(mutex_);
+    const alloc::Answer answer = allocator_->close_stretch(static_cast<std::uint16_t>(disk), blocks, avoid);
+    if (answer.kind == Kind::kNone)
+      return Error{Errc::kNoSpace, fmt::format("no stretch of {} blocks of disk {} can be cleared", blocks, disk)};
+    if (answer.kind == Kind::kFound) {
+      shrink();
+      return answer.run;
+    }
+    lock.unlock();
+    load_page(answer.run.disk, answer.page);
+  }
+}
+
+void Space::open_stretch(const Run& stretch) {
+  const std::lock_guard lock(mutex_);
+  allocator_->open_stretch(stretch);
 }
 
 void Space::close_owner(std::uint64_t owner) {

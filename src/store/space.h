@@ -69,6 +69,8 @@ class Space {
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
+  Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
+  void open_stretch(const Run& stretch);
   void close_owner(std::uint64_t owner);
   // Promises room, or says that there is not enough (kNoSpace).
   Status promise(const Room& room, Purpose purpose);

@@ -66,6 +66,8 @@ struct AllocationRequest {
   std::uint64_t near_block = 0;       // continue at this block if it is free; 0 = the owner's group, or a new one
   std::uint64_t around_block = 0;     // first of all as near as can be to this block, which is replaced; 0 = none is
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
+  bool fits = false;                  // no group: into the smallest hole that holds them all
+  std::uint64_t at_block = 0;         // exactly here, also in a closed stretch; 0 = anywhere
   bool may_spill = true;              // another disk if the wished one is full or missing
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // where a new group begins; default: the store's
 };
@@ -228,6 +230,11 @@ class Store {
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
   // Allocated, never linked: free again.
   virtual void abandon(const Run& run) = 0;
+  // A stretch of so many blocks of a disk, chosen so that little lies in it, that new blocks keep away from until it is
+  // opened again: so that it can be cleared, and filled by at_block. Not one that overlaps `keep`. kNoSpace: there is
+  // none with room elsewhere on the disk for what lies in it. Forgotten with the store.
+  virtual Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) = 0;
+  virtual void open_stretch(const Run& stretch) = 0;
   // The owner is gone: room that was kept for it behind its blocks is anybody's.
   virtual void close_owner(std::uint64_t owner) = 0;
   // kPromised may promise blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of

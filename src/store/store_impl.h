@@ -52,6 +52,10 @@ class StoreImpl final : public Store, public Verifier {
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
+  Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) override {
+    return space_.close_stretch(disk, blocks, keep);
+  }
+  void open_stretch(const Run& stretch) override { space_.open_stretch(stretch); }
   void close_owner(std::uint64_t owner) override { space_.close_owner(owner); }
   Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "volume/volume_impl.h"
 
@@ -23,6 +25,11 @@ void Defrag::forget() {
   moves_.clear();
   uncommitted_bytes_ = 0;
   tried_ = false;
+  waiting_.clear();
+  measured_later_.clear();
+  clearing_.forget();
+  clear_ = Clear::kChoose;
+  vain_rounds_ = 0;
 }
 
 Status Defrag::begin(OperationRun& run) {
@@ -62,7 +69,9 @@ Result<bool> Defrag::step(OperationRun& run) {
   }
   if (current_.ino == 0) {
     if (candidates_.empty()) {
+      if (!waiting_.empty()) return clear(run);
       if (run.may_write()) MDFS_TRY(volume_.store().commit());
+      for (const auto& [ino, before] : std::exchange(measured_later_, {})) measure(run, ino, before);
       return true;
     }
     MDFS_TRY(open_next(run));
@@ -196,6 +205,33 @@ Status Defrag::plan_part(OperationRun& run) {
   return {};
 }
 
+Result<engine::MoveOutcome> Defrag::move(OperationRun& run, Ino ino, const engine::GroupMove& group,
+                                         std::uint64_t at_block, bool& stopped) {
+  engine::MoveRequest request;
+  request.units = group.units;
+  request.disk = [disk = group.disk](const geometry::Coord&) { return disk; };
+  request.at_block = at_block;
+  request.pace = [&](std::uint64_t bytes) -> Status {
+    run.spend(2 * bytes);
+    run.yield();
+    stopped = run.stopping();
+    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
+  };
+  return volume_.move_data(ino, request);
+}
+
+void Defrag::note(OperationRun& run, Ino ino, const engine::GroupMove& group, const engine::MoveOutcome& moved) {
+  OperationRecord& record = run.record;
+  if (moved.moved > 0) ++record.items_changed;
+  record.figures[kMovedBytes] += moved.moved_bytes;
+  record.figures[kChanged] += moved.changed;
+  for (const engine::MoveOutcome::Damaged& damaged : moved.damaged)
+    record.note_trouble({ino, damaged.number, damaged.place.block, damaged.place.disk,
+                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
+                                                                                         : MDFS_TROUBLE_UNREADABLE)});
+  if (group.disk < record.disks.size()) record.disks[group.disk].written_bytes += moved.moved_bytes;
+}
+
 Status Defrag::move_group(OperationRun& run) {
   OperationRecord& record = run.record;
   const engine::GroupMove& group = moves_.front();
@@ -212,16 +248,7 @@ Status Defrag::move_group(OperationRun& run) {
     return {};
   }
   bool stopped = false;
-  engine::MoveRequest request;
-  request.units = group.units;
-  request.disk = [disk = group.disk](const geometry::Coord&) { return disk; };
-  request.pace = [&](std::uint64_t bytes) -> Status {
-    run.spend(2 * bytes);
-    run.yield();
-    stopped = run.stopping();
-    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
-  };
-  Result<engine::MoveOutcome> moved = volume_.move_data(current_.ino, request);
+  Result<engine::MoveOutcome> moved = move(run, current_.ino, group, 0, stopped);
   if (stopped) return {};
   if (!moved.ok()) return moved.error();
   if (moved->no_room > 0) {
@@ -231,19 +258,17 @@ Status Defrag::move_group(OperationRun& run) {
       MDFS_TRY(volume_.store().commit());
       return volume_.store().commit();
     }
+    if (waiting_.size() < kMostWaiting) {
+      counted_ += group.bytes;
+      tried_ = false;
+      waiting_.push_back({current_.ino, std::move(moves_.front()), {}, false});
+      moves_.pop_front();
+      return {};
+    }
     ++record.figures[kNoRoom];
   }
-  if (moved->moved > 0) {
-    ++record.items_changed;
-    improved_ = true;
-  }
-  record.figures[kMovedBytes] += moved->moved_bytes;
-  record.figures[kChanged] += moved->changed;
-  for (const engine::MoveOutcome::Damaged& damaged : moved->damaged)
-    record.note_trouble({current_.ino, damaged.number, damaged.place.block, damaged.place.disk,
-                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
-                                                                                         : MDFS_TROUBLE_UNREADABLE)});
-  if (group.disk < record.disks.size()) record.disks[group.disk].written_bytes += moved->moved_bytes;
+  if (moved->moved > 0) improved_ = true;
+  note(run, current_.ino, group, *moved);
   uncommitted_bytes_ += moved->moved_bytes;
   end();
   if (uncommitted_bytes_ < kBytesPerCommit) return {};
@@ -251,21 +276,137 @@ Status Defrag::move_group(OperationRun& run) {
   return volume_.store().commit();
 }
 
+void Defrag::measure(OperationRun& run, Ino ino, const engine::Merit& before) {
+  const Result<engine::Merit> after = volume_.data_merit(ino);
+  if (!after.ok()) return;
+  run.record.figures[kRunsBefore] += before.runs;
+  run.record.figures[kRunsAfter] += after->runs;
+  run.record.figures[kRunsFresh] += before.fresh_runs;
+}
+
 void Defrag::close_current(OperationRun& run) {
   OperationRecord& record = run.record;
   record.bytes_done += current_.bytes - std::min(current_.bytes, counted_);
   ++record.items_done;
-  if (improved_) {
-    const Result<engine::Merit> after = volume_.data_merit(current_.ino);
-    if (after.ok()) {
-      record.figures[kRunsBefore] += before_.runs;
-      record.figures[kRunsAfter] += after->runs;
-      record.figures[kRunsFresh] += before_.fresh_runs;
-    }
-  }
+  const bool waits = std::any_of(waiting_.rbegin(), waiting_.rend(),
+                                 [&](const Waiting& waiting) { return waiting.ino == current_.ino; });
+  if (waits)
+    measured_later_.emplace(current_.ino, before_);
+  else if (improved_)
+    measure(run, current_.ino, before_);
   moves_.clear();
   tried_ = false;
   current_ = {};
+}
+
+// ---- groups without room
+
+Result<bool> Defrag::clear(OperationRun& run) {
+  switch (clear_) {
+    case Clear::kChoose: {
+      MDFS_TRY_ASSIGN(const bool chosen, choose_stretches(run));
+      if (!chosen && !clearing_.forget_obstacles())
+        while (!waiting_.empty()) end_waiting(run, false);
+      clear_ = chosen ? Clear::kClear : Clear::kChoose;
+      has_filled_ = false;
+      break;
+    }
+    case Clear::kClear: {
+      MDFS_TRY_ASSIGN(const bool cleared, clearing_.step(run));
+      run.record.figures[kCleared] += clearing_.take_moved_bytes();
+      if (cleared) end_clearing(run);
+      filled_ = 0;
+      break;
+    }
+    case Clear::kFill: {
+      if (filled_ < waiting_.size()) {
+        MDFS_TRY(fill_stretch(run));
+        break;
+      }
+      // So that what the groups have left is free for the next ones.
+      MDFS_TRY(volume_.store().commit());
+      MDFS_TRY(volume_.store().commit());
+      clear_ = Clear::kChoose;
+      vain_rounds_ = has_filled_ ? 0 : vain_rounds_ + 1;
+      if (vain_rounds_ >= kMostVainRounds)
+        while (!waiting_.empty()) end_waiting(run, false);
+    }
+  }
+  return false;
+}
+
+// One for each group that waits, as long as there are any.
+Result<bool> Defrag::choose_stretches(OperationRun& run) {
+  std::set<unsigned> exhausted;
+  bool chosen = false;
+  for (Waiting& waiting : waiting_) {
+    if (run.stopping()) break;
+    if (exhausted.contains(waiting.group.disk)) continue;
+    const std::uint64_t blocks = waiting.group.bytes / volume_.store().block_size();
+    if (blocks > MDFS_BITS_PER_PAGE) continue;
+    MDFS_TRY_ASSIGN(waiting.stretch, clearing_.close(waiting.group.disk, static_cast<std::uint32_t>(blocks)));
+    if (waiting.stretch)
+      chosen = true;
+    else
+      exhausted.insert(waiting.group.disk);
+  }
+  Clearing::Units units;
+  for (const Waiting& waiting : waiting_)
+    if (!waiting.lies_well) units[waiting.ino].insert(waiting.group.units.begin(), waiting.group.units.end());
+  clearing_.begin(std::move(units));
+  return chosen;
+}
+
+// What was too large for any hole gets a stretch of its own in turn; then the blocks around it are one hole.
+void Defrag::end_clearing(OperationRun& run) {
+  clear_ = Clear::kFill;
+  for (Clearing::Piece& piece : clearing_.take_too_large()) {
+    if (waiting_.size() >= kMostWaiting) break;
+    const std::uint64_t bytes = std::uint64_t{piece.run.blocks} * volume_.store().block_size();
+    waiting_.push_back({piece.ino, {std::move(piece.units), piece.run.disk, bytes}, {}, true});
+    run.record.bytes_total += bytes;
+    has_filled_ = true;  // there is something new to try
+  }
+}
+
+// The next one that waits moves to where there is room for it now.
+Status Defrag::fill_stretch(OperationRun& run) {
+  Waiting& waiting = waiting_[filled_];
+  if (!waiting.stretch) {
+    ++filled_;
+    return {};
+  }
+  const store::Run stretch = *waiting.stretch;
+  bool is_over = false;
+  if (clearing_.is_closed(stretch)) {
+    bool stopped = false;
+    const Result<engine::MoveOutcome> moved = move(run, waiting.ino, waiting.group, stretch.block, stopped);
+    if (stopped) return {};
+    const Status status = moved.ok() ? Status() : Status(moved.error());
+    if (!status.ok() && !is_gone(status) && status.error().code != Errc::kNoSpace) return status;
+    clearing_.open(stretch);
+    is_over = status.ok() ? moved->no_room == 0 : is_gone(status);
+    if (moved.ok() && is_over) {
+      note(run, waiting.ino, waiting.group, *moved);
+      clearing_.keep(stretch);
+    }
+  }
+  waiting.stretch.reset();
+  if (!is_over) {
+    ++filled_;
+    return {};
+  }
+  has_filled_ = true;
+  std::swap(waiting_[filled_], waiting_.front());
+  end_waiting(run, true);
+  return {};
+}
+
+// The first one that waits does so no longer.
+void Defrag::end_waiting(OperationRun& run, bool moved) {
+  run.record.bytes_done += waiting_.front().group.bytes;
+  if (!moved && !waiting_.front().lies_well) ++run.record.figures[kNoRoom];
+  waiting_.pop_front();
 }
 
 }  // namespace mdfs::volume

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "engine/engine.h"
+#include "volume/clearing.h"
 #include "volume/operation.h"
 #include "volume/volume.h"
 
@@ -16,40 +19,54 @@ class VolumeImpl;
 
 // Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score is above
 // the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one group each. Extents with
-// bytes in strips are written whole before they are looked at. What has been laid anew scores below the threshold: a
-// run that goes on after a crash looks again and finds the rest. The record's threshold is a score in thousandths, 0
-// the default; its cursor is not used. The figures are those of Figure.
+// bytes in strips are written whole before they are looked at. Groups for which their disk has no hole wait until all
+// others have been moved; then stretches of the disks are cleared for them (volume/clearing.h), as many at a time as
+// the free space allows, until they all have been moved or nothing can be cleared any more. What has been laid anew
+// scores below the threshold: a run that goes on after a crash looks again and finds the rest. The record's threshold
+// is a score in thousandths, 0 the default; its cursor is not used. The figures are those of Figure.
 class Defrag final : public Operation {
  public:
   enum Figure : std::uint8_t {
     kSeen,        // images and files looked at
     kMovedBytes,  // in a dry run: that would move
-    kNoRoom,      // groups for which no disk had a run
+    kNoRoom,      // groups for which their disk has no run, and none can be cleared
     kChanged,     // extents and cells that others wrote while they were being moved
     kRunsBefore,  // of typical windows of what has been laid anew, summed, as are the next two
     kRunsAfter,
     kRunsFresh,  // of a fresh copy
+    kCleared,    // bytes of others that were moved out of the way
   };
   static constexpr std::uint64_t kDefaultThreshold = 1100;
   static constexpr std::uint64_t kLeastThreshold = 1000, kMostThreshold = 1'000'000;
 
-  explicit Defrag(VolumeImpl& volume) : volume_(volume) {}
+  explicit Defrag(VolumeImpl& volume) : volume_(volume), clearing_(volume) {}
 
   Status begin(OperationRun& run) override;
   Status go_on(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
+  void rest() override { forget(); }
 
  private:
   static constexpr std::int64_t kSurveyNs = 50'000'000;          // of a step
   static constexpr std::size_t kMostCandidates = 1u << 16;       // the worst ones; the others wait for the next run
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // moved, so that what is freed can be used again
-  static constexpr std::uint64_t kLeastFileBytes = 256u << 10;   // smaller ones have no window to speak of
+  static constexpr std::size_t kMostWaiting = 1u << 12;
+  static constexpr unsigned kMostVainRounds = 8;
+  static constexpr std::uint64_t kLeastFileBytes = 256u << 10;  // smaller ones have no window to speak of
 
   struct Candidate {
     Ino ino = 0;
     double score = 0;
     std::uint64_t bytes = 0;  // stored
   };
+  // A group that needs a stretch cleared.
+  struct Waiting {
+    Ino ino = 0;
+    engine::GroupMove group;
+    std::optional<store::Run> stretch;
+    bool lies_well = false;  // it is only in the way of others
+  };
+  enum class Clear : std::uint8_t { kChoose, kClear, kFill };
   void forget();
   Status survey(OperationRun& run);
   // One of the survey: looked at at once, or when its strips are settled.
@@ -61,6 +78,15 @@ class Defrag final : public Operation {
   Status open_next(OperationRun& run);
   Status plan_part(OperationRun& run);
   Status move_group(OperationRun& run);
+  Result<engine::MoveOutcome> move(OperationRun& run, Ino ino, const engine::GroupMove& group, std::uint64_t at_block,
+                                   bool& stopped);
+  void note(OperationRun& run, Ino ino, const engine::GroupMove& group, const engine::MoveOutcome& moved);
+  Result<bool> clear(OperationRun& run);
+  Result<bool> choose_stretches(OperationRun& run);
+  void end_clearing(OperationRun& run);
+  Status fill_stretch(OperationRun& run);
+  void end_waiting(OperationRun& run, bool moved);
+  void measure(OperationRun& run, Ino ino, const engine::Merit& before);
   void close_current(OperationRun& run);
   bool is_gone(const Status& status) const;
 
@@ -79,6 +105,13 @@ class Defrag final : public Operation {
   std::uint64_t counted_ = 0;            // bytes of the current one in bytes_done
   bool tried_ = false;                   // the first of the moves, before the last commit
   std::uint64_t uncommitted_bytes_ = 0;
+  std::deque<Waiting> waiting_;
+  std::map<Ino, engine::Merit> measured_later_;  // of images with groups that wait: before anything was moved
+  Clearing clearing_;
+  Clear clear_ = Clear::kChoose;
+  std::size_t filled_ = 0;    // of waiting_, in this round
+  bool has_filled_ = false;   // in this round
+  unsigned vain_rounds_ = 0;  // one after another
 };
 
 }  // namespace mdfs::volume

@@ -76,6 +76,8 @@ class Operation {
   // Some of the work: about kStepBytes, a fraction of a second. True when all is done. An error ends the run as
   // failed; what is only bad for a part of the work is noted in the record (note_trouble) instead.
   virtual Result<bool> step(OperationRun& run) = 0;
+  // It is cancelled, has ended or failed: what it holds for its next step can go.
+  virtual void rest() {}
   // Asked after each step: may a later run go on from what the record says now? If not, it goes on from the record as
   // it was after the last step that said so; what came since is done, and counted, again.
   virtual bool at_checkpoint() const { return true; }

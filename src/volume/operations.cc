@@ -232,6 +232,7 @@ Status Operations::cancel(OperationKind kind) {
   if (record.running()) {
     count_time(where, record);
     record.state = MDFS_OPERATION_CANCELLED;
+    where.operation->rest();
     status = save(kind, where, record);
     if (status.ok() && !store_.read_only()) status = store_.commit();
     spdlog::info("{}: cancelled, {}", name(kind), figures(record));
@@ -352,6 +353,7 @@ void Operations::run_step(OperationKind kind, Slot& where, OperationRecord& reco
     if (environment_.monotonic_ns() - where.saved_ns >= kSaveIntervalNs) (void)save(kind, where, record);
     return;
   }
+  where.operation->rest();
   if (done.ok()) {
     record.state = MDFS_OPERATION_DONE;
     spdlog::info("{}: done, {}", name(kind), figures(record));

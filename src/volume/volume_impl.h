@@ -116,6 +116,7 @@ class VolumeImpl final : public Volume {
 
  private:
   friend class Balance;
+  friend class Clearing;
   friend class Evacuation;
 
   struct NewObject {

@@ -56,6 +56,10 @@ class FakeStore final : public store::Store {
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
   void abandon(const store::Run& run) override;
   void close_owner(std::uint64_t) override {}
+  Result<store::Run> close_stretch(unsigned, std::uint32_t, const std::vector<store::Run>&) override {
+    return Error{Errc::kNoSpace, "not in memory"};
+  }
+  void open_stretch(const store::Run&) override {}
   Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {

@@ -17,7 +17,7 @@ namespace mdfs::tools {
 namespace {
 
 // What figures[] of a defragmentation are, in order (src/volume/defrag.h).
-enum Figure : std::uint8_t { kSeen, kMovedBytes, kNoRoom, kChanged, kRunsBefore, kRunsAfter, kRunsFresh };
+enum Figure : std::uint8_t { kSeen, kMovedBytes, kNoRoom, kChanged, kRunsBefore, kRunsAfter, kRunsFresh, kCleared };
 
 double ratio(std::uint64_t of, std::uint64_t to) {
   return to == 0 ? 0 : static_cast<double>(of) / static_cast<double>(to);
@@ -30,6 +30,7 @@ nlohmann::ordered_json more_json(const mdfs_ioc_operation& now) {
   return {{"threshold", static_cast<double>(now.threshold) / 1000},
           {"seen", now.figures[kSeen]},
           {"moved_bytes", now.figures[kMovedBytes]},
+          {"cleared_bytes", now.figures[kCleared]},
           {"no_room", now.figures[kNoRoom]},
           {"changed_meanwhile", now.figures[kChanged]},
           {"score_before", score_before(now)},
@@ -41,6 +42,9 @@ std::string more_text(const mdfs_ioc_operation& now) {
   std::string text = fmt::format("  {} looked at, {} with a score above {:.2f}; {} {}\n", now.figures[kSeen],
                                  now.items_total, static_cast<double>(now.threshold) / 1000,
                                  format_size(now.figures[kMovedBytes]), dry_run ? "would be moved" : "moved");
+  if (now.figures[kCleared] > 0)
+    text += fmt::format("  {} of others moved out of the way of groups that found no room in one piece\n",
+                        format_size(now.figures[kCleared]));
   if (now.figures[kNoRoom] > 0) text += fmt::format("  {} groups found no room in one piece\n", now.figures[kNoRoom]);
   if (now.figures[kChanged] > 0)
     text += fmt::format("  {} extents were written meanwhile and stay where they are\n", now.figures[kChanged]);

@@ -316,5 +316,68 @@ TEST(AllocatorTest, WhatAnObjectHasGivenBackOfItsWindowIsAnybodys) {
   EXPECT_EQ(must(allocator.allocate_data(0, 300, 17, 0)).block, first.block);
 }
 
+// All blocks but every tenth.
+void take_most(SpaceMap& map) {
+  for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
+    if (block % 10 != 0) map.take(block, 1);
+}
+
+TEST(AllocatorTest, NothingNewComesIntoAClosedStretchAsLongAsThereIsOtherRoom) {
+  Allocator allocator = make_allocator(1, 16384);
+  take_most(*allocator.map(0));
+  const alloc::Run stretch = must(allocator.close_stretch(0, 1000, {}));
+  const std::uint64_t free_inside = 100;
+  const auto inside = [&](const alloc::Run& run) {
+    return run.block >= stretch.block && run.block < stretch.block + stretch.blocks;
+  };
+  const std::uint64_t others = allocator.map(0)->data_free() - free_inside;
+  for (std::uint64_t i = 0; i < others; ++i) {
+    const DataWish wish{.blocks = 1, .owner = 16 + i % 7, .fits = i % 2 == 0};
+    ASSERT_FALSE(inside(must(allocator.allocate_data(wish)))) << i;
+  }
+  // What is moved stays outside; what is written goes where there is room.
+  EXPECT_EQ(allocator.allocate_data({.blocks = 1, .owner = 16, .fits = true}).kind, Kind::kNone);
+  EXPECT_TRUE(inside(must(allocator.allocate_data(0, 1, 16, 0))));
+}
+
+TEST(AllocatorTest, AStretchIsFilledWhereItIsSaidAndAnybodysWhenItIsOpen) {
+  Allocator allocator = make_allocator(1, 16384);
+  SpaceMap& map = *allocator.map(0);
+  take_most(map);
+  const alloc::Run stretch = must(allocator.close_stretch(0, 1000, {}));
+  const DataWish whole{.blocks = 1000, .owner = 16, .at_block = stretch.block};
+  EXPECT_EQ(allocator.allocate_data(whole).kind, Kind::kNone);
+  for (std::uint64_t block = stretch.block; block < stretch.block + 1000; ++block)
+    if (!map.is_free(block, 1)) map.release(block, 1);
+  EXPECT_EQ(must(allocator.allocate_data(whole)).block, stretch.block);
+  map.release(stretch.block, 1000);
+  EXPECT_EQ(allocator.allocate_data({.blocks = 900, .owner = 16, .fits = true}).kind, Kind::kNone);
+  allocator.open_stretch(stretch);
+  EXPECT_EQ(must(allocator.allocate_data({.blocks = 900, .owner = 16, .fits = true})).block, stretch.block);
+}
+
+TEST(AllocatorTest, StretchesDoNotOverlapAndLeaveHalfOfTheFreeBlocksToOthers) {
+  Allocator allocator = make_allocator(1, 16384);
+  take_most(*allocator.map(0));
+  const std::uint64_t free = allocator.map(0)->data_free();
+  const BlockRange data = allocator.map(0)->data_range();
+  const AvoidedRanges keep = {{data.begin + 2000, data.begin + 5000}};
+  std::vector<alloc::Run> stretches;
+  std::uint64_t closed_free = 0;
+  while (true) {
+    const Answer answer = allocator.close_stretch(0, 500, keep);
+    if (answer.kind != Kind::kFound) break;
+    for (const alloc::Run& other : stretches)
+      EXPECT_TRUE(answer.run.block + 500 <= other.block || other.block + 500 <= answer.run.block);
+    EXPECT_TRUE(answer.run.block + 500 <= data.begin + 2000 || answer.run.block >= data.begin + 5000);
+    stretches.push_back(answer.run);
+    closed_free += 50;
+  }
+  EXPECT_LE(2 * closed_free, free);
+  EXPECT_GT(2 * closed_free, free - 200);
+  for (const alloc::Run& stretch : stretches) allocator.open_stretch(stretch);
+  EXPECT_EQ(must(allocator.close_stretch(0, 500, keep)).block, stretches.front().block);
+}
+
 }  // namespace
 }  // namespace mdfs::alloc

@@ -278,5 +278,40 @@ TEST(SpaceMapTest, TheBestHoleIsTheOneThatLookingAtEachBlockFinds) {
   }
 }
 
+TEST(SpaceMapTest, TheEmptiestStretchIsTheOneThatLookingAtEachBlockFinds) {
+  const format::DiskLayout layout(4096, 2 * 32768, 1024);
+  SpaceMap map = make_map(layout, true);
+  std::mt19937_64 random(8);
+  const BlockRange data = map.data_range();
+  for (std::uint64_t at = data.begin; at < data.end;) {
+    const std::uint64_t in_page = std::min({1 + random() % 90, data.end - at, (at / 32768 + 1) * 32768 - at});
+    map.take(at, in_page);
+    at += in_page + random() % 40;
+  }
+  for (int round = 0; round < 40; ++round) {
+    AvoidedRanges avoid;
+    for (std::uint64_t at = data.begin; round % 2 == 0 && at < data.end; at += 900 + random() % 900)
+      avoid[at] = at + random() % 600;
+    const std::uint64_t page = random() % 2;
+    const std::uint64_t blocks = 1 + random() % 500;
+    const BlockRange range{std::max(data.begin, page * 32768), std::min(data.end, (page + 1) * 32768)};
+    std::optional<std::uint64_t> fewest;
+    for (std::uint64_t first = range.begin; first + blocks <= range.end; ++first) {
+      const auto other = avoid.lower_bound(first + blocks);
+      if (other != avoid.begin() && std::prev(other)->second > first) continue;
+      std::uint64_t in_use = 0;
+      for (std::uint64_t block = first; block < first + blocks; ++block) in_use += !map.is_free(block, 1);
+      if (!fewest || in_use < *fewest) fewest = in_use;
+    }
+    const Search found = map.emptiest_stretch(page, blocks, avoid);
+    ASSERT_EQ(found.kind == Kind::kFound, fewest.has_value());
+    if (!fewest) continue;
+    ASSERT_EQ(found.blocks, *fewest);
+    std::uint64_t in_use = 0;
+    for (std::uint64_t block = found.value; block < found.value + blocks; ++block) in_use += !map.is_free(block, 1);
+    ASSERT_EQ(in_use, *fewest);
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::alloc

@@ -16,8 +16,8 @@ constexpr std::uint64_t kSide = 1024;
 
 class DefragTest : public VolumeTest {
  protected:
-  // An image whose extents have been written one by one, anyhow.
-  Ino scattered_image(std::string_view name) {
+  explicit DefragTest(std::uint64_t disk_bytes = 256u << 20) : VolumeTest(disk_bytes) {}
+  Ino empty_image(std::string_view name) {
     const Ino ino = make_file(name);
     ImageOptions options;
     options.geometry.rank = 2;
@@ -26,19 +26,25 @@ class DefragTest : public VolumeTest {
     options.geometry.codec = geometry::Codec::kRaw;
     options.geometry.axes = "yx";
     EXPECT_OK(volume().make_image(ino, options));
+    return ino;
+  }
+  void write_extent(Ino ino, std::uint64_t i) {
+    geometry::Window window;
+    window.start = {i / 16 * 64, i % 16 * 64};
+    window.length = {64, 64};
+    const auto value = static_cast<std::byte>(1 + i % 200);
+    EXPECT_OK(volume().write_window(ino, window, [&](std::uint64_t, MutableBytes into) -> Status {
+      std::fill(into.begin(), into.end(), value);
+      return {};
+    }));
+  }
+  // An image whose extents have been written one by one, anyhow.
+  Ino scattered_image(std::string_view name) {
+    const Ino ino = empty_image(name);
     std::vector<std::uint64_t> order;
     for (std::uint64_t i = 0; i < 256; ++i) order.push_back(i);
     std::shuffle(order.begin(), order.end(), random_);
-    for (const std::uint64_t i : order) {
-      geometry::Window window;
-      window.start = {i / 16 * 64, i % 16 * 64};
-      window.length = {64, 64};
-      const auto value = static_cast<std::byte>(1 + i % 200);
-      EXPECT_OK(volume().write_window(ino, window, [&](std::uint64_t, MutableBytes into) -> Status {
-        std::fill(into.begin(), into.end(), value);
-        return {};
-      }));
-    }
+    for (const std::uint64_t i : order) write_extent(ino, i);
     EXPECT_OK(volume().sync());
     return ino;
   }
@@ -90,6 +96,52 @@ TEST_F(DefragTest, WhatLiesWellIsNotMoved) {
   EXPECT_EQ(status().figures[Defrag::kMovedBytes], 0u);
   EXPECT_EQ(status().items_total, 0u);
   EXPECT_LT(score(ino), 1.05);
+}
+
+class NearlyFullDefragTest : public DefragTest {
+ protected:
+  NearlyFullDefragTest() : DefragTest(24u << 20) {}
+};
+
+TEST_F(NearlyFullDefragTest, RoomIsMadeForWholeGroups) {
+  const std::uint64_t room = volume().space().available_blocks * 4096;
+  mount(false);
+  std::vector<Ino> images;
+  while (images.size() * kSide * kSide < room * 95 / 100)
+    images.push_back(empty_image("image" + std::to_string(images.size())));
+  // In any order, so that all images lie between each other; and then one of four is removed.
+  std::vector<std::pair<Ino, std::uint64_t>> order;
+  for (const Ino ino : images)
+    for (std::uint64_t i = 0; i < 256; ++i) order.emplace_back(ino, i);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (const auto& [ino, i] : order) write_extent(ino, i);
+  mount();
+  for (std::size_t i = images.size(); i-- > 0;) {
+    if (i % 4 != 1) continue;
+    EXPECT_OK(volume().unlink(kRootIno, "image" + std::to_string(i)));
+    images.erase(images.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  ASSERT_OK(volume().sync());
+  std::vector<std::string> before;
+  std::vector<double> scores;
+  for (const Ino ino : images) {
+    before.push_back(read(ino, 0, kSide * kSide));
+    scores.push_back(score(ino));
+    ASSERT_GT(scores.back(), 1.5);
+  }
+  start();
+  run();
+  const OperationRecord record = status();
+  EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+  EXPECT_GT(record.figures[Defrag::kCleared], 0u);
+  EXPECT_EQ(record.bytes_done, record.bytes_total);
+  EXPECT_LT(record.figures[Defrag::kRunsAfter] * 10, record.figures[Defrag::kRunsFresh] * 11);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    EXPECT_LE(score(images[i]), scores[i]);
+    EXPECT_TRUE(read(images[i], 0, kSide * kSide) == before[i]);
+  }
+  mount();
+  for (std::size_t i = 0; i < images.size(); ++i) EXPECT_TRUE(read(images[i], 0, kSide * kSide) == before[i]);
 }
 
 TEST_F(DefragTest, ItGoesOnAfterTheVolumeWasLeft) {

@@ -11,15 +11,18 @@ namespace mdfs::volume {
 
 std::string to_string(const ByteVector& bytes) { return std::string(as_text(bytes)); }
 
-VolumeTest::VolumeTest() : disks_(test::format_memory_disks(4, 256u << 20, environment_)) { mount(); }
+VolumeTest::VolumeTest(std::uint64_t disk_bytes) : disks_(test::format_memory_disks(4, disk_bytes, environment_)) {
+  mount();
+}
 
 VolumeTest::~VolumeTest() = default;
 
-void VolumeTest::mount() {
+void VolumeTest::mount(bool grouping) {
   if (volume_) EXPECT_OK(volume_->close());
   volume_.reset();
   VolumeOptions options = test::quiet_options();
   options.atime = AtimeMode::kRelatime;
+  options.engine.grouping = grouping;
   auto opened = test::open_volume(test::borrowed(disks_), options, environment_);
   if (!opened.ok()) throw std::runtime_error(opened.error().message());
   volume_ = std::move(*opened);

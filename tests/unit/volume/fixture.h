@@ -44,11 +44,11 @@ std::string to_string(const ByteVector& bytes);
 
 class VolumeTest : public testing::Test {
  protected:
-  VolumeTest();
+  explicit VolumeTest(std::uint64_t disk_bytes = 256u << 20);
   ~VolumeTest() override;
 
   Volume& volume() { return *volume_; }
-  void mount();  // closes the volume first, if it is mounted
+  void mount(bool grouping = true);  // closes the volume first, if it is mounted
   // Makes things in the root, or in `parent`; the look-up count stays.
   Ino make_file(std::string_view name, Ino parent = kRootIno, mode_t mode = 0644);
   Ino make_directory(std::string_view name, Ino parent = kRootIno, mode_t mode = 0755);

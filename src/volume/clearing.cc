@@ -1,0 +1,166 @@
+// Making contiguous room, step by step.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/clearing.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/checked.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+bool overlap(const store::Run& a, const store::Run& b) {
+  return a.disk == b.disk && a.block < b.block + b.blocks && b.block < a.block + a.blocks;
+}
+
+bool same(const store::Run& a, const store::Run& b) { return a.disk == b.disk && a.block == b.block; }
+
+}  // namespace
+
+Result<std::optional<store::Run>> Clearing::close(unsigned disk, std::uint32_t blocks) {
+  std::vector<store::Run> keep = kept_;
+  keep.insert(keep.end(), obstacles_.begin(), obstacles_.end());
+  Result<store::Run> stretch = volume_.store().close_stretch(disk, blocks, keep);
+  if (!stretch.ok() && stretch.error().code == Errc::kNoSpace) return std::optional<store::Run>();
+  MDFS_TRY(stretch);
+  stretches_.push_back(*stretch);
+  return std::optional(*stretch);
+}
+
+void Clearing::begin(Units waiting) {
+  waiting_ = std::move(waiting);
+  next_ = 0;
+  looked_ = false;
+  pieces_.clear();
+}
+
+bool Clearing::is_closed(const store::Run& stretch) const {
+  return std::any_of(stretches_.begin(), stretches_.end(), [&](const store::Run& one) { return same(one, stretch); });
+}
+
+void Clearing::open(const store::Run& stretch) {
+  const std::size_t before = stretches_.size();
+  std::erase_if(stretches_, [&](const store::Run& one) { return same(one, stretch); });
+  if (stretches_.size() < before) volume_.store().open_stretch(stretch);
+}
+
+void Clearing::open_all() {
+  while (!stretches_.empty()) open(store::Run(stretches_.back()));
+}
+
+void Clearing::forget() {
+  open_all();
+  kept_.clear();
+  obstacles_.clear();
+  too_large_.clear();
+  told_.clear();
+  begin({});
+}
+
+Result<bool> Clearing::step(OperationRun& run) {
+  if (!pieces_.empty()) {
+    MDFS_TRY(move(run));
+    return false;
+  }
+  if (looked_) {
+    MDFS_TRY(commit());
+    return true;
+  }
+  const std::int64_t until_ns = volume_.monotonic_ns() + kLookNs;
+  do {
+    MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
+    for (const VolumeImpl::FileItem& file : files) MDFS_TRY(look_at(file.ino));
+  } while (next_ != 0 && pieces_.empty() && !run.stopping() && volume_.monotonic_ns() < until_ns);
+  looked_ = next_ == 0;
+  return false;
+}
+
+// Contiguous blocks of one file are one piece, as long as it is not so long that moving it costs more than cutting it.
+Status Clearing::look_at(Ino ino) {
+  auto found = volume_.places_of(ino);
+  if (!found.ok()) return {};  // removed meanwhile, or damaged: then its stretch is not cleared
+  std::vector<engine::ExtentPlace>& places = *found;
+  std::erase_if(places,
+                [](const engine::ExtentPlace& place) { return place.in_strip; });  // they are settled, not moved
+  std::sort(places.begin(), places.end(), [](const engine::ExtentPlace& a, const engine::ExtentPlace& b) {
+    return std::tie(a.disk, a.block) < std::tie(b.disk, b.block);
+  });
+  const std::uint32_t block_size = volume_.store().block_size();
+  const auto blocks_of = [&](const engine::ExtentPlace& place) {
+    return static_cast<std::uint32_t>(ceil_div(place.stored_bytes, block_size));
+  };
+  for (std::size_t first = 0, last = 0; first < places.size(); first = last) {
+    Piece piece;
+    piece.ino = ino;
+    piece.run = {static_cast<std::uint16_t>(places[first].disk), places[first].block, 0};
+    for (; last < places.size() && places[last].disk == piece.run.disk &&
+           places[last].block == piece.run.block + piece.run.blocks && piece.run.blocks < kMostBlocks;
+         ++last) {
+      piece.run.blocks += blocks_of(places[last]);
+      piece.units.push_back(places[last].index);
+    }
+    const auto stretch = std::find_if(stretches_.begin(), stretches_.end(),
+                                      [&](const store::Run& one) { return overlap(one, piece.run); });
+    if (stretch == stretches_.end()) continue;
+    piece.stretch = *stretch;
+    pieces_.push_back(std::move(piece));
+  }
+  return {};
+}
+
+bool Clearing::waits(const Piece& piece) const {
+  const auto units = waiting_.find(piece.ino);
+  return units != waiting_.end() &&
+         std::any_of(piece.units.begin(), piece.units.end(),
+                     [&](const geometry::Coord& unit) { return units->second.contains(unit); });
+}
+
+Status Clearing::commit() {
+  uncommitted_ = false;
+  MDFS_TRY(volume_.store().commit());
+  return volume_.store().commit();
+}
+
+Status Clearing::move(OperationRun& run) {
+  Piece& piece = pieces_.front();
+  if (!is_closed(piece.stretch)) {
+    pieces_.pop_front();
+    return {};
+  }
+  bool stopped = false;
+  engine::MoveRequest request;
+  request.units = piece.units;
+  if (waits(piece)) request.most_runs = kMostPieces;
+  request.disk = [disk = piece.run.disk](const geometry::Coord&) { return disk; };
+  request.pace = [&](std::uint64_t bytes) -> Status {
+    run.spend(2 * bytes);
+    run.yield();
+    stopped = run.stopping();
+    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
+  };
+  Result<engine::MoveOutcome> moved = volume_.move_data(piece.ino, request);
+  if (stopped) return {};
+  if (!moved.ok() && moved.error().code != Errc::kNotFound && moved.error().code != Errc::kNoSpace)
+    return moved.error();
+  // Who has been removed, or has written elsewhere meanwhile, is out of the way too.
+  const bool no_room = moved.ok() ? moved->no_room > 0 : moved.error().code == Errc::kNoSpace;
+  if (no_room && uncommitted_) return commit();  // and then once more
+  if (no_room || (moved.ok() && !moved->damaged.empty())) {
+    obstacles_.push_back(piece.run);
+    if (no_room && !waits(piece) && told_.emplace(piece.ino, piece.units.front()).second) too_large_.push_back(piece);
+    open(piece.stretch);
+  }
+  if (moved.ok() && piece.run.disk < run.record.disks.size())
+    run.record.disks[piece.run.disk].written_bytes += moved->moved_bytes;
+  if (moved.ok()) {
+    moved_bytes_ += moved->moved_bytes;
+    uncommitted_ = uncommitted_ || moved->moved > 0;
+  }
+  pieces_.pop_front();
+  return {};
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,87 @@
+// Making contiguous room on disks that are nearly full: what lies in a stretch moves to other holes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "volume/operation.h"
+#include "volume/volume.h"
+
+namespace mdfs::volume {
+
+class VolumeImpl;
+
+// Stretches of disks are closed to new blocks (store::Store::close_stretch), then all files are looked at, and what
+// lies in a stretch is moved: all that is contiguous there of one file into one hole, so that no window of it lies in
+// more runs than before; only what waits itself for being laid anew may come in up to kMostPieces. Where that cannot be
+// had the stretch is opened again and its obstacle remembered. What is known here is forgotten with the mount; at any
+// moment the volume is whole. One thread.
+class Clearing {
+ public:
+  explicit Clearing(VolumeImpl& volume) : volume_(volume) {}
+  ~Clearing() { open_all(); }
+  Clearing(const Clearing&) = delete;
+  Clearing& operator=(const Clearing&) = delete;
+
+  // Closes a stretch of so many blocks; none if there is no more of them for now.
+  Result<std::optional<store::Run>> close(unsigned disk, std::uint32_t blocks);
+  // What one file has on a disk, contiguous.
+  struct Piece {
+    Ino ino = 0;
+    std::vector<geometry::Coord> units;
+    store::Run run;
+    store::Run stretch;  // that it lies in
+  };
+  using Units = std::map<Ino, std::set<geometry::Coord>>;
+
+  // Before the first of the steps that clear what has been closed. What lies there of `waiting`, which are to be laid
+  // anew themselves, may come in several pieces.
+  void begin(Units waiting);
+  // Pieces that found no hole as large as they are, and did not wait: each of them once.
+  std::vector<Piece> take_too_large() { return std::exchange(too_large_, {}); }
+  // Some of the work. True when all is done and what was moved has left its blocks for good.
+  Result<bool> step(OperationRun& run);
+  // Still closed: everything that was found in it has moved.
+  bool is_closed(const store::Run& stretch) const;
+  void open(const store::Run& stretch);
+  void open_all();
+  // What no stretch is to overlap from now on.
+  void keep(const store::Run& run) { kept_.push_back(run); }
+  // Obstacles that were met may have room by now; false if none were met.
+  bool forget_obstacles() { return !std::exchange(obstacles_, {}).empty(); }
+  void forget();
+  // Moved out of the way since this was asked before.
+  std::uint64_t take_moved_bytes() { return std::exchange(moved_bytes_, 0); }
+
+ private:
+  static constexpr std::uint64_t kMostBlocks = 4096;  // that are moved to keep a piece whole
+  static constexpr std::uint32_t kMostPieces = 8;
+  static constexpr std::int64_t kLookNs = 20'000'000;  // of a step
+
+  bool waits(const Piece& piece) const;
+  Status look_at(Ino ino);
+  Status move(OperationRun& run);
+  Status commit();
+
+  VolumeImpl& volume_;
+  std::vector<store::Run> stretches_;
+  std::vector<store::Run> kept_;
+  std::vector<store::Run> obstacles_;  // what found no room
+  Ino next_ = 0;
+  bool looked_ = false;  // at all files
+  std::deque<Piece> pieces_;
+  Units waiting_;
+  std::vector<Piece> too_large_;
+  std::set<std::pair<Ino, geometry::Coord>> told_;  // by their first unit
+  std::uint64_t moved_bytes_ = 0;
+  bool uncommitted_ = false;  // something has moved, whose blocks are in use for two more commits
+};
+
+}  // namespace mdfs::volume
