@@ -55,6 +55,10 @@ class DisksTest(unittest.TestCase):
         layout = json.loads(run(MDFS, "image", "layout", "--json", self.volume / name))
         return layout["disks"]
 
+    def misplaced(self, name):
+        layout = json.loads(run(MDFS, "image", "layout", "--json", self.volume / name))
+        return layout["merit"]["misplaced"]
+
     def check_clean(self, disk):
         self.volume.unmount()
         run(MDFSCK, "-n", "--data", disk)
@@ -237,11 +241,15 @@ class DisksTest(unittest.TestCase):
         moved = json.loads(run(MDFS, "disk", "balance", "--json", self.volume.path, "2", new[1]))
         self.assertEqual((moved["state"], moved["no_room"]), ("done", 0))
         self.assertAlmostEqual(moved["moved_bytes"] / planned["moved_bytes"], 1, delta=0.02)
+        misplaced = self.misplaced("image")
         after = self.stored_on("image")
         self.assertLess(max(after), 1.2 * min(after), "the image uses all disks alike")
         self.assertLess(moved["moved_bytes"], 1.15 * (16 + 4) / 2 * MIB, "and no more has moved than that takes")
         self.assertEqual(len([part for part in self.stored_on("one-disk") if part]), 1)
         self.assertIn("0 bytes moved", run(MDFS, "disk", "balance", self.volume.path, "2", "3"))
+        self.volume.unmount()
+        self.volume.mount()
+        self.assertEqual(self.misplaced("image"), misplaced, "what was open before goes by the new tables, too")
         refused("DISK", MDFS, "disk", "balance", self.volume.path)
         refused("no such disk", MDFS, "disk", "balance", self.volume.path, "9")
         refused("none is running", MDFS, "disk", "balance", "--cancel", self.volume.path)

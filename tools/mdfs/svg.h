@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-
 namespace mdfs::tools {
 
 // Elements in the order of their drawing; lengths in pixels. Text may be any bytes: what XML does not take is replaced.

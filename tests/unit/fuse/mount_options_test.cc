@@ -35,28 +35,11 @@ TEST(MountOptions, LaterWordsWin) {
 }
 
 TEST(MountOptions, NonsenseIsNamed) {
-  for (const char* word : {"cache",
-                           "cache=",
-                           "model=",
-                           "trace",
-                           "cache=1",
-                           "cache=-1",
-                           "cache=999999999999T",
-                           "cache=1Q",
-                           "commit=0",
-                           "commit=x",
-                           "commit=-5",
-                           "commit=99999",
-                           "ro=1",
-                           "log",
-                           "log=loud",
-                           "max_window=1",
-                           "staging=here",
-                           "staging=",
-                           "bogus",
-                           "cach=1G",
-                           "=",
-                           "allow_others"}) {
+  for (const char* word :
+       {"cache",       "cache=",       "model=",       "trace",     "cache=1",      "cache=-1", "cache=999999999999T",
+        "cache=1Q",    "commit=0",     "commit=x",     "commit=-5", "commit=99999", "ro=1",     "log",
+        "log=loud",    "max_window=1", "staging=here", "staging=",  "bogus",        "cach=1G",  "=",
+        "allow_others"}) {
     MountOptions options;
     const Status status = parse_mount_options(word, options);
     ASSERT_FALSE(status.ok()) << word;
