@@ -69,7 +69,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
     avoided_.push_back(false);
     windows_.emplace_back();
     closed_.emplace_back();
-    closed_free_.push_back(0);
+    closed_free_.emplace_back();
     last_end_.push_back(0);
     node_next_.emplace_back();
     node_next_outside_.push_back(0);
@@ -261,12 +261,15 @@ void Allocator::close_idle_windows(std::uint16_t disk) {
     if (slot.disk == disk && slot.next < slot.window.end && ++seen > kBusyWindows) close_window(slot);
 }
 
+BlockRange Allocator::near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const {
+  const BlockRange data = maps_[disk]->data_range();
+  begin = std::clamp(begin, data.begin, data.end - std::min(data.size(), blocks));
+  return {begin, std::min(begin + blocks, data.end)};
+}
+
 Answer Allocator::window_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit) {
   const std::uint64_t wished = window_length(wish);
-  const BlockRange data = maps_[slot.disk]->data_range();
-  const std::uint64_t from = std::clamp(slot.draw, data.begin, data.end);
-  BlockRange range{from, std::min(from + kWindowReach, data.end)};
-  if (range.end == data.end) range.begin = data.end - std::min(data.size(), kWindowReach);
+  const BlockRange range = near(slot.disk, slot.draw, kWindowReach);
   const std::uint64_t least = fit == SpaceMap::Fit::kSmallest ? wished : wish.blocks;
   const Search hole = maps_[slot.disk]->find_hole(range, least, &windows_[slot.disk], fit);
   if (hole.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, hole.value};
@@ -308,9 +311,7 @@ Answer Allocator::fitting(const DataWish& wish) {
   const bool anywhere = wish.around_block < data.begin || wish.around_block >= data.end;
   const std::uint64_t from = anywhere ? map.draw_zone(next_random()) : wish.around_block;
   const std::uint64_t reach = anywhere ? kWindowReach : MDFS_BITS_PER_PAGE;
-  BlockRange range{from - std::min(from - data.begin, reach / 2), 0};
-  range.end = std::min(range.begin + reach, data.end);
-  if (range.end == data.end) range.begin = data.end - std::min(data.size(), reach);
+  const BlockRange range = near(wish.disk, from - std::min(from, reach / 2), reach);
   for (const AvoidedRanges* avoid : {windows_on(wish.disk), closed_on(wish.disk)}) {
     Search found = map.find_hole(range, wish.blocks, avoid, SpaceMap::Fit::kSmallest);
     if (found.kind == Kind::kNone) found = find_from(wish.disk, from, wish.blocks, avoid, kEverywhere);
@@ -333,22 +334,20 @@ Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const 
     if (found.kind == Kind::kFound && (best.kind == Kind::kNone || found.blocks < best.blocks)) best = found;
   }
   if (best.kind == Kind::kNone) return {};
-  const std::uint64_t in_use = best.blocks, free = blocks - in_use;
-  if (2 * (closed_free_[disk] + free) > map->data_free()) return {};
-  if (map->data_free() - closed_free_[disk] - free < in_use) return {};
+  const std::uint64_t in_use = best.blocks;
+  std::uint64_t free = blocks - in_use;  // of this one and the others
+  for (const auto& [begin, of_one] : closed_free_[disk]) free += of_one;
+  if (2 * free > map->data_free() || map->data_free() - free < in_use) return {};
   const BlockRange stretch{best.value, best.value + blocks};
   for (Slot& slot : table_)
     if (slot.disk == disk && slot.window.begin < stretch.end && stretch.begin < slot.window.end) close_window(slot);
   closed_[disk][stretch.begin] = windows_[disk][stretch.begin] = stretch.end;
-  closed_free_[disk] += stretch_free_[{disk, stretch.begin}] = free;
+  closed_free_[disk][stretch.begin] = blocks - in_use;
   return {Kind::kFound, {disk, stretch.begin, blocks}, 0};
 }
 
 void Allocator::open_stretch(const Run& stretch) {
-  const auto found = stretch_free_.find({stretch.disk, stretch.block});
-  if (found == stretch_free_.end()) return;
-  closed_free_[stretch.disk] -= found->second;
-  stretch_free_.erase(found);
+  if (closed_free_[stretch.disk].erase(stretch.block) == 0) return;
   closed_[stretch.disk].erase(stretch.block);
   windows_[stretch.disk].erase(stretch.block);
 }

@@ -128,6 +128,8 @@ class Allocator {
   Answer from_range(const Slot& slot, BlockRange range, std::uint32_t blocks);
   Answer around(const Slot& slot, const DataWish& wish);
   Answer fitting(const DataWish& wish);
+  // So many blocks of data from `begin` on, or the last ones of the disk.
+  BlockRange near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const;
   const AvoidedRanges* windows_on(std::uint16_t disk) const { return &windows_[disk]; }
   const AvoidedRanges* closed_on(std::uint16_t disk) const { return closed_[disk].empty() ? nullptr : &closed_[disk]; }
   // Where the search for a new window begins, and how long it should be.
@@ -148,10 +150,10 @@ class Allocator {
   std::uint64_t random_;  // state of the generator
   Table table_;           // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
-  std::vector<AvoidedRanges> windows_;      // by disk: of open windows what is not used yet
-  std::vector<AvoidedRanges> closed_;       // by disk: stretches; they are in windows_ as well
-  std::vector<std::uint64_t> closed_free_;  // by disk: blocks of them that were free when they were closed
-  std::map<std::pair<std::uint16_t, std::uint64_t>, std::uint64_t> stretch_free_;  // the same by disk and first block
+  std::vector<AvoidedRanges> windows_;  // by disk: of open windows what is not used yet
+  std::vector<AvoidedRanges> closed_;   // by disk: stretches; they are in windows_ as well
+  // By disk and first block of a stretch: blocks of it that were free when it was closed.
+  std::vector<std::map<std::uint64_t, std::uint64_t>> closed_free_;
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region

@@ -233,17 +233,22 @@ TEST(SpaceMapTest, BlocksInUseAreCountedAsTheDiskWillSayAndNamesThePageThatMustB
   EXPECT_EQ(unloaded.used_in({32768, 65535}).value, 32767u) << "nobody knows: in use";
 }
 
+// Of the data: up to `most_used` blocks in use, then up to `most_free` free ones, and so on.
+void take_some(SpaceMap& map, std::mt19937_64& random, std::uint64_t most_used, std::uint64_t most_free) {
+  const BlockRange data = map.data_range();
+  for (std::uint64_t at = data.begin; at < data.end;) {
+    const std::uint64_t in_page = std::min({1 + random() % most_used, data.end - at, (at / 32768 + 1) * 32768 - at});
+    map.take(at, in_page);
+    at += in_page + random() % most_free;
+  }
+}
+
 TEST(SpaceMapTest, TheBestHoleIsTheOneThatLookingAtEachBlockFinds) {
   const format::DiskLayout layout(4096, 2 * 32768, 1024);
   SpaceMap map = make_map(layout, true);
   std::mt19937_64 random(7);
   const BlockRange data = map.data_range();
-  for (std::uint64_t at = data.begin; at < data.end;) {
-    const std::uint64_t used = std::min(1 + random() % 40, data.end - at);
-    const std::uint64_t in_page = std::min(used, (at / 32768 + 1) * 32768 - at);
-    map.take(at, in_page);
-    at += in_page + random() % 60;
-  }
+  take_some(map, random, 40, 60);
   for (int round = 0; round < 300; ++round) {
     BlockRange range{data.begin + random() % data.size(), 0};
     range.end = range.begin + random() % (data.end - range.begin + 1);
@@ -283,11 +288,7 @@ TEST(SpaceMapTest, TheEmptiestStretchIsTheOneThatLookingAtEachBlockFinds) {
   SpaceMap map = make_map(layout, true);
   std::mt19937_64 random(8);
   const BlockRange data = map.data_range();
-  for (std::uint64_t at = data.begin; at < data.end;) {
-    const std::uint64_t in_page = std::min({1 + random() % 90, data.end - at, (at / 32768 + 1) * 32768 - at});
-    map.take(at, in_page);
-    at += in_page + random() % 40;
-  }
+  take_some(map, random, 90, 40);
   for (int round = 0; round < 40; ++round) {
     AvoidedRanges avoid;
     for (std::uint64_t at = data.begin; round % 2 == 0 && at < data.end; at += 900 + random() % 900)
