@@ -59,7 +59,7 @@ Status Balance::go_on(OperationRun& run) {
   uncommitted_bytes_ = 0;
   if (!run.may_write()) return {};
   MDFS_TRY(volume_.placements_.include_disks(run.record.parameters[0]));
-  volume_.members_changed();
+  volume_.placements_changed();
   return {};
 }
 

@@ -58,7 +58,7 @@ Status Evacuation::begin(OperationRun& run) {
                                         disk(run), format_size(missing * store.block_size()))};
   MDFS_TRY(leaving);
   MDFS_TRY(volume_.placements_.replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
-  volume_.members_changed();
+  volume_.placements_changed();
   return go_on(run);
 }
 

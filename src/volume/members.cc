@@ -18,6 +18,10 @@ void VolumeImpl::members_changed() {
   ++member_changes_;
   file_placement_ = 0;
   disk_statistics_.members_changed();
+}
+
+void VolumeImpl::placements_changed() {
+  members_changed();
   // So that they are opened anew with the placement as it is now; what is open keeps its own until it is closed.
   contents_.close_idle(0);
 }

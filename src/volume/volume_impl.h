@@ -195,6 +195,7 @@ class VolumeImpl final : public Volume {
 
   // ---- disks (members.cc)
   void members_changed();
+  void placements_changed();  // and the members
   // Where the extents of an image lie, as the tree says; what is dirty is left alone.
   Result<std::vector<engine::ExtentPlace>> places_of(Ino ino);
   // Cells of a file, or extents of an image but what lies in strips, and the disks that they have blocks on. None for
