@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "volume/operation_moves.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -79,28 +80,26 @@ Result<std::vector<Balance::Unit>> Balance::units_to_move(OperationRun& run, std
   return units;
 }
 
-// The next object of which something moves; false when there is none. Looks at some only.
+// The next object of which something moves; false when there is none.
 Result<bool> Balance::find_object(OperationRun& run) {
-  std::uint64_t& next = run.record.cursor[0];
-  for (std::size_t looked = 0; looked < kObjectsAtOnce && !run.stopping(); ++looked) {
-    MDFS_TRY_ASSIGN(const std::vector<store::Item> items, volume_.store().scan({next, 0, 0}, format::kMaxKey, 1));
-    if (items.empty()) return false;
-    next = items.front().key.object;
-    auto units = units_to_move(run, next);
+  return look_at_objects(run, volume_.store(), run.record.cursor[0], [&](std::uint64_t object) {
+    auto units = units_to_move(run, object);
     if (!units.ok()) {  // what cannot be listed stays; the rest moves
-      spdlog::error("balancing: object {}: {}", next, units.error().message());
-      run.record.note_trouble({next, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
-      units = std::vector<Unit>();
+      spdlog::error("balancing: object {}: {}", object, units.error().message());
+      run.record.note_trouble({object, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
+      return false;
     }
-    ++run.record.items_done;
-    if (!units->empty()) {
-      units_ = std::move(*units);
-      next_unit_ = 0;
-      return true;
-    }
-    ++next;
-  }
-  return true;
+    units_ = std::move(*units);
+    next_unit_ = 0;
+    return !units_.empty();
+  });
+}
+
+// To where the placement says.
+Result<std::optional<engine::MoveOutcome>> Balance::move(OperationRun& run, std::uint64_t object,
+                                                         engine::MoveRequest request) {
+  MDFS_TRY_ASSIGN(request.disk, volume_.disks_of_units(object));
+  return move_for(run, volume_, object, std::move(request));
 }
 
 Status Balance::move_units(OperationRun& run) {
@@ -120,34 +119,18 @@ Status Balance::move_units(OperationRun& run) {
     next_unit_ += count;
     return {};
   }
-  bool stopped = false;
   request.most_runs = 0;
-  request.pace = [&](std::uint64_t piece) -> Status {
-    run.spend(2 * piece);
-    run.yield();
-    stopped = run.stopping();
-    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
-  };
-  auto wished = volume_.disks_of_units(object);
-  Result<engine::MoveOutcome> moved = engine::MoveOutcome();
-  if (wished.ok()) {
-    request.disk = std::move(*wished);
-    moved = volume_.move_data(object, request);
-  } else {
-    moved = wished.error();
-  }
-  if (stopped) return {};
+  const auto moved = move(run, object, std::move(request));
+  if (moved.ok() && !*moved) return {};
   next_unit_ += count;
   if (!moved.ok()) return moved.error().code == Errc::kNotFound ? Status() : Status(moved.error());
-  record.items_changed += moved->moved;
-  record.figures[kMovedBytes] += moved->moved_bytes;
-  record.figures[kNoRoom] += moved->no_room;
-  record.bytes_done += moved->moved_bytes;
-  for (const engine::MoveOutcome::Damaged& damaged : moved->damaged)
-    record.note_trouble({object, damaged.number, damaged.place.block, damaged.place.disk,
-                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
-                                                                                         : MDFS_TROUBLE_UNREADABLE)});
-  uncommitted_bytes_ += moved->moved_bytes;
+  const engine::MoveOutcome& outcome = **moved;
+  record.items_changed += outcome.moved;
+  record.figures[kMovedBytes] += outcome.moved_bytes;
+  record.figures[kNoRoom] += outcome.no_room;
+  record.bytes_done += outcome.moved_bytes;
+  note_damaged(record, object, outcome);
+  uncommitted_bytes_ += outcome.moved_bytes;
   if (uncommitted_bytes_ < kBytesPerCommit) return {};
   uncommitted_bytes_ = 0;
   return volume_.store().commit();

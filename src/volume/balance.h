@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/mover.h"
@@ -29,7 +30,6 @@ class Balance final : public Operation {
 
  private:
   static constexpr std::size_t kUnitsAtOnce = 64;
-  static constexpr std::size_t kObjectsAtOnce = 256;
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
 
   struct Unit {
@@ -42,6 +42,7 @@ class Balance final : public Operation {
   Result<bool> find_object(OperationRun& run);
   Result<std::vector<Unit>> units_to_move(OperationRun& run, std::uint64_t object);
   Status move_units(OperationRun& run);
+  Result<std::optional<engine::MoveOutcome>> move(OperationRun& run, std::uint64_t object, engine::MoveRequest request);
 
   VolumeImpl& volume_;
   // Of the object that the cursor names; forgotten between runs.

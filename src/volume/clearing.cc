@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "volume/operation_moves.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -130,35 +131,27 @@ Status Clearing::move(OperationRun& run) {
     pieces_.pop_front();
     return {};
   }
-  bool stopped = false;
   engine::MoveRequest request;
   request.units = piece.units;
   if (waits(piece)) request.most_runs = kMostPieces;
   request.disk = [disk = piece.run.disk](const geometry::Coord&) { return disk; };
-  request.pace = [&](std::uint64_t bytes) -> Status {
-    run.spend(2 * bytes);
-    run.yield();
-    stopped = run.stopping();
-    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
-  };
-  Result<engine::MoveOutcome> moved = volume_.move_data(piece.ino, request);
-  if (stopped) return {};
-  if (!moved.ok() && moved.error().code != Errc::kNotFound && moved.error().code != Errc::kNoSpace)
-    return moved.error();
+  const auto outcome = move_for(run, volume_, piece.ino, std::move(request));
+  if (outcome.ok() && !*outcome) return {};
+  if (!outcome.ok() && outcome.error().code != Errc::kNotFound && outcome.error().code != Errc::kNoSpace)
+    return outcome.error();
   // Who has been removed, or has written elsewhere meanwhile, is out of the way too.
-  const bool no_room = moved.ok() ? moved->no_room > 0 : moved.error().code == Errc::kNoSpace;
+  engine::MoveOutcome moved;
+  if (outcome.ok()) moved = **outcome;
+  const bool no_room = outcome.ok() ? moved.no_room > 0 : outcome.error().code == Errc::kNoSpace;
   if (no_room && uncommitted_) return commit();  // and then once more
-  if (no_room || (moved.ok() && !moved->damaged.empty())) {
+  if (no_room || !moved.damaged.empty()) {
     obstacles_.push_back(piece.run);
     if (no_room && !waits(piece) && told_.emplace(piece.ino, piece.units.front()).second) too_large_.push_back(piece);
     open(piece.stretch);
   }
-  if (moved.ok() && piece.run.disk < run.record.disks.size())
-    run.record.disks[piece.run.disk].written_bytes += moved->moved_bytes;
-  if (moved.ok()) {
-    moved_bytes_ += moved->moved_bytes;
-    uncommitted_ = uncommitted_ || moved->moved > 0;
-  }
+  if (piece.run.disk < run.record.disks.size()) run.record.disks[piece.run.disk].written_bytes += moved.moved_bytes;
+  moved_bytes_ += moved.moved_bytes;
+  uncommitted_ = uncommitted_ || moved.moved > 0;
   pieces_.pop_front();
   return {};
 }

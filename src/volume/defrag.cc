@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "volume/operation_moves.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -205,19 +206,13 @@ Status Defrag::plan_part(OperationRun& run) {
   return {};
 }
 
-Result<engine::MoveOutcome> Defrag::move(OperationRun& run, Ino ino, const engine::GroupMove& group,
-                                         std::uint64_t at_block, bool& stopped) {
+Result<std::optional<engine::MoveOutcome>> Defrag::move(OperationRun& run, Ino ino, const engine::GroupMove& group,
+                                                        std::uint64_t at_block) {
   engine::MoveRequest request;
   request.units = group.units;
   request.disk = [disk = group.disk](const geometry::Coord&) { return disk; };
   request.at_block = at_block;
-  request.pace = [&](std::uint64_t bytes) -> Status {
-    run.spend(2 * bytes);
-    run.yield();
-    stopped = run.stopping();
-    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
-  };
-  return volume_.move_data(ino, request);
+  return move_for(run, volume_, ino, std::move(request));
 }
 
 void Defrag::note(OperationRun& run, Ino ino, const engine::GroupMove& group, const engine::MoveOutcome& moved) {
@@ -225,10 +220,7 @@ void Defrag::note(OperationRun& run, Ino ino, const engine::GroupMove& group, co
   if (moved.moved > 0) ++record.items_changed;
   record.figures[kMovedBytes] += moved.moved_bytes;
   record.figures[kChanged] += moved.changed;
-  for (const engine::MoveOutcome::Damaged& damaged : moved.damaged)
-    record.note_trouble({ino, damaged.number, damaged.place.block, damaged.place.disk,
-                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
-                                                                                         : MDFS_TROUBLE_UNREADABLE)});
+  note_damaged(record, ino, moved);
   if (group.disk < record.disks.size()) record.disks[group.disk].written_bytes += moved.moved_bytes;
 }
 
@@ -247,11 +239,11 @@ Status Defrag::move_group(OperationRun& run) {
     end();
     return {};
   }
-  bool stopped = false;
-  Result<engine::MoveOutcome> moved = move(run, current_.ino, group, 0, stopped);
-  if (stopped) return {};
-  if (!moved.ok()) return moved.error();
-  if (moved->no_room > 0) {
+  const auto outcome = move(run, current_.ino, group, 0);
+  if (!outcome.ok()) return outcome.error();
+  if (!*outcome) return {};
+  const engine::MoveOutcome& moved = **outcome;
+  if (moved.no_room > 0) {
     // What earlier moves have left is free two commits later.
     if (uncommitted_bytes_ > 0 && !std::exchange(tried_, true)) {
       uncommitted_bytes_ = 0;
@@ -261,15 +253,16 @@ Status Defrag::move_group(OperationRun& run) {
     if (waiting_.size() < kMostWaiting) {
       counted_ += group.bytes;
       tried_ = false;
+      measured_later_.emplace(current_.ino, before_);
       waiting_.push_back({current_.ino, std::move(moves_.front()), {}, false});
       moves_.pop_front();
       return {};
     }
     ++record.figures[kNoRoom];
   }
-  if (moved->moved > 0) improved_ = true;
-  note(run, current_.ino, group, *moved);
-  uncommitted_bytes_ += moved->moved_bytes;
+  if (moved.moved > 0) improved_ = true;
+  note(run, current_.ino, group, moved);
+  uncommitted_bytes_ += moved.moved_bytes;
   end();
   if (uncommitted_bytes_ < kBytesPerCommit) return {};
   uncommitted_bytes_ = 0;
@@ -288,12 +281,7 @@ void Defrag::close_current(OperationRun& run) {
   OperationRecord& record = run.record;
   record.bytes_done += current_.bytes - std::min(current_.bytes, counted_);
   ++record.items_done;
-  const bool waits = std::any_of(waiting_.rbegin(), waiting_.rend(),
-                                 [&](const Waiting& waiting) { return waiting.ino == current_.ino; });
-  if (waits)
-    measured_later_.emplace(current_.ino, before_);
-  else if (improved_)
-    measure(run, current_.ino, before_);
+  if (improved_ && !measured_later_.contains(current_.ino)) measure(run, current_.ino, before_);
   moves_.clear();
   tried_ = false;
   current_ = {};
@@ -308,7 +296,7 @@ Result<bool> Defrag::clear(OperationRun& run) {
       if (!chosen && !clearing_.forget_obstacles())
         while (!waiting_.empty()) end_waiting(run, false);
       clear_ = chosen ? Clear::kClear : Clear::kChoose;
-      has_filled_ = false;
+      has_progress_ = false;
       break;
     }
     case Clear::kClear: {
@@ -327,7 +315,7 @@ Result<bool> Defrag::clear(OperationRun& run) {
       MDFS_TRY(volume_.store().commit());
       MDFS_TRY(volume_.store().commit());
       clear_ = Clear::kChoose;
-      vain_rounds_ = has_filled_ ? 0 : vain_rounds_ + 1;
+      vain_rounds_ = has_progress_ ? 0 : vain_rounds_ + 1;
       if (vain_rounds_ >= kMostVainRounds)
         while (!waiting_.empty()) end_waiting(run, false);
     }
@@ -365,7 +353,7 @@ void Defrag::end_clearing(OperationRun& run) {
     const std::uint64_t bytes = std::uint64_t{piece.run.blocks} * volume_.store().block_size();
     waiting_.push_back({piece.ino, {std::move(piece.units), piece.run.disk, bytes}, {}, true});
     run.record.bytes_total += bytes;
-    has_filled_ = true;  // there is something new to try
+    has_progress_ = true;  // there is something new to try
   }
 }
 
@@ -379,15 +367,14 @@ Status Defrag::fill_stretch(OperationRun& run) {
   const store::Run stretch = *waiting.stretch;
   bool is_over = false;
   if (clearing_.is_closed(stretch)) {
-    bool stopped = false;
-    const Result<engine::MoveOutcome> moved = move(run, waiting.ino, waiting.group, stretch.block, stopped);
-    if (stopped) return {};
+    const auto moved = move(run, waiting.ino, waiting.group, stretch.block);
+    if (moved.ok() && !*moved) return {};
     const Status status = moved.ok() ? Status() : Status(moved.error());
     if (!status.ok() && !is_gone(status) && status.error().code != Errc::kNoSpace) return status;
     clearing_.open(stretch);
-    is_over = status.ok() ? moved->no_room == 0 : is_gone(status);
+    is_over = moved.ok() ? (*moved)->no_room == 0 : is_gone(status);
     if (moved.ok() && is_over) {
-      note(run, waiting.ino, waiting.group, *moved);
+      note(run, waiting.ino, waiting.group, **moved);
       clearing_.keep(stretch);
     }
   }
@@ -396,7 +383,7 @@ Status Defrag::fill_stretch(OperationRun& run) {
     ++filled_;
     return {};
   }
-  has_filled_ = true;
+  has_progress_ = true;
   std::swap(waiting_[filled_], waiting_.front());
   end_waiting(run, true);
   return {};

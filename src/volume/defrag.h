@@ -78,8 +78,8 @@ class Defrag final : public Operation {
   Status open_next(OperationRun& run);
   Status plan_part(OperationRun& run);
   Status move_group(OperationRun& run);
-  Result<engine::MoveOutcome> move(OperationRun& run, Ino ino, const engine::GroupMove& group, std::uint64_t at_block,
-                                   bool& stopped);
+  Result<std::optional<engine::MoveOutcome>> move(OperationRun& run, Ino ino, const engine::GroupMove& group,
+                                                  std::uint64_t at_block);
   void note(OperationRun& run, Ino ino, const engine::GroupMove& group, const engine::MoveOutcome& moved);
   Result<bool> clear(OperationRun& run);
   Result<bool> choose_stretches(OperationRun& run);
@@ -109,9 +109,9 @@ class Defrag final : public Operation {
   std::map<Ino, engine::Merit> measured_later_;  // of images with groups that wait: before anything was moved
   Clearing clearing_;
   Clear clear_ = Clear::kChoose;
-  std::size_t filled_ = 0;    // of waiting_, in this round
-  bool has_filled_ = false;   // in this round
-  unsigned vain_rounds_ = 0;  // one after another
+  std::size_t filled_ = 0;     // of waiting_, in this round
+  bool has_progress_ = false;  // in this round
+  unsigned vain_rounds_ = 0;   // one after another
 };
 
 }  // namespace mdfs::volume

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "volume/operation_moves.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -161,36 +162,23 @@ Status Evacuation::settle_some(OperationRun& run) {
   return {};
 }
 
-// The next object with something on the disk; false when there is none. Looks at some only.
+// The next object with something on the disk; false when there is none.
 Result<bool> Evacuation::find_object(OperationRun& run) {
-  std::uint64_t& next = run.record.cursor[1];
-  for (std::size_t looked = 0; looked < kObjectsAtOnce && !run.stopping(); ++looked) {
-    MDFS_TRY_ASSIGN(const std::vector<store::Item> items, volume_.store().scan({next, 0, 0}, format::kMaxKey, 1));
-    if (items.empty()) return false;
-    const std::uint64_t object = items.front().key.object;
-    next = object;
+  return look_at_objects(run, volume_.store(), run.record.cursor[1], [&](std::uint64_t object) {
     const Result<bool> strips = strips_on(disk(run), object);
-    if (strips.ok() && *strips) {
-      ++run.record.items_done;
-      settling_ = true;
-      return true;
-    }
+    settling_ = strips.ok() && *strips;
+    if (settling_) return true;
     auto units = units_on(disk(run), object);
     if (!units.ok()) {  // what cannot be listed cannot be moved; the rest is
       spdlog::error("evacuation: object {}: {}", object, units.error().message());
       ++stuck_;
       ++run.record.items_failed;
-      units = std::vector<geometry::Coord>();
+      return false;
     }
-    ++run.record.items_done;
-    if (!units->empty()) {
-      units_ = std::move(*units);
-      next_unit_ = 0;
-      return true;
-    }
-    ++next;
-  }
-  return true;
+    units_ = std::move(*units);
+    next_unit_ = 0;
+    return !units_.empty();
+  });
 }
 
 // True when the pass is over.
@@ -267,18 +255,11 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
   auto request = request_for(run, std::move(units));
   if (!request.ok() && request.error().code == Errc::kNotFound) return true;  // deleted meanwhile
   MDFS_TRY(request.ok() ? Status() : Status(request.error()));
-  bool stopped = false;
-  request->pace = [&](std::uint64_t bytes) -> Status {
-    run.spend(2 * bytes);
-    run.yield();
-    stopped = run.stopping();
-    return stopped ? Status(Error{Errc::kBusy, "told to stop"}) : Status{};
-  };
-  auto moved = volume_.move_data(object, *request);
-  if (stopped) return false;
+  auto moved = move_for(run, volume_, object, *request);
   if (!moved.ok() && moved.error().code == Errc::kNotFound) return true;
   if (!moved.ok()) return moved.error();
-  engine::MoveOutcome outcome = std::move(*moved);
+  if (!*moved) return false;
+  engine::MoveOutcome outcome = std::move(**moved);
   if (outcome.no_room > 0) MDFS_TRY(move_anywhere(run, outcome, *request));
   run.record.items_changed += outcome.moved;
   if (from < run.record.disks.size()) {

@@ -29,7 +29,6 @@ class Evacuation final : public Operation {
  private:
   enum Phase : std::uint64_t { kData = 0, kNodes = 1, kLeave = 2 };
   static constexpr std::size_t kUnitsAtOnce = 64;
-  static constexpr std::size_t kObjectsAtOnce = 256;
   static constexpr std::uint64_t kMostPasses = 16;
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
 
