@@ -363,8 +363,8 @@ class Volumes(Refusing, MountTest):
                                  ("open", b"[", ":1:"), ("zeros", bytes(1000), "zeros"), ("json", b'{"name": "x"}',
                                                                                           ":1:"),
                                  ("typed", b"name = 5\n", "name"), ("unknown", b'name = "x"\nwhat = 1\n', ""),
-                                 ("deep", b"a = " + b"[" * 100000, "deep"), ("deep2", b"a." * 50000 + b"b = 1",
-                                                                             "deep2"),
+                                 ("deep", b"a = " + b"[" * 100000, "deep"), ("deep2", b"a." * 500000 + b"b = 1",
+                                                                             "parts"),
                                  ("twice", b'name = "x"\nname = "y"\n', "name"),
                                  ("date", b'name = 2020-13-45\n', "")):
             write_all(self.at(name), text)

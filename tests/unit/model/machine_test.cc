@@ -80,6 +80,27 @@ TEST(MachineTest, ErrorsNameFileLineAndField) {
   }
 }
 
+// The parser calls itself for each part of a name.
+TEST(MachineFileTest, NamesOfManyPartsAreRefused) {
+  for (const std::string_view part : {"a.", "a . ", R"("/".)", R"("\"".)", "'='.", "\"a\".b ."}) {
+    std::string parts;
+    while (parts.size() < 1'000'000) parts += part;
+    for (const std::string& text :
+         {"\n" + parts + "b = 1\n", "\n[" + parts + "b]\n", "\n[[" + parts + "b]]\n", "\nx = {" + parts + "b = 1}\n"}) {
+      const auto machine = parse_machine(text, "m.toml");
+      ASSERT_FALSE(machine.ok());
+      EXPECT_NE(machine.error().where.find("m.toml:2: a name has more than"), std::string::npos)
+          << part << ": " << machine.error().where;
+    }
+  }
+  const std::string dots(2000, '.');
+  for (const std::string& text : {"# " + dots + "\n", "description = \"\\\"" + dots + "\"\n",
+                                  "description = '" + dots + "'\n", "description = \"\"\"\n\"" + dots + "\"\"\"\n"}) {
+    const auto machine = parse_machine(text + std::string(kSmall), "m");
+    EXPECT_TRUE(machine.ok()) << machine.error().where;
+  }
+}
+
 // Whatever stands in a file, it is read, or refused with its name, a line and a reason.
 void expect_read_or_refused(const std::string& text) {
   const auto machine = parse_machine(text, "fuzz.toml");
