@@ -372,6 +372,7 @@ class Daemon(unittest.TestCase):
             self.assertIn(b"NoNewPrivs:\t1", status)
 
 
+@unittest.skipIf(os.environ.get("MDFS_SANITIZED"), "a sanitizer's memory is not ours")
 class Memory(unittest.TestCase):
     def test_sixty_four_clients_stay_within_the_cache_and_64_mib(self):
         volume = Mounted(size="512M", options="cache=64M")
