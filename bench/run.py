@@ -10,12 +10,13 @@ import pathlib
 import signal
 import sys
 
-from mdfsbench import (ageing, cold, durable, fill, ingest, planes, rivals, scale, simulator, streaming, table, unequal,
-                       warm)
+from mdfsbench import (ageing, cold, durable, fill, ingest, life, planes, rivals, scale, simulator, streaming, table,
+                       unequal, warm)
 from mdfsbench.context import Context, Failed, Skip, machine, say
 
 GROUPS = {"warm": warm, "cold": cold, "planes": planes, "ingest": ingest, "scale": scale, "durable": durable,
-          "ageing": ageing, "streaming": streaming, "simulator": simulator, "fill": fill, "unequal": unequal}
+          "ageing": ageing, "life": life, "streaming": streaming, "simulator": simulator, "fill": fill,
+          "unequal": unequal}
 
 
 def arguments():

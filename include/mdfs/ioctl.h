@@ -101,7 +101,9 @@ struct mdfs_ioc_merit {
   uint64_t worst_inode;    /* which one */
   uint32_t complete;       /* 1: of all images */
   uint32_t reserved0;
-  uint64_t reserved1[8];
+  double load;             /* blocks on the disk that takes longest over those of a fresh copy: more than 1 where
+                              extents lie on other disks than meant */
+  uint64_t reserved1[7];
 };
 
 /* State of the volume; on any file or directory of it. */

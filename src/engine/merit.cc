@@ -28,6 +28,8 @@ Merit& Merit::operator+=(const Merit& other) {
   fresh_disks += other.fresh_disks;
   fresh_runs += other.fresh_runs;
   fresh_busiest_runs += other.fresh_busiest_runs;
+  busiest_blocks += other.busiest_blocks;
+  fresh_busiest_blocks += other.fresh_busiest_blocks;
   read_blocks += other.read_blocks;
   needed_blocks += other.needed_blocks;
   return *this;
@@ -39,6 +41,7 @@ double Merit::fresh_runs_per_disk() const { return ratio(double(fresh_runs), dou
 double Merit::fresh_runs_on_busiest() const { return ratio(double(fresh_busiest_runs), double(windows)); }
 double Merit::read_per_needed() const { return ratio(double(read_blocks), needed_blocks); }
 double Merit::score() const { return ratio(double(runs), double(fresh_runs)); }
+double Merit::load() const { return ratio(busiest_blocks, fresh_busiest_blocks); }
 
 std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places) {
   std::vector<std::uint32_t> order(places.size());
@@ -75,6 +78,7 @@ Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std:
     merit.scattered += place.pieces > 1 ? 1 : 0;
   }
   const std::vector<ExtentPlace> fresh = fresh_places(image, places);
+  const DiskShares shares(fresh, image.block_size);
   const ExtentFinder finder(image, places);
   const std::vector<Coord> shapes = window_shapes(image.rank, image.grid);
   const std::size_t each = std::max<std::size_t>(1, most_windows / shapes.size());
@@ -86,12 +90,12 @@ Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std:
         return places[places.size() <= each ? i : draw % places.size()].index;
       };
       finder.find(draw_window(image, shapes[shape], shape << 32 | i, pick), window);
-      const CountedRuns now = count_runs(places, window, image.block_size);
+      const CountedRuns now = count_runs(places, window, image.block_size, shares);
       for (const std::uint32_t number : window) {
         merit.read_blocks += stored_blocks(places[number], image.block_size);
         merit.needed_blocks += double(places[number].stored_bytes) / image.block_size;
       }
-      const CountedRuns as_new = count_runs(fresh, window, image.block_size);
+      const CountedRuns as_new = count_runs(fresh, window, image.block_size, shares);
       ++merit.windows;
       merit.disks += now.disks;
       merit.runs += now.runs;
@@ -99,6 +103,8 @@ Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std:
       merit.fresh_disks += as_new.disks;
       merit.fresh_runs += as_new.runs;
       merit.fresh_busiest_runs += as_new.busiest;
+      merit.busiest_blocks += now.busiest_blocks;
+      merit.fresh_busiest_blocks += as_new.busiest_blocks;
     }
   return merit;
 }

@@ -32,6 +32,7 @@ struct Merit {
   std::uint64_t disks = 0;  // touched, over all windows
   std::uint64_t runs = 0, busiest_runs = 0;
   std::uint64_t fresh_disks = 0, fresh_runs = 0, fresh_busiest_runs = 0;
+  double busiest_blocks = 0, fresh_busiest_blocks = 0;  // of the disk that takes longest, over its share (DiskShares)
   std::uint64_t read_blocks = 0;
   double needed_blocks = 0;
 
@@ -45,6 +46,9 @@ struct Merit {
   double read_per_needed() const;
   // Runs of typical windows over those of a fresh copy, on all disks together: 1 as new, 2 twice as many.
   double score() const;
+  // Blocks of typical windows on the disk that takes longest, over those of a fresh copy: 1 as new, 2 where extents lie
+  // on other disks than their placement says so that one disk has twice as much to read.
+  double load() const;
 };
 
 // What the figures need to know of an image.

@@ -14,6 +14,8 @@ namespace {
 using geometry::Coord;
 
 constexpr std::uint64_t kMostAspect = 4;
+// What a disk would read instead of going to another place: 5 ms at 50 MB/s, 0.1 ms at 2.5 GB/s.
+constexpr std::uint64_t kBytesOfRun = 256u << 10;
 
 // SplitMix64 (Steele, Lea, Flood 2014).
 std::uint64_t mix(std::uint64_t z) {
@@ -88,28 +90,44 @@ void ExtentFinder::find(const WindowAt& window, std::vector<std::uint32_t>& foun
       }
 }
 
+DiskShares::DiskShares(std::span<const ExtentPlace> fresh, std::uint32_t block_size) {
+  double all = 0;
+  for (const ExtentPlace& place : fresh) {
+    const auto blocks = static_cast<double>(stored_blocks(place, block_size));
+    shares_[place.disk] += blocks;
+    all += blocks;
+  }
+  for (auto& [disk, share] : shares_) share *= static_cast<double>(shares_.size()) / all;
+}
+
+double DiskShares::of(unsigned disk) const {
+  const auto found = shares_.find(disk);
+  return found == shares_.end() ? 1 : found->second;
+}
+
 CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uint32_t>& window,
-                       std::uint32_t block_size) {
+                       std::uint32_t block_size, const DiskShares& shares) {
   std::sort(window.begin(), window.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::tie(places[a].disk, places[a].block) < std::tie(places[b].disk, places[b].block);
   });
   CountedRuns counted;
-  std::uint64_t on_disk = 0;
-  const ExtentPlace* before = nullptr;
-  for (const std::uint32_t number : window) {
-    const ExtentPlace& place = places[number];
-    const bool same_disk = before != nullptr && before->disk == place.disk;
-    if (!same_disk) {
-      ++counted.disks;
-      on_disk = 0;
+  const std::uint64_t blocks_of_run = kBytesOfRun / block_size;
+  for (std::size_t first = 0, last = 0; first < window.size(); first = last) {
+    const unsigned disk = places[window[first]].disk;
+    std::uint64_t runs = 0, blocks = 0, next = UINT64_MAX;
+    for (; last < window.size() && places[window[last]].disk == disk; ++last) {
+      const ExtentPlace& place = places[window[last]];
+      const std::uint64_t of_place = stored_blocks(place, block_size);
+      runs += (place.block == next ? 0 : 1) + place.pieces - 1;
+      blocks += of_place;
+      next = place.pieces == 1 ? place.block + of_place : UINT64_MAX;
     }
-    const bool continues =
-        same_disk && before->pieces == 1 && before->block + stored_blocks(*before, block_size) == place.block;
-    const std::uint64_t runs = (continues ? 0 : 1) + place.pieces - 1;
-    on_disk += runs;
+    ++counted.disks;
     counted.runs += runs;
-    counted.busiest = std::max(counted.busiest, on_disk);
-    before = &place;
+    counted.busiest = std::max(counted.busiest, runs);
+    const double share = shares.of(disk);
+    counted.busiest_blocks = std::max(counted.busiest_blocks, static_cast<double>(blocks) / share);
+    counted.time = std::max(counted.time, static_cast<double>(blocks + runs * blocks_of_run) / share);
   }
   return counted;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -41,11 +42,25 @@ class ExtentFinder {
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
 
+// How much each disk has of a fresh copy, in equal shares: a disk that has twice as much as another one is meant to be
+// twice as fast. A disk that has nothing of it counts as one with an equal share.
+class DiskShares {
+ public:
+  DiskShares(std::span<const ExtentPlace> fresh, std::uint32_t block_size);
+  double of(unsigned disk) const;
+
+ private:
+  std::map<unsigned, double> shares_;
+};
+
 struct CountedRuns {
-  std::uint64_t disks = 0, runs = 0, busiest = 0;
+  std::uint64_t disks = 0, runs = 0;
+  std::uint64_t busiest = 0;  // runs of the disk that has most of them
+  double busiest_blocks = 0;  // of the disk that takes longest for them, over its share
+  double time = 0;            // of the disk that takes longest, runs counted too: in blocks, over its share
 };
 // `window`: numbers of places; sorted by disk and block on return.
 CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uint32_t>& window,
-                       std::uint32_t block_size);
+                       std::uint32_t block_size, const DiskShares& shares);
 
 }  // namespace mdfs::engine

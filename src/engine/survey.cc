@@ -197,7 +197,8 @@ Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
     plan.next = last < end ? last : 0;
   }
   for (const ExtentPlace& place : places) plan.stored_bytes += align_up(place.stored_bytes, content.block_size);
-  plan.moves = engine::plan_defrag(image, places);
+  plan.moves = engine::plan_defrag(image, places,
+                                   [this](unsigned disk) { return core_.store.disk_info(disk).data_free_blocks; });
   return plan;
 }
 

@@ -324,6 +324,7 @@ mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found) {
   out.fresh_runs_on_busiest = merit.fresh_runs_on_busiest();
   out.read_per_needed = merit.read_per_needed();
   out.score = merit.score();
+  out.load = merit.load();
   out.worst_score = found.worst_score;
   out.worst_inode = found.worst;
   out.complete = found.complete ? 1 : 0;

@@ -135,7 +135,7 @@ Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   const Result<engine::Merit> merit = volume_.data_merit(ino);
   if (!merit.ok()) return is_gone(Status(merit.error())) ? Status{} : Status(merit.error());
   ++run.record.figures[kSeen];
-  const double score = merit->score();
+  const double score = std::max(merit->score(), merit->load());
   if (score * 1000 <= static_cast<double>(run.record.threshold)) return {};
   candidates_.push_back({ino, score, stored_bytes});
   return {};

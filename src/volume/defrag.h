@@ -17,13 +17,13 @@ namespace mdfs::volume {
 
 class VolumeImpl;
 
-// Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score is above
-// the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one group each. Extents with
-// bytes in strips are written whole before they are looked at. Groups for which their disk has no hole wait until all
-// others have been moved; then stretches of the disks are cleared for them (volume/clearing.h), as many at a time as
-// the free space allows, until they all have been moved or nothing can be cleared any more. What has been laid anew
-// scores below the threshold: a run that goes on after a crash looks again and finds the rest. The record's threshold
-// is a score in thousandths, 0 the default; its cursor is not used. The figures are those of Figure.
+// Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score or load
+// (engine/merit.h) is above the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one
+// group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their disk has
+// no hole wait until all others have been moved; then stretches of the disks are cleared for them (volume/clearing.h),
+// as many at a time as the free space allows, until they all have been moved or nothing can be cleared any more. What
+// has been laid anew scores below the threshold: a run that goes on after a crash looks again and finds the rest. The
+// record's threshold is a score in thousandths, 0 the default; its cursor is not used. The figures are those of Figure.
 class Defrag final : public Operation {
  public:
   enum Figure : std::uint8_t {
@@ -56,7 +56,7 @@ class Defrag final : public Operation {
 
   struct Candidate {
     Ino ino = 0;
-    double score = 0;
+    double score = 0;         // or load, whichever is more
     std::uint64_t bytes = 0;  // stored
   };
   // A group that needs a stretch cleared.

@@ -39,7 +39,7 @@ nlohmann::ordered_json more_json(const mdfs_ioc_operation& now) {
 
 std::string more_text(const mdfs_ioc_operation& now) {
   const bool dry_run = (now.flags & MDFS_OPERATION_DRY_RUN) != 0;
-  std::string text = fmt::format("  {} looked at, {} with a score above {:.2f}; {} {}\n", now.figures[kSeen],
+  std::string text = fmt::format("  {} looked at, {} with a score or load above {:.2f}; {} {}\n", now.figures[kSeen],
                                  now.items_total, static_cast<double>(now.threshold) / 1000,
                                  format_size(now.figures[kMovedBytes]), dry_run ? "would be moved" : "moved");
   if (now.figures[kCleared] > 0)
@@ -56,7 +56,7 @@ std::string more_text(const mdfs_ioc_operation& now) {
 // --threshold, and whether the path is the volume or one object.
 OperationNoun::Prepare add_start_options(CLI::App& start) {
   const auto threshold = std::make_shared<double>(0);
-  start.add_option("--threshold", *threshold, "Only what has a higher score. Default: 1.1")
+  start.add_option("--threshold", *threshold, "Only what has a higher score or load. Default: 1.1")
       ->check(CLI::Range(1.0, 1000.0));
   return [threshold](const std::string& path, mdfs_ioc_operation& request) -> Status {
     struct stat found {};

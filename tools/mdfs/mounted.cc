@@ -69,11 +69,13 @@ std::optional<mdfs_ioc_merit> volume_merit_info(const std::string& path) {
 
 std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume) {
   std::string json = fmt::format(
-      "{{\"score\": {:.4f}, \"runs_per_disk\": {:.4f}, \"runs_on_busiest\": {:.4f}, \"fresh_runs_per_disk\": {:.4f}, "
+      "{{\"score\": {:.4f}, \"load\": {:.4f}, \"runs_per_disk\": {:.4f}, \"runs_on_busiest\": {:.4f}, "
+      "\"fresh_runs_per_disk\": {:.4f}, "
       "\"fresh_runs_on_busiest\": {:.4f}, \"read_per_needed\": {:.4f}, \"extents\": {}, \"misplaced\": {}, "
       "\"scattered\": {}, \"windows\": {}",
-      merit.score, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk, merit.fresh_runs_on_busiest,
-      merit.read_per_needed, merit.extents, merit.misplaced, merit.scattered, merit.windows);
+      merit.score, merit.load, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk,
+      merit.fresh_runs_on_busiest, merit.read_per_needed, merit.extents, merit.misplaced, merit.scattered,
+      merit.windows);
   if (of_volume)
     json += fmt::format(", \"images\": {}, \"complete\": {}, \"worst_score\": {:.4f}, \"worst_inode\": {}",
                         merit.images, merit.complete != 0, merit.worst_score, merit.worst_inode);
@@ -82,9 +84,10 @@ std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume) {
 
 std::string merit_text(const mdfs_ioc_merit& merit) {
   return fmt::format(
-      "score {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest ({:.2f} and {:.2f} "
-      "freshly laid)",
-      merit.score, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk, merit.fresh_runs_on_busiest);
+      "score {:.2f}, load {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest ({:.2f} and "
+      "{:.2f} freshly laid)",
+      merit.score, merit.load, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk,
+      merit.fresh_runs_on_busiest);
 }
 
 }  // namespace mdfs::tools

@@ -61,13 +61,22 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
     }
   }
   double score() const { return merit_of(image_, places_, 4096).score(); }
+  // As a fresh copy on these disks lies; what a change of disks has left behind when the placement is another one now.
+  void lay_on(const std::vector<std::uint16_t>& disks) {
+    LaidImage before = image_;
+    before.disks = static_cast<unsigned>(disks.size());
+    before.wished_disk = [rank = image_.rank, placement = geometry::default_placement(image_.rank, disks)](
+                             const Coord& unit) { return geometry::disk_of(placement, rank, 0, unit); };
+    places_ = fresh_places(before, places_);
+  }
 
   Groups groups_;
   LaidImage image_;
+  RoomOf room_ = [](unsigned) { return std::uint64_t{1} << 30; };
   std::vector<ExtentPlace> places_;
 };
 
-TEST_P(DefragPlanTest, AFreshCopyIsLeftAlone) { EXPECT_TRUE(plan_defrag(image_, places_).empty()); }
+TEST_P(DefragPlanTest, AFreshCopyIsLeftAlone) { EXPECT_TRUE(plan_defrag(image_, places_, room_).empty()); }
 
 TEST_P(DefragPlanTest, WhatLiesAllOverTheDisksIsLaidAnewAsAWhole) {
   std::mt19937_64 random(1);
@@ -75,7 +84,7 @@ TEST_P(DefragPlanTest, WhatLiesAllOverTheDisksIsLaidAnewAsAWhole) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), random);
   for (std::size_t i = 0; i < order.size(); ++i) places_[i].block = order[i] * kUnitBlocks * 2;
-  const std::vector<GroupMove> moves = plan_defrag(image_, places_);
+  const std::vector<GroupMove> moves = plan_defrag(image_, places_, room_);
   apply(moves);
   EXPECT_LT(score(), 1.02);
 }
@@ -84,7 +93,7 @@ TEST_P(DefragPlanTest, GroupsAreWholeAndNamedOnce) {
   std::mt19937_64 random(2);
   for (ExtentPlace& place : places_) place.block = random() % 100'000 * kUnitBlocks;
   std::set<Coord> seen;
-  for (const GroupMove& move : plan_defrag(image_, places_)) {
+  for (const GroupMove& move : plan_defrag(image_, places_, room_)) {
     EXPECT_EQ(move.bytes, move.units.size() * kUnitBytes);
     for (const Coord& unit : move.units) {
       EXPECT_TRUE(seen.insert(unit).second);
@@ -102,8 +111,49 @@ TEST_P(DefragPlanTest, WhatIsOnAnotherDiskGoesHomeWithItsGroup) {
     places_[i].disk = (places_[i].disk + 1) % kDisks;
     places_[i].block = 500'000 + i * 100;
   }
-  apply(plan_defrag(image_, places_));
+  apply(plan_defrag(image_, places_, room_));
   EXPECT_EQ(merit_of(image_, places_).misplaced, 0u);
+}
+
+TEST_P(DefragPlanTest, WhatLiesWellByAnotherPlacementGoesHome) {
+  for (const std::vector<std::uint16_t>& disks :
+       {std::vector<std::uint16_t>{0}, std::vector<std::uint16_t>{1, 2, 3}, std::vector<std::uint16_t>{2, 3}}) {
+    lay_on(disks);
+    apply(plan_defrag(image_, places_, room_));
+    EXPECT_EQ(merit_of(image_, places_).misplaced, 0u) << disks.size();
+    EXPECT_LE(score(), 1.02) << disks.size();
+  }
+}
+
+TEST_P(DefragPlanTest, WhatOnlyNewDisksHaveTakenLeavesTheRestToGoHome) {
+  std::vector<ExtentPlace> fresh = places_;
+  lay_on({0, 1, 2});
+  std::uint64_t next = 7'000'000;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (fresh[i].disk != 3) continue;
+    places_[i].disk = 3;
+    places_[i].block = next;
+    next += kUnitBlocks;
+  }
+  apply(plan_defrag(image_, places_, room_));
+  EXPECT_EQ(merit_of(image_, places_).misplaced, 0u);
+  EXPECT_LE(score(), 1.02);
+}
+
+TEST_P(DefragPlanTest, WhatHasNoRoomAtHomeStaysWhereItIs) {
+  std::uint64_t next = 7'000'000;
+  for (ExtentPlace& place : places_) {
+    if (place.disk != 3) continue;
+    place.disk = 0;
+    place.block = next;
+    next += kUnitBlocks;
+  }
+  const std::vector<ExtentPlace> before = places_;
+  const double was = score();
+  room_ = [](unsigned disk) { return std::uint64_t{disk == 3 ? kUnitBlocks : 1u << 30}; };
+  apply(plan_defrag(image_, places_, room_));
+  EXPECT_LE(score(), was + 1e-9);
+  for (std::size_t i = 0; i < places_.size(); ++i) EXPECT_TRUE(places_[i].disk != 3 || before[i].disk == 3) << i;
 }
 
 TEST_P(DefragPlanTest, NoPlanMakesALayoutWorse) {
@@ -120,7 +170,7 @@ TEST_P(DefragPlanTest, NoPlanMakesALayoutWorse) {
       }
     }
     const double before = score();
-    apply(plan_defrag(image_, places_));
+    apply(plan_defrag(image_, places_, room_));
     EXPECT_LE(score(), before + 1e-9);
     EXPECT_LT(score(), std::max(1.1, 1 + (before - 1) * 0.5));
   }
