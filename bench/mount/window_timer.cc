@@ -96,6 +96,7 @@ struct Result {
   std::vector<double> times_ms;
   double floor_ms = 0;        // mean of what the busiest disk of each window needs
   double batch_floor_ms = 0;  // of the disk that is busiest in all windows together, a window
+  double planned_bytes = 0;   // mean of what all disks read for a window
   bool checked = false;
 };
 
@@ -112,7 +113,7 @@ Result time_plain(const Options& options) {
   const Answers answers(offsets.size(), options.bytes);
   if (options.warm)
     for (std::size_t i = 0; i < offsets.size(); ++i) bench::read_whole(fd, answers[i], options.bytes, offsets[i]);
-  Result result{options.bytes, {}, 0, 0, false};
+  Result result{options.bytes, {}, 0, 0, 0, false};
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const auto start = Clock::now();
     bench::read_whole(fd, answers[i], options.bytes, offsets[i]);
@@ -152,6 +153,8 @@ void add_floors(const Options& options, int fd, const bench::TimedImage& image,
     const bench::DiskTimes times = image.disk_times_ms(fd, windows[i], options.rate, options.iops);
     result.floor_ms += *std::max_element(times.begin(), times.end()) / count;
     for (std::size_t disk = 0; disk < times.size(); ++disk) sum[disk] += times[disk] / count;
+    // At a byte a millisecond.
+    for (const double bytes : image.disk_times_ms(fd, windows[i], 1000, 0)) result.planned_bytes += bytes / count;
   }
   result.batch_floor_ms = *std::max_element(sum.begin(), sum.end());
 }
@@ -200,7 +203,7 @@ Result time_windows(const Options& options) {
   const auto source = source_of(options);
   const Answers answers(windows.size(), bytes);
 
-  Result result{bytes, {}, 0, 0, !source.empty()};
+  Result result{bytes, {}, 0, 0, 0, !source.empty()};
   if (options.rate > 0 || options.iops > 0) add_floors(options, fd, image, windows, result);
   if (options.write) return time_writes(fd, image, windows, source, answers, options, std::move(result));
   if (options.warm)
@@ -238,6 +241,7 @@ void report(Result result) {
                          {"p99_ms", quantile(0.99)},   {"max_ms", times.back()},  {"checked", result.checked}};
   if (result.floor_ms > 0) json["floor_ms"] = result.floor_ms;
   if (result.batch_floor_ms > 0) json["batch_floor_ms"] = result.batch_floor_ms;
+  if (result.planned_bytes > 0) json["planned_bytes"] = result.planned_bytes;
   std::puts(json.dump().c_str());
 }
 
