@@ -137,14 +137,15 @@ Status Clearing::move(OperationRun& run) {
   request.disk = [disk = piece.run.disk](const geometry::Coord&) { return disk; };
   const auto outcome = move_for(run, volume_, piece.ino, std::move(request));
   if (outcome.ok() && !*outcome) return {};
-  if (!outcome.ok() && outcome.error().code != Errc::kNotFound && outcome.error().code != Errc::kNoSpace)
+  if (!outcome.ok() && !is_passed_over(outcome.error()) && outcome.error().code != Errc::kNoSpace)
     return outcome.error();
-  // Who has been removed, or has written elsewhere meanwhile, is out of the way too.
+  // Who has been removed, or has written elsewhere meanwhile, is out of the way too; who is damaged stays.
   engine::MoveOutcome moved;
   if (outcome.ok()) moved = **outcome;
   const bool no_room = outcome.ok() ? moved.no_room > 0 : outcome.error().code == Errc::kNoSpace;
   if (no_room && uncommitted_) return commit();  // and then once more
-  if (no_room || !moved.damaged.empty()) {
+  const bool damaged = outcome.ok() ? !moved.damaged.empty() : outcome.error().code == Errc::kCorrupt;
+  if (no_room || damaged) {
     obstacles_.push_back(piece.run);
     if (no_room && !waits(piece) && told_.emplace(piece.ino, piece.units.front()).second) too_large_.push_back(piece);
     open(piece.stretch);

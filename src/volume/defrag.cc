@@ -85,15 +85,9 @@ Result<bool> Defrag::step(OperationRun& run) {
     status = plan_part(run);
   else
     close_current(run);
-  if (!status.ok() && !is_gone(status)) return std::move(status).error();
+  if (!status.ok() && !is_passed_over(status.error())) return std::move(status).error();
   if (!status.ok()) close_current(run);  // removed meanwhile, or its records are damaged: the next one
   return false;
-}
-
-bool Defrag::is_gone(const Status& status) const {
-  const Errc code = status.error().code;
-  return code == Errc::kNotFound || code == Errc::kCorrupt || code == Errc::kIsDirectory ||
-         code == Errc::kInvalidArgument;
 }
 
 // ---- the list
@@ -101,7 +95,7 @@ bool Defrag::is_gone(const Status& status) const {
 Status Defrag::list(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   if (run.may_write()) {
     const Result<bool> strips = volume_.has_strips(ino);
-    if (!strips.ok()) return is_gone(Status(strips.error())) ? Status{} : Status(strips.error());
+    if (!strips.ok()) return is_passed_over(strips.error()) ? Status{} : Status(strips.error());
     if (*strips) {
       in_strips_.push_back({ino, 0, stored_bytes});
       return {};
@@ -123,7 +117,7 @@ Status Defrag::settle_some(OperationRun& run) {
     return volume_.store().commit();
   }
   // Nothing is left, or what is left is being written to, or there is no room.
-  Status status = settled.ok() || is_gone(Status(settled.error())) || settled.error().code == Errc::kNoSpace
+  Status status = settled.ok() || is_passed_over(settled.error()) || settled.error().code == Errc::kNoSpace
                       ? Status{}
                       : Status(settled.error());
   if (settled.ok() || settled.error().code == Errc::kNoSpace) status = look_at(run, image.ino, image.bytes);
@@ -133,7 +127,7 @@ Status Defrag::settle_some(OperationRun& run) {
 
 Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   const Result<engine::Merit> merit = volume_.data_merit(ino);
-  if (!merit.ok()) return is_gone(Status(merit.error())) ? Status{} : Status(merit.error());
+  if (!merit.ok()) return is_passed_over(merit.error()) ? Status{} : Status(merit.error());
   ++run.record.figures[kSeen];
   const double score = std::max(merit->score(), merit->load());
   if (score * 1000 <= static_cast<double>(run.record.threshold)) return {};
@@ -370,9 +364,9 @@ Status Defrag::fill_stretch(OperationRun& run) {
     const auto moved = move(run, waiting.ino, waiting.group, stretch.block);
     if (moved.ok() && !*moved) return {};
     const Status status = moved.ok() ? Status() : Status(moved.error());
-    if (!status.ok() && !is_gone(status) && status.error().code != Errc::kNoSpace) return status;
+    if (!status.ok() && !is_passed_over(status.error()) && status.error().code != Errc::kNoSpace) return status;
     clearing_.open(stretch);
-    is_over = moved.ok() ? (*moved)->no_room == 0 : is_gone(status);
+    is_over = moved.ok() ? (*moved)->no_room == 0 : is_passed_over(status.error());
     if (moved.ok() && is_over) {
       note(run, waiting.ino, waiting.group, **moved);
       clearing_.keep(stretch);

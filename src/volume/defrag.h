@@ -88,7 +88,6 @@ class Defrag final : public Operation {
   void end_waiting(OperationRun& run, bool moved);
   void measure(OperationRun& run, Ino ino, const engine::Merit& before);
   void close_current(OperationRun& run);
-  bool is_gone(const Status& status) const;
 
   VolumeImpl& volume_;
   bool surveying_ = true;

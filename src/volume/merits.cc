@@ -43,8 +43,9 @@ Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
   std::vector<FileItem> files;
   for (const store::Item& item : items) {
     if (item.key.object == MDFS_OBJECT_VOLUME || item.key.kind != MDFS_KIND_INODE) continue;
-    MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(item.value));
-    if (inode.is_regular() && inode.links > 0) files.push_back({item.key.object, inode});
+    const Result<format::Inode> inode = format::decode_inode(item.value);
+    if (!inode.ok()) continue;  // what is damaged others report
+    if (inode->is_regular() && inode->links > 0) files.push_back({item.key.object, *inode});
   }
   next = items.size() < kItemsAtOnce ? 0 : items.back().key.object + 1;
   return files;

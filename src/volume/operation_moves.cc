@@ -24,6 +24,11 @@ Result<std::optional<engine::MoveOutcome>> move_for(OperationRun& run, VolumeImp
   return std::optional(std::move(*moved));
 }
 
+bool is_passed_over(const Error& error) {
+  return error.code == Errc::kNotFound || error.code == Errc::kCorrupt || error.code == Errc::kIsDirectory ||
+         error.code == Errc::kInvalidArgument;
+}
+
 void note_damaged(OperationRecord& record, Ino ino, const engine::MoveOutcome& moved) {
   for (const engine::MoveOutcome::Damaged& damaged : moved.damaged)
     record.note_trouble({ino, damaged.number, damaged.place.block, damaged.place.disk,

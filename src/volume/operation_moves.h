@@ -19,6 +19,10 @@ class VolumeImpl;
 Result<std::optional<engine::MoveOutcome>> move_for(OperationRun& run, VolumeImpl& volume, Ino ino,
                                                     engine::MoveRequest request);
 
+// Is this the error of an object that has been removed meanwhile, or made anew as something without data, or whose
+// records are damaged? The operation goes on with the next object: damage of one is no reason to leave the others.
+bool is_passed_over(const Error& error);
+
 // What could not be read, or does not match its checksum, stays where it is and is trouble of the run.
 void note_damaged(OperationRecord& record, Ino ino, const engine::MoveOutcome& moved);
 

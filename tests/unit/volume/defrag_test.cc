@@ -3,9 +3,13 @@
 #include "volume/defrag.h"
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
+#include "base/aligned_buffer.h"
+#include "device/disk.h"
 #include "fixture.h"
+#include "format/file_cell.h"
 #include "volume/operations.h"
 
 namespace mdfs::volume {
@@ -101,27 +105,36 @@ TEST_F(DefragTest, WhatLiesWellIsNotMoved) {
 class NearlyFullDefragTest : public DefragTest {
  protected:
   NearlyFullDefragTest() : DefragTest(24u << 20) {}
+
+  // Images that lie between each other, in any order; one of four is gone again. `between` is called now and then
+  // while they are written.
+  std::vector<Ino> images_between_each_other(const std::function<void()>& between = {}) {
+    const std::uint64_t room = volume().space().available_blocks * 4096;
+    mount(false);
+    std::vector<Ino> images;
+    while (images.size() * kSide * kSide < room * 95 / 100)
+      images.push_back(empty_image("image" + std::to_string(images.size())));
+    std::vector<std::pair<Ino, std::uint64_t>> order;
+    for (const Ino ino : images)
+      for (std::uint64_t i = 0; i < 256; ++i) order.emplace_back(ino, i);
+    std::shuffle(order.begin(), order.end(), random_);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      write_extent(order[i].first, order[i].second);
+      if (between && i % 64 == 0) between();
+    }
+    mount();
+    for (std::size_t i = images.size(); i-- > 0;) {
+      if (i % 4 != 1) continue;
+      EXPECT_OK(volume().unlink(kRootIno, "image" + std::to_string(i)));
+      images.erase(images.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    EXPECT_OK(volume().sync());
+    return images;
+  }
 };
 
 TEST_F(NearlyFullDefragTest, RoomIsMadeForWholeGroups) {
-  const std::uint64_t room = volume().space().available_blocks * 4096;
-  mount(false);
-  std::vector<Ino> images;
-  while (images.size() * kSide * kSide < room * 95 / 100)
-    images.push_back(empty_image("image" + std::to_string(images.size())));
-  // In any order, so that all images lie between each other; and then one of four is removed.
-  std::vector<std::pair<Ino, std::uint64_t>> order;
-  for (const Ino ino : images)
-    for (std::uint64_t i = 0; i < 256; ++i) order.emplace_back(ino, i);
-  std::shuffle(order.begin(), order.end(), random_);
-  for (const auto& [ino, i] : order) write_extent(ino, i);
-  mount();
-  for (std::size_t i = images.size(); i-- > 0;) {
-    if (i % 4 != 1) continue;
-    EXPECT_OK(volume().unlink(kRootIno, "image" + std::to_string(i)));
-    images.erase(images.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  ASSERT_OK(volume().sync());
+  const std::vector<Ino> images = images_between_each_other();
   std::vector<std::string> before;
   std::vector<double> scores;
   for (const Ino ino : images) {
@@ -142,6 +155,73 @@ TEST_F(NearlyFullDefragTest, RoomIsMadeForWholeGroups) {
   }
   mount();
   for (std::size_t i = 0; i < images.size(); ++i) EXPECT_TRUE(read(images[i], 0, kSide * kSide) == before[i]);
+}
+
+TEST_F(NearlyFullDefragTest, AnObjectWithDamagedRecordsThatIsInTheWayIsPassedOver) {
+  const Ino file = make_file("file");
+  std::uint64_t written = 0;
+  const std::vector<Ino> images = images_between_each_other([&] {
+    if (written == 1u << 20) return;
+    write(file, written, std::string(4096, 'x'));
+    ASSERT_OK(volume().fsync(file, true));
+    written += 4096;
+  });
+  std::vector<std::string> before;
+  double score_before = 0;
+  for (const Ino ino : images) {
+    before.push_back(read(ino, 0, kSide * kSide));
+    score_before += score(ino);
+  }
+  // The last run of each of its cells is said to lie on a disk that there is not.
+  const auto cells = store().scan({file, MDFS_KIND_FILE_CELL, 0}, {file, MDFS_KIND_FILE_CELL, UINT64_MAX}, SIZE_MAX);
+  ASSERT_OK(cells);
+  ASSERT_EQ(cells->size(), 8u);
+  ASSERT_OK(store().transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+    for (const store::Item& item : *cells) {
+      MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(item.value, store().block_size()));
+      EXPECT_GT(cell.runs.size(), 1u);
+      cell.runs.back().address.disk = 60;
+      transaction.put(item.key, format::encode(cell));
+    }
+    return {};
+  }));
+  mount();
+  start();
+  run();
+  const OperationRecord record = status();
+  EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+  EXPECT_GT(record.figures[Defrag::kCleared], 0u);
+  double score_after = 0;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    score_after += score(images[i]);
+    EXPECT_TRUE(read(images[i], 0, kSide * kSide) == before[i]);
+  }
+  EXPECT_LT(score_after, 0.8 * score_before);
+  // Nothing was laid over it: it is where it was, and as bad as it was.
+  const auto after = store().scan({file, MDFS_KIND_FILE_CELL, 0}, {file, MDFS_KIND_FILE_CELL, UINT64_MAX}, SIZE_MAX);
+  ASSERT_OK(after);
+  for (const store::Item& item : *after) {
+    const auto cell = format::decode_file_cell(item.value, store().block_size());
+    ASSERT_OK(cell);
+    const format::FileRun& run = cell->runs.front();
+    AlignedBuffer block(store().block_size());
+    ASSERT_OK(device::read(store().disk(run.address.disk), run.address.block * block.size(), block.bytes()));
+    EXPECT_EQ(as_text(block.bytes()), std::string(block.size(), 'x'));
+  }
+}
+
+TEST_F(DefragTest, AnInodeThatMakesNoSenseIsPassedOver) {
+  const Ino damaged = scattered_image("one");
+  const Ino good = scattered_image("two");
+  ASSERT_OK(store().transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+    transaction.put({damaged, MDFS_KIND_INODE, 0}, ByteVector(8, std::byte{0xee}));
+    return {};
+  }));
+  mount();
+  start();
+  run();
+  EXPECT_EQ(status().state, MDFS_OPERATION_DONE) << status().reason;
+  EXPECT_LT(score(good), 1.05);
 }
 
 TEST_F(DefragTest, ItGoesOnAfterTheVolumeWasLeft) {
