@@ -224,11 +224,27 @@ class Commands(MountTest):
 
     def test_a_terminal_shows_how_far_it_is(self):
         mdfs("image", "create", self.at("a"), "--shape", "3000x100000")
-        told = []
-        # A pipe that is not emptied for a second keeps the first piece.
-        pty.spawn(["sh", "-c", f"{MDFS} window read {self.at('a')} all | (sleep 1; cat > /dev/null)"],
-                  lambda fd: told.append(os.read(fd, 1000)) or told[-1])
-        self.assertIn(b"reading [", b"".join(told))
+        mdfs("image", "create", self.at("b"), "--shape", "400x100000", "--codec", "raw")
+        # A pipe that is not emptied, or not filled, for a second keeps the first piece.
+        half = "head -c 20000000 /dev/zero"
+        for bar, command in [("reading", f"{MDFS} window read {self.at('a')} all | (sleep 1; cat > /dev/null)"),
+                             ("writing", f"({half}; sleep 1; {half}) | {MDFS} window write {self.at('b')} all -")]:
+            told = []
+            pty.spawn(["sh", "-c", command], lambda fd, told=told: told.append(os.read(fd, 1000)) or told[-1])
+            self.assertIn(f"{bar} [", b"".join(told).decode())
+
+    def test_samples_that_end_early_or_late_leave_the_window_as_it_was(self):
+        # More than goes to the daemon at once.
+        size = 300 * 100000
+        data = bytes(range(250)) * (size // 250)
+        mdfs("image", "create", self.at("a"), "--shape", "300x100000", "--codec", "raw")
+        for wrong, words in [(data[:-1], "1 more bytes were expected"),
+                             (data + b"x", f"more than the window's {size}")]:
+            done = subprocess.run([MDFS, "window", "write", self.at("a"), "all", "-"], input=wrong, capture_output=True)
+            self.assertEqual((done.returncode, words in done.stderr.decode()), (2, True), done.stderr)
+            self.assertEqual(mdfs("window", "read", self.at("a"), "all"), bytes(size))
+        mdfs("window", "write", self.at("a"), "all", "-", data=data)
+        self.assertEqual(mdfs("window", "read", self.at("a"), "all"), data)
 
     def test_every_field_of_json_is_in_the_manual(self):
         numpy.save(self.at("a.npy"), random_array((100, 200), "|u1"))

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -149,8 +150,10 @@ Result<LayoutPicture> new_picture(const std::string& path, const geometry::Geome
   return LayoutPicture(geometry, std::move(disks), volume.block_size, path);
 }
 
-Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& geometry, File& file) {
+Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& geometry, std::uint64_t stored_bytes,
+                   File& file) {
   MDFS_TRY_ASSIGN(LayoutPicture picture, new_picture(arguments.path, geometry));
+  Progress progress("looking", stored_bytes);
   mdfs_ioc_layout rows{};
   do {
     MDFS_TRY(next_rows(file, rows));
@@ -158,6 +161,7 @@ Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& g
       geometry::Coord index{};
       std::copy_n(rows.rows[i].index, geometry.rank, index.begin());
       picture.add(index, rows.rows[i].disk, rows.rows[i].block, rows.rows[i].stored_bytes);
+      progress.add(rows.rows[i].stored_bytes);
     }
   } while (rows.count > 0);
   return write_text_file(arguments.svg, picture.svg());
@@ -170,9 +174,10 @@ Status layout_command(const LayoutArguments& arguments) {
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   MDFS_TRY_ASSIGN(File file, File::open(arguments.path, O_RDONLY));
   if (!arguments.svg.empty()) {
-    MDFS_TRY(draw_layout(arguments, geometry, file));
+    MDFS_TRY(draw_layout(arguments, geometry, info.stored_bytes, file));
     if (!arguments.json) return {};
   }
+  Progress progress("looking", info.stored_bytes, ::isatty(STDOUT_FILENO) != 1);
   std::vector<std::uint64_t> disk_bytes;
   mdfs_ioc_layout rows{};
   bool first = true;
@@ -184,6 +189,7 @@ Status layout_command(const LayoutArguments& arguments) {
                  rows.block_size);
     for (std::uint32_t i = 0; i < rows.count; ++i) {
       const auto& row = rows.rows[i];
+      progress.add(row.stored_bytes);
       if (row.disk < disk_bytes.size()) disk_bytes[row.disk] += row.stored_bytes;
       if (arguments.json)
         fmt::print("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}}}",
@@ -195,6 +201,7 @@ Status layout_command(const LayoutArguments& arguments) {
       first = false;
     }
   } while (rows.count > 0);
+  progress.finish();
   MDFS_TRY_ASSIGN(const mdfs_ioc_merit merit, merit_info(arguments.path));
   if (arguments.json) {
     fmt::print("\n  ],\n  \"disks\": [{}],\n  \"merit\": {}\n}}\n", fmt::join(disk_bytes, ", "),

@@ -30,6 +30,7 @@
 #include "support/leftovers.h"
 #include "support/progress.h"
 #include "support/text.h"
+#include "write_back.h"
 
 namespace mdfs::tools {
 namespace {
@@ -315,9 +316,13 @@ Status import_image(const ImportArguments& arguments) {
     MDFS_TRY(file.close());
   }
   // On the disks before it takes its name, and the name as well before success is told.
-  if (const int synced = mdfs_sync(image.get()); synced < 0) return library_error(synced, arguments.path);
+  const auto sync = [&]() -> Status {
+    const int synced = mdfs_sync(image.get());
+    return synced < 0 ? Status(library_error(synced, arguments.path)) : Status();
+  };
+  MDFS_TRY(wait_with_bar(pending.hidden(), !arguments.quiet, sync));
   MDFS_TRY(pending.commit(arguments.force));
-  if (const int synced = mdfs_sync(image.get()); synced < 0) return library_error(synced, arguments.path);
+  MDFS_TRY(sync());
   MDFS_TRY_ASSIGN(made, image_info(*image, arguments.path));
   print_result(arguments, geometry, made);
   return {};

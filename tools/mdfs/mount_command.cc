@@ -12,7 +12,7 @@
 #include "commands.h"
 #include "fuse/daemon.h"
 #include "fuse/mount_options.h"
-#include "mounted.h"
+#include "write_back.h"
 
 namespace mdfs::tools {
 namespace {

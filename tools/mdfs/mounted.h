@@ -37,7 +37,4 @@ std::string merit_text(const mdfs_ioc_merit& merit);
 // Its figures as an object of JSON in one line.
 std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume);
 
-// Returns when the disks hold what was written so far; on a terminal, a bar shows what is left meanwhile.
-Status sync_with_bar(const std::string& path);
-
 }  // namespace mdfs::tools

@@ -1,29 +1,24 @@
 // mdfs volume sync, status and map.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "commands.h"
 #include "disk_command.h"
-#include "fuse/daemon.h"
 #include "geometry/geometry.h"
 #include "map_picture.h"
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "occupation.h"
 #include "support/file.h"
-#include "support/progress.h"
 #include "support/text.h"
 #include "volume_text.h"
 #include "volume_trouble.h"
+#include "write_back.h"
 
 namespace mdfs::tools {
 namespace {
@@ -171,8 +166,6 @@ void print_text(const mdfs_ioc_model& model) {
   }
 }
 
-constexpr auto kWatchStep = std::chrono::milliseconds(100);
-
 struct StatusArguments {
   std::string path;
   bool json = false;
@@ -254,30 +247,7 @@ Status map_command(const MapArguments& arguments) {
   return {};
 }
 
-// Shows how the dirty bytes of the volume become fewer, until it is told to end.
-void watch_write_back(const std::string& path, std::uint64_t total, const std::atomic<bool>& ended) {
-  Progress bar("writing back", total);
-  for (std::uint64_t done = 0; !ended; std::this_thread::sleep_for(kWatchStep)) {
-    const auto volume = volume_info(path);
-    if (!volume.ok() || volume->cache_dirty_bytes >= total - done) continue;
-    bar.add(total - done - volume->cache_dirty_bytes);
-    done = total - volume->cache_dirty_bytes;
-  }
-}
-
 }  // namespace
-
-Status sync_with_bar(const std::string& path) {
-  const auto before = volume_info(path);
-  const std::uint64_t dirty = before.ok() ? before->cache_dirty_bytes : 0;
-  if (dirty == 0 || ::isatty(STDERR_FILENO) != 1) return fuse::sync_mount(path);
-  std::atomic<bool> ended{false};
-  std::thread watcher([&] { watch_write_back(path, dirty, ended); });
-  Status status = fuse::sync_mount(path);
-  ended = true;
-  watcher.join();
-  return status;
-}
 
 void add_volume_commands(CLI::App& app, Action& action) {
   CLI::App* noun = app.add_subcommand("volume", "A mounted volume as a whole");

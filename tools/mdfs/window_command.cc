@@ -16,6 +16,7 @@
 #include "convert.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
+#include "handle_pool.h"
 #include "image_text.h"
 #include "imagefile/image_file.h"
 #include "mounted.h"
@@ -28,6 +29,7 @@ namespace mdfs::tools {
 namespace {
 
 constexpr std::uint64_t kReadPartBytes = 64u << 20;
+constexpr std::uint64_t kWritePartBytes = 16u << 20;  // whole elements of any type
 constexpr std::uint64_t kMaxWriteBytes = std::uint64_t{4} << 30;
 
 struct OpenWindow {
@@ -87,23 +89,60 @@ struct WriteArguments {
 
 bool is_raw(const std::string& source) { return source == "-" || source.ends_with(".raw"); }
 
+// The samples for a window, from start to end.
+class Samples {
+ public:
+  virtual ~Samples() = default;
+  // The next ones; `last`: there must be no more of them.
+  virtual Status read(MutableBytes into, bool last) = 0;
+};
+
 // Raw samples: exactly the window's bytes.
-Status read_raw(const std::string& source, MutableBytes into) {
+class RawSamples final : public Samples {
+ public:
+  RawSamples(File file, std::uint64_t bytes) : file_(std::move(file)), bytes_(bytes) {}
+
+  Status read(MutableBytes into, bool last) override {
+    MDFS_TRY_ASSIGN(const std::size_t got, file_.read(into));
+    done_ += got;
+    if (got < into.size())
+      return {Errc::kInvalidArgument,
+              fmt::format("{}: the file is cut short: {} more bytes were expected", file_.name(), bytes_ - done_)};
+    std::byte more{};
+    std::size_t extra = 0;
+    if (last) {
+      MDFS_TRY_ASSIGN(extra, file_.read({&more, 1}));
+    }
+    if (extra == 0) return {};
+    return {Errc::kInvalidArgument, fmt::format("{}: more than the window's {} bytes", file_.name(), bytes_)};
+  }
+
+ private:
+  File file_;
+  const std::uint64_t bytes_;
+  std::uint64_t done_ = 0;
+};
+
+class ArraySamples final : public Samples {
+ public:
+  explicit ArraySamples(std::unique_ptr<imagefile::ImageSource> source) : source_(std::move(source)) {}
+  Status read(MutableBytes into, bool) override { return source_->read(into); }
+
+ private:
+  const std::unique_ptr<imagefile::ImageSource> source_;
+};
+
+Result<std::unique_ptr<Samples>> open_raw(const std::string& source, std::uint64_t bytes) {
   File file = File::standard_input();
   if (source != "-") {
     MDFS_TRY_ASSIGN(file, File::open(source, O_RDONLY));
   }
-  MDFS_TRY(file.read_exactly(into));
-  std::byte more{};
-  MDFS_TRY_ASSIGN(const std::size_t extra, file.read({&more, 1}));
-  if (extra > 0)
-    return {Errc::kInvalidArgument, fmt::format("{}: more than the window's {} bytes", file.name(), into.size())};
-  return {};
+  return std::unique_ptr<Samples>(std::make_unique<RawSamples>(std::move(file), bytes));
 }
 
 // The window's array, with or without the axes that are one sample long.
-Status read_array(const std::string& source, const OpenWindow& open, MutableBytes into) {
-  MDFS_TRY_ASSIGN(const auto file, imagefile::open_source(source, {}));
+Result<std::unique_ptr<Samples>> open_array(const std::string& source, const OpenWindow& open) {
+  MDFS_TRY_ASSIGN(auto file, imagefile::open_source(source, {}));
   const auto squeezed = [](std::vector<std::uint64_t> lengths) {
     lengths.erase(std::remove(lengths.begin(), lengths.end(), std::uint64_t{1}), lengths.end());
     return lengths;
@@ -111,25 +150,39 @@ Status read_array(const std::string& source, const OpenWindow& open, MutableByte
   const imagefile::ArrayInfo wanted = array_of_window(open.geometry, open.window);
   const imagefile::ArrayInfo& found = file->array();
   if (found.type != wanted.type || squeezed(found.lengths) != squeezed(wanted.lengths))
-    return {Errc::kInvalidArgument,
-            fmt::format("{}: {} {}, the window is {} {}", source, format_shape(found.lengths),
-                        geometry::name(found.type), format_shape(wanted.lengths), geometry::name(wanted.type))};
-  return file->read(into);
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{}: {} {}, the window is {} {}", source, format_shape(found.lengths),
+                             geometry::name(found.type), format_shape(wanted.lengths), geometry::name(wanted.type))};
+  return std::unique_ptr<Samples>(std::make_unique<ArraySamples>(std::move(file)));
 }
 
+// Part after part to a descriptor that is bound to the window: the last one applies all of them, and what ends before
+// changes nothing.
 Status write_command(const WriteArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDWR));
   const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
   if (bytes > kMaxWriteBytes)
     return {Errc::kTooBig, fmt::format("window {}: {} bytes; at most {} are written at once", arguments.spec, bytes,
                                        format_size(kMaxWriteBytes))};
-  AlignedBuffer buffer(static_cast<std::size_t>(bytes));
-  MDFS_TRY(is_raw(arguments.source) ? read_raw(arguments.source, buffer.bytes())
-                                    : read_array(arguments.source, open, buffer.bytes()));
-  const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
-  const ssize_t put = mdfs_write_window(open.image.get(), &window, buffer.data(), buffer.size(), nullptr);
-  if (put < 0) return library_error(put, arguments.path);
-  fmt::print("{}: window {} replaced, {} bytes\n", arguments.path, geometry::to_spec(open.geometry, open.window), put);
+  MDFS_TRY_ASSIGN(const auto samples,
+                  is_raw(arguments.source) ? open_raw(arguments.source, bytes) : open_array(arguments.source, open));
+  MDFS_TRY_ASSIGN(const auto handles, client::HandlePool::open(arguments.path, O_RDWR));
+  mdfs_ioc_window window = client::from_window(open.geometry, open.window);
+  MDFS_TRY_ASSIGN(const int fd, handles->bind(window));
+  File bound(fd, arguments.path);
+  Progress progress("writing", bytes);
+  AlignedBuffer buffer(static_cast<std::size_t>(std::min(kWritePartBytes, bytes)));
+  for (std::uint64_t at = 0; at < bytes;) {
+    const MutableBytes part =
+        buffer.bytes().first(static_cast<std::size_t>(std::min<std::uint64_t>(kWritePartBytes, bytes - at)));
+    MDFS_TRY(samples->read(part, at + part.size() == bytes));
+    MDFS_TRY(bound.write_at(at, part));
+    progress.add(part.size());
+    at += part.size();
+  }
+  progress.finish();
+  fmt::print("{}: window {} replaced, {} bytes\n", arguments.path, geometry::to_spec(open.geometry, open.window),
+             bytes);
   return {};
 }
 
