@@ -74,7 +74,7 @@ class Commands(MountTest):
                          ("tyx", [2, 50, 64], "zstd", 7, 2))
         self.assertEqual((info["spacing"], info["unit"]), ([0.04, 0.2, 0.2], ["s", "um", "um"]))
 
-    def test_spacing_becomes_the_resolution_of_pictures(self):
+    def test_spacing_becomes_the_resolution_of_pictures_and_comes_back(self):
         mdfs("image", "create", self.at("a"), "--shape", "3x20x30", "--spacing", "2,0.5,0.2um")
         try:
             mdfs("window", "read", self.at("a"), "z1", "-o", self.at("a.png"))
@@ -97,6 +97,17 @@ class Commands(MountTest):
         self.assertEqual(tags[296] & 0xffff, 3, "per centimetre")
         self.assertAlmostEqual(tags[282][0] / tags[282][1], 50_000, delta=1)
         self.assertAlmostEqual(tags[283][0] / tags[283][1], 20_000, delta=1)
+
+        for name, spacing, unit, text in [("a.tif", [0, 0.5, 0.2], ["", "um", "um"], "unknown, 0.5um, 0.2um"),
+                                          ("a.png", [0.5, 0.2], ["um", "um"], "0.5um, 0.2um")]:
+            told = mdfs("image", "import", self.at(name), self.at(f"of-{name}")).decode()
+            self.assertIn(f" disks, spacing {text}, ", told)
+            info = as_json("image", "info", self.at(f"of-{name}"))
+            self.assertEqual((info["spacing"], info["unit"]), (spacing, unit))
+            told = as_json("image", "import", self.at(name), self.at("b"), "--force")
+            self.assertEqual((told["spacing"], told["unit"]), (spacing, unit))
+        as_json("image", "import", self.at("a.png"), self.at("b"), "--force", "--spacing", "3mm,2mm")
+        self.assertEqual(as_json("image", "info", self.at("b"))["spacing"], [3, 2])
 
     def test_raw_samples_and_sequences_are_imported_and_exported(self):
         array = random_array((5, 20, 30, 3), "<u2")

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 
 #include "base/checked.h"
 #include "geometry/shape_text.h"
@@ -38,16 +40,52 @@ constexpr std::array kLengthUnits = {
     LengthUnit{"\u00b5m", 1e-4}, LengthUnit{"\u03bcm", 1e-4}, LengthUnit{"nm", 1e-7}, LengthUnit{"in", 2.54},
 };
 
+// Of a distance the unit in which it is a number that people read easily.
+std::string_view unit_for(double cm) {
+  constexpr double kMostNm = 1e-6, kMostUm = 0.1, kMostMm = 10;
+  return cm < kMostNm ? "nm" : cm < kMostUm ? "um" : cm < kMostMm ? "mm" : "m";
+}
+
+const LengthUnit* find_unit(std::string_view name) {
+  const auto* const unit =
+      std::find_if(kLengthUnits.begin(), kLengthUnits.end(), [&](const LengthUnit& row) { return row.name == name; });
+  return unit == kLengthUnits.end() ? nullptr : unit;
+}
+
+// The distance of samples of which there are so many in a centimetre, with as few digits as the error allows: a file
+// that was written from a spacing of 0.3um gives back 0.3um, though 33333.3 is not all of what there was.
+double shortest_distance(double per_cm, double error, double unit_cm) {
+  constexpr int kMostDigits = 15;
+  const double exact = 1 / (per_cm * unit_cm);
+  for (int digits = 1; digits < kMostDigits; ++digits) {
+    const double rounded = std::strtod(fmt::format("{:.{}e}", exact, digits - 1).c_str(), nullptr);
+    if (std::abs(1 / (rounded * unit_cm) - per_cm) <= error) return rounded;
+  }
+  return exact;
+}
+
+// Frames are apart in time, whatever the resolution of a picture of them says.
+void set_spacing(geometry::Geometry& geometry, unsigned axis, double per_cm, double error) {
+  if (per_cm <= 0 || geometry.axes[axis] == 't') return;
+  const LengthUnit* const unit = find_unit(unit_for(1 / per_cm));
+  constexpr double kFloatError = 2e-7;  // of numbers that have been float several times
+  geometry.spacing[axis] = shortest_distance(per_cm, error + kFloatError * per_cm, unit->cm);
+  geometry.unit[axis] = unit->name;
+}
+
 // Along the axis of that name; 0 if it is not known.
 double samples_per_cm(const geometry::Geometry& geometry, char name) {
   const std::size_t axis = geometry.axes.find(name);
   if (axis >= geometry.rank || geometry.spacing[axis] <= 0) return 0;
-  const auto* const unit = std::find_if(kLengthUnits.begin(), kLengthUnits.end(),
-                                        [&](const LengthUnit& row) { return row.name == geometry.unit[axis]; });
-  return unit == kLengthUnits.end() ? 0 : 1 / (geometry.spacing[axis] * unit->cm);
+  const LengthUnit* const unit = find_unit(geometry.unit[axis]);
+  return unit == nullptr ? 0 : 1 / (geometry.spacing[axis] * unit->cm);
 }
 
 }  // namespace
+
+bool is_alike(const ArrayInfo& a, const ArrayInfo& b) {
+  return a.lengths == b.lengths && a.type == b.type && a.axes == b.axes;
+}
 
 Result<std::uint64_t> array_bytes(const ArrayInfo& array) {
   std::uint64_t bytes = geometry::element_bytes(array.type);
@@ -81,6 +119,10 @@ Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_v
                    fmt::format("shape {}: only the slowest axis may be 0 long", tools::format_shape(array.lengths))};
   }
   MDFS_TRY(array_bytes(array));
+  if (geometry.rank >= 2) {
+    set_spacing(geometry, geometry.rank - 2, array.rows_per_cm, array.resolution_error);
+    set_spacing(geometry, geometry.rank - 1, array.columns_per_cm, array.resolution_error);
+  }
   return geometry;
 }
 

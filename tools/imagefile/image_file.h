@@ -27,12 +27,16 @@ struct ArrayInfo {
   std::vector<std::uint64_t> lengths;  // 1..kMaxDimensions, channels (if any) last
   geometry::ElementType type = geometry::ElementType::kU8;
   std::string axes;  // one letter a dimension ("yxc", "tyx") where the format says; else empty
-  // Of an array that is written: samples in a centimetre, 0 = not known.
+  // Samples in a centimetre; 0 = not known, also where a file says something that is no measurement.
   double rows_per_cm = 0;
   double columns_per_cm = 0;
+  double resolution_error = 0;  // by which both may be wrong because the format holds whole numbers only
 
   bool operator==(const ArrayInfo&) const = default;
 };
+
+// Are these of one shape, type and order of axes, so that one can follow the other?
+bool is_alike(const ArrayInfo& a, const ArrayInfo& b);
 
 // Bytes of the array; kOverflow or kTooBig if it is more than an image may hold.
 Result<std::uint64_t> array_bytes(const ArrayInfo& array);
@@ -76,7 +80,8 @@ class ImageSink {
 // refused. An existing file is replaced only if `overwrite`.
 Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite);
 
-// Rank, shape, axes, channels and type of the image that an array becomes; extent and codec are left alone.
+// Rank, shape, axes, channels and type of the image that an array becomes, and the spacing of its rows and columns if
+// their resolution is known: the shortest decimal fractions that agree with it. Extent and codec are left alone.
 // `axes` has one letter a dimension (x y z t, c for channels, which must be last); empty = as the file says, else the
 // last dimension is taken for channels when it is 2..4 long and at least two come before it.
 Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_view axes);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <exception>
 
 #include "base/check.h"
@@ -74,7 +75,51 @@ auto guarded(const std::string& name, Function function) -> decltype(function())
   }
 }
 
-Result<ArrayInfo> array_of_spec(const OIIO::ImageSpec& spec, const std::string& name) {
+constexpr std::string_view kSoftware = "MDFS";
+
+// The formats whose fields are wide enough for a microscope: to these a resolution is written.
+bool carries_resolution(std::string_view format) { return format == "tiff" || format == "png"; }
+
+double units_per_cm(std::string_view unit) {
+  constexpr double kCmPerInch = 2.54, kCmPerMetre = 100;
+  if (unit == "in" || unit == "inch") return kCmPerInch;
+  if (unit == "m") return kCmPerMetre;
+  return unit == "cm" ? 1 : 0;
+}
+
+// What programs write that know nothing of the size of things: the dots of a screen, or one for a millimetre.
+bool is_placeholder(double rows_per_cm, double columns_per_cm) {
+  constexpr double kTolerance = 1e-3;
+  constexpr std::array<double, 3> kPerCm = {72 / 2.54, 96 / 2.54, 10};
+  return std::any_of(kPerCm.begin(), kPerCm.end(), [&](double one) {
+    return std::abs(rows_per_cm - one) < kTolerance * one && std::abs(columns_per_cm - one) < kTolerance * one;
+  });
+}
+
+// Who looks through a lens at things near and far does not know how large they are.
+bool is_photograph(const OIIO::ImageSpec& spec) {
+  return spec.get_float_attribute("FNumber") > 0 || spec.get_float_attribute("Exif:FocalLength") > 0;
+}
+
+// The resolution that the file names, if that is a measurement.
+void get_resolution(std::string_view format, const OIIO::ImageSpec& spec, ArrayInfo& array) {
+  constexpr double kLeastPerCm = 1e-6, kMostPerCm = 1e9;  // 10 km, and a hundredth of a nanometre
+  constexpr double kPngError = 0.01;                      // whole numbers for a metre, which OpenImageIO cuts off
+  const double unit = units_per_cm(spec.get_string_attribute("ResolutionUnit"));
+  if (unit == 0) return;
+  const double rows = static_cast<double>(spec.get_float_attribute("YResolution")) / unit;
+  const double columns = static_cast<double>(spec.get_float_attribute("XResolution")) / unit;
+  const auto known = [](double per_cm) { return per_cm >= kLeastPerCm && per_cm <= kMostPerCm; };
+  if (!known(rows) || !known(columns)) return;
+  const std::string_view software = spec.get_string_attribute("Software");
+  const bool own = carries_resolution(format) && software == kSoftware;
+  if (!own && (is_placeholder(rows, columns) || is_photograph(spec))) return;
+  array.rows_per_cm = rows;
+  array.columns_per_cm = columns;
+  array.resolution_error = format == "png" ? kPngError : 0;
+}
+
+Result<ArrayInfo> array_of_spec(std::string_view format, const OIIO::ImageSpec& spec, const std::string& name) {
   const auto row = std::find_if(kTypes.begin(), kTypes.end(),
                                 [&](const TypeRow& candidate) { return candidate.oiio == spec.format.basetype; });
   if (row == kTypes.end())
@@ -90,6 +135,7 @@ Result<ArrayInfo> array_of_spec(const OIIO::ImageSpec& spec, const std::string& 
     array.lengths.push_back(static_cast<std::uint64_t>(spec.nchannels));
     array.axes += 'c';
   }
+  get_resolution(format, spec, array);
   return array;
 }
 
@@ -146,16 +192,17 @@ class OiioSource final : public ImageSource {
   std::size_t used_ = 0;
 };
 
-// How many pages there are, all of the first one's shape and type.
-Result<unsigned> count_pages(OIIO::ImageInput& input, const ArrayInfo& first, const std::string& name) {
+// How many pages there are, all of the first one's shape and type. The resolution is known if all agree on it.
+Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const std::string& name) {
   unsigned pages = 1;
   for (; input.seek_subimage(static_cast<int>(pages), 0); ++pages) {
-    MDFS_TRY_ASSIGN(const ArrayInfo array, array_of_spec(input.spec(), name));
-    if (array != first)
+    MDFS_TRY_ASSIGN(const ArrayInfo array, array_of_spec(input.format_name(), input.spec(), name));
+    if (!is_alike(array, first))
       return Error{Errc::kNotSupported,
                    fmt::format("{}: page {} is {} {}, page 0 {} {}; pick one with --page", name, pages,
                                tools::format_shape(array.lengths), geometry::name(array.type),
                                tools::format_shape(first.lengths), geometry::name(first.type))};
+    if (array != first) first.rows_per_cm = first.columns_per_cm = first.resolution_error = 0;
     if (pages == kMaxPages) return Error{Errc::kTooBig, fmt::format("{}: more than {} pages", name, kMaxPages)};
   }
   (void)input.geterror();  // of the page that is not there
@@ -257,15 +304,14 @@ Result<OIIO::ImageSpec> spec_of_array(const ArrayInfo& array, const std::string&
                        OIIO::TypeDesc(row->oiio));
   spec.attribute("oiio:UnassociatedAlpha", 1);
   spec.attribute("CompressionQuality", 95);
-  spec.attribute("Software", "MDFS");
+  spec.attribute("Software", std::string(kSoftware));
   return spec;
 }
 
-// The formats whose fields are wide enough for a microscope.
 void put_resolution(const std::string& format, const ArrayInfo& array, OIIO::ImageSpec& spec) {
   constexpr double kMaxPerCm = 1e7;
   const auto known = [](double per_cm) { return per_cm > 0 && per_cm <= kMaxPerCm; };
-  if ((format != "tiff" && format != "png") || !known(array.rows_per_cm) || !known(array.columns_per_cm)) return;
+  if (!carries_resolution(format) || !known(array.rows_per_cm) || !known(array.columns_per_cm)) return;
   spec.attribute("ResolutionUnit", "cm");
   spec.attribute("XResolution", static_cast<float>(array.columns_per_cm));
   spec.attribute("YResolution", static_cast<float>(array.rows_per_cm));
@@ -287,7 +333,7 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
     if (std::string_view(input->format_name()) == "ico") return Error{Errc::kNotSupported, path + ": an icon (ICO)"};
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
       return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};
-    MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->spec(), path));
+    MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->format_name(), input->spec(), path));
     if (!page) {
       MDFS_TRY_ASSIGN(const unsigned pages, count_pages(*input, array, path));
       if (pages > 1) {

@@ -99,14 +99,9 @@ void print_info(const geometry::Geometry& geometry, const mdfs_ioc_geometry& inf
   fmt::print("{}\n", path);
   fmt::print("  axes     {}\n  shape    {}\n  channels {}\n  type     {}\n", geometry.axes,
              geometry::shape_text(geometry.rank, geometry.shape), geometry.channels, geometry::name(geometry.type));
-  std::string spacing;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    if (axis > 0) spacing += ", ";
-    spacing +=
-        geometry.spacing[axis] == 0 ? "unknown" : fmt::format("{}{}", geometry.spacing[axis], geometry.unit[axis]);
-  }
-  fmt::print("  spacing  {}\n  extents  {} of {}, {}\n", spacing, geometry::shape_text(geometry.rank, geometry.grid()),
-             geometry::shape_text(geometry.rank, geometry.extent), codec_text(geometry));
+  fmt::print("  spacing  {}\n  extents  {} of {}, {}\n", spacing_text(geometry),
+             geometry::shape_text(geometry.rank, geometry.grid()), geometry::shape_text(geometry.rank, geometry.extent),
+             codec_text(geometry));
   fmt::print("  policy   {}\n", geometry::name(geometry.policy));
   fmt::print("  disks    {}\n  size     {} ({} bytes), stored in {}\n", info.placed_disks, format_size(info.size_bytes),
              info.size_bytes, format_size(info.stored_bytes));

@@ -251,6 +251,8 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
     json["type"] = geometry::name(geometry.type);
     json["extent"] = std::vector<std::uint64_t>(geometry.extent.begin(), geometry.extent.begin() + geometry.rank);
     json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
+    json["spacing"] = std::vector<double>(geometry.spacing.begin(), geometry.spacing.begin() + geometry.rank);
+    json["unit"] = std::vector<std::string>(geometry.unit.begin(), geometry.unit.begin() + geometry.rank);
     json["disks"] = made.placed_disks;
     json["size_bytes"] = made.size_bytes;
     json["stored_bytes"] = made.stored_bytes;

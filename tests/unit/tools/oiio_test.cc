@@ -1,6 +1,13 @@
 // Claims about pictures through OpenImageIO.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <utility>
 
 #include "imagefile/image_file.h"
 #include "scratch.h"
@@ -87,6 +94,198 @@ TEST_F(OiioTest, ASequenceOfDpxFramesIsOneImage) {
   ASSERT_TRUE(back.ok()) << back.error().message();
   EXPECT_EQ(back->first, array);
   EXPECT_TRUE(back->second == bytes);
+}
+
+// ---- resolutions
+
+geometry::Geometry spaced(double y, const std::string& y_unit, double x, const std::string& x_unit) {
+  geometry::Geometry geometry;
+  geometry.rank = 3;
+  geometry.axes = "zyx";
+  geometry.shape = {2, 20, 30};
+  geometry.type = ElementType::kU8;
+  geometry.spacing = {0, y, x};
+  geometry.unit = {"", y_unit, x_unit};
+  return geometry;
+}
+
+// The spacing of rows and columns, as people write it; "0, 0" if it is not known.
+std::string spacing_of(const ArrayInfo& array) {
+  const auto geometry = choose_geometry(array, "");
+  if (!geometry.ok()) return geometry.error().message();
+  const unsigned x = geometry->rank - 1;
+  return fmt::format("{}{}, {}{}", geometry->spacing[x - 1], geometry->unit[x - 1], geometry->spacing[x],
+                     geometry->unit[x]);
+}
+
+TEST_F(OiioTest, TheSpacingOfAnExportedImageComesBackWithTheFile) {
+  const struct {
+    geometry::Geometry geometry;
+    const char* png;  // it holds whole numbers of samples for a metre
+  } cases[] = {
+      {spaced(0.5, "um", 0.2, "um"), "0.5um, 0.2um"},     {spaced(0.3, "um", 0.3, "um"), "0.3um, 0.3um"},
+      {spaced(4, "nm", 9.7, "nm"), "4nm, 9.7nm"},         {spaced(1, "mm", 1, "mm"), "1mm, 1mm"},
+      {spaced(25.4, "um", 3.7, "um"), "25.4um, 3.7um"},   {spaced(700, "um", 0.3, "um"), "700um, 0.3um"},
+      {spaced(9.5, "mm", 0.125, "um"), "9.5mm, 0.125um"}, {spaced(352.8, "um", 352.8, "um"), "352.9um, 352.9um"},
+  };
+  for (const auto& [geometry, in_png] : cases) {
+    ArrayInfo array{{2, 20, 30}, ElementType::kU8, "zyx"};
+    set_resolution(array, geometry);
+    ASSERT_TRUE(write_all(path("a.tif"), array, samples(array), true).ok());
+    const auto tiff = read_all(path("a.tif"));
+    ASSERT_TRUE(tiff.ok()) << tiff.error().message();
+    EXPECT_EQ(spacing_of(tiff->first),
+              fmt::format("{}{}, {}{}", geometry.spacing[1], geometry.unit[1], geometry.spacing[2], geometry.unit[2]));
+    ArrayInfo page = array;
+    page.lengths.erase(page.lengths.begin());
+    page.axes = "yx";
+    ASSERT_TRUE(write_all(path("a.png"), page, samples(page), true).ok());
+    const auto png = read_all(path("a.png"));
+    ASSERT_TRUE(png.ok()) << png.error().message();
+    EXPECT_EQ(spacing_of(png->first), in_png);
+  }
+}
+
+TEST_F(OiioTest, SpacingsOfUpToSixDigitsPassThroughTiff) {
+  std::mt19937 generator(3);
+  for (int i = 0; i < 40; ++i) {
+    const double um = std::strtod(
+        fmt::format("{:.6g}", std::exp(std::uniform_real_distribution(-4.0, 6.8)(generator))).c_str(), nullptr);
+    const geometry::Geometry geometry = spaced(um, "um", um, "um");
+    ArrayInfo array{{20, 30}, ElementType::kU8, "yx"};
+    set_resolution(array, geometry);
+    ASSERT_TRUE(write_all(path("a.tif"), array, samples(array), true).ok());
+    const auto back = read_all(path("a.tif"));
+    ASSERT_TRUE(back.ok()) << back.error().message();
+    EXPECT_EQ(spacing_of(back->first), fmt::format("{0}um, {0}um", um));
+  }
+}
+
+void put_number(std::string& bytes, std::uint32_t value, unsigned width) {
+  for (unsigned i = 0; i < width; ++i) bytes += static_cast<char>(value >> (8 * i));
+}
+
+// A picture of 2x2 samples that says it has so many samples in its unit: 1 none, 2 inch, 3 cm.
+std::string tiff_of(std::pair<std::uint32_t, std::uint32_t> x, std::pair<std::uint32_t, std::uint32_t> y,
+                    std::uint32_t unit) {
+  constexpr std::uint32_t kShort = 3, kLong = 4, kRational = 5, kBehind = 8 + 2 + 12 * 12 + 4;
+  const std::array<std::array<std::uint32_t, 3>, 12> fields = {{{256, kShort, 2},
+                                                                {257, kShort, 2},
+                                                                {258, kShort, 8},
+                                                                {259, kShort, 1},
+                                                                {262, kShort, 1},
+                                                                {273, kLong, kBehind + 16},
+                                                                {277, kShort, 1},
+                                                                {278, kShort, 2},
+                                                                {279, kLong, 4},
+                                                                {282, kRational, kBehind},
+                                                                {283, kRational, kBehind + 8},
+                                                                {296, kShort, unit}}};
+  std::string bytes = "II*";
+  bytes += '\0';
+  put_number(bytes, 8, 4);
+  put_number(bytes, fields.size(), 2);
+  for (const auto& [tag, type, value] : fields) {
+    put_number(bytes, tag, 2);
+    put_number(bytes, type, 2);
+    put_number(bytes, 1, 4);
+    put_number(bytes, value, 4);
+  }
+  put_number(bytes, 0, 4);
+  for (const std::uint32_t number : {x.first, x.second, y.first, y.second}) put_number(bytes, number, 4);
+  return bytes + "abcd";
+}
+
+TEST_F(OiioTest, OnlyAResolutionThatIsAMeasurementBecomesASpacing) {
+  const struct {
+    std::string tiff, spacing;
+  } cases[] = {
+      {tiff_of({300, 1}, {300, 1}, 2), "84.66667um, 84.66667um"},
+      {tiff_of({300, 1}, {600, 1}, 2), "42.33333um, 84.66667um"},
+      {tiff_of({50000, 1}, {20000, 1}, 3), "0.5um, 0.2um"},
+      {tiff_of({1, 50}, {1, 50}, 3), "0.5m, 0.5m"},
+      {tiff_of({50000, 1}, {20000, 1}, 1), "0, 0"},  // of no unit
+      {tiff_of({0, 1}, {0, 1}, 3), "0, 0"},
+      {tiff_of({50000, 1}, {0, 1}, 3), "0, 0"},
+      {tiff_of({1, 0}, {1, 0}, 3), "0, 0"},
+      {tiff_of({0, 0}, {0, 0}, 2), "0, 0"},
+      {tiff_of({4294967295, 1}, {4294967295, 1}, 3), "0, 0"},
+      {tiff_of({72, 1}, {72, 1}, 2), "0, 0"},
+      {tiff_of({96, 1}, {96, 1}, 2), "0, 0"},
+      {tiff_of({10, 1}, {10, 1}, 3), "0, 0"},
+      {tiff_of({72, 1}, {144, 1}, 2), "176.3889um, 352.7778um"},
+  };
+  for (const auto& one : cases) {
+    put("a.tif", one.tiff);
+    const auto back = read_all(path("a.tif"));
+    ASSERT_TRUE(back.ok()) << back.error().message();
+    EXPECT_EQ(spacing_of(back->first), one.spacing);
+  }
+}
+
+// The JPEG file with nothing beside its picture but a density in dots per inch and, of a camera, an f-number.
+std::string jpeg_of(const std::string& jpeg, std::uint16_t dpi, bool camera) {
+  const auto big = [](std::size_t value) {
+    return std::string{static_cast<char>(value >> 8), static_cast<char>(value & 0xff)};
+  };
+  std::string bytes = jpeg.substr(0, 2) + "\xff\xe0" + big(16) + std::string("JFIF\0\1\1\1", 8) + big(dpi) + big(dpi) +
+                      std::string(2, '\0');
+  if (camera) {
+    std::string exif = std::string("Exif\0\0II*\0", 10);
+    put_number(exif, 8, 4);
+    for (const auto& [tag, type, at] : {std::array{0x8769u, 4u, 26u}, std::array{0x829du, 5u, 44u}}) {
+      put_number(exif, 1, 2);
+      put_number(exif, tag, 2);
+      put_number(exif, type, 2);
+      put_number(exif, 1, 4);
+      put_number(exif, at, 4);
+      put_number(exif, 0, 4);
+    }
+    put_number(exif, 28, 4);
+    put_number(exif, 10, 4);
+    bytes += "\xff\xe1" + big(exif.size() + 2) + exif;
+  }
+  std::size_t at = 2;
+  while (at + 4 < jpeg.size()) {
+    const auto marker = static_cast<unsigned char>(jpeg[at + 1]);
+    const std::size_t length =
+        2 + 256u * static_cast<unsigned char>(jpeg[at + 2]) + static_cast<unsigned char>(jpeg[at + 3]);
+    if ((marker < 0xe0 || marker > 0xef) && marker != 0xfe) break;
+    at += length;
+  }
+  return bytes + jpeg.substr(at);
+}
+
+TEST_F(OiioTest, AScannerMeasuresAndACameraDoesNot) {
+  const ArrayInfo array{{20, 30, 3}, ElementType::kU8, "yxc"};
+  ASSERT_TRUE(write_all(path("a.jpg"), array, samples(array)).ok());
+  const std::string jpeg = get("a.jpg");
+  const struct {
+    std::uint16_t dpi;
+    bool camera;
+    const char* spacing;
+  } cases[] = {{300, false, "84.66667um, 84.66667um"}, {300, true, "0, 0"}, {72, false, "0, 0"}, {72, true, "0, 0"}};
+  for (const auto& one : cases) {
+    put("b.jpg", jpeg_of(jpeg, one.dpi, one.camera));
+    const auto back = read_all(path("b.jpg"));
+    ASSERT_TRUE(back.ok()) << back.error().message();
+    EXPECT_EQ(back->first.lengths, array.lengths);
+    EXPECT_EQ(spacing_of(back->first), one.spacing) << one.dpi << " " << one.camera;
+  }
+  const auto own = read_all(path("a.jpg"));
+  ASSERT_TRUE(own.ok());
+  EXPECT_EQ(spacing_of(own->first), "0, 0");
+}
+
+TEST_F(OiioTest, APictureOverTimeHasNoLengthAlongTime) {
+  ArrayInfo array{{20, 30}, ElementType::kU8, "yx"};
+  array.rows_per_cm = array.columns_per_cm = 50000;
+  const auto geometry = choose_geometry(array, "tx");
+  ASSERT_TRUE(geometry.ok());
+  EXPECT_EQ(geometry->spacing[0], 0);
+  EXPECT_EQ(geometry->unit[0], "");
+  EXPECT_EQ(geometry->spacing[1], 0.2);
+  EXPECT_EQ(geometry->unit[1], "um");
 }
 
 }  // namespace
