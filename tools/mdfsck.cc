@@ -107,6 +107,8 @@ void print_json(const store::CheckReport& report) {
                                 {"repair", name(row.repair)},
                                 {"text", row.text},
                                 {"where", finding.where},
+                                {"inode", finding.about.object},
+                                {"path", finding.path},
                                 {"repaired", finding.repaired}});
   }
   json["total_findings"] = report.total_findings;
@@ -123,7 +125,8 @@ void print_findings(const store::CheckReport& report) {
     const store::FindingInfo& row = info(finding.id);
     const unsigned count = ++printed[finding.id];
     if (count == 1) fmt::print("{} {} ({}): {}\n", row.number(), row.name, name(row.severity), row.text);
-    if (count <= kLinesOfAKind) fmt::print("    {}{}\n", finding.where, finding.repaired ? " [repaired]" : "");
+    const std::string path = finding.path.empty() ? "" : " (" + printable(finding.path) + ")";
+    if (count <= kLinesOfAKind) fmt::print("    {}{}{}\n", finding.where, path, finding.repaired ? " [repaired]" : "");
   }
   for (const auto& [id, count] : printed)
     if (count > kLinesOfAKind) fmt::print("{} {}: {} more\n", info(id).number(), info(id).name, count - kLinesOfAKind);
@@ -150,11 +153,10 @@ std::string remedy(const store::CheckReport& report) {
          (never > 0 ? fmt::format("; for {} there is no copy", never) : "");
 }
 
-// Findings name objects by their numbers.
-bool names_objects(const store::CheckReport& report) {
-  constexpr auto kFirst = static_cast<unsigned>(store::FindingId::kInodeDamaged);
+// Some are named by their numbers only.
+bool has_unnamed_objects(const store::CheckReport& report) {
   return std::any_of(report.findings.begin(), report.findings.end(),
-                     [](const store::Finding& finding) { return info(finding.id).number() >= kFirst; });
+                     [](const store::Finding& finding) { return finding.about.object != 0 && finding.path.empty(); });
 }
 
 void print_text(const Options& options, const store::CheckReport& report) {
@@ -162,7 +164,7 @@ void print_text(const Options& options, const store::CheckReport& report) {
   fmt::print("volume {}{}, generation {}: {} objects, {} tree nodes{}\n", report.volume_uuid.to_string(),
              report.volume_name.empty() ? "" : " '" + report.volume_name + "'", report.generation, report.objects,
              report.nodes, options.data ? ", " + format_size(report.data_bytes) + " of data verified" : "");
-  if (names_objects(report)) fmt::print("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
+  if (has_unnamed_objects(report)) fmt::print("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
   if (!report.repair_trouble.empty()) fmt::print("not repaired: {}\n", report.repair_trouble);
   const std::uint64_t remaining = report.remaining();
   if (remaining == 0)

@@ -12,6 +12,7 @@
 #include "store/check/block_map.h"
 #include "store/check/data_check.h"
 #include "store/check/objects.h"
+#include "store/check/paths.h"
 #include "store/check/space_check.h"
 #include "store/check/tree_rewrite.h"
 #include "store/check/tree_scan.h"
@@ -33,6 +34,7 @@ struct Scan {
   Edits edits;
   BlockMap blocks;
   TreeScan tree;
+  ObjectTable table;
   std::uint64_t items = 0;
   std::uint64_t objects = 0;
   std::uint64_t highest_object = 0;
@@ -128,7 +130,8 @@ Scan Checker::scan(const format::Root& root, DataChecker* data) {
   scan.items = items.items();
   scan.objects = items.table().objects.size();
   scan.highest_object = items.table().highest_object;
-  check_names(items.table(), layouts_.size(), scan.findings, scan.edits);
+  scan.table = std::move(items.table());
+  check_names(scan.table, layouts_.size(), scan.findings, scan.edits);
   return scan;
 }
 
@@ -172,6 +175,8 @@ CheckReport Checker::run() {
   report_.data_bytes = data_done_;
   commit_needed_ = of_space.any() || first.findings.total() > first.findings.count(FindingId::kNodeCopyDamaged);
   for (const Findings* findings : {&disks, &first.findings, &of_space, &of_data}) note_new(*findings);
+  find_paths(first.table, first.tree, loader_, report_.findings);
+  first.table = {};
   if (options_.repair == RepairMode::kNothing) return report_;
   if (const Status status = repair(first, space); !status.ok()) report_.repair_trouble = status.error().message();
   return report_;
@@ -241,6 +246,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
     TreeRewriter rewriter(volume_, loader_, taken, generation);
     MDFS_TRY_ASSIGN(const format::Root root, rewriter.rewrite(now->tree, now->edits));
     latest = scan(root, nullptr);
+    latest->table = {};
     if (latest->must_rewrite()) note_cascade(latest->findings);
     now = &*latest;
   }

@@ -108,7 +108,8 @@ void DataChecker::finish() {
       threads.emplace_back([this, i, &of_disk, &verdicts] { check_disk(i, std::move(of_disk[i]), verdicts[i]); });
   for (std::thread& thread : threads) thread.join();
   for (const auto& list : verdicts)
-    for (const Verdict& verdict : list) findings_.add(verdict.id, name_of(*verdict.data) + verdict.where);
+    for (const Verdict& verdict : list)
+      findings_.add(verdict.id, name_of(*verdict.data) + verdict.where, {verdict.data->object});
   pieces_.clear();
 }
 

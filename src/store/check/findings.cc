@@ -91,10 +91,10 @@ const FindingInfo& info(FindingId id) {
   return *row;
 }
 
-void Findings::add(FindingId id, std::string where) {
+void Findings::add(FindingId id, std::string where, About about) {
   ++counts_[id];
   ++total_;
-  if (list_.size() < kLimit) list_.push_back({id, std::move(where)});
+  if (list_.size() < kLimit) list_.push_back({id, std::move(where), false, about, {}});
 }
 
 std::uint64_t Findings::count(FindingId id) const {

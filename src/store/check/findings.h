@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -80,11 +81,23 @@ std::string_view name(Severity severity);
 std::span<const FindingInfo> finding_table();
 const FindingInfo& info(FindingId id);
 
+// The object that a finding is about, or an entry of that directory; object 0: neither.
+struct About {
+  std::uint64_t object = 0;
+  std::uint64_t cookie = 0;  // of the entry; 0: the object itself
+};
+
 struct Finding {
   FindingId id;
   std::string where;
   bool repaired = false;
-  auto operator<=>(const Finding&) const = default;
+  About about;
+  std::string path;  // of that from the root directory, as far as the names lead there; else empty
+  // By what was found, and not by what was learned of it since.
+  auto operator<=>(const Finding& other) const {
+    return std::tie(id, where, repaired) <=> std::tie(other.id, other.where, other.repaired);
+  }
+  bool operator==(const Finding& other) const { return (*this <=> other) == 0; }
 };
 
 // The findings of one pass. Keeps at most kLimit of them, and counts all. Not for several threads at once.
@@ -92,7 +105,7 @@ class Findings {
  public:
   static constexpr std::size_t kLimit = 10000;
 
-  void add(FindingId id, std::string where);
+  void add(FindingId id, std::string where, About about = {});
   const std::vector<Finding>& list() const { return list_; }
   std::uint64_t count(FindingId id) const;
   std::uint64_t total() const { return total_; }

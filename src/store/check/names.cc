@@ -53,7 +53,7 @@ class NameChecker {
   }
 
   void drop(EntrySummary& entry, FindingId id) {
-    findings_.add(id, name_of(entry));
+    findings_.add(id, name_of(entry), {entry.directory, entry.cookie});
     entry.dropped = true;
     edits_.items[{entry.directory, MDFS_KIND_DIRENT, entry.cookie}] = EraseItem{};
   }
@@ -82,7 +82,7 @@ class NameChecker {
         object->orphan = true;
         continue;
       }
-      findings_.add(FindingId::kOrphanStray, fmt::format("object {}", number));
+      findings_.add(FindingId::kOrphanStray, fmt::format("object {}", number), {number});
       edits_.items[{MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, number}] = EraseItem{};
     }
   }
@@ -96,7 +96,7 @@ class NameChecker {
         continue;
       }
       if (entry.type != type_of(target->mode)) {
-        findings_.add(FindingId::kEntryType, name_of(entry));
+        findings_.add(FindingId::kEntryType, name_of(entry), {entry.directory, entry.cookie});
         edits_.items.try_emplace({entry.directory, MDFS_KIND_DIRENT, entry.cookie}, FixType{type_of(target->mode)});
       }
       if (!target->is_directory()) ++target->names;
@@ -126,7 +126,7 @@ class NameChecker {
       const std::uint64_t parent = table_.entries[entry].directory;
       if (target->parent == parent) continue;
       findings_.add(FindingId::kDirectoryParent,
-                    fmt::format("directory {}: {}, named in {}", directory, target->parent, parent));
+                    fmt::format("directory {}: {}, named in {}", directory, target->parent, parent), {directory});
       edits_.inodes[directory].parent = parent;
     }
   }
@@ -173,12 +173,12 @@ class NameChecker {
 
   void lose(std::uint64_t number) {
     if (find(number)->orphan) {
-      findings_.add(FindingId::kOrphan, fmt::format("object {}", number));
+      findings_.add(FindingId::kOrphan, fmt::format("object {}", number), {number});
       edits_.erased_objects.insert(number);
       edits_.items[{MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, number}] = EraseItem{};
       return;
     }
-    findings_.add(FindingId::kUnreachable, fmt::format("object {}", number));
+    findings_.add(FindingId::kUnreachable, fmt::format("object {}", number), {number});
     attach(number);
   }
 
@@ -240,17 +240,19 @@ class NameChecker {
     for (auto& [number, object] : table_.objects) {
       if (edits_.erased_objects.contains(number) || attached_.contains(number)) continue;
       if (object.orphan && object.names > 0) {
-        findings_.add(FindingId::kOrphanStray, fmt::format("object {} has a name", number));
+        findings_.add(FindingId::kOrphanStray, fmt::format("object {} has a name", number), {number});
         edits_.items[{MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, number}] = EraseItem{};
       }
       const std::uint32_t links = object.is_directory() ? 2 + object.subdirectories : object.names;
       if (links != object.links) {
-        findings_.add(FindingId::kLinkCount, fmt::format("object {}: {}, found {}", number, object.links, links));
+        findings_.add(FindingId::kLinkCount, fmt::format("object {}: {}, found {}", number, object.links, links),
+                      {number});
         edits_.inodes[number].links = links;
       }
       if (object.found_entries != object.entries) {
         findings_.add(FindingId::kDirectoryEntries,
-                      fmt::format("directory {}: {}, found {}", number, object.entries, object.found_entries));
+                      fmt::format("directory {}: {}, found {}", number, object.entries, object.found_entries),
+                      {number});
         edits_.inodes[number].entries = object.found_entries;
       }
     }

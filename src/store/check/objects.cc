@@ -28,6 +28,9 @@ bool may_be_object(std::uint64_t number) {
   return number == MDFS_OBJECT_ROOT_DIRECTORY || number == MDFS_OBJECT_LOST_FOUND || number >= MDFS_OBJECT_FIRST;
 }
 
+// Items of the volume as a whole are about no object.
+About about(const Key& key) { return may_be_object(key.object) ? About{key.object} : About{}; }
+
 }  // namespace
 
 bool ObjectSummary::is_directory() const { return S_ISDIR(mode); }
@@ -113,7 +116,7 @@ void ItemChecker::inline_bytes(const Key& key, ConstBytes value) {
   if (!current_.inode->is_inline() || key.offset != 0) return misplaced(key);
   if (const Status status = format::check_inline(value); !status.ok()) return damaged(key, status.error());
   if (value.size() > current_.inode->size) {
-    findings_.add(FindingId::kBeyondEnd, name_of(key));
+    findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
     const ConstBytes kept = value.first(current_.inode->size);
     edits_.items[key] = PutItem{ByteVector(kept.begin(), kept.end())};
   }
@@ -137,12 +140,12 @@ void ItemChecker::dirent(const Key& key, ConstBytes value) {
   const bool twice = std::any_of(group.begin(), group.end(), [&](const auto& e) { return e.second == entry->name; });
   group.emplace_back(key.offset, entry->name);
   if (twice) {
-    findings_.add(FindingId::kEntryDuplicate, where);
+    findings_.add(FindingId::kEntryDuplicate, where, {key.object, key.offset});
     edits_.items[key] = EraseItem{};
     return;
   }
   if (!format::cookie_fits(key.offset, entry->name)) {
-    findings_.add(FindingId::kEntryCookie, where);
+    findings_.add(FindingId::kEntryCookie, where, {key.object, key.offset});
     edits_.items[key] = EraseItem{};
     table_.moved.push_back({key.object, entry->inode, entry->name});
   }
@@ -168,7 +171,7 @@ void ItemChecker::geometry(const Key& key, ConstBytes value) {
   const std::uint64_t steps = ceil_div(inode.size, geometry.slab_bytes());
   if (geometry.shape[0] == steps) return;
   findings_.add(FindingId::kImageSize,
-                fmt::format("object {}: shape {}, by its size {}", key.object, geometry.shape[0], steps));
+                fmt::format("object {}: shape {}, by its size {}", key.object, geometry.shape[0], steps), {key.object});
   edits_.items[key] = FixShape{steps};
   geometry.shape[0] = steps;
 }
@@ -188,14 +191,14 @@ bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::B
   };
   for (const format::BlockRun& run : runs) {
     if (blocks_.holds(run)) continue;
-    findings_.add(FindingId::kAddressOutside, name_run(run));
+    findings_.add(FindingId::kAddressOutside, name_run(run), {key.object});
     records_fix(key).erase.insert(part);
     return false;
   }
   for (const format::BlockRun& run : runs) {
     current_.stored_blocks += run.blocks;
     if (blocks_.mark(run)) continue;
-    findings_.add(FindingId::kBlockUsedTwice, name_run(run));
+    findings_.add(FindingId::kBlockUsedTwice, name_run(run), {key.object});
     records_fix(key).move[part] = runs;
   }
   return true;
@@ -221,7 +224,7 @@ void ItemChecker::extents(const Key& key, ConstBytes value) {
   if (!page.ok()) return damaged(key, page.error());
   const bool page_inside = page_is_inside(key.offset);
   if (!page_inside) {
-    findings_.add(FindingId::kBeyondEnd, name_of(key));
+    findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
     edits_.items[key] = EraseItem{};
   }
   for (unsigned place = 0; place < current_.shape.places(); ++place) {
@@ -229,7 +232,7 @@ void ItemChecker::extents(const Key& key, ConstBytes value) {
     if (!record) continue;
     extent(key, place, *record);
     if (!page_inside || place_is_inside(key.offset, place)) continue;
-    findings_.add(FindingId::kBeyondEnd, fmt::format("{}, place {}", name_of(key), place));
+    findings_.add(FindingId::kBeyondEnd, fmt::format("{}, place {}", name_of(key), place), {key.object});
     records_fix(key).erase.insert(place);
   }
 }
@@ -287,7 +290,7 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
   current_.strip_page = page;
   const bool page_inside = page_is_inside(page);
   if (!page_inside) {
-    findings_.add(FindingId::kBeyondEnd, name_of(key));
+    findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
     edits_.items[key] = EraseItem{};
   }
   for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
@@ -299,8 +302,8 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
     });
     ranges.emplace_back(strip->begin, strip->end());
     const bool inside = !page_inside || place_is_inside(page, place);
-    if (!inside) findings_.add(FindingId::kBeyondEnd, where);
-    if (twice) findings_.add(FindingId::kStripTwice, where);
+    if (!inside) findings_.add(FindingId::kBeyondEnd, where, {key.object});
+    if (twice) findings_.add(FindingId::kStripTwice, where, {key.object});
     if (!inside || twice) records_fix(key).erase.insert(place);
     const auto checksums = strip->part_checksums(place, block_size_);
     StoredData data{key.object,
@@ -330,12 +333,12 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
   if (cell->runs.back().end() <= end_block) return;
-  findings_.add(FindingId::kBeyondEnd, name_of(key));
+  findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
   records_fix(key).end_block = static_cast<unsigned>(end_block);
 }
 
 void ItemChecker::give_up(FindingId id, const std::string& why) {
-  findings_.add(id, fmt::format("object {}: {}", current_.number, why));
+  findings_.add(id, fmt::format("object {}: {}", current_.number, why), {current_.number});
   current_.given_up = true;
   current_.scattered.clear();
   edits_.erased_objects.insert(current_.number);
@@ -343,12 +346,12 @@ void ItemChecker::give_up(FindingId id, const std::string& why) {
 }
 
 void ItemChecker::misplaced(const Key& key) {
-  findings_.add(FindingId::kItemMisplaced, name_of(key));
+  findings_.add(FindingId::kItemMisplaced, name_of(key), about(key));
   edits_.items[key] = EraseItem{};
 }
 
 void ItemChecker::damaged(const Key& key, const Error& error) {
-  findings_.add(FindingId::kItemDamaged, name_of(key) + ": " + error.where);
+  findings_.add(FindingId::kItemDamaged, name_of(key) + ": " + error.where, about(key));
   edits_.items[key] = EraseItem{};
 }
 
@@ -359,14 +362,16 @@ void ItemChecker::finish_object() {
   if (inode.is_symlink() && !current_.has_target) return give_up(FindingId::kContentMissing, "no target");
   for (const auto& [where, data] : current_.scattered) {
     const Key page{current_.number, MDFS_KIND_EXTENTS, where / format::kMaxPlaces};
-    findings_.add(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces));
+    findings_.add(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces),
+                  {current_.number});
     records_fix(page).erase.insert(static_cast<unsigned>(where % format::kMaxPlaces));
     edits_.items[{current_.number, MDFS_KIND_EXTENT_RUNS, where}] = EraseItem{};
   }
   const std::uint64_t stored = current_.stored_blocks * block_size_;
   if (stored == inode.stored_bytes) return;
   findings_.add(FindingId::kStoredBytes,
-                fmt::format("object {}: {} recorded, {} found", current_.number, inode.stored_bytes, stored));
+                fmt::format("object {}: {} recorded, {} found", current_.number, inode.stored_bytes, stored),
+                {current_.number});
   edits_.inodes[current_.number].stored_bytes = stored;
 }
 

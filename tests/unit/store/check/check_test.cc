@@ -484,6 +484,59 @@ TEST(CheckTest, BlocksThatNobodyUsesAreReportedAsLeaked) {
   EXPECT_TRUE(lab.check(RepairMode::kNothing).findings.empty());
 }
 
+// Of the first finding of that name; "none" if there is none.
+std::string path_of(const CheckReport& report, std::string_view name) {
+  for (const Finding& finding : report.findings)
+    if (info(finding.id).name == name) return finding.path;
+  return "none";
+}
+
+TEST(CheckTest, FindingsNameObjectsAndEntriesByTheirPaths) {
+  const struct {
+    const char *damage, *finding, *path;
+  } wanted[] = {{"InodeDamaged", "inode-damaged", "/cells"},
+                {"InodeDamaged", "entry-to-nothing", "/cells"},
+                {"InodeDamaged", "directory-entries", "/"},
+                {"InodeDamaged", "block-leaked", ""},
+                {"LinkCountOfADirectory", "link-count", "/dir"},
+                {"ParentOfADirectory", "directory-parent", "/dir/deep"},
+                {"TypeOfAnEntry", "entry-type", "/inline"},
+                {"StoredBytes", "stored-bytes", "/image"},
+                {"FileWithoutAName", "unreachable", ""},
+                {"EntryToNothing", "entry-to-nothing", "/dir/deep/ghost"},
+                {"EntryUnderTheWrongHash", "entry-cookie", "/inline"},
+                {"NameTwice", "entry-duplicate", "/inline"},
+                {"DirectoryInItself", "directory-cycle", ""},
+                {"DirectoryNamedTwice", "directory-named-twice", "/dir/deep"},
+                {"OrphanWithAName", "orphan-stray", "/inline"},
+                {"OrphanOfNothing", "orphan-stray", ""},
+                {"PlacementMissing", "placement-missing", ""},
+                {"GeometryMissing", "content-missing", "/image"},
+                {"BlocksBeyondTheEndOfAFile", "beyond-end", "/cells"}};
+  const std::vector<Case> all = cases();
+  for (const auto& one : wanted) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Case& c) { return c.name == one.damage; });
+    ASSERT_NE(found, all.end()) << one.damage;
+    Lab lab;
+    found->damage(lab);
+    const CheckReport report = lab.check(RepairMode::kNothing);
+    EXPECT_EQ(path_of(report, one.finding), one.path) << one.damage << "\n" << text_of(report);
+    // A repair says the same of what it found at first, and mends it.
+    const CheckReport mended = lab.check(RepairMode::kAll);
+    EXPECT_EQ(path_of(mended, one.finding), one.path) << one.damage;
+    EXPECT_EQ(mended.exit_code(), 1) << one.damage << "\n" << text_of(mended);
+  }
+}
+
+TEST(CheckTest, DamagedDataAreNamedByTheirFile) {
+  Lab lab;
+  lab.damage(lab.cells_run.disk, lab.cells_run.block * 4096);
+  lab.edit_inode(Lab::kFirstFile + 250, [](auto& inode) { inode.links = 3; });
+  const CheckReport report = lab.check(RepairMode::kNothing, true);
+  EXPECT_EQ(path_of(report, "data-damaged"), "/cells") << text_of(report);
+  EXPECT_EQ(path_of(report, "link-count"), "/f250") << text_of(report);
+}
+
 TEST(FindingsTest, NumbersAndNamesAreUnique) {
   std::set<std::string_view> names;
   for (const FindingInfo& row : finding_table()) {
