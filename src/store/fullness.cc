@@ -4,15 +4,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mdfs::store {
+namespace {
+
+double percent_of(std::uint64_t used_blocks, std::uint64_t data_blocks) {
+  return data_blocks == 0 ? 100 : 100 * static_cast<double>(used_blocks) / static_cast<double>(data_blocks);
+}
+
+}  // namespace
 
 std::optional<std::string> Fullness::note_use(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
                                               std::uint64_t data_blocks) {
   Disk& state = disks_[disk];
-  const double percent =
-      data_blocks == 0 ? 100 : 100 * static_cast<double>(used_blocks) / static_cast<double>(data_blocks);
+  const double percent = percent_of(used_blocks, data_blocks);
   while (state.said > 0 && percent < kThresholdsPercent[state.said - 1] - kForgetPercent) --state.said;
-  if (percent < kThresholdsPercent[0] - kForgetPercent) state.said_spill = false;
+  if (state.spill_percent && percent < *state.spill_percent - kForgetPercent) state.spill_percent.reset();
   const std::size_t before = state.said;
   while (state.said < kThresholdsPercent.size() && percent >= kThresholdsPercent[state.said]) ++state.said;
   if (state.said == before) return std::nullopt;
@@ -20,11 +28,12 @@ std::optional<std::string> Fullness::note_use(std::size_t disk, const std::strin
                      disks_.size() > 1 ? "; when it has no room left its new extents go to other disks" : "");
 }
 
-std::optional<std::string> Fullness::note_spill(std::size_t disk, const std::string& name) {
+std::optional<std::string> Fullness::note_spill(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
+                                                std::uint64_t data_blocks) {
   Disk& state = disks_[disk];
   ++state.spilled;
-  if (state.said_spill) return std::nullopt;
-  state.said_spill = true;
+  if (state.spill_percent) return std::nullopt;
+  state.spill_percent = std::min<double>(percent_of(used_blocks, data_blocks), kThresholdsPercent[0]);
   return fmt::format("disk {} ({}) has no room left: its new extents go to other disks", disk, name);
 }
 

@@ -19,18 +19,21 @@ class Fullness {
 
   explicit Fullness(std::size_t disks) : disks_(disks) {}
 
-  // After blocks of the disk have been taken.
+  // After blocks of the disk have been taken. What is in use does not count blocks that will be free two commits later:
+  // as what is written over waits for commits, it would go up and down.
   std::optional<std::string> note_use(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
                                       std::uint64_t data_blocks);
-  // What was wished for on the disk has been stored on another for want of room.
-  std::optional<std::string> note_spill(std::size_t disk, const std::string& name);
+  // What was wished for on the disk has been stored on another for want of room. Said once until the disk has been
+  // kForgetPercent below what it was, or below the first threshold if it was fuller.
+  std::optional<std::string> note_spill(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
+                                        std::uint64_t data_blocks);
   std::uint64_t spilled(std::size_t disk) const { return disks_[disk].spilled; }
 
  private:
   struct Disk {
-    std::size_t said = 0;  // thresholds
-    bool said_spill = false;
-    std::uint64_t spilled = 0;  // runs
+    std::size_t said = 0;                 // thresholds
+    std::optional<double> spill_percent;  // where it was when that was said, or the first threshold
+    std::uint64_t spilled = 0;            // runs
   };
   std::vector<Disk> disks_;
 };

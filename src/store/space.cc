@@ -44,7 +44,8 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
       node_blocks_(format::node_blocks(block_size)),
       policy_(policy),
       fullness_(members.size()),
-      tops_(slot.space) {
+      tops_(slot.space),
+      gated_data_of_(members.size()) {
   const std::size_t count = tops_.size();
   std::vector<std::unique_ptr<alloc::SpaceMap>> maps(count);
   index_.resize(count);
@@ -330,12 +331,16 @@ std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::si
 
 std::vector<std::string> Space::note_allocation(const AllocationRequest& request, const Run& run) {
   std::vector<std::string> lines;
-  const alloc::SpaceMap& map = *allocator_->map(run.disk);
-  const std::uint64_t data = map.data_range().size();
-  if (auto line = fullness_.note_use(run.disk, members_[run.disk].disk->name(), data - map.data_free(), data))
+  const auto data = [&](unsigned disk) { return allocator_->map(disk)->data_range().size(); };
+  const auto used = [&](unsigned disk) {
+    return data(disk) - std::min(data(disk), allocator_->map(disk)->data_free() + gated_data_of_[disk]);
+  };
+  const auto name = [&](unsigned disk) { return members_[disk].disk->name(); };
+  if (auto line = fullness_.note_use(run.disk, name(run.disk), used(run.disk), data(run.disk)))
     lines.push_back(std::move(*line));
-  if (run.disk != request.disk && request.disk < allocator_->disk_count() && allocator_->usable(request.disk))
-    if (auto line = fullness_.note_spill(request.disk, members_[request.disk].disk->name()))
+  const unsigned wished = request.disk;
+  if (run.disk != wished && wished < allocator_->disk_count() && allocator_->usable(wished))
+    if (auto line = fullness_.note_spill(wished, name(wished), used(wished), data(wished)))
       lines.push_back(std::move(*line));
   return lines;
 }

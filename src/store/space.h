@@ -175,6 +175,7 @@ class Space {
   Room promised_;
   std::uint64_t gated_ = 0;
   std::uint64_t gated_data_ = 0;
+  std::vector<std::uint64_t> gated_data_of_;  // by disk
   std::uint64_t node_blocks_linked_ = 0;
   TreeSize tree_;
   bool all_healthy_ = true;

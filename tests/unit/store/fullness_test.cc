@@ -3,6 +3,14 @@
 #include "store/fullness.h"
 
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string_view>
 
 #include "store_fixture.h"
 
@@ -34,14 +42,110 @@ TEST(FullnessTest, TheLineNamesTheDiskItsShareAndWhatHappensThen) {
 
 TEST(FullnessTest, ThatExtentsGoElsewhereIsSaidOnceAndCountedAlways) {
   Fullness fullness(2);
-  EXPECT_TRUE(fullness.note_spill(0, "/dev/a"));
-  EXPECT_FALSE(fullness.note_spill(0, "/dev/a"));
+  EXPECT_TRUE(fullness.note_spill(0, "/dev/a", 100, 100));
+  EXPECT_FALSE(fullness.note_spill(0, "/dev/a", 100, 100));
   EXPECT_EQ(fullness.spilled(0), 2u);
   EXPECT_EQ(fullness.spilled(1), 0u);
   (void)fullness.note_use(0, "/dev/a", 99, 100);
-  EXPECT_FALSE(fullness.note_spill(0, "/dev/a"));
+  EXPECT_FALSE(fullness.note_spill(0, "/dev/a", 99, 100));
   (void)fullness.note_use(0, "/dev/a", 50, 100);
-  EXPECT_TRUE(fullness.note_spill(0, "/dev/a")) << "it had room meanwhile";
+  EXPECT_TRUE(fullness.note_spill(0, "/dev/a", 99, 100)) << "it had room meanwhile";
+}
+
+TEST(FullnessTest, ADiskWithoutALargeHoleSaysOnceThatExtentsGoElsewhere) {
+  Fullness fullness(2);
+  std::vector<std::uint64_t> said;
+  for (const std::uint64_t used : {84u, 83u, 84u, 80u, 86u, 84u, 79u, 80u}) {
+    (void)fullness.note_use(0, "/dev/a", used, 100);
+    if (fullness.note_spill(0, "/dev/a", used, 100)) said.push_back(used);
+  }
+  EXPECT_EQ(said, (std::vector<std::uint64_t>{84})) << "it is no emptier than it was";
+  (void)fullness.note_use(0, "/dev/a", 70, 100);
+  EXPECT_TRUE(fullness.note_spill(0, "/dev/a", 84, 100));
+}
+
+// The warnings of the log, as long as it lives; nobody else gets them.
+class LogLines {
+ public:
+  LogLines() : level_(spdlog::get_level()) {
+    spdlog::default_logger()->sinks().swap(sinks_);
+    spdlog::set_level(spdlog::level::warn);
+  }
+  ~LogLines() {
+    spdlog::set_level(level_);
+    spdlog::default_logger()->sinks().swap(sinks_);
+  }
+  LogLines(const LogLines&) = delete;
+
+  std::size_t count(std::string_view words) const {
+    const std::string all = text_.str();
+    std::size_t lines = 0;
+    for (std::size_t at = all.find(words); at != std::string::npos; at = all.find(words, at + 1)) ++lines;
+    return lines;
+  }
+
+ private:
+  const spdlog::level::level_enum level_;
+  std::ostringstream text_;
+  std::vector<spdlog::sink_ptr> sinks_ = {std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)};
+};
+
+TEST(FullnessTest, WhatIsWrittenOverAndWaitsForACommitDoesNotMakeADiskFuller) {
+  SeededEnvironment environment(1);
+  const Disks disks = make_disks(2, 32u << 20);
+  ASSERT_OK(format_disks(disks, environment));
+  auto store = open_disks(disks, environment);
+  ASSERT_OK(store);
+  constexpr std::uint32_t kBlocks = 8;
+  const LogLines lines;
+  std::vector<store::Run> runs;
+  const auto used_percent = [&](unsigned disk) {
+    const auto here = std::count_if(runs.begin(), runs.end(), [&](const store::Run& run) { return run.disk == disk; });
+    return 100 * kBlocks * static_cast<std::uint64_t>(here) / (*store)->disk_info(disk).data_blocks;
+  };
+  const auto put = [&](std::uint16_t disk, const std::optional<store::Run>& instead_of) {
+    AllocationRequest request;
+    request.disk = disk;
+    request.blocks = kBlocks;
+    request.owner = 16 + disk;
+    request.may_spill = false;
+    const auto run = (*store)->allocate(request, nullptr);
+    ASSERT_OK(run);
+    ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      transaction.link(*run);
+      if (instead_of) transaction.unlink(*instead_of);
+      return {};
+    }));
+    if (!instead_of) runs.push_back(*run);
+    for (store::Run& known : runs)
+      if (instead_of && known.block == instead_of->block && known.disk == instead_of->disk) known = *run;
+  };
+  const auto fill = [&](unsigned percent) {
+    for (std::uint16_t disk = 0; used_percent(disk) < percent; disk ^= 1) {
+      put(disk, std::nullopt);
+      if (runs.size() % 20 != 0) continue;
+      ASSERT_OK((*store)->commit());
+    }
+  };
+  // A tenth of the disk is written over, and then comes a commit.
+  const auto write_over = [&] {
+    const std::size_t part = runs.size() / 9;
+    for (std::size_t i = 0; i < 20 * part; ++i) {
+      const store::Run old = runs[i % runs.size()];
+      put(old.disk, old);
+      if (i % part != part - 1) continue;
+      ASSERT_OK((*store)->commit());
+      ASSERT_OK((*store)->commit());
+    }
+  };
+  fill(86);
+  write_over();
+  EXPECT_EQ(lines.count(" % full"), 0u);
+  fill(91);
+  EXPECT_EQ(lines.count("is 90 % full"), 2u);
+  runs.resize(runs.size() / 2);  // the others stay as they are
+  write_over();
+  EXPECT_EQ(lines.count(" % full"), 2u);
 }
 
 TEST(FullnessTest, WhatIsMeantForAFullDiskGoesToOthersAndIsCounted) {
