@@ -103,6 +103,7 @@ class RangeCutter {
 
  private:
   void emit(unsigned axis, const Coord& origin, std::uint64_t first, std::uint64_t count) {
+    MDFS_CHECK(axis < kMaxRank);
     RangeBox range{{}, done_};
     for (unsigned i = 0; i < axis; ++i) {
       range.box.start[i] = origin[i];
