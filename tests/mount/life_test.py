@@ -1,5 +1,5 @@
-"""The whole life of a volume: filled, rewritten, emptied, refilled, given two disks, robbed of one, defragmented. At the
-end every byte is in place, mdfsck finds nothing, and windows lie as on a new volume."""
+"""The whole life of a volume: filled, rewritten, emptied, refilled, given two disks, robbed of one, defragmented. At
+the end every byte is in place, mdfsck finds nothing, and windows lie as on a new volume."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
