@@ -22,20 +22,17 @@ TaskPool::~TaskPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// The pool is told under the lock: once the task has run, its end may be the end of the pool.
 void TaskPool::post(std::function<void()> task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
   posted_.notify_one();
 }
 
 void TaskPool::post_if_fewer(std::size_t waiting, std::function<void()> task) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (tasks_.size() >= waiting) return;
-    tasks_.push_back(std::move(task));
-  }
+  const std::lock_guard lock(mutex_);
+  if (tasks_.size() >= waiting) return;
+  tasks_.push_back(std::move(task));
   posted_.notify_one();
 }
 

@@ -170,19 +170,23 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
                   });
 }
 
-// A close of a virtual file: what is whole takes effect, a part is refused and kept. `done` answers.
+// A close of a virtual file: what is whole takes effect, a part is refused and kept. `done` answers, which may end the
+// handle: its lock is not held then.
 void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&)> done) {
   std::unique_ptr<views::WindowWriter> writer;
   geometry::Window window;
-  {
+  const auto take = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
-    if (!handle.writer || handle.writer->empty() || !handle.view) return done({});
-    if (handle.writer->overran()) return done(Error{Errc::kInvalidArgument, "more was written than the window holds"});
+    if (!handle.writer || handle.writer->empty() || !handle.view) return {};
+    if (handle.writer->overran()) return Error{Errc::kInvalidArgument, "more was written than the window holds"};
     if (!handle.writer->is_complete())
-      return done(Error{Errc::kInvalidArgument, "only a part of the window has been written"});
+      return Error{Errc::kInvalidArgument, "only a part of the window has been written"};
     window = handle.view->window;
     writer = std::move(handle.writer);
-  }
+    return {};
+  };
+  const Status taken = take();
+  if (!taken.ok() || !writer) return done(taken);
   apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle.ino, window, std::move(writer), std::move(done));
 }
 

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <thread>
 
+#include "engine/task_pool.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {
@@ -28,6 +30,19 @@ Window window_at(std::uint64_t y, std::uint64_t x, std::uint64_t height, std::ui
   window.start = {y, x, 0};
   window.length = {height, width, 0};
   return window;
+}
+
+// As when a volume is unmounted as soon as its last request has ended. ThreadSanitizer is the judge.
+TEST(TaskPoolTest, APoolMayEndAsSoonAsTheTasksOfOthersHaveRun) {
+  for (unsigned round = 0; round < 200; ++round) {
+    std::atomic<bool> has_run = false;
+    auto pool = std::make_unique<TaskPool>(2);
+    std::thread poster([&] { pool->post([&] { has_run = true; }); });
+    while (!has_run) std::this_thread::yield();
+    pool->drain();
+    pool.reset();
+    poster.join();
+  }
 }
 
 // Not aligned to extents, so that each write changes parts of many.
