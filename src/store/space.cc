@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -45,7 +46,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
       policy_(policy),
       fullness_(members.size()),
       tops_(slot.space),
-      gated_data_of_(members.size()) {
+      gated_data_(members.size()) {
   const std::size_t count = tops_.size();
   std::vector<std::unique_ptr<alloc::SpaceMap>> maps(count);
   index_.resize(count);
@@ -269,6 +270,10 @@ std::uint64_t Space::gated() const {
   return gated_;
 }
 
+std::uint64_t Space::gated_data() const {
+  return std::accumulate(gated_data_.begin(), gated_data_.end(), std::uint64_t{0});
+}
+
 // Nodes lie where there was room for them, in or beyond the metadata regions; what is free for data does not depend on
 // that. So the same contents leave the same number of blocks free.
 SpaceInfo Space::info() const {
@@ -277,7 +282,7 @@ SpaceInfo Space::info() const {
   info.total_blocks = total_data_;
   std::uint64_t far_blocks = 0;
   for (const NodePlace& place : far_) far_blocks += place.copies * node_blocks_;
-  std::uint64_t used = total_data_ - std::min(total_data_, allocator_->data_free() + gated_data_ + far_blocks);
+  std::uint64_t used = total_data_ - std::min(total_data_, allocator_->data_free() + gated_data() + far_blocks);
   if (all_healthy_) {
     std::uint64_t linked = 0;
     for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
@@ -287,9 +292,9 @@ SpaceInfo Space::info() const {
     used = std::min(total_data_, data + nodes - std::min(nodes, total_metadata_));
   }
   info.free_blocks = total_data_ - used;
-  const std::uint64_t missing = missing_nodes(home_nodes(gated_ - gated_data_)) * place_blocks();
+  const std::uint64_t missing = missing_nodes(home_nodes(gated_ - gated_data())) * place_blocks();
   const std::uint64_t kept = promised_.blocks + data_reserve_ + missing;
-  const std::uint64_t free = std::min(allocator_->data_free() + gated_data_, info.free_blocks);
+  const std::uint64_t free = std::min(allocator_->data_free() + gated_data(), info.free_blocks);
   info.available_blocks = free > kept ? free - kept : 0;
   return info;
 }
@@ -333,7 +338,7 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
   std::vector<std::string> lines;
   const auto data = [&](unsigned disk) { return allocator_->map(disk)->data_range().size(); };
   const auto used = [&](unsigned disk) {
-    return data(disk) - std::min(data(disk), allocator_->map(disk)->data_free() + gated_data_of_[disk]);
+    return data(disk) - std::min(data(disk), allocator_->map(disk)->data_free() + gated_data_[disk]);
   };
   const auto name = [&](unsigned disk) { return members_[disk].disk->name(); };
   if (auto line = fullness_.note_use(run.disk, name(run.disk), used(run.disk), data(run.disk)))
@@ -428,7 +433,7 @@ std::size_t Space::places() const {
 bool Space::has_room_at_home(When when) const {
   const std::lock_guard lock(mutex_);
   if (when == When::kNow && !far_.empty()) return false;
-  const std::uint64_t home = home_nodes(when == When::kSoon ? gated_ - gated_data_ : 0);
+  const std::uint64_t home = home_nodes(when == When::kSoon ? gated_ - gated_data() : 0);
   return pool_.size() + home > tree_.changed + kept_nodes(Purpose::kNormal) + tree_.level + 2;
 }
 

@@ -134,7 +134,8 @@ class Space {
   alloc::Answer allocate_once(const AllocationRequest& request);
   // What the log should be told after this answer; empty: nothing.
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
-  void count_disks();  // what follows from which disks are usable
+  std::uint64_t gated_data() const;  // in all
+  void count_disks();                // what follows from which disks are usable
   // All places in the pool anew.
   Status refill_pool(std::unique_lock<std::mutex>& lock);
   enum class Where : std::uint8_t { kHome, kFar, kAnywhere };
@@ -174,8 +175,7 @@ class Space {
   std::uint64_t data_reserve_ = 0;
   Room promised_;
   std::uint64_t gated_ = 0;
-  std::uint64_t gated_data_ = 0;
-  std::vector<std::uint64_t> gated_data_of_;  // by disk
+  std::vector<std::uint64_t> gated_data_;  // of them, not where metadata have their regions: by disk
   std::uint64_t node_blocks_linked_ = 0;
   TreeSize tree_;
   bool all_healthy_ = true;

@@ -99,9 +99,7 @@ void Space::unlink(std::span<const Run> runs, Holds holds) {
     freeing_.push_back(run);
     gated_ += run.blocks;
     if (holds == Holds::kNodes) node_blocks_linked_ -= std::min<std::uint64_t>(node_blocks_linked_, run.blocks);
-    if (run.block < map->layout().metadata_end()) continue;
-    gated_data_ += run.blocks;
-    gated_data_of_[run.disk] += run.blocks;
+    if (run.block >= map->layout().metadata_end()) gated_data_[run.disk] += run.blocks;
   }
 }
 
@@ -165,9 +163,7 @@ void Space::release(std::span<const Run> runs) {
     alloc::SpaceMap* map = allocator_->map(run.disk);
     map->release(run.block, run.blocks);
     gated_ -= run.blocks;
-    if (run.block < map->layout().metadata_end()) continue;
-    gated_data_ -= run.blocks;
-    gated_data_of_[run.disk] -= run.blocks;
+    if (run.block >= map->layout().metadata_end()) gated_data_[run.disk] -= run.blocks;
   }
   trim();
   shrink();

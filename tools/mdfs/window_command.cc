@@ -103,11 +103,8 @@ class RawSamples final : public Samples {
   RawSamples(File file, std::uint64_t bytes) : file_(std::move(file)), bytes_(bytes) {}
 
   Status read(MutableBytes into, bool last) override {
-    MDFS_TRY_ASSIGN(const std::size_t got, file_.read(into));
-    done_ += got;
-    if (got < into.size())
-      return {Errc::kInvalidArgument,
-              fmt::format("{}: the file is cut short: {} more bytes were expected", file_.name(), bytes_ - done_)};
+    done_ += into.size();
+    MDFS_TRY(file_.read_exactly(into, bytes_ - done_));
     std::byte more{};
     std::size_t extra = 0;
     if (last) {

@@ -66,11 +66,11 @@ Result<std::size_t> File::read(MutableBytes into) {
   return done;
 }
 
-Status File::read_exactly(MutableBytes into) {
+Status File::read_exactly(MutableBytes into, std::uint64_t behind_bytes) {
   MDFS_TRY_ASSIGN(const std::size_t got, read(into));
   if (got == into.size()) return {};
-  return {Errc::kInvalidArgument,
-          name_ + ": the file is cut short: " + std::to_string(into.size() - got) + " more bytes were expected"};
+  return {Errc::kInvalidArgument, name_ + ": the file is cut short: " +
+                                      std::to_string(into.size() - got + behind_bytes) + " more bytes were expected"};
 }
 
 Result<std::size_t> File::read_at(std::uint64_t offset, MutableBytes into) {

@@ -34,8 +34,8 @@ class File {
   Result<std::uint64_t> size_bytes() const;
   // As many bytes as there are, up to all of `into`; fewer only at the end of the file.
   Result<std::size_t> read(MutableBytes into);
-  // All of `into`, or an error that names the file and how much is missing.
-  Status read_exactly(MutableBytes into);
+  // All of `into`, or an error that names the file and how much is missing, of this and of what is expected behind it.
+  Status read_exactly(MutableBytes into, std::uint64_t behind_bytes = 0);
   Result<std::size_t> read_at(std::uint64_t offset, MutableBytes into);
   Status write(ConstBytes from);
   Status write_at(std::uint64_t offset, ConstBytes from);
