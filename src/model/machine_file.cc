@@ -10,7 +10,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "geometry/shape_text.h"
 #include "model/machine.h"
 #include "model/quantity.h"
+#include "model/toml_check.h"
 
 namespace mdfs::model {
 namespace {
@@ -330,51 +330,8 @@ Status check_stages(Table& table, const Machine& machine) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
-// The parser calls itself for each part of a dotted name, so that a long one would end the program.
-constexpr unsigned kMostParts = 16;
-
-// Behind the quoted text that begins at `at`; what is not closed ends with the file, and the parser says so.
-std::size_t skip_quoted(std::string_view text, std::size_t at) {
-  const std::string_view three = text.substr(at, 3);
-  const bool is_long = three == R"(""")" || three == "'''";
-  const std::string_view mark = is_long ? three : text.substr(at, 1);
-  for (at += mark.size(); at < text.size() && text.substr(at, mark.size()) != mark; ++at) {
-    if (!is_long && text[at] == '\n') return at;
-    if (text[at] == '\\' && mark[0] == '"') ++at;
-  }
-  return std::min(text.size(), at + mark.size());
-}
-
-Status check_names(std::string_view text, const std::string& where) {
-  unsigned dots = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '"' || c == '\'') {
-      at = skip_quoted(text, at);
-      continue;
-    }
-    if (c == '#') {
-      at = std::min(text.find('\n', at), text.size());
-      continue;
-    }
-    ++at;
-    if (c == '.')
-      ++dots;
-    else if (std::isalnum(static_cast<unsigned char>(c)) == 0 && std::string_view("_- \t").find(c) == std::string::npos)
-      dots = 0;
-    if (dots < kMostParts) continue;
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    return {Errc::kInvalidArgument, fmt::format("{}:{}: a name has more than {} parts", where, line, kMostParts)};
-  }
-  return {};
-}
-
 Result<Machine> parse(std::string_view text, const std::string& where) {
-  MDFS_TRY(check_names(text, where));
+  MDFS_TRY(check_toml(text, where));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return Error{Errc::kInvalidArgument,

@@ -1,8 +1,11 @@
 // Crash enumeration: every sequence of a few operations, every state that a power cut could leave, each one judged.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <thread>
@@ -14,20 +17,12 @@
 namespace mdfs::crash {
 namespace {
 
-constexpr const char* kUsage =
-    "usage: crash_tests [--length N] [--sample N] [--ops 'OPERATION; ...'] [--disks N] [--depth 1|2] [--seed N]\n"
-    "                   [--jobs N] [--seconds N] [--cuts few|many]\n"
-    "                   [--spoiled 1] [--canary 1]\n"
-    "  --length N   all sequences of up to N letters of the alphabet (default 1)\n"
-    "  --sample N   and N seeded sequences of 3 to 6 letters\n"
-    "  --seconds N  stop after that long\n"
-    "  --cuts few   fewer subsets of outstanding writes (default with --length 2 and more)\n"
-    "  --spoiled 1  one copy of each tree node is bad to begin with; two disks and more\n"
-    "  --canary 1   flushes lie: succeeds if the loss is seen\n"
-    "  --ops        one sequence, as a failure prints it\n";
+constexpr unsigned kShortestSample = 3, kLongestSample = 6;  // letters
+constexpr auto kBetweenLines = std::chrono::seconds(10);     // of progress
 
 struct Arguments {
   unsigned length = 1;
+  unsigned nested = 0;
   unsigned samples = 0;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   unsigned seconds = 0;
@@ -37,116 +32,154 @@ struct Arguments {
   RunOptions run;
 };
 
-bool parse(int argc, char** argv, Arguments& arguments) {
-  for (int i = 1; i < argc; i += 2) {
-    const std::string option = argv[i];
-    if (i + 1 >= argc) return false;
-    const unsigned number = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
-    if (option == "--length") {
-      arguments.length = number;
-    } else if (option == "--sample") {
-      arguments.samples = number;
-    } else if (option == "--jobs") {
-      arguments.jobs = std::max(1u, number);
-    } else if (option == "--seconds") {
-      arguments.seconds = number;
-    } else if (option == "--disks") {
-      arguments.run.disks = number;
-    } else if (option == "--depth") {
-      arguments.run.depth = number;
-    } else if (option == "--seed") {
-      arguments.run.seed = number;
-    } else if (option == "--spoiled") {
-      arguments.run.spoiled = number != 0;
-    } else if (option == "--canary") {
-      arguments.canary = arguments.run.flushes_lie = number != 0;
-    } else if (option == "--cuts") {
-      arguments.cuts = argv[i + 1];
-    } else if (option == "--ops") {
-      arguments.operations = argv[i + 1];
-    } else {
-      return false;
-    }
-  }
-  if (arguments.cuts.empty()) arguments.cuts = arguments.length >= 2 ? "few" : "many";
-  if (arguments.cuts == "few") {
-    arguments.run.bounds.all_subsets_up_to = 5;
-    arguments.run.bounds.each_one_up_to = 16;
-    arguments.run.bounds.samples = 6;
-  }
-  arguments.run.bounds.seed = arguments.run.seed;
-  return arguments.run.disks >= 1 && (arguments.cuts == "few" || arguments.cuts == "many");
+void add_to(CLI::App& app, Arguments& arguments) {
+  app.add_option("--length", arguments.length, "all sequences of up to so many letters of the alphabet")
+      ->capture_default_str();
+  app.add_option("--nested", arguments.nested,
+                 "sequences of up to so many letters are cut a second time while the volume recovers")
+      ->capture_default_str();
+  app.add_option("--sample", arguments.samples, "and so many seeded sequences of 3 to 6 letters");
+  app.add_option("--ops", arguments.operations, "one sequence and no other, as a failure prints it");
+  app.add_option("--disks", arguments.run.disks, "of the volume")->check(CLI::Range(1, 8))->capture_default_str();
+  app.add_option("--seed", arguments.run.seed, "of samples")->capture_default_str();
+  app.add_option("--cuts", arguments.cuts,
+                 "how many subsets of outstanding writes: many (of single letters), few (of longer sequences)")
+      ->check(CLI::IsMember({"few", "many"}));
+  app.add_option("--jobs", arguments.jobs, "threads")->check(CLI::Range(1, 256));
+  app.add_option("--seconds", arguments.seconds, "stop after so long");
+  app.add_flag("--spoiled", arguments.run.spoiled,
+               "one copy of each tree node is bad to begin with; two disks and more");
+  app.add_flag("--canary", arguments.canary, "flushes lie: succeeds if the loss is seen");
 }
 
-std::vector<std::string> sequences(const Arguments& arguments) {
-  if (!arguments.operations.empty()) return {arguments.operations};
+struct Sequence {
+  std::string text;
+  unsigned letters = 0;
+};
+
+std::vector<Sequence> sequences(const Arguments& arguments) {
+  if (!arguments.operations.empty()) return {{arguments.operations, 1}};
   const std::vector<std::string> letters = alphabet();
-  std::vector<std::string> all, last{""};
+  std::vector<Sequence> all, last{{"", 0}};
+  const auto longer = [](const Sequence& before, const std::string& letter) {
+    return Sequence{before.text.empty() ? letter : before.text + "; " + letter, before.letters + 1};
+  };
   for (unsigned length = 0; length < arguments.length; ++length) {
-    std::vector<std::string> longer;
-    for (const std::string& before : last)
-      for (const std::string& letter : letters) longer.push_back(before.empty() ? letter : before + "; " + letter);
-    all.insert(all.end(), longer.begin(), longer.end());
-    last = std::move(longer);
+    std::vector<Sequence> next;
+    for (const Sequence& before : last)
+      for (const std::string& letter : letters) next.push_back(longer(before, letter));
+    all.insert(all.end(), next.begin(), next.end());
+    last = std::move(next);
   }
   std::mt19937_64 generator(arguments.run.seed);
   for (unsigned i = 0; i < arguments.samples; ++i) {
-    std::string sequence;
-    for (auto left = 3 + generator() % 4; left > 0; --left)
-      sequence += (sequence.empty() ? "" : "; ") + letters[generator() % letters.size()];
+    Sequence sequence;
+    for (auto left = kShortestSample + generator() % (kLongestSample - kShortestSample + 1); left > 0; --left)
+      sequence = longer(sequence, letters[generator() % letters.size()]);
     all.push_back(std::move(sequence));
   }
   return all;
 }
 
-int run(const Arguments& arguments) {
-  const std::vector<std::string> all = sequences(arguments);
-  const test::MemoryDisks base = make_base_disks(arguments.run);
-  const auto start = std::chrono::steady_clock::now();
-  Totals totals;
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> bad_usage{false};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < all.size(); i = next++) {
-      if (arguments.seconds > 0 && std::chrono::steady_clock::now() - start > std::chrono::seconds(arguments.seconds))
-        return;
-      const auto operations = parse_operations(all[i]);
+bool few_cuts(const Arguments& arguments, const Sequence& sequence) {
+  return arguments.cuts.empty() ? sequence.letters > 1 : arguments.cuts == "few";
+}
+
+RunOptions options_for(const Arguments& arguments, const Sequence& sequence) {
+  RunOptions options = arguments.run;
+  options.depth = sequence.letters <= arguments.nested ? 2 : 1;
+  options.bounds.seed = options.seed;
+  if (few_cuts(arguments, sequence)) {
+    options.bounds.all_subsets_up_to = 5;
+    options.bounds.each_one_up_to = 16;
+    options.bounds.samples = 6;
+  }
+  return options;
+}
+
+// A command that does it once more, from the root of the sources.
+std::string again(const Arguments& arguments, const Sequence& sequence) {
+  const RunOptions options = options_for(arguments, sequence);
+  return fmt::format("./dev crash --disks {} --seed {} --cuts {} --nested {}{} --ops '{}'", options.disks, options.seed,
+                     few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
+                     options.spoiled ? " --spoiled" : "", sequence.text);
+}
+
+// Tries sequences until there are no more; each thread runs one of these.
+class Work {
+ public:
+  explicit Work(const Arguments& arguments)
+      : arguments_(arguments), sequences_(sequences(arguments)), base_(make_base_disks(arguments.run)) {}
+
+  void run() {
+    for (std::size_t i = next_++; i < sequences_.size() && !out_of_time(); i = next_++) {
+      const Sequence& sequence = sequences_[i];
+      const auto operations = parse_operations(sequence.text);
       if (!operations.ok()) {
-        std::fprintf(stderr, "%s\n", operations.error().message().c_str());
-        bad_usage = true;
+        fmt::print(stderr, "{}\n", operations.error().message());
+        bad_usage_ = true;
         return;
       }
-      const std::string wrong = try_operations(*operations, base, arguments.run, totals);
+      const std::string wrong = try_operations(*operations, base_, options_for(arguments_, sequence), totals_);
+      ++tried_;
       if (wrong.empty()) continue;
-      std::printf("LOST: %s\n  %s\n  again: crash_tests --disks %u --seed %llu --depth %u --ops '%s'\n", all[i].c_str(),
-                  wrong.c_str(), arguments.run.disks, static_cast<unsigned long long>(arguments.run.seed),
-                  arguments.run.depth, all[i].c_str());
+      ++failed_;
+      fmt::print("LOST: {}\n  {}\n  again: {}\n", sequence.text, wrong, again(arguments_, sequence));
       std::fflush(stdout);
-      if (totals.lost == 0) ++totals.lost;
     }
-  };
+  }
+
+  // A line now and then, on a terminal; returns when all have been tried.
+  void show_progress() {
+    auto shown = std::chrono::steady_clock::now();
+    while (next_ < sequences_.size() && !out_of_time() && !bad_usage_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (std::chrono::steady_clock::now() - shown < kBetweenLines) continue;
+      shown = std::chrono::steady_clock::now();
+      fmt::print(stderr, "{} of {} sequences, {} states, {} lost\n", tried_.load(), sequences_.size(),
+                 totals_.states.load(), failed_.load());
+    }
+  }
+
+  int finish() const {
+    if (bad_usage_) return 2;
+    fmt::print("{} sequences, {} states rebuilt in {:.0f} s\n", tried_.load(), totals_.states.load(), seconds());
+    fmt::print("{} distinct crash states, {} lost\n", totals_.distinct.size(), failed_.load());
+    return (failed_ > 0) == arguments_.canary ? 0 : 1;
+  }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  bool out_of_time() const { return arguments_.seconds > 0 && seconds() > arguments_.seconds; }
+
+  const Arguments& arguments_;
+  const std::vector<Sequence> sequences_;
+  const test::MemoryDisks base_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Totals totals_;
+  std::atomic<std::size_t> next_{0}, tried_{0}, failed_{0};
+  std::atomic<bool> bad_usage_{false};
+};
+
+int run(Arguments arguments) {
+  arguments.run.flushes_lie = arguments.canary;
+  Work work(arguments);
   std::vector<std::thread> threads;
-  for (unsigned i = 1; i < arguments.jobs; ++i) threads.emplace_back(work);
-  work();
+  for (unsigned i = 0; i < arguments.jobs; ++i) threads.emplace_back([&] { work.run(); });
+  if (isatty(STDERR_FILENO) != 0) work.show_progress();
   for (std::thread& thread : threads) thread.join();
-  if (bad_usage) return 2;
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%zu sequences, %llu states tried in %.0f s\n", std::min<std::size_t>(next, all.size()),
-              static_cast<unsigned long long>(totals.states), seconds);
-  std::printf("%zu distinct crash states, %llu lost\n", totals.distinct.size(),
-              static_cast<unsigned long long>(totals.lost));
-  return (totals.lost > 0) == arguments.canary ? 0 : 1;
+  return work.finish();
 }
 
 }  // namespace
 }  // namespace mdfs::crash
 
 int main(int argc, char** argv) {
+  CLI::App app("Cuts the power at every point of every sequence of operations, mounts, and looks for what was lost.",
+               "crash_tests");
   mdfs::crash::Arguments arguments;
-  if (!mdfs::crash::parse(argc, argv, arguments)) {
-    std::fputs(mdfs::crash::kUsage, stderr);
-    return 2;
-  }
+  mdfs::crash::add_to(app, arguments);
+  CLI11_PARSE(app, argc, argv);
   if (!mdfs::set_log_level("off").ok()) return 2;
-  return mdfs::crash::run(arguments);
+  return mdfs::crash::run(std::move(arguments));
 }

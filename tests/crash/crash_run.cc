@@ -4,6 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <set>
+#include <tuple>
+
 #include "base/checked.h"
 #include "oracle.h"
 #include "store/check/check.h"
@@ -45,13 +48,33 @@ std::vector<const device::MemoryDisk*> pointers(const MemoryDisks& disks) {
   return all;
 }
 
-void count(const MemoryDisks& disks, Totals& totals) {
-  std::uint64_t digest = 0;
-  for (const auto& disk : disks) digest = digest * 0x9e3779b97f4a7c15u + disk->digest();
-  ++totals.states;
-  const std::lock_guard lock(totals.mutex);
-  totals.distinct.insert(digest);
-}
+// How many operations.
+struct Progress {
+  std::size_t returned = 0;
+  std::size_t started = 0;
+};
+
+// Many cuts leave the same bytes: of a sequence each state is judged once for what had been promised by then.
+class Judged {
+ public:
+  explicit Judged(Totals& totals) : totals_(totals) {}
+
+  // Counts a state; false: it has been judged.
+  bool is_new(const MemoryDisks& disks, const Progress& progress, bool nested) {
+    std::uint64_t digest = 0;
+    for (const auto& disk : disks) digest = digest * 0x9e3779b97f4a7c15u + disk->digest();
+    ++totals_.states;
+    {
+      const std::lock_guard lock(totals_.mutex);
+      totals_.distinct.insert(digest);
+    }
+    return judged_.emplace(digest, progress.returned, progress.started, nested).second;
+  }
+
+ private:
+  Totals& totals_;
+  std::set<std::tuple<std::uint64_t, std::size_t, std::size_t, bool>> judged_;
+};
 
 // Those that would be found: one that has left the volume has no labels.
 std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
@@ -101,22 +124,22 @@ std::string write_again(std::unique_ptr<Volume> volume, test::Tree tree, const M
 }
 
 // What is found on the disks, after recovery.
-std::string judge(const MemoryDisks& disks, const History& history, std::size_t returned, std::size_t started,
-                  bool thorough, std::uint64_t seed) {
+std::string judge(const MemoryDisks& disks, const History& history, const Progress& progress, bool thorough,
+                  std::uint64_t seed) {
   SeededEnvironment environment(seed);
   auto volume = test::open_volume(labelled(disks), test::quiet_options(4u << 20), environment);
   if (!volume.ok()) return "mounting: " + volume.error().message();
   auto tree = test::read_tree(**volume);
   if (!tree.ok()) return tree.error().message();
-  std::string wrong = history.explain(*tree, returned, started);
+  std::string wrong = history.explain(*tree, progress.returned, progress.started);
   if (wrong.empty()) wrong = test::find_inconsistency(**volume, false);
   if (wrong.empty() && thorough) wrong = write_again(std::move(*volume), std::move(*tree), disks, environment);
   return wrong;
 }
 
 // Cuts the power a second time while the volume recovers from the first.
-std::string judge_nested(const MemoryDisks& disks, const History& history, std::size_t returned, std::size_t started,
-                         const RunOptions& options, Totals& totals) {
+std::string judge_nested(const MemoryDisks& disks, const History& history, const Progress& progress,
+                         const RunOptions& options, Judged& judged) {
   Recording recording(disks);
   {
     SeededEnvironment environment(options.seed + 2);
@@ -131,18 +154,13 @@ std::string judge_nested(const MemoryDisks& disks, const History& history, std::
   std::string wrong;
   device::for_each_cut(pointers(disks), recording.log.events(), options.bounds,
                        [&](MemoryDisks cut_disks, const device::Cut& cut) {
-                         count(cut_disks, totals);
-                         wrong = judge(cut_disks, history, returned, started, false, options.seed + 3);
+                         if (!judged.is_new(cut_disks, progress, true)) return true;
+                         wrong = judge(cut_disks, history, progress, false, options.seed + 3);
                          if (!wrong.empty()) wrong = "second cut: " + cut.text + ": " + wrong;
                          return wrong.empty();
                        });
   return wrong;
 }
-
-struct Progress {
-  std::size_t returned = 0;
-  std::size_t started = 0;
-};
 
 Progress progress_at(const std::vector<device::Event>& events, std::size_t position) {
   Progress progress;
@@ -178,10 +196,6 @@ Status record(const std::vector<Operation>& operations, Volume& volume, device::
   log.mark(kReturned, number + 1);
   return {};
 }
-
-}  // namespace
-
-namespace {
 
 // One byte of everything on the disk that is a tree node, used or not.
 void spoil_nodes(device::MemoryDisk& disk) {
@@ -229,16 +243,16 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
     for (device::Event& event : events)
       if (event.kind == device::EventKind::kEnd && event.op == device::Op::kFlush) event.ok = false;
 
+  Judged judged(totals);
   std::string wrong;
   std::uint64_t states = 0;
   device::for_each_cut(pointers(mounted), events, options.bounds, [&](MemoryDisks disks, const device::Cut& cut) {
-    count(disks, totals);
     const Progress progress = progress_at(events, cut.position);
+    if (!judged.is_new(disks, progress, false)) return true;
     const bool thorough = states++ % options.thorough_every == 0;
-    if (options.depth > 1) wrong = judge_nested(disks, history, progress.returned, progress.started, options, totals);
-    if (wrong.empty()) wrong = judge(disks, history, progress.returned, progress.started, thorough, options.seed + 2);
+    if (options.depth > 1) wrong = judge_nested(disks, history, progress, options, judged);
+    if (wrong.empty()) wrong = judge(disks, history, progress, thorough, options.seed + 2);
     if (wrong.empty()) return true;
-    ++totals.lost;
     wrong = "cut at event " + std::to_string(cut.position) + " (" + cut.text + "), " +
             std::to_string(progress.returned) + " operations returned, " + std::to_string(progress.started) +
             " started: " + wrong;

@@ -29,7 +29,6 @@ struct RunOptions {
 // Counts over all runs; any thread.
 struct Totals {
   std::atomic<std::uint64_t> states{0};
-  std::atomic<std::uint64_t> lost{0};
   std::mutex mutex;  // guards distinct
   std::unordered_set<std::uint64_t> distinct;
 };

@@ -9,8 +9,6 @@
 #include <map>
 #include <sstream>
 
-#include "volume/operations.h"
-
 namespace mdfs::crash {
 
 using volume::Ino;
@@ -37,7 +35,8 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"scrub", {0, Effect::kNames}},         {"scrub-begin", {1, Effect::kNames}},
       {"evacuate", {1, Effect::kNames}},      {"evacuate-begin", {2, Effect::kNames}},
       {"keep", {1, Effect::kNames}},          {"balance", {1, Effect::kNames}},
-      {"settle", {1, Effect::kWriteBack}},
+      {"settle", {1, Effect::kWriteBack}},    {"defrag", {0, Effect::kNames}},
+      {"defrag-begin", {1, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -121,38 +120,21 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "sync") return volume_.sync();
   if (operation.verb == "writeback") return volume_.engine().write_back_all(0);
   if (operation.verb == "move") return run_move(operation, number);
-  if (operation.verb == "scrub") return scrub(UINT64_MAX);
-  if (operation.verb == "scrub-begin") return scrub(number_of(operation.arguments[0]));
+  if (operation.verb == "scrub") return scrub(operation, UINT64_MAX);
+  if (operation.verb == "scrub-begin") return scrub(operation, number_of(operation.arguments[0]));
   if (operation.verb == "evacuate") return change_disks(operation, UINT64_MAX);
   if (operation.verb == "evacuate-begin") return change_disks(operation, number_of(operation.arguments[1]));
   if (operation.verb == "balance") return change_disks(operation, UINT64_MAX);
+  if (operation.verb == "defrag") return defragment(operation, UINT64_MAX);
+  if (operation.verb == "defrag-begin") return defragment(operation, number_of(operation.arguments[0]));
   if (operation.verb == "keep") return keep_disk(operation);
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
   return names ? run_names(operation) : run_data(operation, number);
 }
 
-// Begins one, or goes on with the one that runs; nothing in these volumes is damaged beyond mending.
-Status Runner::scrub(std::uint64_t steps) {
-  constexpr auto kKind = volume::OperationKind::kScrub;
-  volume::Operations& operations = volume_.operations();
-  const auto before = operations.status(kKind);
-  if (!before.ok() || !before->running()) MDFS_TRY(operations.start({}));
-  while (steps-- > 0 && operations.turn().worked) {
-  }
-  MDFS_TRY_ASSIGN(const volume::OperationRecord record, operations.status(kKind));
-  if (record.state == MDFS_OPERATION_FAILED) return {Errc::kIo, "scrub: " + record.reason};
-  if (record.items_failed > 0) return {Errc::kIo, "scrub: " + std::to_string(record.items_failed) + " damaged"};
-  return {};
-}
-
-// Empties a disk, which then leaves, or lets one take its share.
-Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
-  const std::uint64_t disk = number_of(operation.arguments[0]);
-  const bool balance = operation.verb == "balance";
-  volume::OperationRequest request;
-  request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kEvacuate;
-  request.parameters[0] = balance ? std::uint64_t{1} << disk : disk;
+// Begins one, or goes on with the one of its kind that runs; nothing in these volumes is damaged beyond mending.
+Status Runner::run_operation(const Operation& operation, const volume::OperationRequest& request, std::uint64_t steps) {
   volume::Operations& operations = volume_.operations();
   const auto before = operations.status(request.kind);
   if (!before.ok() || !before->running()) MDFS_TRY(operations.start(request));
@@ -162,6 +144,26 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   if (record.state == MDFS_OPERATION_FAILED) return {Errc::kIo, operation.text() + ": " + record.reason};
   if (record.items_failed > 0) return {Errc::kIo, operation.text() + ": damaged"};
   return {};
+}
+
+Status Runner::scrub(const Operation& operation, std::uint64_t steps) { return run_operation(operation, {}, steps); }
+
+// Of whatever lies in more pieces than it must.
+Status Runner::defragment(const Operation& operation, std::uint64_t steps) {
+  volume::OperationRequest request;
+  request.kind = volume::OperationKind::kDefrag;
+  request.threshold = 1000;
+  return run_operation(operation, request, steps);
+}
+
+// Empties a disk, which then leaves, or lets one take its share.
+Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
+  const std::uint64_t disk = number_of(operation.arguments[0]);
+  const bool balance = operation.verb == "balance";
+  volume::OperationRequest request;
+  request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kEvacuate;
+  request.parameters[0] = balance ? std::uint64_t{1} << disk : disk;
+  return run_operation(operation, request, steps);
 }
 
 Status Runner::keep_disk(const Operation& operation) {
@@ -260,7 +262,7 @@ Status make_base(volume::Volume& volume) {
   MDFS_TRY_ASSIGN(const auto operations,
                   parse_operations("create /f; write /f 0 9000; create /g; write /g 0 100; mkdir /d; mkdir /e;"
                                    "create /d/h; write /d/h 0 5000; create /big; write /big 0 300000; create /image;"
-                                   "create /stack"));
+                                   "create /packed; create /stack"));
   Runner runner(volume);
   unsigned number = 100;
   for (const Operation& operation : operations) MDFS_TRY(runner.run(operation, number++));
@@ -268,12 +270,15 @@ Status make_base(volume::Volume& volume) {
   options.geometry.rank = 2;
   options.geometry.shape = {64, 64};
   options.geometry.extent = {32, 32};
-  options.geometry.codec = geometry::Codec::kRaw;
   options.geometry.axes = "yx";
-  MDFS_TRY_ASSIGN(const volume::Attributes image, volume.lookup(volume::kRootIno, "image"));
-  volume.forget(image.ino, 1);
-  MDFS_TRY(volume.make_image(image.ino, options));
-  MDFS_TRY(runner.run({"window", {"/image", "0", "64", "0", "64"}}, 99));
+  for (const auto& [name, codec] : {std::pair("image", geometry::Codec::kRaw), {"packed", geometry::Codec::kZstd}}) {
+    options.geometry.codec = codec;
+    MDFS_TRY_ASSIGN(const volume::Attributes image, volume.lookup(volume::kRootIno, name));
+    volume.forget(image.ino, 1);
+    MDFS_TRY(volume.make_image(image.ino, options));
+    MDFS_TRY(runner.run({"window", {std::string("/") + name, "0", "64", "0", "64"}}, 99));
+  }
+  options.geometry.codec = geometry::Codec::kRaw;
   options.geometry.rank = 3;
   options.geometry.shape = {0, 64, 64};
   options.geometry.extent = {8, 32, 32};
@@ -321,8 +326,10 @@ std::vector<std::string> alphabet() {
       "punch /big 0 200000",
       "window /image 16 32 16 32",
       "window /image 0 64 8 1",
+      "window /packed 16 32 16 32",
       "truncate /image 3000",
       "truncate /image 5000",
+      "write /packed 1000 1500",
       "append /stack 4096",
       "append /stack 4096; fsync /stack",
       "append /stack 20480; fsync /stack",
@@ -336,6 +343,7 @@ std::vector<std::string> alphabet() {
       "fsync /f",
       "fsync /g",
       "fsync /image",
+      "fsync /packed",
       "fsync /big",
       "move /f",
       "move /big",
@@ -344,6 +352,8 @@ std::vector<std::string> alphabet() {
       "writeback",
       "scrub",
       "scrub-begin 4",
+      "defrag",
+      "defrag-begin 2",
       "evacuate 0",
       "evacuate-begin 1 3",
       "evacuate-begin 1 5; keep 1; balance 1",

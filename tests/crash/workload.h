@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "volume/operations.h"
 #include "volume/volume.h"
 
 namespace mdfs::crash {
@@ -49,7 +50,9 @@ class Runner {
   };
   Result<Place> place(const std::string& path);
   Result<volume::Ino> find(const std::string& path);
-  Status scrub(std::uint64_t steps);
+  Status run_operation(const Operation& operation, const volume::OperationRequest& request, std::uint64_t steps);
+  Status scrub(const Operation& operation, std::uint64_t steps);
+  Status defragment(const Operation& operation, std::uint64_t steps);
   Status change_disks(const Operation& operation, std::uint64_t steps);
   Status keep_disk(const Operation& operation);
   Status run_names(const Operation& operation);

@@ -25,6 +25,7 @@
 #include "store/check/check.h"
 #include "store/format_volume.h"
 #include "temp_dir.h"
+#include "tried.h"
 
 // The C library's own, behind the names that this program takes over for itself and for all its libraries.
 extern "C" {
@@ -283,8 +284,8 @@ TEST(Allocation, APlaceWithoutMemoryEndsTheProgramInWordsOrRefusesOneOperationAn
     if (WIFSIGNALED(told.status)) ++ended;
     if (told.refused) ++refused;
   }
-  fmt::print("{} of {} allocations failed: {} ended the program, {} refused an operation\n", cases, whole.allocations,
-             ended, refused);
+  test::tried("{} of {} allocations failed: {} ended the program, {} refused an operation", cases, whole.allocations,
+              ended, refused);
   EXPECT_GT(ended, 0u);
 }
 

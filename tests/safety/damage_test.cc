@@ -13,6 +13,7 @@
 #include "format/label.h"
 #include "small_volume.h"
 #include "store/labels.h"
+#include "tried.h"
 
 namespace mdfs::safety {
 namespace {
@@ -110,7 +111,7 @@ TEST_F(DamageTest, AnySpoiledRangeOfBytesIsHealedOrRefusedAndNeverRead) {
     }
   EXPECT_GT(cases, 200u);
   EXPECT_GT(errors_, 0u) << "no data were ever damaged";
-  fmt::print("{} ranges of bytes spoiled, in {} of them data were refused\n", cases, errors_);
+  test::tried("{} ranges of 64 bytes spoiled, in {} of them data were refused", cases, errors_);
 }
 
 // Bits rather than bytes: what a weaker checksum would let pass.
@@ -130,6 +131,7 @@ TEST_F(DamageTest, AnyFlippedBitIsHealedOrRefusedAndNeverRead) {
       if (HasFatalFailure()) return;
     }
   EXPECT_GT(cases, 100u);
+  test::tried("{} bits flipped", cases);
 }
 
 TEST_F(DamageTest, BlocksThatChangedPlacesAreHealedOrRefusedAndNeverRead) {
@@ -155,6 +157,7 @@ TEST_F(DamageTest, BlocksThatChangedPlacesAreHealedOrRefusedAndNeverRead) {
     ASSERT_EQ(sight.wrong, "") << fmt::format("disk {} block {} and disk {} block {}", a.disk, a.block, b.disk,
                                               b.block);
   }
+  test::tried("{} pairs of blocks swapped or copied over each other", cases);
 }
 
 // Every copy of a node at once: no more than what it held is refused, nothing is taken for absent, and mdfsck makes a
@@ -192,6 +195,7 @@ TEST_F(DamageTest, ANodeWithoutAGoodCopyIsAnErrorUntilItIsGivenUp) {
     ASSERT_EQ(write_something(**repaired), "") << "block " << place.block;
   }
   EXPECT_GT(cases, 2u);
+  test::tried("{} nodes spoiled in all copies", cases);
 }
 
 // A disk that says "written" and lies, at each write of a mount that copies everything.
@@ -236,6 +240,7 @@ TEST_P(LyingDiskTest, WritesThatWentAstrayAreHealedOrRefusedAndNeverRead) {
     ASSERT_EQ(sight.wrong, "") << device::fault_name(GetParam()) << ", write " << n;
   }
   EXPECT_GT(n, 20u);
+  test::tried("{}: each of {} writes", device::fault_name(GetParam()), n - 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lies, LyingDiskTest,

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "small_volume.h"
 #include "store/format_volume.h"
+#include "tried.h"
 
 namespace mdfs::safety {
 namespace {
@@ -437,7 +438,7 @@ TEST_P(FullVolumeTest, FilledAndEmptiedForManyCyclesItLosesNothingAndTheSpaceCom
     ASSERT_TRUE((*again)->close().ok());
   }
   EXPECT_EQ(empty->free_blocks, empty->total_blocks);
-  fmt::print("{} cycles, {} operations\n", cycles, operations_);
+  test::tried("filled and emptied {} times on {} disks, {} operations", cycles, GetParam(), operations_);
 }
 
 // An image whose row of extents is more than the reserve: to cut it inside takes more room than there is.

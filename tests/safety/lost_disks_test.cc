@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "device/faulty_disk.h"
 #include "small_volume.h"
+#include "tried.h"
 
 namespace mdfs::safety {
 namespace {
@@ -136,6 +137,7 @@ TEST(LostDisksTest, EachOfFourDisksGoneCutBlankOldOrForeignHasTheOutcomeOfTheTab
       expect_all_but_disk(**again, what + ", mounted again");
     }
   EXPECT_GT(refused_data, 20u) << "hardly anything lay on the lost disks";
+  test::tried("{} disks gone, cut, blank, old or foreign", cases().size() * kDisks);
 }
 
 TEST(LostDisksTest, ADiskOfWhichNothingCanBeReadCountsAsMissing) {

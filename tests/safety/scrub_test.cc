@@ -15,6 +15,7 @@
 #include "format/label.h"
 #include "small_volume.h"
 #include "store/labels.h"
+#include "tried.h"
 #include "volume/operations.h"
 
 namespace mdfs::safety {
@@ -163,7 +164,8 @@ TEST(ScrubTest, DamageDoneWhileMountedIsHealedOrNamedAndCountedRight) {
     EXPECT_GT(healed[name], 0u) << name;
   EXPECT_GT(named["data-damaged"], 20u);
   EXPECT_GT(untouched, 0u);
-  for (const auto& [name, count] : healed) fmt::print("healed: {} {}\n", count, name);
+  for (const auto& [name, count] : healed) test::tried("{} times {}, healed by a scrub", count, name);
+  test::tried("{} blocks of data spoiled, named by a scrub", named["data-damaged"]);
 }
 
 TEST(ScrubTest, ANodeWithoutAGoodCopyIsNamedAndTheRestIsRead) {
@@ -324,6 +326,7 @@ TEST(ScrubTest, ACrashAtAnyStepIsGoneOnFrom) {
     EXPECT_EQ(record.items_changed, 0u);
   }
   EXPECT_GT(cuts, 6u);
+  test::tried("a scrub cut off after each of {} steps", cuts);
 }
 
 // Whatever writers do, nothing that is not damaged is taken for it.

@@ -10,7 +10,7 @@ import os
 import random
 import shutil
 
-from torture import LONGER, TortureTest, main, make_image, read_all, run
+from torture import LONGER, TortureTest, main, make_image, read_all, run, tried
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 KEEP, PUNCH, ZERO = 1, 2, 16
@@ -268,7 +268,9 @@ IMAGES = ({"shape": (400, 1000), "extent": (32, 64), "codec": 1},
 class Exercises(TortureTest):
     options = "cache=16M"
 
-    def exercise(self, make, seed, steps=400):
+    steps = 400
+
+    def exercise(self, make, seed):
         """The same again after a remount: the file must be what the model says."""
         path, other = self.at(f"file{seed}"), self.at("other")
         make(path)
@@ -277,7 +279,7 @@ class Exercises(TortureTest):
             file.truncate(300_000)
         one = Exercise(path, other, seed)
         try:
-            one.run(steps)
+            one.run(self.steps)
             return one
         finally:
             one.close()
@@ -292,6 +294,7 @@ class Exercises(TortureTest):
         self.volume.mount(self.options)
         for one in done:
             one.check()
+        tried(f"{self.steps} random operations on each of {len(done)} files")
 
     def test_files(self):
         self.exercise_all([lambda path: os.close(os.open(path, os.O_CREAT | os.O_EXCL)) for _ in range(3)])
@@ -329,6 +332,7 @@ class Exercises(TortureTest):
                     if options:
                         make_image(path, **options)
                     run(fsx, "-f", self.outside("fsx.toml"), "-S", seed, "-N", 500, "-P", self.volume.folder, path)
+        tried(f"fsx: 500 operations on each of {len(seeds(3)) * (1 + len(IMAGES))} files")
 
 
 if __name__ == "__main__":

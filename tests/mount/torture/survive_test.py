@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 
-from torture import LONGER, TortureTest, bind, is_dead, main, make_image, read_all, write_all
+from torture import LONGER, TortureTest, bind, is_dead, main, make_image, read_all, tried, write_all
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.opendir.restype = LIBC.readdir.restype = ctypes.c_void_p
@@ -306,6 +306,7 @@ class KilledDaemons(TortureTest):
                 self.assertEqual(worker.settle(), [], f"{worker.path} after kill {turn}")
         promised = [len(worker.oracle.lasting) for worker in workers]
         self.assertTrue(all(promised), f"a worker got nothing done: {promised}")
+        tried(f"{5 * LONGER} kills (SIGKILL) under {len(workers)} writers, {sum(promised)} blocks promised in the end")
 
     def test_the_oracle_sees_loss_and_mixtures(self):
         oracle = Oracle()

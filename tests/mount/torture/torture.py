@@ -22,6 +22,11 @@ def check(disks):
     return "" if done.returncode == 0 else f"mdfsck: exit {done.returncode}: {done.stdout}{done.stderr}"
 
 
+def tried(what):
+    """Says what a test has tried, at its end: `./dev prove` collects these lines."""
+    print(f"tried: {what}", flush=True)
+
+
 class TortureTest(unittest.TestCase):
     """A new volume for each test; afterwards it is unmounted and must check clean, data and all."""
     disks = 3

@@ -101,6 +101,23 @@ TEST(MachineFileTest, NamesOfManyPartsAreRefused) {
   }
 }
 
+// U+00A1 to U+0499, of which the parser asks whether they are blanks, led it beyond its table.
+TEST(MachineFileTest, CharactersThatAreNotAsciiStandInQuotesOrComments) {
+  const std::string mark = "\xef\xbb\xbf", letter = "\xc3\xa9";
+  for (const std::string& text : {letter + " = 1\n", "a" + letter + "b = 1\n", "a =" + letter + "1\n",
+                                  "[" + letter + "]\n", "a = [1, " + letter + "]\n"}) {
+    const auto machine = parse_machine("\n" + text, "m.toml");
+    ASSERT_FALSE(machine.ok()) << text;
+    EXPECT_EQ(machine.error().where, "m.toml:2: characters that are not ASCII belong in quotes");
+  }
+  for (const std::string& text :
+       {mark, mark + "# " + letter + "\n", "description = \"" + letter + "\" # " + letter + "\n",
+        "description = '" + letter + "'\n", "description = \"\"\"\n" + letter + "\"\"\"\n"}) {
+    const auto machine = parse_machine(text + std::string(kSmall), "m");
+    EXPECT_TRUE(machine.ok()) << machine.error().where;
+  }
+}
+
 // Whatever stands in a file, it is read, or refused with its name, a line and a reason.
 void expect_read_or_refused(const std::string& text) {
   const auto machine = parse_machine(text, "fuzz.toml");

@@ -1,6 +1,7 @@
 // Power cuts at every point of a workload: what was committed is there, what is there is a committed state.
 // SPDX-License-Identifier: Apache-2.0
 #include "crash_workload.h"
+#include "tried.h"
 
 namespace mdfs::store {
 namespace {
@@ -26,6 +27,7 @@ TEST_P(CrashTest, EveryCutLeavesACommittedStateNotOlderThanTheLastAcknowledged) 
         return !testing::Test::HasFailure();
       });
   EXPECT_GT(visited, 100u);
+  test::tried("{} cuts of the store on {} disks", visited, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Disks, CrashTest, testing::Values(1, 2, 4));
@@ -63,6 +65,7 @@ TEST(CrashDuringRecoveryTest, ACutWhileTheWinnerIsMadePresentLosesNothing) {
     return !testing::Test::HasFailure();
   });
   EXPECT_GT(inner, 20u);
+  test::tried("{} second cuts during recovery", inner);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "format/label.h"
 #include "format/layout.h"
 #include "store_fixture.h"
+#include "tried.h"
 
 namespace mdfs::store {
 namespace {
@@ -86,6 +87,7 @@ TEST_F(RecoveryTest, AnySubsetOfWipedLabelsButAllOfADiskIsMended) {
       if (!((wiped >> i) & 1)) damaged[wiped % 2]->zero(area_offset(i), MDFS_LABEL_AREA);
     expect_value(damaged, 1);
   }
+  test::tried("14 subsets of the labels of a disk wiped, then the others");
   disks_[0]->zero(0, 2 * MDFS_LABEL_AREA);
   disks_[0]->zero(area_offset(2), 2 * MDFS_LABEL_AREA);
   EXPECT_EQ(open_error(disks_), Errc::kForeignDisk);

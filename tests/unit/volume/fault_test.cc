@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "device/faulty_disk.h"
 #include "memory_volume.h"
+#include "tried.h"
 
 namespace mdfs::volume {
 namespace {
@@ -294,7 +295,7 @@ TEST_P(FsyncGateTest, WhatFsyncClaimedIsThereAfterACrashWhicheverRequestFails) {
   if (GetParam().op == Op::kFlush || (GetParam().op == Op::kWrite && GetParam().times == Fault::kSticky)) {
     EXPECT_GT(read_only_, 0u) << "no commit has failed";
   }
-  RecordProperty("cases", static_cast<int>(cases));
+  test::tried("{}: each of {} requests", GetParam().name, cases);
 }
 
 // The judge itself sees a loss.

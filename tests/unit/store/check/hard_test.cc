@@ -10,6 +10,7 @@
 #include "device/replay.h"
 #include "format/commit.h"
 #include "lab.h"
+#include "tried.h"
 
 namespace mdfs::store {
 namespace {
@@ -93,6 +94,7 @@ TEST(HardCheckTest, ItemsChangedAtRandomAreMendedInOneRun) {
     ASSERT_EQ(left_after_repair(lab, damaged), "") << "seed " << seed;
   }
   EXPECT_GT(damaged, kSeeds / 2);
+  test::tried("{} volumes with items changed at random repaired, {} were damaged", kSeeds, damaged);
 }
 
 // Rewrites the bytes of a node in all copies and makes everything above vouch for them.
@@ -141,6 +143,7 @@ TEST(HardCheckTest, NodesChangedUnderGoodChecksumsAreMendedInOneRun) {
     ASSERT_EQ(left_after_repair(lab, damaged), "") << "seed " << seed;
   }
   EXPECT_GT(damaged, kSeeds / 2);
+  test::tried("{} volumes with nodes changed at random repaired, {} were damaged", kSeeds, damaged);
 }
 
 TEST(HardCheckTest, BytesFlippedAnywhereInTheMetadataAreMendedInOneRun) {
@@ -156,6 +159,7 @@ TEST(HardCheckTest, BytesFlippedAnywhereInTheMetadataAreMendedInOneRun) {
     ASSERT_EQ(left_after_repair(lab, damaged), "") << "seed " << seed;
   }
   EXPECT_GT(damaged, kSeeds / 2);
+  test::tried("{} volumes with bytes flipped at random repaired, {} were damaged", kSeeds, damaged);
 }
 
 CheckReport check_clones(const Disks& disks, RepairMode mode) {
@@ -204,6 +208,7 @@ TEST(HardCheckTest, APowerCutAtAnyPointOfARepairIsSafe) {
     return !testing::Test::HasFailure();
   });
   EXPECT_GT(states, 50u);
+  test::tried("{} cuts of a repair, each repaired anew", states);
 }
 
 }  // namespace
