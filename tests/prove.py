@@ -76,7 +76,8 @@ PROMISES = {
         mount("torture/tools")]),
 }
 # What a step says of itself; the second kind is what test programs and fuzzers say anyhow.
-TRIED = re.compile(r"(?:^|\.\.\. )tried: (.*)$|^(\d+ distinct crash states, \d+ lost)$|^(?:\[  PASSED  \] )?(\d+ tests?)\.$"
+TRIED = re.compile(r"(?:^|\.\.\. )tried: (.*)$|^(\d+ distinct crash states, \d+ lost)$"
+                   r"|^(?:\[  PASSED  \] )?(\d+ tests?)\.$"
                    r"|^(Ran \d+ tests?).*$|^dev: (\d+ targets, nothing found)$", re.M)
 INPUTS = re.compile(r"number_of_executed_units: *(\d+)")
 
