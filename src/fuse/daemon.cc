@@ -445,8 +445,15 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
   auto control = ControlClient::connect(uuid);
   if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
   if (control.ok()) MDFS_TRY(control->ask_for_end());
-  // Most of the work is done while the mount is still there, and errors name what they are about.
-  MDFS_TRY(sync_mount(path));
+  // Most of the work is done while the mount is still there, and errors name what they are about. What went wrong
+  // before is told once: does it still stand? What can be written later (when there is room) keeps the volume mounted;
+  // what never will, since the volume has turned read-only, is told by the daemon at its end.
+  Status synced = sync_mount(path);
+  if (!synced.ok()) {
+    notice(synced.error().message());
+    synced = sync_mount(path);
+  }
+  if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return synced;
   MDFS_TRY(unmount_when_free(path));
   if (control.ok()) return control->wait_for_end(notice);
   notice("no control socket: cannot tell when the daemon has ended");

@@ -107,12 +107,7 @@ Status Contents::close(Inode& inode) {
   inode.content.reset();
   inode.geometry.reset();
   inode.has_content = false;
-  if (!status.ok()) {
-    spdlog::error("inode {}: closing lost data: {}", inode.ino, status.error().message());
-    const std::lock_guard lock(inode.error_mutex);
-    inode.write_error = status.error();
-    inode.write_error_kept = true;
-  }
+  if (!status.ok()) spdlog::error("inode {}: closing lost data: {}", inode.ino, status.error().message());
   return status;
 }
 
@@ -302,22 +297,38 @@ void Contents::close_idle(std::int64_t age_ns) {
       idle = idle_.front();
       idle_.pop_front();
     }
-    close_if_idle(idle, now_ns - age_ns, crowded);
+    if (!close_if_idle(idle, now_ns - age_ns, crowded)) return;
   }
 }
 
-void Contents::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded) {
+// False: it could not be written, and stays as it is, behind the others.
+bool Contents::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded) {
   const Pin pin = table_.find(idle.ino);
-  if (!pin) return;
+  if (!pin) return true;
   {
     const std::lock_guard lock(pin->content_mutex);
     pin->content_queued = false;
-    if (!pin->content || pin->content_users > 0 || table_.is_open(*pin)) return;
-    if (!crowded && pin->content_used_ns > used_before_ns) return queue_idle(*pin);
-    if (!close(*pin).ok()) return;
+    if (!pin->content || pin->content_users > 0 || table_.is_open(*pin)) return true;
+    if (!crowded && pin->content_used_ns > used_before_ns) {
+      queue_idle(*pin);
+      return true;
+    }
+    const bool is_gone = pin->unlinked && !table_.is_held(*pin);
+    if (const Status written = is_gone ? Status() : engine_.write_back(*pin->content); !written.ok()) {
+      if (!pin->write_error_kept)
+        spdlog::error("inode {}: kept in memory, to be written again: {}", idle.ino, written.error().message());
+      const std::lock_guard error_lock(pin->error_mutex);
+      pin->write_error = written.error();
+      pin->write_error_kept = true;
+      pin->content_used_ns = environment_.monotonic_ns();
+      queue_idle(*pin);
+      return false;
+    }
+    if (!close(*pin).ok()) return true;  // nothing was left to be written
   }
   const Status status = write_back_times(*pin);
   if (!status.ok()) spdlog::warn("inode {}: times not written: {}", idle.ino, status.error().message());
+  return true;
 }
 
 Status Contents::close_all() {

@@ -80,8 +80,10 @@ class Contents {
   void discard(Inode& inode);
   // Nobody has the file open any more: the content may be closed after a while.
   void note_idle(Inode& inode);
-  // Closes contents that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle.
+  // Closes contents that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle. What cannot
+  // be written stays, and ends the round.
   void close_idle(std::int64_t age_ns);
+  // At the end: what cannot be written is lost, and the first such error returned.
   Status close_all();
 
   static constexpr std::size_t kMaxIdle = 1024;
@@ -98,7 +100,7 @@ class Contents {
   Status close(Inode& inode);
   void end_use(Inode& inode);
   void queue_idle(Inode& inode);
-  void close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded);
+  bool close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded);
   Status update_item(Inode& inode, store::Transaction& transaction, const engine::ContentState& state);
   void mark_times_dirty(Inode& inode);
   Status write_back_times(Inode& inode);

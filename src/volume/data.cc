@@ -81,6 +81,7 @@ Status VolumeImpl::fsync(Ino ino, bool data_only) {
 
 Status VolumeImpl::sync() {
   if (opened_read_only_) return {};
+  MDFS_TRY(check_writable());  // after a commit that failed nothing can be written any more
   const Status status = write_back_all(0);
   const Status committed = store_->commit();
   return status.ok() ? committed : status;

@@ -53,7 +53,7 @@ struct Inode {
   std::atomic<bool> has_content{false};       // as content != nullptr
   std::atomic<bool> write_error_kept{false};  // write_error is set
   std::mutex error_mutex;                     // guards the next
-  std::optional<Error> write_error;           // of closing the content: for the next fsync
+  std::optional<Error> write_error;           // met in the background: for the next fsync
 
  private:
   friend class InodeTable;

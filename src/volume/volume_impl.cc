@@ -66,6 +66,8 @@ Status VolumeImpl::close() {
   if (!store_->read_only()) {
     status = write_back_all(0);
     free_queued_orphans(kFreeingBudgetNs);
+  } else if (!opened_read_only_) {
+    status = Error{Errc::kIo, "what was written since is lost: " + store_->read_only_reason()};
   }
   closed_ = true;
   const Status closed = contents_.close_all();

@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -317,6 +318,65 @@ class Daemon(unittest.TestCase):
         self.assertRegex(status["troubles"][0], "2 of 4 disks.*majority.*degraded")
         self.assertEqual(read_all(self.volume / "written"), b"without the disk")
         self.volume.unmount()
+
+    def small_disks(self, options):
+        """A mounted volume whose disks have promised more room than there is below them, and a file that takes it."""
+        folder = tempfile.mkdtemp(prefix="mdfs-test-")
+        self.addCleanup(os.rmdir, folder)
+        run("mount", "-t", "tmpfs", "-o", "size=24M", "tmpfs", folder)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=False)
+        disks = [os.path.join(folder, f"disk{i}") for i in range(2)]
+        run(harness.MKMDFS, "--size", "64M", "--sparse", *disks)
+        path = os.path.join(folder, "mnt")
+        os.mkdir(path)
+        run(MDFS, "mount", "-o", options, *disks, path)
+        self.addCleanup(subprocess.run, ["umount", "-l", path], stderr=subprocess.DEVNULL, check=False)
+        return disks, path, os.path.join(folder, "weight")
+
+    def take_all_room(self, weight):
+        with open(weight, "wb", buffering=0) as file, self.assertRaises(OSError):
+            while True:
+                file.write(bytes(1 << 20))
+
+    def test_a_volume_that_turned_read_only_is_unmounted_and_the_loss_is_told(self):
+        disks, path, weight = self.small_disks("cache=64M,commit=60")
+        write_all(path + "/before", b"b" * 5000)
+        run(MDFS, "volume", "sync", path)
+        self.take_all_room(weight)
+        for i in range(2000):
+            try:
+                os.mkdir(f"{path}/d{i}")  # nodes of the tree, beyond those that the disks have room for
+            except OSError:
+                break
+        fails(MDFS, "volume", "sync", path)
+        self.assertRegex(run(MDFS, "volume", "status", path), "trouble: read-only: .*what was not synced is lost")
+        done = subprocess.run([MDFS, "umount", path], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "what was written since is lost: the commit of generation")
+        self.assertFalse(os.path.ismount(path))
+        os.unlink(weight)
+        run(MDFS, "mount", *disks, path)
+        self.assertEqual(read_all(path + "/before"), b"b" * 5000)
+        run(MDFS, "umount", path)
+        run(MDFSCK, "-n", "--data", *disks)
+
+    def test_files_that_cannot_be_written_for_a_while_are_kept(self):
+        """More of them than stay open when nobody uses them; the writer hears nothing, and nothing is lost."""
+        disks, path, weight = self.small_disks("cache=64M,commit=60")
+        names = [f"{path}/f{i}" for i in range(1500)]
+        for name in names[:200]:
+            write_all(name, name.encode() * 50)
+        self.take_all_room(weight)
+        for name in names[200:]:
+            write_all(name, name.encode() * 50)
+        os.unlink(weight)
+        subprocess.run([MDFS, "volume", "sync", path], stderr=subprocess.DEVNULL, check=False)  # tells what went wrong
+        run(MDFS, "volume", "sync", path)
+        run(MDFS, "umount", path)
+        run(MDFSCK, "-n", "--data", *disks)
+        run(MDFS, "mount", *disks, path)
+        self.assertEqual([name for name in names if read_all(name) != name.encode() * 50], [])
+        run(MDFS, "umount", path)
 
     def test_the_foreground_stays(self):
         self.volume.unmount()

@@ -101,6 +101,27 @@ TEST(MachineFileTest, NamesOfManyPartsAreRefused) {
   }
 }
 
+TEST(MachineFileTest, QuotesWithinWordsAreRefused) {
+  for (const std::string_view text :
+       {"a = 0\"\xcd\x84\"\n", "a = \"b\"\"\xcd\x84\"\n", "a'\xcd\x84' = 1\n", "a = 'b''c'\n"}) {
+    const auto machine = parse_machine("\n" + std::string(text), "m.toml");
+    ASSERT_FALSE(machine.ok()) << text;
+    EXPECT_EQ(machine.error().where, "m.toml:2: a quote stands within a word");
+  }
+  const auto machine =
+      parse_machine("description = \"\"\"a \"quoted\" word, \"another\"\"\"\"\n" + std::string(kSmall), "m");
+  EXPECT_TRUE(machine.ok()) << machine.error().where;
+}
+
+TEST(MachineFileTest, NothingBehindABackslashIsBeyondAscii) {
+  for (const std::string_view text :
+       {"\"\"\"x\\\xef\xbb\xbf\"\"\" = 1", "a = \"\\\xc3\xa9\"", "a = \"\"\"b \\ \n \xc3\xa9\"\"\""}) {
+    const auto machine = parse_machine("\n" + std::string(text) + "\n", "m.toml");
+    ASSERT_FALSE(machine.ok()) << text;
+    EXPECT_EQ(machine.error().where, "m.toml:2: behind a backslash stands a character that is not ASCII");
+  }
+}
+
 // U+00A1 to U+0499, of which the parser asks whether they are blanks, led it beyond its table.
 TEST(MachineFileTest, CharactersThatAreNotAsciiStandInQuotesOrComments) {
   const std::string mark = "\xef\xbb\xbf", letter = "\xc3\xa9";

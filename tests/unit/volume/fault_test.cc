@@ -325,5 +325,78 @@ INSTANTIATE_TEST_SUITE_P(Requests, FsyncGateTest,
                                          Case{"Gone", FaultKind::kGone, Op::kWrite, kOnce}),
                          [](const auto& one) { return std::string(one.param.name); });
 
+// More files than stay open when nobody uses them, and a disk that fails while they are closed in the background.
+class IdleFilesTest : public testing::TestWithParam<std::uint64_t> {
+ protected:
+  void SetUp() override { ASSERT_TRUE(set_log_level("off").ok()); }
+  void TearDown() override { ASSERT_TRUE(set_log_level("info").ok()); }
+  static constexpr unsigned kFiles = 1500;
+  static std::string bytes(unsigned i) { return std::string(10'000, static_cast<char>('a' + i % 26)); }
+
+  unsigned lost(Volume& volume) const {
+    unsigned count = 0;
+    for (unsigned i = 0; i < kFiles; ++i) {
+      ByteVector found(bytes(i).size());
+      const auto at = volume.lookup(kRootIno, "f" + std::to_string(i));
+      const auto got = at.ok() ? volume.read(at->ino, 0, found) : Result<std::size_t>(at.error());
+      count += got.ok() && *got == found.size() && as_text(found) == bytes(i) ? 0 : 1;
+      if (at.ok()) volume.forget(at->ino, 1);
+    }
+    return count;
+  }
+};
+
+TEST_P(IdleFilesTest, WhatCannotBeWrittenWhenItIsClosedStaysUntilItCan) {
+  SeededEnvironment environment(1);
+  test::MemoryDisks disks = test::format_memory_disks(2, 64u << 20, environment);
+  {
+    FaultyDisk faulty(*disks[1], {{FaultKind::kError, Op::kWrite, 0, UINT64_MAX, 40, GetParam(), 0}});
+    auto volume = test::open_volume({disks[0].get(), &faulty}, test::quiet_options(64u << 20), environment);
+    ASSERT_TRUE(volume.ok());
+    for (unsigned i = 0; i < kFiles; ++i) {
+      const auto made = (*volume)->make_node(kRootIno, "f" + std::to_string(i), S_IFREG | 0644, 0, {});
+      ASSERT_TRUE(made.ok());
+      ASSERT_TRUE((*volume)->open_file(made->ino, false).ok());
+      const auto written = (*volume)->write(made->ino, 0, as_bytes(bytes(i)), false);
+      ASSERT_TRUE(written.ok()) << written.error().message();
+      (*volume)->release_file(made->ino);
+      (*volume)->forget(made->ino, 1);
+    }
+    ASSERT_FALSE(faulty.injections().empty());
+    ASSERT_FALSE((*volume)->store().read_only());
+    EXPECT_EQ(lost(**volume), 0u) << "while the disk fails";
+    faulty.heal();
+    // What went wrong before is told once; then all is well.
+    (void)(*volume)->sync().ok();
+    EXPECT_TRUE((*volume)->sync().ok());
+    EXPECT_TRUE((*volume)->close().ok());
+  }
+  auto volume = test::open_volume(test::borrowed(disks), test::quiet_options(64u << 20), environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_EQ(lost(**volume), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Times, IdleFilesTest, testing::Values(1, 3, Fault::kSticky));
+
+// A failed commit loses what came after the last one: whoever unmounts hears of it.
+TEST(FailedCommitTest, ClosingTheVolumeSaysThatSomethingIsLost) {
+  SeededEnvironment environment(1);
+  test::MemoryDisks disks = test::format_memory_disks(2, 8u << 20, environment);
+  FaultyDisk faulty(*disks[1], {});
+  auto volume = test::open_volume({disks[0].get(), &faulty}, test::quiet_options(4u << 20), environment);
+  ASSERT_TRUE(volume.ok());
+  const auto made = (*volume)->make_node(kRootIno, "file", S_IFREG | 0644, 0, {});
+  ASSERT_TRUE(made.ok());
+  ASSERT_TRUE((*volume)->write(made->ino, 0, as_bytes("before"), false).ok());
+  ASSERT_TRUE((*volume)->sync().ok());
+  ASSERT_TRUE((*volume)->write(made->ino, 0, as_bytes("behind"), false).ok());
+  faulty.add({FaultKind::kError, Op::kFlush, 0, UINT64_MAX, 0, 1, 0});
+  EXPECT_FALSE((*volume)->sync().ok());
+  ASSERT_TRUE((*volume)->store().read_only());
+  const Status closed = (*volume)->close();
+  ASSERT_FALSE(closed.ok());
+  EXPECT_NE(closed.error().message().find("lost"), std::string::npos) << closed.error().message();
+}
+
 }  // namespace
 }  // namespace mdfs::volume
