@@ -96,21 +96,27 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+std::optional<char32_t> take_character(std::string_view& text) {
+  if (text.empty()) return std::nullopt;
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const unsigned more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0x80 ? 1 : 0;
+  if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || text.size() <= more) return std::nullopt;
+  char32_t code = more == 0 ? lead : lead & (0x3fu >> more);
+  for (unsigned n = 1; n <= more; ++n) {
+    const auto next = static_cast<unsigned char>(text[n]);
+    if ((next & 0xc0) != 0x80) return std::nullopt;
+    code = code << 6 | (next & 0x3f);
+  }
+  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return std::nullopt;
+  text.remove_prefix(more + 1);
+  return code;
+}
+
 bool is_one_line(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i++]);
-    if (lead < 0x20 || lead == 0x7f) return false;
-    if (lead < 0x80) continue;
-    const unsigned more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < more) return false;
-    std::uint32_t code = lead & (0x3fu >> more);
-    for (unsigned n = 0; n < more; ++n) {
-      const auto next = static_cast<unsigned char>(text[i++]);
-      if ((next & 0xc0) != 0x80) return false;
-      code = code << 6 | (next & 0x3f);
-    }
-    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    if (code < kLeast[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || code < 0xa0) return false;
+  while (!text.empty()) {
+    const auto code = take_character(text);
+    if (!code || *code < 0x20 || (*code >= 0x7f && *code < 0xa0)) return false;
   }
   return true;
 }

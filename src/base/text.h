@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ std::string format_shape(const std::vector<std::uint64_t>& lengths);
 
 // Without their newlines; a last line may lack its own.
 std::vector<std::string> lines_of(std::string_view text);
+
+// The character at the front of `text`, which is taken off; nothing is taken where that is no UTF-8, or at the end.
+std::optional<char32_t> take_character(std::string_view& text);
 
 // Valid UTF-8 without control characters.
 bool is_one_line(std::string_view text);

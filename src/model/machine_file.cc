@@ -19,7 +19,7 @@
 #include "geometry/shape_text.h"
 #include "model/machine.h"
 #include "model/quantity.h"
-#include "model/toml_check.h"
+#include "model/toml_ascii.h"
 
 namespace mdfs::model {
 namespace {
@@ -331,8 +331,8 @@ Status check_stages(Table& table, const Machine& machine) {
 }
 
 Result<Machine> parse(std::string_view text, const std::string& where) {
-  MDFS_TRY(check_toml(text, where));
-  const toml::parse_result parsed = toml::parse(text);
+  MDFS_TRY_ASSIGN(const std::string ascii, ascii_toml(text, where));
+  const toml::parse_result parsed = toml::parse(ascii);
   if (!parsed)
     return Error{Errc::kInvalidArgument,
                  fmt::format("{}:{}: {}", where, parsed.error().source().begin.line, parsed.error().description())};

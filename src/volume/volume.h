@@ -122,8 +122,8 @@ class Volume {
   static Result<std::unique_ptr<Volume>> open(std::unique_ptr<store::Store> store, const VolumeOptions& options,
                                               Environment& environment);
   virtual ~Volume() = default;
-  // Writes everything back, commits, stops the background thread. Further calls fail with kReadOnly. An error: something
-  // that was written is lost.
+  // Writes everything back, commits, stops the background thread. Further calls fail with kReadOnly. An error:
+  // something that was written is lost.
   virtual Status close() = 0;
 
   virtual store::Store& store() = 0;
