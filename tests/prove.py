@@ -42,10 +42,11 @@ PROMISES = {
         Step([CRASH, "--canary", "--ops", "write /f 4000 6000; fsync /f; mkdir /d/m"]),
         Step([CRASH], whole=["--length", "2", "--nested", "1", "--sample", "1000"], part=["--length", "1"])]),
     2: ("what fsync has returned for survives every later cut", [
-        gtest("unit/store/store_tests", "*/CrashTest.*:CrashDuringRecoveryTest.*"),
-        mount("torture/survive"), mount("daemon")]),
+        gtest("unit/store/store_tests", "*/CrashTest.*:CrashDuringRecoveryTest.*:ConcurrencyTest.*"),
+        gtest("unit/volume/volume_tests", "SharedCommitsTest.*"), mount("torture/survive"), mount("daemon")]),
     3: ("after a failed fsync nothing is claimed for the lost bytes", [
         gtest("unit/store/store_tests", "*FaultTest.*"), gtest("unit/volume/volume_tests", "*FsyncGate*"),
+        gtest("safety/safety_tests", "*StuckDiskTest.*"), mount("failing_disks"),
         gtest("safety/allocation_tests", "*")]),
     4: ("damaged bytes are healed or refused, never read", [
         gtest("safety/safety_tests", "DamageTest.*:ScrubTest.*"), mount("scrub")]),
@@ -57,7 +58,7 @@ PROMISES = {
         gtest("unit/store/store_tests", "RecoveryTest.AStale*:RecoveryTest.Halves*:MembersTest.ADiskThatWasAway*")]),
     8: ("any valid label mounts, the newest proven commit wins", [gtest("unit/store/store_tests", "RecoveryTest.*")]),
     9: ("a full volume says so, keeps everything, and gives all its space back", [
-        gtest("safety/safety_tests", "*FullVolumeTest.*")]),
+        gtest("safety/safety_tests", "*FullVolume*")]),
     10: ("a crash in the middle of recovery, repair or a change of disks is safe", [
         gtest("unit/store/store_tests", "CrashDuringRecoveryTest.*:*MembersCrashTest.*"),
         gtest("unit/store/check/store_check_tests", "HardCheckTest.APowerCut*"),
@@ -67,7 +68,7 @@ PROMISES = {
         Step(["{sources}/dev", "fuzz", "label", "commit", "node", "space", "items", "volume", "npy", "pnm", "machine",
               "trace", "text"], whole=["--seconds", "60"], part=["--seconds", "5"])]),
     12: ("no ioctl and no virtual path escapes or overflows", [
-        mount("bad_calls"),
+        mount("bad_calls"), mount("privilege"),
         Step(["{sources}/dev", "fuzz", "ioctl", "window"], whole=["--seconds", "60"], part=["--seconds", "5"])]),
     13: ("what mdfsck repaired checks clean; mdfsck -n writes nothing", [
         gtest("unit/store/check/store_check_tests", "*")]),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
+#include "volume/acl.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -19,7 +21,6 @@ using volume::Attributes;
 using volume::SetAttributes;
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-constexpr std::string_view kAccessAcl = "system.posix_acl_access";
 
 std::int64_t to_ns(const timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
 
@@ -82,13 +83,16 @@ void reply_xattr(fuse_req_t req, ConstBytes value, std::size_t size) {
   }
 }
 
-// The inode whose extended attributes a request is about. Virtual files show the image's access list, so that the
-// kernel's check of permissions is the image's, and nothing else.
-std::optional<volume::Ino> xattr_owner(Server& server, fuse_ino_t ino, std::string_view name) {
-  if (!is_virtual(ino)) return ino;
+// An attribute of a virtual file or directory: the access list of the image, or of the directory that is mirrored, so
+// that the kernel's check of permissions is theirs; nothing else. Who may read an image may enter its views.
+Result<ByteVector> view_xattr(Server& server, fuse_ino_t ino, std::string_view name) {
   const auto node = server.nodes().find(ino);
-  if (!node || is_directory(node->spec.kind) || name != kAccessAcl) return std::nullopt;
-  return node->spec.ino;
+  if (!node || node->spec.kind == NodeKind::kControl || name != volume::kAccessAclName) return Error{Errc::kNoData, ""};
+  MDFS_TRY_ASSIGN(ByteVector value, server.volume().get_xattr(node->spec.ino, name));
+  if (!is_directory(node->spec.kind) || node->spec.kind == NodeKind::kMirror) return value;
+  MDFS_TRY_ASSIGN(volume::Acl acl, volume::parse_acl(value));
+  for (volume::AclEntry& entry : acl) entry.permissions = (entry.permissions & R_OK) != 0 ? R_OK | X_OK : 0;
+  return volume::encode_acl(acl);
 }
 
 }  // namespace
@@ -150,12 +154,7 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t size) {
   Server& server = server_of(req);
-  const auto owner = xattr_owner(server, ino, name);
-  if (!owner) {
-    fuse_reply_err(req, ENODATA);
-    return;
-  }
-  const auto value = server.volume().get_xattr(*owner, name);
+  const auto value = is_virtual(ino) ? view_xattr(server, ino, name) : server.volume().get_xattr(ino, name);
   if (!value.ok()) return reply_error(req, value.error());
   reply_xattr(req, *value, size);
 }

@@ -163,7 +163,7 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     fuse_reply_write(req, count);
     return;
   }
-  apply_and_reply(server, fuse_req_ctx(req)->pid, handle.ino, window, std::move(full),
+  apply_and_reply(server, fuse_req_ctx(req)->pid, handle, window, std::move(full),
                   [&server, req, count, image = handle.ino, flags](const Status& status) {
                     if (!status.ok()) return reply_error(req, status.error());
                     sync_if_asked(server, image, flags, written(req, count));
@@ -187,7 +187,7 @@ void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&
   };
   const Status taken = take();
   if (!taken.ok() || !writer) return done(taken);
-  apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle.ino, window, std::move(writer), std::move(done));
+  apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle, window, std::move(writer), std::move(done));
 }
 
 }  // namespace

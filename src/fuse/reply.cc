@@ -109,13 +109,14 @@ void reply_after_change(Server& server, volume::Ino ino, std::function<void()> r
   });
 }
 
-void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geometry::Window& window,
+void apply_and_reply(Server& server, pid_t client, Handle& handle, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply) {
+  const volume::Ino image = handle.ino;
   if (TraceRecorder* const trace = server.trace(); trace != nullptr)
     trace->window(server.volume(), image, window, true, TraceRecorder::Clock::now(), client);
   // std::function wants a copyable job.
-  std::shared_ptr<views::WindowWriter> shared = std::move(writer);
-  server.apply_lane().post([&server, image, window, shared, reply = std::move(reply)]() mutable {
+  auto held = std::make_shared<std::unique_ptr<views::WindowWriter>>(std::move(writer));
+  server.apply_lane().post([&server, &handle, image, window, held, reply = std::move(reply)] {
     const auto apply = [&]() -> Status {
       MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(image));
       MDFS_TRY(geometry::check(info.geometry, window));
@@ -123,10 +124,14 @@ void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geom
       // First what has been stored through mappings: written back later, it would undo the window. What the kernel
       // holds afterwards is dropped by the volume's change listener, in this thread.
       server.coherence().drop_plain(image, range);
-      return shared->apply();
+      return (*held)->apply();
     };
     const Status status = apply();
-    shared.reset();  // its memory may serve the next one before the caller is told
+    if (!status.ok() && status.error().code != Errc::kInvalidArgument) {
+      const std::lock_guard lock(handle.mutex);
+      if (handle.view && handle.view->window == window && !handle.writer) handle.writer = std::move(*held);
+    }
+    held->reset();  // its memory may serve the next one before the caller is told
     reply(status);
   });
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "fuse/handles.h"
 #include "fuse/low_level.h"
 #include "fuse/server.h"
 #include "views/window_writer.h"
@@ -41,8 +42,9 @@ void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes);
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply);
 
 // Applies what is staged, brings every face of the image in step, then calls `reply` with the outcome; on a lane.
-// `client`: the caller's process, for a trace.
-void apply_and_reply(Server& server, pid_t client, volume::Ino image, const geometry::Window& window,
+// What could not be stored stays staged in the handle, which lasts until the reply: of a write that was split, the
+// kernel may have reported the first parts as written. `client`: the caller's process, for a trace.
+void apply_and_reply(Server& server, pid_t client, Handle& handle, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
 
 // Calls `done` once what was written is on the disks, if these flags of the description (O_DSYNC, O_SYNC) ask for that;

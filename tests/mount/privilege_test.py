@@ -1,0 +1,269 @@
+"""What a process without privileges gets of a mount: by mode and ACL of the image itself, through each of its faces."""
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import fcntl
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import unittest
+
+import harness
+from harness import MDFS, Mounted, bind, make_image, read_all, run, write_all
+
+NOBODY = 65534
+SIDE = 64
+FACES = ("{0}", "{0}@/win/y0+8,x0+8.npy", "{0}@/win/y0+8,x0+8.raw", "{0}@/win/y3.raw", "{0}@/info.json", "{0}@/{1}.npy")
+
+
+def as_user(call, *arguments, uid=NOBODY, groups=()):
+    """The error number that the call meets in a process without privileges, 0 for none."""
+    child = os.fork()
+    if child == 0:
+        number = 255
+        try:
+            os.setgroups(list(groups))
+            os.setgid(uid)
+            os.setuid(uid)
+            call(*arguments)
+            number = 0
+        except OSError as error:
+            number = error.errno
+        finally:
+            os._exit(number)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def faces(path):
+    return [face.format(path, os.path.basename(path)) for face in FACES]
+
+
+def overwrite(path):
+    """As a program does that has no business there: opens for writing, without making or cutting anything."""
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(fd, b"evil", 0)
+    finally:
+        os.close(fd)
+
+
+class Privilege(harness.MountTest):
+    options = "cache=64M,allow_other"
+    tried = 0
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        print(f"tried: {cls.tried} calls without privileges", flush=True)
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.dir, 0o755)
+        self.image = self.at("scan")
+        make_image(self.image, (SIDE, SIDE))
+        self.bytes = bytes(i % 251 for i in range(SIDE * SIDE))
+        self.fill(self.image)
+
+    def fill(self, path):
+        fd = os.open(path, os.O_WRONLY)
+        os.pwrite(fd, self.bytes, 0)
+        os.close(fd)
+
+    def expect(self, number, call, *arguments, **options):
+        Privilege.tried += 1
+        self.assertEqual(errno.errorcode.get(as_user(call, *arguments, **options), "0"),
+                         errno.errorcode.get(number, "0"), (call.__name__, arguments))
+
+    def untouched(self):
+        self.assertEqual(read_all(self.image), self.bytes)
+
+    def test_each_face_of_a_closed_image_is_closed(self):
+        os.chmod(self.image, 0o600)
+        for face in faces(self.image):
+            self.expect(errno.EACCES, read_all, face)
+            self.expect(errno.EACCES, overwrite, face)
+            self.expect(errno.EACCES, os.open, face, os.O_RDWR)
+        # No descriptor, no ioctl: O_PATH gives one that ioctls do not take.
+
+        def ask(call, argument):
+            fcntl.ioctl(os.open(self.image, os.O_PATH), call, argument)
+        for call, size in ((harness.GET_GEOMETRY, harness.GEOMETRY.size), (harness.LAYOUT, harness.LAYOUT_BYTES)):
+            self.expect(errno.EBADF, ask, call, bytearray(size))
+        self.expect(errno.EACCES, os.truncate, self.image, 0)
+        self.expect(errno.EPERM, os.chmod, self.image, 0o666)
+        self.expect(errno.EPERM, os.setxattr, self.image, "trusted.a", b"b")
+        self.expect(errno.EACCES, os.setxattr, self.image, "user.a", b"b")
+        mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(self.image, self.volume.path))
+        for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy"):
+            self.assertTrue(read_all(f"{mirror}/{name}"))
+            self.expect(errno.EACCES, read_all, f"{mirror}/{name}")
+        self.untouched()
+
+    def test_an_image_in_a_closed_directory_has_no_open_face(self):
+        os.mkdir(self.at("closed"), 0o700)
+        image = self.at("closed/scan")
+        make_image(image, (SIDE, SIDE))
+        os.chmod(image, 0o666)
+        for face in faces(image):
+            self.assertTrue(read_all(face))
+            self.expect(errno.EACCES, read_all, face)
+        mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(image, self.volume.path))
+        for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy"):
+            self.assertTrue(read_all(f"{mirror}/{name}"))
+            self.expect(errno.EACCES, read_all, f"{mirror}/{name}")
+
+    def test_the_access_list_of_a_directory_counts_for_its_mirror(self):
+        os.mkdir(self.at("closed"))
+        image = self.at("closed/scan")
+        make_image(image, (SIDE, SIDE))
+        os.chmod(image, 0o644)
+        mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(image, self.volume.path))
+        paths = [*faces(image), f"{mirror}/win/y0+8,x0+8.npy", f"{mirror}/info.json", f"{mirror}/scan.npy"]
+        for mode, acl, number in ((0o755, "u:65534:-", errno.EACCES), (0o700, "u:65534:rx", 0),
+                                  (0o755, "g:1234:r", errno.EACCES), (0o700, "g:1234:rx", 0)):
+            with self.subTest(mode=oct(mode), acl=acl):
+                run("setfacl", "-b", self.at("closed"))
+                os.chmod(self.at("closed"), mode)
+                run("setfacl", "-m", acl, self.at("closed"))
+                for path in paths:
+                    self.expect(number, read_all, path, groups=[1234])
+
+    def test_who_may_read_may_not_write_in_any_way(self):
+        os.chmod(self.image, 0o644)
+        for face in faces(self.image):
+            self.expect(0, read_all, face)
+            self.expect(errno.EACCES, overwrite, face)
+        # A descriptor for reading, bound: it reads its window, and is not one for writing.
+
+        def through_a_bound_descriptor(change):
+            fd = os.open(self.image, os.O_RDONLY)
+            self.assertEqual(bind(fd, (0, 0), (8, 8)), 64)
+            self.assertEqual(len(os.read(fd, 100)), 64)
+            change(fd)
+        for change, number in ((lambda fd: os.pwrite(fd, b"evil", 0), errno.EBADF),
+                               (lambda fd: os.ftruncate(fd, 1), errno.EINVAL)):
+            self.expect(number, through_a_bound_descriptor, change)
+
+        def by_ioctl(call, argument):
+            fd = os.open(self.image, os.O_RDONLY)
+            bind(fd, (0, 0), (8, 8))
+            fcntl.ioctl(fd, call, argument)
+        self.expect(errno.EACCES, by_ioctl, harness.SET_GEOMETRY, harness.geometry((8, 8)))
+        self.expect(0, by_ioctl, harness.APPLY, 0)  # nothing has been written
+        self.untouched()
+
+    def test_a_bound_descriptor_for_reading_cannot_be_opened_anew_for_writing(self):
+        """Through /proc a descriptor is opened again: by the permission of the image."""
+        os.chmod(self.image, 0o644)
+
+        def open_again():
+            fd = os.open(self.image, os.O_RDONLY)
+            bind(fd, (0, 0), (8, 8))
+            os.open(f"/proc/self/fd/{fd}", os.O_RDWR)
+        self.expect(errno.EACCES, open_again)
+        self.untouched()
+
+    def test_acls_let_in_and_keep_out(self):
+        for mode, acl, may_read, may_write in ((0o600, "u:65534:r", True, False), (0o600, "u:65534:rw", True, True),
+                                               (0o666, "u:65534:-", False, False), (0o666, "u:65534:r", True, False),
+                                               (0o600, "g:1234:rw", True, True), (0o666, "g:1234:-", False, False),
+                                               (0o600, "u:65534:rw,m::r", True, False)):
+            with self.subTest(mode=oct(mode), acl=acl):
+                run("setfacl", "-b", self.image)
+                os.chmod(self.image, mode)
+                run("setfacl", "-m", acl, self.image)
+                for face in faces(self.image):
+                    self.expect(0 if may_read else errno.EACCES, read_all, face, groups=[1234])
+                window = f"{self.image}@/win/y0+8,x0+8.raw"
+                self.expect(0 if may_write else errno.EACCES, write_all, window, b"a" * 64, groups=[1234])
+                self.expect(0 if may_write else errno.EACCES, overwrite, self.image, groups=[1234])
+                self.fill(self.image)
+
+    def test_what_only_root_may_do(self):
+        for words in (("volume", "sync"), ("scrub", "start"), ("defrag", "start"), ("disk", "remove", "0"),
+                      ("umount",)):
+            Privilege.tried += 1
+            done = subprocess.run([MDFS, *words[:2], self.volume.path, *words[2:]], user=NOBODY, group=NOBODY,
+                                  extra_groups=[], capture_output=True, text=True, check=False)
+            if words == ("volume", "sync"):
+                continue  # anybody may, as sync(1)
+            self.assertNotEqual(done.returncode, 0, words)
+        self.assertTrue(os.path.ismount(self.volume.path))
+        for number in range(3):
+            self.assertNotEqual(as_user(os.open, self.volume.disks[number], os.O_RDWR), 0)
+
+    def test_without_allow_other_the_mount_is_its_users_alone(self):
+        other = Mounted(1, "32M", "cache=16M")
+        try:
+            write_all(other / "file", b"x")
+            os.chmod(other / "file", 0o666)
+            self.expect(errno.EACCES, read_all, other / "file")
+            self.expect(errno.EACCES, os.listdir, other.path)
+            other.unmount()
+        finally:
+            other.remove()
+
+
+def mount_options(path):
+    with open("/proc/self/mountinfo", encoding="utf-8") as lines:
+        for line in lines:
+            words = line.split()
+            if words[4] == path:
+                return set(words[5].split(","))
+    return set()
+
+
+class UserMount(unittest.TestCase):
+    """A volume that somebody has prepared, mounted by a user: it gives nobody anything."""
+
+    def setUp(self):
+        self.volume = Mounted(2, "32M", "cache=16M,allow_other")
+        self.addCleanup(self.volume.remove)
+        shutil.copyfile("/usr/bin/id", self.volume / "id")
+        os.chown(self.volume / "id", 0, 0)
+        os.chmod(self.volume / "id", 0o6755)
+        os.mknod(self.volume / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        os.mknod(self.volume / "zero", stat.S_IFBLK | 0o666, os.makedev(7, 0))
+        os.chown(self.volume.path, NOBODY, NOBODY)
+
+    def gives_nothing(self):
+        options = mount_options(self.volume.path)
+        self.assertLessEqual({"nosuid", "nodev"}, options, options)
+        said = subprocess.run([self.volume / "id", "-u"], user=NOBODY, group=NOBODY, extra_groups=[],
+                              capture_output=True, text=True, check=True).stdout
+        self.assertEqual(said.strip(), str(NOBODY), "a set-uid file gave its rights")
+        for name in ("null", "zero"):
+            self.assertEqual(as_user(os.open, self.volume / name, os.O_RDONLY), errno.EACCES)
+
+    def test_a_set_uid_file_and_a_device_node_of_a_volume_give_nothing(self):
+        self.gives_nothing()
+
+    def test_nor_where_a_user_mounts_it(self):
+        fusermount = shutil.which("fusermount3")
+        if not fusermount or not os.stat(fusermount).st_mode & stat.S_ISUID:
+            self.skipTest("fusermount3 is not set-uid")
+        if not os.stat("/dev/fuse").st_mode & 0o002:
+            self.skipTest("/dev/fuse is closed to users")
+        self.volume.unmount()
+        for path in (self.volume.folder, self.volume.path, *self.volume.disks):
+            os.chown(path, NOBODY, NOBODY)
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
+                "env": {"PATH": os.environ["PATH"], "HOME": pwd.getpwuid(NOBODY).pw_dir}}
+        run(MDFS, "mount", self.volume.disks[0], self.volume.path, **user)
+        try:
+            options = mount_options(self.volume.path)
+            self.assertLessEqual({"nosuid", "nodev"}, options, options)
+            said = subprocess.run([self.volume / "id", "-u"], capture_output=True, text=True, check=True, **user)
+            self.assertEqual(said.stdout.strip(), str(NOBODY))
+            self.assertEqual(as_user(os.open, self.volume / "null", os.O_RDONLY), errno.EACCES)
+            # suid and dev are not his to ask for.
+            again = subprocess.run([MDFS, "mount", "-o", "suid,dev", self.volume.disks[0], self.volume.path],
+                                   capture_output=True, text=True, check=False, **user)
+            self.assertNotEqual(again.returncode, 0)
+        finally:
+            run(MDFS, "umount", self.volume.path, **user)
+
+
+if __name__ == "__main__":
+    harness.main()
