@@ -59,6 +59,8 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint64_t units_in_row() const { return units_in_row_; }
   // The first byte of the canonical file that can lie in the unit.
   std::uint64_t first_byte_of(std::uint64_t index) const { return index / units_in_row_ * grid_row_bytes(); }
+  // Where those end that lie in its step of the grid along the slowest axis.
+  std::uint64_t end_of(std::uint64_t index) const { return first_byte_of(index) + grid_row_bytes(); }
   geometry::PagePlace page_of(const geometry::Coord& unit) const;
   std::uint64_t pages_in_row() const { return pages_in_row_; }
   // The unit whose record is at a place of a page.
@@ -79,6 +81,8 @@ class Content : public std::enable_shared_from_this<Content> {
 
   // ---- any thread
   std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed unit is locked, shrinks under `writers`
+  // The tree has been looked through for records beyond the end, which are none of ours: done before it first grows.
+  std::atomic<bool> end_is_clean{false};
   void grow(std::uint64_t to) {
     std::uint64_t now = size.load(std::memory_order_relaxed);
     while (now < to && !size.compare_exchange_weak(now, to, std::memory_order_acq_rel)) {

@@ -82,6 +82,8 @@ class EngineImpl final : public Engine {
   }
   Status write(Content& content, std::uint64_t offset, ConstBytes from) override {
     core_.settle.note_activity(core_.environment);
+    const std::uint64_t size = content.size.load(std::memory_order_acquire);
+    if (offset > size || from.size() > size - offset) MDFS_TRY(replacer_.clear_beyond_end(content));
     return writer_.write(content, offset, from);
   }
   Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset,
@@ -158,6 +160,7 @@ class EngineImpl final : public Engine {
       const std::lock_guard lock(content.state_mutex);
       content.linked_size = std::max(content.linked_size, content.size.load(std::memory_order_acquire));
     }
+    write_back_.forget_if_clean(content);
     write_back_.wake_waiters();
   }
 

@@ -28,25 +28,41 @@ Status Replacer::truncate(Content& content, std::uint64_t size_bytes) {
     const std::lock_guard lock(content.state_mutex);
     outgrown = content.linked_inline && size_bytes > MDFS_MAX_INLINE;
   }
-  // A small file that has outgrown the tree leaves it before it is cut.
-  if (outgrown) MDFS_TRY(write_back_.write_back(content));
-  const std::uint64_t row =
-      std::min(size_bytes, content.size.load(std::memory_order_acquire)) / content.grid_row_bytes();
+  if (size_bytes > content.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(content));
+  // A small file that has outgrown the tree leaves it before it is cut. What has been added to a file and stays is
+  // linked before a size behind it is.
+  const std::uint64_t row_bytes = content.grid_row_bytes();
+  const std::uint64_t left_alone = content.is_image() ? size_bytes : size_bytes / row_bytes * row_bytes;
+  if (outgrown || has_unlinked_end(content, left_alone)) MDFS_TRY(write_back_.write_back(content));
+  const std::uint64_t row = std::min(size_bytes, content.size.load(std::memory_order_acquire)) / row_bytes;
   const GridLock::Hold hold(content.writers, content.rank, rows_from(row), GridLock::Mode::kExclusive);
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
   if (size_bytes > size) return extend(content, size_bytes);
   return size_bytes < size ? shrink(content, size_bytes) : Status{};
 }
 
-// Bytes beyond the size are zero wherever they are kept: nothing but the size changes.
+bool Replacer::has_unlinked_end(const Content& content, std::uint64_t below_bytes) {
+  const std::lock_guard lock(content.state_mutex);
+  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  return content.linked_size < size && content.linked_size < below_bytes && below_bytes <= size;
+}
+
+// Bytes beyond the size are zero wherever they are kept: nothing but the size changes. While there are bytes to be
+// linked it is linked with them, so that a crash shows no size without what lies before it.
 Status Replacer::extend(Content& content, std::uint64_t size_bytes) {
   const std::uint64_t old = content.size.load(std::memory_order_acquire);
   {
     const std::lock_guard linking(content.linking);
-    bool in_tree = false;
+    bool in_tree = false, dirty = false;
     {
       const std::lock_guard lock(content.state_mutex);
       in_tree = content.linked_inline;
+      dirty = !content.dirty_units.empty();
+    }
+    if (!in_tree && dirty) {
+      content.grow(size_bytes);
+      write_back_.note_size(content);
+      return {};
     }
     if (!in_tree) {
       MDFS_TRY(core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) {

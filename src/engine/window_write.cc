@@ -113,6 +113,14 @@ Status each_band(const Content& content, const geometry::Box& box, std::uint64_t
 
 }  // namespace
 
+// Windows are linked with all that their extents hold; bytes that have been added to the image are linked before.
+Status Replacer::prepare_end(Content& content, const WindowJob& job) {
+  if (canonical_end(content.array(), job.box) > content.size.load(std::memory_order_acquire))
+    MDFS_TRY(clear_beyond_end(content));
+  return has_unlinked_end(content, content.size.load(std::memory_order_acquire)) ? write_back_.write_back(content)
+                                                                                 : Status{};
+}
+
 // Units that the source writes to.
 Result<std::uint64_t> Replacer::units_written(const Content& content, const WindowJob& job) {
   if (job.from.is_whole()) return geometry::piece_count(content.array(), job.box);
@@ -142,6 +150,7 @@ Status Replacer::write_window(Content& content, const geometry::Window& window, 
     return {Errc::kTooBig, "a window of more than 4194304 extents cannot be written at once"};
   MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job));
   if (units == 0) return {};
+  MDFS_TRY(prepare_end(content, job));
   MDFS_TRY(write_back_.wait_for_room());
   Result<store::Reservation> promised = core_.store.reserve(units * content.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
@@ -271,13 +280,15 @@ Status Replacer::link_window(Content& content, WindowJob& job) {
   const std::lock_guard linking(content.linking);
   Linker::Pages pages;
   std::uint64_t size = 0;
+  std::uint64_t reached = 0;  // that extents may hold bytes up to
+  for (const Staged& staged : job.staged) reached = std::max(reached, content.end_of(staged.index));
   const store::Purpose purpose = job.replaces ? store::Purpose::kPromised : store::Purpose::kNormal;
   Status changed = core_.store.transact(purpose, [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
     MDFS_TRY(linker.link(job.staged));
     {
       const std::lock_guard lock(content.state_mutex);
-      size = std::max(content.linked_size, job.end);
+      size = std::max({content.linked_size, job.end, std::min(content.size.load(std::memory_order_acquire), reached)});
     }
     MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
     pages = linker.pages();

@@ -101,7 +101,6 @@ void WriteBack::note_clean(Content& content, Unit& unit) {
   unit.changed_bytes = {};
   unit.filled_bytes = 0;
   store::Reservation promise;
-  bool last = false;
   {
     const std::lock_guard lock(content.state_mutex);
     promise = content.reservation.split(std::exchange(unit.promised, {}));
@@ -109,13 +108,23 @@ void WriteBack::note_clean(Content& content, Unit& unit) {
     unit.full = false;
     unit.dirty = false;
     content.dirty_units.erase(unit.key.index);
-    last = content.dirty_units.empty();
-    // Under the state's lock, so that a unit that becomes dirty now registers after this.
-    if (last) {
-      const std::lock_guard registry(mutex_);
-      dirty_.erase(&content);
-    }
   }
+  forget_if_clean(content);
+}
+
+void WriteBack::forget_if_clean(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  if (!content.dirty_units.empty() || content.linked_size < content.size.load(std::memory_order_acquire)) return;
+  // Under the state's lock, so that a unit that becomes dirty now registers after this.
+  const std::lock_guard registry(mutex_);
+  dirty_.erase(&content);
+}
+
+void WriteBack::note_size(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  if (content.dirty_units.empty()) content.dirty_since_ns = core_.environment.monotonic_ns();
+  const std::lock_guard registry(mutex_);
+  dirty_.emplace(&content, content.shared_from_this());
 }
 
 void WriteBack::wake_waiters() {
@@ -160,20 +169,22 @@ std::shared_ptr<Content> WriteBack::choose(Which& which) {
   const std::vector<std::shared_ptr<Content>> contents = dirty_contents();
   std::shared_ptr<Content> best;
   std::int64_t oldest = INT64_MAX;
-  bool any_alive = contents.empty();
+  bool any = false, any_alive = false;
   which = pressed ? Which::kFull : Which::kRipe;
   for (const std::shared_ptr<Content>& content : contents) {
     const std::lock_guard lock(content->state_mutex);
+    if (content->dirty_units.empty()) continue;
+    any = true;
     if (content->background_failed) continue;
     any_alive = true;
     if (content->ripe_bytes >= core_.batch_bytes() || (pressed && content->full_bytes > 0)) return content;
-    if (!pressed || content->dirty_units.empty() || content->dirty_since_ns >= oldest) continue;
+    if (!pressed || content->dirty_since_ns >= oldest) continue;
     best = content;
     oldest = content->dirty_since_ns;
   }
   which = Which::kAll;
   const std::lock_guard lock(mutex_);
-  stuck_ = !any_alive;
+  stuck_ = any && !any_alive;
   if (stuck_) room_.notify_all();
   return best;
 }
@@ -297,6 +308,7 @@ Status WriteBack::write_back(Content& content) {
     open = std::move(rest);
   }
   MDFS_TRY(link_size(content));
+  forget_if_clean(content);
   const std::lock_guard lock(content.state_mutex);
   if (!content.error) return {};
   const Error error = *std::exchange(content.error, std::nullopt);

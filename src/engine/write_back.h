@@ -20,8 +20,10 @@ namespace mdfs::engine {
 // Any thread. Two threads of its own write full groups back as soon as they make a good batch, and other units when
 // there is more dirty than the limit allows.
 //
-// Units of a batch are claimed, staged from snapshots, and linked in one transaction; a unit changed meanwhile stays
-// dirty. After an error the units are dirty as before and the error stays with the content.
+// Units of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips or are
+// written whole; a unit changed meanwhile stays dirty. After an error the units are dirty as before and the error stays
+// with the content. The size that a transaction links reaches the end of all that it links: nothing in the tree lies
+// at or beyond the size that the tree has.
 class WriteBack {
  public:
   WriteBack(Core& core, Loader& loader);
@@ -55,9 +57,10 @@ class WriteBack {
 
   Status write_back(Content& content);
   Status write_back_all(std::int64_t at_least_age_ns);
-  // The size that the tree is told when `units` are linked and the content has `size`: no dirty bytes lie before it, so
-  // that a crash shows a shorter file rather than zeros. state_mutex is held.
-  static std::uint64_t size_to_link(const Content& content, std::uint64_t size, const std::vector<Staged>& units);
+  // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
+  void note_size(Content& content);
+  // Nothing of it has to be written back any more, if that is so.
+  void forget_if_clean(Content& content);
 
  private:
   static constexpr unsigned kThreads = 2;
@@ -70,16 +73,29 @@ class WriteBack {
     ChangedBytes changed;
     store::Room promised;
   };
-  struct Batch {
+  struct Claimed {  // units, each with its snapshot
     std::vector<Staged> units;
     std::vector<Snapshot> snapshots;
-    store::Reservation reservation;
-    bool inline_bytes = false;        // unit 0 goes into the tree
-    bool postponed = false;           // not written after all, to be tried again
-    std::uint64_t size = 0;           // of the content when the batch began
-    std::vector<StagedStrip> strips;  // that the units go to, instead of whole extents
+    std::uint64_t end = 0;  // no byte of the snapshots lies at or beyond it
   };
-  struct StripJob;  // write_strips.cc
+  struct StripJob {  // the same bytes of some extents of one page
+    StagedStrip staged;
+    std::vector<std::size_t> units;  // that were claimed, in the order of their places
+    std::uint16_t disk = 0;
+    std::uint32_t blocks = 0;
+    std::uint64_t order = 0;
+    store::Run run;  // no blocks: none was found
+    BufferRef bytes;
+  };
+  struct Batch {
+    Claimed whole;
+    Claimed in_parts;  // those that go to strips
+    std::vector<StripJob> strips;
+    store::Reservation reservation;
+    bool inline_bytes = false;  // unit 0 goes into the tree
+    bool postponed = false;     // not written after all, to be tried again
+    std::uint64_t size = 0;     // of the content before the first unit was claimed
+  };
 
   void run();
   std::shared_ptr<Content> choose(Which& which);
@@ -88,14 +104,24 @@ class WriteBack {
   // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
   // in parts.
   Status write_batch(Content& content, std::vector<UnitPtr> units);
-  Status write_at_once(Content& content, std::vector<UnitPtr> units);
-  // Takes those out of `units` whose changes are worth a strip, and writes them.
-  Status write_strips(Content& content, std::vector<UnitPtr>& units);
-  enum class Claimed : std::uint8_t { kTaken, kNot, kNotInParts };
-  Claimed claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
-  Result<std::vector<StripJob>> plan_strips(Content& content, const Batch& batch);
+  enum class Way : std::uint8_t { kStripsWhereWorth, kWhole };
+  Status write_at_once(Content& content, std::vector<UnitPtr> units, Way way);
+  // Of `whole`, to `in_parts`: those whose changes are worth a strip.
+  Status take_parts(Content& content, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts);
+  void claim_all(Content& content, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
+                 Batch& batch);
+  bool claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
+  // Writes the strips. Units for which none is made leave the batch, dirty as before.
+  Status write_strips(Content& content, Batch& batch, std::vector<UnitPtr>& not_taken);
+  Result<bool> is_worth_a_strip(Content& content, const geometry::Coord& unit, const ChangedBytes& changed,
+                                std::uint64_t linked_size);
+  Result<std::vector<StripJob>> plan_strips(Content& content, const Claimed& claimed);
   Status place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation);
-  Status store_strips(Content& content, const Batch& batch, std::vector<StripJob>& jobs);
+  Status store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs);
+  void abandon_strips(Batch& batch);
+  // Nothing lies beyond it of what the batch links; if that is so, no dirty bytes lie before it, so that a crash shows
+  // a shorter file rather than zeros. state_mutex is held.
+  static std::uint64_t size_to_link(const Content& content, const Batch& batch);
   // What writing the unit back takes about; its mutex is held.
   static std::uint64_t bytes_to_write(const Content& content, const Unit& unit);
   Status load_rest(Content& content, const std::vector<UnitPtr>& units);
@@ -105,6 +131,7 @@ class WriteBack {
   Status link_batch(Content& content, Batch& batch);
   Status link_inline(Content& content, Batch& batch);
   void finish(Content& content, Batch& batch, bool written);
+  void finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written, bool in_strips);
   store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
   Status link_size(Content& content);
   std::vector<std::shared_ptr<Content>> dirty_contents();

@@ -90,33 +90,54 @@ bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
   {
     const std::lock_guard state(content.state_mutex);
     if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
-    batch.snapshots.push_back({unit->changes, changed, unit->promised});
+    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised});
     batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
-  batch.units.push_back(std::move(staged));
+  batch.whole.units.push_back(std::move(staged));
   return true;
 }
 
+// A write that lets the content grow meanwhile may be in some of the units and not in others, so that the size of
+// before does not reach its end, and that of after shows zeros: then once more. One that never rests is taken as it is.
+void WriteBack::claim_all(Content& content, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
+                          Batch& batch) {
+  constexpr unsigned kMostTries = 4;
+  for (unsigned tries = 1;; ++tries) {
+    batch.size = content.size.load(std::memory_order_acquire);
+    for (const UnitPtr& unit : whole) (void)claim(content, unit, batch);
+    for (const UnitPtr& unit : in_parts) (void)claim_changes(content, unit, batch);
+    const std::uint64_t size = content.size.load(std::memory_order_acquire);
+    std::uint64_t end = 0;
+    for (Claimed* const claimed : {&batch.whole, &batch.in_parts}) {
+      claimed->end = 0;
+      for (const Staged& staged : claimed->units)
+        claimed->end = std::max(claimed->end, std::min(size, content.end_of(staged.index)));
+      end = std::max(end, claimed->end);
+    }
+    if (end <= batch.size || tries == kMostTries) return;
+    finish(content, batch, false);
+  }
+}
+
 Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
-  Status status = write_at_once(content, units);
+  Status status = write_at_once(content, units, Way::kStripsWhereWorth);
   if (status.ok() || status.error().code != Errc::kNoSpace || units.size() < 2) return status;
   const auto middle = units.begin() + static_cast<std::ptrdiff_t>(units.size() / 2);
   MDFS_TRY(write_batch(content, {units.begin(), middle}));
   return write_batch(content, {middle, units.end()});
 }
 
-Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units) {
-  if (content.may_have_strips) MDFS_TRY(write_strips(content, units));
-  if (units.empty()) return {};
-  Batch batch;
-  batch.size = content.size.load(std::memory_order_acquire);
+Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units, Way way) {
+  std::vector<UnitPtr> in_parts, not_taken;
+  if (content.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(content, units, in_parts));
   MDFS_TRY(leave_inline(content, units));
   MDFS_TRY(load_rest(content, units));
-  bool has_first = false;
-  for (const UnitPtr& unit : units)
-    if (claim(content, unit, batch) && unit->key.index == 0) has_first = true;
-  if (batch.units.empty()) return {};
+  Batch batch;
+  claim_all(content, units, in_parts, batch);
+  if (batch.whole.units.empty() && batch.in_parts.units.empty()) return {};
 
+  const bool has_first = std::any_of(batch.whole.units.begin(), batch.whole.units.end(),
+                                     [](const Staged& staged) { return staged.index == 0; });
   {
     const std::lock_guard lock(content.state_mutex);
     const bool small = batch.size <= MDFS_MAX_INLINE;
@@ -126,41 +147,59 @@ Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units) {
   }
   Status status;
   if (!batch.postponed) {
-    if (batch.inline_bytes)
+    if (batch.inline_bytes) {
       status = link_inline(content, batch);
-    else if (status = stage(core_, content, batch.units, batch.reservation); status.ok())
-      status = link_batch(content, batch);
+    } else {
+      status = write_strips(content, batch, not_taken);
+      if (status.ok() && !batch.whole.units.empty())
+        status = stage(core_, content, batch.whole.units, batch.reservation);
+      if (status.ok())
+        status = link_batch(content, batch);
+      else
+        abandon_strips(batch);
+    }
   }
+  const bool full_page = !status.ok() && status.error().code == Errc::kBusy;
   finish(content, batch, status.ok() && !batch.postponed);
-  return status;
+  if (full_page) {
+    units.insert(units.end(), in_parts.begin(), in_parts.end());
+    return write_at_once(content, std::move(units), Way::kWhole);
+  }
+  if (!status.ok() || not_taken.empty()) return status;
+  return write_at_once(content, std::move(not_taken), Way::kWhole);
 }
 
-std::uint64_t WriteBack::size_to_link(const Content& content, std::uint64_t size, const std::vector<Staged>& units) {
-  std::uint64_t linked = size;
+std::uint64_t WriteBack::size_to_link(const Content& content, const Batch& batch) {
+  std::vector<std::uint64_t> in_batch;
+  for (const Claimed* const claimed : {&batch.whole, &batch.in_parts})
+    for (const Staged& staged : claimed->units) in_batch.push_back(staged.index);
+  std::sort(in_batch.begin(), in_batch.end());
+  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  std::uint64_t linked = std::min(batch.size, size);
   for (const auto& [index, unit] : content.dirty_units) {
-    const std::uint64_t first_byte = content.first_byte_of(index);
-    if (first_byte + content.grid_row_bytes() <= content.linked_size) continue;
-    if (std::any_of(units.begin(), units.end(), [&, i = index](const Staged& s) { return s.index == i; })) continue;
-    linked = std::min(linked, first_byte);
+    if (content.first_byte_of(index) >= linked) break;
+    if (std::binary_search(in_batch.begin(), in_batch.end(), index)) continue;
+    linked = content.first_byte_of(index);
     break;
   }
-  return std::max(linked, content.linked_size);
+  const std::uint64_t reached = std::min(size, std::max(batch.whole.end, batch.in_parts.end));
+  return std::max({linked, reached, content.linked_size});
 }
 
 Status WriteBack::link_batch(Content& content, Batch& batch) {
   Linker::Pages pages;
   std::uint64_t size = 0;
   bool left_inline = false;
+  std::vector<StagedStrip> strips;
+  for (StripJob& job : batch.strips) strips.push_back(job.staged);
   const std::lock_guard linking(content.linking);
   const auto link = [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
-    if (batch.strips.empty())
-      MDFS_TRY(linker.link(batch.units));
-    else
-      MDFS_TRY(linker.link_strips(batch.strips));
+    if (!batch.whole.units.empty()) MDFS_TRY(linker.link(batch.whole.units));
+    if (!strips.empty()) MDFS_TRY(linker.link_strips(strips));
     {
       const std::lock_guard lock(content.state_mutex);
-      size = size_to_link(content, std::min(batch.size, content.size.load(std::memory_order_acquire)), batch.units);
+      size = size_to_link(content, batch);
       left_inline = content.linked_inline;
     }
     if (left_inline) transaction.erase(inline_key(content));
@@ -170,7 +209,8 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
   };
   Status status = core_.store.transact(store::Purpose::kPromised, link, &batch.reservation);
   if (!status.ok()) {
-    abandon(core_, batch.units);
+    abandon(core_, batch.whole.units);
+    abandon_strips(batch);
     return status;
   }
   publish_pages(core_, content, pages);
@@ -182,7 +222,7 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
 }
 
 Status WriteBack::link_inline(Content& content, Batch& batch) {
-  const Staged& first = batch.units.front();
+  const Staged& first = batch.whole.units.front();
   ByteVector bytes(batch.size);
   if (first.content)
     std::copy_n(first.content.data(), std::min<std::size_t>(bytes.size(), first.content.size()), bytes.begin());
@@ -216,17 +256,24 @@ store::Reservation WriteBack::promise_again(store::Reservation& rest, const Snap
 }
 
 void WriteBack::finish(Content& content, Batch& batch, bool written) {
-  for (std::size_t i = 0; i < batch.units.size(); ++i) {
-    const Staged& staged = batch.units[i];
-    const Snapshot& snapshot = batch.snapshots[i];
+  finish(content, batch.whole, batch.reservation, written, false);
+  finish(content, batch.in_parts, batch.reservation, written, true);
+  wake_waiters();
+}
+
+void WriteBack::finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written,
+                       bool in_strips) {
+  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
+    const Staged& staged = claimed.units[i];
+    const Snapshot& snapshot = claimed.snapshots[i];
     Unit& unit = *staged.unit;
     store::Reservation again;
-    if (!written) again = promise_again(batch.reservation, snapshot);
+    if (!written) again = promise_again(reservation, snapshot);
     const std::lock_guard lock(unit.mutex);
     unit.claimed = false;
     if (written) {
       unit.linked_changes = snapshot.changes;
-      unit.known_on_disk = !staged.runs.empty() || !batch.strips.empty() || !content.is_image();
+      unit.known_on_disk = !staged.runs.empty() || in_strips || !content.is_image();
       if (unit.changes == snapshot.changes) note_clean(content, unit);
     } else {
       unit.dirty_blocks |= staged.blocks;
@@ -237,11 +284,12 @@ void WriteBack::finish(Content& content, Batch& batch, bool written) {
     }
     unit.changed.notify_all();
   }
-  batch.units.clear();
-  wake_waiters();
+  claimed.units.clear();
+  claimed.snapshots.clear();
 }
 
-// A size that no dirty unit brings along: that of a file whose last batches were linked out of order.
+// A size that no dirty unit brings along: that of a file whose last batches were linked out of order, or which has been
+// made larger.
 Status WriteBack::link_size(Content& content) {
   std::uint64_t size = 0;
   bool in_tree = false;

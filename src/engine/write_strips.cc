@@ -14,17 +14,6 @@
 
 namespace mdfs::engine {
 
-// The same bytes of some extents of one page.
-struct WriteBack::StripJob {
-  StagedStrip staged;
-  std::vector<std::size_t> units;  // of the batch, in the order of their places
-  std::uint16_t disk = 0;
-  std::uint32_t blocks = 0;
-  std::uint64_t order = 0;
-  store::Run run;  // no blocks: none was found
-  BufferRef bytes;
-};
-
 namespace {
 
 constexpr std::uint64_t kGroupBytes = 4u << 20;  // contiguous blocks asked for at once
@@ -58,24 +47,33 @@ geometry::Coord position_of(const Content& content, const geometry::Coord& first
 
 }  // namespace
 
+namespace {
+
+// As far as is known without a look at its page; its mutex is held.
+bool may_go_in_parts(const Content& content, const Unit& unit) {
+  const ChangedBytes& changed = unit.changed_bytes;
+  if (!unit.dirty || unit.claimed || unit.full || changed.empty() || !unit.buffer) return false;
+  StripFacts facts;
+  facts.extent_blocks = content.capacity_bytes / content.block_size;
+  facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
+  return worth_a_strip(facts) && unit.covers(changed.begin, changed.end) &&
+         content.page_of(content.unit_coord(unit.key.index)).page < kMostPages;
+}
+
+}  // namespace
+
 std::uint64_t WriteBack::bytes_to_write(const Content& content, const Unit& unit) {
   const std::uint64_t changed = unit.changed_bytes.empty() ? 0 : unit.changed_bytes.end - unit.changed_bytes.begin;
   const bool part = content.may_have_strips && changed > 0 && 2 * changed <= content.unit_bytes;
   return part ? align_up(changed, content.block_size) : content.unit_bytes;
 }
 
-// Like claim(), but only the changed bytes have to be valid. What is clean, or another thread's, is nobody's to write.
-WriteBack::Claimed WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batch) {
+// Like claim(), but only the changed bytes have to be valid.
+bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batch) {
   const std::lock_guard lock(unit->mutex);
   ChangedBytes changed = unit->changed_bytes;
-  if (!unit->dirty || unit->claimed) return Claimed::kNot;
-  if (unit->full || changed.empty() || !unit->buffer) return Claimed::kNotInParts;
-  StripFacts facts;  // as far as they are known without a look at the page
-  facts.extent_blocks = content.capacity_bytes / content.block_size;
-  facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
-  if (!worth_a_strip(facts) || !unit->covers(changed.begin, changed.end)) return Claimed::kNotInParts;
+  if (!may_go_in_parts(content, *unit)) return false;
   const geometry::Coord coord = content.unit_coord(unit->key.index);
-  if (content.page_of(coord).page >= kMostPages) return Claimed::kNotInParts;
   const std::uint32_t padded = content.end_with_padding(coord, changed.end);
   if (unit->covers(changed.begin, padded)) changed.end = padded;
   unit->claimed = true;
@@ -89,15 +87,55 @@ WriteBack::Claimed WriteBack::claim_changes(Content& content, const UnitPtr& uni
   {
     const std::lock_guard state(content.state_mutex);
     if (std::exchange(unit->full, false)) content.remove_full(coord);
-    batch.snapshots.push_back({unit->changes, changed, unit->promised});
+    batch.in_parts.snapshots.push_back({unit->changes, changed, unit->promised});
     batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
-  batch.units.push_back(std::move(staged));
-  return Claimed::kTaken;
+  batch.in_parts.units.push_back(std::move(staged));
+  return true;
+}
+
+Result<bool> WriteBack::is_worth_a_strip(Content& content, const geometry::Coord& unit, const ChangedBytes& changed,
+                                         std::uint64_t linked_size) {
+  const geometry::PagePlace place = content.page_of(unit);
+  MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(content, place.page, false));
+  StripFacts facts;
+  facts.extent_blocks = content.capacity_bytes / content.block_size;
+  facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
+  facts.has_record = known.page->has(place.place);
+  facts.appends = content.canonical_offset(unit, changed.begin) >= linked_size;
+  facts.overlaps = overlaps(*known.strips, place.place, changed);
+  facts.strip_blocks = blocks_in(*known.strips, place.place, content.block_size);
+  facts.strips_in_page = known.strips->size();
+  return worth_a_strip(facts);
+}
+
+Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts) {
+  std::uint64_t linked_size = 0;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    linked_size = content.linked_size;
+  }
+  std::vector<UnitPtr> rest;
+  for (UnitPtr& unit : whole) {
+    ChangedBytes changed;
+    bool worth = false;
+    {
+      const std::lock_guard lock(unit->mutex);
+      if (!unit->dirty || unit->claimed) continue;  // nobody's to write, or another thread's
+      worth = may_go_in_parts(content, *unit);
+      changed = unit->changed_bytes;
+    }
+    if (worth) {
+      MDFS_TRY_ASSIGN(worth, is_worth_a_strip(content, content.unit_coord(unit->key.index), changed, linked_size));
+    }
+    (worth ? in_parts : rest).push_back(std::move(unit));
+  }
+  whole = std::move(rest);
+  return {};
 }
 
 // Equal bytes of extents of one page make a strip. Units in no job are not worth one.
-Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content, const Batch& batch) {
+Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content, const Claimed& claimed) {
   std::uint64_t linked_size = 0;
   {
     const std::lock_guard lock(content.state_mutex);
@@ -105,20 +143,12 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content
   }
   using Name = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // page, begin, end
   std::map<Name, std::map<unsigned, std::size_t>> together;              // units by place
-  for (std::size_t i = 0; i < batch.units.size(); ++i) {
-    const geometry::Coord& coord = batch.units[i].coord;
-    const ChangedBytes& changed = batch.snapshots[i].changed;
+  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
+    const geometry::Coord& coord = claimed.units[i].coord;
+    const ChangedBytes& changed = claimed.snapshots[i].changed;
+    MDFS_TRY_ASSIGN(const bool worth, is_worth_a_strip(content, coord, changed, linked_size));
     const geometry::PagePlace place = content.page_of(coord);
-    MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(content, place.page, false));
-    StripFacts facts;
-    facts.extent_blocks = content.capacity_bytes / content.block_size;
-    facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
-    facts.has_record = known.page->has(place.place);
-    facts.appends = content.canonical_offset(coord, changed.begin) >= linked_size;
-    facts.overlaps = overlaps(*known.strips, place.place, changed);
-    facts.strip_blocks = blocks_in(*known.strips, place.place, content.block_size);
-    facts.strips_in_page = known.strips->size();
-    if (worth_a_strip(facts)) together[{place.page, changed.begin, changed.end}].emplace(place.place, i);
+    if (worth) together[{place.page, changed.begin, changed.end}].emplace(place.place, i);
   }
   std::vector<StripJob> jobs;
   for (const auto& [name, places] : together) {
@@ -164,11 +194,7 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
     request.owner = content.object | kStripOwner;
     request.policy = content.image->policy;
     Result<store::Run> run = core_.store.allocate(request, reservation.blocks() >= blocks ? &reservation : nullptr);
-    if (!run.ok() && run.error().code != Errc::kNoSpace) {
-      for (const StripJob& job : jobs)
-        if (job.run.blocks > 0) core_.store.abandon(job.run);
-      return std::move(run).error();
-    }
+    if (!run.ok() && run.error().code != Errc::kNoSpace) return std::move(run).error();
     if (!run.ok() && end - next > 1) {
       group_blocks = blocks / 2;
       continue;
@@ -183,7 +209,7 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
 }
 
 // The parts one after another, each from a block on; checksums of all blocks; to all disks at once.
-Status WriteBack::store_strips(Content& content, const Batch& batch, std::vector<StripJob>& jobs) {
+Status WriteBack::store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs) {
   const std::uint32_t block_size = content.block_size;
   core_.tasks.parallel_for(jobs.size(), [&](std::size_t i) {
     StripJob& job = jobs[i];
@@ -193,7 +219,7 @@ Status WriteBack::store_strips(Content& content, const Batch& batch, std::vector
     const std::size_t part_bytes = std::size_t{strip.part_blocks(block_size)} * block_size;
     std::byte* to = job.bytes.data();
     for (const std::size_t unit : job.units) {
-      std::memcpy(to, batch.units[unit].content.data() + strip.begin, strip.bytes);
+      std::memcpy(to, claimed.units[unit].content.data() + strip.begin, strip.bytes);
       std::memset(to + strip.bytes, 0, part_bytes - strip.bytes);
       for (std::size_t at = 0; at < part_bytes; at += block_size) strip.crc32c.push_back(crc32c({to + at, block_size}));
       to += part_bytes;
@@ -207,56 +233,35 @@ Status WriteBack::store_strips(Content& content, const Batch& batch, std::vector
   return status;
 }
 
-Status WriteBack::write_strips(Content& content, std::vector<UnitPtr>& units) {
-  Batch batch;
-  batch.size = content.size.load(std::memory_order_acquire);
-  std::vector<UnitPtr> rest;
-  for (UnitPtr& unit : units)
-    if (claim_changes(content, unit, batch) == Claimed::kNotInParts) rest.push_back(std::move(unit));
-  units = std::move(rest);
-  if (batch.units.empty()) return {};
+void WriteBack::abandon_strips(Batch& batch) {
+  for (const StripJob& job : batch.strips)
+    if (job.run.blocks > 0) core_.store.abandon(job.run);
+  batch.strips.clear();
+}
 
-  Result<std::vector<StripJob>> planned = plan_strips(content, batch);
-  Status status;
-  if (!planned.ok()) {
-    status = std::move(planned).error();
-    finish(content, batch, false);
-    return status;
-  }
-  std::vector<StripJob> jobs = std::move(planned).value();
-  status = place_strips(content, jobs, batch.reservation);
-  std::vector<bool> kept(batch.units.size(), false);
-  if (status.ok()) {
-    std::erase_if(jobs, [](const StripJob& job) { return job.run.blocks == 0; });
-    for (const StripJob& job : jobs)
-      for (const std::size_t unit : job.units) kept[unit] = true;
-    if (!jobs.empty()) status = store_strips(content, batch, jobs);
-  }
-  // Those for which no strip was made are dirty as before, and are written whole.
-  Batch whole;
-  Batch linked;
-  linked.size = batch.size;
-  for (std::size_t i = 0; i < batch.units.size(); ++i) {
-    Batch& to = kept[i] ? linked : whole;
-    if (!kept[i]) units.push_back(batch.units[i].unit);
-    to.units.push_back(std::move(batch.units[i]));
-    to.snapshots.push_back(batch.snapshots[i]);
-  }
-  for (const Snapshot& snapshot : whole.snapshots) whole.reservation.absorb(batch.reservation.split(snapshot.promised));
-  linked.reservation = std::move(batch.reservation);
-  finish(content, whole, false);
-  if (linked.units.empty()) return status;
+Status WriteBack::write_strips(Content& content, Batch& batch, std::vector<UnitPtr>& not_taken) {
+  Claimed& claimed = batch.in_parts;
+  if (claimed.units.empty()) return {};
+  MDFS_TRY_ASSIGN(batch.strips, plan_strips(content, claimed));
+  MDFS_TRY(place_strips(content, batch.strips, batch.reservation));
+  std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
+  MDFS_TRY(store_strips(content, claimed, batch.strips));
+  if (!batch.strips.empty()) core_.settle.note(content.weak_from_this());
 
-  core_.settle.note(content.weak_from_this());
-  for (StripJob& job : jobs) linked.strips.push_back(std::move(job.staged));
-  if (status.ok()) status = link_batch(content, linked);
-  const bool full_page = !status.ok() && status.error().code == Errc::kBusy;
-  if (!status.ok())
-    for (const StripJob& job : jobs) core_.store.abandon(job.run);
-  if (full_page)
-    for (const Staged& staged : linked.units) units.push_back(staged.unit);
-  finish(content, linked, status.ok());
-  return full_page ? Status{} : status;
+  std::vector<bool> kept(claimed.units.size(), false);
+  for (const StripJob& job : batch.strips)
+    for (const std::size_t unit : job.units) kept[unit] = true;
+  Claimed rest, in_strips;
+  in_strips.end = claimed.end;
+  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
+    Claimed& to = kept[i] ? in_strips : rest;
+    if (!kept[i]) not_taken.push_back(claimed.units[i].unit);
+    to.units.push_back(std::move(claimed.units[i]));
+    to.snapshots.push_back(claimed.snapshots[i]);
+  }
+  claimed = std::move(in_strips);
+  finish(content, rest, batch.reservation, false, true);
+  return {};
 }
 
 }  // namespace mdfs::engine

@@ -41,4 +41,8 @@ test::MemoryDisks make_base_disks(const RunOptions& options);
 std::string try_operations(const std::vector<Operation>& operations, const test::MemoryDisks& base,
                            const RunOptions& options, Totals& totals);
 
+// What the checker has to say of the disks that have labels, or "". `raw`: as a cut has left them, when a label or a
+// commit slot may be half written.
+std::string check_disks(const test::MemoryDisks& disks, Environment& environment, bool raw);
+
 }  // namespace mdfs::crash

@@ -136,6 +136,7 @@ Status FakeStore::transact(store::Purpose purpose, const std::function<Status(st
   MDFS_TRY(change(transaction));
   if (full_ && purpose == store::Purpose::kNormal) return Error{Errc::kNoSpace, "fake store"};
   transaction.apply();
+  if (after_transaction_) after_transaction_();
   return {};
 }
 

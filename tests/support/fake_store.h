@@ -24,6 +24,8 @@ class FakeStore final : public store::Store {
   void set_full(bool full) { full_ = full; }
   void set_read_only(bool read_only) { read_only_ = read_only; }
   std::uint64_t commits() const { return commits_; }
+  // Called at the end of each transaction, before the next one begins. Not while there are any.
+  void after_transactions(std::function<void()> call) { after_transaction_ = std::move(call); }
   // Requests to this disk go to `front`, which is borrowed and passes on what it likes. Before any other use.
   void put_in_front(unsigned index, device::Disk& front) { disks_[index].front = &front; }
   device::MemoryDisk& memory_disk(unsigned index) { return *disks_[index].disk; }
@@ -85,7 +87,8 @@ class FakeStore final : public store::Store {
   std::atomic<bool> dirty_{false};
   std::atomic<std::uint64_t> commits_{1};
   std::mutex transaction_mutex_;  // held by transact()
-  mutable std::mutex mutex_;      // guards all below
+  std::function<void()> after_transaction_;
+  mutable std::mutex mutex_;  // guards all below
   std::map<format::Key, ByteVector> items_;
   std::vector<FakeDisk> disks_;
   std::uint64_t next_object_ = MDFS_OBJECT_FIRST;

@@ -58,7 +58,7 @@ constexpr FindingInfo kTable[] = {
     {Id::kDirectoryNamedTwice, "directory-named-twice", kError, kForced, "a directory has two names; one is removed"},
     {Id::kStoredBytes, "stored-bytes", kWarning, kSafe, "the number of bytes that an object occupies is wrong"},
     {Id::kImageSize, "image-size", kWarning, kSafe, "the shape of an image does not agree with its size"},
-    {Id::kBeyondEnd, "beyond-end", kWarning, kForced, "data beyond the end of an object; they are removed"},
+    {Id::kBeyondEnd, "beyond-end", kWarning, kSafe, "data beyond the end of an object; they are removed"},
     {Id::kAddressOutside, "address-outside", kError, kForced,
      "data are said to lie where none can; the record is removed and reads as zeros"},
     {Id::kRunsMissing, "runs-missing", kError, kForced,

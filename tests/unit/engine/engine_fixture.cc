@@ -114,6 +114,17 @@ Status Bench::reopen() {
   return status;
 }
 
+Status Bench::forget_end(std::uint64_t size_bytes) {
+  Status status = engine_->close(content_);
+  content_.reset();
+  engine_.reset();
+  inode_.size_bytes = size_bytes;
+  inode_.is_inline = false;
+  start_engine();
+  open_content();
+  return status;
+}
+
 ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
   ByteVector bytes(length);
   const Result<std::size_t> got = engine_->read(*content_, offset, bytes);

@@ -47,6 +47,8 @@ class Bench {
 
   // Closes, and opens as the inode says, with an empty cache.
   Status reopen();
+  // The same, and the inode has forgotten what lies beyond this size.
+  Status forget_end(std::uint64_t size_bytes);
   void start_engine();
   void stop_engine();
   void open_content();

@@ -205,13 +205,13 @@ std::vector<Case> cases() {
                  [](Lab& lab) {
                    erase(lab, {Lab::kLink, MDFS_KIND_SYMLINK, 0});
                  }});
-  all.push_back({"BlocksBeyondTheEndOfAFile", {"beyond-end"}, false, [](Lab& lab) {
+  all.push_back({"BlocksBeyondTheEndOfAFile", {"beyond-end"}, true, [](Lab& lab) {
                    lab.edit_inode(Lab::kCells, [](auto& inode) { inode.size = 4097; });
                  }});
-  all.push_back({"ExtentsBeyondTheEndOfAnImage", {"image-size", "beyond-end"}, false, [](Lab& lab) {
+  all.push_back({"ExtentsBeyondTheEndOfAnImage", {"image-size", "beyond-end"}, true, [](Lab& lab) {
                    lab.edit_inode(Lab::kImage, [](auto& inode) { inode.size = 128 * 64; });
                  }});
-  all.push_back({"InlineBytesBeyondTheEnd", {"beyond-end"}, false, [](Lab& lab) {
+  all.push_back({"InlineBytesBeyondTheEnd", {"beyond-end"}, true, [](Lab& lab) {
                    lab.edit_inode(Lab::kInline, [](auto& inode) { inode.size = 100; });
                  }});
   all.push_back({"ExtentOutsideTheDisk", {"address-outside", "stored-bytes", "block-leaked"}, false, [](Lab& lab) {
