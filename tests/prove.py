@@ -46,7 +46,8 @@ PROMISES = {
         gtest("unit/volume/volume_tests", "SharedCommitsTest.*"), mount("torture/survive"), mount("daemon")]),
     3: ("after a failed fsync nothing is claimed for the lost bytes", [
         gtest("unit/store/store_tests", "*FaultTest.*"), gtest("unit/volume/volume_tests", "*FsyncGate*"),
-        gtest("safety/safety_tests", "*StuckDiskTest.*"), mount("failing_disks"),
+        gtest("safety/safety_tests", "*StuckDiskTest.*"), gtest("safety/random_fault_tests", "*"),
+        mount("failing_disks"),
         gtest("safety/allocation_tests", "*")]),
     4: ("damaged bytes are healed or refused, never read", [
         gtest("safety/safety_tests", "DamageTest.*:ScrubTest.*"), mount("scrub")]),
