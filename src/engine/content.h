@@ -113,6 +113,7 @@ class Content : public std::enable_shared_from_this<Content> {
   void add_full(const geometry::Coord& unit, std::uint64_t units_in_group);
   void remove_full(const geometry::Coord& unit);
   std::int64_t dirty_since_ns = 0;        // when the first of them became dirty
+  std::int64_t last_dirt_ns = 0;          // when one of them last became dirty
   store::Reservation reservation;         // the promises of all dirty units
   std::optional<Error> error;             // of a write-back, not yet reported
   bool background_failed = false;         // the background leaves it alone until somebody asks

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <unordered_set>
 
 #include "base/checked.h"
 
@@ -69,6 +70,7 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
     if (!unit->dirty) {
       unit->dirty = true;
       unit->dirty_since_ns = core_.environment.monotonic_ns();
+      content.last_dirt_ns = unit->dirty_since_ns;
       first = content.dirty_units.empty();
       if (first) content.dirty_since_ns = unit->dirty_since_ns;
       content.dirty_units.emplace(unit->key.index, unit);
@@ -162,34 +164,33 @@ std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
   return contents;
 }
 
-// Ripe groups; beyond three quarters of the limit all full units, then others, of the content that has been dirty
-// longest.
-std::shared_ptr<Content> WriteBack::choose(Which& which) {
+// Beyond three quarters of the limit there is too much dirt.
+std::shared_ptr<Content> WriteBack::choose(WhichUnits& which) {
   const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
-  const std::vector<std::shared_ptr<Content>> contents = dirty_contents();
-  std::shared_ptr<Content> best;
-  std::int64_t oldest = INT64_MAX;
+  std::vector<std::shared_ptr<Content>> contents = dirty_contents();
   bool any = false, any_alive = false;
-  which = pressed ? Which::kFull : Which::kRipe;
-  for (const std::shared_ptr<Content>& content : contents) {
+  std::vector<DirtyFacts> facts;
+  std::erase_if(contents, [&](const std::shared_ptr<Content>& content) {
     const std::lock_guard lock(content->state_mutex);
-    if (content->dirty_units.empty()) continue;
+    if (content->dirty_units.empty()) return true;
     any = true;
-    if (content->background_failed) continue;
+    if (content->background_failed) return true;
     any_alive = true;
-    if (content->ripe_bytes >= core_.batch_bytes() || (pressed && content->full_bytes > 0)) return content;
-    if (!pressed || content->dirty_since_ns >= oldest) continue;
-    best = content;
-    oldest = content->dirty_since_ns;
+    facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns});
+    return false;
+  });
+  const std::optional<WriteChoice> choice = choose_to_write(facts, core_.batch_bytes(), pressed);
+  if (choice) {
+    which = choice->which;
+    if (which != WhichUnits::kAll) return contents[choice->content];
   }
-  which = Which::kAll;
   const std::lock_guard lock(mutex_);
   stuck_ = any && !any_alive;
   if (stuck_) room_.notify_all();
-  return best;
+  return choice ? contents[choice->content] : nullptr;
 }
 
-std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
+std::vector<UnitPtr> WriteBack::collect(Content& content, WhichUnits which) {
   struct Candidate {
     bool not_full;
     std::uint64_t bytes;
@@ -203,7 +204,7 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
     candidates.reserve(content.dirty_units.size());
     for (const auto& [index, unit] : content.dirty_units) {
       const geometry::Coord coord = content.unit_coord(index);
-      if (which == Which::kRipe) {
+      if (which == WhichUnits::kRipe) {
         const auto group = content.full_groups.find(content.groups.group_of(coord));
         if (group == content.full_groups.end() || group->second.ripe_bytes == 0) continue;
       }
@@ -215,7 +216,7 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
     candidate.not_full = !candidate.unit->full;
     candidate.since_ns = candidate.unit->dirty_since_ns;
     candidate.bytes = bytes_to_write(content, *candidate.unit);
-    return candidate.unit->claimed || !candidate.unit->dirty || (which != Which::kAll && candidate.not_full);
+    return candidate.unit->claimed || !candidate.unit->dirty || (which != WhichUnits::kAll && candidate.not_full);
   });
   // The full ones, in the order in which they are to lie; then those that have waited longest.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -231,7 +232,7 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, Which which) {
   for (std::size_t bytes = 0; units.size() < candidates.size() && units.size() < kMaxBatchUnits;) {
     const std::size_t next = units.size();
     const bool cut =
-        which != Which::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
+        which != WhichUnits::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
     if (bytes >= core_.batch_bytes() && cut) break;
     units.push_back(candidates[next].unit);
     bytes += candidates[next].bytes;
@@ -248,7 +249,7 @@ void WriteBack::run() {
       kicked_ = false;
     }
     while (true) {
-      Which which = Which::kFull;
+      WhichUnits which = WhichUnits::kFull;
       const std::shared_ptr<Content> content = choose(which);
       if (content == nullptr) break;
       std::vector<UnitPtr> units = collect(*content, which);
@@ -262,7 +263,26 @@ void WriteBack::run() {
   }
 }
 
-Status WriteBack::write_back(Content& content) {
+std::vector<UnitPtr> WriteBack::dirty_before(Content& content, std::int64_t since_ns) {
+  std::vector<UnitPtr> units;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    for (const auto& [index, unit] : content.dirty_units) units.push_back(unit);
+  }
+  if (since_ns == kWhenever) return units;
+  const auto group_of = [&](const UnitPtr& unit) {
+    return content.groups.group_of(content.unit_coord(unit->key.index));
+  };
+  std::unordered_set<std::uint64_t> old_groups;
+  for (const UnitPtr& unit : units) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->dirty && unit->dirty_since_ns <= since_ns) old_groups.insert(group_of(unit));
+  }
+  std::erase_if(units, [&](const UnitPtr& unit) { return !old_groups.contains(group_of(unit)); });
+  return units;
+}
+
+Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
   struct Open {
     UnitPtr unit;
     std::uint64_t changes;  // that must be linked when we return
@@ -272,8 +292,8 @@ Status WriteBack::write_back(Content& content) {
   {
     const std::lock_guard lock(content.state_mutex);
     content.background_failed = false;
-    for (const auto& [index, unit] : content.dirty_units) open.push_back({unit, 0, 0});
   }
+  for (UnitPtr& unit : dirty_before(content, since_ns)) open.push_back({std::move(unit), 0, 0});
   // As they are to lie on the disks.
   const auto order_of = [&](const Open& one) {
     return content.groups.order_of(content.unit_coord(one.unit->key.index));
@@ -323,7 +343,7 @@ Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {
       const std::lock_guard lock(content->state_mutex);
       if (now - content->dirty_since_ns < at_least_age_ns) continue;
     }
-    Status status = write_back(*content);
+    Status status = write_back(*content, at_least_age_ns > 0 ? now - at_least_age_ns : kWhenever);
     if (status.ok()) continue;
     // Whoever asks for this content next is to hear of it as well.
     const std::lock_guard lock(content->state_mutex);

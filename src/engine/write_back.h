@@ -14,6 +14,7 @@
 #include "engine/link.h"
 #include "engine/loader.h"
 #include "engine/stage.h"
+#include "engine/write_choice.h"
 
 namespace mdfs::engine {
 
@@ -55,7 +56,9 @@ class WriteBack {
   // After note_clean() of some units: wakes who waits for room.
   void wake_waiters();
 
-  Status write_back(Content& content);
+  static constexpr std::int64_t kWhenever = INT64_MAX;
+  // Groups in which something has been dirty since then, whole; or all.
+  Status write_back(Content& content, std::int64_t since_ns = kWhenever);
   Status write_back_all(std::int64_t at_least_age_ns);
   // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
   void note_size(Content& content);
@@ -67,8 +70,7 @@ class WriteBack {
   static constexpr std::size_t kMaxBatchUnits = 1024;
   static constexpr std::int64_t kIdleCheckMs = 200;
 
-  enum class Which : std::uint8_t { kRipe, kFull, kAll };  // of groups that are full; that are full; dirty
-  struct Snapshot {                                        // of a claimed unit, beside its Staged
+  struct Snapshot {  // of a claimed unit, beside its Staged
     std::uint64_t changes = 0;
     ChangedBytes changed;
     store::Room promised;
@@ -98,9 +100,10 @@ class WriteBack {
   };
 
   void run();
-  std::shared_ptr<Content> choose(Which& which);
+  std::shared_ptr<Content> choose(WhichUnits& which);
+  static std::vector<UnitPtr> dirty_before(Content& content, std::int64_t since_ns);
   // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
-  std::vector<UnitPtr> collect(Content& content, Which which);
+  std::vector<UnitPtr> collect(Content& content, WhichUnits which);
   // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
   // in parts.
   Status write_batch(Content& content, std::vector<UnitPtr> units);

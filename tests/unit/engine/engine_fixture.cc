@@ -25,7 +25,8 @@ Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, 
   return geometry;
 }
 
-Bench::Bench(const Setting& setting) : setting_(setting) {
+Bench::Bench(const Setting& setting)
+    : setting_(setting), environment_(setting.environment != nullptr ? *setting.environment : system_) {
   if (setting.on_disks)
     make_volume();
   else

@@ -27,7 +27,8 @@ struct Setting {
   std::size_t cache_bytes = 4u << 20;
   std::uint32_t block_size = 4096;
   bool settle_when_idle = false;
-  bool on_disks = false;  // the real store on disks in memory, committed and opened again by reopen()
+  Environment* environment = nullptr;  // absent: the system's
+  bool on_disks = false;               // the real store on disks in memory, committed and opened again by reopen()
 };
 
 geometry::Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, geometry::Codec codec,
@@ -68,7 +69,8 @@ class Bench {
   void make_volume();
   void open_volume();
 
-  SystemEnvironment environment_;
+  SystemEnvironment system_;
+  Environment& environment_;
   std::unique_ptr<test::FakeStore> fake_;
   std::unique_ptr<store::Store> on_disks_;
   std::vector<std::unique_ptr<device::MemoryDisk>> disks_;  // what the next open_volume() finds

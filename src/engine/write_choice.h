@@ -1,0 +1,33 @@
+// Whose dirty units are written back next, and which of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace mdfs::engine {
+
+enum class WhichUnits : std::uint8_t { kRipe, kFull, kAll };  // of groups that are full; that are full; dirty
+
+// What is dirty of one content.
+struct DirtyFacts {
+  std::uint64_t ripe_bytes = 0;
+  std::uint64_t full_bytes = 0;   // ripe ones as well
+  std::int64_t last_dirt_ns = 0;  // when a unit last became dirty
+};
+
+struct WriteChoice {
+  std::size_t content = 0;  // of those that were given
+  WhichUnits which = WhichUnits::kAll;
+};
+
+// Groups that are full make a good batch, the larger the better; `pressed` by too much dirt also those that make none.
+// If there are none, the content goes that nobody has added to for longest, its full units before the others, which
+// have to be read: of one that is being written the groups would be torn that are about to be full. Nothing: there is
+// nothing to do now. Pure.
+std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> contents, std::uint64_t batch_bytes,
+                                           bool pressed);
+
+}  // namespace mdfs::engine
