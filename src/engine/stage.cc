@@ -115,6 +115,7 @@ class Placer {
   Status place(const std::vector<Staged*>& units) {
     std::size_t next = 0;
     std::uint64_t group_blocks = std::max<std::uint64_t>(1, kGroupBytes / content_.block_size);
+    bool together = true;  // what is replaced of several groups
     while (next < units.size()) {
       // What is replaced stays near its group; what is new goes on where the last group ended.
       const std::uint64_t replaced = replaced_block(*units[next]);
@@ -122,7 +123,7 @@ class Placer {
       std::size_t end = next + 1;
       while (core_.options.grouping && end < units.size() &&
              blocks + blocks_of(content_, *units[end]) <= group_blocks &&
-             (replaced == 0 || same_group(*units[next], *units[end])))
+             (replaced == 0 || together || same_group(*units[next], *units[end])))
         blocks += blocks_of(content_, *units[end++]);
       // A group that has no room as a whole is divided before any of it goes to another disk.
       const Spill spill = end - next == 1 ? Spill::kMay : Spill::kNot;
@@ -133,6 +134,8 @@ class Placer {
         next = end;
       } else if (run.error().code != Errc::kNoSpace) {
         return std::move(run).error();
+      } else if (replaced != 0 && together) {
+        together = false;
       } else if (end - next > 1) {
         group_blocks = blocks / 2;
       } else {
