@@ -15,7 +15,8 @@ from mdfsbench import table
 
 BEGIN, END = "<!-- measured: begin (bench/readme_table.py) -->", "<!-- measured: end -->"
 HEADINGS = {"warm": "from memory", "cold": "cold, disks of 20 MB/s and 200 requests/s each", "planes":
-            "planes and movies, on one fast disk", "ingest": "storing", "streaming": "frames appended", "scale": "size",
+            "planes and movies, on one fast disk", "ingest": "storing", "streaming": "frames appended", "durable":
+            "to be sure, two disks (loop devices), beside btrfs RAID 0 on two more", "scale": "size",
             "simulator": "predictions", "fill": "modelled disks, fast at their beginning and slow at their end"}
 # Rows without a target that a reader wants to see; of the cold rows only the fewest and the most disks.
 ALSO = [r"^write of a window", r"^window 2048", r"^volume .* plane", r"^movie"]
