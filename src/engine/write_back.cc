@@ -289,6 +289,7 @@ Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
     std::uint64_t bytes;
   };
   std::vector<Open> open;
+  const std::uint64_t size = since_ns == kWhenever ? content.size.load(std::memory_order_acquire) : 0;
   {
     const std::lock_guard lock(content.state_mutex);
     content.background_failed = false;
@@ -327,7 +328,7 @@ Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
     }
     open = std::move(rest);
   }
-  MDFS_TRY(link_size(content));
+  MDFS_TRY(link_size(content, size));
   forget_if_clean(content);
   const std::lock_guard lock(content.state_mutex);
   if (!content.error) return {};

@@ -136,7 +136,7 @@ class WriteBack {
   void finish(Content& content, Batch& batch, bool written);
   void finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written, bool in_strips);
   store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
-  Status link_size(Content& content);
+  Status link_size(Content& content, std::uint64_t promised);
   std::vector<std::shared_ptr<Content>> dirty_contents();
 
   Core& core_;

@@ -289,8 +289,8 @@ void WriteBack::finish(Content& content, Claimed& claimed, store::Reservation& r
 }
 
 // A size that no dirty unit brings along: that of a file whose last batches were linked out of order, or which has been
-// made larger.
-Status WriteBack::link_size(Content& content) {
+// made larger. `promised` is linked even if something has become dirty before it meanwhile.
+Status WriteBack::link_size(Content& content, std::uint64_t promised) {
   std::uint64_t size = 0;
   bool in_tree = false;
   const std::lock_guard linking(content.linking);
@@ -298,7 +298,8 @@ Status WriteBack::link_size(Content& content) {
     const std::lock_guard lock(content.state_mutex);
     size = content.size.load(std::memory_order_acquire);
     in_tree = content.linked_inline;
-    if (!content.dirty_units.empty() || content.linked_size >= size) return {};
+    if (!content.dirty_units.empty()) size = std::min(size, promised);
+    if (content.linked_size >= size) return {};
   }
   MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) {
     return content.update(transaction, {size, 0, in_tree});

@@ -228,5 +228,31 @@ TEST(ExtendTest, ASizeIsLinkedWithWhatIsDirtyBeforeIt) {
   }
 }
 
+// Bytes before the end that become dirty while others are written are no reason to leave the size out.
+TEST(ExtendTest, TheSizeOfBeforeIsLinkedWhoeverWritesMeanwhile) {
+  Setting setting;
+  setting.disks = 1;
+  Bench bench(setting);
+  FaultyDisk disk(bench.store().memory_disk(0), {});
+  bench.store().put_in_front(0, disk);
+  std::mt19937_64 random(1);
+  const ByteVector bytes = noise(random, 300'000);
+  ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  const ConstBytes few = ConstBytes(bytes).first(10);
+  ASSERT_TRUE(bench.engine().write(bench.content(), 290'000, few).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.content(), 400'000).ok());
+  disk.add({FaultKind::kStuck, Op::kWrite, 0, UINT64_MAX, 0, 1});
+  Status written;
+  std::thread writer([&] { written = bench.engine().write_back(bench.content()); });
+  while (disk.injections().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(bench.engine().write(bench.content(), 0, few).ok());
+  disk.release();
+  writer.join();
+  EXPECT_TRUE(written.ok());
+  EXPECT_EQ(bench.inode().size_bytes, 400'000u);
+  bench.stop_engine();  // before the disk in front of the store's own
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing
