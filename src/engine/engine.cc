@@ -101,6 +101,7 @@ class EngineImpl final : public Engine {
   Status truncate(Content& content, std::uint64_t size_bytes) override {
     return replacer_.truncate(content, size_bytes);
   }
+  Status grow(Content& content, std::uint64_t size_bytes) override { return replacer_.grow(content, size_bytes); }
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length) override {
     return replacer_.punch(content, offset, length);
   }

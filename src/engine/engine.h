@@ -95,11 +95,15 @@ class Engine {
                              MutableBytes into) = 0;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
   virtual void start_window(Content& content, const geometry::Window& window) = 0;
-  // Replaces the window, or those of its bytes that `from` says, atomically.
+  // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is linked
+  // before it or with it.
   virtual Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) = 0;
 
-  // New size; shrinking zeroes the cut part of what remains, in the same commit.
+  // New size; shrinking zeroes the cut part of what remains, in the same commit. Comes with what had been written
+  // before, or after it; only where there is no room to write it back is a file shortened all the same.
   virtual Status truncate(Content& content, std::uint64_t size_bytes) = 0;
+  // Makes it larger if it is smaller: the new size comes with what is dirty, whenever that is written back.
+  virtual Status grow(Content& content, std::uint64_t size_bytes) = 0;
   // Zeroes; frees whole extents or blocks inside. Does not change the size.
   virtual Status punch(Content& content, std::uint64_t offset, std::uint64_t length) = 0;
   // Offset of the next data / hole at or after `offset` (SEEK_DATA, SEEK_HOLE); kNoDevice beyond the end.

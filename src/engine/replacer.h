@@ -40,7 +40,11 @@ class Replacer {
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
   Status write_window(Content& content, const geometry::Window& window, const WindowSource& from);
+  // What had been written before is linked before the new size is, or with it; but on a volume so full that it cannot
+  // be, not before a file is shortened. After an error the size is as before, and nothing is lost.
   Status truncate(Content& content, std::uint64_t size_bytes);
+  // Makes it larger if it is smaller. What is dirty stays so, and the size is linked with it.
+  Status grow(Content& content, std::uint64_t size_bytes);
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length);
   // Before the content becomes larger for the first time since it was opened: whatever the tree has beyond its end is
   // freed, so that what is added reads as zeros until it is written.
@@ -59,7 +63,7 @@ class Replacer {
   // A buffer of the unit's bytes as they are now, for changing; none: all zeros. Loads what is missing.
   Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
 
-  Status prepare_end(Content& content, const WindowJob& job);
+  Status write_others(Content& content, const WindowJob& job);
   Result<std::uint64_t> units_written(const Content& content, const WindowJob& job);
   Result<bool> replaces_stored(Content& content, const geometry::Box& box);
   Status build_band(Content& content, WindowJob& job, const geometry::Box& band);
@@ -73,8 +77,8 @@ class Replacer {
   // Behind the closed gate: the cached units become what has been linked.
   void exchange(Content& content, const std::vector<Staged>& units, bool keep);
 
-  // Is some of what has been added to it, and would stay if it were cut here, still to be linked?
-  static bool has_unlinked_end(const Content& content, std::uint64_t below_bytes);
+  Status prepare_size(Content& content, std::uint64_t size_bytes);
+  Status write_before(Content& content, std::uint64_t size_bytes);
   Result<bool> has_beyond(Content& content, std::uint64_t size_bytes);
   Status extend(Content& content, std::uint64_t size_bytes);
   Status shrink(Content& content, std::uint64_t size_bytes);

@@ -22,29 +22,47 @@ GridBox rows_from(std::uint64_t first_row) {
 }  // namespace
 
 Status Replacer::truncate(Content& content, std::uint64_t size_bytes) {
-  if (size_bytes > geometry::kMaxImageBytes) return {Errc::kTooBig, "size of the file"};
-  bool outgrown = false;
-  {
-    const std::lock_guard lock(content.state_mutex);
-    outgrown = content.linked_inline && size_bytes > MDFS_MAX_INLINE;
-  }
-  if (size_bytes > content.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(content));
-  // A small file that has outgrown the tree leaves it before it is cut. What has been added to a file and stays is
-  // linked before a size behind it is.
-  const std::uint64_t row_bytes = content.grid_row_bytes();
-  const std::uint64_t left_alone = content.is_image() ? size_bytes : size_bytes / row_bytes * row_bytes;
-  if (outgrown || has_unlinked_end(content, left_alone)) MDFS_TRY(write_back_.write_back(content));
-  const std::uint64_t row = std::min(size_bytes, content.size.load(std::memory_order_acquire)) / row_bytes;
-  const GridLock::Hold hold(content.writers, content.rank, rows_from(row), GridLock::Mode::kExclusive);
+  MDFS_TRY(prepare_size(content, size_bytes));
+  MDFS_TRY(write_before(content, size_bytes));
+  // Once more when nobody makes anything dirty: after much has been written little is left.
+  const GridLock::Hold hold(content.writers, content.rank, rows_from(0), GridLock::Mode::kExclusive);
+  MDFS_TRY(write_before(content, size_bytes));
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
   if (size_bytes > size) return extend(content, size_bytes);
   return size_bytes < size ? shrink(content, size_bytes) : Status{};
 }
 
-bool Replacer::has_unlinked_end(const Content& content, std::uint64_t below_bytes) {
-  const std::lock_guard lock(content.state_mutex);
+Status Replacer::grow(Content& content, std::uint64_t size_bytes) {
+  MDFS_TRY(prepare_size(content, size_bytes));
+  const std::uint64_t row = content.size.load(std::memory_order_acquire) / content.grid_row_bytes();
+  const GridLock::Hold hold(content.writers, content.rank, rows_from(row), GridLock::Mode::kExclusive);
+  return size_bytes > content.size.load(std::memory_order_acquire) ? extend(content, size_bytes) : Status{};
+}
+
+// A small file that has outgrown the tree leaves it before its size changes.
+Status Replacer::prepare_size(Content& content, std::uint64_t size_bytes) {
+  if (size_bytes > geometry::kMaxImageBytes) return {Errc::kTooBig, "size of the file"};
+  if (size_bytes > content.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(content));
+  bool outgrown = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    outgrown = content.linked_inline && size_bytes > MDFS_MAX_INLINE;
+  }
+  return outgrown ? write_back_.write_back(content) : Status{};
+}
+
+// What is dirty and stays, so that a crash shows no new size without what had been written before. The cell that is cut
+// is linked with the size. A full volume is no reason not to shorten a file: it may be what makes room; and a size that
+// grows is linked with what is dirty then.
+Status Replacer::write_before(Content& content, std::uint64_t size_bytes) {
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
-  return content.linked_size < size && content.linked_size < below_bytes && below_bytes <= size;
+  if (size_bytes == size) return {};
+  const std::uint64_t row_bytes = content.grid_row_bytes();
+  const bool with_size = !content.is_image() && size_bytes < size;
+  const std::uint64_t rows = with_size ? size_bytes / row_bytes : ceil_div(std::min(size_bytes, size), row_bytes);
+  const std::uint64_t units = rows * content.units_in_row();
+  Status written = write_back_.write_those(content, [units](std::uint64_t unit) { return unit < units; });
+  return !written.ok() && written.error().code == Errc::kNoSpace ? Status{} : written;
 }
 
 // Bytes beyond the size are zero wherever they are kept: nothing but the size changes. While there are bytes to be

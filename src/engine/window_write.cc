@@ -113,12 +113,24 @@ Status each_band(const Content& content, const geometry::Box& box, std::uint64_t
 
 }  // namespace
 
-// Windows are linked with all that their extents hold; bytes that have been added to the image are linked before.
-Status Replacer::prepare_end(Content& content, const WindowJob& job) {
+// Windows are linked with all that their extents hold. What had been written elsewhere is linked before, with the size.
+Status Replacer::write_others(Content& content, const WindowJob& job) {
   if (canonical_end(content.array(), job.box) > content.size.load(std::memory_order_acquire))
     MDFS_TRY(clear_beyond_end(content));
-  return has_unlinked_end(content, content.size.load(std::memory_order_acquire)) ? write_back_.write_back(content)
-                                                                                 : Status{};
+  bool all = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    all = content.linked_size < content.size.load(std::memory_order_acquire);
+  }
+  if (all) return write_back_.write_back(content);
+  const GridBox grid = units_under(content, job.box);
+  return write_back_.write_those(content, [&](std::uint64_t unit) {
+    const geometry::Coord coord = content.unit_coord(unit);
+    bool inside = true;
+    for (unsigned axis = 0; axis < content.rank; ++axis)
+      inside = inside && coord[axis] >= grid.first[axis] && coord[axis] < grid.last[axis];
+    return !inside;
+  });
 }
 
 // Units that the source writes to.
@@ -150,7 +162,7 @@ Status Replacer::write_window(Content& content, const geometry::Window& window, 
     return {Errc::kTooBig, "a window of more than 4194304 extents cannot be written at once"};
   MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job));
   if (units == 0) return {};
-  MDFS_TRY(prepare_end(content, job));
+  MDFS_TRY(write_others(content, job));
   MDFS_TRY(write_back_.wait_for_room());
   Result<store::Reservation> promised = core_.store.reserve(units * content.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())

@@ -282,19 +282,14 @@ std::vector<UnitPtr> WriteBack::dirty_before(Content& content, std::int64_t sinc
   return units;
 }
 
-Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
+Status WriteBack::write_units(Content& content, std::vector<UnitPtr> units) {
   struct Open {
     UnitPtr unit;
     std::uint64_t changes;  // that must be linked when we return
     std::uint64_t bytes;
   };
   std::vector<Open> open;
-  const std::uint64_t size = since_ns == kWhenever ? content.size.load(std::memory_order_acquire) : 0;
-  {
-    const std::lock_guard lock(content.state_mutex);
-    content.background_failed = false;
-  }
-  for (UnitPtr& unit : dirty_before(content, since_ns)) open.push_back({std::move(unit), 0, 0});
+  for (UnitPtr& unit : units) open.push_back({std::move(unit), 0, 0});
   // As they are to lie on the disks.
   const auto order_of = [&](const Open& one) {
     return content.groups.order_of(content.unit_coord(one.unit->key.index));
@@ -307,17 +302,11 @@ Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
   }
   while (!open.empty()) {
     for (std::size_t begin = 0; begin < open.size();) {
-      std::vector<UnitPtr> units;
-      for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && units.size() < kMaxBatchUnits;
+      std::vector<UnitPtr> batch;
+      for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchUnits;
            bytes += open[begin++].bytes)
-        units.push_back(open[begin].unit);
-      Status written = write_batch(content, std::move(units));
-      if (written.ok()) continue;
-      // What the background has met is reported with it.
-      const std::lock_guard lock(content.state_mutex);
-      content.error.reset();
-      content.background_failed = true;
-      return written;
+        batch.push_back(open[begin].unit);
+      MDFS_TRY(write_batch(content, std::move(batch)));
     }
     // What others had claimed, or what changed before it could be claimed.
     std::vector<Open> rest;
@@ -328,12 +317,39 @@ Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
     }
     open = std::move(rest);
   }
+  return {};
+}
+
+Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
+  const std::uint64_t size = since_ns == kWhenever ? content.size.load(std::memory_order_acquire) : 0;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.background_failed = false;
+  }
+  Status written = write_units(content, dirty_before(content, since_ns));
+  if (!written.ok()) {
+    // What the background has met is reported with it.
+    const std::lock_guard lock(content.state_mutex);
+    content.error.reset();
+    content.background_failed = true;
+    return written;
+  }
   MDFS_TRY(link_size(content, size));
   forget_if_clean(content);
   const std::lock_guard lock(content.state_mutex);
   if (!content.error) return {};
   const Error error = *std::exchange(content.error, std::nullopt);
   return error;
+}
+
+Status WriteBack::write_those(Content& content, const std::function<bool(std::uint64_t)>& wanted) {
+  std::vector<UnitPtr> units;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    for (const auto& [index, unit] : content.dirty_units)
+      if (wanted(index)) units.push_back(unit);
+  }
+  return write_units(content, std::move(units));
 }
 
 Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {

@@ -32,7 +32,7 @@ Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow
     shrink.lock();
     MDFS_TRY_ASSIGN(use, contents_.use(inode));
   }
-  return with_room([&] { return engine_->truncate(*use, size_bytes); });
+  return with_room([&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes); });
 }
 
 // Zeroes what is inside the file.

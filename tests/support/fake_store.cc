@@ -148,7 +148,7 @@ Status FakeStore::commit() {
 
 Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::Reservation* reservation) {
   const std::lock_guard lock(mutex_);
-  if (full_ && reservation == nullptr) return Error{Errc::kNoSpace, "fake store"};
+  if (refuses_blocks_ || (full_ && reservation == nullptr)) return Error{Errc::kNoSpace, "fake store"};
   for (unsigned turn = 0; turn < disks_.size() && (turn == 0 || request.may_spill); ++turn) {
     const unsigned index = (request.disk + turn) % disk_count();
     std::vector<BlockState>& blocks = disks_[index].blocks;

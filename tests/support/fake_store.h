@@ -22,6 +22,8 @@ class FakeStore final : public store::Store {
 
   // What transact() with Purpose::kNormal, allocate() and reserve() answer while set: kNoSpace.
   void set_full(bool full) { full_ = full; }
+  // What allocate() answers while set, whatever has been promised: kNoSpace.
+  void refuse_blocks(bool refuse) { refuses_blocks_ = refuse; }
   void set_read_only(bool read_only) { read_only_ = read_only; }
   std::uint64_t commits() const { return commits_; }
   // Called at the end of each transaction, before the next one begins. Not while there are any.
@@ -83,6 +85,7 @@ class FakeStore final : public store::Store {
   const Uuid uuid_{{1, 2, 3}};
   const std::uint32_t block_size_;
   std::atomic<bool> full_{false};
+  std::atomic<bool> refuses_blocks_{false};
   std::atomic<bool> read_only_{false};
   std::atomic<bool> dirty_{false};
   std::atomic<std::uint64_t> commits_{1};

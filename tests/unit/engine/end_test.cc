@@ -149,9 +149,12 @@ TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
         else if (what < 10)
           status = bench.engine().truncate(bench.content(), random() % (size + 1));
         else if (what < 11)
-          status = bench.engine().truncate(bench.content(), size + random() % 100'000);
-        else if (setting.geometry && size > 0)
-          (void)bench.write_window(random_window(random, bench.geometry_now()), bytes);
+          status = random() % 2 == 0 ? bench.engine().grow(bench.content(), size + random() % 100'000)
+                                     : bench.engine().truncate(bench.content(), size + random() % 100'000);
+        else if (setting.geometry && size > 0) {
+          const geometry::Window window = random_window(random, bench.geometry_now());
+          (void)bench.write_window(window, noise(random, geometry::window_bytes(*setting.geometry, window)));
+        }
         ASSERT_TRUE(status.ok() || status.error().code == Errc::kIo);
       }
       done = true;
@@ -215,7 +218,7 @@ TEST(ExtendTest, ASizeIsLinkedWithWhatIsDirtyBeforeIt) {
     std::mt19937_64 random(1);
     const ByteVector bytes = noise(random, 3 * kFrame);
     ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-    ASSERT_TRUE(bench.engine().truncate(bench.content(), 50 * kFrame).ok());
+    ASSERT_TRUE(bench.engine().grow(bench.content(), 50 * kFrame).ok());
     EXPECT_EQ(bench.inode().size_bytes, 0u);
     EXPECT_EQ(bench.size(), 50 * kFrame);
     ASSERT_TRUE(bench.engine().write_back_all(0).ok());
@@ -241,7 +244,7 @@ TEST(ExtendTest, TheSizeOfBeforeIsLinkedWhoeverWritesMeanwhile) {
   ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
   const ConstBytes few = ConstBytes(bytes).first(10);
   ASSERT_TRUE(bench.engine().write(bench.content(), 290'000, few).ok());
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), 400'000).ok());
+  ASSERT_TRUE(bench.engine().grow(bench.content(), 400'000).ok());
   disk.add({FaultKind::kStuck, Op::kWrite, 0, UINT64_MAX, 0, 1});
   Status written;
   std::thread writer([&] { written = bench.engine().write_back(bench.content()); });

@@ -179,7 +179,9 @@ class Twins {
 
   void truncate() {
     const std::uint64_t size = random_() % 6 == 0 ? random_() % 3000 : any_offset();
-    TWINS_AGREE(bench_.engine().truncate(bench_.content(), size).ok());
+    const bool grow = size > array_.size() && random_() % 2 == 0;
+    TWINS_AGREE(
+        (grow ? bench_.engine().grow(bench_.content(), size) : bench_.engine().truncate(bench_.content(), size)).ok());
     array_.resize(size);
     TWINS_AGREE(bench_.size() == size);
   }
