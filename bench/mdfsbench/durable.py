@@ -1,10 +1,14 @@
-"""What it costs to be sure: fdatasync, SQLite, many clients at once, beside btrfs on disks of the same kind."""
+"""What it costs to be sure: fdatasync, SQLite, many clients at once, and PostgreSQL's own pg_test_fsync where it is
+installed, beside btrfs on disks of the same kind."""
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import mmap
 import os
+import pathlib
+import re
 import shutil
 import sqlite3
+import statistics
 import threading
 import time
 
@@ -39,7 +43,41 @@ def rows(context):
             found.append(table.Row(GROUP, name, median["mdfs"], "/s", median["btrfs"], "btrfs, RAID 0, metadata RAID 1",
                                    f"at least {OF_BTRFS:g}x", median["mdfs"] >= OF_BTRFS * median["btrfs"],
                                    f"one of these disks alone: {table.number(floor)} flushed writes/s"))
-        return found
+        return found + postgres_rows(context, places)
+
+
+def postgres_rows(context, places):
+    """What pg_test_fsync says of both, by method and number of writes."""
+    program = shutil.which("pg_test_fsync") or next(
+        iter(sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pg_test_fsync"))), None)
+    if program is None:
+        say("pg_test_fsync (of PostgreSQL) is not installed: its rows are left out")
+        return []
+    say("pg_test_fsync")
+    taken = {which: [] for which in places}
+    for _ in range(1 if context.quick else 3):
+        for which, place in places.items():
+            taken[which].append(postgres_rates(run(program, "-s", "1", "-f", place / "pg_test_fsync")))
+    found = []
+    for method in taken["mdfs"][0]:
+        own, others = (statistics.median(rates[method] for rates in taken[which]) for which in ("mdfs", "btrfs"))
+        found.append(table.Row(GROUP, f"pg_test_fsync, {method}", own, "/s", others, "btrfs", f"at least {OF_BTRFS:g}x",
+                               own >= OF_BTRFS * others))
+    return found
+
+
+def postgres_rates(output):
+    """{method: operations a second} out of the first two tables, which are of one and of two writes of 8 KiB."""
+    rates, writes = {}, None
+    for line in output.splitlines():
+        if line.startswith("Compare"):
+            heading = re.match(r"Compare file sync methods using (one|two) 8kB write", line)
+            writes = heading and {"one": "8 KiB", "two": "2 x 8 KiB"}[heading.group(1)]
+        elif writes and (row := re.match(r"\s+(\w+)\s+([\d.]+) ops/sec", line)):
+            rates[f"{row.group(1)} {writes}"] = float(row.group(2))
+    if not rates:
+        raise AssertionError(f"pg_test_fsync: no rates in {output!r}")
+    return rates
 
 
 @contextlib.contextmanager

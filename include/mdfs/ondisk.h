@@ -52,9 +52,11 @@ extern "C" {
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull
 #define MDFS_RO_COMPAT_KNOWN 0ull
-#define MDFS_INCOMPAT_KNOWN MDFS_INCOMPAT_STRIPS
+#define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_WITNESSES)
 /* Set when a volume is made: images may have MDFS_KIND_STRIP items. */
 #define MDFS_INCOMPAT_STRIPS (1ull << 5)
+/* Set when a volume is made: commits may be proven by their witnesses. */
+#define MDFS_INCOMPAT_WITNESSES (1ull << 6)
 /* Reserved incompatible bits, set by no version yet. */
 #define MDFS_INCOMPAT_MIRROR (1ull << 0)
 #define MDFS_INCOMPAT_PARITY (1ull << 1)
@@ -115,7 +117,8 @@ MDFS_STATIC_ASSERT(offsetof(struct mdfs_label, members) == 512, "label members")
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_label) == 4096, "label");
 
 /* ---- commit slot ------------------------------------------------------------------------------------------------ */
-/* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of every label. */
+/* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of every label. A commit with
+ * witnesses is at first written to the labels 0 and 2 only, prepared. */
 #define MDFS_SLOT_PREPARED 1u
 #define MDFS_SLOT_COMMITTED 2u
 
@@ -139,6 +142,17 @@ struct mdfs_space_top {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_space_top) == 16, "space top");
 
+/* A write that a commit relies on and that no flush had followed when its slot was written. */
+#define MDFS_MAX_WITNESSES 36u
+#define MDFS_MAX_WITNESS_SECTORS 256u
+struct mdfs_witness {
+  uint16_t disk;
+  uint16_t sectors;      /* of MDFS_SECTOR bytes, 1..256 */
+  uint32_t crc32c;       /* of these bytes */
+  uint64_t sector;       /* the first, from the start of the disk */
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_witness) == 16, "witness");
+
 #define MDFS_COMMIT_DEGRADED 1u /* written with disks missing, on an explicit order */
 
 struct mdfs_commit_slot {
@@ -159,12 +173,16 @@ struct mdfs_commit_slot {
   struct mdfs_root roots[4];
   uint8_t intent_log[64]; /* reserved: zero */
   uint32_t membership;   /* counts changes of the member table; 0: `members` is not in use, the label's table counts */
-  uint8_t reserved0[588];
+  uint16_t witness_count;
+  uint16_t reserved0;
+  struct mdfs_witness witnesses[MDFS_MAX_WITNESSES];
+  uint8_t reserved1[8];
   struct mdfs_space_top space[64];
   struct mdfs_member members[64]; /* the disks of the volume from this commit on; the first disk_count are in use */
 };
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 112, "commit roots");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, membership) == 432, "commit membership");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, witnesses) == 440, "commit witnesses");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, space) == 1024, "commit space");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, members) == 2048, "commit members");
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == 4096, "commit slot");

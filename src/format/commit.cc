@@ -14,6 +14,19 @@ std::size_t space_offset(std::size_t i) { return offsetof(mdfs_commit_slot, spac
 
 std::size_t member_offset(std::size_t i) { return offsetof(mdfs_commit_slot, members) + i * sizeof(mdfs_member); }
 
+std::size_t witness_offset(std::size_t i) { return offsetof(mdfs_commit_slot, witnesses) + i * sizeof(mdfs_witness); }
+
+Status check_witnesses(const CommitSlot& slot) {
+  MDFS_FORMAT_REQUIRE(slot.witnesses.size() <= MDFS_MAX_WITNESSES, "commit.witnesses");
+  for (const Witness& witness : slot.witnesses) {
+    MDFS_FORMAT_REQUIRE(witness.disk < slot.space.size() && ((slot.participants >> witness.disk) & 1) != 0,
+                        "commit.witnesses");
+    MDFS_FORMAT_REQUIRE(witness.sectors >= 1 && witness.sectors <= MDFS_MAX_WITNESS_SECTORS, "commit.witnesses");
+    MDFS_FORMAT_REQUIRE(witness.sector <= Address::kMaxBlock, "commit.witnesses");
+  }
+  return {};
+}
+
 Status check_table(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(slot.members.size() == (slot.membership == 0 ? 0 : slot.space.size()), "commit.members");
   if (slot.membership == 0) return {};
@@ -47,6 +60,7 @@ Status check(const CommitSlot& slot) {
   for (const SpaceEntry& top : slot.space)
     MDFS_FORMAT_REQUIRE(top.place < 2 && top.free_blocks <= Address::kMaxBlock, "commit.space");
   MDFS_TRY(check_roots(slot));
+  MDFS_TRY(check_witnesses(slot));
   return check_table(slot);
 }
 
@@ -106,6 +120,14 @@ void encode(const CommitSlot& slot, MutableBytes out) {
   }
   MDFS_PUT(out, 0, mdfs_commit_slot, membership, slot.membership);
   for (std::size_t i = 0; i < slot.members.size(); ++i) encode(slot.members[i], out, member_offset(i));
+  MDFS_PUT(out, 0, mdfs_commit_slot, witness_count, static_cast<std::uint16_t>(slot.witnesses.size()));
+  for (std::size_t i = 0; i < slot.witnesses.size(); ++i) {
+    const std::size_t base = witness_offset(i);
+    MDFS_PUT(out, base, mdfs_witness, disk, slot.witnesses[i].disk);
+    MDFS_PUT(out, base, mdfs_witness, sectors, slot.witnesses[i].sectors);
+    MDFS_PUT(out, base, mdfs_witness, crc32c, slot.witnesses[i].crc32c);
+    MDFS_PUT(out, base, mdfs_witness, sector, slot.witnesses[i].sector);
+  }
   seal(out, offsetof(mdfs_commit_slot, crc32c));
 }
 
@@ -141,6 +163,14 @@ Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid)
   slot.membership = MDFS_GET(bytes, 0, mdfs_commit_slot, membership);
   if (slot.membership != 0)
     for (std::size_t i = 0; i < disks; ++i) slot.members.push_back(decode_member(bytes, member_offset(i)));
+  const auto witnesses = MDFS_GET(bytes, 0, mdfs_commit_slot, witness_count);
+  MDFS_FORMAT_REQUIRE(witnesses <= MDFS_MAX_WITNESSES, "commit.witnesses");
+  for (std::size_t i = 0; i < witnesses; ++i) {
+    const std::size_t base = witness_offset(i);
+    slot.witnesses.push_back({MDFS_GET(bytes, base, mdfs_witness, disk), MDFS_GET(bytes, base, mdfs_witness, sectors),
+                              MDFS_GET(bytes, base, mdfs_witness, crc32c),
+                              MDFS_GET(bytes, base, mdfs_witness, sector)});
+  }
   MDFS_TRY(check(slot));
   return slot;
 }

@@ -31,6 +31,17 @@ struct SpaceEntry {
   bool operator==(const SpaceEntry&) const = default;
 };
 
+// mdfs_witness: a write that no flush had followed when the commit that relies on it was written.
+struct Witness {
+  std::uint16_t disk = 0;
+  std::uint16_t sectors = 0;  // of MDFS_SECTOR bytes, 1..256
+  std::uint32_t crc32c = 0;   // of these bytes
+  std::uint64_t sector = 0;   // the first
+  std::uint64_t offset() const { return sector * MDFS_SECTOR; }
+  std::uint64_t bytes() const { return std::uint64_t{sectors} * MDFS_SECTOR; }
+  bool operator==(const Witness&) const = default;
+};
+
 // mdfs_commit_slot. space.size() is disk_count.
 struct CommitSlot {
   std::uint32_t state = MDFS_SLOT_PREPARED;
@@ -47,6 +58,8 @@ struct CommitSlot {
   std::vector<SpaceEntry> space;  // of each disk; empty ones of holes
   std::uint32_t membership = 0;   // 0: the members are those of the label
   std::vector<Member> members;    // as many as `space`, or none if membership is 0
+  // If there are any: a prepared commit is proven when all of them hold (FORMAT.md 4.6).
+  std::vector<Witness> witnesses;
 
   bool operator==(const CommitSlot&) const = default;
   // Null if there is none.
@@ -61,7 +74,9 @@ void encode(const CommitSlot& slot, MutableBytes out);
 // Total on any MDFS_SECTOR bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
 // (of another volume), commit.state, commit.commit-id, commit.generation, commit.disk-count, commit.participants,
 // commit.next-object, commit.root-count, commit.roots (kinds known once each, the main root present, one node at
-// least, born no later than the commit), commit.space, commit.members (no hole takes part).
+// least, born no later than the commit), commit.space, commit.witnesses (at most 36, of at most 1 MiB,
+// on disks that take part),
+// commit.members (no hole takes part).
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
 
 }  // namespace mdfs::format

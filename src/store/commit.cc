@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "store/labels.h"
 
 namespace mdfs::store {
@@ -51,6 +52,14 @@ Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Partic
   return device::run(requests);
 }
 
+void add_witnesses(const std::vector<device::Io>& writes, std::uint16_t disk, std::vector<format::Witness>& witnesses) {
+  for (const device::Io& io : writes) {
+    std::uint32_t crc = 0;
+    for (const MutableBytes& buffer : io.buffers) crc = crc32c(buffer, crc);
+    witnesses.push_back({disk, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR), crc, io.offset / MDFS_SECTOR});
+  }
+}
+
 Status flush_all(std::span<const Participant> participants) {
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (auto& list : ios) list.emplace_back().op = device::Op::kFlush;
@@ -67,22 +76,37 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
           {address.block * block_size, sealed.nodes.bytes().subspan(i * MDFS_NODE_SIZE, MDFS_NODE_SIZE)});
   for (SectorWrite& sector : sealed.sectors) pieces[sector.disk].push_back({sector.offset, sector.bytes.bytes()});
 
-  sealed.slot.state = MDFS_SLOT_PREPARED;
-  const AlignedBuffer prepared = encode_slot(sealed.slot);
-  std::vector<std::vector<device::Io>> ios(participants.size());
-  for (std::size_t i = 0; i < participants.size(); ++i) {
-    ios[i] = slot_writes(participants[i].layout, sealed.slot, prepared);
-    append_writes(pieces[participants[i].index], ios[i]);
-  }
   for (std::uint16_t disk = 0; disk < pieces.size(); ++disk)
     MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr);
+  std::vector<std::vector<device::Io>> ios(participants.size());
+  std::size_t writes = sealed.slot.witnesses.size();
+  for (std::size_t i = 0; i < participants.size(); ++i) {
+    append_writes(pieces[participants[i].index], ios[i]);
+    writes += ios[i].size();
+  }
+  const bool proves_itself = sealed.provable && writes <= MDFS_MAX_WITNESSES;
+  if (!proves_itself) sealed.slot.witnesses.clear();
+  for (std::size_t i = 0; proves_itself && i < participants.size(); ++i)
+    add_witnesses(ios[i], participants[i].index, sealed.slot.witnesses);
+
+  sealed.slot.state = MDFS_SLOT_PREPARED;
+  const AlignedBuffer prepared = encode_slot(sealed.slot);
+  for (std::size_t i = 0; i < participants.size(); ++i)
+    for (device::Io& io :
+         slot_writes(participants[i].layout, sealed.slot, prepared, proves_itself ? Rings::kOneAtEachEnd : Rings::kAll))
+      ios[i].push_back(std::move(io));
   MDFS_TRY(run_all(ios, participants));
   MDFS_TRY(flush_all(participants));
+  return proves_itself ? Status() : confirm_commit(sealed.slot, participants);
+}
 
-  sealed.slot.state = MDFS_SLOT_COMMITTED;
-  const AlignedBuffer committed = encode_slot(sealed.slot);
+Status confirm_commit(const format::CommitSlot& slot, std::span<const Participant> participants) {
+  format::CommitSlot committed = slot;
+  committed.state = MDFS_SLOT_COMMITTED;
+  const AlignedBuffer encoded = encode_slot(committed);
+  std::vector<std::vector<device::Io>> ios(participants.size());
   for (std::size_t i = 0; i < participants.size(); ++i)
-    ios[i] = slot_writes(participants[i].layout, sealed.slot, committed);
+    ios[i] = slot_writes(participants[i].layout, committed, encoded);
   MDFS_TRY(run_all(ios, participants));
   return flush_all(participants);
 }

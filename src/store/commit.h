@@ -24,6 +24,9 @@ struct SealedCommit {
   std::vector<format::Pointer> pointers;  // of the nodes, in the same order
   std::vector<SectorWrite> sectors;       // space pages
   std::uint64_t sequence = 0;             // of the last transaction that is in it
+  // The data that were written since the last flush, if they are few: the slot has them as witnesses then, and gets
+  // those of the nodes and space pages, and one flush is enough.
+  bool provable = false;
 };
 
 // A disk that takes part.
@@ -33,9 +36,13 @@ struct Participant {
   format::DiskLayout layout;
 };
 
-// Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. Adjacent nodes become one
-// request. After an error the disks hold this commit or its parent, and recovery decides which.
+// Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. If the commit is provable and its
+// witnesses find room in the slot it ends with the first flush, and the slot has witnesses; else it has none. Adjacent
+// nodes become one request. After an error the disks hold this commit or its parent, and recovery decides which.
 Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
+
+// Committed slots -> flush all: of a commit with witnesses, which from now on do not count any more.
+Status confirm_commit(const format::CommitSlot& slot, std::span<const Participant> participants);
 
 // Tells the disks of runs of at least 64 KiB, adjacent ones together, that nobody needs them. What a disk answers does
 // not matter. Sorts the runs.

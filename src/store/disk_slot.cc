@@ -20,6 +20,7 @@ struct DiskSlot::Pending {
   DiskSlot* slot;
   void (*done)(device::Io&);
   void* context;
+  std::optional<std::uint32_t> crc32c;  // of a write that is remembered
 };
 
 DiskSlot::DiskSlot(std::string name, std::unique_ptr<device::Disk> disk) {
@@ -48,6 +49,8 @@ void DiskSlot::ended(device::Io& io) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(io.context));
   io.done = pending->done;
   io.context = pending->context;
+  if (io.op == device::Op::kWrite)
+    pending->slot->unflushed_.note(io.offset, io.bytes(), io.status.ok(), pending->crc32c);
   --pending->slot->users_;
   io.done(io);
 }
@@ -64,7 +67,9 @@ void DiskSlot::submit(std::span<device::Io* const> batch) {
     return;
   }
   for (device::Io* io : batch) {
-    io->context = new Pending{this, io->done, io->context};
+    auto* const pending = new Pending{this, io->done, io->context, std::nullopt};
+    if (io->op == device::Op::kWrite) pending->crc32c = unflushed_.checksum(*io);
+    io->context = pending;
     io->counters = &counters_;
     io->done = ended;
   }

@@ -10,6 +10,7 @@
 
 #include "device/disk.h"
 #include "device/disk_counters.h"
+#include "store/unflushed.h"
 
 namespace mdfs::store {
 
@@ -27,6 +28,8 @@ class DiskSlot final : public device::Disk {
 
   // Of the disk that is here, since it came.
   device::DiskCounters* counters() override { return &counters_; }
+  // What was written through here and is not known to be flushed.
+  Unflushed& unflushed() { return unflushed_; }
 
   // There is none yet.
   void attach(std::unique_ptr<device::Disk> disk);
@@ -45,6 +48,7 @@ class DiskSlot final : public device::Disk {
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<bool> writable_{false};
   device::DiskCounters counters_;
+  Unflushed unflushed_;
 };
 
 }  // namespace mdfs::store

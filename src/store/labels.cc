@@ -156,14 +156,15 @@ AlignedBuffer encode_slot(const format::CommitSlot& slot) {
 }
 
 std::vector<device::Io> slot_writes(const format::DiskLayout& layout, const format::CommitSlot& slot,
-                                    const AlignedBuffer& encoded) {
-  std::vector<device::Io> ios(MDFS_LABELS_PER_DISK);
+                                    const AlignedBuffer& encoded, Rings rings) {
+  std::vector<device::Io> ios;
   const unsigned ring_slot = format::ring_slot(slot.generation, slot.state);
-  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
-    ios[i].op = device::Op::kWrite;
-    ios[i].offset = layout.slot_offset(i, ring_slot);
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; i += rings == Rings::kAll ? 1 : 2) {
+    device::Io& io = ios.emplace_back();
+    io.op = device::Op::kWrite;
+    io.offset = layout.slot_offset(i, ring_slot);
     // A disk only reads from the buffers of a write.
-    ios[i].buffers = {{const_cast<std::byte*>(encoded.data()), encoded.size()}};
+    io.buffers = {{const_cast<std::byte*>(encoded.data()), encoded.size()}};
   }
   return ios;
 }

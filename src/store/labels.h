@@ -50,9 +50,10 @@ Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout);
 // The layout that a label describes.
 format::DiskLayout layout_of(const format::Label& label);
 
-// Requests that write one slot to all four rings of a disk. The buffer is borrowed until they are done.
+// Requests that write one slot to rings of a disk. The buffer is borrowed until they are done.
+enum class Rings : std::uint8_t { kAll, kOneAtEachEnd };
 std::vector<device::Io> slot_writes(const format::DiskLayout& layout, const format::CommitSlot& slot,
-                                    const AlignedBuffer& encoded);
+                                    const AlignedBuffer& encoded, Rings rings = Rings::kAll);
 AlignedBuffer encode_slot(const format::CommitSlot& slot);
 
 }  // namespace mdfs::store

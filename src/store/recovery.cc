@@ -11,14 +11,10 @@
 
 #include "base/log.h"
 #include "store/missing_disk.h"
+#include "store/proof.h"
 
 namespace mdfs::store {
 namespace {
-
-struct Candidate {
-  std::unique_ptr<device::Disk> disk;
-  DiskLabels labels;
-};
 
 Status check_features(const Candidate& candidate) {
   const format::Label& label = *candidate.labels.label;
@@ -63,23 +59,6 @@ Status check_one_volume(const std::vector<Candidate>& candidates) {
                                               candidate.disk->name(), label.disk_uuid.to_string())};
   }
   return {};
-}
-
-// The newest of the commits with a committed slot; refuses if two of one generation differ.
-Result<format::CommitSlot> find_winner(const std::vector<Candidate>& candidates, std::uint64_t& highest) {
-  std::map<std::uint64_t, const format::CommitSlot*> proven;
-  for (const Candidate& candidate : candidates)
-    for (const format::CommitSlot& slot : candidate.labels.slots) {
-      highest = std::max(highest, slot.generation);
-      if (slot.state != MDFS_SLOT_COMMITTED) continue;
-      const auto [other, is_new] = proven.emplace(slot.generation, &slot);
-      if (!is_new && other->second->commit_id != slot.commit_id)
-        return Error{Errc::kFork,
-                     fmt::format("{}: generation {} is commit {} here and {} on another disk", candidate.disk->name(),
-                                 slot.generation, slot.commit_id.to_string(), other->second->commit_id.to_string())};
-    }
-  if (proven.empty()) return Error{Errc::kCorrupt, "no disk holds a valid committed slot"};
-  return *proven.rbegin()->second;
 }
 
 Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
@@ -175,10 +154,34 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
   return recovered;
 }
 
+namespace {
+
+// Slots of later commits, which are not proven: once something else is written they must not be found to be.
+void append_wipes(const MemberDisk& member, std::uint64_t generation, MutableBytes zeros,
+                  std::vector<std::pair<device::Disk*, device::Io>>& writes) {
+  const format::DiskLayout layout = layout_of(*member.label);
+  for (const format::CommitSlot& slot : member.labels.slots) {
+    if (slot.generation <= generation) continue;
+    const unsigned ring_slot = format::ring_slot(slot.generation, slot.state);
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+      if (member.labels.ring[i][ring_slot] != slot.commit_id) continue;
+      device::Io io;
+      io.op = device::Op::kWrite;
+      io.offset = layout.slot_offset(i, ring_slot);
+      io.buffers = {zeros};
+      writes.emplace_back(member.disk.get(), std::move(io));
+    }
+  }
+}
+
+}  // namespace
+
 Status make_present(Recovered& recovered) {
   format::CommitSlot committed = recovered.winner;
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);
+  AlignedBuffer zeros(MDFS_SECTOR);
+  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
   const unsigned ring_slot = format::ring_slot(committed.generation, committed.state);
   std::vector<LabelWrite> labels;
   std::vector<std::pair<device::Disk*, device::Io>> writes;
@@ -194,6 +197,7 @@ Status make_present(Recovered& recovered) {
       if (!member.labels.good[i]) spdlog::warn("{}: label {} is damaged; written anew", member.disk->name(), i);
       label.wanted[i] = member.labels.membership[i] != recovered.label.membership;
     }
+    append_wipes(member, committed.generation, zeros.bytes(), writes);
     if (label.wanted != std::array<bool, MDFS_LABELS_PER_DISK>{}) labels.push_back(std::move(label));
   }
   if (!labels.empty()) MDFS_TRY(write_labels(labels));

@@ -41,16 +41,16 @@ struct Recovered {
   bool majority() const { return 2 * healthy() > disks(); }
 };
 
-// Disks in any order. A commit is proven by one valid committed slot anywhere; the proven one of the highest
-// generation wins; a disk is current if it holds the winner, prepared or committed, else it is stale and treated as
-// missing. Who the members are stands in the winner. A disk that is none (any more, or not yet) is left alone, which
-// the log says; so is one that was being added when the power was cut.
-// Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk twice, no
-// member at all), kNewerFormat, kFork (two different proven commits of one generation), kCorrupt (no proven commit).
+// Disks in any order. The proven commit (proof.h) of the highest generation wins; a disk is current if it holds the
+// winner, prepared or committed, else it is stale and treated as missing. Who the members are stands in the winner. A
+// disk that is none (any more, or not yet) is left alone, which the log says; so is one that was being added when the
+// power was cut. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk
+// twice, no member at all), kNewerFormat, kFork (two different proven commits of one generation), kCorrupt (no proven
+// commit).
 Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks);
 
-// Makes the winner's committed slot present in all rings of all current disks, and mends labels there that are damaged
-// or whose table of members is another one.
+// Makes the winner's committed slot present in all rings of all current disks, wipes slots of later commits there,
+// which are not proven, and mends labels that are damaged or whose table of members is another one.
 // To be done before the first write after recovery.
 Status make_present(Recovered& recovered);
 

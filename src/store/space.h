@@ -47,6 +47,7 @@ struct TreeSize {
 class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
+  static constexpr std::size_t kLinkedRunsLimit = 1024;
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
   // Reads index pages of the healthy disks; the others have no space. `members` may have more entries than the commit
@@ -106,6 +107,8 @@ class Space {
   // Changed space pages go to `writes` and tops to `slot`; what was unlinked since the last seal waits for
   // `generation`.
   void seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops);
+  // What was linked since the last call, nodes left out; nothing if it is much.
+  std::optional<std::vector<Run>> take_linked();
   // The sealed generation is on the disks. Gives the runs that may be reused now; they are free when released.
   std::vector<Run> published(std::uint64_t generation);
   void release(std::span<const Run> runs);
@@ -182,6 +185,7 @@ class Space {
   std::deque<NodePlace> pool_;  // taken, not linked; in the metadata regions
   std::deque<NodePlace> far_;   // the same with a copy beyond them: given out when the others are used up
   std::size_t rotation_ = 0;
+  std::vector<Run> linked_;   // since the last seal; more than kLinkedRunsLimit are not counted
   std::vector<Run> freeing_;  // unlinked since the last seal
   std::deque<Gate> gates_;
   struct PageOf {

@@ -86,7 +86,17 @@ Status Space::check(std::span<const Run> links, std::span<const Run> unlinks) co
 
 void Space::link(std::span<const Run> runs) {
   const std::lock_guard lock(mutex_);
-  for (const Run& run : runs) allocator_->map(run.disk)->link(run.block, run.blocks);
+  for (const Run& run : runs) {
+    allocator_->map(run.disk)->link(run.block, run.blocks);
+    if (linked_.size() <= kLinkedRunsLimit) linked_.push_back(run);
+  }
+}
+
+std::optional<std::vector<Run>> Space::take_linked() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Run> linked = std::exchange(linked_, {});
+  if (linked.size() > kLinkedRunsLimit) return std::nullopt;
+  return linked;
 }
 
 // Blocks on a missing disk, or of a damaged bitmap, stay in use until the disk is rebuilt or repaired.

@@ -203,6 +203,10 @@ class Store {
   // may take some commits, after the last of which generation() stays as it is. After a failed commit the store is
   // read-only and every later commit fails.
   virtual Status commit() = 0;
+  // A small commit ends with one flush, and is known for good by the checksums of what it wrote. This writes down that
+  // it is good, so that it stays known even if something of that is damaged later. To be called now and then, when the
+  // disks have time, and before the disks are left. An error makes the store read-only; what was committed is there.
+  virtual Status confirm() { return {}; }
   // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "store/store_impl.h"
+#include "store/witnesses.h"
 
 namespace mdfs::store {
 namespace {
@@ -174,9 +175,64 @@ SealedCommit StoreImpl::seal() {
   slot.members = table();
   slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
+  call_witnesses(sealed);
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_id_;
   return sealed;
+}
+
+void StoreImpl::call_witnesses(SealedCommit& sealed) {
+  // What is remembered is of this commit alone, so it is taken in any case.
+  const std::optional<std::vector<Run>> linked = space_.take_linked();
+  sealed.provable = linked && (label_.features_incompat & MDFS_INCOMPAT_WITNESSES) != 0 && sealed.slot.flags == 0 &&
+                    sealed.slot.membership == committed_membership_;
+  committed_membership_ = sealed.slot.membership;
+  for (const Participant& participant : participants_) {
+    const auto writes = static_cast<DiskSlot&>(*participant.disk).unflushed().take();
+    sealed.provable = sealed.provable && writes &&
+                      add_witnesses(participant.index, *writes, *linked, label_.block_size, sealed.slot.witnesses);
+  }
+  if (sealed.slot.witnesses.size() > MDFS_MAX_WITNESSES) sealed.provable = false;
+  if (!sealed.provable) sealed.slot.witnesses.clear();
+}
+
+Status StoreImpl::write_confirmation() {
+  std::optional<format::CommitSlot> slot;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    slot = unconfirmed_;
+  }
+  if (!slot || read_only_) return {};
+  const Status written = confirm_commit(*slot, participants_);
+  if (!written.ok()) {
+    fail({written.error().code, "confirming it: " + written.error().message()}, slot->generation);
+    return written;
+  }
+  const std::lock_guard lock(commit_mutex_);
+  unconfirmed_.reset();
+  return {};
+}
+
+Status StoreImpl::confirm() {
+  for (;;) {
+    {
+      std::unique_lock lock(commit_mutex_);
+      committed_.wait(lock, [&] { return !in_flight_; });
+      if (failed_) return {Errc::kIo, read_only_reason_};
+      if (!unconfirmed_) return {};
+    }
+    {
+      const std::lock_guard writer(writer_);
+      const std::lock_guard lock(commit_mutex_);
+      if (in_flight_) continue;
+      in_flight_ = true;
+    }
+    const Status confirmed = write_confirmation();
+    const std::lock_guard lock(commit_mutex_);
+    in_flight_ = false;
+    committed_.notify_all();
+    return confirmed;
+  }
 }
 
 void StoreImpl::publish(const SealedCommit& sealed) {
@@ -186,6 +242,8 @@ void StoreImpl::publish(const SealedCommit& sealed) {
     const std::lock_guard lock(commit_mutex_);
     durable_ = sealed.sequence;
     last_commit_id_ = sealed.slot.commit_id;
+    unconfirmed_.reset();
+    if (!sealed.slot.witnesses.empty()) unconfirmed_ = sealed.slot;
     committed_.notify_all();
   }
   std::vector<Run> expired = space_.published(sealed.slot.generation);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class StoreImpl final : public Store, public Verifier {
   Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
                   const Reservation* promise) override;
   Status commit() override;
+  Status confirm() override;
   bool dirty() const override;
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
@@ -97,6 +99,9 @@ class StoreImpl final : public Store, public Verifier {
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
   void free_nodes();
   SealedCommit seal();
+  // The witnesses of the data that the commit links, in its slot, if they are known and the commit is an ordinary one.
+  void call_witnesses(SealedCommit& sealed);
+  Status write_confirmation();  // by the leader of a commit, or while there is none
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
   Status commit_until(std::uint64_t sequence, bool forced);
@@ -143,6 +148,7 @@ class StoreImpl final : public Store, public Verifier {
   mutable std::mutex table_mutex_;
   std::mutex members_mutex_;               // one change of members at a time; outermost
   std::uint32_t membership_;               // guarded by writer_
+  std::uint32_t committed_membership_;     // of the last commit that was sealed; guarded by writer_
   std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;
   Space space_;
@@ -173,6 +179,7 @@ class StoreImpl final : public Store, public Verifier {
   bool failed_ = false;
   std::uint64_t durable_ = 0;  // transactions on the disks
   Uuid last_commit_id_;
+  std::optional<format::CommitSlot> unconfirmed_;  // the last commit, if its witnesses are all that proves it
   std::string read_only_reason_;
 };
 

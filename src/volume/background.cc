@@ -28,8 +28,9 @@ void VolumeImpl::committer_loop() {
     contents_.close_idle(Contents::kIdleAgeNs);
     if (const Status saved = disk_statistics_.save(); !saved.ok())
       spdlog::warn("counters of the disks: {}", saved.error().message());
-    if (!store_->dirty()) continue;
-    const Status committed = store_->commit();
+    Status committed;
+    if (store_->dirty()) committed = store_->commit();
+    if (committed.ok()) committed = store_->confirm();
     if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());
   }
 }

@@ -81,6 +81,7 @@ Status VolumeImpl::close() {
       last = store_->generation();
       committed = store_->commit();
     }
+    if (committed.ok()) committed = store_->confirm();
     if (status.ok()) status = committed;
   }
   return status;

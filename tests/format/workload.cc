@@ -77,12 +77,18 @@ class Workload {
     return read(file);
   }
 
-  // Ends cleanly and writes everything out.
-  void finish() {
+  // Ends cleanly, or as a power cut after a small commit would leave it, and writes everything out.
+  void finish(bool cut) {
     for (auto& [name, file] : files_) read(file);
     scrub();
-    need(volume_->close(), "close");
-    volume_.reset();
+    if (cut) {
+      need(volume_->sync(), "sync");
+      write(any());
+      need(volume_->sync(), "sync");
+    } else {
+      need(volume_->close(), "close");
+      volume_.reset();
+    }
     for (std::size_t i = 0; i < disks_.size(); ++i) {
       ByteVector bytes(disks_[i]->size_bytes());
       disks_[i]->peek(0, bytes);
@@ -288,8 +294,9 @@ class Workload {
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  mdfs::Workload workload(argv[1], std::strtoull(argv[2], nullptr, 10));
+  const std::uint64_t seed = std::strtoull(argv[2], nullptr, 10);
+  mdfs::Workload workload(argv[1], seed);
   for (unsigned long i = std::strtoul(argv[3], nullptr, 10); i-- > 0;) workload.step();
-  workload.finish();
+  workload.finish(seed % 2 == 1);
   return 0;
 }

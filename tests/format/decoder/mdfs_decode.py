@@ -24,7 +24,7 @@ ROOT_DIRECTORY = 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
 STRIP = 19
-FEATURE_STRIPS = 32
+FEATURE_STRIPS, FEATURE_WITNESSES = 32, 64
 FLAG_IMAGE, FLAG_INLINE = 1, 2
 RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
@@ -115,7 +115,7 @@ class Label:
         sealed(sector, b"MDFSLABL", "label")
         (version, _, _, incompatible) = struct.unpack_from("<IQQQ", sector, 12)
         require(version == 1, "label: version")
-        require(incompatible & ~FEATURE_STRIPS == 0, "label: incompatible features")
+        require(incompatible & ~(FEATURE_STRIPS | FEATURE_WITNESSES) == 0, "label: incompatible features")
         self.volume = sector[40:56]
         self.disk = sector[56:72]
         self.index, self.disks, self.block_size, self.blocks = struct.unpack_from("<HHIQ", sector, 72)
@@ -158,6 +158,11 @@ class Commit:
         self.space = [struct.unpack_from("<IIQ", sector, 1024 + 16 * i) for i in range(self.disks)]
         self.membership, = struct.unpack_from("<I", sector, 432)
         self.members = members(sector, 2048, self.disks, "commit: members") if self.membership else None
+        count, = struct.unpack_from("<H", sector, 436)
+        require(count <= 36, "commit: witnesses")
+        self.witnesses = [struct.unpack_from("<HHIQ", sector, 440 + 16 * i) for i in range(count)]
+        require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in self.witnesses),
+                "commit: witnesses")
 
 
 class Disk:
@@ -270,12 +275,31 @@ class Volume:
         require(self.nodes == self.commit.nodes, "commit: number of nodes")
 
     @staticmethod
+    def _holds(disk, commit):
+        """None: the disk says nothing about the commit."""
+        there = {other.id for other in disk.commits()}
+        if not commit.participants >> disk.label.index & 1:
+            return None
+        if commit.id not in there:
+            return False if commit.parent in there else None
+        return all(crc32c(disk.read(sector * SECTOR, sectors * SECTOR)) == crc
+                   for index, sectors, crc, sector in commit.witnesses if index == disk.label.index)
+
+    @staticmethod
     def _newest(disks):
-        committed = {}
+        committed, parents, witnessed = {}, set(), []
         for disk in disks:
             for commit in disk.commits():
+                parents.add(commit.parent)
                 if commit.state == 2:
                     committed.setdefault(commit.generation, {})[commit.id] = commit
+                elif commit.witnesses:
+                    witnessed.append(commit)
+        last = max(committed, default=0)
+        for commit in witnessed:
+            if commit.generation > last and (commit.id in parents or
+                                             False not in [Volume._holds(disk, commit) for disk in disks]):
+                committed.setdefault(commit.generation, {})[commit.id] = commit
         require(committed, "no commit")
         best = committed[max(committed)]
         require(len(best) == 1, "fork")

@@ -23,19 +23,20 @@ std::uint64_t area_offset(unsigned number) {
 
 class RecoveryTest : public testing::Test {
  protected:
-  void make(std::size_t count) {
+  void make(std::size_t count, const FormatOptions& options = {}) {
     disks_ = make_disks(count, kDiskBytes);
-    ASSERT_OK(format_disks(disks_, environment_));
+    ASSERT_OK(format_disks(disks_, environment_, options));
   }
 
-  // Puts a value and commits, on these disks.
+  // Puts a value and commits, on these disks, for good.
   Status put(const Disks& disks, std::uint64_t value, const StoreOptions& options = {}) {
     MDFS_TRY_ASSIGN(auto store, open_disks(disks, environment_, options));
     MDFS_TRY(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
       transaction.put(kKey, value_of(16, value));
       return {};
     }));
-    return store->commit();
+    MDFS_TRY(store->commit());
+    return store->confirm();
   }
 
   void expect_value(const Disks& disks, std::uint64_t value) {
@@ -156,7 +157,9 @@ TEST_F(RecoveryTest, HalvesThatWentOnApartAreRefused) {
 }
 
 TEST_F(RecoveryTest, OneCommittedSlotOnOneDiskProvesTheCommitForAll) {
-  make(3);
+  FormatOptions options;
+  options.features_incompat = 0;  // commits have no witnesses
+  make(3, options);
   ASSERT_OK(put(disks_, 1));
   const Disks before = clone_disks(disks_);
   ASSERT_OK(put(disks_, 2));
@@ -279,6 +282,7 @@ TEST_F(RecoveryTest, ABadCopyIsReadFromTheOtherAndWrittenAnew) {
       };
       ASSERT_OK((*store)->transact(Purpose::kNormal, put));
       ASSERT_OK((*store)->commit());
+      ASSERT_OK((*store)->confirm());
     }
     damaged[0]->zero(lost == begin ? begin + half : begin, half);
     expect_value(damaged, 1);

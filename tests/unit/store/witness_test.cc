@@ -1,0 +1,387 @@
+// Commits that one flush makes last: known by their witnesses, by the commit after them, or given up.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/aligned_buffer.h"
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "device/disk_counters.h"
+#include "store/labels.h"
+#include "store/unflushed.h"
+#include "store/witnesses.h"
+#include "store_fixture.h"
+
+namespace mdfs::store {
+namespace {
+
+constexpr std::uint64_t kDiskBytes = 8u << 20;
+constexpr std::uint32_t kBlock = 4096;
+const Key kKey{20, 1, 0};
+
+const Status quiet = set_log_level("off");
+
+class WitnessTest : public testing::Test {
+ protected:
+  void make(std::size_t count, const FormatOptions& options = {}) {
+    disks_ = make_disks(count, kDiskBytes);
+    ASSERT_OK(format_disks(disks_, environment_, options));
+  }
+
+  std::unique_ptr<Store> open(const Disks& disks, const StoreOptions& options = {}) {
+    auto store = open_disks(disks, environment_, options);
+    EXPECT_TRUE(store.ok()) << message_of(store);
+    return store.ok() ? std::move(*store) : nullptr;
+  }
+
+  static Status put(Store& store, std::uint64_t value) {
+    MDFS_TRY(store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      transaction.put(kKey, value_of(16, value));
+      return {};
+    }));
+    return store.commit();
+  }
+
+  std::uint64_t value_on(const Disks& disks, const StoreOptions& options = {}) {
+    auto store = open(disks, options);
+    if (!store) return UINT64_MAX;
+    const auto got = store->get(kKey);
+    for (std::uint64_t value = 0; got.ok() && *got && value < 100; ++value)
+      if (**got == value_of(16, value)) return value;
+    return UINT64_MAX;
+  }
+
+  // The prepared slot of a generation on the disk.
+  static std::optional<format::CommitSlot> slot_on(device::MemoryDisk& disk, std::uint64_t generation) {
+    const DiskLabels labels = read_labels(disk);
+    for (const format::CommitSlot& slot : labels.slots)
+      if (slot.generation == generation && slot.state == MDFS_SLOT_PREPARED) return slot;
+    return std::nullopt;
+  }
+
+  static void spoil(const Disks& disks, const format::Witness& witness) {
+    ByteVector byte(1);
+    disks[witness.disk]->peek(witness.offset() + 77, byte);
+    byte[0] ^= std::byte{0x40};
+    disks[witness.disk]->poke(witness.offset() + 77, byte);
+  }
+
+  static std::uint64_t flushes(Store& store) { return store.counters(0)->flushes; }
+
+  // Blocks with these bytes, written but not linked.
+  static alloc::Run write_blocks(Store& store, std::uint32_t blocks, std::uint64_t seed) {
+    AllocationRequest request;
+    request.blocks = blocks;
+    const auto run = store.allocate(request, nullptr);
+    EXPECT_TRUE(run.ok());
+    rewrite(store, *run, seed);
+    return *run;
+  }
+  static void rewrite(Store& store, const alloc::Run& run, std::uint64_t seed) {
+    AlignedBuffer bytes(run.blocks * std::size_t{kBlock});
+    const ByteVector value = value_of(bytes.size(), seed);
+    std::copy(value.begin(), value.end(), bytes.bytes().begin());
+    EXPECT_TRUE(device::write(store.disk(run.disk), run.block * kBlock, bytes.bytes()).ok());
+  }
+
+  SeededEnvironment environment_{5};
+  Disks disks_;
+};
+
+TEST_F(WitnessTest, ASmallCommitTakesOneFlushAndIsFoundAfterACut) {
+  make(2);
+  auto store = open(disks_);
+  const std::uint64_t before = flushes(*store);
+  for (std::uint64_t value = 1; value <= 10; ++value) {
+    ASSERT_OK(put(*store, value));
+    EXPECT_EQ(flushes(*store), before + value);
+    EXPECT_EQ(value_on(clone_disks(disks_)), value);
+  }
+}
+
+TEST_F(WitnessTest, ALargeCommitTakesTwoFlushesAndHasNoWitnesses) {
+  make(2);
+  auto store = open(disks_);
+  const alloc::Run run = write_blocks(*store, Unflushed::kMaxBytes / kBlock + 1, 3);
+  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    transaction.link(run);
+    return {};
+  }));
+  const std::uint64_t before = flushes(*store);
+  ASSERT_OK(store->commit());
+  EXPECT_EQ(flushes(*store), before + 2);
+  const auto slot = slot_on(*disks_[0], store->generation());
+  ASSERT_TRUE(slot);
+  EXPECT_TRUE(slot->witnesses.empty());
+}
+
+TEST_F(WitnessTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
+  make(1);
+  auto store = open(disks_);
+  std::vector<alloc::Run> runs;
+  for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) runs.push_back(write_blocks(*store, 1, i));
+  for (const std::size_t linked : {MDFS_MAX_WITNESSES / 2, MDFS_MAX_WITNESSES}) {
+    ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      for (std::size_t i = 0; i < linked; ++i) {
+        transaction.link(runs.back());
+        runs.pop_back();
+      }
+      return {};
+    }));
+    const std::uint64_t before = flushes(*store);
+    ASSERT_OK(store->commit());
+    // What was written before the first of the two commits is no witness of the second.
+    EXPECT_EQ(flushes(*store), before + 1);
+  }
+  runs.clear();
+  for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) runs.push_back(write_blocks(*store, 1, i));
+  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    for (std::size_t i = 0; i < MDFS_MAX_WITNESSES; ++i) transaction.link(runs[2 * i]);
+    transaction.put(kKey, value_of(16, 2));
+    return {};
+  }));
+  const std::uint64_t before = flushes(*store);
+  ASSERT_OK(store->commit());
+  EXPECT_EQ(flushes(*store), before + 2);
+  EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
+}
+
+TEST_F(WitnessTest, AVolumeOfAnEarlierVersionKeepsItsTwoFlushes) {
+  FormatOptions options;
+  options.features_incompat = MDFS_INCOMPAT_STRIPS;
+  make(2, options);
+  auto store = open(disks_);
+  const std::uint64_t before = flushes(*store);
+  ASSERT_OK(put(*store, 1));
+  EXPECT_EQ(flushes(*store), before + 2);
+  const auto slot = slot_on(*disks_[0], store->generation());
+  ASSERT_TRUE(slot);
+  EXPECT_TRUE(slot->witnesses.empty());
+}
+
+TEST_F(WitnessTest, WithoutAnyOneOfItsWitnessesACommitIsAsIfItHadNotBeenBegunAndStaysSo) {
+  make(2);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  ASSERT_OK(put(*store, 2));
+  const auto slot = slot_on(*disks_[1], store->generation());
+  ASSERT_TRUE(slot);
+  ASSERT_GE(slot->witnesses.size(), 4u);
+  std::set<std::uint16_t> heard;
+  for (const format::Witness& witness : slot->witnesses) {
+    const Disks damaged = clone_disks(disks_);
+    spoil(damaged, witness);
+    const Disks looked_at = clone_disks(damaged);
+    StoreOptions read_only;
+    read_only.read_only = true;
+    EXPECT_EQ(value_on(looked_at, read_only), 1u);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(looked_at[i]->digest(), damaged[i]->digest());
+    EXPECT_EQ(value_on(damaged), 1u);
+    // Now that the volume has been used without it, it does not come back with the bytes.
+    spoil(damaged, witness);
+    EXPECT_EQ(value_on(damaged), 1u);
+    heard.insert(witness.disk);
+  }
+  EXPECT_EQ(heard.size(), 2u);
+}
+
+TEST_F(WitnessTest, TheCommitAfterItProvesACommitWhateverItsWitnessesSay) {
+  make(2);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  ASSERT_OK(put(*store, 2));
+  const auto second = slot_on(*disks_[0], store->generation());
+  ASSERT_OK(put(*store, 3));
+  const auto third = slot_on(*disks_[0], store->generation());
+  ASSERT_TRUE(second && third);
+  // A page of the map that the second wrote, and the third did not write over.
+  const Disks damaged = clone_disks(disks_);
+  spoil(damaged, third->witnesses.front());
+  spoil(damaged, second->witnesses.back());
+  auto opened = open_disks(damaged, environment_);
+  if (opened.ok()) {
+    EXPECT_EQ((*opened)->generation(), second->generation);
+  }
+}
+
+TEST_F(WitnessTest, AMissingDiskDoesNotSpeakAgainstACommit) {
+  make(3);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  ASSERT_OK(put(*store, 2));
+  for (std::size_t missing = 0; missing < 3; ++missing) {
+    Disks two = clone_disks(disks_);
+    two[missing].reset();
+    EXPECT_EQ(value_on(two), 2u);
+  }
+}
+
+TEST_F(WitnessTest, ADiskThatMissedTheCommitSpeaksAgainstItButOneThatWasAwayForLongerDoesNot) {
+  make(3);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  const Disks away = clone_disks(disks_);
+  ASSERT_OK(put(*store, 2));
+  const Disks parent = clone_disks(disks_);
+  ASSERT_OK(put(*store, 3));
+  for (std::size_t i = 0; i < 3; ++i) {
+    Disks torn = clone_disks(disks_);
+    torn[i] = parent[i]->clone();
+    EXPECT_EQ(value_on(torn), 2u);
+    Disks stale = clone_disks(disks_);
+    stale[i] = away[i]->clone();
+    EXPECT_EQ(value_on(stale), 3u);
+    EXPECT_EQ(open(stale)->disk_info(static_cast<unsigned>(i)).state, DiskState::kStale);
+  }
+}
+
+TEST_F(WitnessTest, AConfirmedCommitNeedsNoWitnesses) {
+  make(2);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  ASSERT_OK(put(*store, 2));
+  const auto slot = slot_on(*disks_[0], store->generation());
+  ASSERT_TRUE(slot);
+  const std::uint64_t before = flushes(*store);
+  ASSERT_OK(store->confirm());
+  EXPECT_EQ(flushes(*store), before + 1);
+  ASSERT_OK(store->confirm());
+  EXPECT_EQ(flushes(*store), before + 1);  // once is enough
+  for (const format::Witness& witness : slot->witnesses) {
+    if (witness.disk != 0) continue;
+    const Disks damaged = clone_disks(disks_);
+    spoil(damaged, witness);
+    EXPECT_EQ(value_on(damaged), 2u);
+  }
+}
+
+TEST_F(WitnessTest, LinkedDataAreWitnesses) {
+  make(2);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  const alloc::Run run = write_blocks(*store, 3, 9);
+  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    transaction.link(run);
+    transaction.put(kKey, value_of(16, 2));
+    return {};
+  }));
+  const std::uint64_t before = flushes(*store);
+  ASSERT_OK(store->commit());
+  EXPECT_EQ(flushes(*store), before + 1);
+  EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
+  const Disks torn = clone_disks(disks_);
+  torn[run.disk]->zero((run.block + 2) * kBlock, 512);
+  EXPECT_EQ(value_on(torn), 1u);
+}
+
+TEST_F(WitnessTest, WhatWasWrittenButNotLinkedMayBeWrittenAgainBesideACommit) {
+  make(2);
+  auto store = open(disks_);
+  const alloc::Run run = write_blocks(*store, 3, 9);
+  ASSERT_OK(put(*store, 1));
+  rewrite(*store, run, 10);
+  EXPECT_EQ(value_on(clone_disks(disks_)), 1u);
+  store->abandon(run);
+  const alloc::Run other = write_blocks(*store, 3, 11);
+  EXPECT_EQ(value_on(clone_disks(disks_)), 1u);
+  store->abandon(other);
+}
+
+TEST_F(WitnessTest, WhatWasWrittenTwiceCountsAsItIsInTheEnd) {
+  make(1);
+  auto store = open(disks_);
+  const alloc::Run run = write_blocks(*store, 2, 9);
+  rewrite(*store, run, 10);
+  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    transaction.link(run);
+    transaction.put(kKey, value_of(16, 2));
+    return {};
+  }));
+  ASSERT_OK(store->commit());
+  EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
+}
+
+TEST_F(WitnessTest, AWriteThatIsLinkedInPartTakesTwoFlushes) {
+  make(1);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  alloc::Run run = write_blocks(*store, 4, 9);
+  alloc::Run half = run;
+  half.blocks = 2;
+  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    transaction.link(half);
+    transaction.put(kKey, value_of(16, 2));
+    return {};
+  }));
+  const std::uint64_t before = flushes(*store);
+  ASSERT_OK(store->commit());
+  EXPECT_EQ(flushes(*store), before + 2);
+  EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
+}
+
+// ---- the parts
+
+device::Io write_of(AlignedBuffer& buffer, std::uint64_t offset) {
+  device::Io io;
+  io.op = device::Op::kWrite;
+  io.offset = offset;
+  io.buffers = {buffer.bytes()};
+  return io;
+}
+
+TEST(UnflushedTest, RemembersAsMuchAsIsLittleAndForgetsAllOnceThatIsNotAll) {
+  Unflushed unflushed;
+  AlignedBuffer small(4096);
+  AlignedBuffer large(Unflushed::kMaxBytes);
+  std::fill(small.bytes().begin(), small.bytes().end(), std::byte{1});
+  std::fill(large.bytes().begin(), large.bytes().end(), std::byte{2});
+  ASSERT_TRUE(unflushed.take());
+  const auto crc = unflushed.checksum(write_of(small, 0));
+  ASSERT_EQ(crc, crc32c(small.bytes()));
+  unflushed.note(8192, 4096, true, crc);
+  EXPECT_FALSE(unflushed.checksum(write_of(large, 0)));
+  auto writes = unflushed.take();
+  ASSERT_TRUE(writes);
+  ASSERT_EQ(writes->size(), 1u);
+  EXPECT_EQ(writes->front().offset, 8192u);
+  EXPECT_EQ(writes->front().crc32c, *crc);
+  EXPECT_TRUE(unflushed.checksum(write_of(large, 0)));
+  // One that was not remembered, one that failed, one over a part of another, too many: nothing is known.
+  unflushed.note(0, 4096, true, std::nullopt);
+  EXPECT_FALSE(unflushed.take());
+  unflushed.note(0, 4096, false, crc);
+  EXPECT_FALSE(unflushed.take());
+  unflushed.note(0, 8192, true, crc);
+  unflushed.note(4096, 4096, true, crc);
+  EXPECT_FALSE(unflushed.take());
+  for (std::uint64_t i = 0; i <= Unflushed::kMaxWrites; ++i) unflushed.note(i * 4096, 4096, true, crc);
+  EXPECT_FALSE(unflushed.take());
+  // One over all of others takes their place.
+  unflushed.note(0, 4096, true, 1);
+  unflushed.note(4096, 4096, true, 2);
+  unflushed.note(0, 8192, true, 3);
+  writes = unflushed.take();
+  ASSERT_TRUE(writes);
+  ASSERT_EQ(writes->size(), 1u);
+  EXPECT_EQ(writes->front().crc32c, 3u);
+}
+
+TEST(AddWitnessesTest, TakesWhatLiesInLinkedRunsOfTheDiskAndDoubtsWhatLiesPartlyThere) {
+  const std::vector<alloc::Run> linked = {{0, 10, 2}, {0, 12, 3}, {1, 30, 5}, {0, 30, 1}};
+  const auto at = [](std::uint64_t block, std::uint64_t blocks) {
+    return Unflushed::Write{block * kBlock, blocks * kBlock, 7};
+  };
+  for (std::uint64_t begin = 0; begin < 40; ++begin)
+    for (std::uint64_t blocks = 1; blocks < 8; ++blocks) {
+      const auto inside = [&](std::uint64_t block) { return (block >= 10 && block < 15) || block == 30; };
+      std::uint64_t count = 0;
+      for (std::uint64_t block = begin; block < begin + blocks; ++block) count += inside(block) ? 1 : 0;
+      std::vector<format::Witness> witnesses;
+      EXPECT_EQ(add_witnesses(0, {at(begin, blocks)}, linked, kBlock, witnesses), count == 0 || count == blocks);
+      EXPECT_EQ(witnesses.size(), count == blocks ? 1u : 0u) << begin << " " << blocks;
+    }
+}
+
+}  // namespace
+}  // namespace mdfs::store
