@@ -113,24 +113,26 @@ Status each_band(const Content& content, const geometry::Box& box, std::uint64_t
 
 }  // namespace
 
-// Windows are linked with all that their extents hold. What had been written elsewhere is linked before, with the size.
+// Windows are linked with all that their extents hold. If something had been written elsewhere, all is linked before,
+// with the size: what one write has brought to some extents under the window and to others stays together.
 Status Replacer::write_others(Content& content, const WindowJob& job) {
   if (canonical_end(content.array(), job.box) > content.size.load(std::memory_order_acquire))
     MDFS_TRY(clear_beyond_end(content));
-  bool all = false;
+  const GridBox grid = units_under(content, job.box);
+  const auto lies_outside = [&](std::uint64_t unit) {
+    const geometry::Coord coord = content.unit_coord(unit);
+    for (unsigned axis = 0; axis < content.rank; ++axis)
+      if (coord[axis] < grid.first[axis] || coord[axis] >= grid.last[axis]) return true;
+    return false;
+  };
+  bool others = false;
   {
     const std::lock_guard lock(content.state_mutex);
-    all = content.linked_size < content.size.load(std::memory_order_acquire);
+    others = content.linked_size < content.size.load(std::memory_order_acquire) ||
+             std::any_of(content.dirty_units.begin(), content.dirty_units.end(),
+                         [&](const auto& dirty) { return lies_outside(dirty.first); });
   }
-  if (all) return write_back_.write_back(content);
-  const GridBox grid = units_under(content, job.box);
-  return write_back_.write_those(content, [&](std::uint64_t unit) {
-    const geometry::Coord coord = content.unit_coord(unit);
-    bool inside = true;
-    for (unsigned axis = 0; axis < content.rank; ++axis)
-      inside = inside && coord[axis] >= grid.first[axis] && coord[axis] < grid.last[axis];
-    return !inside;
-  });
+  return others ? write_back_.write_back(content) : Status{};
 }
 
 // Units that the source writes to.

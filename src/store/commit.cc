@@ -84,7 +84,8 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
     append_writes(pieces[participants[i].index], ios[i]);
     writes += ios[i].size();
   }
-  const bool proves_itself = sealed.provable && writes <= MDFS_MAX_WITNESSES;
+  // One that writes nothing has nothing to be known by.
+  const bool proves_itself = sealed.provable && writes > 0 && writes <= MDFS_MAX_WITNESSES;
   if (!proves_itself) sealed.slot.witnesses.clear();
   for (std::size_t i = 0; proves_itself && i < participants.size(); ++i)
     add_witnesses(ios[i], participants[i].index, sealed.slot.witnesses);

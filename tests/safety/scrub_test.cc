@@ -119,8 +119,9 @@ TEST(ScrubTest, DamageDoneWhileMountedIsHealedOrNamedAndCountedRight) {
       SeededEnvironment environment(17);
       auto volume = mount(disks, environment);
       ASSERT_TRUE(volume.ok());
-      // Where the scrub will look: the start of one writes a commit first.
+      // Where the scrub will look: the start of one writes a commit first. What is spoiled is not the last commit.
       ASSERT_TRUE((*volume)->operations().start({}).ok());
+      ASSERT_TRUE((*volume)->store().confirm().ok());
       spoil(disks, place, generator() % kBlock);
       const std::set<std::string> found = findings(clone(disks));
       const OperationRecord record = finish(**volume);

@@ -14,17 +14,15 @@ import subprocess
 import sys
 import uuid
 
-SECTOR = 4096
-LABEL_AREA = 65536
+from mdfs_disk import crc32c, Damaged, Disk, LABEL_AREA, MAIN_ROOT, newest_commit, Pointer, require
+
 NODE = 16384
 CELL = 131072
 SUB_BLOCK = 16384
-MAIN_ROOT = 1
 ROOT_DIRECTORY = 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
 STRIP = 19
-FEATURE_STRIPS, FEATURE_WITNESSES = 32, 64
 FLAG_IMAGE, FLAG_INLINE = 1, 2
 RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
@@ -33,45 +31,6 @@ OPERATION = 16
 DISK_ERRORS = 18
 OPERATIONS = {1: "scrub", 2: "defrag", 3: "evacuate", 4: "balance"}
 OPERATION_STATES = {1: "running", 2: "cancelled", 3: "done", 4: "failed"}
-HOLE, LEAVING = 1, 2
-
-
-class Damaged(Exception):
-    """A check does not hold; the text names it."""
-
-
-def require(condition, check):
-    if not condition:
-        raise Damaged(check)
-
-
-def _crc_tables():
-    first = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-        first.append(value)
-    tables = [first]
-    for _ in range(7):
-        tables.append([first[value & 255] ^ (value >> 8) for value in tables[-1]])
-    return tables
-
-
-TABLES = _crc_tables()
-
-
-def crc32c(data):
-    """CRC-32C, eight bytes a step."""
-    t0, t1, t2, t3, t4, t5, t6, t7 = TABLES
-    crc = 0xFFFFFFFF
-    whole = len(data) // 8 * 8
-    for low, high in struct.iter_unpack("<II", data[:whole]):
-        low ^= crc
-        crc = (t7[low & 255] ^ t6[low >> 8 & 255] ^ t5[low >> 16 & 255] ^ t4[low >> 24] ^
-               t3[high & 255] ^ t2[high >> 8 & 255] ^ t1[high >> 16 & 255] ^ t0[high >> 24])
-    for byte in data[whole:]:
-        crc = t0[(crc ^ byte) & 255] ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
 
 
 def zstd_decode(frame, size):
@@ -84,117 +43,8 @@ def zstd_decode(frame, size):
     return data
 
 
-def sealed(sector, magic, what):
-    require(sector[:8] == magic, f"{what}: magic")
-    require(crc32c(sector[:8] + bytes(4) + sector[12:]) == struct.unpack_from("<I", sector, 8)[0], f"{what}: checksum")
-
-
 def ceil_div(a, b):
     return -(-a // b)
-
-
-def members(sector, base, count, check):
-    """(uuid, blocks) of each member; None for a hole."""
-    found = []
-    for i in range(count):
-        disk, blocks, weight, flags, _ = struct.unpack_from("<16sQHHI", sector, base + 32 * i)
-        require(flags in (0, HOLE, LEAVING), check)
-        if flags == HOLE:
-            require(not any(disk) and blocks == 0 and weight == 0, check)
-            found.append(None)
-            continue
-        require(any(disk) and blocks > 0 and weight > 0, check)
-        found.append((disk, blocks))
-    named = [member[0] for member in found if member]
-    require(named and len(set(named)) == len(named), check)
-    return found
-
-
-class Label:
-    def __init__(self, sector):
-        sealed(sector, b"MDFSLABL", "label")
-        (version, _, _, incompatible) = struct.unpack_from("<IQQQ", sector, 12)
-        require(version == 1, "label: version")
-        require(incompatible & ~(FEATURE_STRIPS | FEATURE_WITNESSES) == 0, "label: incompatible features")
-        self.volume = sector[40:56]
-        self.disk = sector[56:72]
-        self.index, self.disks, self.block_size, self.blocks = struct.unpack_from("<HHIQ", sector, 72)
-        self.number, = struct.unpack_from("<H", sector, 112)
-        require(1 <= self.disks <= 64 and self.index < self.disks, "label: disks")
-        require(self.block_size in (4096, 8192, 16384, 32768, 65536), "label: block size")
-        require(self.blocks * self.block_size % LABEL_AREA == 0, "label: disk blocks")
-        require(self.number < 4, "label: number")
-        self.policy = sector[184]
-        require(self.policy <= 3, "label: policy")
-        self.membership, = struct.unpack_from("<I", sector, 116)
-        self.members = members(sector, 512, self.disks, "label: members")
-        require(self.members[self.index] == (self.disk, self.blocks), "label: members")
-
-
-class Pointer:
-    def __init__(self, data):
-        self.crc, self.length, self.birth, self.copies = struct.unpack_from("<IIQB", data, 0)
-        self.addresses = struct.unpack_from("<QQQ", data, 24)
-        require(self.birth != 0 and 1 <= self.copies <= 3, "pointer")
-        require(not any(data[17:24]) and not any(self.addresses[self.copies:]), "pointer: reserved")
-
-
-class Commit:
-    def __init__(self, sector, volume):
-        sealed(sector, b"MDFSCMIT", "commit")
-        self.state, = struct.unpack_from("<I", sector, 12)
-        require(self.state in (1, 2), "commit: state")
-        require(sector[16:32] == volume, "commit: volume")
-        self.id, self.parent = sector[32:48], sector[48:64]
-        (self.generation, self.time_ns, self.participants, self.next_object, self.objects, self.flags, self.disks,
-         roots) = struct.unpack_from("<QqQQQIHH", sector, 64)
-        self.root = None
-        for i in range(roots):
-            base = 112 + 64 * i
-            kind, level, _, nodes = struct.unpack_from("<IHHQ", sector, base)
-            if kind == MAIN_ROOT:
-                self.root, self.level, self.nodes = Pointer(sector[base + 16:base + 64]), level, nodes
-        require(self.root is not None, "commit: no main root")
-        self.space = [struct.unpack_from("<IIQ", sector, 1024 + 16 * i) for i in range(self.disks)]
-        self.membership, = struct.unpack_from("<I", sector, 432)
-        self.members = members(sector, 2048, self.disks, "commit: members") if self.membership else None
-        count, = struct.unpack_from("<H", sector, 436)
-        require(count <= 36, "commit: witnesses")
-        self.witnesses = [struct.unpack_from("<HHIQ", sector, 440 + 16 * i) for i in range(count)]
-        require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in self.witnesses),
-                "commit: witnesses")
-
-
-class Disk:
-    def __init__(self, path):
-        self.path = path
-        self.file = open(path, "rb")
-        self.size = self.file.seek(0, os.SEEK_END) // LABEL_AREA * LABEL_AREA
-        self.label = None
-        self.labels = 0
-        for area in (0, LABEL_AREA, self.size - 2 * LABEL_AREA, self.size - LABEL_AREA):
-            try:
-                label = Label(self.read(area, SECTOR))
-            except Damaged:
-                continue
-            self.label = self.label or label
-            self.labels += 1
-        require(self.label is not None, f"{path}: no label")
-
-    def read(self, offset, length):
-        self.file.seek(offset)
-        data = self.file.read(length)
-        require(len(data) == length, f"{self.path}: short read at {offset}")
-        return data
-
-    def commits(self):
-        end = self.label.blocks * self.label.block_size
-        for area in (0, LABEL_AREA, end - 2 * LABEL_AREA, end - LABEL_AREA):
-            for slot in range(8):
-                try:
-                    yield Commit(self.read(area + SECTOR * (1 + slot), SECTOR), self.label.volume)
-                except Damaged:
-                    continue
 
 
 class Inode:
@@ -259,7 +109,7 @@ class Volume:
         self.uuid = disks[0].label.volume
         require(all(disk.label.volume == self.uuid for disk in disks), "disks of different volumes")
         self.block_size = disks[0].label.block_size
-        self.commit = self._newest(disks)
+        self.commit = newest_commit(disks)
         current = [disk for disk in disks if any(commit.id == self.commit.id for commit in disk.commits())]
         newest = max((disk.label for disk in current), key=lambda label: label.membership)
         table = self.commit.members or newest.members[:self.commit.disks]
@@ -273,37 +123,6 @@ class Volume:
             self.items[key] = value
             self.groups.setdefault(key[:2], []).append((key[2], value))
         require(self.nodes == self.commit.nodes, "commit: number of nodes")
-
-    @staticmethod
-    def _holds(disk, commit):
-        """None: the disk says nothing about the commit."""
-        there = {other.id for other in disk.commits()}
-        if not commit.participants >> disk.label.index & 1:
-            return None
-        if commit.id not in there:
-            return False if commit.parent in there else None
-        return all(crc32c(disk.read(sector * SECTOR, sectors * SECTOR)) == crc
-                   for index, sectors, crc, sector in commit.witnesses if index == disk.label.index)
-
-    @staticmethod
-    def _newest(disks):
-        committed, parents, witnessed = {}, set(), []
-        for disk in disks:
-            for commit in disk.commits():
-                parents.add(commit.parent)
-                if commit.state == 2:
-                    committed.setdefault(commit.generation, {})[commit.id] = commit
-                elif commit.witnesses:
-                    witnessed.append(commit)
-        last = max(committed, default=0)
-        for commit in witnessed:
-            if commit.generation > last and (commit.id in parents or
-                                             False not in [Volume._holds(disk, commit) for disk in disks]):
-                committed.setdefault(commit.generation, {})[commit.id] = commit
-        require(committed, "no commit")
-        best = committed[max(committed)]
-        require(len(best) == 1, "fork")
-        return next(iter(best.values()))
 
     def _use(self, disk, block, count):
         blocks = self.in_use.setdefault(disk, set())

@@ -10,6 +10,7 @@
 #include "device/disk_counters.h"
 #include "store/labels.h"
 #include "store/unflushed.h"
+#include "store/verifier.h"
 #include "store/witnesses.h"
 #include "store_fixture.h"
 
@@ -145,6 +146,26 @@ TEST_F(WitnessTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
   ASSERT_OK(store->commit());
   EXPECT_EQ(flushes(*store), before + 2);
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
+}
+
+TEST_F(WitnessTest, ACommitThatWritesNothingIsProvenByItsSlots) {
+  make(2);
+  {
+    auto store = open(disks_);
+    ASSERT_OK(put(*store, 1));
+    const device::DiskCounters& counters = *store->counters(0);
+    // Scrubbing mends a label with the slots of a commit that has nothing else to write.
+    for (int i = 0; i < 3; ++i) {
+      disks_[0]->zero(MDFS_LABEL_AREA, MDFS_LABEL_AREA);
+      format::OperationRecord record;
+      record.disks.resize(2);
+      ASSERT_OK(store->verifier()->verify_labels(0, true, record));
+      EXPECT_EQ(record.items_failed, 0u);
+      EXPECT_EQ(record.items_changed, 1u);
+      EXPECT_EQ(counters.write_errors, 0u);
+    }
+  }
+  EXPECT_EQ(value_on(disks_), 1u);
 }
 
 TEST_F(WitnessTest, AVolumeOfAnEarlierVersionKeepsItsTwoFlushes) {

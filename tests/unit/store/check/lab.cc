@@ -107,6 +107,7 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     return {};
   }));
   EXPECT_OK(store.commit());
+  EXPECT_OK(store.confirm());
 }
 
 void Lab::add_image(Store& store, Transaction& t) {
@@ -235,6 +236,7 @@ void Lab::change(const std::function<void(Transaction&)>& how) {
     return {};
   }));
   ASSERT_OK((*store)->commit());
+  ASSERT_OK((*store)->confirm());
 }
 
 void Lab::edit_inode(std::uint64_t number, const std::function<void(format::Inode&)>& how) {
