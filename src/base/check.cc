@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <new>
+#include <system_error>
 
 namespace mdfs {
 namespace {
@@ -18,6 +20,20 @@ std::atomic<void (*)(const char*)> last_words = nullptr;
   std::abort();
 }
 
+// Nothing here throws on purpose: what comes is a thread that could not be started, or a library at its end.
+[[noreturn]] void end_by_exception() {
+  char words[512] = "an exception that nobody knows: the program ends";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::system_error& error) {
+    std::snprintf(words, sizeof words, "out of memory or of threads (%s): the program ends", error.what());
+  } catch (const std::exception& error) {
+    std::snprintf(words, sizeof words, "an exception (%s): the program ends", error.what());
+  } catch (...) {
+  }
+  end(words);
+}
+
 }  // namespace
 
 void check_failed(const char* condition, const char* file, int line) {
@@ -28,7 +44,10 @@ void check_failed(const char* condition, const char* file, int line) {
 
 void out_of_memory() { end("out of memory: the program ends"); }
 
-void end_when_out_of_memory() { std::set_new_handler(out_of_memory); }
+void end_when_out_of_memory() {
+  std::set_new_handler(out_of_memory);
+  std::set_terminate(end_by_exception);
+}
 
 void set_last_words(void (*say)(const char* words)) { last_words = say; }
 

@@ -8,7 +8,7 @@ namespace mdfs {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 [[noreturn]] void out_of_memory();
 
-// From now on `new` that finds no memory calls out_of_memory().
+// From now on `new` that finds no memory calls out_of_memory(), and an exception that nobody catches ends likewise.
 void end_when_out_of_memory();
 
 // Where last words go besides standard error, which a daemon does not have. `say` must do without memory.

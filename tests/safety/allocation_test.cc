@@ -125,8 +125,8 @@ void tell(int pipe, char what) {
   if (write(pipe, &what, 1) != 1) _exit(99);
 }
 
-// The child: ends here, one way or another.
-[[noreturn]] void run_child(const std::string& directory, int pipe, std::uint64_t fail_at) {
+// The child: ends here, one way or another. An exception ends it as it would end the daemon.
+[[noreturn]] void run_child(const std::string& directory, int pipe, std::uint64_t fail_at) noexcept {
   alarm(kSecondsPerCase);
   end_when_out_of_memory();
   const auto operations = crash::parse_operations(kWorkload);
