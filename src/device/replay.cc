@@ -253,6 +253,7 @@ std::size_t for_each_cut(
   std::set<std::vector<std::uint64_t>> visited;
   std::size_t count = 0;
   for (const std::size_t position : cut_positions(log)) {
+    if (position < bounds.from) continue;
     if (position > 0 && log[position - 1].kind == EventKind::kMark) visited.clear();
     replayer.advance_to(position);
     for (const Cut& cut : cuts(position, replayer.outstanding(), bounds)) {

@@ -29,6 +29,7 @@ struct Cut {
 };
 
 struct CutBounds {
+  std::size_t from = 0;               // no cuts at positions before this one
   std::size_t all_subsets_up_to = 8;  // outstanding writes on all disks together
   std::size_t each_one_up_to = 64;    // prefixes, writes dropped, kept and torn alone; evenly spaced beyond that
   std::size_t samples = 16;           // seeded subsets

@@ -55,7 +55,11 @@ void add_to(CLI::App& app, Arguments& arguments) {
 struct Sequence {
   std::string text;
   unsigned letters = 0;
+  std::size_t known = 0;  // operations in front that are a sequence of their own
 };
+
+// The letters of the alphabet are well formed.
+std::size_t operations_in(const std::string& text) { return text.empty() ? 0 : parse_operations(text)->size(); }
 
 std::vector<Sequence> sequences(const Arguments& arguments) {
   if (!arguments.operations.empty()) return {{arguments.operations, 1}};
@@ -66,8 +70,13 @@ std::vector<Sequence> sequences(const Arguments& arguments) {
   };
   for (unsigned length = 0; length < arguments.length; ++length) {
     std::vector<Sequence> next;
-    for (const Sequence& before : last)
-      for (const std::string& letter : letters) next.push_back(longer(before, letter));
+    for (const Sequence& before : last) {
+      const std::size_t known = operations_in(before.text);
+      for (const std::string& letter : letters) {
+        next.push_back(longer(before, letter));
+        next.back().known = known;
+      }
+    }
     all.insert(all.end(), next.begin(), next.end());
     last = std::move(next);
   }
@@ -89,6 +98,7 @@ RunOptions options_for(const Arguments& arguments, const Sequence& sequence) {
   RunOptions options = arguments.run;
   options.depth = sequence.letters <= arguments.nested ? 2 : 1;
   options.bounds.seed = options.seed;
+  options.known = sequence.known;
   if (few_cuts(arguments, sequence)) {
     options.bounds.all_subsets_up_to = 5;
     options.bounds.each_one_up_to = 16;

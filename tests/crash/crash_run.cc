@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -138,6 +139,13 @@ struct Look {
   bool thorough = false;  // and written to, and checked again
 };
 
+// For a volume that is mounted to be looked at: with few threads, as starting them takes longer than the rest.
+volume::VolumeOptions judging_options() {
+  volume::VolumeOptions options = test::quiet_options(4u << 20);
+  options.engine.decode_threads = 1;
+  return options;
+}
+
 // What is found on the disks, before and after recovery.
 std::string judge(const MemoryDisks& disks, const History& history, const Progress& progress, const Look& look,
                   std::uint64_t seed) {
@@ -146,7 +154,7 @@ std::string judge(const MemoryDisks& disks, const History& history, const Progre
     const std::string checked = check_disks(disks, environment, true);
     if (!checked.empty()) return "before mounting: " + checked;
   }
-  auto volume = test::open_volume(labelled(disks), test::quiet_options(4u << 20), environment);
+  auto volume = test::open_volume(labelled(disks), judging_options(), environment);
   if (!volume.ok()) return "mounting: " + volume.error().message();
   auto tree = test::read_tree(**volume);
   if (!tree.ok()) return tree.error().message();
@@ -165,7 +173,7 @@ std::string judge_nested(const MemoryDisks& disks, const History& history, const
     std::vector<device::Disk*> doors;
     for (std::size_t i = 0; i < disks.size(); ++i)
       if (store::read_labels(*disks[i]).label) doors.push_back(recording.doors[i]);
-    auto volume = test::open_volume(doors, test::quiet_options(4u << 20), environment);
+    auto volume = test::open_volume(doors, judging_options(), environment);
     if (!volume.ok()) return "mounting: " + volume.error().message();
     const Status closed = (*volume)->close();
     if (!closed.ok()) return "unmounting: " + closed.error().message();
@@ -189,6 +197,16 @@ Progress progress_at(const std::vector<device::Event>& events, std::size_t posit
     if (events[i].mark == kReturned) progress.returned = events[i].value;
   }
   return progress;
+}
+
+// Where the first so many operations have returned.
+std::size_t position_after(const std::vector<device::Event>& events, std::size_t operations) {
+  if (operations == 0) return 0;
+  const auto returned = std::ranges::find_if(events, [&](const device::Event& event) {
+    return event.kind == device::EventKind::kMark && event.mark == kReturned && event.value == operations;
+  });
+  MDFS_CHECK(returned != events.end());
+  return static_cast<std::size_t>(returned - events.begin()) + 1;
 }
 
 // Runs everything; the history and the log are what came of it.
@@ -265,7 +283,9 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
   Judged judged(totals);
   std::string wrong;
   std::uint64_t states = 0;
-  device::for_each_cut(pointers(mounted), events, options.bounds, [&](MemoryDisks disks, const device::Cut& cut) {
+  device::CutBounds bounds = options.bounds;
+  bounds.from = position_after(events, options.known);
+  device::for_each_cut(pointers(mounted), events, bounds, [&](MemoryDisks disks, const device::Cut& cut) {
     const Progress progress = progress_at(events, cut.position);
     if (!judged.is_new(disks, progress, false)) return true;
     const bool thorough = states++ % options.thorough_every == 0;

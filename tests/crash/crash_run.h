@@ -20,6 +20,7 @@ struct RunOptions {
   std::uint64_t disk_bytes = 4u << 20;
   std::uint64_t seed = 1;
   device::CutBounds bounds;
+  std::size_t known = 0;  // so many operations in front have been a sequence of their own: no cuts before they return
   unsigned thorough_every = 8;  // states that are also written to again, checked by the checker and mounted again
   unsigned depth = 1;           // 2: a second cut while the first is recovered from
   bool spoiled = false;         // disk 0 has a bad copy of every node to begin with

@@ -160,6 +160,22 @@ TEST_F(ReplayTest, EightOutstandingWritesGiveAllSubsetsAndMoreAreBounded) {
   EXPECT_LT(many, 3 * 64u + 30);
 }
 
+TEST_F(ReplayTest, CutsThatLieBeforeWhatIsKnownAreLeftOut) {
+  for (std::uint32_t i = 0; i < 3; ++i) put(0, i, i + 1);
+  log_.mark("returned", 1);
+  CutBounds later;
+  later.from = log_.events().size();
+  put(1, 0, 4);
+  later.torn = false;
+  std::size_t least = SIZE_MAX;
+  const std::size_t seen = for_each_cut({&base0_, &base1_}, log_.events(), later, [&](auto, const Cut& cut) {
+    least = std::min(least, cut.position);
+    return true;
+  });
+  EXPECT_EQ(seen, 16u) << "what was outstanding may still be lost, each write alone";
+  EXPECT_EQ(least, later.from);
+}
+
 TEST_F(ReplayTest, VisitingStopsWhenAskedTo) {
   for (std::uint32_t i = 0; i < 5; ++i) put(0, i, i + 1);
   std::size_t seen = 0;
