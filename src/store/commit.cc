@@ -6,8 +6,8 @@
 #include <array>
 
 #include "base/check.h"
-#include "base/crc32c.h"
 #include "store/labels.h"
+#include "store/unflushed.h"
 
 namespace mdfs::store {
 namespace {
@@ -53,11 +53,9 @@ Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Partic
 }
 
 void add_witnesses(const std::vector<device::Io>& writes, std::uint16_t disk, std::vector<format::Witness>& witnesses) {
-  for (const device::Io& io : writes) {
-    std::uint32_t crc = 0;
-    for (const MutableBytes& buffer : io.buffers) crc = crc32c(buffer, crc);
-    witnesses.push_back({disk, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR), crc, io.offset / MDFS_SECTOR});
-  }
+  for (const device::Io& io : writes)
+    witnesses.push_back(
+        {disk, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR), checksum_of(io), io.offset / MDFS_SECTOR});
 }
 
 Status flush_all(std::span<const Participant> participants) {

@@ -9,14 +9,18 @@
 
 namespace mdfs::store {
 
+std::uint32_t checksum_of(const device::Io& io) {
+  std::uint32_t crc = 0;
+  for (const MutableBytes& buffer : io.buffers) crc = crc32c(buffer, crc);
+  return crc;
+}
+
 std::optional<std::uint32_t> Unflushed::checksum(const device::Io& io) const {
   {
     const std::lock_guard lock(mutex_);
     if (incomplete_ || bytes_ + io.bytes() > kMaxBytes) return std::nullopt;
   }
-  std::uint32_t crc = 0;
-  for (const MutableBytes& buffer : io.buffers) crc = crc32c(buffer, crc);
-  return crc;
+  return checksum_of(io);
 }
 
 void Unflushed::note(std::uint64_t offset, std::uint64_t bytes, bool good, std::optional<std::uint32_t> crc32c) {

@@ -11,6 +11,9 @@
 
 namespace mdfs::store {
 
+// Of what a request writes, all its buffers one after another.
+std::uint32_t checksum_of(const device::Io& io);
+
 // Remembers where and what was written since the last call of take(), as long as it is little: more than that is
 // flushed before a commit anyway, and then its checksums would be for nothing. Any thread may call any method.
 class Unflushed {
