@@ -100,7 +100,6 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       members_(with_slots(std::move(recovered.members))),
       disk_count_(static_cast<unsigned>(recovered.winner.space.size())),
       membership_(label_.membership),
-      committed_membership_(label_.membership),
       shared_(label_.volume_uuid, *recovered.winner.root(MDFS_ROOT_MAIN), options.node_cache_bytes, label_.block_size,
               disks_of(members_), environment.random()),
       space_(members_, recovered.winner, label_.block_size, environment.random(), policy_),

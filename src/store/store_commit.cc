@@ -51,7 +51,7 @@ Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
       if (in_flight_ || failed_ || (!forced && durable_ >= sequence)) continue;
       in_flight_ = true;
     }
-    const Status status = lead_commit(writer);
+    const Status status = lead_commit(writer, Change::kContents);
     {
       const std::lock_guard lock(commit_mutex_);
       in_flight_ = false;
@@ -61,9 +61,9 @@ Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
   }
 }
 
-Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer) {
+Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change) {
   MDFS_TRY(prepare_commit());
-  SealedCommit sealed = seal();
+  SealedCommit sealed = seal(change);
   writer.unlock();
   const Status written = write_commit(sealed, participants_, label_.block_size);
   if (written.ok())
@@ -140,7 +140,7 @@ void StoreImpl::bring_nodes_home() {
   has_far_nodes_ = !far_nodes_.empty();
 }
 
-SealedCommit StoreImpl::seal() {
+SealedCommit StoreImpl::seal(Change change) {
   SealedCommit sealed;
   sealed.sequence = applied_;
   format::CommitSlot& slot = sealed.slot;
@@ -175,18 +175,17 @@ SealedCommit StoreImpl::seal() {
   slot.members = table();
   slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
-  call_witnesses(sealed);
+  call_witnesses(sealed, change);
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_id_;
   return sealed;
 }
 
-void StoreImpl::call_witnesses(SealedCommit& sealed) {
+void StoreImpl::call_witnesses(SealedCommit& sealed, Change change) {
   // What is remembered is of this commit alone, so it is taken in any case.
   const std::optional<std::vector<Run>> linked = space_.take_linked();
   sealed.provable = linked && (label_.features_incompat & MDFS_INCOMPAT_WITNESSES) != 0 && sealed.slot.flags == 0 &&
-                    sealed.slot.membership == committed_membership_;
-  committed_membership_ = sealed.slot.membership;
+                    change == Change::kContents;
   for (const Participant& participant : participants_) {
     const auto writes = static_cast<DiskSlot&>(*participant.disk).unflushed().take();
     sealed.provable = sealed.provable && writes &&

@@ -98,14 +98,16 @@ class StoreImpl final : public Store, public Verifier {
   enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
   void free_nodes();
-  SealedCommit seal();
+  // What a commit brings to the disks. One that changes the members has no witnesses (FORMAT.md 4.2).
+  enum class Change : std::uint8_t { kContents, kMembers };
+  SealedCommit seal(Change change);
   // The witnesses of the data that the commit links, in its slot, if they are known and the commit is an ordinary one.
-  void call_witnesses(SealedCommit& sealed);
+  void call_witnesses(SealedCommit& sealed, Change change);
   Status write_confirmation();  // by the leader of a commit, or while there is none
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
   Status commit_until(std::uint64_t sequence, bool forced);
-  Status lead_commit(std::unique_lock<std::recursive_mutex>& writer);
+  Status lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change);
   void publish(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);
   Status read_only_error() const;
@@ -148,7 +150,6 @@ class StoreImpl final : public Store, public Verifier {
   mutable std::mutex table_mutex_;
   std::mutex members_mutex_;               // one change of members at a time; outermost
   std::uint32_t membership_;               // guarded by writer_
-  std::uint32_t committed_membership_;     // of the last commit that was sealed; guarded by writer_
   std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;
   Space space_;

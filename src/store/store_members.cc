@@ -70,7 +70,7 @@ Status StoreImpl::commit_members(const std::function<Status()>& change) {
     Status status = change();
     if (status.ok()) {
       ++membership_;
-      status = lead_commit(writer);
+      status = lead_commit(writer, Change::kMembers);
       // Without its commit the change must not be built on.
       if (!status.ok() && !read_only_) fail(status.error(), generation_ + 1);
     }
