@@ -52,10 +52,19 @@ Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Partic
   return device::run(requests);
 }
 
-void add_witnesses(const std::vector<device::Io>& writes, std::uint16_t disk, std::vector<format::Witness>& witnesses) {
-  for (const device::Io& io : writes)
-    witnesses.push_back(
-        {disk, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR), checksum_of(io), io.offset / MDFS_SECTOR});
+// All that prove the commit; none if they cannot. One that writes nothing has nothing to be known by.
+std::vector<format::Witness> witnesses_of(const SealedCommit& sealed, const std::vector<std::vector<device::Io>>& ios,
+                                          std::span<const Participant> participants) {
+  if (!sealed.witnesses) return {};
+  std::size_t count = sealed.witnesses->size();
+  for (const auto& writes : ios) count += writes.size();
+  if (count > MDFS_MAX_WITNESSES) return {};
+  std::vector<format::Witness> witnesses = *sealed.witnesses;
+  for (std::size_t i = 0; i < participants.size(); ++i)
+    for (const device::Io& io : ios[i])
+      witnesses.push_back({participants[i].index, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR), checksum_of(io),
+                           io.offset / MDFS_SECTOR});
+  return witnesses;
 }
 
 Status flush_all(std::span<const Participant> participants) {
@@ -77,17 +86,9 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
   for (std::uint16_t disk = 0; disk < pieces.size(); ++disk)
     MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr);
   std::vector<std::vector<device::Io>> ios(participants.size());
-  std::size_t writes = sealed.slot.witnesses.size();
-  for (std::size_t i = 0; i < participants.size(); ++i) {
-    append_writes(pieces[participants[i].index], ios[i]);
-    writes += ios[i].size();
-  }
-  // One that writes nothing has nothing to be known by.
-  const bool proves_itself = sealed.provable && writes > 0 && writes <= MDFS_MAX_WITNESSES;
-  if (!proves_itself) sealed.slot.witnesses.clear();
-  for (std::size_t i = 0; proves_itself && i < participants.size(); ++i)
-    add_witnesses(ios[i], participants[i].index, sealed.slot.witnesses);
-
+  for (std::size_t i = 0; i < participants.size(); ++i) append_writes(pieces[participants[i].index], ios[i]);
+  sealed.slot.witnesses = witnesses_of(sealed, ios, participants);
+  const bool proves_itself = !sealed.slot.witnesses.empty();
   sealed.slot.state = MDFS_SLOT_PREPARED;
   const AlignedBuffer prepared = encode_slot(sealed.slot);
   for (std::size_t i = 0; i < participants.size(); ++i)
@@ -99,13 +100,11 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
   return proves_itself ? Status() : confirm_commit(sealed.slot, participants);
 }
 
-Status confirm_commit(const format::CommitSlot& slot, std::span<const Participant> participants) {
-  format::CommitSlot committed = slot;
-  committed.state = MDFS_SLOT_COMMITTED;
-  const AlignedBuffer encoded = encode_slot(committed);
+Status confirm_commit(format::CommitSlot slot, std::span<const Participant> participants) {
+  slot.state = MDFS_SLOT_COMMITTED;
+  const AlignedBuffer encoded = encode_slot(slot);
   std::vector<std::vector<device::Io>> ios(participants.size());
-  for (std::size_t i = 0; i < participants.size(); ++i)
-    ios[i] = slot_writes(participants[i].layout, committed, encoded);
+  for (std::size_t i = 0; i < participants.size(); ++i) ios[i] = slot_writes(participants[i].layout, slot, encoded);
   MDFS_TRY(run_all(ios, participants));
   return flush_all(participants);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,14 +20,14 @@ namespace mdfs::store {
 
 // All that one commit writes; independent of the tree and of the space in memory.
 struct SealedCommit {
-  format::CommitSlot slot;                // state is set as each is written
+  format::CommitSlot slot;                // state and witnesses are set as it is written
   AlignedBuffer nodes;                    // MDFS_NODE_SIZE each
   std::vector<format::Pointer> pointers;  // of the nodes, in the same order
   std::vector<SectorWrite> sectors;       // space pages
   std::uint64_t sequence = 0;             // of the last transaction that is in it
-  // The data that were written since the last flush, if they are few: the slot has them as witnesses then, and gets
-  // those of the nodes and space pages, and one flush is enough.
-  bool provable = false;
+  // Of the data that were written since the last flush, if they are known: with those of nodes and space pages they
+  // may prove the commit, and one flush is enough then. Nothing: two flushes are needed.
+  std::optional<std::vector<format::Witness>> witnesses;
 };
 
 // A disk that takes part.
@@ -36,13 +37,14 @@ struct Participant {
   format::DiskLayout layout;
 };
 
-// Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. If the commit is provable and its
-// witnesses find room in the slot it ends with the first flush, and the slot has witnesses; else it has none. Adjacent
-// nodes become one request. After an error the disks hold this commit or its parent, and recovery decides which.
+// Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. If `witnesses` are there, and
+// find room in the slot with those of what is written here, the commit ends with the first flush and the slot has all
+// of them; else the slot has none. Adjacent nodes become one request. After an error the disks hold this commit or its
+// parent, and recovery decides which.
 Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
 
 // Committed slots -> flush all: of a commit with witnesses, which from now on do not count any more.
-Status confirm_commit(const format::CommitSlot& slot, std::span<const Participant> participants);
+Status confirm_commit(format::CommitSlot slot, std::span<const Participant> participants);
 
 // Tells the disks of runs of at least 64 KiB, adjacent ones together, that nobody needs them. What a disk answers does
 // not matter. Sorts the runs.

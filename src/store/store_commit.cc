@@ -175,24 +175,24 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.members = table();
   slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
-  call_witnesses(sealed, change);
+  sealed.witnesses = call_witnesses(slot, change);
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_id_;
   return sealed;
 }
 
-void StoreImpl::call_witnesses(SealedCommit& sealed, Change change) {
+std::optional<std::vector<format::Witness>> StoreImpl::call_witnesses(const format::CommitSlot& slot, Change change) {
   // What is remembered is of this commit alone, so it is taken in any case.
   const std::optional<std::vector<Run>> linked = space_.take_linked();
-  sealed.provable = linked && (label_.features_incompat & MDFS_INCOMPAT_WITNESSES) != 0 && sealed.slot.flags == 0 &&
-                    change == Change::kContents;
+  bool known = linked && (label_.features_incompat & MDFS_INCOMPAT_WITNESSES) != 0 && slot.flags == 0 &&
+               change == Change::kContents;
+  std::vector<format::Witness> witnesses;
   for (const Participant& participant : participants_) {
     const auto writes = static_cast<DiskSlot&>(*participant.disk).unflushed().take();
-    sealed.provable = sealed.provable && writes &&
-                      add_witnesses(participant.index, *writes, *linked, label_.block_size, sealed.slot.witnesses);
+    known = known && writes && add_witnesses(participant.index, *writes, *linked, label_.block_size, witnesses);
   }
-  if (sealed.slot.witnesses.size() > MDFS_MAX_WITNESSES) sealed.provable = false;
-  if (!sealed.provable) sealed.slot.witnesses.clear();
+  if (!known) return std::nullopt;
+  return witnesses;
 }
 
 Status StoreImpl::write_confirmation() {
@@ -202,9 +202,10 @@ Status StoreImpl::write_confirmation() {
     slot = unconfirmed_;
   }
   if (!slot || read_only_) return {};
-  const Status written = confirm_commit(*slot, participants_);
+  const std::uint64_t generation = slot->generation;
+  const Status written = confirm_commit(std::move(*slot), participants_);
   if (!written.ok()) {
-    fail({written.error().code, "confirming it: " + written.error().message()}, slot->generation);
+    fail({written.error().code, "confirming it: " + written.error().message()}, generation);
     return written;
   }
   const std::lock_guard lock(commit_mutex_);

@@ -101,8 +101,8 @@ class StoreImpl final : public Store, public Verifier {
   // What a commit brings to the disks. One that changes the members has no witnesses (FORMAT.md 4.2).
   enum class Change : std::uint8_t { kContents, kMembers };
   SealedCommit seal(Change change);
-  // The witnesses of the data that the commit links, in its slot, if they are known and the commit is an ordinary one.
-  void call_witnesses(SealedCommit& sealed, Change change);
+  // Of the data that the commit links, if they are known and the commit is an ordinary one. Once for each commit.
+  std::optional<std::vector<format::Witness>> call_witnesses(const format::CommitSlot& slot, Change change);
   Status write_confirmation();  // by the leader of a commit, or while there is none
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
