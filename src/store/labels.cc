@@ -159,7 +159,8 @@ std::vector<device::Io> slot_writes(const format::DiskLayout& layout, const form
                                     const AlignedBuffer& encoded, Rings rings) {
   std::vector<device::Io> ios;
   const unsigned ring_slot = format::ring_slot(slot.generation, slot.state);
-  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; i += rings == Rings::kAll ? 1 : 2) {
+  for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+    if (!in_rings(rings, i)) continue;
     device::Io& io = ios.emplace_back();
     io.op = device::Op::kWrite;
     io.offset = layout.slot_offset(i, ring_slot);

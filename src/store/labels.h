@@ -50,8 +50,11 @@ Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout);
 // The layout that a label describes.
 format::DiskLayout layout_of(const format::Label& label);
 
-// Requests that write one slot to rings of a disk. The buffer is borrowed until they are done.
+// In which labels' rings a slot is.
 enum class Rings : std::uint8_t { kAll, kOneAtEachEnd };
+constexpr bool in_rings(Rings rings, unsigned label) { return rings == Rings::kAll || label % 2 == 0; }
+
+// Requests that write one slot to rings of a disk. The buffer is borrowed until they are done.
 std::vector<device::Io> slot_writes(const format::DiskLayout& layout, const format::CommitSlot& slot,
                                     const AlignedBuffer& encoded, Rings rings = Rings::kAll);
 AlignedBuffer encode_slot(const format::CommitSlot& slot);

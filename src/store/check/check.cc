@@ -96,7 +96,7 @@ void Checker::report_progress(CheckPhase phase, std::uint64_t done, std::uint64_
 
 void Checker::check_disks(Findings& findings) const {
   // One that its witnesses prove has not been confirmed: its slot is in two labels, and the next mount completes it.
-  const bool confirmed = volume_.winner.state == MDFS_SLOT_COMMITTED;
+  const Rings rings = volume_.winner.state == MDFS_SLOT_COMMITTED ? Rings::kAll : Rings::kOneAtEachEnd;
   const unsigned ring_slot = format::ring_slot(volume_.winner.generation, volume_.winner.state);
   for (std::size_t i = 0; i < volume_.members.size(); ++i) {
     const MemberDisk& member = volume_.members[i];
@@ -111,8 +111,7 @@ void Checker::check_disks(Findings& findings) const {
     for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label) {
       if (!member.labels.good[label])
         findings.add(FindingId::kLabelDamaged, fmt::format("{}, label {}", member.disk->name(), label));
-      const bool wanted = confirmed || label % 2 == 0;
-      if (wanted && member.labels.ring[label][ring_slot] != volume_.winner.commit_id)
+      if (in_rings(rings, label) && member.labels.ring[label][ring_slot] != volume_.winner.commit_id)
         findings.add(FindingId::kCommitSlotMissing, fmt::format("{}, label {}", member.disk->name(), label));
     }
   }
