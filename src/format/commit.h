@@ -58,7 +58,7 @@ struct CommitSlot {
   std::vector<SpaceEntry> space;  // of each disk; empty ones of holes
   std::uint32_t membership = 0;   // 0: the members are those of the label
   std::vector<Member> members;    // as many as `space`, or none if membership is 0
-  // If there are any: a prepared commit is proven when all of them hold (FORMAT.md 4.6).
+  // If there are any: what may prove the commit though no committed slot does (FORMAT.md 4.2, 4.3).
   std::vector<Witness> witnesses;
 
   bool operator==(const CommitSlot&) const = default;
@@ -74,9 +74,8 @@ void encode(const CommitSlot& slot, MutableBytes out);
 // Total on any MDFS_SECTOR bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
 // (of another volume), commit.state, commit.commit-id, commit.generation, commit.disk-count, commit.participants,
 // commit.next-object, commit.root-count, commit.roots (kinds known once each, the main root present, one node at
-// least, born no later than the commit), commit.space, commit.witnesses (at most 36, of at most 1 MiB,
-// on disks that take part),
-// commit.members (no hole takes part).
+// least, born no later than the commit), commit.space, commit.witnesses (at most 36, of at most 1 MiB, on disks that
+// take part), commit.members (no hole takes part).
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
 
 }  // namespace mdfs::format

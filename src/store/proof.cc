@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 
 #include "base/log.h"
 #include "store/witnesses.h"
