@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/log.h"
 #include "store/witnesses.h"
@@ -70,9 +71,11 @@ Result<CommitSlot> find_winner(const std::vector<Candidate>& candidates, std::ui
       if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(proven, slot, candidate));
     }
   const std::uint64_t committed = proven.empty() ? 0 : proven.begin()->first;
+  std::set<Uuid> asked;  // every disk holds a slot of the same commit
   for (const Candidate& candidate : candidates)
     for (const CommitSlot& slot : candidate.labels.slots) {
       if (slot.state == MDFS_SLOT_COMMITTED || slot.generation <= committed) continue;
+      if (!asked.insert(slot.commit_id).second) continue;
       if (is_proven(candidates, slot)) MDFS_TRY(add(proven, slot, candidate));
     }
   if (proven.empty()) return Error{Errc::kCorrupt, "no disk holds a commit that is proven"};

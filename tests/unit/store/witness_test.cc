@@ -277,6 +277,23 @@ TEST_F(WitnessTest, AConfirmedCommitNeedsNoWitnesses) {
   }
 }
 
+TEST_F(WitnessTest, RecoveryReadsEveryWitnessOnceHoweverManyDisksThereAre) {
+  make(3);
+  auto store = open(disks_);
+  ASSERT_OK(put(*store, 1));
+  const auto slot = slot_on(*disks_[0], store->generation());
+  ASSERT_TRUE(slot);
+  const Disks unconfirmed = clone_disks(disks_);
+  ASSERT_OK(store->confirm());
+  const auto reads = [&](const Disks& disks) {
+    std::uint64_t sum = 0;
+    auto opened = open(disks);
+    for (unsigned i = 0; i < 3; ++i) sum += opened->counters(i)->reads;
+    return sum;
+  };
+  EXPECT_EQ(reads(unconfirmed), reads(clone_disks(disks_)) + slot->witnesses.size());
+}
+
 TEST_F(WitnessTest, LinkedDataAreWitnesses) {
   make(2);
   auto store = open(disks_);
