@@ -111,7 +111,8 @@ class StoreImpl final : public Store, public Verifier {
   void publish(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);
   Status read_only_error() const;
-  // Runs `work` while no transaction and no commit is under way: what is on the disks is what memory says.
+  // Runs `work` while no transaction and no commit is under way and the last one is confirmed: what is on the disks is
+  // what memory says.
   Status at_rest(const std::function<Status()>& work);
   std::vector<unsigned> bad_labels(unsigned disk, DiskLabels& found) const;
   Status check_space_page(unsigned disk, format::SpacePage page, const format::SpaceEntry& entry,

@@ -58,6 +58,7 @@ Status StoreImpl::at_rest(const std::function<Status()>& work) {
       const std::lock_guard lock(commit_mutex_);
       if (in_flight_) continue;
     }
+    MDFS_TRY(write_confirmation());
     return work();
   }
 }
@@ -87,13 +88,11 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
   if (!member.healthy()) return {};
   count_read(record, disk, std::uint64_t{MDFS_LABELS_PER_DISK} * MDFS_LABEL_AREA);
   record.items_done += MDFS_LABELS_PER_DISK;
-  MDFS_TRY(confirm());
   DiskLabels found;
   if (bad_labels(disk, found).empty()) return {};
-  // Perhaps a commit came between. When nothing moves there is no doubt.
+  // Perhaps a commit came between, or has not been confirmed. When nothing moves there is no doubt.
   std::vector<unsigned> bad;
   MDFS_TRY(at_rest([&]() -> Status {
-    if (const Status written = write_confirmation(); !written.ok()) return written;
     bad = bad_labels(disk, found);
     if (!heal) return {};
     for (const unsigned i : bad) {
@@ -112,7 +111,6 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
   if (heal) {
     MDFS_TRY(commit_until(applied_, true));  // writes its slot to all rings, and flushes
     MDFS_TRY(at_rest([&]() -> Status {
-      if (const Status written = write_confirmation(); !written.ok()) return written;
       still = bad_labels(disk, found);
       return {};
     }));
