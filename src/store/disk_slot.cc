@@ -20,7 +20,8 @@ struct DiskSlot::Pending {
   DiskSlot* slot;
   void (*done)(device::Io&);
   void* context;
-  std::optional<std::uint32_t> crc32c;  // of a write that is remembered
+  bool remembered;                      // a write
+  std::optional<std::uint32_t> crc32c;  // of such a one, unless it is too much
 };
 
 DiskSlot::DiskSlot(std::string name, std::unique_ptr<device::Disk> disk) {
@@ -49,13 +50,12 @@ void DiskSlot::ended(device::Io& io) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(io.context));
   io.done = pending->done;
   io.context = pending->context;
-  if (io.op == device::Op::kWrite)
-    pending->slot->unflushed_.note(io.offset, io.bytes(), io.status.ok(), pending->crc32c);
+  if (pending->remembered) pending->slot->unflushed_.note(io.offset, io.bytes(), io.status.ok(), pending->crc32c);
   --pending->slot->users_;
   io.done(io);
 }
 
-void DiskSlot::submit(std::span<device::Io* const> batch) {
+void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {
   users_ += batch.size() + 1;
   device::Disk* const disk = disk_;
   if (disk == nullptr) {
@@ -67,8 +67,9 @@ void DiskSlot::submit(std::span<device::Io* const> batch) {
     return;
   }
   for (device::Io* io : batch) {
-    auto* const pending = new Pending{this, io->done, io->context, std::nullopt};
-    if (io->op == device::Op::kWrite) pending->crc32c = unflushed_.checksum(*io);
+    const bool remembered = writes == Writes::kRemembered && io->op == device::Op::kWrite;
+    auto* const pending = new Pending{this, io->done, io->context, remembered, std::nullopt};
+    if (remembered) pending->crc32c = unflushed_.checksum(*io);
     io->context = pending;
     io->counters = &counters_;
     io->done = ended;

@@ -24,11 +24,15 @@ class DiskSlot final : public device::Disk {
   const std::string& name() const override { return *name_.load(); }
   std::uint64_t size_bytes() const override { return size_bytes_; }
   bool writable() const override { return writable_; }
-  void submit(std::span<device::Io* const> batch) override;
+  void submit(std::span<device::Io* const> batch) override { pass_on(batch, Writes::kRemembered); }
+
+  // The same disk for what a commit writes, which is not remembered: the commit itself has the checksums or waits for a
+  // flush, and none is begun before the flush of the one before it.
+  device::Disk& for_commits() { return for_commits_; }
 
   // Of the disk that is here, since it came.
   device::DiskCounters* counters() override { return &counters_; }
-  // What was written through here and is not known to be flushed.
+  // What was written through here, commits left out, and is not known to be flushed.
   Unflushed& unflushed() { return unflushed_; }
 
   // There is none yet.
@@ -37,7 +41,21 @@ class DiskSlot final : public device::Disk {
   void detach();
 
  private:
+  class ForCommits final : public device::Disk {
+   public:
+    explicit ForCommits(DiskSlot& slot) : slot_(slot) {}
+    const std::string& name() const override { return slot_.name(); }
+    std::uint64_t size_bytes() const override { return slot_.size_bytes(); }
+    bool writable() const override { return slot_.writable(); }
+    void submit(std::span<device::Io* const> batch) override { slot_.pass_on(batch, Writes::kForgotten); }
+    device::DiskCounters* counters() override { return slot_.counters(); }
+
+   private:
+    DiskSlot& slot_;
+  };
+  enum class Writes : std::uint8_t { kRemembered, kForgotten };
   struct Pending;
+  void pass_on(std::span<device::Io* const> batch, Writes writes);
   static void ended(device::Io& io);
 
   std::unique_ptr<device::Disk> owned_;
@@ -49,6 +67,7 @@ class DiskSlot final : public device::Disk {
   std::atomic<bool> writable_{false};
   device::DiskCounters counters_;
   Unflushed unflushed_;
+  ForCommits for_commits_{*this};
 };
 
 }  // namespace mdfs::store

@@ -108,10 +108,13 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       objects_(recovered.winner.objects),
       generation_(recovered.winner.generation),
       last_commit_id_(recovered.winner.commit_id) {
-  for (std::size_t i = 0; i < disk_count_; ++i)
-    if (members_[i].healthy())
-      participants_.push_back({static_cast<std::uint16_t>(i), members_[i].disk.get(), layout_of(*members_[i].label)});
+  for (unsigned i = 0; i < disk_count_; ++i)
+    if (members_[i].healthy()) participants_.push_back(participant(i));
   note_tree();
+}
+
+Participant StoreImpl::participant(unsigned index) {
+  return {static_cast<std::uint16_t>(index), &disk_slot(index).for_commits(), layout_of(*members_[index].label)};
 }
 
 Status StoreImpl::check_root() {

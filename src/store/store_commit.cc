@@ -188,7 +188,7 @@ std::optional<std::vector<format::Witness>> StoreImpl::call_witnesses(const form
                change == Change::kContents;
   std::vector<format::Witness> witnesses;
   for (const Participant& participant : participants_) {
-    const auto writes = static_cast<DiskSlot&>(*participant.disk).unflushed().take();
+    const auto writes = disk_slot(participant.index).unflushed().take();
     known = known && writes && add_witnesses(participant.index, *writes, *linked, label_.block_size, witnesses);
   }
   if (!known) return std::nullopt;

@@ -140,6 +140,9 @@ class StoreImpl final : public Store, public Verifier {
   void write_tables(const std::vector<format::Member>& table, std::uint32_t membership);
   std::vector<LabelWrite> labels_with(const std::vector<format::Member>& table, std::uint32_t membership) const;
 
+  DiskSlot& disk_slot(unsigned index) { return static_cast<DiskSlot&>(*members_[index].disk); }
+  Participant participant(unsigned index);  // of a healthy member
+
   Environment& environment_;
   const StoreOptions options_;
   const format::Label label_;

@@ -137,7 +137,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
     for (std::size_t i = 0; i < disks.size(); ++i) {
       const Formatted& made = formatted[i];
       MemberDisk& member = members_[made.index];
-      static_cast<DiskSlot&>(*member.disk).attach(std::move(disks[i].disk));
+      disk_slot(made.index).attach(std::move(disks[i].disk));
       {
         const std::lock_guard lock(table_mutex_);
         member.member = members[made.index];
@@ -147,7 +147,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
       }
       disk_count_ = std::max(disk_count_.load(), made.index + 1);
       MDFS_TRY(space_.add_disk(static_cast<std::uint16_t>(made.index), made.top));
-      participants_.push_back({static_cast<std::uint16_t>(made.index), member.disk.get(), layout_of(made.label)});
+      participants_.push_back(participant(made.index));
       indexes.push_back(made.index);
     }
     return {};
@@ -240,7 +240,7 @@ Status StoreImpl::remove_disk(unsigned index) {
   write_tables(table(), membership_);
   Status wiped;
   if (healthy) wiped = wipe_labels(*member.disk, layout_of(*member.label));
-  static_cast<DiskSlot&>(*member.disk).detach();
+  disk_slot(index).detach();
   member.label.reset();
   if (!wiped.ok()) spdlog::warn("disk {} is no member any more, but has labels: {}", index, wiped.error().message());
   return {};

@@ -117,6 +117,24 @@ TEST_F(WitnessTest, ALargeCommitTakesTwoFlushesAndHasNoWitnesses) {
   EXPECT_TRUE(slot->witnesses.empty());
 }
 
+TEST_F(WitnessTest, WhatALargeCommitWroteIsNoConcernOfTheSmallOneAfterIt) {
+  make(2);
+  auto store = open(disks_);
+  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+    for (std::uint64_t i = 0; i < 200; ++i) transaction.put({30 + i, 1, 0}, value_of(5000, i));
+    return {};
+  }));
+  const std::uint64_t written = store->counters(0)->written_bytes;
+  ASSERT_OK(store->commit());
+  EXPECT_GT(store->counters(0)->written_bytes, written + Unflushed::kMaxBytes);
+  for (std::uint64_t value = 1; value <= 3; ++value) {
+    const std::uint64_t before = flushes(*store);
+    ASSERT_OK(put(*store, value));
+    EXPECT_EQ(flushes(*store), before + 1);
+    EXPECT_EQ(value_on(clone_disks(disks_)), value);
+  }
+}
+
 TEST_F(WitnessTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
   make(1);
   auto store = open(disks_);
