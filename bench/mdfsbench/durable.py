@@ -54,10 +54,9 @@ def postgres_rows(context, places):
         say("pg_test_fsync (of PostgreSQL) is not installed: its rows are left out")
         return []
     say("pg_test_fsync")
-    taken = {which: [] for which in places}
-    for _ in range(1 if context.quick else 3):
-        for which, place in places.items():
-            taken[which].append(postgres_rates(run(program, "-s", "1", "-f", place / "pg_test_fsync")))
+    taken = context.in_turn(1 if context.quick else 3, **{
+        which: lambda place=place: postgres_rates(run(program, "-s", "1", "-f", place / "pg_test_fsync"))
+        for which, place in places.items()})
     found = []
     for method in taken["mdfs"][0]:
         own, others = (statistics.median(rates[method] for rates in taken[which]) for which in ("mdfs", "btrfs"))
