@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <vector>
 
 namespace mdfs::alloc {
 
@@ -11,7 +12,11 @@ struct Run {
   std::uint16_t disk = 0;
   std::uint64_t block = 0;  // first, in units of the volume's block size
   std::uint32_t blocks = 0;
+  std::uint64_t end() const { return block + blocks; }
   auto operator<=>(const Run&) const = default;
 };
+
+// In order, adjacent ones of a disk as one, as far as one can be so long. None lies over another.
+std::vector<Run> merged(std::vector<Run> runs);
 
 }  // namespace mdfs::alloc

@@ -109,20 +109,17 @@ Status confirm_commit(format::CommitSlot slot, std::span<const Participant> part
   return flush_all(participants);
 }
 
-void discard_runs(std::vector<alloc::Run>& runs, std::span<const Participant> participants, std::uint32_t block_size) {
-  std::sort(runs.begin(), runs.end());
+void discard_runs(const std::vector<alloc::Run>& runs, std::span<const Participant> participants,
+                  std::uint32_t block_size) {
   std::vector<device::Io> ios;
   std::vector<device::Disk*> disks;
-  for (std::size_t i = 0; i < runs.size();) {
-    const alloc::Run& first = runs[i];
-    std::uint64_t end = first.block;
-    for (; i < runs.size() && runs[i].disk == first.disk && runs[i].block == end; ++i) end += runs[i].blocks;
-    const std::uint64_t bytes = (end - first.block) * block_size;
-    const Participant* target = participant(participants, first.disk);
+  for (const alloc::Run& run : alloc::merged(runs)) {
+    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size;
+    const Participant* target = participant(participants, run.disk);
     if (target == nullptr || bytes < kSmallestDiscardBytes) continue;
     device::Io& io = ios.emplace_back();
     io.op = device::Op::kDiscard;
-    io.offset = first.block * block_size;
+    io.offset = run.block * block_size;
     io.discard_bytes = bytes;
     disks.push_back(target->disk);
   }

@@ -47,7 +47,8 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
 Status confirm_commit(format::CommitSlot slot, std::span<const Participant> participants);
 
 // Tells the disks of runs of at least 64 KiB, adjacent ones together, that nobody needs them. What a disk answers does
-// not matter. Sorts the runs.
-void discard_runs(std::vector<alloc::Run>& runs, std::span<const Participant> participants, std::uint32_t block_size);
+// not matter.
+void discard_runs(const std::vector<alloc::Run>& runs, std::span<const Participant> participants,
+                  std::uint32_t block_size);
 
 }  // namespace mdfs::store
