@@ -60,8 +60,7 @@ Status Replacer::write_before(Content& content, std::uint64_t size_bytes) {
   const std::uint64_t row_bytes = content.grid_row_bytes();
   const bool with_size = !content.is_image() && size_bytes < size;
   const std::uint64_t rows = with_size ? size_bytes / row_bytes : ceil_div(std::min(size_bytes, size), row_bytes);
-  const std::uint64_t units = rows * content.units_in_row();
-  Status written = write_back_.write_those(content, [units](std::uint64_t unit) { return unit < units; });
+  Status written = write_back_.write_back_below(content, rows * content.units_in_row());
   return !written.ok() && written.error().code == Errc::kNoSpace ? Status{} : written;
 }
 

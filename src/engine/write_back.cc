@@ -342,12 +342,12 @@ Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
   return error;
 }
 
-Status WriteBack::write_those(Content& content, const std::function<bool(std::uint64_t)>& wanted) {
+Status WriteBack::write_back_below(Content& content, std::uint64_t index) {
   std::vector<UnitPtr> units;
   {
     const std::lock_guard lock(content.state_mutex);
-    for (const auto& [index, unit] : content.dirty_units)
-      if (wanted(index)) units.push_back(unit);
+    const auto end = content.dirty_units.lower_bound(index);
+    for (auto dirty = content.dirty_units.begin(); dirty != end; ++dirty) units.push_back(dirty->second);
   }
   return write_units(content, std::move(units));
 }

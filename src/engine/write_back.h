@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,9 +60,9 @@ class WriteBack {
   // Groups in which something has been dirty since then, whole; or all.
   Status write_back(Content& content, std::int64_t since_ns = kWhenever);
   Status write_back_all(std::int64_t at_least_age_ns);
-  // Dirty units, as `wanted` says of their indices, so that what they hold is linked before what follows; the size is
-  // not. An error is the caller's to report: nothing is lost, and the next write-back tries again.
-  Status write_those(Content& content, const std::function<bool(std::uint64_t)>& wanted);
+  // Dirty units of lower indices than this, so that what they hold is linked before what follows; the size is not. An
+  // error is the caller's to report: nothing is lost, and the next write-back tries again.
+  Status write_back_below(Content& content, std::uint64_t index);
   // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
   void note_size(Content& content);
   // Nothing of it has to be written back any more, if that is so.
