@@ -31,6 +31,12 @@ void Gate::open() {
   changed_.notify_all();
 }
 
+bool GridBox::contains(unsigned rank, const geometry::Coord& unit) const {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (unit[axis] < first[axis] || unit[axis] >= last[axis]) return false;
+  return true;
+}
+
 namespace {
 
 bool overlap(unsigned rank, const GridBox& a, const GridBox& b) {

@@ -54,6 +54,8 @@ class ClosedGate {
 struct GridBox {
   geometry::Coord first{};
   geometry::Coord last{};
+
+  bool contains(unsigned rank, const geometry::Coord& unit) const;
 };
 
 struct GridLockEntry;

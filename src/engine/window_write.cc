@@ -18,10 +18,7 @@ Claims::Claims(Content& content, const GridBox& box) {
     for (auto unit = first; unit != content.dirty_units.end(); ++unit) {
       const geometry::Coord coord = content.unit_coord(unit->first);
       if (coord[0] >= box.last[0]) break;
-      bool inside = true;
-      for (unsigned axis = 1; axis < content.rank; ++axis)
-        inside = inside && coord[axis] >= box.first[axis] && coord[axis] < box.last[axis];
-      if (inside) dirty.push_back(unit->second);
+      if (box.contains(content.rank, coord)) dirty.push_back(unit->second);
     }
   }
   for (UnitPtr& unit : dirty) {
@@ -119,18 +116,13 @@ Status Replacer::write_others(Content& content, const WindowJob& job) {
   if (canonical_end(content.array(), job.box) > content.size.load(std::memory_order_acquire))
     MDFS_TRY(clear_beyond_end(content));
   const GridBox grid = units_under(content, job.box);
-  const auto lies_outside = [&](std::uint64_t unit) {
-    const geometry::Coord coord = content.unit_coord(unit);
-    for (unsigned axis = 0; axis < content.rank; ++axis)
-      if (coord[axis] < grid.first[axis] || coord[axis] >= grid.last[axis]) return true;
-    return false;
-  };
   bool others = false;
   {
     const std::lock_guard lock(content.state_mutex);
     others = content.linked_size < content.size.load(std::memory_order_acquire) ||
-             std::any_of(content.dirty_units.begin(), content.dirty_units.end(),
-                         [&](const auto& dirty) { return lies_outside(dirty.first); });
+             std::any_of(content.dirty_units.begin(), content.dirty_units.end(), [&](const auto& dirty) {
+               return !grid.contains(content.rank, content.unit_coord(dirty.first));
+             });
   }
   return others ? write_back_.write_back(content) : Status{};
 }
