@@ -111,11 +111,6 @@ TEST(EndTest, AFailedWriteLinksNoFramesBeyondTheSize) {
   }
 }
 
-struct Kind {
-  const char* name;
-  std::optional<geometry::Geometry> geometry;
-};
-
 class EndTest : public ::testing::TestWithParam<Kind> {};
 
 // Appends, writes over, truncates and writes windows, while others write back over disks that fail now and then.
@@ -207,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Kind{"file", std::nullopt}, Kind{"raw", image_of(2, {0, 600}, {64, 96}, Codec::kRaw)},
                       Kind{"zstd", image_of(2, {0, 600}, {64, 96}, Codec::kZstd)},
                       Kind{"frames", image_of(3, {0, kSide, kSide}, {kDepth, 32, 32}, Codec::kRaw)}),
-    [](const auto& one) { return one.param.name; });
+    kNameOf);
 
 // The size without what lies before it would be seen after a crash.
 TEST(ExtendTest, ASizeIsLinkedWithWhatIsDirtyBeforeIt) {

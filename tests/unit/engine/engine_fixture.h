@@ -34,6 +34,13 @@ struct Setting {
 geometry::Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, geometry::Codec codec,
                             unsigned channels = 1, geometry::ElementType type = geometry::ElementType::kU8);
 
+// A content to be tried, of tests with parameters, and the name that it gives them.
+struct Kind {
+  const char* name;
+  std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
+};
+inline constexpr auto kNameOf = [](const auto& one) { return one.param.name; };
+
 class Bench {
  public:
   explicit Bench(const Setting& setting);

@@ -14,11 +14,6 @@ using device::FaultyDisk;
 using device::Op;
 using geometry::Codec;
 
-struct Kind {
-  const char* name;
-  std::optional<geometry::Geometry> geometry;
-};
-
 class EngineFaultsTest : public ::testing::TestWithParam<Kind> {
  protected:
   EngineFaultsTest() : setting_{GetParam().geometry}, bench_(setting_) {
@@ -130,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Contents, EngineFaultsTest,
                          ::testing::Values(Kind{"file", std::nullopt},
                                            Kind{"raw", image_of(2, {500, 600}, {100, 128}, Codec::kRaw)},
                                            Kind{"zstd", image_of(2, {500, 600}, {64, 96}, Codec::kZstd)}),
-                         [](const auto& one) { return one.param.name; });
+                         kNameOf);
 
 TEST(EngineFullTest, WritesUntilTheVolumeIsFullAndGivesAllBackWhenCut) {
   for (const bool image : {false, true}) {

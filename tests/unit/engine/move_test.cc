@@ -17,11 +17,6 @@ using geometry::Codec;
 using geometry::Coord;
 using geometry::Window;
 
-struct Kind {
-  const char* name;
-  std::optional<geometry::Geometry> geometry;
-};
-
 class EngineMoveTest : public ::testing::TestWithParam<Kind> {
  protected:
   EngineMoveTest() : setting_{GetParam().geometry}, bench_(setting_) {
@@ -220,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Contents, EngineMoveTest,
                          ::testing::Values(Kind{"file", std::nullopt},
                                            Kind{"raw", image_of(2, {500, 600}, {100, 128}, Codec::kRaw)},
                                            Kind{"zstd", image_of(2, {500, 600}, {64, 96}, Codec::kZstd)}),
-                         [](const auto& one) { return one.param.name; });
+                         kNameOf);
 
 // Each writer has a band of columns of its own; a mover takes groups of extents hither and thither.
 TEST(EngineMoveThreadsTest, WritersAndReadersDoNotNoticeAMover) {

@@ -19,11 +19,6 @@ using device::FaultyDisk;
 using device::Op;
 using geometry::Codec;
 
-struct Kind {
-  const char* name;
-  std::optional<geometry::Geometry> geometry;
-};
-
 // On one disk that fails as told.
 class OrderTest : public ::testing::TestWithParam<Kind> {
  protected:
@@ -217,7 +212,6 @@ TEST_P(OrderTest, WhatIsWrittenMeanwhileComesAsWell) {
 const auto kImages = ::testing::Values(Kind{"raw", image_of(2, {0, 600}, {64, 96}, Codec::kRaw)},
                                        Kind{"zstd", image_of(2, {0, 600}, {64, 96}, Codec::kZstd)},
                                        Kind{"frames", image_of(3, {0, 64, 64}, {8, 32, 32}, Codec::kRaw)});
-const auto kNameOf = [](const auto& one) { return one.param.name; };
 
 INSTANTIATE_TEST_SUITE_P(File, OrderTest, ::testing::Values(Kind{"file", std::nullopt}), kNameOf);
 INSTANTIATE_TEST_SUITE_P(Images, OrderTest, kImages, kNameOf);
