@@ -36,12 +36,24 @@ class WitnessTest : public testing::Test {
     return store.ok() ? std::move(*store) : nullptr;
   }
 
-  static Status put(Store& store, std::uint64_t value) {
-    MDFS_TRY(store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      transaction.put(kKey, value_of(16, value));
+  // One transaction, not committed yet.
+  static Status change(Store& store, const std::vector<alloc::Run>& links, std::optional<std::uint64_t> value) {
+    return store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      for (const alloc::Run& run : links) transaction.link(run);
+      if (value) transaction.put(kKey, value_of(16, *value));
       return {};
-    }));
+    });
+  }
+  static Status put(Store& store, std::uint64_t value) {
+    MDFS_TRY(change(store, {}, value));
     return store.commit();
+  }
+  // A new volume with one commit for each value from 1 on.
+  std::unique_ptr<Store> make_with(std::uint64_t values, std::size_t count) {
+    make(count);
+    auto store = open(disks_);
+    for (std::uint64_t value = 1; value <= values; ++value) EXPECT_OK(put(*store, value));
+    return store;
   }
 
   std::uint64_t value_on(const Disks& disks, const StoreOptions& options = {}) {
@@ -53,12 +65,13 @@ class WitnessTest : public testing::Test {
     return UINT64_MAX;
   }
 
-  // The prepared slot of a generation on the disk.
-  static std::optional<format::CommitSlot> slot_on(device::MemoryDisk& disk, std::uint64_t generation) {
-    const DiskLabels labels = read_labels(disk);
+  // The prepared slot of the last commit.
+  format::CommitSlot slot_of(const Store& store) {
+    const DiskLabels labels = read_labels(*disks_[0]);
     for (const format::CommitSlot& slot : labels.slots)
-      if (slot.generation == generation && slot.state == MDFS_SLOT_PREPARED) return slot;
-    return std::nullopt;
+      if (slot.generation == store.generation() && slot.state == MDFS_SLOT_PREPARED) return slot;
+    ADD_FAILURE() << "no prepared slot of generation " << store.generation();
+    return {};
   }
 
   static void spoil(const Disks& disks, const format::Witness& witness) {
@@ -69,6 +82,11 @@ class WitnessTest : public testing::Test {
   }
 
   static std::uint64_t flushes(Store& store) { return store.counters(0)->flushes; }
+  static std::uint64_t flushes_of_commit(Store& store) {
+    const std::uint64_t before = flushes(store);
+    EXPECT_OK(store.commit());
+    return flushes(store) - before;
+  }
 
   // Blocks with these bytes, written but not linked.
   static alloc::Run write_blocks(Store& store, std::uint32_t blocks, std::uint64_t seed) {
@@ -105,16 +123,9 @@ TEST_F(WitnessTest, ALargeCommitTakesTwoFlushesAndHasNoWitnesses) {
   make(2);
   auto store = open(disks_);
   const alloc::Run run = write_blocks(*store, Unflushed::kMaxBytes / kBlock + 1, 3);
-  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    transaction.link(run);
-    return {};
-  }));
-  const std::uint64_t before = flushes(*store);
-  ASSERT_OK(store->commit());
-  EXPECT_EQ(flushes(*store), before + 2);
-  const auto slot = slot_on(*disks_[0], store->generation());
-  ASSERT_TRUE(slot);
-  EXPECT_TRUE(slot->witnesses.empty());
+  ASSERT_OK(change(*store, {run}, std::nullopt));
+  EXPECT_EQ(flushes_of_commit(*store), 2u);
+  EXPECT_TRUE(slot_of(*store).witnesses.empty());
 }
 
 TEST_F(WitnessTest, WhatALargeCommitWroteIsNoConcernOfTheSmallOneAfterIt) {
@@ -128,9 +139,8 @@ TEST_F(WitnessTest, WhatALargeCommitWroteIsNoConcernOfTheSmallOneAfterIt) {
   ASSERT_OK(store->commit());
   EXPECT_GT(store->counters(0)->written_bytes, written + Unflushed::kMaxBytes);
   for (std::uint64_t value = 1; value <= 3; ++value) {
-    const std::uint64_t before = flushes(*store);
-    ASSERT_OK(put(*store, value));
-    EXPECT_EQ(flushes(*store), before + 1);
+    ASSERT_OK(change(*store, {}, value));
+    EXPECT_EQ(flushes_of_commit(*store), 1u);
     EXPECT_EQ(value_on(clone_disks(disks_)), value);
   }
 }
@@ -140,29 +150,19 @@ TEST_F(WitnessTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
   auto store = open(disks_);
   std::vector<alloc::Run> runs;
   for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) runs.push_back(write_blocks(*store, 1, i));
-  for (const std::size_t linked : {MDFS_MAX_WITNESSES / 2, MDFS_MAX_WITNESSES}) {
-    ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      for (std::size_t i = 0; i < linked; ++i) {
-        transaction.link(runs.back());
-        runs.pop_back();
-      }
-      return {};
-    }));
-    const std::uint64_t before = flushes(*store);
-    ASSERT_OK(store->commit());
+  for (const std::ptrdiff_t linked : {MDFS_MAX_WITNESSES / 2, MDFS_MAX_WITNESSES}) {
+    ASSERT_OK(change(*store, {runs.end() - linked, runs.end()}, std::nullopt));
+    runs.resize(runs.size() - linked);
     // What was written before the first of the two commits is no witness of the second.
-    EXPECT_EQ(flushes(*store), before + 1);
+    EXPECT_EQ(flushes_of_commit(*store), 1u);
   }
   runs.clear();
-  for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) runs.push_back(write_blocks(*store, 1, i));
-  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    for (std::size_t i = 0; i < MDFS_MAX_WITNESSES; ++i) transaction.link(runs[2 * i]);
-    transaction.put(kKey, value_of(16, 2));
-    return {};
-  }));
-  const std::uint64_t before = flushes(*store);
-  ASSERT_OK(store->commit());
-  EXPECT_EQ(flushes(*store), before + 2);
+  for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) {
+    const alloc::Run run = write_blocks(*store, 1, i);
+    if (i % 2 == 0) runs.push_back(run);
+  }
+  ASSERT_OK(change(*store, runs, 2));
+  EXPECT_EQ(flushes_of_commit(*store), 2u);
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
 }
 
@@ -191,24 +191,17 @@ TEST_F(WitnessTest, AVolumeOfAnEarlierVersionKeepsItsTwoFlushes) {
   options.features_incompat = MDFS_INCOMPAT_STRIPS;
   make(2, options);
   auto store = open(disks_);
-  const std::uint64_t before = flushes(*store);
-  ASSERT_OK(put(*store, 1));
-  EXPECT_EQ(flushes(*store), before + 2);
-  const auto slot = slot_on(*disks_[0], store->generation());
-  ASSERT_TRUE(slot);
-  EXPECT_TRUE(slot->witnesses.empty());
+  ASSERT_OK(change(*store, {}, 1));
+  EXPECT_EQ(flushes_of_commit(*store), 2u);
+  EXPECT_TRUE(slot_of(*store).witnesses.empty());
 }
 
 TEST_F(WitnessTest, WithoutAnyOneOfItsWitnessesACommitIsAsIfItHadNotBeenBegunAndStaysSo) {
-  make(2);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
-  ASSERT_OK(put(*store, 2));
-  const auto slot = slot_on(*disks_[1], store->generation());
-  ASSERT_TRUE(slot);
-  ASSERT_GE(slot->witnesses.size(), 4u);
+  const auto store = make_with(2, 2);
+  const format::CommitSlot slot = slot_of(*store);
+  ASSERT_GE(slot.witnesses.size(), 4u);
   std::set<std::uint16_t> heard;
-  for (const format::Witness& witness : slot->witnesses) {
+  for (const format::Witness& witness : slot.witnesses) {
     const Disks damaged = clone_disks(disks_);
     spoil(damaged, witness);
     const Disks looked_at = clone_disks(damaged);
@@ -226,29 +219,23 @@ TEST_F(WitnessTest, WithoutAnyOneOfItsWitnessesACommitIsAsIfItHadNotBeenBegunAnd
 }
 
 TEST_F(WitnessTest, TheCommitAfterItProvesACommitWhateverItsWitnessesSay) {
-  make(2);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
-  ASSERT_OK(put(*store, 2));
-  const auto second = slot_on(*disks_[0], store->generation());
+  const auto store = make_with(2, 2);
+  const format::CommitSlot second = slot_of(*store);
   ASSERT_OK(put(*store, 3));
-  const auto third = slot_on(*disks_[0], store->generation());
-  ASSERT_TRUE(second && third);
+  const format::CommitSlot third = slot_of(*store);
   // A page of the map that the second wrote, and the third did not write over.
   const Disks damaged = clone_disks(disks_);
-  spoil(damaged, third->witnesses.front());
-  spoil(damaged, second->witnesses.back());
+  ASSERT_FALSE(second.witnesses.empty() || third.witnesses.empty());
+  spoil(damaged, third.witnesses.front());
+  spoil(damaged, second.witnesses.back());
   auto opened = open_disks(damaged, environment_);
   if (opened.ok()) {
-    EXPECT_EQ((*opened)->generation(), second->generation);
+    EXPECT_EQ((*opened)->generation(), second.generation);
   }
 }
 
 TEST_F(WitnessTest, AMissingDiskDoesNotSpeakAgainstACommit) {
-  make(3);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
-  ASSERT_OK(put(*store, 2));
+  const auto store = make_with(2, 3);
   for (std::size_t missing = 0; missing < 3; ++missing) {
     Disks two = clone_disks(disks_);
     two[missing].reset();
@@ -257,9 +244,7 @@ TEST_F(WitnessTest, AMissingDiskDoesNotSpeakAgainstACommit) {
 }
 
 TEST_F(WitnessTest, ADiskThatMissedTheCommitSpeaksAgainstItButOneThatWasAwayForLongerDoesNot) {
-  make(3);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
+  const auto store = make_with(1, 3);
   const Disks away = clone_disks(disks_);
   ASSERT_OK(put(*store, 2));
   const Disks parent = clone_disks(disks_);
@@ -276,18 +261,14 @@ TEST_F(WitnessTest, ADiskThatMissedTheCommitSpeaksAgainstItButOneThatWasAwayForL
 }
 
 TEST_F(WitnessTest, AConfirmedCommitNeedsNoWitnesses) {
-  make(2);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
-  ASSERT_OK(put(*store, 2));
-  const auto slot = slot_on(*disks_[0], store->generation());
-  ASSERT_TRUE(slot);
+  const auto store = make_with(2, 2);
+  const format::CommitSlot slot = slot_of(*store);
   const std::uint64_t before = flushes(*store);
   ASSERT_OK(store->confirm());
   EXPECT_EQ(flushes(*store), before + 1);
   ASSERT_OK(store->confirm());
   EXPECT_EQ(flushes(*store), before + 1);  // once is enough
-  for (const format::Witness& witness : slot->witnesses) {
+  for (const format::Witness& witness : slot.witnesses) {
     if (witness.disk != 0) continue;
     const Disks damaged = clone_disks(disks_);
     spoil(damaged, witness);
@@ -296,11 +277,8 @@ TEST_F(WitnessTest, AConfirmedCommitNeedsNoWitnesses) {
 }
 
 TEST_F(WitnessTest, RecoveryReadsEveryWitnessOnceHoweverManyDisksThereAre) {
-  make(3);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
-  const auto slot = slot_on(*disks_[0], store->generation());
-  ASSERT_TRUE(slot);
+  const auto store = make_with(1, 3);
+  const format::CommitSlot slot = slot_of(*store);
   const Disks unconfirmed = clone_disks(disks_);
   ASSERT_OK(store->confirm());
   const auto reads = [&](const Disks& disks) {
@@ -309,22 +287,14 @@ TEST_F(WitnessTest, RecoveryReadsEveryWitnessOnceHoweverManyDisksThereAre) {
     for (unsigned i = 0; i < 3; ++i) sum += opened->counters(i)->reads;
     return sum;
   };
-  EXPECT_EQ(reads(unconfirmed), reads(clone_disks(disks_)) + slot->witnesses.size());
+  EXPECT_EQ(reads(unconfirmed), reads(clone_disks(disks_)) + slot.witnesses.size());
 }
 
 TEST_F(WitnessTest, LinkedDataAreWitnesses) {
-  make(2);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
+  const auto store = make_with(1, 2);
   const alloc::Run run = write_blocks(*store, 3, 9);
-  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    transaction.link(run);
-    transaction.put(kKey, value_of(16, 2));
-    return {};
-  }));
-  const std::uint64_t before = flushes(*store);
-  ASSERT_OK(store->commit());
-  EXPECT_EQ(flushes(*store), before + 1);
+  ASSERT_OK(change(*store, {run}, 2));
+  EXPECT_EQ(flushes_of_commit(*store), 1u);
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
   const Disks torn = clone_disks(disks_);
   torn[run.disk]->zero((run.block + 2) * kBlock, 512);
@@ -349,30 +319,18 @@ TEST_F(WitnessTest, WhatWasWrittenTwiceCountsAsItIsInTheEnd) {
   auto store = open(disks_);
   const alloc::Run run = write_blocks(*store, 2, 9);
   rewrite(*store, run, 10);
-  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    transaction.link(run);
-    transaction.put(kKey, value_of(16, 2));
-    return {};
-  }));
+  ASSERT_OK(change(*store, {run}, 2));
   ASSERT_OK(store->commit());
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
 }
 
 TEST_F(WitnessTest, AWriteThatIsLinkedInPartTakesTwoFlushes) {
-  make(1);
-  auto store = open(disks_);
-  ASSERT_OK(put(*store, 1));
+  const auto store = make_with(1, 1);
   alloc::Run run = write_blocks(*store, 4, 9);
   alloc::Run half = run;
   half.blocks = 2;
-  ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    transaction.link(half);
-    transaction.put(kKey, value_of(16, 2));
-    return {};
-  }));
-  const std::uint64_t before = flushes(*store);
-  ASSERT_OK(store->commit());
-  EXPECT_EQ(flushes(*store), before + 2);
+  ASSERT_OK(change(*store, {half}, 2));
+  EXPECT_EQ(flushes_of_commit(*store), 2u);
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
 }
 
