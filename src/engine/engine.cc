@@ -145,6 +145,7 @@ class EngineImpl final : public Engine {
     all.last.fill(UINT64_MAX);
     const GridLock::Hold hold(content.writers, content.rank, all, GridLock::Mode::kExclusive);
     const Claims claims(content, all);
+    const ClosedGate closed(content.gate);  // what is read ahead has its units until it has arrived
     for (const UnitPtr& unit : claims.units()) {
       {
         const std::lock_guard lock(unit->mutex);

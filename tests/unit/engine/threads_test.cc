@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
+#include "device/faulty_disk.h"
 #include "engine/task_pool.h"
 #include "engine_fixture.h"
 
@@ -346,6 +348,34 @@ TEST(EngineThreadsFileTest, MemoryStaysWithinTheBudgetWithManyReadersAndWriters)
   EXPECT_LE(most, setting.cache_bytes + (8u << 20));
   EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
   EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
+}
+
+// Extents are read ahead into units that are dirty in part, and the file is removed before the bytes arrive.
+TEST(EngineDiscardTest, WhatIsBeingReadAheadFindsItsUnitsAsTheyWere) {
+  Setting setting;
+  setting.geometry = image_of(2, {128, 128}, {64, 128}, Codec::kRaw);
+  setting.disks = 1;
+  Bench bench(setting);
+  device::FaultyDisk disk(bench.store().memory_disk(0), {});
+  bench.store().put_in_front(0, disk);
+  ASSERT_TRUE(bench.engine().write(bench.content(), 0, ByteVector(128 * 128, std::byte{7})).ok());
+  ASSERT_TRUE(bench.reopen().ok());
+  ASSERT_TRUE(bench.engine().write(bench.content(), 100, ByteVector(10, std::byte{8})).ok());
+  disk.add({device::FaultKind::kStuck, device::Op::kRead, 0, UINT64_MAX, 0, device::Fault::kSticky});
+  bench.engine().start_window(bench.content(), window_at(0, 0, 128, 128));
+  while (disk.stuck() == 0) std::this_thread::yield();
+  std::atomic<bool> discarded = false;
+  std::thread remover([&] {
+    bench.engine().discard(bench.shared());
+    discarded = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(discarded);
+  disk.heal();
+  disk.release();
+  remover.join();
+  EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
+  bench.stop_engine();  // before the disk in front of the store's own
 }
 
 // The background keeps a content for a moment after its file is gone, and with it its inode.
