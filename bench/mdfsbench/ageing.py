@@ -3,7 +3,8 @@ lie, how fast they are read, what defragmentation brings, and what its readers f
 
 The workload is that of a media store (half reads, half writes, a tenth of them at random places, up to 10 MB at a
 time), by several writers at once: pictures are stored and removed, windows of them rewritten, frames appended to
-movies, files written, until the volume has been turned over several times at 80 to 90 % full.
+movies, files written, until the volume has been turned over several times at 80 to 90 % full. Then it has a rest, until
+no extent is left that may return to its place.
 """
 # SPDX-License-Identifier: Apache-2.0
 import fcntl
@@ -40,6 +41,7 @@ U8, RAW = 1, 0
 WINDOW_STRUCT = struct.Struct("<II5Q5QiIQ4Q")  # struct mdfs_ioc_window
 BIND = (3 << 30) | (WINDOW_STRUCT.size << 16) | (0xD5 << 8) | 3
 UNBIND = (0xD5 << 8) | 4
+REST_S = 60
 TIMES_FRESH, DEFRAGGED_FRESH = 0.90, 0.95
 
 
@@ -259,6 +261,17 @@ def stored_overhead(mountpoint, stored):
     return used / stored
 
 
+def rest(context, mountpoint):
+    """Nobody reads or writes until rewritten extents have returned to the places they left, REST_S at most."""
+    begin = time.monotonic()
+    before = merit(context, mountpoint)
+    while merit(context, mountpoint)["may_return"] > 0 and time.monotonic() - begin < REST_S:
+        time.sleep(0.1)
+    found = merit(context, mountpoint)
+    say(f"{before['returned']} extents had returned while others wrote, {found['returned']} "
+        f"({found['returned_bytes'] / 1e6:.0f} MB) after a rest of {time.monotonic() - begin:.1f} s")
+
+
 def aged(context, disks, turnovers, options):
     """Ages the volume; its pictures and the bytes that it holds."""
     with context.mounted(disks.paths, options) as mnt:
@@ -270,6 +283,7 @@ def aged(context, disks, turnovers, options):
         say(f"{ager.steps} steps, {ager.written / ager.room:.1f} times its room written, {len(ager.contents)} things, "
             f"{len(pictures)} pictures, {ager.stored / ager.room:.0%} full")
         overhead = stored_overhead(mnt, ager.stored)
+        rest(context, mnt)
     if len(pictures) < 2:
         raise Failed("ageing left no pictures to read")
     return pictures, overhead

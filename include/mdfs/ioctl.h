@@ -103,7 +103,10 @@ struct mdfs_ioc_merit {
   uint32_t reserved0;
   double load;             /* blocks on the disk that takes longest over those of a fresh copy: more than 1 where
                               extents lie on other disks than meant */
-  uint64_t reserved1[7];
+  /* Of the volume, since the mount: extents that were rewritten elsewhere and have returned to their places, the bytes
+   * that this moved, and how many may return yet. */
+  uint64_t returned, returned_bytes, may_return;
+  uint64_t reserved1[4];
 };
 
 /* State of the volume; on any file or directory of it. */

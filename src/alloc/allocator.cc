@@ -19,6 +19,7 @@ constexpr std::uint64_t kTightShare = 4;           // room is short where less t
 constexpr unsigned kBusyWindows = 8;               // of a disk, that stay open where room is short
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
 constexpr std::uint64_t kAroundWindows = 2;        // so many windows away is still near
+constexpr std::uint64_t kKeptShare = 2;            // at most this part of what is free on a disk is kept for somebody
 constexpr std::size_t kPagesToClear = 4;           // in which a stretch is looked for
 constexpr const AvoidedRanges* kNothing = nullptr;
 constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
@@ -37,6 +38,9 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
       windows_(maps_.size()),
       closed_(maps_.size()),
       closed_free_(maps_.size()),
+      kept_(maps_.size()),
+      reserved_(maps_.size()),
+      kept_blocks_(maps_.size()),
       last_end_(maps_.size()) {
   avoided_.resize(maps_.size());
   for (const auto& map : maps_) {
@@ -70,12 +74,16 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
     windows_.emplace_back();
     closed_.emplace_back();
     closed_free_.emplace_back();
+    kept_.emplace_back();
+    reserved_.emplace_back();
+    kept_blocks_.push_back(0);
     last_end_.push_back(0);
     node_next_.emplace_back();
     node_next_outside_.push_back(0);
   }
   close_windows_of(disk);
   open_stretches_of(disk);
+  let_go_between(disk, {0, UINT64_MAX});
   const BlockRange region = map ? map->metadata_range() : BlockRange{};
   node_next_[disk] = {region.begin, region.begin + region.size() / 2};
   node_next_outside_[disk] = region.end;
@@ -87,6 +95,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
 void Allocator::set_avoided(std::size_t disk, bool avoided) {
   if (avoided) close_windows_of(disk);
   if (avoided) open_stretches_of(disk);
+  if (avoided) let_go_between(disk, {0, UINT64_MAX});
   avoided_[disk] = avoided;
 }
 
@@ -212,7 +221,7 @@ Answer Allocator::from_range(const Slot& slot, BlockRange range, std::uint32_t b
   range = {std::max(range.begin, data.begin), std::min(range.end, data.end)};
   if (range.empty() || range.size() < blocks) return {};
   const bool own = range.begin >= slot.window.begin && range.end <= slot.window.end;
-  const Search found = maps_[slot.disk]->find(range, blocks, own ? nullptr : &windows_[slot.disk]);
+  const Search found = maps_[slot.disk]->find(range, blocks, own ? &kept_[slot.disk] : &windows_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   return found.kind == Kind::kFound ? taken(slot.disk, found.value, blocks) : Answer{};
 }
@@ -298,7 +307,7 @@ Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
     answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   }
   if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kLargest);
-  for (const AvoidedRanges* avoid : {windows_on(slot.disk), closed_on(slot.disk), kNothing})
+  for (const AvoidedRanges* avoid : {windows_on(slot.disk), reserved_on(slot.disk), closed_on(slot.disk), kNothing})
     if (answer.kind == Kind::kNone) answer = at(wish.blocks, avoid, kEverywhere);
   if (answer.kind != Kind::kNeedPage) slot.draw = 0;
   return answer;
@@ -312,7 +321,7 @@ Answer Allocator::fitting(const DataWish& wish) {
   const std::uint64_t from = anywhere ? map.draw_zone(next_random()) : wish.around_block;
   const std::uint64_t reach = anywhere ? kWindowReach : MDFS_BITS_PER_PAGE;
   const BlockRange range = near(wish.disk, from - std::min(from, reach / 2), reach);
-  for (const AvoidedRanges* avoid : {windows_on(wish.disk), closed_on(wish.disk)}) {
+  for (const AvoidedRanges* avoid : {windows_on(wish.disk), reserved_on(wish.disk), closed_on(wish.disk)}) {
     Search found = map.find_hole(range, wish.blocks, avoid, SpaceMap::Fit::kSmallest);
     if (found.kind == Kind::kNone) found = find_from(wish.disk, from, wish.blocks, avoid, kEverywhere);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
@@ -341,7 +350,8 @@ Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const 
   const BlockRange stretch{best.value, best.value + blocks};
   for (Slot& slot : table_)
     if (slot.disk == disk && slot.window.begin < stretch.end && stretch.begin < slot.window.end) close_window(slot);
-  closed_[disk][stretch.begin] = windows_[disk][stretch.begin] = stretch.end;
+  let_go_between(disk, stretch);
+  closed_[disk][stretch.begin] = reserved_[disk][stretch.begin] = windows_[disk][stretch.begin] = stretch.end;
   closed_free_[disk][stretch.begin] = blocks - in_use;
   return {Kind::kFound, {disk, stretch.begin, blocks}, 0};
 }
@@ -349,7 +359,42 @@ Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const 
 void Allocator::open_stretch(const Run& stretch) {
   if (closed_free_[stretch.disk].erase(stretch.block) == 0) return;
   closed_[stretch.disk].erase(stretch.block);
+  reserved_[stretch.disk].erase(stretch.block);
   windows_[stretch.disk].erase(stretch.block);
+}
+
+// What is kept apart is disjoint, whatever for.
+bool Allocator::keep(const Run& place) {
+  MDFS_CHECK(place.disk < maps_.size() && place.blocks > 0);
+  if (!usable(place.disk)) return false;
+  const std::uint64_t begin = place.block, end = place.block + place.blocks;
+  AvoidedRanges& apart = windows_[place.disk];
+  const auto after = apart.lower_bound(end);
+  if (after != apart.begin() && std::prev(after)->second > begin) return false;
+  if (kKeptShare * (kept_blocks_[place.disk] + place.blocks) > maps_[place.disk]->data_free()) return false;
+  apart[begin] = kept_[place.disk][begin] = reserved_[place.disk][begin] = end;
+  kept_blocks_[place.disk] += place.blocks;
+  return true;
+}
+
+void Allocator::let_go(const Run& place) {
+  MDFS_CHECK(place.disk < maps_.size());
+  const auto kept = kept_[place.disk].find(place.block);
+  if (kept == kept_[place.disk].end() || kept->second != place.block + place.blocks) return;
+  let_go_between(place.disk, {place.block, kept->second});
+}
+
+// What overlaps the range.
+void Allocator::let_go_between(std::size_t disk, BlockRange range) {
+  AvoidedRanges& kept = kept_[disk];
+  auto place = kept.upper_bound(range.begin);
+  if (place != kept.begin() && std::prev(place)->second > range.begin) --place;
+  while (place != kept.end() && place->first < range.end) {
+    windows_[disk].erase(place->first);
+    reserved_[disk].erase(place->first);
+    kept_blocks_[disk] -= place->second - place->first;
+    place = kept.erase(place);
+  }
 }
 
 Answer Allocator::allocate_data(const DataWish& wish) {

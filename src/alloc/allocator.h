@@ -86,6 +86,12 @@ class Allocator {
   Answer close_stretch(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep);
   void open_stretch(const Run& stretch);
 
+  // Blocks that are to be given to others last from now on, in use or free: somebody may want them back, by at_block.
+  // False, and nothing is kept: something there is kept apart already, or enough of what is free on the disk is.
+  bool keep(const Run& place);
+  // As keep() had it, or nothing happens.
+  void let_go(const Run& place);
+
   std::uint64_t data_free() const;
   std::uint64_t metadata_free() const;
   std::size_t open_windows() const { return table_.size(); }
@@ -131,6 +137,7 @@ class Allocator {
   // So many blocks of data from `begin` on, or the last ones of the disk.
   BlockRange near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const;
   const AvoidedRanges* windows_on(std::uint16_t disk) const { return &windows_[disk]; }
+  const AvoidedRanges* reserved_on(std::uint16_t disk) const { return &reserved_[disk]; }
   const AvoidedRanges* closed_on(std::uint16_t disk) const { return closed_[disk].empty() ? nullptr : &closed_[disk]; }
   // Where the search for a new window begins, and how long it should be.
   std::uint64_t start_of_window(const DataWish& wish);
@@ -142,6 +149,7 @@ class Allocator {
   std::uint64_t next_random();
 
   void open_stretches_of(std::size_t disk);
+  void let_go_between(std::size_t disk, BlockRange range);
   void close_windows_of(std::size_t disk);
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
@@ -154,6 +162,9 @@ class Allocator {
   std::vector<AvoidedRanges> closed_;   // by disk: stretches; they are in windows_ as well
   // By disk and first block of a stretch: blocks of it that were free when it was closed.
   std::vector<std::map<std::uint64_t, std::uint64_t>> closed_free_;
+  std::vector<AvoidedRanges> kept_;                      // by disk: they are in windows_ as well
+  std::vector<AvoidedRanges> reserved_;                  // by disk: what is kept, and stretches
+  std::vector<std::uint64_t> kept_blocks_;               // by disk, in sum
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region

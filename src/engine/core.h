@@ -11,6 +11,7 @@
 #include "engine/byte_budget.h"
 #include "engine/cache.h"
 #include "engine/engine.h"
+#include "engine/left_places.h"
 #include "engine/records.h"
 #include "engine/settle_queue.h"
 #include "engine/task_pool.h"
@@ -28,6 +29,7 @@ struct Core {
         pool(std::min<std::size_t>(the_options.cache_bytes / 16, kIdleBufferBytes)),
         cache(pool, the_options.cache_bytes),
         records(the_store),
+        left(the_store),
         loads(the_options.cache_bytes / 4),
         writes(the_options.cache_bytes / 8),
         tasks(threads),
@@ -44,6 +46,7 @@ struct Core {
   BufferPool pool;
   Cache cache;
   Records records;
+  LeftPlaces left;
   ByteBudget loads;
   ByteBudget writes;  // units that writers are about to make dirty
   std::atomic<std::uint64_t> dirty_bytes{0};

@@ -11,6 +11,7 @@
 #include "engine/loader.h"
 #include "engine/reader.h"
 #include "engine/replacer.h"
+#include "engine/returner.h"
 #include "engine/settler.h"
 #include "engine/survey.h"
 #include "engine/write_back.h"
@@ -63,6 +64,7 @@ class EngineImpl final : public Engine {
     drop_dirty(*content);
     core_.cache.erase_object(content->object);
     core_.records.forget_all(*content);
+    core_.left.forget(content->object);
     core_.store.close_owner(content->object);
   }
 
@@ -133,6 +135,18 @@ class EngineImpl final : public Engine {
     return mover_.move(content, request);
   }
 
+  std::vector<std::uint64_t> objects_to_return() const override { return core_.left.objects(core_.store.generation()); }
+  std::uint64_t extents_to_return() const override { return core_.left.count(); }
+  Result<ReturnOutcome> return_extents(Content& content,
+                                       const std::function<Status(std::uint64_t bytes)>& pace) override {
+    return returner_.run(content, pace);
+  }
+  void forget_returns(std::uint64_t object) override { core_.left.forget(object); }
+  std::int64_t idle_ns() const override {
+    if (core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4) return 0;
+    return core_.environment.monotonic_ns() - core_.settle.last_activity_ns();
+  }
+
   CacheStats cache_stats() const override {
     return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(),
             core_.cache.misses(),     core_.cache.evictions(),  core_.options.cache_bytes};
@@ -174,6 +188,7 @@ class EngineImpl final : public Engine {
   Replacer replacer_{core_, loader_, write_back_, writer_};
   Survey survey_{core_};
   Mover mover_{core_};
+  Returner returner_{core_, mover_};
   std::optional<Settler> settler_;
 };
 

@@ -62,6 +62,12 @@ struct WindowPlan {  // what reading a window costs, by the records as they are
   std::vector<PerDisk> disks;  // by disk index of the volume
 };
 
+// Rewritten extents that return to the places they left, beside their neighbours.
+struct ReturnOutcome {
+  std::uint64_t extents = 0;  // that have returned
+  std::uint64_t bytes = 0;    // of whole blocks
+};
+
 struct CacheStats {
   std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0, budget_bytes = 0;
 };
@@ -131,6 +137,18 @@ class Engine {
   // Moves extents or cells to other blocks (engine/mover.h); the data stay what they are. What is dirty is written to
   // where it belongs later on, whatever has been moved: write back first.
   virtual Result<MoveOutcome> move(Content& content, const MoveRequest& request) = 0;
+  // Objects that have been open and whose rewritten extents may return by now; and how many extents wait, those
+  // included that must wait for a commit. In memory alone.
+  virtual std::vector<std::uint64_t> objects_to_return() const = 0;
+  virtual std::uint64_t extents_to_return() const = 0;
+  // Moves those of an object back, or finds that it is not worth it. `pace` as in MoveRequest; once it fails with kBusy
+  // what is left waits for the next call.
+  virtual Result<ReturnOutcome> return_extents(Content& content,
+                                               const std::function<Status(std::uint64_t bytes)>& pace) = 0;
+  // The object is gone.
+  virtual void forget_returns(std::uint64_t object) = 0;
+  // Since anybody read or wrote, or 0 if much is dirty.
+  virtual std::int64_t idle_ns() const = 0;
   virtual CacheStats cache_stats() const = 0;
 };
 

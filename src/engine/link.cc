@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -102,6 +103,16 @@ Status Linker::free_record(format::ExtentPage& page, const geometry::PagePlace& 
   return {};
 }
 
+// Before the record is replaced.
+void Linker::note_left(const Staged& staged, const format::ExtentPage& page, unsigned place) {
+  const std::optional<format::ExtentRecord> record = page.get(place);
+  if (!record || record->is_scattered() || staged.is_moved || staged.runs.empty()) return;
+  const format::Address address = record->place();
+  if (address.disk != content_.wished_disk(staged.coord)) return;
+  const auto blocks = static_cast<std::uint32_t>(ceil_div(record->stored_bytes, content_.block_size));
+  left_.push_back({staged.index, {address.disk, address.block, blocks}, transaction_.generation()});
+}
+
 Status Linker::link_image(const std::vector<Staged>& units) {
   std::map<std::uint64_t, std::vector<std::pair<unsigned, const Staged*>>> by_page;
   for (const Staged& staged : units) {
@@ -111,6 +122,7 @@ Status Linker::link_image(const std::vector<Staged>& units) {
   for (const auto& [number, list] : by_page) {
     MDFS_TRY_ASSIGN(Page* const state, get_page(number));
     for (const auto& [place, staged] : list) {
+      note_left(*staged, *state->page, place);
       MDFS_TRY(free_record(*state->page, {number, place}));
       if (!staged->is_moved) free_parts(*state, place);
       if (staged->runs.empty()) continue;

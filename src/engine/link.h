@@ -47,6 +47,8 @@ class Linker {
   };
   using Pages = std::map<std::uint64_t, Page>;
   const Pages& pages() const { return pages_; }
+  // Extents that were replaced, contiguous on the disk that their placement names, and where they were.
+  const std::vector<LeftPlace>& left() const { return left_; }
 
  private:
   Status link_image(const std::vector<Staged>& units);
@@ -58,6 +60,7 @@ class Linker {
   Status free_record(format::ExtentPage& page, const geometry::PagePlace& place);
   void free_parts(Page& page, unsigned place);
   void put_page(std::uint64_t number, Page& page);
+  void note_left(const Staged& staged, const format::ExtentPage& page, unsigned place);
   void add(const store::Run& run);
   void remove(const store::Run& run);
 
@@ -66,6 +69,7 @@ class Linker {
   store::Transaction& transaction_;
   std::int64_t change_blocks_ = 0;
   Pages pages_;
+  std::vector<LeftPlace> left_;
 };
 
 // After the transaction has succeeded, and before units that depend on it can leave the cache.

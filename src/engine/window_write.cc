@@ -285,6 +285,7 @@ Status Replacer::link_window(Content& content, WindowJob& job) {
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
   Linker::Pages pages;
+  std::vector<LeftPlace> left;
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
   for (const Staged& staged : job.staged) reached = std::max(reached, content.end_of(staged.index));
@@ -298,10 +299,12 @@ Status Replacer::link_window(Content& content, WindowJob& job) {
     }
     MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
     pages = linker.pages();
+    left = linker.left();
     return {};
   });
   if (!changed.ok()) return changed;
   publish_pages(core_, content, pages);
+  if (core_.options.grouping) core_.left.note(content.object, left);
   {
     const std::lock_guard lock(content.state_mutex);
     content.linked_size = std::max(content.linked_size, size);

@@ -188,6 +188,7 @@ std::uint64_t WriteBack::size_to_link(const Content& content, const Batch& batch
 
 Status WriteBack::link_batch(Content& content, Batch& batch) {
   Linker::Pages pages;
+  std::vector<LeftPlace> left;
   std::uint64_t size = 0;
   bool left_inline = false;
   std::vector<StagedStrip> strips;
@@ -205,6 +206,7 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
     if (left_inline) transaction.erase(inline_key(content));
     MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
     pages = linker.pages();
+    left = linker.left();
     return {};
   };
   Status status = core_.store.transact(store::Purpose::kPromised, link, &batch.reservation);
@@ -214,6 +216,7 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
     return status;
   }
   publish_pages(core_, content, pages);
+  if (core_.options.grouping) core_.left.note(content.object, left);
   const std::lock_guard lock(content.state_mutex);
   content.linked_size = std::max(content.linked_size, size);
   content.linked_inline = false;

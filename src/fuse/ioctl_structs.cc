@@ -310,7 +310,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   return out;
 }
 
-mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found) {
+mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found, const volume::ReturnState& returns) {
   const engine::Merit& merit = found.merit;
   mdfs_ioc_merit out{};
   out.images = found.images;
@@ -328,6 +328,9 @@ mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found) {
   out.worst_score = found.worst_score;
   out.worst_inode = found.worst;
   out.complete = found.complete ? 1 : 0;
+  out.returned = returns.returned;
+  out.returned_bytes = returns.returned_bytes;
+  out.may_return = returns.may_return;
   return out;
 }
 

@@ -30,7 +30,7 @@ mdfs_ioc_disks to_ioc_disks(const std::vector<volume::DiskStatistic>& disks, std
 mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);
 mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
-mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& merit);
+mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& merit, const volume::ReturnState& returns);
 // The next rows of a disk's zones; may wait for the disk.
 Result<mdfs_ioc_zones> next_zones(store::Store& store, const mdfs_ioc_zones& in);
 mdfs_ioc_model to_ioc_model(const device::ModelledReport& report);

@@ -222,7 +222,7 @@ void merit(fuse_req_t req, Ino ino, bool of_volume) {
     };
     const auto found = find();
     if (!found.ok()) return reply_error(req, found.error());
-    reply_with(req, to_ioc_merit(*found));
+    reply_with(req, to_ioc_merit(*found, of_volume ? server.volume().return_state() : volume::ReturnState{}));
   });
 }
 

@@ -260,6 +260,29 @@ void Space::open_stretch(const Run& stretch) {
   allocator_->open_stretch(stretch);
 }
 
+bool Space::keep(const Run& place) {
+  const std::lock_guard lock(mutex_);
+  return place.disk < allocator_->disk_count() && allocator_->keep(place);
+}
+
+void Space::let_go(const Run& place) {
+  const std::lock_guard lock(mutex_);
+  if (place.disk < allocator_->disk_count()) allocator_->let_go(place);
+}
+
+bool Space::is_free(const Run& run) {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!valid(run) || !allocator_->usable(run.disk)) return false;
+      const alloc::SpaceMap& map = *allocator_->map(run.disk);
+      if (map.broken(format::DiskLayout::bitmap_page(run.block))) return false;
+      if (map.loaded(format::DiskLayout::bitmap_page(run.block))) return map.is_free(run.block, run.blocks);
+    }
+    load_page(run.disk, format::DiskLayout::bitmap_page(run.block));
+  }
+}
+
 void Space::close_owner(std::uint64_t owner) {
   const std::lock_guard lock(mutex_);
   allocator_->close_owner(owner);

@@ -72,6 +72,9 @@ class Space {
   void abandon(const Run& run);
   Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
   void open_stretch(const Run& stretch);
+  bool keep(const Run& place);
+  void let_go(const Run& place);
+  bool is_free(const Run& run);
   void close_owner(std::uint64_t owner);
   // Promises room, or says that there is not enough (kNoSpace).
   Status promise(const Room& room, Purpose purpose);

@@ -171,7 +171,7 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
   const std::uint64_t promised = reservation != nullptr ? reservation->blocks() : 0;
   auto run = space_.allocate(request, promised);
   if (!run.ok() && run.error().code == Errc::kNoSpace && space_.gated() > 0) {
-    MDFS_TRY(release_gates());
+    MDFS_TRY(commit_unlinked());
     run = space_.allocate(request, promised);
   }
   if (run.ok() && reservation != nullptr) take_from(*reservation, std::min<std::uint64_t>(promised, request.blocks));
@@ -182,7 +182,7 @@ Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
   if (read_only_) return read_only_error().error();
   Status promised = space_.promise(room, purpose);
   if (!promised.ok() && space_.gated() > 0) {
-    MDFS_TRY(release_gates());
+    MDFS_TRY(commit_unlinked());
     promised = space_.promise(room, purpose);
   }
   if (!promised.ok()) return promised.error();

@@ -239,6 +239,15 @@ class Store {
   // none with room elsewhere on the disk for what lies in it. Forgotten with the store.
   virtual Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) = 0;
   virtual void open_stretch(const Run& stretch) = 0;
+  // Blocks that are given to others last from now on, in use or free, since somebody may want them back by at_block.
+  // False: they are not, as enough is kept like this. Until let_go(), which knows what is not kept any more. Forgotten
+  // with the store.
+  virtual bool keep(const Run& place) = 0;
+  virtual void let_go(const Run& place) = 0;
+  // Nobody's, on a disk that new blocks are given out of.
+  virtual bool is_free(const Run& run) = 0;
+  // Commits until all that was unlinked before the call may be allocated again.
+  virtual Status commit_unlinked() = 0;
   // The owner is gone: room that was kept for it behind its blocks is anybody's.
   virtual void close_owner(std::uint64_t owner) = 0;
   // kPromised may promise blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of

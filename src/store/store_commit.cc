@@ -31,7 +31,7 @@ bool StoreImpl::dirty() const {
 
 Status StoreImpl::commit() { return commit_until(applied_, mends_itself()); }
 
-Status StoreImpl::release_gates() {
+Status StoreImpl::commit_unlinked() {
   for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
   return {};
 }

@@ -58,6 +58,10 @@ class StoreImpl final : public Store, public Verifier {
     return space_.close_stretch(disk, blocks, keep);
   }
   void open_stretch(const Run& stretch) override { space_.open_stretch(stretch); }
+  bool keep(const Run& place) override { return space_.keep(place); }
+  void let_go(const Run& place) override { space_.let_go(place); }
+  bool is_free(const Run& run) override { return !read_only_ && space_.is_free(run); }
+  Status commit_unlinked() override;
   void close_owner(std::uint64_t owner) override { space_.close_owner(owner); }
   Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;
@@ -122,7 +126,6 @@ class StoreImpl final : public Store, public Verifier {
   void count_healed(unsigned disk);
 
   // Commits until unlinked blocks are free, or nothing more can be gained.
-  Status release_gates();
 
   // ---- members (store_members.cc); members_mutex_ is held in these
   struct Formatted {

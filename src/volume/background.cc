@@ -44,6 +44,7 @@ void VolumeImpl::stop_threads() {
   committer_wakes_.notify_all();
   if (reaper_.joinable()) reaper_.join();
   if (committer_.joinable()) committer_.join();
+  if (returner_.joinable()) returner_.join();
 }
 
 }  // namespace mdfs::volume

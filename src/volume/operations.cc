@@ -95,6 +95,11 @@ Status Operations::load() {
   return {};
 }
 
+bool Operations::one_runs() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.running(); });
+}
+
 void Operations::start_thread() {
   thread_ = std::thread([this] { loop(); });
 }

@@ -50,6 +50,7 @@ Status VolumeImpl::start() {
   if (options_.commit_interval_ns > 0) {
     reaper_ = std::thread([this] { reaper_loop(); });
     committer_ = std::thread([this] { committer_loop(); });
+    returner_ = std::thread([this] { returner_loop(); });
   } else {
     free_queued_orphans(INT64_MAX);
   }

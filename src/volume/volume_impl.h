@@ -85,6 +85,8 @@ class VolumeImpl final : public Volume {
   Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
   Result<engine::Merit> merit(Ino ino) override;
   Result<VolumeMerit> volume_merit() override;
+  Result<engine::ReturnOutcome> return_extents() override;
+  ReturnState return_state() const override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
   Result<bool> has_strips(Ino ino);
   Status start_window(Ino ino, const geometry::Window& window) override;
@@ -211,6 +213,10 @@ class VolumeImpl final : public Volume {
   Result<DiskOfUnit> disks_of_units(std::uint64_t object,
                                     const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
 
+  // ---- rewritten extents that return (returning.cc)
+  Result<engine::ReturnOutcome> return_objects(const std::function<Status(std::uint64_t bytes)>& pace);
+  void returner_loop();
+
   // ---- background (background.cc)
   void committer_loop();
   Status write_back_all(std::int64_t at_least_age_ns);
@@ -249,7 +255,8 @@ class VolumeImpl final : public Volume {
   bool stopping_ = false;
   std::mutex freeing_mutex_;  // held while an orphan is freed
   std::condition_variable committer_wakes_;
-  std::thread reaper_, committer_;
+  std::thread reaper_, committer_, returner_;
+  std::atomic<std::uint64_t> returned_extents_{0}, returned_bytes_{0};
 };
 
 }  // namespace mdfs::volume

@@ -36,7 +36,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"evacuate", {1, Effect::kNames}},      {"evacuate-begin", {2, Effect::kNames}},
       {"keep", {1, Effect::kNames}},          {"balance", {1, Effect::kNames}},
       {"settle", {1, Effect::kWriteBack}},    {"defrag", {0, Effect::kNames}},
-      {"defrag-begin", {1, Effect::kNames}},
+      {"defrag-begin", {1, Effect::kNames}},  {"return", {0, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -128,6 +128,7 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "defrag") return defragment(operation, UINT64_MAX);
   if (operation.verb == "defrag-begin") return defragment(operation, number_of(operation.arguments[0]));
   if (operation.verb == "keep") return keep_disk(operation);
+  if (operation.verb == "return") return return_extents();
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
   return names ? run_names(operation) : run_data(operation, number);
@@ -164,6 +165,12 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kEvacuate;
   request.parameters[0] = balance ? std::uint64_t{1} << disk : disk;
   return run_operation(operation, request, steps);
+}
+
+// Rewritten extents, to the places they left.
+Status Runner::return_extents() {
+  const auto returned = volume_.return_extents();
+  return returned.ok() ? Status() : Status(returned.error());
 }
 
 Status Runner::keep_disk(const Operation& operation) {
@@ -364,6 +371,8 @@ std::vector<std::string> alphabet() {
       "scrub-begin 4",
       "defrag",
       "defrag-begin 2",
+      "return",
+      "write /image 0 500; fsync /image; return",
       "evacuate 0",
       "evacuate-begin 1 3",
       "evacuate-begin 1 5; keep 1; balance 1",

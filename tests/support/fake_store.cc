@@ -153,8 +153,9 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
     const unsigned index = (request.disk + turn) % disk_count();
     std::vector<BlockState>& blocks = disks_[index].blocks;
     std::uint64_t free = 0;
-    for (std::uint64_t block = 1; block < blocks.size(); ++block) {
+    for (std::uint64_t block = std::max<std::uint64_t>(1, request.at_block); block < blocks.size(); ++block) {
       free = blocks[block] == BlockState::kFree ? free + 1 : 0;
+      if (request.at_block != 0 && free < block + 1 - request.at_block) break;
       if (free < request.blocks) continue;
       const Run run{static_cast<std::uint16_t>(index), block + 1 - free, request.blocks};
       std::fill_n(blocks.begin() + static_cast<std::ptrdiff_t>(run.block), run.blocks, BlockState::kAllocated);
@@ -167,6 +168,14 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
     }
   }
   return Error{Errc::kNoSpace, "fake store"};
+}
+
+bool FakeStore::is_free(const Run& run) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<BlockState>& blocks = disks_[run.disk].blocks;
+  for (std::uint64_t i = 0; i < run.blocks; ++i)
+    if (run.block + i >= blocks.size() || blocks[run.block + i] != BlockState::kFree) return false;
+  return true;
 }
 
 void FakeStore::abandon(const Run& run) { set_state(run, BlockState::kAllocated, BlockState::kFree); }

@@ -64,6 +64,10 @@ class FakeStore final : public store::Store {
     return Error{Errc::kNoSpace, "not in memory"};
   }
   void open_stretch(const store::Run&) override {}
+  bool keep(const store::Run&) override { return true; }
+  void let_go(const store::Run&) override {}
+  bool is_free(const store::Run& run) override;
+  Status commit_unlinked() override { return commit(); }
   Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {

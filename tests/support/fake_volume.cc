@@ -66,6 +66,10 @@ class FakeVolume::FakeStore final : public store::Store {
   void close_owner(std::uint64_t) override { std::abort(); }
   Result<store::Run> close_stretch(unsigned, std::uint32_t, const std::vector<store::Run>&) override { std::abort(); }
   void open_stretch(const store::Run&) override { std::abort(); }
+  bool keep(const store::Run&) override { std::abort(); }
+  void let_go(const store::Run&) override { std::abort(); }
+  bool is_free(const store::Run&) override { std::abort(); }
+  Status commit_unlinked() override { return {}; }
   Result<store::Reservation> reserve(const store::Room&, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {

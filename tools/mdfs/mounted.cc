@@ -77,8 +77,11 @@ std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume) {
       merit.fresh_runs_on_busiest, merit.read_per_needed, merit.extents, merit.misplaced, merit.scattered,
       merit.windows);
   if (of_volume)
-    json += fmt::format(", \"images\": {}, \"complete\": {}, \"worst_score\": {:.4f}, \"worst_inode\": {}",
-                        merit.images, merit.complete != 0, merit.worst_score, merit.worst_inode);
+    json += fmt::format(
+        ", \"images\": {}, \"complete\": {}, \"worst_score\": {:.4f}, \"worst_inode\": {}, "
+        "\"returned\": {}, \"returned_bytes\": {}, \"may_return\": {}",
+        merit.images, merit.complete != 0, merit.worst_score, merit.worst_inode, merit.returned, merit.returned_bytes,
+        merit.may_return);
   return json + "}";
 }
 

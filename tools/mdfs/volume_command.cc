@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "commands.h"
 #include "disk_command.h"
 #include "geometry/geometry.h"
@@ -186,6 +187,9 @@ Status status_command(const StatusArguments& arguments) {
   if (merit && merit->images > 0)
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
                merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);
+  if (merit && merit->returned + merit->may_return > 0)
+    fmt::print("  rewritten extents: {} have returned to the places they left ({}), {} may yet\n", merit->returned,
+               format_size(merit->returned_bytes), merit->may_return);
   if (model) print_text(*model);
   return {};
 }

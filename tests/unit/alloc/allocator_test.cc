@@ -379,5 +379,74 @@ TEST(AllocatorTest, StretchesDoNotOverlapAndLeaveHalfOfTheFreeBlocksToOthers) {
   EXPECT_EQ(must(allocator.close_stretch(0, 500, keep)).block, stretches.front().block);
 }
 
+TEST(AllocatorTest, APlaceThatIsKeptIsGivenToOthersLast) {
+  Allocator allocator = make_allocator(1, 16384);
+  SpaceMap& map = *allocator.map(0);
+  const alloc::Run place = must(allocator.allocate_data(0, 24, 16, 0));
+  allocator.close_owner(16);
+  ASSERT_TRUE(allocator.keep(place));
+  map.release(place.block, place.blocks);
+  const auto inside = [&](const alloc::Run& run) {
+    return run.block < place.block + place.blocks && place.block < run.block + run.blocks;
+  };
+  const std::uint64_t others = map.data_free() - place.blocks;
+  for (std::uint64_t i = 0; i < others; ++i) {
+    const DataWish wish{
+        .blocks = 1, .owner = 16 + i % 7, .around_block = i % 3 == 0 ? place.block : 0, .fits = i % 2 == 0};
+    ASSERT_FALSE(inside(must(allocator.allocate_data(wish)))) << i << " of " << others;
+  }
+  EXPECT_EQ(map.data_free(), place.blocks);
+  EXPECT_TRUE(inside(must(allocator.allocate_data(0, 1, 16, 0)))) << "there is no other";
+}
+
+TEST(AllocatorTest, APlaceThatIsKeptIsForWhoSaysWhere) {
+  Allocator allocator = make_allocator(1, 16384);
+  SpaceMap& map = *allocator.map(0);
+  const alloc::Run place = must(allocator.allocate_data(0, 24, 16, 0));
+  const DataWish again{.blocks = 20, .owner = 16, .at_block = place.block};
+  ASSERT_TRUE(allocator.keep(place));
+  EXPECT_FALSE(allocator.keep(place)) << "it is kept already";
+  EXPECT_EQ(allocator.allocate_data(again).kind, Kind::kNone) << "it is in use";
+  map.release(place.block, place.blocks);
+  EXPECT_EQ(must(allocator.allocate_data(again)).block, place.block);
+  map.release(place.block, 20);
+  allocator.let_go(place);
+  allocator.let_go(place);
+  EXPECT_TRUE(allocator.keep({0, place.block + 4, 4})) << "nothing of it is kept any more";
+}
+
+TEST(AllocatorTest, HalfOfWhatIsFreeIsKeptAndNoMore) {
+  Allocator allocator = make_allocator(1, 16384);
+  SpaceMap& map = *allocator.map(0);
+  for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
+    if (block % 2 == 0) map.take(block, 1);
+  std::uint64_t kept = 0;
+  for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
+    if (block % 2 == 0 && allocator.keep({0, block, 1})) ++kept;
+  EXPECT_EQ(kept, map.data_free() / 2);
+}
+
+TEST(AllocatorTest, WhatAStretchTakesOrADiskThatLeavesIsNotKeptAnyMore) {
+  Allocator allocator = make_allocator(2, 16384);
+  take_most(*allocator.map(0));
+  std::vector<alloc::Run> places;
+  const BlockRange data = allocator.map(0)->data_range();
+  for (std::uint64_t block = data.begin; block < data.end; block += 40) {
+    const alloc::Run place{0, block, 1};
+    if (allocator.keep(place)) places.push_back(place);
+  }
+  const alloc::Run stretch = must(allocator.close_stretch(0, 1000, {}));
+  const auto inside = [&](const alloc::Run& run) {
+    return run.block >= stretch.block && run.block < stretch.block + stretch.blocks;
+  };
+  ASSERT_TRUE(std::any_of(places.begin(), places.end(), inside));
+  allocator.open_stretch(stretch);
+  for (const alloc::Run& place : places) EXPECT_EQ(allocator.keep(place), inside(place)) << place.block;
+  allocator.set_avoided(0, true);
+  EXPECT_FALSE(allocator.keep(places.front())) << "it is not given out at all";
+  allocator.set_avoided(0, false);
+  EXPECT_TRUE(allocator.keep(places.front()));
+}
+
 }  // namespace
 }  // namespace mdfs::alloc

@@ -229,9 +229,8 @@ TEST_F(WitnessTest, TheCommitAfterItProvesACommitWhateverItsWitnessesSay) {
   spoil(damaged, third.witnesses.front());
   spoil(damaged, second.witnesses.back());
   auto opened = open_disks(damaged, environment_);
-  if (opened.ok()) {
-    EXPECT_EQ((*opened)->generation(), second.generation);
-  }
+  ASSERT_OK(opened);
+  EXPECT_EQ((*opened)->generation(), second.generation);
 }
 
 TEST_F(WitnessTest, AMissingDiskDoesNotSpeakAgainstACommit) {

@@ -1,0 +1,59 @@
+// The places that rewritten extents have left, to which they may return.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+// Where an extent lay before it was written anew elsewhere. Its neighbours are still there.
+struct LeftPlace {
+  std::uint64_t unit = 0;  // index of the extent
+  store::Run run;
+  std::uint64_t generation = 0;  // whose commit says that it has been left
+
+  // May it be free, now that this generation is on the disks? One more than its own must be: recovery may fall back.
+  // With that one it is being released.
+  bool is_over(std::uint64_t committed) const { return committed > generation; }
+  bool is_free_soon(std::uint64_t committed) const { return committed <= generation + 1; }
+};
+
+// By object, in memory alone: a mount begins without any. The store is asked to give such places to others last, and
+// does so as far as it has room; what it does not keep is not remembered here. Any thread.
+class LeftPlaces {
+ public:
+  explicit LeftPlaces(store::Store& store) : store_(store) {}
+
+  // Extents of an object have left these. One that had left another place before and has not returned is still to
+  // return to that one.
+  void note(std::uint64_t object, const std::vector<LeftPlace>& left);
+  // The places of an object that are over by now. They are the caller's, who gives each of them to put_back() or
+  // let_go().
+  std::vector<LeftPlace> take(std::uint64_t object, std::uint64_t committed);
+  void put_back(std::uint64_t object, const LeftPlace& place);
+  void let_go(const LeftPlace& place) { store_.let_go(place.run); }
+  // All of an object.
+  void forget(std::uint64_t object);
+
+  // Objects of which take() would give something.
+  std::vector<std::uint64_t> objects(std::uint64_t committed) const;
+  // In all, those that have been taken left out.
+  std::uint64_t count() const;
+
+ private:
+  static constexpr std::uint64_t kMost = 1u << 16;
+
+  store::Store& store_;
+  mutable std::mutex mutex_;  // guards all below; the store is called under it
+  using Units = std::map<std::uint64_t, LeftPlace>;
+  std::unordered_map<std::uint64_t, Units> objects_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,44 @@
+// Rewritten extents return to the places they left, beside their neighbours.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/mover.h"
+
+namespace mdfs::engine {
+
+// Copy-on-write takes a rewritten extent out of its group. Once the place that it left is free it goes back there, as a
+// move, if more extents of its image touch their neighbours afterwards; extents that follow one another on their disk
+// are judged together. Nothing is committed. Any thread; a content at a time.
+class Returner {
+ public:
+  Returner(Core& core, Mover& mover) : core_(core), mover_(mover) {}
+
+  // `pace` as in MoveRequest; after an error of it, kBusy, what is left waits for the next call.
+  Result<ReturnOutcome> run(Content& content, const std::function<Status(std::uint64_t bytes)>& pace);
+
+ private:
+  static constexpr std::uint64_t kMostBytes = 512u << 10;  // of a move
+
+  struct Rewritten;
+  using Chain = std::vector<Rewritten>;
+  Result<std::vector<Chain>> find_chains(Content& content);
+  enum class May : std::uint8_t { kReturn, kLater, kNot };
+  Result<May> look_at(Content& content, std::uint64_t committed, Rewritten& extent);
+  std::optional<geometry::Coord> beside(const Content& content, const geometry::Coord& unit, unsigned disk,
+                                        int step) const;
+  Result<bool> is_worth_it(const Content& content, const Chain& chain);
+  Result<std::optional<store::Run>> place_of(const Content& content, const std::optional<geometry::Coord>& unit);
+  Status move(Content& content, const Chain& chain, const std::function<Status(std::uint64_t bytes)>& pace,
+              ReturnOutcome& outcome, std::size_t& done);
+
+  Core& core_;
+  Mover& mover_;
+};
+
+}  // namespace mdfs::engine
