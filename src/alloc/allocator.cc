@@ -438,10 +438,10 @@ Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsign
   const BlockRange region = map->metadata_range();
   const std::uint64_t middle = region.begin + region.size() / 2;
   const BlockRange halves[2] = {{region.begin, middle}, {middle, region.end}};
-  const auto search = [&](BlockRange range, std::uint64_t& next) -> Answer {
+  const auto search = [&](BlockRange range, std::uint64_t& next, const AvoidedRanges* avoid) -> Answer {
     next = std::clamp(next, range.begin, range.end);
     for (const BlockRange part : {BlockRange{next, range.end}, BlockRange{range.begin, next}}) {
-      const Search found = map->find(part, blocks, outside ? closed_on(disk) : nullptr);
+      const Search found = map->find(part, blocks, avoid);
       if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {disk, 0, 0}, found.value};
       if (found.kind == Kind::kNone) continue;
       next = found.value + blocks;
@@ -449,10 +449,14 @@ Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsign
     }
     return {};
   };
-  if (outside) return search(map->data_range(), node_next_outside_[disk]);
+  if (outside) {
+    const Answer answer = search(map->data_range(), node_next_outside_[disk], reserved_on(disk));
+    if (answer.kind != Kind::kNone) return answer;
+    return search(map->data_range(), node_next_outside_[disk], closed_on(disk));
+  }
   if (map->metadata_free() < blocks) return {};
-  const Answer answer = search(halves[half], node_next_[disk][half]);
-  return answer.kind != Kind::kNone ? answer : search(halves[1 - half], node_next_[disk][1 - half]);
+  const Answer answer = search(halves[half], node_next_[disk][half], kNothing);
+  return answer.kind != Kind::kNone ? answer : search(halves[1 - half], node_next_[disk][1 - half], kNothing);
 }
 
 std::size_t Allocator::emptiest_disk(std::size_t except) const {

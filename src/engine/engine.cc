@@ -142,6 +142,7 @@ class EngineImpl final : public Engine {
     return returner_.run(content, pace);
   }
   void forget_returns(std::uint64_t object) override { core_.left.forget(object); }
+  void forget_all_returns() override { core_.left.forget_all(); }
   std::int64_t idle_ns() const override {
     if (core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4) return 0;
     return core_.environment.monotonic_ns() - core_.settle.last_activity_ns();

@@ -141,12 +141,12 @@ class Engine {
   // included that must wait for a commit. In memory alone.
   virtual std::vector<std::uint64_t> objects_to_return() const = 0;
   virtual std::uint64_t extents_to_return() const = 0;
-  // Moves those of an object back, or finds that it is not worth it. `pace` as in MoveRequest; once it fails with kBusy
-  // what is left waits for the next call.
+  // Moves some of those of an object back, or finds that it is not worth it (engine/returner.h).
   virtual Result<ReturnOutcome> return_extents(Content& content,
                                                const std::function<Status(std::uint64_t bytes)>& pace) = 0;
-  // The object is gone.
+  // The object is gone; or placements are not what they were.
   virtual void forget_returns(std::uint64_t object) = 0;
+  virtual void forget_all_returns() = 0;
   // Since anybody read or wrote, or 0 if much is dirty.
   virtual std::int64_t idle_ns() const = 0;
   virtual CacheStats cache_stats() const = 0;

@@ -9,55 +9,81 @@ namespace mdfs::engine {
 void LeftPlaces::note(std::uint64_t object, const std::vector<LeftPlace>& left) {
   if (left.empty()) return;
   const std::lock_guard lock(mutex_);
-  Units& units = objects_[object];
+  Places& places = objects_[object];
   for (const LeftPlace& place : left) {
-    if (count_ >= kMost || units.contains(place.unit) || !store_.keep(place.run)) continue;
-    units.emplace(place.unit, place);
+    if (count_ >= kMost || places.by_order.contains(place.order) || !store_.keep(place.run)) continue;
+    places.by_order.emplace(place.order, place);
+    places.oldest = std::min(places.oldest, place.generation);
     ++count_;
   }
-  if (units.empty()) objects_.erase(object);
+  if (places.by_order.empty()) objects_.erase(object);
 }
 
-std::vector<LeftPlace> LeftPlaces::take(std::uint64_t object, std::uint64_t committed) {
+std::vector<LeftPlace> LeftPlaces::take(std::uint64_t object, std::uint64_t committed, std::size_t most) {
   std::vector<LeftPlace> taken;
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(object);
   if (found == objects_.end()) return taken;
-  for (const auto& [unit, place] : found->second)
-    if (place.is_over(committed)) taken.push_back(place);
-  for (const LeftPlace& place : taken) found->second.erase(place.unit);
-  count_ -= taken.size();
-  if (found->second.empty()) objects_.erase(found);
+  Places& places = found->second;
+  for (std::size_t looked = 0, all = places.by_order.size(); looked < all && taken.size() < most; ++looked) {
+    auto place = places.by_order.lower_bound(places.next);
+    if (place == places.by_order.end()) place = places.by_order.begin();
+    places.next = place->first + 1;
+    if (!place->second.is_over(committed)) continue;
+    taken.push_back(place->second);
+    places.by_order.erase(place);
+  }
+  if (places.by_order.empty()) {
+    objects_.erase(found);
+  } else if (taken.empty()) {
+    places.oldest = UINT64_MAX;
+    for (const auto& [order, place] : places.by_order) places.oldest = std::min(places.oldest, place.generation);
+  }
   return taken;
 }
 
 // Of two places of one extent the earlier one counts.
 void LeftPlaces::put_back(std::uint64_t object, const LeftPlace& place) {
   const std::lock_guard lock(mutex_);
-  const auto [known, is_new] = objects_[object].try_emplace(place.unit, place);
-  if (is_new) {
-    ++count_;
-  } else {
-    store_.let_go(known->second.run);
-    known->second = place;
-  }
+  Places& places = objects_[object];
+  places.oldest = std::min(places.oldest, place.generation);
+  const auto [known, is_new] = places.by_order.try_emplace(place.order, place);
+  if (is_new) return;
+  store_.let_go(known->second.run);
+  known->second = place;
+  --count_;
+}
+
+void LeftPlaces::let_go(const LeftPlace& place) {
+  const std::lock_guard lock(mutex_);
+  store_.let_go(place.run);
+  --count_;
+}
+
+void LeftPlaces::forget(Places& places) {
+  for (const auto& [order, place] : places.by_order) store_.let_go(place.run);
+  count_ -= places.by_order.size();
 }
 
 void LeftPlaces::forget(std::uint64_t object) {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(object);
   if (found == objects_.end()) return;
-  for (const auto& [unit, place] : found->second) store_.let_go(place.run);
-  count_ -= found->second.size();
+  forget(found->second);
   objects_.erase(found);
+}
+
+void LeftPlaces::forget_all() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [object, places] : objects_) forget(places);
+  objects_.clear();
 }
 
 std::vector<std::uint64_t> LeftPlaces::objects(std::uint64_t committed) const {
   std::vector<std::uint64_t> found;
   const std::lock_guard lock(mutex_);
-  for (const auto& [object, units] : objects_)
-    if (std::any_of(units.begin(), units.end(), [&](const auto& unit) { return unit.second.is_over(committed); }))
-      found.push_back(object);
+  for (const auto& [object, places] : objects_)
+    if (committed > places.oldest) found.push_back(object);
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -14,7 +14,8 @@ namespace mdfs::engine {
 
 // Where an extent lay before it was written anew elsewhere. Its neighbours are still there.
 struct LeftPlace {
-  std::uint64_t unit = 0;  // index of the extent
+  std::uint64_t unit = 0;   // index of the extent
+  std::uint64_t order = 0;  // Groups::order_of() of it
   store::Run run;
   std::uint64_t generation = 0;  // whose commit says that it has been left
 
@@ -25,7 +26,8 @@ struct LeftPlace {
 };
 
 // By object, in memory alone: a mount begins without any. The store is asked to give such places to others last, and
-// does so as far as it has room; what it does not keep is not remembered here. Any thread.
+// does so as far as it has room; what it refuses to keep is not remembered here. Any thread; under its mutex, which may
+// be taken under any lock of a content, the store is called.
 class LeftPlaces {
  public:
   explicit LeftPlaces(store::Store& store) : store_(store) {}
@@ -33,26 +35,34 @@ class LeftPlaces {
   // Extents of an object have left these. One that had left another place before and has not returned is still to
   // return to that one.
   void note(std::uint64_t object, const std::vector<LeftPlace>& left);
-  // The places of an object that are over by now. They are the caller's, who gives each of them to put_back() or
-  // let_go().
-  std::vector<LeftPlace> take(std::uint64_t object, std::uint64_t committed);
+  // Places of an object that are over by now, at most so many: those that follow, in the order of their extents, the
+  // ones that were taken last, and then those from the first on. They are the caller's, who gives each of them to
+  // put_back() or let_go().
+  std::vector<LeftPlace> take(std::uint64_t object, std::uint64_t committed, std::size_t most);
   void put_back(std::uint64_t object, const LeftPlace& place);
-  void let_go(const LeftPlace& place) { store_.let_go(place.run); }
-  // All of an object.
+  void let_go(const LeftPlace& place);
+  // All of an object, or all that there are; those that have been taken left out.
   void forget(std::uint64_t object);
+  void forget_all();
 
-  // Objects of which take() would give something.
+  // Objects of which take() may give something, ascending.
   std::vector<std::uint64_t> objects(std::uint64_t committed) const;
-  // In all, those that have been taken left out.
+  // In all, those included that have been taken.
   std::uint64_t count() const;
 
  private:
   static constexpr std::uint64_t kMost = 1u << 16;
 
+  struct Places {
+    std::map<std::uint64_t, LeftPlace> by_order;
+    std::uint64_t next = 0;             // order from which the next ones are taken
+    std::uint64_t oldest = UINT64_MAX;  // no place has a lower generation
+  };
+  void forget(Places& places);
+
   store::Store& store_;
-  mutable std::mutex mutex_;  // guards all below; the store is called under it
-  using Units = std::map<std::uint64_t, LeftPlace>;
-  std::unordered_map<std::uint64_t, Units> objects_;
+  mutable std::mutex mutex_;  // guards all below
+  std::unordered_map<std::uint64_t, Places> objects_;
   std::uint64_t count_ = 0;
 };
 

@@ -110,7 +110,10 @@ void Linker::note_left(const Staged& staged, const format::ExtentPage& page, uns
   const format::Address address = record->place();
   if (address.disk != content_.wished_disk(staged.coord)) return;
   const auto blocks = static_cast<std::uint32_t>(ceil_div(record->stored_bytes, content_.block_size));
-  left_.push_back({staged.index, {address.disk, address.block, blocks}, transaction_.generation()});
+  left_.push_back({staged.index,
+                   content_.groups.order_of(staged.coord),
+                   {address.disk, address.block, blocks},
+                   transaction_.generation()});
 }
 
 Status Linker::link_image(const std::vector<Staged>& units) {

@@ -203,6 +203,10 @@ bool Mover::place(const Content& content, Job& job, std::size_t first, std::size
       return true;
     }
   }
+  if (job.request.at_block != 0) {  // there is no other place
+    for (std::size_t i = first; i < last; ++i) job.parts[i].state = Part::State::kNoRoom;
+    return false;
+  }
   if (last - first == 1) {
     if (job.request.most_runs == 0 && scatter(content, job, job.parts[first])) return true;
     job.parts[first].state = Part::State::kNoRoom;

@@ -14,7 +14,6 @@ namespace mdfs::engine {
 struct Returner::Rewritten {
   LeftPlace left;
   geometry::Coord coord{};
-  std::uint64_t order = 0;  // of Groups
   store::Run now;
   // As many blocks of the old place as it takes now.
   store::Run then() const { return {left.run.disk, left.run.block, now.blocks}; }
@@ -66,7 +65,7 @@ Result<Returner::May> Returner::look_at(Content& content, std::uint64_t committe
   }
   extent.coord = content.unit_coord(extent.left.unit);
   if (extent.coord[0] >= grid_rows(content)) return May::kNot;
-  extent.order = content.groups.order_of(extent.coord);
+  if (content.wished_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
   MDFS_TRY_ASSIGN(const std::optional<store::Run> now, place_of(content, extent.coord));
   if (!now || now->blocks > extent.left.run.blocks) return May::kNot;
   extent.now = *now;
@@ -74,13 +73,16 @@ Result<Returner::May> Returner::look_at(Content& content, std::uint64_t committe
   return extent.left.is_free_soon(committed) ? May::kLater : May::kNot;
 }
 
-Result<std::vector<Returner::Chain>> Returner::find_chains(Content& content) {
+// As many as there is time for.
+Result<std::vector<Returner::Chain>> Returner::find_chains(Content& content, const Pace& pace) {
   std::vector<Rewritten> found;
   Status status;
   const std::uint64_t committed = core_.store.generation();
-  for (const LeftPlace& left : core_.left.take(content.object, committed)) {
-    Rewritten extent{left, {}, 0, {}};
-    const Result<May> may = status.ok() ? look_at(content, committed, extent) : May::kLater;
+  bool is_over = false;
+  for (const LeftPlace& left : core_.left.take(content.object, committed, kMostExtents)) {
+    Rewritten extent{left, {}, {}};
+    is_over = is_over || (!found.empty() && pace && !pace(0).ok());
+    const Result<May> may = status.ok() && !is_over ? look_at(content, committed, extent) : May::kLater;
     if (!may.ok()) status = may.error();
     if (!may.ok() || *may == May::kNot)
       core_.left.let_go(left);
@@ -94,7 +96,7 @@ Result<std::vector<Returner::Chain>> Returner::find_chains(Content& content) {
     return std::move(status).error();
   }
   std::sort(found.begin(), found.end(), [](const Rewritten& a, const Rewritten& b) {
-    return std::tie(a.left.run.disk, a.order) < std::tie(b.left.run.disk, b.order);
+    return std::tie(a.left.run.disk, a.left.order) < std::tie(b.left.run.disk, b.left.order);
   });
   std::vector<Chain> chains;
   std::optional<geometry::Coord> next;  // behind the last one
@@ -125,54 +127,58 @@ Result<bool> Returner::is_worth_it(const Content& content, const Chain& chain) {
   return touch_then > touch_now;
 }
 
-// From `done` on, as far as it gets: what is contiguous at a time. What could not go back stays where it is.
-Status Returner::move(Content& content, const Chain& chain, const std::function<Status(std::uint64_t bytes)>& pace,
-                      ReturnOutcome& outcome, std::size_t& done) {
+// From `done` on, as far as it gets: what is contiguous at a time. kNoSpace: the disks have too little room for moves.
+Status Returner::move(Content& content, const Chain& chain, const Pace& pace, ReturnOutcome& outcome,
+                      std::size_t& done) {
   while (done < chain.size()) {
     MoveRequest request;
-    std::optional<store::Run> last;
-    std::uint64_t bytes = 0;
-    std::size_t end = done;
-    for (; end < chain.size() && (!last || (touch(last, chain[end].then()) && bytes < kMostBytes)); ++end) {
-      last = chain[end].then();
-      bytes += std::uint64_t{last->blocks} * content.block_size;
+    store::Run target = chain[done].then();
+    request.units = {chain[done].coord};
+    std::size_t end = done + 1;
+    for (; end < chain.size() && touch(target, chain[end].then()) &&
+           std::uint64_t{target.blocks} * content.block_size < kMostBytes;
+         ++end) {
+      target.blocks += chain[end].then().blocks;
       request.units.push_back(chain[end].coord);
     }
-    request.disk = [disk = last->disk](const geometry::Coord&) { return unsigned{disk}; };
-    request.at_block = chain[done].then().block;
+    request.disk = [disk = target.disk](const geometry::Coord&) { return unsigned{disk}; };
+    request.at_block = target.block;
     request.pace = pace;
-    MDFS_TRY_ASSIGN(const MoveOutcome moved, mover_.move(content, request));
-    outcome.extents += moved.moved;
-    outcome.bytes += moved.moved_bytes;
+    if (core_.store.space().available_blocks < target.blocks) return {Errc::kNoSpace, "for a move"};
+    if (core_.store.is_free(target)) {  // nobody has been faster
+      MDFS_TRY_ASSIGN(const MoveOutcome moved, mover_.move(content, request));
+      outcome.extents += moved.moved;
+      outcome.bytes += moved.moved_bytes;
+    }
     for (; done < end; ++done) core_.left.let_go(chain[done].left);
   }
   return {};
 }
 
-Result<ReturnOutcome> Returner::run(Content& content, const std::function<Status(std::uint64_t bytes)>& pace) {
+Result<ReturnOutcome> Returner::run(Content& content, const Pace& pace) {
   ReturnOutcome outcome;
-  MDFS_TRY_ASSIGN(const std::vector<Chain> chains, find_chains(content));
+  MDFS_TRY_ASSIGN(const std::vector<Chain> chains, find_chains(content, pace));
   Status status;
-  bool is_over = false;  // of the time that there was
   for (const Chain& chain : chains) {
     std::size_t done = 0;
-    if (status.ok() && !is_over) {
+    if (status.ok() && outcome.extents > 0 && pace) status = pace(0);
+    if (status.ok()) {
       const Result<bool> worth = is_worth_it(content, chain);
       if (!worth.ok())
         status = worth.error();
       else if (*worth)
         status = move(content, chain, pace, outcome, done);
-      is_over = !status.ok() && status.error().code == Errc::kBusy;
-      if (is_over) status = {};
     }
+    const bool later = !status.ok() && status.error().code == Errc::kBusy;
     for (; done < chain.size(); ++done) {
-      if (is_over)
+      if (later)
         core_.left.put_back(content.object, chain[done].left);
       else
         core_.left.let_go(chain[done].left);
     }
   }
-  if (!status.ok()) return std::move(status).error();
+  if (!status.ok() && status.error().code != Errc::kBusy && status.error().code != Errc::kNoSpace)
+    return std::move(status).error();
   return outcome;
 }
 

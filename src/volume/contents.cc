@@ -262,6 +262,7 @@ Status Contents::change_alone(Inode& inode, const std::function<Status(std::uint
 
 void Contents::discard(Inode& inode) {
   const std::lock_guard lock(inode.content_mutex);
+  engine_.forget_returns(inode.ino);
   if (inode.content) engine_.discard(inode.content);
   inode.content.reset();
   inode.geometry.reset();

@@ -22,6 +22,7 @@ void VolumeImpl::members_changed() {
 
 void VolumeImpl::placements_changed() {
   members_changed();
+  engine_->forget_all_returns();
   // So that they are opened anew with the placement as it is now; what is open keeps its own until it is closed.
   contents_.close_idle(0);
 }

@@ -95,9 +95,10 @@ Status Operations::load() {
   return {};
 }
 
-bool Operations::one_runs() const {
+bool Operations::one_moves() const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.running(); });
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](OperationKind kind) { return kind != OperationKind::kScrub && slot(kind).running(); });
 }
 
 void Operations::start_thread() {

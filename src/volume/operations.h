@@ -65,8 +65,8 @@ class Operations {
   // The one that runs or ran last. kNoData: there never was one.
   Result<OperationRecord> status(OperationKind kind) const;
 
-  // Any kind.
-  bool one_runs() const;
+  // One that moves data.
+  bool one_moves() const;
 
   // One step of one operation, if any may go on now: budgets and readers make it wait. For the thread, and for tests
   // that do without it.

@@ -214,8 +214,9 @@ class VolumeImpl final : public Volume {
                                     const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
 
   // ---- rewritten extents that return (returning.cc)
-  Result<engine::ReturnOutcome> return_objects(const std::function<Status(std::uint64_t bytes)>& pace);
+  engine::ReturnOutcome return_objects(const std::function<Status(std::uint64_t bytes)>& pace);
   void returner_loop();
+  bool stopping();
 
   // ---- background (background.cc)
   void committer_loop();
@@ -256,6 +257,8 @@ class VolumeImpl final : public Volume {
   std::mutex freeing_mutex_;  // held while an orphan is freed
   std::condition_variable committer_wakes_;
   std::thread reaper_, committer_, returner_;
+  std::mutex returning_mutex_;  // held while extents return; guards the next
+  Ino last_to_return_ = 0;
   std::atomic<std::uint64_t> returned_extents_{0}, returned_bytes_{0};
 };
 

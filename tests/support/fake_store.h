@@ -15,7 +15,7 @@ namespace mdfs::test {
 
 // Keeps the contract of store::Store but for the disks: nothing of the tree is ever written to one. Blocks are given
 // out by first fit; those freed are reused at once. Holds an empty root directory, as format_volume makes it.
-class FakeStore final : public store::Store {
+class FakeStore : public store::Store {
  public:
   explicit FakeStore(unsigned disks = 4, std::uint64_t disk_bytes = 64u << 20, std::uint32_t block_size = 4096);
   ~FakeStore() override;

@@ -1,0 +1,101 @@
+// The places that rewritten extents have left.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/left_places.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fake_store.h"
+
+namespace mdfs::engine {
+namespace {
+
+constexpr std::uint64_t kObject = 20, kOther = 21;
+
+// Keeps so many places.
+class KeepingStore final : public test::FakeStore {
+ public:
+  explicit KeepingStore(std::size_t most) : FakeStore(1, 1u << 20, 4096), most_(most) {}
+  bool keep(const store::Run& place) override { return kept.size() < most_ && kept.insert(place).second; }
+  void let_go(const store::Run& place) override { kept.erase(place); }
+  std::set<store::Run> kept;
+
+ private:
+  const std::size_t most_;
+};
+
+LeftPlace at(std::uint64_t unit, std::uint64_t block, std::uint64_t generation = 5) {
+  return {unit, unit, {0, block, 4}, generation};
+}
+
+TEST(LeftPlacesTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
+  KeepingStore store(10);
+  LeftPlaces places(store);
+  places.note(kObject, {at(1, 100, 5), at(2, 104, 6)});
+  EXPECT_TRUE(places.objects(5).empty());
+  EXPECT_TRUE(places.take(kObject, 5, 10).empty());
+  EXPECT_EQ(places.objects(6), std::vector{kObject});
+  const std::vector<LeftPlace> over = places.take(kObject, 6, 10);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].unit, 1u);
+  EXPECT_EQ(places.count(), 2u) << "what has been taken counts";
+  places.let_go(over[0]);
+  EXPECT_EQ(places.count(), 1u);
+  EXPECT_EQ(store.kept.size(), 1u);
+}
+
+TEST(LeftPlacesTest, TheFirstPlaceCountsUntilTheExtentHasReturned) {
+  KeepingStore store(10);
+  LeftPlaces places(store);
+  places.note(kObject, {at(1, 100)});
+  places.note(kObject, {at(1, 200)});
+  EXPECT_EQ(store.kept, (std::set{at(1, 100).run}));
+  // Left again while somebody lets it return, who then finds that it must wait.
+  const std::vector<LeftPlace> over = places.take(kObject, 6, 10);
+  ASSERT_EQ(over.size(), 1u);
+  places.note(kObject, {at(1, 300)});
+  places.put_back(kObject, over[0]);
+  EXPECT_EQ(store.kept, (std::set{at(1, 100).run}));
+  EXPECT_EQ(places.count(), 1u);
+}
+
+TEST(LeftPlacesTest, WhatTheStoreDoesNotKeepIsNotRemembered) {
+  KeepingStore store(2);
+  LeftPlaces places(store);
+  places.note(kObject, {at(1, 100), at(2, 104), at(3, 108)});
+  places.note(kOther, {at(1, 200)});
+  EXPECT_EQ(places.count(), 2u);
+  EXPECT_EQ(places.objects(6), std::vector{kObject});
+}
+
+TEST(LeftPlacesTest, AnObjectThatIsGoneKeepsNothing) {
+  KeepingStore store(10);
+  LeftPlaces places(store);
+  places.note(kObject, {at(1, 100), at(2, 104)});
+  places.note(kOther, {at(1, 200)});
+  places.forget(kObject);
+  places.forget(kObject);
+  EXPECT_EQ(store.kept, (std::set{at(1, 200).run}));
+  EXPECT_EQ(places.count(), 1u);
+}
+
+TEST(LeftPlacesTest, SomeAreTakenAtATime) {
+  KeepingStore store(100);
+  LeftPlaces places(store);
+  for (std::uint64_t unit = 0; unit < 25; ++unit) places.note(kObject, {at(unit, 100 + 4 * unit)});
+  std::size_t taken = 0;
+  while (!places.objects(6).empty()) {
+    const std::vector<LeftPlace> some = places.take(kObject, 6, 10);
+    EXPECT_LE(some.size(), 10u);
+    taken += some.size();
+    for (const LeftPlace& place : some) places.let_go(place);
+  }
+  EXPECT_EQ(taken, 25u);
+  EXPECT_EQ(places.count(), 0u);
+  EXPECT_TRUE(store.kept.empty());
+}
+
+}  // namespace
+}  // namespace mdfs::engine
