@@ -99,9 +99,16 @@ class Replacer {
   // Cached units of [first, last) become zeros (or unknown), clean.
   void reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros);
 
-  // Of a page: bytes of extents written. settle.cc
-  Result<std::uint64_t> settle_page(Content& content, std::uint64_t page, bool all);
-  Result<std::uint64_t> settle_units(Content& content, const std::vector<geometry::Coord>& units);
+  // settle.cc
+  struct Settled {
+    std::uint64_t bytes = 0;  // of extents written
+    unsigned damaged = 0;     // extents that cannot be read, and the error of the last one
+    Status damage;
+  };
+  static constexpr unsigned kMostDamaged = 64;  // extents of a call that are passed over
+  Status settle_page(Content& content, std::uint64_t page, bool all, Settled& settled);
+  Status settle_units(Content& content, const std::vector<geometry::Coord>& units, Settled& settled);
+  Status settle_readable(Content& content, const std::vector<geometry::Coord>& units, Settled& settled);
   Result<store::Reservation> room_to_settle(Content& content, const std::vector<geometry::Coord>& units);
   Status settle_batch(Content& content, const std::vector<geometry::Coord>& units);
 

@@ -36,20 +36,20 @@ bool is_complete(const Content& content, const geometry::Coord& unit, bool has_r
 
 Result<std::uint64_t> Replacer::settle(Content& content, std::uint64_t most_bytes, bool all) {
   if (!content.may_have_strips) return std::uint64_t{0};
-  std::uint64_t done = 0;
+  Settled settled;
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
-  for (std::uint64_t page = 0; page <= kLastPage && done < most_bytes; ++page) {
+  for (std::uint64_t page = 0; page <= kLastPage && settled.bytes < most_bytes; ++page) {
     MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> next, pages_with_strips(content, page, kLastPage, 1));
     if (next.empty()) break;
     page = next.front();
-    MDFS_TRY_ASSIGN(const std::uint64_t bytes, settle_page(content, page, all));
-    done += bytes;
+    MDFS_TRY(settle_page(content, page, all, settled));
   }
-  return done;
+  if (settled.bytes == 0 && !settled.damage.ok()) return settled.damage.error();
+  return settled.bytes;
 }
 
 // Row by row, since a row that is still being appended to is left alone.
-Result<std::uint64_t> Replacer::settle_page(Content& content, std::uint64_t number, bool all) {
+Status Replacer::settle_page(Content& content, std::uint64_t number, bool all, Settled& settled) {
   MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(content, number, false));
   struct Row {
     std::vector<geometry::Coord> units;
@@ -66,16 +66,12 @@ Result<std::uint64_t> Replacer::settle_page(Content& content, std::uint64_t numb
     row.units.push_back(unit);
     row.complete = row.complete && (all || is_complete(content, unit, known.page->has(place), parts));
   }
-  std::uint64_t bytes = 0;
-  for (const auto& [row, of_row] : rows) {
-    if (!of_row.complete) continue;
-    MDFS_TRY_ASSIGN(const std::uint64_t settled, settle_units(content, of_row.units));
-    bytes += settled;
-  }
-  return bytes;
+  for (const auto& [row, of_row] : rows)
+    if (of_row.complete) MDFS_TRY(settle_units(content, of_row.units, settled));
+  return {};
 }
 
-Result<std::uint64_t> Replacer::settle_units(Content& content, const std::vector<geometry::Coord>& units) {
+Status Replacer::settle_units(Content& content, const std::vector<geometry::Coord>& units, Settled& settled) {
   GridBox box{units.front(), units.front()};
   for (const geometry::Coord& unit : units)
     for (unsigned axis = 0; axis < content.rank; ++axis) {
@@ -86,7 +82,7 @@ Result<std::uint64_t> Replacer::settle_units(Content& content, const std::vector
   const GridLock::Hold hold(content.writers, content.rank, box, GridLock::Mode::kExclusive);
   {
     const Claims claims(content, box);
-    if (!claims.units().empty()) return std::uint64_t{0};
+    if (!claims.units().empty()) return {};
   }
   // Others may have written, cut off or settled some before we had them.
   std::vector<geometry::Coord> left;
@@ -98,10 +94,26 @@ Result<std::uint64_t> Replacer::settle_units(Content& content, const std::vector
   for (std::size_t i = 0; i < left.size(); ++i) {
     batch.push_back(left[i]);
     if (i + 1 < left.size() && (batch.size() + 1) * content.capacity_bytes <= core_.batch_bytes()) continue;
-    MDFS_TRY(settle_batch(content, batch));
+    MDFS_TRY(settle_readable(content, batch, settled));
     batch.clear();
   }
-  return std::uint64_t{left.size()} * content.unit_bytes;
+  return {};
+}
+
+// Damage holds back its own extent alone.
+Status Replacer::settle_readable(Content& content, const std::vector<geometry::Coord>& units, Settled& settled) {
+  Status status = settle_batch(content, units);
+  if (status.ok()) {
+    settled.bytes += std::uint64_t{units.size()} * content.unit_bytes;
+    return {};
+  }
+  if (status.error().code != Errc::kCorrupt && status.error().code != Errc::kIo) return status;
+  if (units.size() == 1) {
+    settled.damage = status;
+    return ++settled.damaged < kMostDamaged ? Status{} : status;
+  }
+  for (const geometry::Coord& unit : units) MDFS_TRY(settle_readable(content, {unit}, settled));
+  return {};
 }
 
 // On a full volume extents that take as much in their strips can still be written: their blocks will be free again.

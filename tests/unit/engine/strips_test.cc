@@ -219,6 +219,28 @@ TEST_P(StripsTest, ABitFlippedInAStripIsDamageAndNeverWrongBytes) {
   EXPECT_NE(got.error().where.find("strip.checksum"), std::string::npos) << got.error().where;
 }
 
+TEST_P(StripsTest, ADamagedStripHoldsBackItsOwnExtentAlone) {
+  Bench bench(setting(GetParam(), 4u << 20));
+  append(bench, kDepth);
+  ASSERT_TRUE(bench.reopen().ok());
+  const ExtentPlace place = bench.engine().layout(bench.content())->front();
+  std::byte byte{};
+  bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
+  byte ^= std::byte{1};
+  bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
+  EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, false), 15 * kDepth * 64 * 64);
+  EXPECT_EQ(extents(bench), 15u);
+  EXPECT_EQ(rows_in_strips(bench), kDepth);
+  const auto again = bench.engine().settle(bench.content(), UINT64_MAX, false);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().code, Errc::kCorrupt);
+  // Mended, it follows.
+  byte ^= std::byte{1};
+  bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
+  EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, false), kDepth * 64 * 64);
+  EXPECT_EQ(bench.read_all(), array_);
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, StripsTest, ::testing::Values(Codec::kRaw, Codec::kZstd),
                          [](const auto& codec) { return codec.param == Codec::kRaw ? "raw" : "zstd"; });
 
