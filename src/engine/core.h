@@ -36,6 +36,10 @@ struct Core {
         background(1) {}
 
   std::size_t dirty_limit_bytes() const { return options.cache_bytes / 2; }
+  // Nobody has read or written for a while, and little is dirty: the disks have time for what moves by itself.
+  bool is_quiet() const {
+    return settle.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
+  }
   std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
 
   static constexpr std::size_t kIdleBufferBytes = 16u << 20;

@@ -137,16 +137,12 @@ class EngineImpl final : public Engine {
 
   std::vector<std::uint64_t> objects_to_return() const override { return core_.left.objects(core_.store.generation()); }
   std::uint64_t extents_to_return() const override { return core_.left.count(); }
-  Result<ReturnOutcome> return_extents(Content& content,
-                                       const std::function<Status(std::uint64_t bytes)>& pace) override {
+  Result<ReturnOutcome> return_extents(Content& content, const Pace& pace) override {
     return returner_.run(content, pace);
   }
   void forget_returns(std::uint64_t object) override { core_.left.forget(object); }
   void forget_all_returns() override { core_.left.forget_all(); }
-  std::int64_t idle_ns() const override {
-    if (core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4) return 0;
-    return core_.environment.monotonic_ns() - core_.settle.last_activity_ns();
-  }
+  bool is_quiet() const override { return core_.is_quiet(); }
 
   CacheStats cache_stats() const override {
     return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(),

@@ -66,6 +66,12 @@ struct WindowPlan {  // what reading a window costs, by the records as they are
 struct ReturnOutcome {
   std::uint64_t extents = 0;  // that have returned
   std::uint64_t bytes = 0;    // of whole blocks
+
+  ReturnOutcome& operator+=(const ReturnOutcome& other) {
+    extents += other.extents;
+    bytes += other.bytes;
+    return *this;
+  }
 };
 
 struct CacheStats {
@@ -124,7 +130,8 @@ class Engine {
 
   // Writes extents whole that have bytes in strips: those of which no more bytes are to come, or `all`, until
   // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
-  // is left has dirty bytes. The engine does it by itself, for those that are complete, when nobody reads or writes.
+  // is left has dirty bytes. What cannot be read stays as it is, and is the error of a call that finds nothing else to
+  // do. The engine does it by itself, for those that are complete, when nobody reads or writes.
   virtual Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all) = 0;
 
   virtual Result<std::vector<ExtentPlace>> layout(Content& content) = 0;
@@ -142,13 +149,12 @@ class Engine {
   virtual std::vector<std::uint64_t> objects_to_return() const = 0;
   virtual std::uint64_t extents_to_return() const = 0;
   // Moves some of those of an object back, or finds that it is not worth it (engine/returner.h).
-  virtual Result<ReturnOutcome> return_extents(Content& content,
-                                               const std::function<Status(std::uint64_t bytes)>& pace) = 0;
+  virtual Result<ReturnOutcome> return_extents(Content& content, const Pace& pace) = 0;
   // The object is gone; or placements are not what they were.
   virtual void forget_returns(std::uint64_t object) = 0;
   virtual void forget_all_returns() = 0;
-  // Since anybody read or wrote, or 0 if much is dirty.
-  virtual std::int64_t idle_ns() const = 0;
+  // Nobody has read or written for a while, and little is dirty.
+  virtual bool is_quiet() const = 0;
   virtual CacheStats cache_stats() const = 0;
 };
 

@@ -15,6 +15,10 @@ namespace mdfs::engine {
 class Content;
 struct Core;
 
+// Called before each piece of work with the bytes that it reads (and then writes), with no lock held: it may wait as
+// long as it likes. After an error the work ends with it.
+using Pace = std::function<Status(std::uint64_t bytes)>;
+
 // What of one object is to go where. The stored bytes are copied as they are; nothing is decoded.
 struct MoveRequest {
   // Extents, or cells ({number}) of an ordinary file, each once; holes are passed over.
@@ -27,9 +31,8 @@ struct MoveRequest {
   // Of a disk that takes all of them: exactly here (store::AllocationRequest); 0: anywhere.
   std::uint64_t at_block = 0;
   store::Purpose purpose = store::Purpose::kNormal;
-  // Called before each piece of the copying with the bytes that it reads (and then writes), with no lock held: it may
-  // wait as long as it likes. After an error nothing has been moved, and that is the error of the move.
-  std::function<Status(std::uint64_t bytes)> pace;
+  // Before each piece of the copying. After an error nothing has been moved, and that is the error of the move.
+  Pace pace;
 };
 
 struct MoveOutcome {

@@ -22,12 +22,11 @@ struct Returner::Rewritten {
 namespace {
 
 bool touch(const std::optional<store::Run>& one, const std::optional<store::Run>& next) {
-  return one && next && one->disk == next->disk && one->block + one->blocks == next->block;
+  return one && next && one->disk == next->disk && one->end() == next->block;
 }
 
 std::uint64_t grid_rows(const Content& content) {
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
-  return (size + content.grid_row_bytes() - 1) / content.grid_row_bytes();
+  return content.shape_for(content.size.load(std::memory_order_acquire)).grid()[0];
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -18,7 +17,6 @@ namespace mdfs::engine {
 // thread; a content at a time.
 class Returner {
  public:
-  using Pace = std::function<Status(std::uint64_t bytes)>;
   Returner(Core& core, Mover& mover) : core_(core), mover_(mover) {}
 
   // Some of those that may return by now. `pace` as in MoveRequest, and with 0 bytes between steps: after an error of

@@ -21,7 +21,9 @@ class SettleQueue {
   void note_activity(Environment& environment) {
     last_activity_ns_.store(environment.monotonic_ns(), std::memory_order_relaxed);
   }
-  std::int64_t last_activity_ns() const { return last_activity_ns_.load(std::memory_order_relaxed); }
+  bool is_quiet(Environment& environment) const {
+    return environment.monotonic_ns() - last_activity_ns_.load(std::memory_order_relaxed) >= kQuietNs;
+  }
 
   // The content has strips that may be complete.
   void note(std::weak_ptr<Content> content);
@@ -38,6 +40,8 @@ class SettleQueue {
   bool stopping() const { return stopping_.load(std::memory_order_acquire); }
 
  private:
+  static constexpr std::int64_t kQuietNs = 200'000'000;  // since anybody read or wrote
+
   std::atomic<std::int64_t> last_activity_ns_{0};
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;  // guards all below

@@ -63,21 +63,16 @@ Settler::~Settler() {
   thread_.join();
 }
 
-bool Settler::quiet() const {
-  return core_.environment.monotonic_ns() - core_.settle.last_activity_ns() >= kQuietNs &&
-         core_.dirty_bytes.load(std::memory_order_relaxed) <= core_.dirty_limit_bytes() / 4;
-}
-
 void Settler::run() {
   while (!core_.settle.stopping()) {
-    if (!quiet()) {
+    if (!core_.is_quiet()) {
       core_.settle.pause(kLookMs);
       continue;
     }
     const std::shared_ptr<Content> content = core_.settle.take(20 * kLookMs);
     if (content == nullptr) continue;
     // An error is left to whoever reads those bytes; the next strips of the content make us look again.
-    const Result<std::uint64_t> settled = quiet() ? replacer_.settle(*content, kStepBytes, false) : kStepBytes;
+    const Result<std::uint64_t> settled = core_.is_quiet() ? replacer_.settle(*content, kStepBytes, false) : kStepBytes;
     core_.settle.done(content, settled.ok() && *settled > 0 && !core_.settle.stopping());
   }
 }

@@ -20,11 +20,9 @@ class Settler {
 
  private:
   static constexpr unsigned kLookMs = 50;
-  static constexpr std::int64_t kQuietNs = 200'000'000;  // since anybody read or wrote
   static constexpr std::uint64_t kStepBytes = 8u << 20;
 
   void run();
-  bool quiet() const;
 
   Core& core_;
   Replacer& replacer_;

@@ -11,7 +11,6 @@
 namespace mdfs::volume {
 namespace {
 
-constexpr std::int64_t kQuietNs = 200'000'000;  // since anybody read or wrote
 constexpr std::int64_t kLookNs = 50'000'000, kNothingNs = 1'000'000'000;
 constexpr std::int64_t kQuietSliceNs = 200'000'000, kBusySliceNs = 10'000'000;
 constexpr std::int64_t kBusyShare = 4;             // of the time, beside others
@@ -21,7 +20,7 @@ constexpr std::int64_t kCommitNs = 1'000'000'000;  // between commits for this a
 
 // Behind the object that had the last turn the next one begins. One that cannot be read is left alone: whoever reads it
 // hears why.
-engine::ReturnOutcome VolumeImpl::return_objects(const std::function<Status(std::uint64_t bytes)>& pace) {
+engine::ReturnOutcome VolumeImpl::return_objects(const engine::Pace& pace) {
   const std::lock_guard lock(returning_mutex_);
   std::vector<std::uint64_t> objects = engine_->objects_to_return();
   std::rotate(objects.begin(), std::upper_bound(objects.begin(), objects.end(), last_to_return_), objects.end());
@@ -40,8 +39,7 @@ engine::ReturnOutcome VolumeImpl::return_objects(const std::function<Status(std:
         spdlog::warn("extents of inode {} cannot return to their places: {}", ino, one.error().message());
       continue;
     }
-    all.extents += one->extents;
-    all.bytes += one->bytes;
+    all += *one;
     if (pace && !pace(0).ok()) break;
   }
   returned_extents_ += all.extents;
@@ -55,9 +53,7 @@ Result<engine::ReturnOutcome> VolumeImpl::return_extents() {
   engine::ReturnOutcome all;
   for (std::uint64_t left = UINT64_MAX; engine_->extents_to_return() < left;) {
     left = engine_->extents_to_return();
-    const engine::ReturnOutcome some = return_objects({});
-    all.extents += some.extents;
-    all.bytes += some.bytes;
+    all += return_objects({});
   }
   return all;
 }
@@ -85,11 +81,11 @@ void VolumeImpl::returner_loop() {
     if (store_->read_only() || engine_->extents_to_return() == 0 || operations_.one_moves()) continue;
     wait_ns = kLookNs;
     const std::int64_t begin_ns = environment_.monotonic_ns();
-    const bool quiet = engine_->idle_ns() >= kQuietNs;
+    const bool quiet = engine_->is_quiet();
     bool has_moved = false;
     const auto pace = [&](std::uint64_t bytes) -> Status {
       const std::int64_t used_ns = environment_.monotonic_ns() - begin_ns;
-      const bool still_quiet = quiet && engine_->idle_ns() >= kQuietNs;
+      const bool still_quiet = quiet && engine_->is_quiet();
       const bool is_first = bytes > 0 && !std::exchange(has_moved, true);  // so that each turn brings something
       const bool over = used_ns > (still_quiet ? kQuietSliceNs : kBusySliceNs) && !is_first;
       return over || stopping() || store_->read_only() ? Status(Error{Errc::kBusy, "the turn is over"}) : Status{};

@@ -214,7 +214,7 @@ class VolumeImpl final : public Volume {
                                     const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
 
   // ---- rewritten extents that return (returning.cc)
-  engine::ReturnOutcome return_objects(const std::function<Status(std::uint64_t bytes)>& pace);
+  engine::ReturnOutcome return_objects(const engine::Pace& pace);
   void returner_loop();
   bool stopping();
 

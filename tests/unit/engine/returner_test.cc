@@ -39,7 +39,7 @@ class ReturnerTest : public ::testing::Test {
     window.length = {height, width};
     EXPECT_TRUE(bench_.write_window(window, array_get(*setting().geometry, expected_, window)).ok());
   }
-  std::uint64_t returned(const Returner::Pace& pace = {}) {
+  std::uint64_t returned(const Pace& pace = {}) {
     const auto outcome = bench_.engine().return_extents(bench_.content(), pace);
     EXPECT_TRUE(outcome.ok());
     return outcome.ok() ? outcome->extents : 0;
