@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/checked.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -89,31 +88,24 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
   return {};
 }
 
-Status Linker::free_record(format::ExtentPage& page, const geometry::PagePlace& place) {
+Result<std::vector<store::Run>> Linker::free_record(format::ExtentPage& page, const geometry::PagePlace& place) {
   const std::optional<format::ExtentRecord> record = page.get(place.place);
-  if (!record) return {};
+  if (!record) return std::vector<store::Run>{};
   std::optional<ByteVector> runs_item;
   if (record->is_scattered()) {
     MDFS_TRY_ASSIGN(runs_item, transaction_.get(runs_key(content_, place)));
   }
-  MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
+  MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
   for (const store::Run& run : runs) remove(run);
   if (record->is_scattered()) transaction_.erase(runs_key(content_, place));
   page.erase(place.place);
-  return {};
+  return runs;
 }
 
-// Before the record is replaced.
-void Linker::note_left(const Staged& staged, const format::ExtentPage& page, unsigned place) {
-  const std::optional<format::ExtentRecord> record = page.get(place);
-  if (!record || record->is_scattered() || staged.is_moved || staged.runs.empty()) return;
-  const format::Address address = record->place();
-  if (address.disk != content_.wished_disk(staged.coord)) return;
-  const auto blocks = static_cast<std::uint32_t>(ceil_div(record->stored_bytes, content_.block_size));
-  left_.push_back({staged.index,
-                   content_.groups.order_of(staged.coord),
-                   {address.disk, address.block, blocks},
-                   transaction_.generation()});
+void Linker::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
+  if (runs.size() != 1 || staged.is_moved || staged.runs.empty()) return;
+  if (runs.front().disk != content_.wished_disk(staged.coord)) return;
+  left_.push_back({staged.index, content_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
 }
 
 Status Linker::link_image(const std::vector<Staged>& units) {
@@ -125,8 +117,8 @@ Status Linker::link_image(const std::vector<Staged>& units) {
   for (const auto& [number, list] : by_page) {
     MDFS_TRY_ASSIGN(Page* const state, get_page(number));
     for (const auto& [place, staged] : list) {
-      note_left(*staged, *state->page, place);
-      MDFS_TRY(free_record(*state->page, {number, place}));
+      MDFS_TRY_ASSIGN(const std::vector<store::Run> freed, free_record(*state->page, {number, place}));
+      note_left(*staged, freed);
       if (!staged->is_moved) free_parts(*state, place);
       if (staged->runs.empty()) continue;
       format::ExtentRecord record;
@@ -154,10 +146,7 @@ Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
   MDFS_TRY_ASSIGN(Page* const page, get_page(number));
   for (unsigned place = 0; place < content_.page_box.places; ++place) {
     const geometry::Coord unit = content_.unit_of({number, place});
-    bool inside = true;
-    for (unsigned axis = 0; axis < content_.rank; ++axis)
-      inside = inside && unit[axis] >= box.first[axis] && unit[axis] < box.last[axis];
-    if (!inside) continue;
+    if (!box.contains(content_.rank, unit)) continue;
     MDFS_TRY(free_record(*page->page, {number, place}));
     free_parts(*page, place);
   }

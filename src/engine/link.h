@@ -57,10 +57,11 @@ class Linker {
   Result<format::FileCell> get_cell(std::uint64_t cell);
   void put_cell(std::uint64_t cell, const format::FileCell& value);
   Result<Page*> get_page(std::uint64_t number);
-  Status free_record(format::ExtentPage& page, const geometry::PagePlace& place);
+  // Returns the runs that it had.
+  Result<std::vector<store::Run>> free_record(format::ExtentPage& page, const geometry::PagePlace& place);
   void free_parts(Page& page, unsigned place);
   void put_page(std::uint64_t number, Page& page);
-  void note_left(const Staged& staged, const format::ExtentPage& page, unsigned place);
+  void note_left(const Staged& staged, const std::vector<store::Run>& runs);
   void add(const store::Run& run);
   void remove(const store::Run& run);
 
