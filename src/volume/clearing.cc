@@ -121,8 +121,7 @@ bool Clearing::waits(const Piece& piece) const {
 
 Status Clearing::commit() {
   uncommitted_ = false;
-  MDFS_TRY(volume_.store().commit());
-  return volume_.store().commit();
+  return volume_.store().commit_unlinked();
 }
 
 Status Clearing::move(OperationRun& run) {

@@ -241,8 +241,7 @@ Status Defrag::move_group(OperationRun& run) {
     // What earlier moves have left is free two commits later.
     if (uncommitted_bytes_ > 0 && !std::exchange(tried_, true)) {
       uncommitted_bytes_ = 0;
-      MDFS_TRY(volume_.store().commit());
-      return volume_.store().commit();
+      return volume_.store().commit_unlinked();
     }
     if (waiting_.size() < kMostWaiting) {
       counted_ += group.bytes;
@@ -306,8 +305,7 @@ Result<bool> Defrag::clear(OperationRun& run) {
         break;
       }
       // So that what the groups have left is free for the next ones.
-      MDFS_TRY(volume_.store().commit());
-      MDFS_TRY(volume_.store().commit());
+      MDFS_TRY(volume_.store().commit_unlinked());
       clear_ = Clear::kChoose;
       vain_rounds_ = has_progress_ ? 0 : vain_rounds_ + 1;
       if (vain_rounds_ >= kMostVainRounds)
