@@ -50,7 +50,7 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
   }
 }
 
-void Allocator::close_windows_of(std::size_t disk) {
+void Allocator::give_up_all_on(std::size_t disk) {
   for (auto slot = table_.begin(); slot != table_.end();) {
     if (slot->disk == disk) {
       close_window(*slot);
@@ -60,10 +60,8 @@ void Allocator::close_windows_of(std::size_t disk) {
       ++slot;
     }
   }
-}
-
-void Allocator::open_stretches_of(std::size_t disk) {
   while (!closed_[disk].empty()) open_stretch({static_cast<std::uint16_t>(disk), closed_[disk].begin()->first, 0});
+  let_go_between(disk, {0, UINT64_MAX});
 }
 
 void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
@@ -81,9 +79,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
     node_next_.emplace_back();
     node_next_outside_.push_back(0);
   }
-  close_windows_of(disk);
-  open_stretches_of(disk);
-  let_go_between(disk, {0, UINT64_MAX});
+  give_up_all_on(disk);
   const BlockRange region = map ? map->metadata_range() : BlockRange{};
   node_next_[disk] = {region.begin, region.begin + region.size() / 2};
   node_next_outside_[disk] = region.end;
@@ -93,9 +89,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
 }
 
 void Allocator::set_avoided(std::size_t disk, bool avoided) {
-  if (avoided) close_windows_of(disk);
-  if (avoided) open_stretches_of(disk);
-  if (avoided) let_go_between(disk, {0, UINT64_MAX});
+  if (avoided) give_up_all_on(disk);
   avoided_[disk] = avoided;
 }
 
@@ -367,7 +361,7 @@ void Allocator::open_stretch(const Run& stretch) {
 bool Allocator::keep(const Run& place) {
   MDFS_CHECK(place.disk < maps_.size() && place.blocks > 0);
   if (!usable(place.disk)) return false;
-  const std::uint64_t begin = place.block, end = place.block + place.blocks;
+  const std::uint64_t begin = place.block, end = place.end();
   AvoidedRanges& apart = windows_[place.disk];
   const auto after = apart.lower_bound(end);
   if (after != apart.begin() && std::prev(after)->second > begin) return false;
@@ -380,7 +374,7 @@ bool Allocator::keep(const Run& place) {
 void Allocator::let_go(const Run& place) {
   MDFS_CHECK(place.disk < maps_.size());
   const auto kept = kept_[place.disk].find(place.block);
-  if (kept == kept_[place.disk].end() || kept->second != place.block + place.blocks) return;
+  if (kept == kept_[place.disk].end() || kept->second != place.end()) return;
   let_go_between(place.disk, {place.block, kept->second});
 }
 

@@ -148,9 +148,9 @@ class Allocator {
   std::uint64_t window_blocks(std::uint16_t disk) const;
   std::uint64_t next_random();
 
-  void open_stretches_of(std::size_t disk);
   void let_go_between(std::size_t disk, BlockRange range);
-  void close_windows_of(std::size_t disk);
+  // Windows, closed stretches and kept places.
+  void give_up_all_on(std::size_t disk);
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
   std::vector<bool> avoided_;

@@ -271,15 +271,16 @@ void Space::let_go(const Run& place) {
 }
 
 bool Space::is_free(const Run& run) {
+  const std::uint64_t page = format::DiskLayout::bitmap_page(run.block);
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
       if (!valid(run) || !allocator_->usable(run.disk)) return false;
       const alloc::SpaceMap& map = *allocator_->map(run.disk);
-      if (map.broken(format::DiskLayout::bitmap_page(run.block))) return false;
-      if (map.loaded(format::DiskLayout::bitmap_page(run.block))) return map.is_free(run.block, run.blocks);
+      if (map.broken(page)) return false;
+      if (map.loaded(page)) return map.is_free(run.block, run.blocks);
     }
-    load_page(run.disk, format::DiskLayout::bitmap_page(run.block));
+    load_page(run.disk, page);
   }
 }
 

@@ -125,8 +125,6 @@ class StoreImpl final : public Store, public Verifier {
   bool still_holds(const NodeWanted& node);
   void count_healed(unsigned disk);
 
-  // Commits until unlinked blocks are free, or nothing more can be gained.
-
   // ---- members (store_members.cc); members_mutex_ is held in these
   struct Formatted {
     format::Label label;

@@ -262,8 +262,10 @@ Status Contents::change_alone(Inode& inode, const std::function<Status(std::uint
 
 void Contents::discard(Inode& inode) {
   const std::lock_guard lock(inode.content_mutex);
-  engine_.forget_returns(inode.ino);
-  if (inode.content) engine_.discard(inode.content);
+  if (inode.content)
+    engine_.discard(inode.content);
+  else
+    engine_.forget_returns(inode.ino);
   inode.content.reset();
   inode.geometry.reset();
   inode.has_content = false;
