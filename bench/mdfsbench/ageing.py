@@ -315,7 +315,7 @@ def fresh(context, disks, pictures):
 
 def rows(context):
     size = (96 if context.quick else 256) << 20
-    turnovers, count = (3, 100) if context.quick else (6, 400)
+    turnovers, count = (3, 300) if context.quick else (6, 400)
     found = []
     try:
         with throttled_disks.ThrottledDisks(DISKS, size, context.scratch) as disks:
