@@ -26,7 +26,7 @@ struct EngineOptions {
   std::size_t largest_request_bytes = 256u << 10;  // per disk
   unsigned decode_threads = 0;                     // 0 = all cores
   bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
-  bool settle_when_idle = true;  // a thread calls settle() by itself
+  bool settle_when_idle = true;  // a thread calls settle() by itself, if no disk is missing
 };
 
 // What the engine must know of an object to reach its data.

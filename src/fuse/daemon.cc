@@ -209,7 +209,15 @@ std::string notices(store::Store& store, bool asked_read_only) {
   for (unsigned i = 0; i < store.disk_count(); ++i) {
     const store::DiskInfo disk = store.disk_info(i);
     if (disk.state == store::DiskState::kStale)
-      add(fmt::format("disk {} ({}) is stale: the volume was written without it; it counts as missing", i, disk.name));
+      add(
+          fmt::format("disk {} ({}) is stale: the volume was written without it; it counts as missing, and is only "
+                      "read from",
+                      i, disk.name));
+    if (disk.state == store::DiskState::kMissing && !store.read_only())
+      add(
+          fmt::format("disk {} is missing: what is written without it leaves it stale; mount with -o ro until it is "
+                      "back",
+                      i));
     if (disk.state == store::DiskState::kFailed)
       add(fmt::format("disk {} ({}) has failed: it is smaller than its label says", i, disk.name));
   }

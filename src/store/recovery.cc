@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "store/missing_disk.h"
 #include "store/proof.h"
+#include "store/stale_disk.h"
 
 namespace mdfs::store {
 namespace {
@@ -147,7 +148,10 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
       const std::string name = member.disk ? member.disk->name() : fmt::format("disk {}", i);
       const std::uint64_t bytes = member.member.blocks * recovered.label.block_size;
       if (!member.disk && member.state != DiskState::kNone) member.trouble = "missing";
-      member.disk = std::make_unique<MissingDisk>(name, bytes, std::move(member.disk));
+      if (member.state == DiskState::kStale)
+        member.disk = std::make_unique<StaleDisk>(std::move(member.disk));
+      else
+        member.disk = std::make_unique<MissingDisk>(name, bytes, std::move(member.disk));
     }
   }
   if (recovered.healthy() == 0) return Error{Errc::kMissingDisk, "every disk that holds the newest commit has failed"};

@@ -27,6 +27,7 @@ struct MemberDisk {
   std::string trouble;  // why it is not healthy
 
   bool healthy() const { return state == DiskState::kHealthy; }
+  bool is_readable() const { return healthy() || state == DiskState::kStale; }
 };
 
 struct Recovered {
@@ -42,11 +43,11 @@ struct Recovered {
 };
 
 // Disks in any order. The proven commit (proof.h) of the highest generation wins; a disk is current if it holds the
-// winner, prepared or committed, else it is stale and treated as missing. Who the members are stands in the winner. A
-// disk that is none (any more, or not yet) is left alone, which the log says; so is one that was being added when the
-// power was cut. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk
-// twice, no member at all), kNewerFormat, kFork (two different proven commits of one generation), kCorrupt (no proven
-// commit).
+// winner, prepared or committed, else it is stale: it counts as missing, and is only read from. Who the members are
+// stands in the winner. A disk that is none (any more, or not yet) is left alone, which the log says; so is one that
+// was being added when the power was cut. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label,
+// another volume, one disk twice, no member at all), kNewerFormat, kFork (two different proven commits of one
+// generation), kCorrupt (no proven commit).
 Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks);
 
 // Makes the winner's committed slot present in all rings of all current disks, wipes slots of later commits there,

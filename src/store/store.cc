@@ -82,6 +82,14 @@ Error fixed_members() { return {Errc::kNotSupported, "the members of this store 
 }  // namespace
 
 Result<std::vector<unsigned>> Store::add_disks(std::vector<JoiningDisk> /*disks*/) { return fixed_members(); }
+bool Store::is_whole() const {
+  for (unsigned i = 0; i < disk_count(); ++i) {
+    const DiskInfo disk = disk_info(i);
+    if (disk.state != DiskState::kNone && !disk.is_there()) return false;
+  }
+  return true;
+}
+
 Status Store::set_weight(unsigned /*index*/, std::uint16_t /*weight*/) { return fixed_members(); }
 Status Store::set_leaving(unsigned /*index*/, bool /*leaving*/, std::uint64_t* /*missing_blocks*/) {
   return fixed_members();

@@ -184,6 +184,7 @@ class Store {
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
   virtual unsigned disk_count() const = 0;
   virtual DiskInfo disk_info(unsigned index) const = 0;
+  bool is_whole() const;  // every member is there
   // For data blocks only. A missing disk is one that answers every request with kMissingDisk.
   virtual device::Disk& disk(unsigned index) = 0;
 

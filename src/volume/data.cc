@@ -38,7 +38,7 @@ Result<std::size_t> VolumeImpl::read(Ino ino, std::uint64_t offset, MutableBytes
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (offset >= format::kMaxFileBytes) return std::size_t{0};
   MDFS_TRY_ASSIGN(const std::size_t bytes, engine_->read(*use, offset, into));
-  if (options_.atime != AtimeMode::kNoAtime && !closed_ && !store_->read_only()) contents_.was_read(*pin);
+  if (keeps_atime()) contents_.was_read(*pin);
   return bytes;
 }
 

@@ -141,7 +141,7 @@ Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uin
       return Error{Errc::kInvalidArgument, "bytes outside the window"};
     return engine_->read_window(content, window, offset, into);
   }));
-  if (options_.atime != AtimeMode::kNoAtime && !closed_ && !store_->read_only()) contents_.was_read(*pin);
+  if (keeps_atime()) contents_.was_read(*pin);
   return {};
 }
 

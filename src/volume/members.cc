@@ -14,6 +14,7 @@
 namespace mdfs::volume {
 
 void VolumeImpl::members_changed() {
+  whole_ = store_->is_whole();
   placements_.members_changed();
   ++member_changes_;
   file_placement_ = 0;

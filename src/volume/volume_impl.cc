@@ -107,6 +107,10 @@ void VolumeImpl::tell_listener(Ino ino, std::uint64_t offset, std::uint64_t leng
   if (--listener_calls_ == 0) listener_idle_.notify_all();
 }
 
+bool VolumeImpl::keeps_atime() const {
+  return options_.atime != AtimeMode::kNoAtime && whole_ && !closed_ && !store_->read_only();
+}
+
 Status VolumeImpl::check_writable() const {
   if (closed_) return Error{Errc::kReadOnly, "the volume has been closed"};
   if (store_->read_only()) return Error{Errc::kReadOnly, store_->read_only_reason()};

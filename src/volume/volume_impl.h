@@ -136,6 +136,8 @@ class VolumeImpl final : public Volume {
 
   // ---- changes (volume_impl.cc)
   Status check_writable() const;
+  // Reading alone changes nothing where a disk is missing: it may be back tomorrow, and not be stale then.
+  bool keeps_atime() const;
   Status change(store::Purpose purpose, const std::function<Status(Change&)>& body);
   // Runs `attempt`; if there is no room, gets some by reclaim() and runs it once more.
   Status with_room(const std::function<Status()>& attempt);
@@ -235,6 +237,7 @@ class VolumeImpl final : public Volume {
   Operations operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
+  std::atomic<bool> whole_{store_->is_whole()};   // every disk is there
   std::atomic<std::uint64_t> member_changes_{0};  // of disks that came, went or weigh something else
   std::atomic<bool> closed_{false};
   std::mutex close_mutex_;    // held by close()

@@ -267,7 +267,7 @@ class Daemon(unittest.TestCase):
             said = subprocess.run([MDFS, "mount", "-o", options, self.volume.disks[0], self.volume.path],
                                   capture_output=True, text=True, check=True).stderr
             self.assertEqual(said, f"mdfs: disk 2 ({stale}) is stale: the volume was written without it; "
-                                   "it counts as missing\n")
+                                   "it counts as missing, and is only read from\n")
             self.volume.unmount()
 
     def test_a_mount_at_once_after_the_daemon_was_killed_replaces_the_dead_one(self):

@@ -46,6 +46,82 @@ void expect_all_there(volume::Volume& volume, const test::Tree& expected, const 
   EXPECT_EQ(sight.errors, 0u) << text;
 }
 
+// As if somebody had forgotten to plug it in.
+void write_without(MemoryDisks& disks, std::size_t away, Environment& environment) {
+  MemoryDisks others = clone(disks);
+  others[away].reset();
+  auto volume = mount(others, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_EQ(write_something(**volume), "");
+  ASSERT_TRUE((*volume)->close().ok());
+  volume->reset();
+  for (std::size_t i = 0; i < disks.size(); ++i)
+    if (i != away) disks[i] = others[i]->clone();
+}
+
+TEST(EvacuationTest, WhatLiesOnAStaleDiskIsReadAndMovesToTheOthers) {
+  SystemEnvironment environment;
+  for (std::size_t stale = 0; stale < 3; ++stale) {
+    SmallVolume small(3, kDiskBytes);
+    write_without(small.disks, stale, environment);
+    const std::uint64_t before = small.disks[stale]->digest();
+    auto volume = mount(small.disks, environment);
+    ASSERT_TRUE(volume.ok());
+    EXPECT_EQ((*volume)->store().disk_info(static_cast<unsigned>(stale)).state, store::DiskState::kStale);
+    expect_all_there(**volume, small.expected, "with a stale disk");
+    ASSERT_TRUE(start(**volume, static_cast<unsigned>(stale)).ok());
+    const volume::OperationRecord record = finish(**volume);
+    EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
+    EXPECT_GT(record.items_changed, 0u);
+    EXPECT_EQ(record.items_failed, 0u);
+    expect_all_there(**volume, small.expected, "emptied");
+    ASSERT_TRUE((*volume)->close().ok());
+    volume->reset();
+    EXPECT_EQ(small.disks[stale]->digest(), before) << "a stale disk is never written";
+    small.disks[stale].reset();
+    EXPECT_EQ(findings(small.disks), std::set<std::string>());
+    auto without = mount(small.disks, environment);
+    ASSERT_TRUE(without.ok());
+    expect_all_there(**without, small.expected, "mounted without it");
+  }
+}
+
+TEST(EvacuationTest, WhatIsNotOnAStaleDiskAsTheTreeSaysIsRefused) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  write_without(small.disks, 1, environment);
+  constexpr std::uint64_t kLabels = 128u << 10;  // two at each end
+  small.disks[1]->zero(kLabels, kDiskBytes - 2 * kLabels);
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  const Sight sight = look(**volume, small.expected);
+  EXPECT_EQ(sight.wrong, "");
+  EXPECT_GT(sight.errors, 0u);
+}
+
+TEST(EvacuationTest, ADiskThatWasMissingWhileOthersWereOnlyReadIsNotStale) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  for (std::size_t away = 0; away < 3; ++away) {
+    std::unique_ptr<device::MemoryDisk> disk = std::move(small.disks[away]);
+    volume::VolumeOptions options = test::quiet_options(4u << 20);
+    options.atime = volume::AtimeMode::kRelatime;
+    std::vector<device::Disk*> others = test::borrowed(small.disks);
+    std::erase(others, nullptr);
+    auto volume = test::open_volume(others, options, environment);
+    ASSERT_TRUE(volume.ok());
+    EXPECT_FALSE((*volume)->store().read_only());
+    EXPECT_EQ(look(**volume, small.expected).wrong, "");
+    ASSERT_TRUE((*volume)->close().ok());
+    volume->reset();
+    small.disks[away] = std::move(disk);
+    auto whole = mount(small.disks, environment);
+    ASSERT_TRUE(whole.ok());
+    EXPECT_EQ((*whole)->store().disk_info(static_cast<unsigned>(away)).state, store::DiskState::kHealthy);
+    ASSERT_TRUE((*whole)->close().ok());
+  }
+}
+
 TEST(EvacuationTest, ADiskLeavesWithNothingLost) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);

@@ -45,7 +45,7 @@ Status list(const ListArguments& arguments) {
     json["output_version"] = kOutputVersion;
     json["uuid"] = uuid_text(volume.uuid);
     json["block_size"] = volume.block_size;
-    json["troubles"] = troubles(volume);
+    json["troubles"] = all_troubles(volume, arguments.path);
     const auto balancing = balancing_json(arguments.path);
     json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
     const auto leaving = evacuation_json(volume, arguments.path);
@@ -69,7 +69,7 @@ Status list(const ListArguments& arguments) {
   }
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("{}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("{}\n", *line);
-  for (const std::string& trouble : troubles(volume)) fmt::print("trouble: {}\n", trouble);
+  for (const std::string& trouble : all_troubles(volume, arguments.path)) fmt::print("trouble: {}\n", trouble);
   return {};
 }
 

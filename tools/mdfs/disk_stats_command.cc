@@ -1,19 +1,15 @@
 // mdfs disk stats.
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "mdfs/ioctl.h"
 #include "mounted.h"
-#include "support/file.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -25,18 +21,6 @@ struct StatsArguments {
   bool reset = false;
   bool json = false;
 };
-
-Result<mdfs_ioc_disks> disk_statistics(const StatsArguments& arguments) {
-  MDFS_TRY_ASSIGN(const File file, File::open(arguments.path, O_RDONLY | O_NONBLOCK));
-  mdfs_ioc_disks disks{};
-  disks.struct_bytes = sizeof disks;
-  disks.flags = arguments.reset ? MDFS_IOC_DISKS_RESET : 0;
-  if (::ioctl(file.fd(), MDFS_IOC_DISKS, &disks) == 0) return disks;
-  if (errno == ENOTTY) return Error{Errc::kNotTty, arguments.path};
-  if (errno == EPERM)
-    return Error{Errc::kNotPermitted, arguments.path + ": for root and for whom the mount belongs to"};
-  return from_errno(errno, arguments.path);
-}
 
 std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
   nlohmann::ordered_json json;
@@ -76,7 +60,7 @@ void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
 }
 
 Status stats(const StatsArguments& arguments) {
-  MDFS_TRY_ASSIGN(const mdfs_ioc_disks disks, disk_statistics(arguments));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_disks disks, disk_counters(arguments.path, arguments.reset));
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   if (arguments.json)
     fmt::print("{}\n", json_text(disks, volume));

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "support/file.h"
+#include "volume_trouble.h"
 
 namespace mdfs::tools {
 
@@ -43,6 +44,26 @@ Result<mdfs_ioc_volume> volume_info(const std::string& path) {
   if (::ioctl(file.fd(), MDFS_IOC_VOLUME, &volume) == 0) return volume;
   if (errno == ENOTTY || errno == EINVAL || errno == EOPNOTSUPP) return Error{Errc::kNotTty, path};
   return from_errno(errno, path);
+}
+
+Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset) {
+  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
+  mdfs_ioc_disks disks{};
+  disks.struct_bytes = sizeof disks;
+  disks.flags = reset ? MDFS_IOC_DISKS_RESET : 0;
+  if (::ioctl(file.fd(), MDFS_IOC_DISKS, &disks) == 0) return disks;
+  if (errno == ENOTTY) return Error{Errc::kNotTty, path};
+  if (errno == EPERM) return Error{Errc::kNotPermitted, path + ": for root and for whom the mount belongs to"};
+  return from_errno(errno, path);
+}
+
+std::vector<std::string> all_troubles(const mdfs_ioc_volume& volume, const std::string& path) {
+  std::vector<std::string> all = troubles(volume);
+  if (const auto counted = disk_counters(path); counted.ok()) {
+    const std::vector<std::string> errors = error_troubles(volume, *counted);
+    all.insert(all.end(), errors.begin(), errors.end());
+  }
+  return all;
 }
 
 Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "geometry/geometry.h"
@@ -26,6 +27,10 @@ Result<mdfs_ioc_geometry> image_info(mdfs_image& image, const std::string& path)
 
 // Of any file or directory of a mounted volume; kInvalidArgument if the path is on none.
 Result<mdfs_ioc_volume> volume_info(const std::string& path);
+// What each disk did and what went wrong with it; `reset`: then errors count from zero.
+Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset = false);
+// What is wrong with the volume, a line each (volume_trouble.h), errors of its disks included.
+std::vector<std::string> all_troubles(const mdfs_ioc_volume& volume, const std::string& path);
 // What modelled disks have done so far; nothing where the disks are what they are.
 Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path);
 

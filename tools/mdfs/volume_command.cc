@@ -81,7 +81,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["generation"] = volume.generation;
   json["read_only"] = volume.read_only != 0;
   json["read_only_reason"] = text_of(volume.read_only_reason);
-  json["troubles"] = troubles(volume);
+  json["troubles"] = all_troubles(volume, path);
   json["block_size"] = volume.block_size;
   json["policy"] = policy_name(volume.policy);
   json["total_blocks"] = volume.total_blocks;
@@ -133,13 +133,13 @@ void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& us
   fmt::print("{}\n", weight);
 }
 
-void print_text(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
+void print_text(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
   const std::string label = text_of(volume.name);
   fmt::print("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
   fmt::print("  {} of {} available, {} files and directories, generation {}\n",
              format_size(volume.available_blocks * volume.block_size),
              format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
-  const std::vector<std::string> wrong = troubles(volume);
+  const std::vector<std::string> wrong = all_troubles(volume, path);
   if (volume.read_only != 0 && wrong.empty()) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
   for (const std::string& trouble : wrong) fmt::print("  trouble: {}\n", trouble);
   for (const std::string& warning : fullness_warnings(disks)) fmt::print("  warning: {}\n", warning);
@@ -181,7 +181,7 @@ Status status_command(const StatusArguments& arguments) {
     fmt::print("{}", json_text(arguments.path, volume, disks, model, merit));
     return {};
   }
-  print_text(volume, disks);
+  print_text(arguments.path, volume, disks);
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("  {}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("  {}\n", *line);
   if (merit && merit->images > 0)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 namespace mdfs::tools {
 namespace {
@@ -31,8 +32,8 @@ std::string of_disk(std::uint32_t number, std::string_view path, State state) {
              "without it leaves it stale";
     case State::kStale:
       return disk +
-             " is stale: the volume was written without it, so it counts as missing; restore the files that cannot be "
-             "read from a copy";
+             " is stale: the volume was written without it, so it counts as missing and is only read from; 'mdfs disk "
+             "remove' moves what lies on it to the others, and then it can be added as a new one";
     case State::kFailed:
       return disk + " has failed: it is smaller than its label says; unmount, give it back its size, and mount again";
   }
@@ -68,6 +69,27 @@ std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   for (std::uint32_t i = 0; i < count; ++i)
     all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<State>(volume.disks[i].state)));
   std::erase(all, "");
+  return all;
+}
+
+std::vector<std::string> error_troubles(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted) {
+  std::vector<std::string> all;
+  const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto& disk = counted.disks[i];
+    const std::pair<const char*, std::uint64_t> kinds[] = {{"reading", disk.read_errors},
+                                                           {"writing", disk.write_errors},
+                                                           {"flushing", disk.flush_errors},
+                                                           {"checksums", disk.checksum_errors}};
+    std::string errors;
+    for (const auto& [kind, number] : kinds)
+      if (number > 0) errors += fmt::format("{}{} {}", errors.empty() ? "" : ", ", kind, number);
+    if (errors.empty()) continue;
+    all.push_back(fmt::format(
+        "disk {} ({}) has had errors: {}; 'mdfs scrub start' mends metadata and names what is damaged, mdfsck makes "
+        "maps of free space anew, 'mdfs disk stats --reset' forgets the errors",
+        i, text_of(volume.disks[i].name), errors));
+  }
   return all;
 }
 

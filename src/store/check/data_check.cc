@@ -97,7 +97,7 @@ void DataChecker::finish() {
   std::vector<std::vector<const StoredData*>> of_disk(disks);
   for (const StoredData& data : pieces_) {
     const bool here = std::all_of(data.runs.begin(), data.runs.end(), [&](const format::BlockRun& run) {
-      return volume_.members[run.address.disk].healthy();
+      return volume_.members[run.address.disk].is_readable();
     });
     if (here) of_disk[data.runs.front().address.disk].push_back(&data);
   }

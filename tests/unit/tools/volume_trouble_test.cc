@@ -58,6 +58,18 @@ TEST(VolumeTroubleTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
   }
 }
 
+TEST(VolumeTroubleTest, ADiskWithErrorsIsNamedWithTheirKindsAndNumbers) {
+  mdfs_ioc_disks counted{};
+  EXPECT_TRUE(error_troubles(healthy(), counted).empty());
+  counted.disks[1].checksum_errors = 2;
+  counted.disks[1].healed = 1;
+  counted.disks[1].read_errors = 3;
+  const auto all = error_troubles(healthy(), counted);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(all[0].starts_with("disk 1 (/dev/sdb) ")) << all[0];
+  EXPECT_NE(all[0].find("reading 3, checksums 2;"), std::string::npos) << all[0];
+}
+
 // Nothing of the structure is trusted: names and reasons without an end, more disks than there is room for.
 TEST(VolumeTroubleTest, FieldsWithoutAnEndAreReadToTheirEnd) {
   mdfs_ioc_volume volume;
