@@ -28,8 +28,8 @@ void VolumeImpl::committer_loop() {
     contents_.close_idle(Contents::kIdleAgeNs);
     if (const Status saved = disk_statistics_.save(); !saved.ok())
       spdlog::warn("counters of the disks: {}", saved.error().message());
-    Status committed;
-    if (store_->dirty()) committed = store_->commit();
+    // What was deleted is free two commits later: of a volume that has come to rest nobody else would make them.
+    Status committed = store_->dirty() ? store_->commit() : store_->commit_unlinked();
     if (committed.ok()) committed = store_->confirm();
     if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());
   }

@@ -25,31 +25,28 @@ Status Balance::check(const OperationRun& run) const {
   return {};
 }
 
-std::uint64_t Balance::expected_bytes(const OperationRun& run) const {
+std::uint64_t Balance::lacking_blocks(unsigned disk) const {
   store::Store& store = volume_.store();
   double used = 0;
   double weights = 0;
-  for (unsigned disk = 0; disk < store.disk_count(); ++disk) {
-    const store::DiskInfo info = store.disk_info(disk);
+  for (unsigned other = 0; other < store.disk_count(); ++other) {
+    const store::DiskInfo info = store.disk_info(other);
     if (info.state != store::DiskState::kHealthy) continue;
     used += static_cast<double>(info.data_blocks - info.data_free_blocks);
     weights += info.weight;
   }
-  double lacking = 0;
-  for (unsigned disk = 0; disk < store.disk_count(); ++disk) {
-    if (((run.record.parameters[0] >> disk) & 1) == 0) continue;
-    const store::DiskInfo info = store.disk_info(disk);
-    const double has = static_cast<double>(info.data_blocks - info.data_free_blocks);
-    lacking += std::max(0.0, used * info.weight / weights - has);
-  }
-  return static_cast<std::uint64_t>(lacking) * store.block_size();
+  const store::DiskInfo info = store.disk_info(disk);
+  const double has = static_cast<double>(info.data_blocks - info.data_free_blocks);
+  return static_cast<std::uint64_t>(std::max(0.0, used * info.weight / weights - has));
 }
 
 Status Balance::begin(OperationRun& run) {
   if (run.record.object != 0) return {Errc::kNotSupported, "balancing is of the whole volume"};
   run.record.cursor = {};
   MDFS_TRY(go_on(run));
-  run.record.bytes_total = expected_bytes(run);
+  std::uint64_t blocks = 0;
+  for (const auto& [disk, lacking] : lacking_) blocks += lacking;
+  run.record.bytes_total = blocks * volume_.store().block_size();
   return {};
 }
 
@@ -58,6 +55,11 @@ Status Balance::go_on(OperationRun& run) {
   units_.clear();
   next_unit_ = 0;
   uncommitted_bytes_ = 0;
+  // What has been deleted, or has moved before a crash, counts on no disk.
+  if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_unlinked());
+  lacking_.clear();
+  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
+    if (((run.record.parameters[0] >> disk) & 1) != 0) lacking_[disk] = lacking_blocks(disk);
   if (!run.may_write()) return {};
   MDFS_TRY(volume_.placements_.include_disks(run.record.parameters[0]));
   volume_.placements_changed();
@@ -74,8 +76,12 @@ Result<std::vector<Balance::Unit>> Balance::units_to_move(OperationRun& run, std
   if (!wished.ok() && wished.error().code == Errc::kNotFound) return units;  // deleted meanwhile
   MDFS_TRY(wished.ok() ? Status() : Status(wished.error()));
   for (const VolumeImpl::UnitPlace& place : places) {
-    const std::uint64_t disk = std::uint64_t{1} << (*wished)(place.unit);
-    if ((disk & taking) != 0 && place.blocks > 0 && place.disks != disk) units.push_back({place.unit, place.blocks});
+    const unsigned disk = (*wished)(place.unit);
+    if (((taking >> disk) & 1) == 0 || place.blocks == 0 || place.disks == std::uint64_t{1} << disk) continue;
+    std::uint64_t& lacking = lacking_[disk];
+    if (lacking < place.blocks) continue;
+    lacking -= place.blocks;
+    units.push_back({place.unit, place.blocks});
   }
   return units;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -15,9 +16,10 @@ namespace mdfs::volume {
 class VolumeImpl;
 
 // Parameters of the record: 0 the disks that take, as bits. Cursor: 0 the next object.
-// Placements that name all other disks name these too from the beginning on; of each object the extents and cells move
-// whose disk is one of these by that, and no others: the least that gives them their share. A step moves some units of
-// one object. What finds no room stays where it is, as does what cannot be read. A dry run counts.
+// Placements that are meant for all disks name these too, by weight, from the beginning on; of each object the extents
+// and cells move whose disk is one of these by that, and no others, until the disk has its share by weight: the least
+// that gives it to them. A step moves some units of one object. What finds no room stays where it is, as does what
+// cannot be read. A dry run counts.
 class Balance final : public Operation {
  public:
   enum Figure : std::uint8_t { kMovedBytes, kNoRoom };  // in a dry run: that would move; units
@@ -37,8 +39,8 @@ class Balance final : public Operation {
     std::uint64_t blocks = 0;
   };
   Status check(const OperationRun& run) const;
-  // What the disks would hold more if everything were spread by weight.
-  std::uint64_t expected_bytes(const OperationRun& run) const;
+  // Blocks that a disk would hold more if everything were spread by weight.
+  std::uint64_t lacking_blocks(unsigned disk) const;
   Result<bool> find_object(OperationRun& run);
   Result<std::vector<Unit>> units_to_move(OperationRun& run, std::uint64_t object);
   Status move_units(OperationRun& run);
@@ -49,6 +51,7 @@ class Balance final : public Operation {
   std::vector<Unit> units_;
   std::size_t next_unit_ = 0;
   std::uint64_t uncommitted_bytes_ = 0;
+  std::map<unsigned, std::uint64_t> lacking_;  // blocks, by disk that takes: counted down by what is chosen
 };
 
 }  // namespace mdfs::volume

@@ -49,6 +49,7 @@ Status Evacuation::begin(OperationRun& run) {
   MDFS_TRY(check(run));
   if (has_left(run)) return {Errc::kInvalidArgument, fmt::format("there is no disk {}", disk(run))};
   store::Store& store = volume_.store();
+  if (!store.read_only()) MDFS_TRY(store.commit_unlinked());  // what has been deleted is room
   run.record.bytes_total = store.used_blocks(disk(run)) * store.block_size();
   run.record.cursor = {};
   if (!run.may_write()) return check_room(run);

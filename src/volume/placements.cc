@@ -118,15 +118,17 @@ geometry::Placement Placements::without_disk(const geometry::Placement& placemen
 }
 
 geometry::Placement Placements::with_disks(const geometry::Placement& placement, std::uint64_t joining) {
-  const std::set<std::uint16_t> named(placement.slot.begin(), placement.slot.end());
-  const std::vector<std::uint16_t> disks = weighted_disks();
-  bool lacks_some = false;
+  std::vector<std::uint16_t> slots = placement.slot;
+  std::vector<std::uint16_t> disks = weighted_disks();
   for (const std::uint16_t disk : disks) {
-    if (named.contains(disk)) continue;
-    if (((joining >> disk) & 1) == 0) return placement;  // it was never meant for all
-    lacks_some = true;
+    const bool is_named = std::find(slots.begin(), slots.end(), disk) != slots.end();
+    if (!is_named && ((joining >> disk) & 1) == 0) return placement;  // it was never meant for all
   }
-  return lacks_some ? anew(placement, disks) : placement;
+  // The same disks, each in as many slots?
+  std::vector<std::uint16_t> wanted = disks;
+  std::sort(slots.begin(), slots.end());
+  std::sort(wanted.begin(), wanted.end());
+  return slots == wanted ? placement : anew(placement, disks);
 }
 
 Status Placements::replace_disk(std::uint16_t disk, std::optional<unsigned> target) {

@@ -35,7 +35,8 @@ class Placements {
   // Placements name this disk no more, but `target`, in its slots; or they are made anew for the other disks, as many
   // as before if there are so many. What lies where is not changed by that.
   Status replace_disk(std::uint16_t disk, std::optional<unsigned> target);
-  // Placements that name all disks that take extents, but for some of `joining` (bits), are made anew for all of them.
+  // Placements that name all disks that take extents, but for some of `joining` (bits), are made anew for all of them
+  // by their weights of now, if they are not so already.
   Status include_disks(std::uint64_t joining);
   // What include_disks() makes of a placement.
   geometry::Placement with_disks(const geometry::Placement& placement, std::uint64_t joining);

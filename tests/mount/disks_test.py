@@ -260,6 +260,33 @@ class DisksTest(unittest.TestCase):
         self.look()
         self.check_clean(new[0])
 
+    def test_balancing_gives_a_disk_its_share_by_weight_and_no_more(self):
+        self.store_image("image", 4096)
+        run(MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk2"))
+        whole = sum(self.stored_on("image"))
+        again = json.loads(run(MDFS, "disk", "balance", "--json", self.volume.path, "0"))
+        self.assertLess(again["moved_bytes"], whole / 20, "it has its share already")
+        parts = self.stored_on("image")
+        self.assertLess(max(parts), 1.2 * min(parts))
+        run(MDFS, "disk", "weight", self.volume.path, "0", "3")
+        run(MDFS, "disk", "balance", self.volume.path, "0")
+        parts = self.stored_on("image")
+        self.assertAlmostEqual(parts[0] / whole, 3 / 5, delta=0.05)
+        self.assertAlmostEqual(parts[1] / whole, 1 / 5, delta=0.07)
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
+    def test_a_disk_is_let_go_at_once_after_what_lay_on_the_others_was_deleted(self):
+        free = os.statvfs(self.volume.path).f_bfree
+        harness.write_all(self.volume / "big", self.random.randbytes(50 * MIB))
+        run(MDFS, "volume", "sync", self.volume.path)
+        os.unlink(self.volume / "big")
+        while os.statvfs(self.volume.path).f_bfree < free - MIB // 4096:
+            time.sleep(0.01)
+        run(MDFS, "disk", "remove", self.volume.path, "1")
+        self.assertEqual(len(self.disks()), 1)
+        self.look()
+
     def test_a_balancing_goes_on_after_a_kill(self):
         self.store_image("image", 4096)
         run(MDFS, "volume", "sync", self.volume.path)
