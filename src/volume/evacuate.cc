@@ -84,9 +84,10 @@ void Evacuation::note_progress(OperationRun& run) const {
   store::Store& store = volume_.store();
   OperationRecord& record = run.record;
   const std::uint64_t left = store.used_blocks(disk(run)) * store.block_size();
-  record.bytes_total = std::max(record.bytes_total, left);
-  // What has moved is in use for two more commits.
   const std::uint64_t moved = disk(run) < record.disks.size() ? record.disks[disk(run)].read_bytes : 0;
+  record.bytes_total = std::max(record.bytes_total, left);
+  if (!store.disk_info(disk(run)).is_there()) record.bytes_total = std::max(record.bytes_total, moved);
+  // What has moved is in use for two more commits.
   record.bytes_done = std::max(record.bytes_total - left, std::min(moved, record.bytes_total));
 }
 

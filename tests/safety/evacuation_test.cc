@@ -74,6 +74,7 @@ TEST(EvacuationTest, WhatLiesOnAStaleDiskIsReadAndMovesToTheOthers) {
     EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
     EXPECT_GT(record.items_changed, 0u);
     EXPECT_EQ(record.items_failed, 0u);
+    EXPECT_GT(record.bytes_done, 0u);
     expect_all_there(**volume, small.expected, "emptied");
     ASSERT_TRUE((*volume)->close().ok());
     volume->reset();

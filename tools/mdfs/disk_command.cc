@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -213,11 +214,10 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
     if (std::count(arguments.disks.begin(), arguments.disks.end(), path) > 1)
       return Error{Errc::kInvalidArgument, path + ": named twice"};
     MDFS_TRY(check_place(arguments.path, path));
-    {
-      MDFS_TRY_ASSIGN(const auto disk, device::open_disk(path, device::OpenMode::kReadWrite, ring));
-      sizes.push_back({path, disk->size_bytes()});
-    }
     MDFS_TRY_ASSIGN(device::UniqueFd file, device::open_disk_descriptor(path, device::OpenMode::kReadWrite));
+    // The ring may keep a descriptor for a while after it has been closed: the lock is taken once.
+    MDFS_TRY_ASSIGN(const auto disk, device::adopt_disk(path, device::UniqueFd(::dup(file.get())), ring));
+    sizes.push_back({path, disk->size_bytes()});
     MDFS_TRY(check_contents(volume, path, arguments.force));
     MDFS_TRY_ASSIGN(const std::string absolute, fuse::absolute_path(path));
     joining.push_back({path, sizes.back().bytes, weight, std::nullopt});
