@@ -83,7 +83,7 @@ Status make_files(const Options& options, std::uint64_t bytes, const std::shared
 }
 
 Status refuse_contents(const std::string& path) {
-  MDFS_TRY_ASSIGN(const auto found, device::recognise(path));
+  MDFS_TRY_ASSIGN(const auto found, device::find_contents(path));
   if (!found) return {};
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
 }
@@ -158,12 +158,14 @@ Status make_volume(const Options& options) {
   std::vector<store::DiskSize> sizes;
   for (const std::string& path : options.disks) {
     MDFS_TRY_ASSIGN(auto disk, device::open_disk(path, device::OpenMode::kReadWrite, ring));
-    if (!options.force) MDFS_TRY(refuse_contents(path));
     borrowed.push_back(disk.get());
     sizes.push_back({path, disk->size_bytes()});
     disks.push_back(std::move(disk));
   }
   MDFS_TRY(store::check_format(sizes, format));
+  // With --size they have just been made.
+  if (!options.force && !options.size)
+    for (const std::string& path : options.disks) MDFS_TRY(refuse_contents(path));
   MDFS_TRY_ASSIGN(const DiskWeights weights, weigh_disks(options.weights, borrowed));
   format.weights = weights.weights;
   if (!options.json) fmt::print("{}", explain(weights, borrowed, options.weights));

@@ -36,6 +36,7 @@ using Probe = std::unique_ptr<std::remove_pointer_t<blkid_probe>, FreeProbe>;
 constexpr int kMaxSignatures = 64;
 // Labels lie in these last bytes whatever the block size is.
 constexpr std::uint64_t kTailBytes = 2 * MDFS_LABEL_AREA + MDFS_MAX_BLOCK_SIZE;
+constexpr std::size_t kReadBytes = 1u << 20;
 
 Result<UniqueFd> open_for(const std::string& path, int flags) {
   UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC));
@@ -108,6 +109,31 @@ Status wipe_labels(const std::string& path, int fd, std::uint64_t size) {
   return {};
 }
 
+// Where there may be data at or after `offset`; `size` where there are none. A filesystem that knows no holes says
+// `offset`.
+Result<std::uint64_t> next_data(const std::string& path, int fd, std::uint64_t offset, std::uint64_t size) {
+  const off_t found = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+  if (found >= 0) return static_cast<std::uint64_t>(found);
+  if (errno == ENXIO) return size;
+  if (errno == EINVAL || errno == EOPNOTSUPP) return offset;
+  return from_errno(errno, path);
+}
+
+Result<bool> holds_only_zeros(const std::string& path, int fd, std::uint64_t size) {
+  ByteVector buffer(kReadBytes);
+  const ByteVector zeros(kReadBytes);
+  for (std::uint64_t at = 0;;) {
+    MDFS_TRY_ASSIGN(at, next_data(path, fd, at, size));
+    if (at >= size) return true;
+    const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return from_errno(errno, path);
+    if (got == 0) return true;  // cut short meanwhile
+    if (std::memcmp(buffer.data(), zeros.data(), static_cast<std::size_t>(got)) != 0) return false;
+    at += static_cast<std::uint64_t>(got);
+  }
+}
+
 std::string first_line(const fs::path& path) {
   std::ifstream in(path);
   std::string line;
@@ -133,6 +159,18 @@ Result<std::optional<std::string>> recognise(const std::string& path) {
   if (found < 0) return {Errc::kIo, path + ": cannot be probed"};
   if (found > 0) return std::optional<std::string>();
   return std::optional<std::string>(describe(probe.get()));
+}
+
+Result<std::optional<std::string>> find_contents(const std::string& path) {
+  MDFS_TRY_ASSIGN(auto found, recognise(path));
+  if (found) return found;
+  MDFS_TRY_ASSIGN(const UniqueFd fd, open_for(path, O_RDONLY));
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return from_errno(errno, path);
+  if (!S_ISREG(st.st_mode)) return found;
+  MDFS_TRY_ASSIGN(const bool empty, holds_only_zeros(path, fd.get(), static_cast<std::uint64_t>(st.st_size)));
+  if (!empty) found = "data";
+  return found;
 }
 
 Status wipe_signatures(const std::string& path) {

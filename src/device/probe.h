@@ -13,6 +13,10 @@ namespace mdfs::device {
 // "gpt partition table", "swap"; nothing for a disk without a signature. Opens it for reading, without a lock.
 Result<std::optional<std::string>> recognise(const std::string& path);
 
+// What would be lost with this block device or file: what recognise() finds; else, of a regular file, "data" if any of
+// its bytes is not zero. Holes are passed over, and the first such byte ends the search.
+Result<std::optional<std::string>> find_contents(const std::string& path);
+
 // Overwrites every signature that recognise() and other programs would find, old MDFS labels at both ends included.
 // The caller holds the disk (open_disk() for reading and writing) and has asked the user.
 Status wipe_signatures(const std::string& path);

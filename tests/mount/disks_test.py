@@ -101,15 +101,19 @@ class DisksTest(unittest.TestCase):
 
     def test_a_dry_run_and_a_refusal_change_nothing(self):
         disk, held = self.new_disk("disk2"), self.new_disk("ext4", 8)
+        array = self.new_disk("array.npy", 5)
+        with open(array, "r+b") as file:
+            file.write(b"\x93NUMPY")
         subprocess.run(["mke2fs", "-q", "-t", "ext4", held], check=True)
         other = os.path.join(self.volume.folder, "other")
         os.mkdir(other)
         foreign = os.path.join(other, "foreign")
         run(MKMDFS, "--size", "8M", foreign)
-        content = [harness.read_all(path) for path in (disk, held, foreign)]
+        content = [harness.read_all(path) for path in (disk, held, foreign, array)]
         self.assertIn("would add", run(MDFS, "disk", "add", "--dry-run", self.volume.path, disk))
         refused("ext4", MDFS, "disk", "add", self.volume.path, disk, held)
         refused("MDFS volume", MDFS, "disk", "add", self.volume.path, foreign)
+        refused("array.npy: holds data; give --force", MDFS, "disk", "add", self.volume.path, disk, array)
         refused("in use", MDFS, "disk", "add", self.volume.path, self.volume.disks[0])
         harness.write_all(self.volume / "itself", bytes(8 * MIB))
         refused("on the volume itself", MDFS, "disk", "add", self.volume.path, self.volume / "itself")
@@ -121,7 +125,7 @@ class DisksTest(unittest.TestCase):
         refused("own place", MDFS, "disk", "replace", self.volume.path, 0, self.volume.disks[0])
         refused("no such disk", MDFS, "disk", "weight", self.volume.path, 7, 1)
         refused("WEIGHT", MDFS, "disk", "weight", self.volume.path, 0, 0)
-        self.assertEqual([harness.read_all(path) for path in (disk, held, foreign)], content)
+        self.assertEqual([harness.read_all(path) for path in (disk, held, foreign, array)], content)
         self.assertEqual(len(self.disks()), 2)
         run(MDFS, "disk", "add", "--force", self.volume.path, held)
         self.assertEqual(len(self.disks()), 3)
@@ -324,8 +328,8 @@ class DisksTest(unittest.TestCase):
         count = len(self.disks())
         self.assertIn(count, (2, 3))
         self.look()
-        if count == 2:
-            run(MDFS, "disk", "add", self.volume.path, disk)
+        if count == 2:  # with --force, since something may have been written there
+            run(MDFS, "disk", "add", "--force", self.volume.path, disk)
         self.store("after", 4 * MIB)
         self.look()
         self.check_clean(self.volume.disks[0])

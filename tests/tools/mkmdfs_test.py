@@ -95,6 +95,19 @@ class Mkmdfs(unittest.TestCase):
                               text=True).stdout.strip()
         self.assertNotEqual(told, "ext4")
 
+    def test_a_file_with_data_is_kept_without_force(self):
+        (self.folder / "array.npy").write_bytes(b"\x93NUMPY" + bytes(5 * MIB))
+        with open(self.folder / "late", "wb") as file:
+            file.seek(9 * MIB - 1)
+            file.write(b"x")
+        for name in ("array.npy", "late"):
+            self.refused(f"{name}: holds data; give --force to lose it", name)
+        (self.folder / "zeros").write_bytes(bytes(5 * MIB))
+        with open(self.folder / "hole", "wb") as file:
+            file.truncate(1 << 40)
+        self.assertEqual(self.run_it("zeros", "hole").returncode, 0)
+        self.assertEqual(self.run_it("--force", "array.npy", "late").returncode, 0)
+
     def test_a_disk_in_use_is_refused_even_with_force(self):
         self.assertEqual(self.run_it("--size", "4M", "a").returncode, 0)
         with open(self.folder / "a", "rb+") as held:

@@ -100,7 +100,7 @@ std::uint16_t usual_weight(const mdfs_ioc_volume& volume) {
 // What a disk holds is lost: so it holds nothing, or the user says so. One of this volume that is not its member was
 // being added when something failed, or has been removed.
 Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bool force) {
-  MDFS_TRY_ASSIGN(const auto found, device::recognise(path));
+  MDFS_TRY_ASSIGN(const auto found, device::find_contents(path));
   if (!found || force) return {};
   const auto label = device::read_label(path);
   if (label.ok() && label->volume_uuid == uuid_of(volume.uuid)) {
@@ -218,7 +218,6 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
     // The ring may keep a descriptor for a while after it has been closed: the lock is taken once.
     MDFS_TRY_ASSIGN(const auto disk, device::adopt_disk(path, device::UniqueFd(::dup(file.get())), ring));
     sizes.push_back({path, disk->size_bytes()});
-    MDFS_TRY(check_contents(volume, path, arguments.force));
     MDFS_TRY_ASSIGN(const std::string absolute, fuse::absolute_path(path));
     joining.push_back({path, sizes.back().bytes, weight, std::nullopt});
     descriptors.push_back(file.get());
@@ -226,6 +225,7 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
     lines.push_back(fmt::format("{} {}", weight, absolute));
   }
   MDFS_TRY(store::check_format(sizes, format));
+  for (const std::string& path : arguments.disks) MDFS_TRY(check_contents(volume, path, arguments.force));
   if (disk_numbers(volume).size() + sizes.size() > MDFS_IOC_MAX_DISKS)
     return Error{Errc::kUsage, fmt::format("a volume has at most {} disks", MDFS_IOC_MAX_DISKS)};
   if (arguments.dry_run) return joining;

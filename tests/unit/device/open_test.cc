@@ -126,6 +126,22 @@ TEST_F(OpenTest, AnEmptyDiskIsNotRecognised) {
   EXPECT_FALSE(recognise(dir_.path() / "missing").ok());
 }
 
+TEST_F(OpenTest, TheContentsOfAFileAreAnyByteThatIsNotZero) {
+  const auto path = file("a");
+  EXPECT_EQ(find_contents(path).value(), std::nullopt);
+  poke(path, 0, std::string(3 << 20, '\0'));  // written zeros are nothing either
+  EXPECT_EQ(find_contents(path).value(), std::nullopt);
+  for (const std::streamoff offset : {0, 1000, (4 << 20) + 5, (8 << 20) - 1}) {
+    const auto held = file("held" + std::to_string(offset));
+    poke(held, offset, "x");
+    EXPECT_EQ(find_contents(held).value(), "data") << offset;
+    EXPECT_EQ(recognise(held).value(), std::nullopt);
+  }
+  poke(path, 65536, "MDFSLABL");
+  EXPECT_EQ(find_contents(path).value(), "MDFS volume");
+  EXPECT_FALSE(find_contents(dir_.path() / "missing").ok());
+}
+
 TEST_F(OpenTest, AVolumeIsRecognisedByAnyOfItsLabelsAndWiped) {
   for (const std::streamoff offset : {0, 65536, (8 << 20) - 65536, (8 << 20) - 131072}) {
     const auto path = file("disk" + std::to_string(offset));
