@@ -69,15 +69,22 @@ Status Evacuation::go_on(OperationRun& run) {
   units_.clear();
   next_unit_ = 0;
   settling_ = written_back_ = false;
-  stuck_ = 0;
   uncommitted_bytes_ = 0;
-  node_level_ = 0;
-  next_node_ = format::kMinKey;
   if (!run.may_write() || has_left(run)) return {};
-  // The pass begins again: what was left behind before is looked at once more.
+  begin_pass(run);
+  return volume_.store().set_leaving(disk(run), true, nullptr);
+}
+
+// What was left behind before is looked at once more, and told of once.
+void Evacuation::begin_pass(OperationRun& run) {
   run.record.cursor[0] = kData;
   run.record.cursor[1] = 0;
-  return volume_.store().set_leaving(disk(run), true, nullptr);
+  run.record.items_failed = 0;
+  run.record.troubles.clear();
+  for (format::OperationDisk& row : run.record.disks) row.failed = 0;
+  stuck_ = 0;
+  node_level_ = 0;
+  next_node_ = format::kMinKey;
 }
 
 void Evacuation::note_progress(OperationRun& run) const {
@@ -151,7 +158,6 @@ Status Evacuation::settle_some(OperationRun& run) {
   settling_ = written_back_ = false;
   if (!status.ok() && status.error().code != Errc::kNotFound) {
     ++stuck_;
-    ++run.record.items_failed;
     spdlog::error("evacuation: object {}: {}", object, status.error().message());
     run.record.note_trouble(
         {object, 0, 0, static_cast<std::uint16_t>(disk(run)),
@@ -270,7 +276,6 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
   }
   stuck_ += outcome.no_room + outcome.damaged.size();
   for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) {
-    ++run.record.items_failed;
     spdlog::error("evacuation: object {}: {}", object, damaged.error.message());
     run.record.note_trouble({object, damaged.unit[0], 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_UNREADABLE});
   }
@@ -304,11 +309,7 @@ Result<bool> Evacuation::leave(OperationRun& run) {
     return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named, or make room, and "
                                         "remove it again",
                                         stuck_, disk(run))};
-  run.record.cursor[0] = kData;
-  run.record.cursor[1] = 0;
-  stuck_ = 0;
-  node_level_ = 0;
-  next_node_ = format::kMinKey;
+  begin_pass(run);
   return false;
 }
 

@@ -36,6 +36,7 @@ class Evacuation final : public Operation {
   std::optional<unsigned> target(const OperationRun& run) const;
   Status check(const OperationRun& run) const;
   Status check_room(OperationRun& run) const;
+  void begin_pass(OperationRun& run);
   void note_progress(OperationRun& run) const;
 
   Result<bool> move_data(OperationRun& run);

@@ -182,6 +182,22 @@ class DisksTest(unittest.TestCase):
         self.look()
         self.check_clean(self.volume.disks[0])
 
+    def test_what_stays_on_a_lost_disk_is_named_once(self):
+        run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
+        for i in range(6):
+            self.store(f"file{i}", MIB)
+        self.volume.unmount()
+        os.remove(os.path.join(self.volume.folder, "disk2"))
+        self.volume.mount(disks=self.volume.disks)
+        result = subprocess.run([MDFS, "disk", "remove", self.volume.path, "2"], capture_output=True, text=True,
+                                check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(result.stderr.count("input/output error"), 1, result.stderr)
+        self.assertRegex(result.stderr, "pieces of files stay on disk 2")
+        inodes = result.stderr.partition("inodes ")[2].split()
+        self.assertGreater(len(inodes), 1)
+        self.assertEqual(len(inodes), len(set(inodes)), result.stderr)
+
     def test_an_emptying_goes_on_after_a_kill(self):
         for i in range(8):
             self.store(f"file{i}", 2 * MIB)

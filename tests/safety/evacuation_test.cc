@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <tuple>
+
 #include "base/log.h"
 #include "device/recorder_disk.h"
 #include "device/replay.h"
@@ -213,6 +216,10 @@ TEST(EvacuationTest, ADiskThatIsMissingLeavesWhenNothingRefersToItAnyMore) {
   EXPECT_GT(record.items_failed, 0u);
   ASSERT_FALSE(record.troubles.empty());
   EXPECT_NE(record.troubles[0].object, 0u);
+  EXPECT_EQ(record.items_failed, record.troubles.size()) << "each is counted once";
+  std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint16_t>> told;
+  for (const auto& trouble : record.troubles)
+    EXPECT_TRUE(told.insert({trouble.object, trouble.offset, trouble.what}).second) << trouble.object << " twice";
   for (const char* name : {"file", "raw", "zstd", "stack"}) ASSERT_TRUE((*volume)->unlink(volume::kRootIno, name).ok());
   const auto dir = (*volume)->lookup(volume::kRootIno, "dir");
   ASSERT_TRUE(dir.ok());

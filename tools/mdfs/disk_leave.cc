@@ -1,11 +1,13 @@
 // mdfs disk remove, replace: the volume empties a disk while it is used, and lets it go.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "disk_command.h"
 #include "mdfs/ondisk.h"
@@ -31,14 +33,10 @@ std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
 
 // Files that stay, by inode; the first ones.
 std::string stuck_text(const mdfs_ioc_operation& operation) {
-  std::string text;
-  std::uint64_t last = 0;
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i) {
-    if (operation.troubles[i].object == last || operation.troubles[i].object == 0) continue;
-    last = operation.troubles[i].object;
-    text += fmt::format("{}{}", text.empty() ? "; inodes " : " ", last);
-  }
-  return text;
+  std::set<std::uint64_t> inodes;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
+    if (operation.troubles[i].object != 0) inodes.insert(operation.troubles[i].object);
+  return inodes.empty() ? "" : fmt::format("; inodes {}", fmt::join(inodes, " "));
 }
 
 // Until it is over, with a bar on a terminal. Interrupted, the work goes on in the daemon.
@@ -48,7 +46,10 @@ Status watch(const LeaveArguments& arguments) {
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             "the emptying was stopped; the disk gets no new blocks: remove it again, or give --cancel with it"};
-  if (ended.state != MDFS_OPERATION_DONE) return {Errc::kIo, text_of(ended.reason) + stuck_text(ended)};
+  if (ended.state != MDFS_OPERATION_DONE) {
+    const Error error = operation_error(ended);
+    return {error.code, error.where + stuck_text(ended)};
+  }
   if (!arguments.json) fmt::print("{} moved\n", format_size(ended.bytes_total));
   return {};
 }

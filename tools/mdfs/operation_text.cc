@@ -220,9 +220,19 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+Error operation_error(const mdfs_ioc_operation& operation) {
+  const std::string reason = printable(text_of(operation.reason));
+  for (const ErrcInfo& row : error_table())
+    if (const std::string text = std::string(row.text) + ": "; reason.starts_with(text))
+      return {row.code, reason.substr(text.size())};
+  return {Errc::kIo, reason};
+}
+
 Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWords& words) {
-  if (operation.state == MDFS_OPERATION_FAILED)
-    return Error{Errc::kIo, fmt::format("{}: {}", words.name, printable(text_of(operation.reason)))};
+  if (operation.state == MDFS_OPERATION_FAILED) {
+    const Error error = operation_error(operation);
+    return Error{error.code, fmt::format("{}: {}", words.name, error.where)};
+  }
   if (operation.state == MDFS_OPERATION_CANCELLED)
     return Error{Errc::kCancelled, fmt::format("{}: somebody has cancelled it", words.name)};
   if (operation.items_failed > 0)

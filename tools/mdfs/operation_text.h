@@ -41,6 +41,8 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
 // An object, without its newline at the end. `more`: an object with the members of the kind, or null.
 std::string operation_json(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
                            const nlohmann::ordered_json& more);
+// Why a run failed. The reason begins with the text of its error, which is not said twice.
+Error operation_error(const mdfs_ioc_operation& operation);
 // The error that a run ends with: it failed, or something is damaged.
 Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWords& words);
 
