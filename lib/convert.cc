@@ -100,7 +100,8 @@ Status check_new_image(const mdfs_ioc_geometry& from) {
   if (chosen)
     geometry.extent = geometry::default_extent(geometry.rank, geometry.shape,
                                                std::max<std::uint64_t>(1, geometry.sample_bytes()), geometry.axes);
-  return geometry::check(geometry);
+  MDFS_TRY(geometry::check(geometry));
+  return geometry::check_extent(geometry);
 }
 
 }  // namespace mdfs::client

@@ -20,6 +20,7 @@
 #include "device/probe.h"
 #include "store/format_volume.h"
 #include "support/command.h"
+#include "support/file.h"
 #include "support/read_rate.h"
 #include "support/text.h"
 
@@ -61,6 +62,10 @@ Status check_names(const std::vector<std::string>& disks) {
   return {};
 }
 
+std::string of_size(const Options& options, const std::string& where) {
+  return fmt::format("--size {}: {}", *options.size, where);
+}
+
 // With --size: the files are made. An existing one is replaced only with --force, and only if nobody uses it.
 Status make_files(const Options& options, std::uint64_t bytes, const std::shared_ptr<device::UringContext>& ring,
                   NewFiles& made) {
@@ -76,7 +81,10 @@ Status make_files(const Options& options, std::uint64_t bytes, const std::shared
   }
   for (const std::string& path : options.disks) {
     if (options.force && ::unlink(path.c_str()) != 0 && errno != ENOENT) return from_errno(errno, path);
-    MDFS_TRY(device::create_file_disk(path, bytes, options.sparse));
+    if (const Status made_it = device::create_file_disk(path, bytes, options.sparse); !made_it.ok()) {
+      const Error& error = made_it.error();
+      return {error.code, error.code == Errc::kTooBig ? of_size(options, error.where) : error.where};
+    }
     made.add(path);
   }
   return {};
@@ -149,7 +157,7 @@ Status make_volume(const Options& options) {
     MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(*options.size, "--size"));
     bytes = align_down(bytes, device::kAlignment);
     std::vector<store::DiskSize> planned;
-    for (const std::string& path : options.disks) planned.push_back({path, bytes});
+    for (const std::string& path : options.disks) planned.push_back({of_size(options, path), bytes});
     MDFS_TRY(store::check_format(planned, format));
     MDFS_TRY(make_files(options, bytes, ring, made));
   }
@@ -159,7 +167,7 @@ Status make_volume(const Options& options) {
   for (const std::string& path : options.disks) {
     MDFS_TRY_ASSIGN(auto disk, device::open_disk(path, device::OpenMode::kReadWrite, ring));
     borrowed.push_back(disk.get());
-    sizes.push_back({path, disk->size_bytes()});
+    sizes.push_back({path, size_of_file(path, disk->size_bytes())});
     disks.push_back(std::move(disk));
   }
   MDFS_TRY(store::check_format(sizes, format));

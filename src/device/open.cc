@@ -84,9 +84,10 @@ Status sync_directory_of(const std::string& path) {
 
 Status allocate(const std::string& path, int fd, std::uint64_t size_bytes, bool sparse) {
   const auto size = static_cast<off_t>(size_bytes);
-  if (sparse) return ::ftruncate(fd, size) == 0 ? Status{} : from_errno(errno, path);
   // posix_fallocate returns the error and writes zeros where the filesystem cannot allocate.
-  const int error = ::posix_fallocate(fd, 0, size);
+  const int error = !sparse ? ::posix_fallocate(fd, 0, size) : ::ftruncate(fd, size) != 0 ? errno : 0;
+  if (error == EFBIG)
+    return {Errc::kTooBig, fmt::format("{}: {} bytes are more than a file can have there", path, size_bytes)};
   if (error == ENOSPC) return {Errc::kTooBig, fmt::format("{}: no room for {} bytes there", path, size_bytes)};
   if (error != 0) return from_errno(error, path);
   return {};

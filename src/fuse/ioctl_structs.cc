@@ -20,8 +20,6 @@ namespace {
 
 using geometry::Geometry;
 
-constexpr std::uint64_t kLeastExtentBytes = 64;
-
 Error bad(std::string where) { return {Errc::kInvalidArgument, "ioctl: " + std::move(where)}; }
 
 template <typename Values>
@@ -57,16 +55,6 @@ Status check_reserved(const mdfs_ioc_geometry& in) {
   return {};
 }
 
-// Each extent has its record, its blocks and its place in the cache. Images may be smaller; what grows may not.
-Status check_extent(const Geometry& geometry) {
-  if (geometry.extent_bytes() >= kLeastExtentBytes) return {};
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    if (geometry.extent[axis] < geometry.shape[axis])
-      return bad(fmt::format("an extent of {} bytes: at least {}, or all of the image", geometry.extent_bytes(),
-                             kLeastExtentBytes));
-  return {};
-}
-
 Status read_axes(const mdfs_ioc_geometry& in, Geometry& geometry) {
   MDFS_TRY_ASSIGN(geometry.axes, text_of(in.axes, "axes"));
   if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank);
@@ -99,7 +87,7 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
   if (all_zero(in.extent))
     geometry.extent = geometry::default_extent(geometry.rank, geometry.shape, geometry.sample_bytes(), geometry.axes);
   MDFS_TRY(geometry::check(geometry));
-  MDFS_TRY(check_extent(geometry));
+  MDFS_TRY(geometry::check_extent(geometry));
   return geometry;
 }
 

@@ -23,10 +23,11 @@ Error usage(std::string where) { return {Errc::kUsage, "mount option " + std::mo
 
 Result<std::uint64_t> size_between(std::string_view name, std::string_view value, std::uint64_t low,
                                    std::uint64_t high) {
-  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(value, name));
-  if (bytes < low || bytes > high)
-    return usage(fmt::format("{}={}: from {} to {}", name, value, format_size(low), format_size(high)));
-  return bytes;
+  const auto bytes = parse_size(value, name);
+  if (!bytes.ok() || *bytes < low || *bytes > high)
+    return usage(fmt::format("{}={}: a size from {} to {} is wanted, such as 64M", name, value, format_size(low),
+                             format_size(high)));
+  return *bytes;
 }
 
 Status set_cache(std::string_view value, MountOptions& options) {
@@ -35,10 +36,10 @@ Status set_cache(std::string_view value, MountOptions& options) {
 }
 
 Status set_commit(std::string_view value, MountOptions& options) {
-  MDFS_TRY_ASSIGN(const std::uint64_t seconds, parse_number(value, "commit"));
-  if (seconds < 1 || seconds > kMaxCommitSeconds)
-    return usage(fmt::format("commit={}: from 1 to {} seconds", value, kMaxCommitSeconds));
-  options.commit_interval_ns = static_cast<std::int64_t>(seconds) * kNsPerSecond;
+  const auto seconds = parse_number(value, "commit");
+  if (!seconds.ok() || *seconds < 1 || *seconds > kMaxCommitSeconds)
+    return usage(fmt::format("commit={}: 1 to {} seconds are possible", value, kMaxCommitSeconds));
+  options.commit_interval_ns = static_cast<std::int64_t>(*seconds) * kNsPerSecond;
   return {};
 }
 
@@ -101,8 +102,9 @@ constexpr std::array kRows = {
           options.kernel_options.emplace_back("allow_other");
           return {};
         }},
-    Row{{"cache", "SIZE", "memory for extents and dirty data (default 256M, at least 16M)"}, set_cache},
-    Row{{"commit", "SECONDS", "longest time until changes are on the disks without fsync (default 5)"}, set_commit},
+    Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default 256M)"}, set_cache},
+    Row{{"commit", "SECONDS", "longest time until changes are on the disks without fsync (1 to 3600, default 5)"},
+        set_commit},
     Row{{"degraded", "", "write although no majority of the disks is there; the volume records it"},
         [](std::string_view, MountOptions& options) -> Status {
           options.degraded = true;
@@ -119,7 +121,8 @@ constexpr std::array kRows = {
           options.atime = volume::AtimeMode::kRelatime;
           return {};
         }},
-    Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (default 4G)"}, set_max_window},
+    Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (1M to 16T, default 4G)"},
+        set_max_window},
     Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
     Row{{"policy", "POLICY", "where on a disk new groups begin: scatter, first or near (default: the volume's)"},
         set_policy},

@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "geometry/default_extent.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "geometry/shape_text.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -120,6 +123,18 @@ std::string default_axes(unsigned rank, bool sequence) {
   std::string axes = std::string("zyx").substr(kMaxRank - rank);
   if (sequence) axes[0] = 't';
   return axes;
+}
+
+// Each extent has its record, its blocks and its place in the cache. Images may be smaller; what grows may not.
+Status check_extent(const Geometry& geometry) {
+  if (geometry.extent_bytes() >= kMinExtentBytes) return {};
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (geometry.extent[axis] < geometry.shape[axis])
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("extents of {}, {} bytes: {} to {} bytes are possible, or all of the image",
+                               shape_text(geometry.rank, geometry.extent), geometry.extent_bytes(), kMinExtentBytes,
+                               kMaxExtentBytes)};
+  return {};
 }
 
 }  // namespace mdfs::geometry

@@ -24,4 +24,8 @@ Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_byt
 // x | yx | zyx, or tyx for a sequence.
 std::string default_axes(unsigned rank, bool sequence = false);
 
+// Of an image that is to be made and has passed check(): its extents have at least kMinExtentBytes, or are all of it.
+inline constexpr std::uint64_t kMinExtentBytes = 64;
+Status check_extent(const Geometry& geometry);
+
 }  // namespace mdfs::geometry

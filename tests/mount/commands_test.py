@@ -298,6 +298,8 @@ class Commands(MountTest):
         self.refused("none.npy", "image", "import", self.at("none.npy"), new)
         self.refused("not on", "image", "import", self.at("a.npy"), "/tmp/mdfs-test-new")
         self.refused("shape", "image", "create", new, "--shape", "10x0")
+        self.refused("extents of 1x1, 1 bytes: 64 to 16777216 bytes are possible", "image", "create", new, "--shape",
+                     "100x100", "--extent", "1x1")
         self.refused("", "image", "create", new, "--shape", "9223372036854775808x2")
         self.refused("on 5 disks; the volume has 4", "image", "create", new, "--shape", "8x8", "--disks", "5")
         self.refused("less than the number of disks", "image", "create", new, "--shape", "8x8", "--row-offset", "4")

@@ -476,5 +476,20 @@ class CachedWindows(Windows):
         os.close(fd)
 
 
+class SmallWindows(harness.MountTest):
+    """A mount that takes windows of 1 MiB at most."""
+    options = "cache=64M,max_window=1M"
+
+    def test_a_larger_window_names_its_size_and_the_option(self):
+        harness.make_image(self.at("scan"), (2048, 2048), codec=0, extent=(64, 64))
+        write = [harness.MDFS, "window", "write", self.at("scan")]
+        done = subprocess.run([*write, "y0+1025,x0+1024", "-"], input=bytes(1025 * 1024), capture_output=True,
+                              check=False)
+        self.assertNotEqual(done.returncode, 0)
+        for words in (b"scan: window y0+1025,x0+1024, 1 MiB: more than", b"max_window=1049600"):
+            self.assertIn(words, done.stderr)
+        subprocess.run([*write, "y0+1024,x0+1024", "-"], input=bytes(1 << 20), check=True, stdout=subprocess.DEVNULL)
+
+
 if __name__ == "__main__":
     harness.main()

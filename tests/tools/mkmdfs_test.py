@@ -139,6 +139,13 @@ class Mkmdfs(unittest.TestCase):
         self.refused("DISK")
         self.refused("--nonsense", "--nonsense", "x")
 
+    def test_a_size_that_cannot_be_is_named_with_its_range(self):
+        self.refused("--size 1M: x: a size of 1048576 bytes; a disk has at least 4194304", "--size", "1M", "x")
+        self.refused("--size 9000000T: x: a size of", "--size", "9000000T", "x")
+        self.refused("--size 4000000T: x: ", "--sparse", "--size", "4000000T", "x")
+        (self.folder / "text").write_bytes(b"x" * 1221)
+        self.refused("text: a size of 1221 bytes; a disk has at least 4194304", "text")
+
     def test_a_later_failure_takes_the_new_files_away_again(self):
         self.refused("x", "--size", "4M", "first", "no/such/folder/x")
 

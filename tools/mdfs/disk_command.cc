@@ -21,6 +21,7 @@
 #include "fuse/mountpoint.h"
 #include "mounted.h"
 #include "store/format_volume.h"
+#include "support/file.h"
 #include "support/text.h"
 #include "volume_text.h"
 #include "volume_trouble.h"
@@ -217,7 +218,7 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
     MDFS_TRY_ASSIGN(device::UniqueFd file, device::open_disk_descriptor(path, device::OpenMode::kReadWrite));
     // The ring may keep a descriptor for a while after it has been closed: the lock is taken once.
     MDFS_TRY_ASSIGN(const auto disk, device::adopt_disk(path, device::UniqueFd(::dup(file.get())), ring));
-    sizes.push_back({path, disk->size_bytes()});
+    sizes.push_back({path, size_of_file(path, disk->size_bytes())});
     MDFS_TRY_ASSIGN(const std::string absolute, fuse::absolute_path(path));
     joining.push_back({path, sizes.back().bytes, weight, std::nullopt});
     descriptors.push_back(file.get());

@@ -153,6 +153,15 @@ Result<std::unique_ptr<Samples>> open_array(const std::string& source, const Ope
   return std::unique_ptr<Samples>(std::make_unique<ArraySamples>(std::move(file)));
 }
 
+// The error of the daemon is an errno: what it means here.
+Error explained(const Error& error, const WriteArguments& arguments, std::uint64_t bytes) {
+  if (error.code != Errc::kTooBig) return error;
+  return {
+      Errc::kTooBig,
+      fmt::format("{}: window {}, {}: more than this mount writes at once; the mount option max_window={} allows it",
+                  arguments.path, arguments.spec, format_size(bytes), bytes)};
+}
+
 // Part after part to a descriptor that is bound to the window: the last one applies all of them, and what ends before
 // changes nothing.
 Status write_command(const WriteArguments& arguments) {
@@ -173,7 +182,8 @@ Status write_command(const WriteArguments& arguments) {
     const MutableBytes part =
         buffer.bytes().first(static_cast<std::size_t>(std::min<std::uint64_t>(kWritePartBytes, bytes - at)));
     MDFS_TRY(samples->read(part, at + part.size() == bytes));
-    MDFS_TRY(bound.write_at(at, part));
+    if (const Status written = bound.write_at(at, part); !written.ok())
+      return explained(written.error(), arguments, bytes);
     progress.add(part.size());
     at += part.size();
   }

@@ -114,6 +114,12 @@ Status File::close() {
   return {};
 }
 
+std::uint64_t size_of_file(const std::string& path, std::uint64_t otherwise) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return otherwise;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
 Status write_text_file(const std::string& path, std::string_view text) {
   MDFS_TRY_ASSIGN(File file, File::open(path, O_WRONLY | O_CREAT | O_TRUNC));
   MDFS_TRY(file.write(as_bytes(text)));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/mount_options.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace mdfs::fuse {
@@ -45,6 +46,20 @@ TEST(MountOptions, NonsenseIsNamed) {
     ASSERT_FALSE(status.ok()) << word;
     EXPECT_EQ(status.error().message().find('\n'), std::string::npos);
   }
+}
+
+TEST(MountOptions, ARangeIsSaidWhateverIsWrongWithTheValue) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"commit", "1 to 3600 seconds"}, {"cache", "16 MiB to 16 TiB"}, {"max_window", "1 MiB to 16 TiB"}};
+  for (const auto& [name, range] : cases)
+    for (const char* value : {"0", "-1", "x", "99999999999999999999", "17179869185K"}) {
+      MountOptions options;
+      const Status status = parse_mount_options(fmt::format("{}={}", name, value), options);
+      ASSERT_FALSE(status.ok()) << name << " " << value;
+      EXPECT_EQ(status.error().code, Errc::kUsage);
+      EXPECT_NE(status.error().where.find(fmt::format("mount option {}={}: ", name, value)), std::string::npos);
+      EXPECT_NE(status.error().where.find(range), std::string::npos) << status.error().where;
+    }
 }
 
 TEST(MountOptions, TheTableNamesWhatIsParsed) {
