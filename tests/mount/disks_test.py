@@ -114,7 +114,10 @@ class DisksTest(unittest.TestCase):
         refused("ext4", MDFS, "disk", "add", self.volume.path, disk, held)
         refused("MDFS volume", MDFS, "disk", "add", self.volume.path, foreign)
         refused("array.npy: holds data; give --force", MDFS, "disk", "add", self.volume.path, disk, array)
-        refused("in use", MDFS, "disk", "add", self.volume.path, self.volume.disks[0])
+        refused("is disk 0 of this volume", MDFS, "disk", "add", self.volume.path, self.volume.disks[0])
+        refused("is disk 1 of this volume", MDFS, "disk", "add", self.volume.path,
+                os.path.relpath(self.volume.disks[1]))
+        refused("given twice", MDFS, "disk", "add", self.volume.path, disk, os.path.relpath(disk))
         harness.write_all(self.volume / "itself", bytes(8 * MIB))
         refused("on the volume itself", MDFS, "disk", "add", self.volume.path, self.volume / "itself")
         refused("on the volume itself", MDFS, "disk", "replace", self.volume.path, 0, self.volume / "itself")

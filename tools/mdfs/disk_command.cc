@@ -114,6 +114,27 @@ Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bo
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
 }
 
+bool same_disk(const std::string& one, const std::string& other) {
+  struct stat a {
+  }, b{};
+  if (::stat(one.c_str(), &a) != 0 || ::stat(other.c_str(), &b) != 0) return false;
+  if (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode)) return a.st_rdev == b.st_rdev;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Under whatever name: no disk twice, and none that the volume has.
+Status check_new(const mdfs_ioc_volume& volume, const std::vector<std::string>& disks) {
+  for (std::size_t i = 0; i < disks.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before)
+      if (disks[before] == disks[i] || same_disk(disks[before], disks[i]))
+        return {Errc::kInvalidArgument, disks[i] + ": the same disk is given twice"};
+    for (const std::uint32_t number : disk_numbers(volume))
+      if (same_disk(text_of(volume.disks[number].name), disks[i]))
+        return {Errc::kExists, fmt::format("{}: is disk {} of this volume", disks[i], number)};
+  }
+  return {};
+}
+
 // The daemon would wait for itself.
 Status check_place(const std::string& mounted, const std::string& path) {
   struct stat volume {
@@ -210,10 +231,9 @@ Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArgume
   std::vector<std::string> lines = {"add-disks"};
   std::vector<NewDisk> joining;
   std::vector<store::DiskSize> sizes;
+  MDFS_TRY(check_new(volume, arguments.disks));
   MDFS_TRY_ASSIGN(const auto ring, device::UringContext::create());
   for (const std::string& path : arguments.disks) {
-    if (std::count(arguments.disks.begin(), arguments.disks.end(), path) > 1)
-      return Error{Errc::kInvalidArgument, path + ": named twice"};
     MDFS_TRY(check_place(arguments.path, path));
     MDFS_TRY_ASSIGN(device::UniqueFd file, device::open_disk_descriptor(path, device::OpenMode::kReadWrite));
     // The ring may keep a descriptor for a while after it has been closed: the lock is taken once.
