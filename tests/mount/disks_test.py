@@ -310,6 +310,36 @@ class DisksTest(unittest.TestCase):
         self.assertEqual(len(self.disks()), 1)
         self.look()
 
+    def test_a_disk_that_was_away_is_read_emptied_and_added_again(self):
+        self.store_image("image")
+        self.store("file", 3 * MIB)
+        run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
+        run(MDFS, "disk", "balance", self.volume.path, "2")
+        away = self.volume.folder + "/away"
+        os.mkdir(away)
+        for change in (False, True):
+            self.volume.unmount()
+            os.rename(self.volume.disks[1], away + "/disk1")
+            self.volume.mount(disks=[self.volume.disks[0]])
+            os.listdir(self.volume.path)
+            if change:
+                self.assertIn("nothing can move", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, "1"))
+                self.assertIn("disk 1: missing", run(MDFS, "scrub", "start", "--wait", self.volume.path))
+                self.store("later", MIB)
+            self.volume.unmount()
+            os.rename(away + "/disk1", self.volume.disks[1])
+            self.volume.mount(disks=[self.volume.disks[0]])
+            state = "stale" if change else "healthy"
+            self.assertEqual([disk["state"] for disk in self.disks()], ["healthy", state, "healthy"])
+            self.look()
+        self.assertIn("is stale", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, "1"))
+        self.assertNotIn("0 bytes moved", run(MDFS, "disk", "remove", self.volume.path, "1"))
+        self.look()
+        run(MDFS, "disk", "add", "--balance", self.volume.path, self.volume.disks[1])
+        self.assertEqual([disk["state"] for disk in self.disks()], ["healthy"] * 3)
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
     def test_a_balancing_goes_on_after_a_kill(self):
         self.store_image("image", 4096)
         run(MDFS, "volume", "sync", self.volume.path)

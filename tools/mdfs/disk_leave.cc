@@ -112,8 +112,15 @@ Status empty(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std
 Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
   const auto planned = start(arguments, disk, std::nullopt);
   if (!planned.ok()) return explained(planned.error(), volume, disk);
+  const std::string state = state_name(volume.disks[disk].state);
   if (arguments.json)
     fmt::print("{}\n", operation_json(*planned, kWords, arguments.path, nullptr));
+  else if (state == "stale")
+    fmt::print("{} is stale: what can be read of it would move; how much that is nobody has counted\n",
+               disk_text(volume, disk));
+  else if (!is_readable(volume.disks[disk].state))
+    fmt::print("{} is {}: nothing can move off it; files that have lost something are named when it is removed\n",
+               disk_text(volume, disk), state);
   else
     fmt::print("{}: {} would move\n", disk_text(volume, disk), format_size(planned->bytes_total));
   return {};

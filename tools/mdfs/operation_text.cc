@@ -17,12 +17,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "mdfs/ondisk.h"
+#include "mounted.h"
 #include "support/command.h"
 #include "support/file.h"
 #include "support/progress.h"
 #include "support/text.h"
+#include "volume_text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -32,7 +36,7 @@ constexpr std::array kTroubles = {"", "damaged", "unreadable", "node", "space-pa
 constexpr auto kPollStep = std::chrono::milliseconds(100);
 constexpr unsigned kMostWalked = 1'000'000;  // names that are looked at for those of damaged files
 
-std::string state_name(std::uint32_t state) {
+std::string run_state_name(std::uint32_t state) {
   return state > 0 && state < kStates.size() ? kStates[state] : fmt::format("{}", state);
 }
 
@@ -65,6 +69,17 @@ std::map<std::uint64_t, std::string> names_of(const mdfs_ioc_operation& operatio
   return names;
 }
 
+// Disks that the volume has now, with their state.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> disks_of(const mdfs_ioc_operation& operation,
+                                                              const std::string& path) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> disks;
+  const auto volume = volume_info(path);
+  if (!volume.ok()) return disks;
+  for (const std::uint32_t i : disk_numbers(*volume))
+    if (i < rows(operation.disk_count, MDFS_IOC_MAX_DISKS)) disks.emplace_back(i, volume->disks[i].state);
+  return disks;
+}
+
 template <typename Trouble>
 std::string trouble_text(const Trouble& trouble, const std::map<std::uint64_t, std::string>& names) {
   const auto found = names.find(trouble.object);
@@ -86,11 +101,6 @@ std::string trouble_text(const Trouble& trouble, const std::map<std::uint64_t, s
     default:
       return fmt::format("{}: left as it was", object);
   }
-}
-
-template <std::size_t N>
-std::string text_of(const char (&field)[N]) {
-  return {field, strnlen(field, N)};
 }
 
 }  // namespace
@@ -141,7 +151,11 @@ Result<mdfs_ioc_operation> wait_for_operation(const std::string& path, std::uint
 
 std::optional<double> operation_rate(const mdfs_ioc_operation& operation) {
   if (operation.work_ns == 0 || operation.bytes_done == 0) return std::nullopt;
-  return static_cast<double>(operation.bytes_done) / (static_cast<double>(operation.work_ns) / 1e9);
+  const double rate = static_cast<double>(operation.bytes_done) / (static_cast<double>(operation.work_ns) / 1e9);
+  // Work is the time without the pauses that keep it within its budget, in which a move counts twice.
+  const double budget =
+      static_cast<double>(operation.budget_bytes_s) / (operation.kind == MDFS_OPERATION_SCRUB ? 1 : 2);
+  return budget > 0 ? std::min(rate, budget) : rate;
 }
 
 std::optional<double> operation_eta_s(const mdfs_ioc_operation& operation) {
@@ -155,7 +169,7 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
                            const std::string& more) {
   std::string text = fmt::format("{}{}: {}, started {}\n", words.name,
                                  (operation.flags & MDFS_OPERATION_DRY_RUN) != 0 ? " (dry run)" : "",
-                                 state_name(operation.state), time_text(operation.started_ns));
+                                 run_state_name(operation.state), time_text(operation.started_ns));
   if (operation.reason[0] != '\0') text += fmt::format("  because: {}\n", printable(text_of(operation.reason)));
   text += fmt::format("  {} of {}", format_size(operation.bytes_done), format_size(operation.bytes_total));
   if (const auto rate = operation_rate(operation))
@@ -166,8 +180,12 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
   text += fmt::format("\n  {} {}, {} {}, {} {}\n", operation.items_done, words.looked, operation.items_changed,
                       words.changed, operation.items_failed, words.failed);
   text += more;
-  for (std::uint32_t i = 0; i < rows(operation.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+  for (const auto& [i, state] : disks_of(operation, path)) {
     const auto& disk = operation.disks[i];
+    if (!is_readable(state)) {
+      text += fmt::format("  disk {}: {}, what lies on it was not looked at\n", i, state_name(state));
+      continue;
+    }
     text += fmt::format("  disk {}: {} read, {} written, {} {}, {} {}\n", i, format_size(disk.read_bytes),
                         format_size(disk.written_bytes), disk.healed, words.changed, disk.failed, words.failed);
   }
@@ -182,7 +200,7 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["operation"] = words.name;
-  json["state"] = state_name(operation.state);
+  json["state"] = run_state_name(operation.state);
   json["reason"] = text_of(operation.reason);
   json["dry_run"] = (operation.flags & MDFS_OPERATION_DRY_RUN) != 0;
   json["budget_bytes_s"] = operation.budget_bytes_s;
@@ -197,9 +215,10 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
   const auto eta = operation_eta_s(operation);
   json["eta_s"] = eta ? nlohmann::ordered_json(*eta) : nlohmann::ordered_json();
   json["disks"] = nlohmann::ordered_json::array();
-  for (std::uint32_t i = 0; i < rows(operation.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
+  for (const auto& [i, state] : disks_of(operation, path)) {
     const auto& disk = operation.disks[i];
-    json["disks"].push_back({{"read_bytes", disk.read_bytes},
+    json["disks"].push_back({{"number", i},
+                             {"read_bytes", disk.read_bytes},
                              {"written_bytes", disk.written_bytes},
                              {"changed", disk.healed},
                              {"failed", disk.failed}});
