@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -52,7 +53,10 @@ Status check_names(const std::vector<std::string>& disks) {
   std::set<std::tuple<bool, dev_t, ino_t>> seen;
   for (const std::string& disk : disks) {
     struct stat status {};
-    bool fresh = names.insert(disk).second;
+    std::error_code unknown;
+    const std::filesystem::path full =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(disk, unknown), unknown);
+    bool fresh = names.insert(unknown ? disk : full.string()).second;
     if (::stat(disk.c_str(), &status) == 0) {
       const bool device = S_ISBLK(status.st_mode);
       fresh &= seen.insert({device, device ? status.st_rdev : status.st_dev, device ? 0 : status.st_ino}).second;

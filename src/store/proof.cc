@@ -20,11 +20,22 @@ using format::CommitSlot;
 // By generation, the newest first.
 using ByGeneration = std::map<std::uint64_t, const CommitSlot*, std::greater<>>;
 
-Status add(ByGeneration& proven, const CommitSlot& slot, const Candidate& candidate) {
+std::string disks_with(const std::vector<Candidate>& candidates, const Uuid& commit_id) {
+  std::string names;
+  for (const Candidate& candidate : candidates)
+    if (candidate.labels.holds(commit_id)) names += (names.empty() ? "" : ", ") + candidate.disk->name();
+  return names;
+}
+
+Status add(ByGeneration& proven, const CommitSlot& slot, const std::vector<Candidate>& candidates) {
   const auto [other, is_new] = proven.emplace(slot.generation, &slot);
   if (is_new || other->second->commit_id == slot.commit_id) return {};
-  return {Errc::kFork, fmt::format("{}: generation {} is commit {} here and {} on another disk", candidate.disk->name(),
-                                   slot.generation, slot.commit_id.to_string(), other->second->commit_id.to_string())};
+  return {Errc::kFork,
+          fmt::format("generation {} is one commit on {} and another on {}: mount one side with the disks of the other "
+                      "out of reach (-o degraded), remove those from it, and add them again with --force; what was "
+                      "written to them apart is lost",
+                      slot.generation, disks_with(candidates, other->second->commit_id),
+                      disks_with(candidates, slot.commit_id))};
 }
 
 bool has_successor(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
@@ -68,7 +79,7 @@ Result<CommitSlot> find_winner(const std::vector<Candidate>& candidates, std::ui
   for (const Candidate& candidate : candidates)
     for (const CommitSlot& slot : candidate.labels.slots) {
       highest = std::max(highest, slot.generation);
-      if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(proven, slot, candidate));
+      if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(proven, slot, candidates));
     }
   const std::uint64_t committed = proven.empty() ? 0 : proven.begin()->first;
   std::set<Uuid> asked;  // every disk holds a slot of the same commit
@@ -76,7 +87,7 @@ Result<CommitSlot> find_winner(const std::vector<Candidate>& candidates, std::ui
     for (const CommitSlot& slot : candidate.labels.slots) {
       if (slot.state == MDFS_SLOT_COMMITTED || slot.generation <= committed) continue;
       if (!asked.insert(slot.commit_id).second) continue;
-      if (is_proven(candidates, slot)) MDFS_TRY(add(proven, slot, candidate));
+      if (is_proven(candidates, slot)) MDFS_TRY(add(proven, slot, candidates));
     }
   if (proven.empty()) return Error{Errc::kCorrupt, "no disk holds a commit that is proven"};
   return *proven.begin()->second;

@@ -54,6 +54,9 @@ class Defrag(unittest.TestCase):
         self.assertGreater(counted["moved_bytes"], SIDE * SIDE / 2)
         told = as_json("defrag", "start", self.volume.path, "--wait")
         self.assertEqual((told["state"], told["items_failed"], told["items_done"]), ("done", 0, 1))
+        for each in (counted, told):
+            self.assertGreater(each["items_changed"], 0)
+            self.assertEqual(sum(disk["changed"] for disk in each["disks"]), each["items_changed"])
         self.assertLess(score(path), 1.06)
         self.assertLess(told["score_after"], told["score_before"])
         self.assertIn("moved", run(MDFS, "defrag", "status", self.volume.path))

@@ -201,6 +201,10 @@ TEST(LostDisksTest, TwoHalvesThatWentOnApartAreRefused) {
   const auto volume = mount(both, environment);
   ASSERT_FALSE(volume.ok());
   EXPECT_EQ(volume.error().code, Errc::kFork);
+  // Each side is named.
+  const std::string& said = volume.error().where;
+  EXPECT_NE(said.find(fmt::format("on {}, {} and", both[0]->name(), both[1]->name())), std::string::npos) << said;
+  EXPECT_NE(said.find(fmt::format("on {}, {}:", both[2]->name(), both[3]->name())), std::string::npos) << said;
 }
 
 }  // namespace

@@ -119,6 +119,7 @@ class Mkmdfs(unittest.TestCase):
     def test_nonsense_is_refused_and_leaves_no_file(self):
         self.assertEqual(self.run_it("--size", "4M", "there").returncode, 0)
         self.refused("twice", "--size", "4M", "x", "x")
+        self.refused("twice", "--size", "4M", "x", "./x")
         self.refused("twice", "--force", "there", "./there")
         self.refused("not found", "missing")
         self.refused("--size", "--size", "4Q", "x")
