@@ -20,7 +20,7 @@ LEAST = 0.9
 
 def rows(context):
     source = picture(context)
-    windows = {"2048x2048": (2, 1)} if context.quick else WINDOWS
+    windows = {"1024x1024": (2, 1)} if context.quick else WINDOWS
     try:
         # Weighted 2 to 1, a fast disk gets a third of the picture.
         with throttled_disks.ThrottledDisks(len(RATES), source.bytes // 2 + SPARE, context.scratch) as disks:
@@ -55,6 +55,6 @@ def as_row(window, weights, timed, listed):
                     sum(RATES) / 1e6, "sum of the disks")
     row.note = (f"weights {', '.join(str(disk['weight']) for disk in listed)}; the disks read {of_disks:.0f} MB/s, "
                 "whole rows of extents that the window cuts")
-    if weights == "measure":
+    if weights == "measure" and window in WINDOWS:
         row.target, row.met = f"at least {LEAST:g}x", rate >= LEAST * sum(RATES) / 1e6
     return row
