@@ -252,9 +252,8 @@ class Compared(Base):
         self.assertEqual(row["windows_planned_otherwise"], 0)
         self.assertEqual(row["extents_off_placement"], 0)
         self.assertGreater(row["extents"], 0)
-        # No stage takes less than its time; on a busy machine pieces that end together may go on in another order than
-        # in the simulator, which is worth some percent of a window. How much later it comes decides nothing.
-        self.assertGreater(row["ratio"], 0.9)
+        # No answer comes before its time; how much later it comes a busy machine may decide.
+        self.assertGreater(row["ratio"], 0.99)
         self.assertIn(row["verdict"], ["yes", "unsure", "no"])
         self.assertEqual(row["within"], row["verdict"] == "yes")
         self.assertGreater(row["measured_s"], row["again_s"])
