@@ -30,7 +30,7 @@ Result<bool> Replacer::has_beyond(Content& content, std::uint64_t size_bytes) {
     for (unsigned place = 0; place < content.page_box.places; ++place) {
       if (content.unit_of({number, place})[0] < first_row) continue;
       const bool in_strip = std::any_of(known.strips->begin(), known.strips->end(),
-                                        [&](const auto& entry) { return entry.second.has(place); });
+                                        [&](const Strips::Entry& entry) { return entry.has(place); });
       if (in_strip || known.page->has(place)) return true;
     }
   }

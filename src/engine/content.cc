@@ -41,6 +41,7 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
       linked_size(spec.size_bytes),
       linked_inline(spec.is_inline),
       has_cells(!spec.geometry && !spec.is_inline && spec.size_bytes > 0),
+      syncs(spec.size_bytes),
       shape_(spec.geometry ? geometry::byte_geometry(*spec.geometry) : file_shape()) {
   rank = shape_.rank;
   unit_bytes = static_cast<std::uint32_t>(shape_.extent_bytes());
@@ -116,6 +117,15 @@ Coord Content::unit_coord(std::uint64_t index) const {
 
 geometry::PagePlace Content::page_of(const Coord& unit) const {
   return geometry::page_place(rank, shape_.grid(), page_box, unit);
+}
+
+std::uint64_t Content::units_in_page_row(std::uint64_t page) const {
+  const Coord first = unit_of({page, 0});
+  std::uint64_t units = 1;
+  for (unsigned axis = 1; axis < rank; ++axis)
+    units *=
+        std::min<std::uint64_t>(page_box.side[axis], ceil_div(shape_.shape[axis], shape_.extent[axis]) - first[axis]);
+  return units;
 }
 
 Coord Content::unit_of(const geometry::PagePlace& place) const {

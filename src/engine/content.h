@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "engine/groups.h"
 #include "engine/locks.h"
+#include "engine/sync_rhythm.h"
 #include "engine/unit.h"
 #include "format/extents.h"
 #include "geometry/decompose.h"
@@ -57,6 +58,8 @@ class Content : public std::enable_shared_from_this<Content> {
   geometry::Coord unit_coord(std::uint64_t index) const;
   // Units of one step of the grid along the slowest axis.
   std::uint64_t units_in_row() const { return units_in_row_; }
+  // Units of a page in one step of the grid along the slowest axis: fewer at the image's edges.
+  std::uint64_t units_in_page_row(std::uint64_t page) const;
   // The first byte of the canonical file that can lie in the unit.
   std::uint64_t first_byte_of(std::uint64_t index) const { return index / units_in_row_ * grid_row_bytes(); }
   // Where those end that lie in its step of the grid along the slowest axis.
@@ -120,6 +123,8 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint64_t linked_size = 0;          // as the tree has it
   bool linked_inline = false;             // the tree holds the bytes
   bool has_cells = false;                 // the tree holds cells
+  SyncRhythm syncs;                       // of whoever appends
+  std::uint64_t early_bytes = 0;          // written since early write-back last looked, while a sync is expected
   std::vector<std::uint64_t> disk_end;    // per disk: where the last allocation of this content ended
   std::vector<std::uint64_t> disk_given;  // per disk: blocks allocated since it was opened
 

@@ -115,6 +115,7 @@ class EngineImpl final : public Engine {
   }
   Status write_back(Content& content) override {
     core_.settle.note_activity(core_.environment);
+    WriteBack::note_sync(content);
     return write_back_.write_back(content);
   }
   Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all) override {

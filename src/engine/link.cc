@@ -27,45 +27,69 @@ Status Linker::link(const std::vector<Staged>& units) {
 // ---- images
 
 Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
-  Page& state = pages_[number];
+  const auto [found, is_new] = pages_.try_emplace(number);
+  Page& state = found->second;
   if (state.page != nullptr) return &state;
-  state.page = std::make_shared<format::ExtentPage>(content_.table);
-  state.strips = std::make_shared<Strips>();
+  if (is_new) {
+    const KnownPage kept = core_.records.kept_page(content_, number);
+    if (kept.page != nullptr) {
+      state.page = kept.page;
+      state.strips = *kept.strips;
+      return &state;
+    }
+  }
   MDFS_TRY_ASSIGN(const auto value, transaction_.get(page_key(content_, number)));
+  auto page = std::make_shared<format::ExtentPage>(content_.table);
   if (value) {
-    MDFS_TRY_ASSIGN(*state.page, format::ExtentPage::decode(*value, content_.table));
+    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content_.table));
   }
   if (content_.may_have_strips) {
     MDFS_TRY_ASSIGN(const auto items,
                     transaction_.scan(strip_key(content_, number, 0),
                                       strip_key(content_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
-    MDFS_TRY_ASSIGN(*state.strips, strips_of(content_, items));
+    MDFS_TRY_ASSIGN(state.strips, strips_of(content_, items));
   }
+  state.page = std::move(page);
   return &state;
 }
 
+// Others may hold the page as it was.
+format::ExtentPage& Linker::to_change(Page& page) {
+  if (page.own == nullptr) {
+    page.own = std::make_shared<format::ExtentPage>(*page.page);
+    page.page = page.own;
+  }
+  return *page.own;
+}
+
 void Linker::put_page(std::uint64_t number, Page& page) {
-  if (page.page->empty())
+  if (page.own != nullptr && page.page->empty())
     transaction_.erase(page_key(content_, number));
-  else
+  else if (page.own != nullptr)
     transaction_.put(page_key(content_, number), page.page->encode());
   for (const unsigned changed : std::exchange(page.changed, {})) {
-    const auto strip = page.strips->find(changed);
-    if (strip == page.strips->end())
+    const format::Strip* const strip = page.strips.find(changed);
+    if (strip == nullptr)
       transaction_.erase(strip_key(content_, number, changed));
     else
-      transaction_.put(strip_key(content_, number, changed), format::encode(strip->second));
+      transaction_.put(strip_key(content_, number, changed), format::encode(*strip));
   }
 }
 
-void Linker::free_parts(Page& page, unsigned place) {
-  for (auto strip = page.strips->begin(); strip != page.strips->end();) {
-    const auto here = strip++;
-    if (!here->second.has(place)) continue;
-    remove(to_run(here->second.part(place, content_.block_size)));
-    here->second.live &= ~(std::uint64_t{1} << place);
-    page.changed.insert(here->first);
-    if (here->second.live == 0) page.strips->erase(here);
+void Linker::free_parts(Page& page, std::uint64_t places) {
+  const Strips before = page.strips;
+  for (const Strips::Entry& entry : before) {
+    const std::uint64_t freed = entry.live & places;
+    if (freed == 0) continue;
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if ((freed >> place & 1) != 0) remove(to_run(entry.strip->part(place, content_.block_size)));
+    page.changed.insert(entry.number);
+    format::Strip rest = *entry.strip;
+    rest.live &= ~places;
+    if (rest.live == 0)
+      page.strips.erase(entry.number);
+    else
+      page.strips.set(entry.number, std::move(rest));
   }
 }
 
@@ -73,14 +97,13 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
   std::set<std::uint64_t> pages;
   for (const StagedStrip& staged : strips) {
     MDFS_TRY_ASSIGN(Page* const page, get_page(staged.page));
-    unsigned number = 0;
-    while (page->strips->contains(number)) ++number;
+    const unsigned number = page->strips.free_number();
     if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
     format::Strip strip = staged.strip;
     strip.birth = transaction_.generation();
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
       if (strip.has(place)) add(to_run(strip.part(place, content_.block_size)));
-    page->strips->emplace(number, std::move(strip));
+    page->strips.set(number, std::move(strip));
     page->changed.insert(number);
     pages.insert(staged.page);
   }
@@ -88,8 +111,8 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
   return {};
 }
 
-Result<std::vector<store::Run>> Linker::free_record(format::ExtentPage& page, const geometry::PagePlace& place) {
-  const std::optional<format::ExtentRecord> record = page.get(place.place);
+Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::PagePlace& place) {
+  const std::optional<format::ExtentRecord> record = page.page->get(place.place);
   if (!record) return std::vector<store::Run>{};
   std::optional<ByteVector> runs_item;
   if (record->is_scattered()) {
@@ -98,7 +121,7 @@ Result<std::vector<store::Run>> Linker::free_record(format::ExtentPage& page, co
   MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
   for (const store::Run& run : runs) remove(run);
   if (record->is_scattered()) transaction_.erase(runs_key(content_, place));
-  page.erase(place.place);
+  to_change(page).erase(place.place);
   return runs;
 }
 
@@ -116,10 +139,13 @@ Status Linker::link_image(const std::vector<Staged>& units) {
   }
   for (const auto& [number, list] : by_page) {
     MDFS_TRY_ASSIGN(Page* const state, get_page(number));
+    std::uint64_t replaced = 0;
+    for (const auto& [place, staged] : list)
+      if (!staged->is_moved) replaced |= std::uint64_t{1} << place;
+    free_parts(*state, replaced);
     for (const auto& [place, staged] : list) {
-      MDFS_TRY_ASSIGN(const std::vector<store::Run> freed, free_record(*state->page, {number, place}));
+      MDFS_TRY_ASSIGN(const std::vector<store::Run> freed, free_record(*state, {number, place}));
       note_left(*staged, freed);
-      if (!staged->is_moved) free_parts(*state, place);
       if (staged->runs.empty()) continue;
       format::ExtentRecord record;
       record.birth = transaction_.generation();
@@ -135,7 +161,7 @@ Status Linker::link_image(const std::vector<Staged>& units) {
         transaction_.put(runs_key(content_, {number, place}), format::encode_extent_runs(runs));
       }
       for (const store::Run& run : staged->runs) add(run);
-      state->page->set(place, record);
+      to_change(*state).set(place, record);
     }
     put_page(number, *state);
   }
@@ -144,12 +170,14 @@ Status Linker::link_image(const std::vector<Staged>& units) {
 
 Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
   MDFS_TRY_ASSIGN(Page* const page, get_page(number));
+  std::uint64_t freed = 0;
   for (unsigned place = 0; place < content_.page_box.places; ++place) {
     const geometry::Coord unit = content_.unit_of({number, place});
     if (!box.contains(content_.rank, unit)) continue;
-    MDFS_TRY(free_record(*page->page, {number, place}));
-    free_parts(*page, place);
+    MDFS_TRY(free_record(*page, {number, place}));
+    freed |= std::uint64_t{1} << place;
   }
+  free_parts(*page, freed);
   put_page(number, *page);
   return {};
 }
@@ -215,7 +243,9 @@ Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
                   transaction_.scan({content_.object, kind, first}, {content_.object, kind, last}, SIZE_MAX));
   for (const store::Item& item : items) {
     if (content_.is_image()) {
-      MDFS_TRY_ASSIGN(format::ExtentPage page, format::ExtentPage::decode(item.value, content_.table));
+      MDFS_TRY_ASSIGN(format::ExtentPage stored, format::ExtentPage::decode(item.value, content_.table));
+      Page page;
+      page.page = page.own = std::make_shared<format::ExtentPage>(std::move(stored));
       for (unsigned place = 0; place < content_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);
@@ -248,7 +278,11 @@ Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
 }
 
 void publish_pages(Core& core, const Content& content, const Linker::Pages& pages) {
-  for (const auto& [number, page] : pages) core.records.replace(content, number, {page.page, page.strips});
+  for (const auto& [number, page] : pages) {
+    KnownPage known{page.page, nullptr};
+    if (page.page != nullptr) known.strips = std::make_shared<const Strips>(page.strips);
+    core.records.replace(content, number, std::move(known));
+  }
 }
 
 }  // namespace mdfs::engine

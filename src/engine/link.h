@@ -19,8 +19,9 @@ struct StagedStrip {
   format::Strip strip;
 };
 
-// The changes of one transaction to the records of one content. Made and used inside store.transact(); after it has
-// succeeded publish() brings the cached records up to date.
+// The changes of one transaction to the records of one content. Made and used inside store.transact(), once in each, by
+// the holder of `linking`, so that pages that are kept in memory are as the tree has them; after it has succeeded
+// publish_pages() brings those up to date.
 class Linker {
  public:
   Linker(Core& core, const Content& content, store::Transaction& transaction)
@@ -41,8 +42,9 @@ class Linker {
   std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(content_.block_size); }
   // Pages as they are now; nulls: gone.
   struct Page {
-    std::shared_ptr<format::ExtentPage> page;
-    std::shared_ptr<Strips> strips;
+    std::shared_ptr<const format::ExtentPage> page;
+    std::shared_ptr<format::ExtentPage> own;  // the same, once it has been changed
+    Strips strips;
     std::set<unsigned> changed;  // numbers of strips
   };
   using Pages = std::map<std::uint64_t, Page>;
@@ -57,9 +59,11 @@ class Linker {
   Result<format::FileCell> get_cell(std::uint64_t cell);
   void put_cell(std::uint64_t cell, const format::FileCell& value);
   Result<Page*> get_page(std::uint64_t number);
+  static format::ExtentPage& to_change(Page& page);
   // Returns the runs that it had.
-  Result<std::vector<store::Run>> free_record(format::ExtentPage& page, const geometry::PagePlace& place);
-  void free_parts(Page& page, unsigned place);
+  Result<std::vector<store::Run>> free_record(Page& page, const geometry::PagePlace& place);
+  // Of the extents at these places, a bit each.
+  void free_parts(Page& page, std::uint64_t places);
   void put_page(std::uint64_t number, Page& page);
   void note_left(const Staged& staged, const std::vector<store::Run>& runs);
   void add(const store::Run& run);

@@ -58,30 +58,36 @@ Result<Strips> strips_of(const Content& content, const std::vector<store::Item>&
   Strips strips;
   for (const store::Item& item : items) {
     MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
-    strips.emplace(static_cast<unsigned>(item.key.offset % MDFS_STRIPS_PER_PAGE), std::move(strip));
+    strips.set(static_cast<unsigned>(item.key.offset % MDFS_STRIPS_PER_PAGE), std::move(strip));
   }
   return strips;
 }
 
-std::size_t Records::cost(const Entry& entry) {
-  const format::ExtentPage& page = *entry.known.page;
-  std::size_t bytes = kPageOverheadBytes + std::size_t{page.count()} * page.shape().record_bytes();
-  for (const auto& [number, strip] : *entry.known.strips) bytes += kPageOverheadBytes + 4 * strip.crc32c.size();
+std::size_t Records::cost(const KnownPage& known) {
+  std::size_t bytes = kPageOverheadBytes + std::size_t{known.page->count()} * known.page->shape().record_bytes();
+  for (const Strips::Entry& entry : *known.strips) bytes += kPageOverheadBytes + 4 * entry.strip->crc32c.size();
   return bytes;
 }
 
 void Records::erase(Entries::iterator entry) {
-  bytes_ -= cost(*entry);
+  bytes_ -= entry->bytes;
   map_.erase(entry->name);
   entries_.erase(entry);
 }
 
 void Records::insert(const Name& name, KnownPage known) {
   if (const auto found = map_.find(name); found != map_.end()) erase(found->second);
-  entries_.push_front({name, std::move(known)});
+  const std::size_t bytes = cost(known);
+  entries_.push_front({name, std::move(known), bytes});
   map_.emplace(name, entries_.begin());
-  bytes_ += cost(entries_.front());
+  bytes_ += bytes;
   while (bytes_ > kLimitBytes && entries_.size() > 1) erase(std::prev(entries_.end()));
+}
+
+KnownPage Records::kept_page(const Content& content, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = map_.find({content.object, number});
+  return found == map_.end() ? KnownPage{} : found->second->known;
 }
 
 Result<KnownPage> Records::page(const Content& content, std::uint64_t number, bool fresh) {
@@ -125,8 +131,9 @@ Result<StoredExtent> Records::extent(const Content& content, const geometry::Coo
   const geometry::PagePlace place = content.page_of(unit);
   MDFS_TRY_ASSIGN(const KnownPage known, page(content, place.page, fresh));
   StoredExtent extent;
-  for (const auto& [number, strip] : *known.strips) {
-    if (!strip.has(place.place)) continue;
+  for (const Strips::Entry& entry : *known.strips) {
+    const format::Strip& strip = *entry.strip;
+    if (!entry.has(place.place)) continue;
     const auto checksums = strip.part_checksums(place.place, content.block_size);
     extent.parts.push_back({to_run(strip.part(place.place, content.block_size)), strip.begin, strip.bytes,
                             std::vector(checksums.begin(), checksums.end())});

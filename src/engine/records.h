@@ -6,16 +6,15 @@
 #include <atomic>
 #include <cstdint>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "engine/content.h"
+#include "engine/strips.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
-#include "format/strip.h"
 #include "mdfs/ondisk.h"
 #include "store/store.h"
 
@@ -52,9 +51,6 @@ struct StoredExtent {
   std::uint64_t blocks() const;
 };
 
-// The strips of a page by number.
-using Strips = std::map<unsigned, format::Strip>;
-
 // What the tree says of the extents of a page.
 struct KnownPage {
   std::shared_ptr<const format::ExtentPage> page;
@@ -79,6 +75,9 @@ class Records {
   Result<format::FileCell> cell(const Content& content, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const Content& content);
   Result<KnownPage> page(const Content& content, std::uint64_t number, bool fresh);
+  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `linking` of the content, and has
+  // changed nothing in the transaction at work, sees what the tree has.
+  KnownPage kept_page(const Content& content, std::uint64_t number);
 
   // What a record says exists on the volume.
   Status check(const store::Run& run) const;
@@ -88,8 +87,8 @@ class Records {
   void forget_all(const Content& content);
 
  private:
-  static constexpr std::size_t kLimitBytes = 4u << 20;
-  static constexpr std::size_t kPageOverheadBytes = 192;
+  static constexpr std::size_t kLimitBytes = 8u << 20;
+  static constexpr std::size_t kPageOverheadBytes = 192;  // of a strip as well
   struct Name {
     std::uint64_t object;
     std::uint64_t number;
@@ -101,10 +100,11 @@ class Records {
   struct Entry {
     Name name;
     KnownPage known;
+    std::size_t bytes = 0;
   };
   using Entries = std::list<Entry>;
 
-  static std::size_t cost(const Entry& entry);
+  static std::size_t cost(const KnownPage& known);
   void insert(const Name& name, KnownPage known);
   void erase(Entries::iterator entry);
 

@@ -58,8 +58,8 @@ Status Replacer::settle_page(Content& content, std::uint64_t number, bool all, S
   std::map<std::uint64_t, Row> rows;
   for (unsigned place = 0; place < content.page_box.places; ++place) {
     std::vector<ByteRanges::Range> parts;
-    for (const auto& [key, strip] : *known.strips)
-      if (strip.has(place)) parts.push_back({strip.begin, strip.end()});
+    for (const Strips::Entry& strip : *known.strips)
+      if (strip.has(place)) parts.push_back({strip.begin, strip.end});
     if (parts.empty()) continue;
     const geometry::Coord unit = content.unit_of({number, place});
     Row& row = rows[unit[0]];

@@ -81,6 +81,12 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
       content.add_full(coord, content.groups.units_in_group(coord, grid_rows(content)));
       kick = kick || content.ripe_bytes >= core_.batch_bytes();
     }
+    if (content.may_have_strips &&
+        content.syncs.expects_sync(content.size.load(std::memory_order_relaxed), content.grid_row_bytes() / 2)) {
+      const bool was_due = content.early_bytes >= core_.options.early_batch_bytes;
+      content.early_bytes += change.bytes;
+      kick = kick || (!was_due && content.early_bytes >= core_.options.early_batch_bytes);
+    }
   }
   if (!first && !kick) return;
   {
@@ -120,6 +126,12 @@ void WriteBack::forget_if_clean(Content& content) {
   // Under the state's lock, so that a unit that becomes dirty now registers after this.
   const std::lock_guard registry(mutex_);
   dirty_.erase(&content);
+}
+
+void WriteBack::note_sync(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  content.syncs.note_sync(content.size.load(std::memory_order_acquire));
+  content.early_bytes = 0;
 }
 
 void WriteBack::note_size(Content& content) {
@@ -176,7 +188,8 @@ std::shared_ptr<Content> WriteBack::choose(WhichUnits& which) {
     any = true;
     if (content->background_failed) return true;
     any_alive = true;
-    facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns});
+    const std::uint64_t early = content->early_bytes >= core_.options.early_batch_bytes ? content->early_bytes : 0;
+    facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns, early});
     return false;
   });
   const std::optional<WriteChoice> choice = choose_to_write(facts, core_.batch_bytes(), pressed);
@@ -252,7 +265,9 @@ void WriteBack::run() {
       WhichUnits which = WhichUnits::kFull;
       const std::shared_ptr<Content> content = choose(which);
       if (content == nullptr) break;
-      std::vector<UnitPtr> units = collect(*content, which);
+      const bool early = which == WhichUnits::kPieces;
+      std::vector<UnitPtr> units = early ? collect_pieces(*content) : collect(*content, which);
+      if (units.empty() && early) continue;  // the pieces are not complete yet
       if (units.empty()) break;
       const Status status = write_batch(*content, std::move(units));
       if (status.ok()) continue;

@@ -63,6 +63,8 @@ class WriteBack {
   // Dirty units of lower indices than this, so that what they hold is linked before what follows; the size is not. An
   // error is the caller's to report: nothing is lost, and the next write-back tries again.
   Status write_back_below(Content& content, std::uint64_t index);
+  // Somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
+  static void note_sync(Content& content);
   // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
   void note_size(Content& content);
   // Nothing of it has to be written back any more, if that is so.
@@ -89,8 +91,9 @@ class WriteBack {
     std::uint16_t disk = 0;
     std::uint32_t blocks = 0;
     std::uint64_t order = 0;
-    store::Run run;  // no blocks: none was found
-    BufferRef bytes;
+    store::Run run;                 // no blocks: none was found
+    std::vector<std::byte*> parts;  // what is written, one behind the other
+    BufferRef bytes;                // of parts that are not written from their units
   };
   struct Batch {
     Claimed whole;
@@ -109,6 +112,8 @@ class WriteBack {
   static std::vector<UnitPtr> dirty_before(Content& content, std::int64_t since_ns);
   // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
   std::vector<UnitPtr> collect(Content& content, WhichUnits which);
+  // New pieces of units that nobody has claimed, of pages of which all units in a row of the grid have one.
+  std::vector<UnitPtr> collect_pieces(Content& content);
   // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
   // in parts.
   Status write_batch(Content& content, std::vector<UnitPtr> units);
@@ -121,8 +126,6 @@ class WriteBack {
   bool claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
   // Writes the strips. Units for which none is made leave the batch, dirty as before.
   Status write_strips(Content& content, Batch& batch, std::vector<UnitPtr>& not_taken);
-  Result<bool> is_worth_a_strip(Content& content, const geometry::Coord& unit, const ChangedBytes& changed,
-                                std::uint64_t linked_size);
   Result<std::vector<StripJob>> plan_strips(Content& content, const Claimed& claimed);
   Status place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation);
   Status store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs);

@@ -10,6 +10,8 @@ std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> contents,
                                            bool pressed) {
   if (contents.empty()) return std::nullopt;
   const auto number_of = [&](auto found) { return static_cast<std::size_t>(found - contents.begin()); };
+  const auto most_early = std::ranges::max_element(contents, {}, &DirtyFacts::early_bytes);
+  if (most_early->early_bytes > 0) return WriteChoice{number_of(most_early), WhichUnits::kPieces};
   const auto ripest = std::ranges::max_element(contents, {}, &DirtyFacts::ripe_bytes);
   if (ripest->ripe_bytes > 0 && (pressed || ripest->ripe_bytes >= batch_bytes))
     return WriteChoice{number_of(ripest), WhichUnits::kRipe};

@@ -9,13 +9,15 @@
 
 namespace mdfs::engine {
 
-enum class WhichUnits : std::uint8_t { kRipe, kFull, kAll };  // of groups that are full; that are full; dirty
+// Of groups that are full; that are full; dirty; new pieces that a sync will ask for soon.
+enum class WhichUnits : std::uint8_t { kRipe, kFull, kAll, kPieces };
 
 // What is dirty of one content.
 struct DirtyFacts {
   std::uint64_t ripe_bytes = 0;
   std::uint64_t full_bytes = 0;   // ripe ones as well
   std::int64_t last_dirt_ns = 0;  // when a unit last became dirty
+  std::uint64_t early_bytes = 0;  // enough for a batch, written lately, and about to be synced
 };
 
 struct WriteChoice {
@@ -27,6 +29,8 @@ struct WriteChoice {
 // If there are none, the content goes that nobody has added to for longest, its full units before the others, which
 // have to be read: of one that is being written the groups would be torn that are about to be full. Nothing: there is
 // nothing to do now. Pure.
+//
+// What is about to be synced goes before everything else: somebody will wait for it.
 std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> contents, std::uint64_t batch_bytes,
                                            bool pressed);
 

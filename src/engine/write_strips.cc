@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "engine/requests.h"
 #include "engine/strip_choice.h"
+#include "engine/strip_judge.h"
 #include "engine/write_back.h"
 #include "mdfs/ondisk.h"
 
@@ -21,20 +22,6 @@ constexpr std::uint64_t kMostStripBytes = 4u << 20;
 // Strips are their own owners, so that their groups come and go as a whole and leave those of extents alone.
 constexpr std::uint64_t kStripOwner = std::uint64_t{1} << 63;
 constexpr std::uint64_t kMostPages = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
-
-bool overlaps(const Strips& strips, unsigned place, const ChangedBytes& changed) {
-  return std::any_of(strips.begin(), strips.end(), [&](const auto& entry) {
-    const format::Strip& strip = entry.second;
-    return strip.has(place) && strip.begin < changed.end && changed.begin < strip.end();
-  });
-}
-
-std::uint64_t blocks_in(const Strips& strips, unsigned place, std::uint32_t block_size) {
-  std::uint64_t blocks = 0;
-  for (const auto& [number, strip] : strips)
-    if (strip.has(place)) blocks += strip.part_blocks(block_size);
-  return blocks;
-}
 
 // Where the placement looks for a strip's disk: neighbours in space and in time go to different ones.
 geometry::Coord position_of(const Content& content, const geometry::Coord& first, std::uint32_t begin,
@@ -61,6 +48,34 @@ bool may_go_in_parts(const Content& content, const Unit& unit) {
 }
 
 }  // namespace
+
+std::vector<UnitPtr> WriteBack::collect_pieces(Content& content) {
+  std::vector<UnitPtr> dirty;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.early_bytes = 0;
+    dirty.reserve(content.dirty_units.size());
+    for (const auto& [index, unit] : content.dirty_units) dirty.push_back(unit);
+  }
+  const std::uint32_t step_bytes = content.unit_bytes / static_cast<std::uint32_t>(content.array().extent[0]);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<UnitPtr>> rows;  // by page and step of the grid
+  for (UnitPtr& unit : dirty) {
+    const geometry::Coord coord = content.unit_coord(unit->key.index);
+    {
+      const std::lock_guard lock(unit->mutex);
+      const ChangedBytes& changed = unit->changed_bytes;
+      const bool whole_steps = !changed.empty() && changed.begin % step_bytes == 0 &&
+                               content.end_with_padding(coord, changed.end) % step_bytes == 0;
+      if (!whole_steps || !may_go_in_parts(content, *unit)) continue;
+    }
+    rows[{content.page_of(coord).page, coord[0]}].push_back(std::move(unit));
+  }
+  std::vector<UnitPtr> units;
+  for (auto& [name, row] : rows)
+    if (row.size() == content.units_in_page_row(name.first))
+      units.insert(units.end(), std::make_move_iterator(row.begin()), std::make_move_iterator(row.end()));
+  return units;
+}
 
 std::uint64_t WriteBack::bytes_to_write(const Content& content, const Unit& unit) {
   const std::uint64_t changed = unit.changed_bytes.empty() ? 0 : unit.changed_bytes.end - unit.changed_bytes.begin;
@@ -94,27 +109,8 @@ bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batc
   return true;
 }
 
-Result<bool> WriteBack::is_worth_a_strip(Content& content, const geometry::Coord& unit, const ChangedBytes& changed,
-                                         std::uint64_t linked_size) {
-  const geometry::PagePlace place = content.page_of(unit);
-  MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(content, place.page, false));
-  StripFacts facts;
-  facts.extent_blocks = content.capacity_bytes / content.block_size;
-  facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
-  facts.has_record = known.page->has(place.place);
-  facts.appends = content.canonical_offset(unit, changed.begin) >= linked_size;
-  facts.overlaps = overlaps(*known.strips, place.place, changed);
-  facts.strip_blocks = blocks_in(*known.strips, place.place, content.block_size);
-  facts.strips_in_page = known.strips->size();
-  return worth_a_strip(facts);
-}
-
 Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts) {
-  std::uint64_t linked_size = 0;
-  {
-    const std::lock_guard lock(content.state_mutex);
-    linked_size = content.linked_size;
-  }
+  StripJudge judge(core_, content);
   std::vector<UnitPtr> rest;
   for (UnitPtr& unit : whole) {
     ChangedBytes changed;
@@ -126,7 +122,7 @@ Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std:
       changed = unit->changed_bytes;
     }
     if (worth) {
-      MDFS_TRY_ASSIGN(worth, is_worth_a_strip(content, content.unit_coord(unit->key.index), changed, linked_size));
+      MDFS_TRY_ASSIGN(worth, judge.is_worth_a_strip(content.unit_coord(unit->key.index), changed));
     }
     (worth ? in_parts : rest).push_back(std::move(unit));
   }
@@ -136,17 +132,13 @@ Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std:
 
 // Equal bytes of extents of one page make a strip. Units in no job are not worth one.
 Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content, const Claimed& claimed) {
-  std::uint64_t linked_size = 0;
-  {
-    const std::lock_guard lock(content.state_mutex);
-    linked_size = content.linked_size;
-  }
+  StripJudge judge(core_, content);
   using Name = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // page, begin, end
   std::map<Name, std::map<unsigned, std::size_t>> together;              // units by place
   for (std::size_t i = 0; i < claimed.units.size(); ++i) {
     const geometry::Coord& coord = claimed.units[i].coord;
     const ChangedBytes& changed = claimed.snapshots[i].changed;
-    MDFS_TRY_ASSIGN(const bool worth, is_worth_a_strip(content, coord, changed, linked_size));
+    MDFS_TRY_ASSIGN(const bool worth, judge.is_worth_a_strip(coord, changed));
     const geometry::PagePlace place = content.page_of(coord);
     if (worth) together[{place.page, changed.begin, changed.end}].emplace(place.place, i);
   }
@@ -208,28 +200,45 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
   return {};
 }
 
-// The parts one after another, each from a block on; checksums of all blocks; to all disks at once.
+// The parts one after another, each from a block on; checksums of all blocks; to all disks at once. Parts that are
+// whole blocks are written from where they are: what is claimed does not change.
 Status WriteBack::store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs) {
   const std::uint32_t block_size = content.block_size;
   core_.tasks.parallel_for(jobs.size(), [&](std::size_t i) {
     StripJob& job = jobs[i];
     format::Strip& strip = job.staged.strip;
     strip.address = {job.run.disk, job.run.block};
-    job.bytes = core_.cache.acquire(std::size_t{job.blocks} * block_size);
+    strip.crc32c.reserve(job.blocks);
     const std::size_t part_bytes = std::size_t{strip.part_blocks(block_size)} * block_size;
-    std::byte* to = job.bytes.data();
-    for (const std::size_t unit : job.units) {
-      std::memcpy(to, claimed.units[unit].content.data() + strip.begin, strip.bytes);
-      std::memset(to + strip.bytes, 0, part_bytes - strip.bytes);
-      for (std::size_t at = 0; at < part_bytes; at += block_size) strip.crc32c.push_back(crc32c({to + at, block_size}));
-      to += part_bytes;
+    const bool in_place = strip.begin % device::kAlignment == 0 && strip.bytes == part_bytes;
+    if (!in_place) job.bytes = core_.cache.acquire(std::size_t{job.blocks} * block_size);
+    for (std::size_t part = 0; part < job.units.size(); ++part) {
+      std::byte* bytes = claimed.units[job.units[part]].content.data() + strip.begin;
+      if (!in_place) {
+        std::byte* const copy = job.bytes.data() + part * part_bytes;
+        std::memcpy(copy, bytes, strip.bytes);
+        std::memset(copy + strip.bytes, 0, part_bytes - strip.bytes);
+        bytes = copy;
+      }
+      for (std::size_t at = 0; at < part_bytes; at += block_size)
+        strip.crc32c.push_back(crc32c({bytes + at, block_size}));
+      job.parts.push_back(bytes);
     }
   });
   std::vector<Segment> segments;
-  for (const StripJob& job : jobs)
-    append_segments({job.run}, block_size, 0, std::uint64_t{job.blocks} * block_size, job.bytes.data(), 0, segments);
+  for (const StripJob& job : jobs) {
+    const std::uint32_t part_blocks = job.staged.strip.part_blocks(block_size);
+    store::Run run{job.run.disk, job.run.block, part_blocks};
+    for (std::byte* const part : job.parts) {
+      append_segments({run}, block_size, 0, std::uint64_t{part_blocks} * block_size, part, 0, segments);
+      run.block += part_blocks;
+    }
+  }
   Status status = write_all(core_.store, segments, core_.options.largest_request_bytes);
-  for (StripJob& job : jobs) job.bytes = BufferRef();
+  for (StripJob& job : jobs) {
+    job.parts.clear();
+    job.bytes = BufferRef();
+  }
   return status;
 }
 

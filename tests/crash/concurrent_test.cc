@@ -141,7 +141,9 @@ class Workload {
       recorders.push_back(std::make_unique<device::RecorderDisk>(*disks_[i], log_, i));
       doors.push_back(recorders.back().get());
     }
-    auto volume = test::open_volume(doors, test::quiet_options(4u << 20), environment_);
+    volume::VolumeOptions options = test::quiet_options(4u << 20);
+    options.engine.early_batch_bytes = kFrame;
+    auto volume = test::open_volume(doors, options, environment_);
     ASSERT_TRUE(volume.ok());
     std::vector<std::thread> threads;
     for (unsigned file = 0; file < kWriters; ++file) threads.emplace_back([&, file] { write_places(**volume, file); });

@@ -25,6 +25,7 @@ struct Setting {
   unsigned disks = 3;
   std::uint64_t disk_bytes = 32u << 20;
   std::size_t cache_bytes = 4u << 20;
+  std::size_t early_batch_bytes = EngineOptions{}.early_batch_bytes;
   std::uint32_t block_size = 4096;
   bool settle_when_idle = false;
   Environment* environment = nullptr;  // absent: the system's

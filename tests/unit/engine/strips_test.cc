@@ -1,9 +1,13 @@
 // Extents that are being filled: what goes to strips, what is read out of them, and when they are written whole.
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/strips.h"
+
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "engine/strip_choice.h"
@@ -48,6 +52,46 @@ TEST(StripChoiceTest, APageHasABoundedNumberOfStrips) {
   facts.changed_blocks = 2;
   facts.strips_in_page = MDFS_STRIPS_PER_PAGE - 1;
   EXPECT_FALSE(worth_a_strip(facts));
+}
+
+format::Strip strip_at(std::uint64_t block) {
+  format::Strip strip;
+  strip.address = {0, block};
+  strip.places = strip.live = 1;
+  return strip;
+}
+
+RC_GTEST_PROP(StripsOfAPageTest, AreThoseOfAPlainMapAndCopiesStayAsTheyWere, ()) {
+  Strips strips;
+  std::map<unsigned, std::uint64_t> plain;  // blocks by number
+  const auto same = [](const Strips& some, const std::map<unsigned, std::uint64_t>& all) {
+    auto next = all.begin();
+    for (const Strips::Entry& entry : some) {
+      RC_ASSERT(next != all.end() && entry.number == next->first && entry.strip->address.block == next->second);
+      RC_ASSERT(some.find(entry.number) == entry.strip.get());
+      ++next;
+    }
+    RC_ASSERT(next == all.end() && some.size() == all.size());
+  };
+  for (std::uint64_t block = 1; block < 40; ++block) {
+    const Strips before = strips;
+    const auto plain_before = plain;
+    const auto number = *rc::gen::inRange(0u, 8u);
+    const unsigned free = strips.free_number();
+    RC_ASSERT(!plain.contains(free) && std::ranges::all_of(plain, [&, expected = 0u](const auto& one) mutable {
+      return one.first > free || one.first == expected++;
+    }));
+    if (*rc::gen::arbitrary<bool>()) {
+      strips.set(number, strip_at(block));
+      plain[number] = block;
+    } else {
+      strips.erase(number);
+      plain.erase(number);
+    }
+    RC_ASSERT((strips.find(number) != nullptr) == plain.contains(number));
+    same(strips, plain);
+    same(before, plain_before);
+  }
 }
 
 constexpr std::uint64_t kDepth = 16, kSide = 200;  // the last extents of a row and of a column are not full

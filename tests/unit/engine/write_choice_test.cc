@@ -34,17 +34,23 @@ TEST(WriteChoiceTest, NothingIsChosenOfNothing) {
 }
 
 TEST(WriteChoiceTest, FullGroupsWaitUntilTheyMakeABatch) {
-  EXPECT_FALSE(choose({{kBatch - 1, 5 * kBatch, 1}}, false));
-  EXPECT_EQ(choose({{kBatch - 1, 5 * kBatch, 1}, {kBatch, kBatch, 2}}, false), (Chosen{1, WhichUnits::kRipe}));
+  EXPECT_FALSE(choose({{kBatch - 1, 5 * kBatch, 1, 0}}, false));
+  EXPECT_EQ(choose({{kBatch - 1, 5 * kBatch, 1, 0}, {kBatch, kBatch, 2, 0}}, false), (Chosen{1, WhichUnits::kRipe}));
 }
 
 TEST(WriteChoiceTest, UnderPressureGroupsThatAreFullGoBeforeThoseThatAreBeingFilled) {
-  EXPECT_EQ(choose({{0, 5 * kBatch, 1}, {10, 10, 2}, {20, 20, 3}}, true), (Chosen{2, WhichUnits::kRipe}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 1, 0}, {10, 10, 2, 0}, {20, 20, 3, 0}}, true), (Chosen{2, WhichUnits::kRipe}));
 }
 
 TEST(WriteChoiceTest, OfGroupsThatAreNotFullThoseGoThatNobodyHasAddedToForLongest) {
-  EXPECT_EQ(choose({{0, 5 * kBatch, 30}, {0, 10, 20}, {0, 20, 25}}, true), (Chosen{1, WhichUnits::kFull}));
-  EXPECT_EQ(choose({{0, 5 * kBatch, 30}, {0, 0, 20}, {0, 20, 25}}, true), (Chosen{1, WhichUnits::kAll}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 10, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichUnits::kFull}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 0, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichUnits::kAll}));
+}
+
+TEST(WriteChoiceTest, WhatIsAboutToBeSyncedGoesFirst) {
+  const DirtyFacts synced{0, 0, 5, 10};
+  EXPECT_EQ(choose({{5 * kBatch, 5 * kBatch, 1, 0}, synced}, false), (Chosen{1, WhichUnits::kPieces}));
+  EXPECT_EQ(choose({{5 * kBatch, 5 * kBatch, 1, 0}, synced}, true), (Chosen{1, WhichUnits::kPieces}));
 }
 
 RC_GTEST_PROP(WriteChoiceTest, UnderPressureThereIsAlwaysAChoiceAndItHasWhatItSays, ()) {
