@@ -1,5 +1,5 @@
 """Frames appended with fsync after each, and a stack copied frame by frame, beside sequential writes of fio: on a file
-of the fastest disk there is, and on a disk of a known speed."""
+of the fastest disk there is, and on disks of known speeds."""
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import json
@@ -22,7 +22,7 @@ FRAME = (2048, 4096)  # u8: 8 MiB
 EXTENTS = ["8x128x128", "16x128x64", "32x64x64"]  # 128 KiB each
 OF_DISK = 0.5
 SMALL_CACHE = "cache=64M"  # a slab of 32 frames has 256 MiB
-RATE = 250_000_000  # of the slower disk, bytes a second
+RATES = [1_000_000_000, 250_000_000]  # of slower disks, bytes a second
 SPARE = 256 << 20
 
 
@@ -30,17 +30,19 @@ def rows(context):
     source = make_frames(context, 36 if context.quick else 68)
     size = source.stat().st_size
     with context.removed_after(source):
-        found = on_disk(context, source, None, 1 if context.quick else 2)
+        rounds = 1 if context.quick else 2
+        found = on_disk(context, source, None, 0, rounds)
         try:
-            with throttled_disks.ThrottledDisks(1, 3 * size + SPARE, context.scratch) as disks:
-                found += on_disk(context, source, disks, 1 if context.quick else 2)
+            for rate in RATES:
+                with throttled_disks.ThrottledDisks(1, 3 * size + SPARE, context.scratch) as disks:
+                    found += on_disk(context, source, disks, rate, rounds)
         except throttled_disks.Unavailable as error:
             say(f"no slower disk: {error}")
     return found
 
 
-def on_disk(context, source, disks, rounds):
-    """Rows of one disk: the throttled one, or a file."""
+def on_disk(context, source, disks, rate, rounds):
+    """Rows of one disk: one throttled to a rate, or a file."""
     size = source.stat().st_size
     measured = {"fio, fsync": lambda: fio(context, disks, size, fsync_every=8),
                 "fio": lambda: fio(context, disks, size)}
@@ -51,9 +53,10 @@ def on_disk(context, source, disks, rounds):
     found = {name: [] for name in measured}
     for _ in range(rounds):
         for name, measure in measured.items():
-            say(name + (", slower disk" if disks else ""))
+            of_rate = f", disk of {rate // 1_000_000} MB/s" if disks else ""
+            say(name + of_rate)
             if disks:
-                disks.throttle(RATE, 0)
+                disks.throttle(rate, 0)
             found[name].append(measure())
     floor = statistics.median(found.pop("fio, fsync"))
     unsynced = statistics.median(found.pop("fio"))
@@ -63,7 +66,7 @@ def on_disk(context, source, disks, rounds):
         speed, written, settled = (statistics.median(values) for values in zip(*runs))
         title = (f"cp of frames, slabs of 256 MiB, {SMALL_CACHE}" if name == "cp" else
                  f"8 MiB frames appended, fsync after each, extents {name}")
-        title += f", disk of {RATE // 1_000_000} MB/s" if disks else ""
+        title += of_rate
         note = f"{written:.2f} bytes written for one until then; everything whole {settled:.1f} s after the last frame"
         result.append(table.Row(GROUP, title, speed, "MB/s", beside,
                                 "fio, O_DIRECT" + ("" if name == "cp" else ", fsync every 8 MiB"),

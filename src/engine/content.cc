@@ -206,6 +206,13 @@ Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t 
   return plan_boxes(content, geometry::range_boxes(content.rank, content.array().shape, offset, length), Coord{});
 }
 
+std::uint64_t count_parts(const Content& content, std::uint64_t offset, std::uint64_t length) {
+  std::uint64_t parts = 0;
+  for (const geometry::RangeBox& range : geometry::range_boxes(content.rank, content.array().shape, offset, length))
+    parts += geometry::piece_count(content.array(), range.box);
+  return parts;
+}
+
 Transfer plan_window(const Content& content, const Box& box, std::uint64_t offset, std::uint64_t length) {
   return plan_boxes(content, geometry::range_boxes(content.rank, box.length, offset, length), box.start);
 }

@@ -156,6 +156,8 @@ struct Transfer {
 
 // Bytes [offset, offset + length) of the canonical file.
 Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t length);
+// How many parts that has.
+std::uint64_t count_parts(const Content& content, std::uint64_t offset, std::uint64_t length);
 // Bytes [offset, offset + length) of the canonical layout of a box of the image (window.channel is not looked at).
 Transfer plan_window(const Content& content, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
 // The units that a transfer's parts lie in.

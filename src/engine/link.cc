@@ -34,7 +34,7 @@ Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
     const KnownPage kept = core_.records.kept_page(content_, number);
     if (kept.page != nullptr) {
       state.page = kept.page;
-      state.strips = *kept.strips;
+      state.strips = kept.strips;
       return &state;
     }
   }
@@ -43,32 +43,41 @@ Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
   if (value) {
     MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content_.table));
   }
+  Strips strips;
   if (content_.may_have_strips) {
     MDFS_TRY_ASSIGN(const auto items,
                     transaction_.scan(strip_key(content_, number, 0),
                                       strip_key(content_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
-    MDFS_TRY_ASSIGN(state.strips, strips_of(content_, items));
+    MDFS_TRY_ASSIGN(strips, strips_of(content_, items));
   }
   state.page = std::move(page);
+  state.strips = std::make_shared<const Strips>(std::move(strips));
   return &state;
 }
 
-// Others may hold the page as it was.
-format::ExtentPage& Linker::to_change(Page& page) {
-  if (page.own == nullptr) {
-    page.own = std::make_shared<format::ExtentPage>(*page.page);
-    page.page = page.own;
+format::ExtentPage& Linker::page_to_change(Page& page) {
+  if (page.own_page == nullptr) {
+    page.own_page = std::make_shared<format::ExtentPage>(*page.page);
+    page.page = page.own_page;
   }
-  return *page.own;
+  return *page.own_page;
+}
+
+Strips& Linker::strips_to_change(Page& page) {
+  if (page.own_strips == nullptr) {
+    page.own_strips = std::make_shared<Strips>(*page.strips);
+    page.strips = page.own_strips;
+  }
+  return *page.own_strips;
 }
 
 void Linker::put_page(std::uint64_t number, Page& page) {
-  if (page.own != nullptr && page.page->empty())
+  if (page.own_page != nullptr && page.page->empty())
     transaction_.erase(page_key(content_, number));
-  else if (page.own != nullptr)
+  else if (page.own_page != nullptr)
     transaction_.put(page_key(content_, number), page.page->encode());
   for (const unsigned changed : std::exchange(page.changed, {})) {
-    const format::Strip* const strip = page.strips.find(changed);
+    const format::Strip* const strip = page.strips->find(changed);
     if (strip == nullptr)
       transaction_.erase(strip_key(content_, number, changed));
     else
@@ -77,19 +86,20 @@ void Linker::put_page(std::uint64_t number, Page& page) {
 }
 
 void Linker::free_parts(Page& page, std::uint64_t places) {
-  const Strips before = page.strips;
-  for (const Strips::Entry& entry : before) {
+  std::vector<Strips::Entry> touched;
+  for (const Strips::Entry& entry : *page.strips)
+    if ((entry.live & places) != 0) touched.push_back(entry);
+  for (const Strips::Entry& entry : touched) {
     const std::uint64_t freed = entry.live & places;
-    if (freed == 0) continue;
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
       if ((freed >> place & 1) != 0) remove(to_run(entry.strip->part(place, content_.block_size)));
     page.changed.insert(entry.number);
     format::Strip rest = *entry.strip;
     rest.live &= ~places;
     if (rest.live == 0)
-      page.strips.erase(entry.number);
+      strips_to_change(page).erase(entry.number);
     else
-      page.strips.set(entry.number, std::move(rest));
+      strips_to_change(page).set(entry.number, std::move(rest));
   }
 }
 
@@ -97,13 +107,13 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
   std::set<std::uint64_t> pages;
   for (const StagedStrip& staged : strips) {
     MDFS_TRY_ASSIGN(Page* const page, get_page(staged.page));
-    const unsigned number = page->strips.free_number();
+    const unsigned number = page->strips->free_number();
     if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
     format::Strip strip = staged.strip;
     strip.birth = transaction_.generation();
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
       if (strip.has(place)) add(to_run(strip.part(place, content_.block_size)));
-    page->strips.set(number, std::move(strip));
+    strips_to_change(*page).set(number, std::move(strip));
     page->changed.insert(number);
     pages.insert(staged.page);
   }
@@ -121,7 +131,7 @@ Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::
   MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
   for (const store::Run& run : runs) remove(run);
   if (record->is_scattered()) transaction_.erase(runs_key(content_, place));
-  to_change(page).erase(place.place);
+  page_to_change(page).erase(place.place);
   return runs;
 }
 
@@ -161,7 +171,7 @@ Status Linker::link_image(const std::vector<Staged>& units) {
         transaction_.put(runs_key(content_, {number, place}), format::encode_extent_runs(runs));
       }
       for (const store::Run& run : staged->runs) add(run);
-      to_change(*state).set(place, record);
+      page_to_change(*state).set(place, record);
     }
     put_page(number, *state);
   }
@@ -245,7 +255,7 @@ Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
     if (content_.is_image()) {
       MDFS_TRY_ASSIGN(format::ExtentPage stored, format::ExtentPage::decode(item.value, content_.table));
       Page page;
-      page.page = page.own = std::make_shared<format::ExtentPage>(std::move(stored));
+      page.page = page.own_page = std::make_shared<format::ExtentPage>(std::move(stored));
       for (unsigned place = 0; place < content_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);
@@ -278,11 +288,7 @@ Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
 }
 
 void publish_pages(Core& core, const Content& content, const Linker::Pages& pages) {
-  for (const auto& [number, page] : pages) {
-    KnownPage known{page.page, nullptr};
-    if (page.page != nullptr) known.strips = std::make_shared<const Strips>(page.strips);
-    core.records.replace(content, number, std::move(known));
-  }
+  for (const auto& [number, page] : pages) core.records.replace(content, number, {page.page, page.strips});
 }
 
 }  // namespace mdfs::engine

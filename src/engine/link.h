@@ -43,8 +43,10 @@ class Linker {
   // Pages as they are now; nulls: gone.
   struct Page {
     std::shared_ptr<const format::ExtentPage> page;
-    std::shared_ptr<format::ExtentPage> own;  // the same, once it has been changed
-    Strips strips;
+    std::shared_ptr<const Strips> strips;
+    // The same, once they have been changed: others may hold them as they were.
+    std::shared_ptr<format::ExtentPage> own_page;
+    std::shared_ptr<Strips> own_strips;
     std::set<unsigned> changed;  // numbers of strips
   };
   using Pages = std::map<std::uint64_t, Page>;
@@ -59,7 +61,8 @@ class Linker {
   Result<format::FileCell> get_cell(std::uint64_t cell);
   void put_cell(std::uint64_t cell, const format::FileCell& value);
   Result<Page*> get_page(std::uint64_t number);
-  static format::ExtentPage& to_change(Page& page);
+  static format::ExtentPage& page_to_change(Page& page);
+  static Strips& strips_to_change(Page& page);
   // Returns the runs that it had.
   Result<std::vector<store::Run>> free_record(Page& page, const geometry::PagePlace& place);
   // Of the extents at these places, a bit each.

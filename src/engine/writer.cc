@@ -111,7 +111,7 @@ store::Room Writer::most_needed(const Content& content, std::uint64_t offset, st
   std::uint64_t units = 0;
   if (content.is_image()) {
     for (std::uint64_t done = 0; done < length; done += kPassBytes)
-      units += plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts.size();
+      units += count_parts(content, offset + done, std::min(length - done, kPassBytes));
     const store::Room one = content.worst_case(0, false);
     return {units * one.blocks, units * one.puts, units * one.bytes};
   }
