@@ -88,11 +88,13 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
       kick = kick || (!was_due && content.early_bytes >= core_.options.early_batch_bytes);
     }
   }
+  // Who has been kicked looks under the state's lock, after this.
+  kick = kick && !kicked_.load(std::memory_order_relaxed);
   if (!first && !kick) return;
   {
     const std::lock_guard lock(mutex_);
     if (first) dirty_.emplace(&content, content.shared_from_this());
-    kicked_ = kicked_ || kick;
+    if (kick) kicked_ = true;
   }
   if (kick) work_.notify_one();
 }
@@ -188,7 +190,8 @@ std::shared_ptr<Content> WriteBack::choose(WhichUnits& which) {
     any = true;
     if (content->background_failed) return true;
     any_alive = true;
-    const std::uint64_t early = content->early_bytes >= core_.options.early_batch_bytes ? content->early_bytes : 0;
+    const bool early_enough = pressed || content->early_bytes >= core_.options.early_batch_bytes;
+    const std::uint64_t early = early_enough ? content->early_bytes : 0;
     facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns, early});
     return false;
   });

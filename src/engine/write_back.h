@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -153,8 +154,8 @@ class WriteBack {
   std::condition_variable work_;
   std::condition_variable room_;
   std::map<Content*, std::shared_ptr<Content>> dirty_;
-  bool kicked_ = false;
-  bool stuck_ = false;  // over the limit, and nothing can be written
+  std::atomic<bool> kicked_{false};  // set and cleared under the mutex
+  bool stuck_ = false;               // over the limit, and nothing can be written
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
