@@ -86,8 +86,8 @@ bool TimedImage::too_near(const mdfs_ioc_window& a, const mdfs_ioc_window& b, st
   return true;
 }
 
-std::vector<mdfs_ioc_window> TimedImage::place(std::mt19937_64& generator, std::uint64_t count,
-                                               std::uint64_t apart) const {
+std::vector<mdfs_ioc_window> TimedImage::place(std::mt19937_64& generator, std::uint64_t count, std::uint64_t apart,
+                                               std::uint64_t align) const {
   std::vector<mdfs_ioc_window> placed;
   for (int attempt = 0; placed.size() < count; ++attempt) {
     if (attempt > kPlacementTries) die("no room for so many windows so far apart");
@@ -97,7 +97,7 @@ std::vector<mdfs_ioc_window> TimedImage::place(std::mt19937_64& generator, std::
     window.channel = -1;
     for (unsigned axis = 0; axis < geometry_.rank; ++axis) {
       window.length[axis] = lengths_[axis];
-      window.start[axis] = generator() % (geometry_.shape[axis] - lengths_[axis] + 1);
+      window.start[axis] = generator() % ((geometry_.shape[axis] - lengths_[axis]) / align + 1) * align;
     }
     const auto near = [&](const mdfs_ioc_window& other) { return too_near(window, other, apart); };
     if (apart > 0 && std::any_of(placed.begin(), placed.end(), near)) continue;

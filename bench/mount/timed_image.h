@@ -30,9 +30,10 @@ class TimedImage {
   TimedImage(int fd, const std::string& lengths);
 
   std::uint64_t window_bytes() const;
-  // `count` windows at random. Where `apart` is not 0 they keep that many samples between them in at least one axis, so
-  // that none finds what an earlier one has left in a cache.
-  std::vector<mdfs_ioc_window> place(std::mt19937_64& generator, std::uint64_t count, std::uint64_t apart) const;
+  // `count` windows at random, beginning at multiples of `align` samples. Where `apart` is not 0 they keep that many
+  // samples between them in at least one axis, so that none finds what an earlier one has left in a cache.
+  std::vector<mdfs_ioc_window> place(std::mt19937_64& generator, std::uint64_t count, std::uint64_t apart,
+                                     std::uint64_t align) const;
   // Milliseconds that each disk needs at `rate` bytes and `iops` requests a second; 0 = no limit. Reads the extent
   // table.
   DiskTimes disk_times_ms(int fd, const mdfs_ioc_window& window, double rate, double iops) const;

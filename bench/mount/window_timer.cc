@@ -40,6 +40,7 @@ struct Options {
   std::uint64_t warmup = 0;
   std::uint64_t seed = 1;
   std::uint64_t apart = 0;
+  std::uint64_t align = 1;
   bool warm = false;
   bool direct = false;
   bool open_each = false;
@@ -199,7 +200,8 @@ Result time_windows(const Options& options) {
   const bench::TimedImage image(fd, options.window);
   const std::uint64_t bytes = image.window_bytes();
   std::mt19937_64 generator(options.seed);
-  const std::vector<mdfs_ioc_window> windows = image.place(generator, options.warmup + options.count, options.apart);
+  const std::vector<mdfs_ioc_window> windows =
+      image.place(generator, options.warmup + options.count, options.apart, options.align);
   const auto source = source_of(options);
   const Answers answers(windows.size(), bytes);
 
@@ -258,6 +260,8 @@ int main(int argc, char** argv) {
   app.add_option("--warmup", options.warmup, "reads before the first measurement");
   app.add_option("--seed", options.seed);
   app.add_option("--apart", options.apart, "samples between windows, so that no two share an extent");
+  app.add_option("--align", options.align, "windows begin at multiples of so many samples: 1 is anywhere")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--warm", options.warm, "read everything once before the first measurement");
   app.add_flag("--direct", options.direct, "open with O_DIRECT");
   app.add_flag("--open", options.open_each, "each measurement opens the file anew");
