@@ -10,15 +10,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/checked.h"
 #include "base/environment.h"
 #include "device/open.h"
 #include "device/probe.h"
+#include "device/same_disk.h"
 #include "store/format_volume.h"
 #include "support/command.h"
 #include "support/file.h"
@@ -49,20 +48,10 @@ class NewFiles {
 };
 
 Status check_names(const std::vector<std::string>& disks) {
-  std::set<std::string> names;
-  std::set<std::tuple<bool, dev_t, ino_t>> seen;
-  for (const std::string& disk : disks) {
-    struct stat status {};
-    std::error_code unknown;
-    const std::filesystem::path full =
-        std::filesystem::weakly_canonical(std::filesystem::absolute(disk, unknown), unknown);
-    bool fresh = names.insert(unknown ? disk : full.string()).second;
-    if (::stat(disk.c_str(), &status) == 0) {
-      const bool device = S_ISBLK(status.st_mode);
-      fresh &= seen.insert({device, device ? status.st_rdev : status.st_dev, device ? 0 : status.st_ino}).second;
-    }
-    if (!fresh) return {Errc::kUsage, disk + ": the same disk is given twice"};
-  }
+  for (std::size_t i = 0; i < disks.size(); ++i)
+    for (std::size_t before = 0; before < i; ++before)
+      if (device::is_same_disk(disks[before], disks[i]))
+        return {Errc::kUsage, disks[i] + ": the same disk is given twice"};
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "device/same_disk.h"
 #include "device/unique_fd.h"
 
 namespace mdfs::device {
@@ -32,15 +33,6 @@ Result<std::uint64_t> size_of(int fd, const struct stat& st, const std::string& 
   std::uint64_t bytes = 0;
   if (ioctl(fd, BLKGETSIZE64, &bytes) != 0) return from_errno(errno, path);
   return bytes;
-}
-
-// Which file or device a path is, however it is spelled.
-using Identity = std::pair<std::uint64_t, std::uint64_t>;
-std::optional<Identity> identity(const std::string& path) {
-  struct stat st {};
-  if (stat(path.c_str(), &st) != 0) return std::nullopt;
-  if (S_ISBLK(st.st_mode)) return Identity{~std::uint64_t{0}, st.st_rdev};
-  return Identity{st.st_dev, st.st_ino};
 }
 
 constexpr std::string_view kUuidPrefix = "UUID=";
@@ -138,7 +130,7 @@ class Search {
     const auto [place, is_new] = found_.emplace(label.disk_uuid, Found{path, named});
     if (is_new) return {};
     const Found& other = place->second;
-    const bool same = identity(path) == identity(other.path);
+    const bool same = is_same_disk(path, other.path);
     if (named && same) return Error{Errc::kInvalidArgument, path + " is given twice"};
     if (same || (other.named && !named)) return {};
     return Error{Errc::kInvalidArgument,

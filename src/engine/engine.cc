@@ -29,7 +29,7 @@ class EngineImpl final : public Engine {
  public:
   EngineImpl(store::Store& store, const EngineOptions& options, Environment& environment, unsigned threads)
       : core_(store, options, environment, threads) {
-    if (options.settle_when_idle && !store.read_only() && store.is_whole()) settler_.emplace(core_, replacer_);
+    if (options.settle_when_idle && !store.read_only()) settler_.emplace(core_, replacer_);
   }
 
   ~EngineImpl() override {

@@ -28,7 +28,7 @@ struct EngineOptions {
   std::size_t early_batch_bytes = 2u << 20;
   unsigned decode_threads = 0;   // 0 = all cores
   bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
-  bool settle_when_idle = true;  // a thread calls settle() by itself, if no disk is missing
+  bool settle_when_idle = true;  // a thread calls settle() by itself, while no disk is missing
 };
 
 // What the engine must know of an object to reach its data.

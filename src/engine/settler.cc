@@ -65,7 +65,8 @@ Settler::~Settler() {
 
 void Settler::run() {
   while (!core_.settle.stopping()) {
-    if (!core_.is_quiet()) {
+    // While a disk is missing nothing is written that nobody asked for.
+    if (!core_.is_quiet() || !core_.store.is_whole()) {
       core_.settle.pause(kLookMs);
       continue;
     }

@@ -110,6 +110,7 @@ store::DiskInfo FakeStore::disk_info(unsigned index) const {
   info.name = disk.disk->name();
   info.blocks = disk.blocks.size();
   for (const BlockState state : disk.blocks) info.free_blocks += state == BlockState::kFree ? 1 : 0;
+  if (missing_ && index + 1 == disks_.size()) info.state = store::DiskState::kMissing;
   return info;
 }
 

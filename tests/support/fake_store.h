@@ -44,6 +44,8 @@ class FakeStore : public store::Store {
   std::string read_only_reason() const override { return read_only_ ? "set by the test" : ""; }
   unsigned disk_count() const override { return static_cast<unsigned>(disks_.size()); }
   store::DiskInfo disk_info(unsigned index) const override;
+  // The last disk counts as missing, or not; it is read and written all the same.
+  void set_missing(bool missing) { missing_ = missing; }
   device::Disk& disk(unsigned index) override {
     if (disks_[index].front != nullptr) return *disks_[index].front;
     return *disks_[index].disk;
@@ -91,6 +93,7 @@ class FakeStore : public store::Store {
   std::atomic<bool> full_{false};
   std::atomic<bool> refuses_blocks_{false};
   std::atomic<bool> read_only_{false};
+  std::atomic<bool> missing_{false};
   std::atomic<bool> dirty_{false};
   std::atomic<std::uint64_t> commits_{1};
   std::mutex transaction_mutex_;  // held by transact()

@@ -18,6 +18,7 @@
 #include "device/find_disks.h"
 #include "device/open.h"
 #include "device/probe.h"
+#include "device/same_disk.h"
 #include "fuse/mountpoint.h"
 #include "mounted.h"
 #include "store/format_volume.h"
@@ -114,22 +115,14 @@ Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bo
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
 }
 
-bool same_disk(const std::string& one, const std::string& other) {
-  struct stat a {
-  }, b{};
-  if (::stat(one.c_str(), &a) != 0 || ::stat(other.c_str(), &b) != 0) return false;
-  if (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode)) return a.st_rdev == b.st_rdev;
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 // Under whatever name: no disk twice, and none that the volume has.
 Status check_new(const mdfs_ioc_volume& volume, const std::vector<std::string>& disks) {
   for (std::size_t i = 0; i < disks.size(); ++i) {
     for (std::size_t before = 0; before < i; ++before)
-      if (disks[before] == disks[i] || same_disk(disks[before], disks[i]))
+      if (device::is_same_disk(disks[before], disks[i]))
         return {Errc::kInvalidArgument, disks[i] + ": the same disk is given twice"};
     for (const std::uint32_t number : disk_numbers(volume))
-      if (same_disk(text_of(volume.disks[number].name), disks[i]))
+      if (device::is_same_disk(text_of(volume.disks[number].name), disks[i]))
         return {Errc::kExists, fmt::format("{}: is disk {} of this volume", disks[i], number)};
   }
   return {};

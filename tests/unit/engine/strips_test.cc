@@ -179,6 +179,19 @@ TEST_P(StripsTest, TheEngineSettlesByItselfWhenNobodyReadsOrWrites) {
   EXPECT_EQ(bench.read_all(), array_);
 }
 
+TEST_P(StripsTest, WhileADiskIsMissingNothingIsSettledUnasked) {
+  Setting by_itself = setting(GetParam(), 4u << 20);
+  by_itself.settle_when_idle = true;
+  Bench bench(by_itself);
+  bench.store().set_missing(true);
+  append(bench, kDepth);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_EQ(rows_in_strips(bench), kDepth * 16);
+  bench.store().set_missing(false);  // it has left
+  for (int i = 0; i < 200 && rows_in_strips(bench) > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(rows_in_strips(bench), 0u);
+}
+
 TEST_P(StripsTest, SlabsLargerThanTheCacheAreNotReadWhileTheyAreWritten) {
   Bench bench(setting(GetParam(), 1u << 20));  // a slab has 1 MiB
   append(bench, 2 * kDepth);
