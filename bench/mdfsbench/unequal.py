@@ -59,7 +59,7 @@ def as_row(window, align, weights, timed, listed, least):
     row = table.Row(GROUP, f"{window} {where}, disks of 40, 40, 20 and 20 MB/s, --weights {weights}", rate, "MB/s",
                     sum(RATES) / 1e6, "sum of the disks")
     row.note = (f"weights {', '.join(str(disk['weight']) for disk in listed)}; the disks read {of_disks:.0f} MB/s, "
-                "whole rows of extents that the window cuts")
+                f"{of_disks / rate:.2f} bytes for one: whole rows of extents that the window cuts")
     if weights == "measure" and least:
         row.target, row.met = f"at least {least:g}x", rate >= least * sum(RATES) / 1e6
     return row

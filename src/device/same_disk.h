@@ -6,7 +6,8 @@
 
 namespace mdfs::device {
 
-// Both names are of one block device or file, however they are spelled; names of files that are not there yet: would be.
+// Both names are of one block device or file, however they are spelled; names of files that are not there yet: would
+// be.
 bool is_same_disk(const std::string& one, const std::string& other);
 
 }  // namespace mdfs::device
