@@ -97,6 +97,13 @@ ByteGeometry Content::shape_for(std::uint64_t bytes) const {
   return shape;
 }
 
+ByteGeometry Content::planned_shape(std::uint64_t size_bytes, const Coord& unit) const {
+  ByteGeometry shape = shape_for(size_bytes);
+  const std::uint64_t planned = shape_.shape[0];
+  shape.shape[0] = shape.shape[0] <= planned ? planned : (unit[0] + 1) * shape_.extent[0];
+  return shape;
+}
+
 std::uint64_t Content::unit_index(const Coord& unit) const {
   std::uint64_t index = unit[0];
   for (unsigned axis = 1; axis < rank; ++axis)

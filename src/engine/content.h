@@ -48,6 +48,9 @@ class Content : public std::enable_shared_from_this<Content> {
 
   bool is_image() const { return image.has_value(); }
   bool is_raw() const { return image.has_value() && image->codec == geometry::Codec::kRaw; }
+  // The array as it will be when what the unit lies in is full: of the shape that the image was opened with, or, once
+  // it has grown beyond that, to the end of the unit.
+  geometry::ByteGeometry planned_shape(std::uint64_t size_bytes, const geometry::Coord& unit) const;
   // Rank, extent and the faster axes; shape[0] is not to be used.
   const geometry::ByteGeometry& array() const { return shape_; }
   // The array as large as `bytes` make it: slabs begun count as whole.

@@ -24,7 +24,7 @@ namespace mdfs::engine {
 struct EngineOptions {
   std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
   std::size_t largest_request_bytes = 256u << 10;  // per disk
-  // What is appended is written this much at a time before the sync that is expected: enough for whole strips.
+  // What is appended is written as soon as it is so much, before the sync that is expected: enough for whole strips.
   std::size_t early_batch_bytes = 2u << 20;
   unsigned decode_threads = 0;   // 0 = all cores
   bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed

@@ -65,7 +65,8 @@ Result<std::vector<store::Run>> runs_of(const Content& content, const format::Ex
                                         const std::optional<ByteVector>& runs_item);
 
 // Records of images and files as the tree has them. Extent pages are kept, decoded, up to a bound; whoever changes a
-// page in the tree says so with replace(), before units that depend on it can leave the cache. Any thread.
+// page in the tree says so with replace(), before units that depend on it can leave the cache; but not who frees what a
+// deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
 class Records {
  public:
   explicit Records(store::Store& store);

@@ -37,10 +37,7 @@ bool is_full(const Content& content, const Unit& unit) {
   if (!content.is_image())
     return static_cast<unsigned>(std::popcount(unit.dirty_blocks)) == content.unit_bytes / content.block_size;
   const geometry::Coord coord = content.unit_coord(unit.key.index);
-  const std::uint64_t rows = content.array().extent[0];
-  geometry::ByteGeometry shape = content.shape_for(content.size.load(std::memory_order_relaxed));
-  const std::uint64_t planned = content.array().shape[0];
-  shape.shape[0] = shape.shape[0] <= planned ? planned : (coord[0] + 1) * rows;
+  const geometry::ByteGeometry shape = content.planned_shape(content.size.load(std::memory_order_relaxed), coord);
   return unit.filled_bytes >= content.bytes_inside(shape, coord);
 }
 
@@ -81,16 +78,14 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
       content.add_full(coord, content.groups.units_in_group(coord, grid_rows(content)));
       kick = kick || content.ripe_bytes >= core_.batch_bytes();
     }
-    if (content.may_have_strips &&
+    if (content.may_have_strips && content.rank > 1 &&
         content.syncs.expects_sync(content.size.load(std::memory_order_relaxed), content.grid_row_bytes() / 2)) {
       const bool was_due = content.early_bytes >= core_.options.early_batch_bytes;
       content.early_bytes += change.bytes;
       kick = kick || (!was_due && content.early_bytes >= core_.options.early_batch_bytes);
     }
   }
-  // Who has been kicked looks under the state's lock, after this.
-  kick = kick && !kicked_.load(std::memory_order_relaxed);
-  if (!first && !kick) return;
+  if (!first && (!kick || kicked_.load(std::memory_order_relaxed))) return;
   {
     const std::lock_guard lock(mutex_);
     if (first) dirty_.emplace(&content, content.shared_from_this());
@@ -179,7 +174,7 @@ std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
 }
 
 // Beyond three quarters of the limit there is too much dirt.
-std::shared_ptr<Content> WriteBack::choose(WhichUnits& which) {
+std::shared_ptr<Content> WriteBack::choose(bool may_be_pieces, WhichUnits& which) {
   const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   std::vector<std::shared_ptr<Content>> contents = dirty_contents();
   bool any = false, any_alive = false;
@@ -191,7 +186,7 @@ std::shared_ptr<Content> WriteBack::choose(WhichUnits& which) {
     if (content->background_failed) return true;
     any_alive = true;
     const bool early_enough = pressed || content->early_bytes >= core_.options.early_batch_bytes;
-    const std::uint64_t early = early_enough ? content->early_bytes : 0;
+    const std::uint64_t early = may_be_pieces && early_enough ? content->early_bytes : 0;
     facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns, early});
     return false;
   });
@@ -264,13 +259,16 @@ void WriteBack::run() {
       if (stopping_) return;
       kicked_ = false;
     }
-    while (true) {
+    for (bool may_be_pieces = true;;) {
       WhichUnits which = WhichUnits::kFull;
-      const std::shared_ptr<Content> content = choose(which);
+      const std::shared_ptr<Content> content = choose(may_be_pieces, which);
       if (content == nullptr) break;
       const bool early = which == WhichUnits::kPieces;
       std::vector<UnitPtr> units = early ? collect_pieces(*content) : collect(*content, which);
-      if (units.empty() && early) continue;  // the pieces are not complete yet
+      if (units.empty() && early) {  // they are not complete yet; the next kick looks again
+        may_be_pieces = false;
+        continue;
+      }
       if (units.empty()) break;
       const Status status = write_batch(*content, std::move(units));
       if (status.ok()) continue;

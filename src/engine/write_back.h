@@ -19,8 +19,8 @@
 
 namespace mdfs::engine {
 
-// Any thread. Two threads of its own write full groups back as soon as they make a good batch, and other units when
-// there is more dirty than the limit allows.
+// Any thread. Two threads of its own write full groups back as soon as they make a good batch, what has been appended
+// and is about to be synced before that, and other units when there is more dirty than the limit allows.
 //
 // Units of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips or are
 // written whole; a unit changed meanwhile stays dirty. After an error the units are dirty as before and the error stays
@@ -64,7 +64,7 @@ class WriteBack {
   // Dirty units of lower indices than this, so that what they hold is linked before what follows; the size is not. An
   // error is the caller's to report: nothing is lost, and the next write-back tries again.
   Status write_back_below(Content& content, std::uint64_t index);
-  // Somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
+  // Before somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
   static void note_sync(Content& content);
   // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
   void note_size(Content& content);
@@ -80,6 +80,7 @@ class WriteBack {
     std::uint64_t changes = 0;
     ChangedBytes changed;
     store::Room promised;
+    std::uint64_t end = 0;  // no byte of it that is written lies at or beyond this one of the canonical file
   };
   struct Claimed {  // units, each with its snapshot
     std::vector<Staged> units;
@@ -109,11 +110,12 @@ class WriteBack {
   void run();
   // Returns when all that they hold by now is linked.
   Status write_units(Content& content, std::vector<UnitPtr> units);
-  std::shared_ptr<Content> choose(WhichUnits& which);
+  std::shared_ptr<Content> choose(bool may_be_pieces, WhichUnits& which);
   static std::vector<UnitPtr> dirty_before(Content& content, std::int64_t since_ns);
   // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
   std::vector<UnitPtr> collect(Content& content, WhichUnits which);
-  // New pieces of units that nobody has claimed, of pages of which all units in a row of the grid have one.
+  // Whole steps that were appended to units that nobody has claimed, where all units of a page in a row of the grid
+  // have them, up to a batch.
   std::vector<UnitPtr> collect_pieces(Content& content);
   // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
   // in parts.

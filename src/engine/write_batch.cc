@@ -90,7 +90,7 @@ bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
   {
     const std::lock_guard state(content.state_mutex);
     if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
-    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised});
+    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised, content.end_of(staged.index)});
     batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.whole.units.push_back(std::move(staged));
@@ -110,8 +110,8 @@ void WriteBack::claim_all(Content& content, const std::vector<UnitPtr>& whole, c
     std::uint64_t end = 0;
     for (Claimed* const claimed : {&batch.whole, &batch.in_parts}) {
       claimed->end = 0;
-      for (const Staged& staged : claimed->units)
-        claimed->end = std::max(claimed->end, std::min(size, content.end_of(staged.index)));
+      for (const Snapshot& snapshot : claimed->snapshots) claimed->end = std::max(claimed->end, snapshot.end);
+      claimed->end = std::min(claimed->end, size);
       end = std::max(end, claimed->end);
     }
     if (end <= batch.size || tries == kMostTries) return;

@@ -17,7 +17,7 @@ struct DirtyFacts {
   std::uint64_t ripe_bytes = 0;
   std::uint64_t full_bytes = 0;   // ripe ones as well
   std::int64_t last_dirt_ns = 0;  // when a unit last became dirty
-  std::uint64_t early_bytes = 0;  // enough for a batch, written lately, and about to be synced
+  std::uint64_t early_bytes = 0;  // appended lately and about to be synced, if that is to be written now
 };
 
 struct WriteChoice {

@@ -32,10 +32,6 @@ geometry::Coord position_of(const Content& content, const geometry::Coord& first
   return position;
 }
 
-}  // namespace
-
-namespace {
-
 // As far as is known without a look at its page; its mutex is held.
 bool may_go_in_parts(const Content& content, const Unit& unit) {
   const ChangedBytes& changed = unit.changed_bytes;
@@ -51,9 +47,11 @@ bool may_go_in_parts(const Content& content, const Unit& unit) {
 
 std::vector<UnitPtr> WriteBack::collect_pieces(Content& content) {
   std::vector<UnitPtr> dirty;
+  std::uint64_t linked_size = 0;
   {
     const std::lock_guard lock(content.state_mutex);
     content.early_bytes = 0;
+    linked_size = content.linked_size;
     dirty.reserve(content.dirty_units.size());
     for (const auto& [index, unit] : content.dirty_units) dirty.push_back(unit);
   }
@@ -66,14 +64,26 @@ std::vector<UnitPtr> WriteBack::collect_pieces(Content& content) {
       const ChangedBytes& changed = unit->changed_bytes;
       const bool whole_steps = !changed.empty() && changed.begin % step_bytes == 0 &&
                                content.end_with_padding(coord, changed.end) % step_bytes == 0;
-      if (!whole_steps || !may_go_in_parts(content, *unit)) continue;
+      if (!whole_steps || content.canonical_offset(coord, changed.begin) < linked_size) continue;
+      if (!may_go_in_parts(content, *unit)) continue;
     }
     rows[{content.page_of(coord).page, coord[0]}].push_back(std::move(unit));
   }
+  std::erase_if(rows, [&](const auto& row) { return row.second.size() != content.units_in_page_row(row.first.first); });
   std::vector<UnitPtr> units;
-  for (auto& [name, row] : rows)
-    if (row.size() == content.units_in_page_row(name.first))
-      units.insert(units.end(), std::make_move_iterator(row.begin()), std::make_move_iterator(row.end()));
+  std::uint64_t bytes = 0;
+  for (auto& [name, row] : rows) {
+    if (bytes >= core_.batch_bytes() || units.size() >= kMaxBatchUnits) {
+      const std::lock_guard lock(content.state_mutex);
+      content.early_bytes = std::max<std::uint64_t>(content.early_bytes, core_.options.early_batch_bytes);
+      break;
+    }
+    for (UnitPtr& unit : row) {
+      const std::lock_guard lock(unit->mutex);
+      bytes += bytes_to_write(content, *unit);
+      units.push_back(unit);
+    }
+  }
   return units;
 }
 
@@ -89,6 +99,7 @@ bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batc
   ChangedBytes changed = unit->changed_bytes;
   if (!may_go_in_parts(content, *unit)) return false;
   const geometry::Coord coord = content.unit_coord(unit->key.index);
+  const std::uint64_t end = content.canonical_offset(coord, changed.end - 1) + 1;
   const std::uint32_t padded = content.end_with_padding(coord, changed.end);
   if (unit->covers(changed.begin, padded)) changed.end = padded;
   unit->claimed = true;
@@ -102,7 +113,7 @@ bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batc
   {
     const std::lock_guard state(content.state_mutex);
     if (std::exchange(unit->full, false)) content.remove_full(coord);
-    batch.in_parts.snapshots.push_back({unit->changes, changed, unit->promised});
+    batch.in_parts.snapshots.push_back({unit->changes, changed, unit->promised, end});
     batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.in_parts.units.push_back(std::move(staged));
@@ -201,7 +212,7 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
 }
 
 // The parts one after another, each from a block on; checksums of all blocks; to all disks at once. Parts that are
-// whole blocks are written from where they are: what is claimed does not change.
+// whole blocks are written from where they are: valid bytes of a buffer that is shared do not change.
 Status WriteBack::store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs) {
   const std::uint32_t block_size = content.block_size;
   core_.tasks.parallel_for(jobs.size(), [&](std::size_t i) {
@@ -261,10 +272,10 @@ Status WriteBack::write_strips(Content& content, Batch& batch, std::vector<UnitP
   for (const StripJob& job : batch.strips)
     for (const std::size_t unit : job.units) kept[unit] = true;
   Claimed rest, in_strips;
-  in_strips.end = claimed.end;
   for (std::size_t i = 0; i < claimed.units.size(); ++i) {
     Claimed& to = kept[i] ? in_strips : rest;
     if (!kept[i]) not_taken.push_back(claimed.units[i].unit);
+    to.end = std::max(to.end, std::min(claimed.end, claimed.snapshots[i].end));
     to.units.push_back(std::move(claimed.units[i]));
     to.snapshots.push_back(claimed.snapshots[i]);
   }

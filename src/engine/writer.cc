@@ -241,11 +241,13 @@ Status Writer::make_ready(Content& content, const UnitPtr& unit, const Transfer:
                           std::unique_lock<std::mutex>& lock, bool& whole) {
   while (true) {
     unit->changed.wait(lock, [&] { return !unit->loading; });
-    // A small part is added to what is valid whether there is a hole under it or not, and whether or not it is all that
-    // the image has of the unit so far: zeros for all of the unit would take longer than the part.
+    // A small part is added to what is valid whether there is a hole under it or not, also where it is all that an
+    // image that grows has of the unit so far: zeros for all of the unit would take longer than the part.
     const bool small = content.may_have_strips && 2 * part_bytes(content, part) <= content.unit_bytes;
     const std::uint64_t size = std::max(content.size.load(std::memory_order_acquire), end);
-    whole = content.is_image() && !small && is_whole(content, content.shape_for(size), part);
+    const geometry::ByteGeometry shape =
+        small ? content.planned_shape(size, part.piece.extent) : content.shape_for(size);
+    whole = content.is_image() && is_whole(content, shape, part);
     if (part_bytes(content, part) == content.unit_bytes) whole = true;
     if (unit->complete || (whole && unit->valid.ranges().empty())) return {};
     whole = whole && part_bytes(content, part) == content.unit_bytes;

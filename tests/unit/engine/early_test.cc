@@ -133,6 +133,31 @@ TEST_P(EarlyWriteBackTest, WhateverIsAppendedAndSyncedIsReadMeanwhileAndAfterwar
   EXPECT_EQ(bench_.read_all(), array_);
 }
 
+TEST(EarlySizeTest, TheTreeEndsWhereWhatIsWrittenEarlyEnds) {
+  constexpr std::uint64_t kRow = 64, kRows = 512, kTall = kRow * kRows;  // of a frame: 8 extents, one below the other
+  Setting setting;
+  setting.geometry = image_of(3, {0, kRows, kRow}, {kDepth, 64, 64}, Codec::kRaw);
+  setting.cache_bytes = 8u << 20;
+  setting.early_batch_bytes = kTall / 2;
+  Bench bench(setting);
+  std::mt19937_64 random(3);
+  ByteVector array = noise(random, 2 * kTall);
+  const auto append = [&](std::uint64_t begin, std::uint64_t end) {
+    return bench.engine().write(bench.content(), begin, ConstBytes(array).subspan(begin, end - begin)).ok();
+  };
+  ASSERT_TRUE(append(0, kTall) && bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(append(kTall, kTall + kTall / 2 - 1));
+  ASSERT_TRUE(append(kTall + kTall / 2 - 1, kTall + kTall / 2 + kRow));
+  // The upper half of the frame makes rows of pages; the row that follows does not.
+  for (int i = 0; i < 500 && bench.inode().size_bytes == kTall; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(bench.inode().size_bytes, kTall + kTall / 2);
+  ASSERT_TRUE(append(kTall + kTall / 2 + kRow, 2 * kTall) && bench.engine().write_back(bench.content()).ok());
+  EXPECT_EQ(bench.inode().size_bytes, 2 * kTall);
+  ASSERT_TRUE(bench.reopen().ok());
+  EXPECT_EQ(bench.read_all(), array);
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, EarlyWriteBackTest, ::testing::Values(Codec::kRaw, Codec::kZstd),
                          [](const auto& codec) { return codec.param == Codec::kRaw ? "raw" : "zstd"; });
 

@@ -192,6 +192,27 @@ TEST_P(StripsTest, WhileADiskIsMissingNothingIsSettledUnasked) {
   EXPECT_EQ(rows_in_strips(bench), 0u);
 }
 
+TEST_P(StripsTest, ASmallEdgeThatIsWrittenAgainAsAWholeIsNotReadBefore) {
+  Setting picture = setting(GetParam(), 4u << 20);
+  picture.geometry = image_of(2, {70, 70}, {64, 64}, GetParam());
+  Bench bench(picture);
+  for (unsigned turn = 0; turn < 2; ++turn) {
+    array_ = noise(random_, 70 * 70, true);
+    ASSERT_TRUE(bench.engine().write(bench.content(), 0, array_).ok());
+    ASSERT_TRUE(bench.reopen().ok()) << turn;
+    EXPECT_EQ(extents(bench), 4u);
+    EXPECT_EQ(bench.read_all(), array_);
+    const auto places = bench.engine().layout(bench.content());
+    for (const ExtentPlace& place : *places) {
+      std::byte byte{};
+      bench.store().memory_disk(place.disk).peek(place.block * 4096, {&byte, 1});
+      byte ^= std::byte{1};
+      bench.store().memory_disk(place.disk).poke(place.block * 4096, {&byte, 1});
+    }
+    ASSERT_TRUE(bench.reopen().ok());
+  }
+}
+
 TEST_P(StripsTest, SlabsLargerThanTheCacheAreNotReadWhileTheyAreWritten) {
   Bench bench(setting(GetParam(), 1u << 20));  // a slab has 1 MiB
   append(bench, 2 * kDepth);
