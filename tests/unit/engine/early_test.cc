@@ -146,9 +146,9 @@ TEST(EarlySizeTest, TheTreeEndsWhereWhatIsWrittenEarlyEnds) {
     return bench.engine().write(bench.content(), begin, ConstBytes(array).subspan(begin, end - begin)).ok();
   };
   ASSERT_TRUE(append(0, kTall) && bench.engine().write_back(bench.content()).ok());
-  ASSERT_TRUE(append(kTall, kTall + kTall / 2 - 1));
-  ASSERT_TRUE(append(kTall + kTall / 2 - 1, kTall + kTall / 2 + kRow));
-  // The upper half of the frame makes rows of pages; the row that follows does not.
+  // The upper half of the frame makes rows of pages; the row that follows, written before, does not.
+  ASSERT_TRUE(append(kTall + kTall / 2, kTall + kTall / 2 + kRow));
+  ASSERT_TRUE(append(kTall, kTall + kTall / 2));
   for (int i = 0; i < 500 && bench.inode().size_bytes == kTall; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(bench.inode().size_bytes, kTall + kTall / 2);
