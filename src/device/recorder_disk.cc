@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/recorder_disk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "device/request.h"
 
 namespace mdfs::device {
+
+RecorderLog::RecorderLog(std::vector<Event> events) : events_(std::move(events)) {
+  for (const Event& event : events_) next_request_ = std::max(next_request_, event.request + 1);
+}
 
 void RecorderLog::mark(std::string text, std::uint64_t value) {
   Event event;

@@ -36,6 +36,9 @@ struct Event {
 // If one request ended before another was started by a thread that knew it, the log has them in that order.
 class RecorderLog {
  public:
+  RecorderLog() = default;
+  // Goes on from `events`: what an earlier daemon has left in the caches of the disks.
+  explicit RecorderLog(std::vector<Event> events);
   void mark(std::string text, std::uint64_t value = 0);
   // A copy of the log as it is now; the written data are shared, not copied.
   std::vector<Event> events() const;

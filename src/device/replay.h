@@ -90,6 +90,22 @@ std::vector<std::size_t> cut_positions(const std::vector<Event>& log);
 // write torn at 512 B and 4 KiB, while the writes before it are kept and those after it dropped.
 std::vector<Cut> cuts(std::size_t position, const std::vector<const Event*>& outstanding, const CutBounds& bounds);
 
+// The daemon was killed: its disks stay powered and hold `seen`, part of it in their caches alone. A power cut before
+// the next flush may still lose any of `in_cache`, which is the beginning of the next daemon's log.
+struct Kill {
+  std::size_t position = 0;  // events [0, position) had happened
+  std::string text;
+  std::vector<std::unique_ptr<MemoryDisk>> seen;     // what the next daemon reads
+  std::vector<std::unique_ptr<MemoryDisk>> durable;  // without `in_cache`
+  std::vector<Event> in_cache;                       // writes and discards, each started and ended
+};
+
+// Every state in which a kill can leave disks with volatile caches: at the positions of cut_positions(), with the
+// subsets that cuts() chooses of the outstanding writes; a kill tears no write. `visit` returns false to stop. A
+// later cut is found by for_each_cut(durable, in_cache + the next daemon's events). Gives the number of kills visited.
+std::size_t for_each_kill(const std::vector<const MemoryDisk*>& bases, const std::vector<Event>& log,
+                          const CutBounds& bounds, const std::function<bool(Kill kill)>& visit);
+
 // Builds every state of the log and calls `visit` with the disks and the cut; `visit` returns false to stop.
 // States that were already visited since the last mark (equal digests of all disks) are left out.
 // Gives the number of states visited.

@@ -180,7 +180,20 @@ void append_wipes(const MemberDisk& member, std::uint64_t generation, MutableByt
 
 }  // namespace
 
+Status flush_current(Recovered& recovered) {
+  std::vector<device::Io> flushes(recovered.members.size());
+  std::vector<device::Addressed> requests;
+  for (std::size_t i = 0; i < flushes.size(); ++i) {
+    flushes[i].op = device::Op::kFlush;
+    if (recovered.members[i].healthy()) requests.push_back({recovered.members[i].disk.get(), &flushes[i]});
+  }
+  return device::run(requests);
+}
+
 Status make_present(Recovered& recovered) {
+  // A daemon that was killed may have left what was just read in the caches of the disks. The winner must be durable
+  // before a slot says that it is, and before a block that it freed is written again.
+  MDFS_TRY(flush_current(recovered));
   format::CommitSlot committed = recovered.winner;
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);
@@ -209,13 +222,7 @@ Status make_present(Recovered& recovered) {
   std::vector<device::Addressed> requests;
   for (auto& [disk, io] : writes) requests.push_back({disk, &io});
   MDFS_TRY(device::run(requests));
-  std::vector<device::Io> flushes(recovered.members.size());
-  requests.clear();
-  for (std::size_t i = 0; i < flushes.size(); ++i) {
-    flushes[i].op = device::Op::kFlush;
-    if (recovered.members[i].healthy()) requests.push_back({recovered.members[i].disk.get(), &flushes[i]});
-  }
-  return device::run(requests);
+  return flush_current(recovered);
 }
 
 }  // namespace mdfs::store

@@ -225,15 +225,17 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   return first.must_rewrite() || commit_needed_ ? repair_tree(first, space) : Status();
 }
 
-// A bad copy is overwritten in place: nothing is lost if that is cut short.
+// A bad copy is overwritten in place: nothing is lost if that is cut short. Durable when this returns: a commit that
+// follows may be the only other thing that is flushed, and there may be none.
 Status Checker::mend_copies(const TreeScan& tree) {
+  if (tree.to_mend.empty()) return {};
   for (const CopyToMend& bad : tree.to_mend) {
     MDFS_TRY_ASSIGN(AlignedBuffer bytes, loader_.read_good(bad.pointer));
     const format::Address& address = bad.pointer.address[bad.copy];
     MDFS_TRY(
         device::write(*volume_.members[address.disk].disk, address.block * volume_.label.block_size, bytes.bytes()));
   }
-  return {};
+  return flush_current(volume_);
 }
 
 Status Checker::repair_tree(const Scan& first, const SpacePages& space) {

@@ -68,5 +68,56 @@ TEST(CrashDuringRecoveryTest, ACutWhileTheWinnerIsMadePresentLosesNothing) {
   test::tried("{} second cuts during recovery", inner);
 }
 
+// The daemon is killed, its disks stay powered; the next one mounts what lies in their caches, and the power is cut while
+// it recovers or works.
+TEST_P(CrashTest, ACutAfterAKillAndAMountLosesNothing) {
+  Workload workload(GetParam(), 7);
+  workload.run(3, 2);
+  ASSERT_FALSE(testing::Test::HasFailure());
+  device::CutBounds bounds;
+  bounds.all_subsets_up_to = 3;
+  bounds.each_one_up_to = 6;
+  bounds.samples = 3;
+  bounds.torn = false;
+  const std::vector<device::Event> events = workload.events();
+  std::size_t cuts = 0;
+  const std::size_t kills = device::for_each_kill(workload.bases(), events, bounds, [&](device::Kill kill) {
+    const std::uint64_t acknowledged = acknowledged_before(events, kill.position);
+    const std::size_t begin = kill.in_cache.size();
+    device::RecorderLog log(std::move(kill.in_cache));
+    std::vector<std::unique_ptr<device::Disk>> recorders;
+    std::vector<const device::MemoryDisk*> bases;
+    for (std::size_t i = 0; i < kill.seen.size(); ++i) {
+      recorders.push_back(std::make_unique<device::RecorderDisk>(*kill.seen[i], log, static_cast<std::uint32_t>(i)));
+      bases.push_back(kill.durable[i].get());
+    }
+    SeededEnvironment environment(3);
+    std::vector<Model> states(workload.states().begin(), workload.states().end());
+    {
+      auto store = Store::open(std::move(recorders), {}, environment);
+      EXPECT_OK(store);
+      if (!store.ok()) return false;
+      // One write of its own, to blocks that the killed daemon may have used.
+      Model after = read_all(**store);
+      after[item_key(9)] = value_of(500, 3);
+      EXPECT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+        transaction.put(item_key(9), value_of(500, 3));
+        return {};
+      }));
+      states.push_back(std::move(after));
+      EXPECT_OK((*store)->commit());
+    }
+    device::CutBounds second = bounds;
+    second.from = begin;
+    cuts += device::for_each_cut(bases, log.events(), second, [&](Disks disks, const device::Cut& cut) {
+      expect_recovers(disks, states, acknowledged, "killed at " + kill.text + ", then " + cut.text);
+      return !testing::Test::HasFailure();
+    });
+    return !testing::Test::HasFailure();
+  });
+  EXPECT_GT(kills, 20u);
+  test::tried("{} cuts after {} kills on {} disks", cuts, kills, GetParam());
+}
+
 }  // namespace
 }  // namespace mdfs::store

@@ -12,8 +12,12 @@ Result<std::unique_ptr<Store>> open_labelled(const Disks& disks, Environment& en
 }
 
 std::uint64_t acknowledged_at(const std::vector<device::Event>& events, const device::Cut& cut) {
+  return acknowledged_before(events, cut.position);
+}
+
+std::uint64_t acknowledged_before(const std::vector<device::Event>& events, std::size_t position) {
   std::uint64_t acknowledged = 0;
-  for (std::size_t i = 0; i < cut.position; ++i)
+  for (std::size_t i = 0; i < position; ++i)
     if (events[i].kind == device::EventKind::kMark) acknowledged = events[i].value;
   return acknowledged;
 }

@@ -163,7 +163,8 @@ Result<std::unique_ptr<Store>> open_labelled(const Disks& disks, Environment& en
 void expect_structure_is_sound(const Disks& disks, bool recovered, const std::string& text);
 void expect_recovers(const Disks& disks, const std::vector<Model>& states, std::uint64_t acknowledged,
                      const std::string& text);
-// The state that was acknowledged before the cut.
+// The state that was acknowledged before event `position`, or before the cut.
+std::uint64_t acknowledged_before(const std::vector<device::Event>& events, std::size_t position);
 std::uint64_t acknowledged_at(const std::vector<device::Event>& events, const device::Cut& cut);
 
 }  // namespace mdfs::store

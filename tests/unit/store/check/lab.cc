@@ -9,6 +9,8 @@
 
 #include "base/crc32c.h"
 #include "codec/codec.h"
+#include "device/recorder_disk.h"
+#include "device/replay.h"
 #include "format/dirent.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
@@ -298,14 +300,23 @@ std::vector<NodeRef> Lab::leaves() {
 format::Pointer Lab::root() { return recover_all().winner.root(MDFS_ROOT_MAIN)->pointer; }
 
 CheckReport Lab::check(RepairMode mode, bool data) {
-  std::vector<std::unique_ptr<device::Disk>> borrowed;
-  for (const auto& disk : disks)
-    if (disk) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
+  device::RecorderLog log;
+  std::vector<std::unique_ptr<device::Disk>> recorders;
+  std::vector<const device::MemoryDisk*> bases;
+  for (const auto& disk : disks) {
+    if (!disk) continue;
+    recorders.push_back(
+        std::make_unique<device::RecorderDisk>(*disk, log, static_cast<std::uint32_t>(recorders.size())));
+    bases.push_back(disk.get());
+  }
   CheckOptions options;
   options.repair = mode;
   options.data = data;
-  auto report = check_volume(std::move(borrowed), options, environment_);
+  auto report = check_volume(std::move(recorders), options, environment_);
   EXPECT_OK(report);
+  device::Replayer replayer(bases, log.events());
+  replayer.advance_to(log.size());
+  EXPECT_TRUE(replayer.outstanding().empty()) << "the checker leaves writes in the caches of the disks";
   return report.ok() ? *report : CheckReport();
 }
 
