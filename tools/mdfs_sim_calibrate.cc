@@ -21,6 +21,7 @@
 #include "model/random.h"
 #include "sim/calibration.h"
 #include "support/file.h"
+#include "support/pending_file.h"
 #include "support/progress.h"
 #include "support/text.h"
 
@@ -212,9 +213,7 @@ Status run_calibrate(const CalibrateOptions& options) {
   const std::string origin = (options.write ? "writes of " : "reads of ") + options.target;
   const std::string text = sim::machine_text(calibration, options.name, origin, options.disks);
   MDFS_TRY_ASSIGN([[maybe_unused]] const model::Machine machine, model::parse_machine(text, options.output));
-  MDFS_TRY_ASSIGN(File file, File::open(options.output, O_WRONLY | O_CREAT | O_TRUNC));
-  MDFS_TRY(file.write(as_bytes(text)));
-  return file.close();
+  return write_text_file(options.output, text);
 }
 
 }  // namespace

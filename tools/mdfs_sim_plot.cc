@@ -4,12 +4,13 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <cerrno>
 #include <cstdio>
 
-#include "support/file.h"
+#include "support/pending_file.h"
 
 extern char** environ;
 
@@ -17,22 +18,28 @@ namespace mdfs::tools {
 namespace {
 
 // Waits for `rsvg-convert -o png svg`.
-Status convert(const std::string& svg, const std::string& png) {
+// Standard input and output of the program are files without a name and the new file: it opens nothing by name.
+Status convert(const std::string& svg, PendingFile& png) {
   std::string program = "rsvg-convert";
-  std::string option = "--output";
-  std::string to = png;
-  std::string from = svg;
-  char* arguments[] = {program.data(), option.data(), to.data(), from.data(), nullptr};
+  File source(::memfd_create("figure.svg", MFD_CLOEXEC), "the figure");
+  if (source.fd() < 0) return from_errno(errno, source.name());
+  MDFS_TRY(source.write_at(0, as_bytes(svg)));
+  char* arguments[] = {program.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, source.fd(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, png.file().fd(), STDOUT_FILENO);
   pid_t child = 0;
-  const int problem = posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ);
+  const int problem = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
   if (problem == ENOENT)
     return Error{Errc::kNotSupported,
-                 fmt::format("{}: a PNG needs rsvg-convert (package librsvg2-bin); .svg does not", png)};
+                 fmt::format("{}: a PNG needs rsvg-convert (package librsvg2-bin); .svg does not", png.target())};
   if (problem != 0) return from_errno(problem, program);
   int status = 0;
   if (waitpid(child, &status, 0) < 0) return from_errno(errno, program);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Error{Errc::kIo, fmt::format("{}: {} failed", png, program)};
+    return Error{Errc::kIo, fmt::format("{}: {} failed", png.target(), program)};
   return {};
 }
 
@@ -42,11 +49,9 @@ Status write_figure(const sim::Figure& figure, const std::string& path) {
   const std::string svg = sim::to_svg(figure);
   if (path.ends_with(".svg")) return write_text_file(path, svg);
   if (!path.ends_with(".png")) return Error{Errc::kUsage, fmt::format("{}: a figure is a .svg or a .png file", path)};
-  const std::string source = path + ".svg";
-  MDFS_TRY(write_text_file(source, svg));
-  const Status status = convert(source, path);
-  if (std::remove(source.c_str()) != 0 && status.ok()) return from_errno(errno, source);
-  return status;
+  MDFS_TRY_ASSIGN(PendingFile png, PendingFile::create(path, true));
+  MDFS_TRY(convert(svg, png));
+  return png.commit();
 }
 
 sim::Figure utilization_figure(const std::string& title, const std::vector<sim::ResourceUse>& use) {

@@ -12,7 +12,7 @@
 
 #include "base/check.h"
 #include "imagefile/oiio_module.h"
-#include "imagefile/pending_file.h"
+#include "support/pending_file.h"
 #include "support/text.h"
 
 namespace mdfs::imagefile {
@@ -211,7 +211,8 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const st
 
 class OiioSink final : public ImageSink {
  public:
-  OiioSink(PendingFile file, std::unique_ptr<OIIO::ImageOutput> output, OIIO::ImageSpec spec, std::uint64_t pages)
+  OiioSink(tools::PendingFile file, std::unique_ptr<OIIO::ImageOutput> output, OIIO::ImageSpec spec,
+           std::uint64_t pages)
       : file_(std::move(file)), output_(std::move(output)), spec_(std::move(spec)), pages_left_(pages - 1) {
     band_.reserve(spec_.scanline_bytes() * kBandRows);
   }
@@ -249,7 +250,7 @@ class OiioSink final : public ImageSink {
 
   Status failed() { return {Errc::kIo, file_.target() + ": " + first_line(output_->geterror())}; }
 
-  PendingFile file_;
+  tools::PendingFile file_;
   const std::unique_ptr<OIIO::ImageOutput> output_;
   const OIIO::ImageSpec spec_;
   std::uint64_t pages_left_;
@@ -352,7 +353,7 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
     MDFS_TRY_ASSIGN(OIIO::ImageSpec spec, spec_of_array(array, path));
     const bool several = array.axes.size() - (array.axes.ends_with('c') ? 1 : 0) == 3 && array.lengths[0] > 1;
     const std::uint64_t pages = several ? array.lengths[0] : 1;
-    MDFS_TRY_ASSIGN(PendingFile file, PendingFile::create(path, overwrite));
+    MDFS_TRY_ASSIGN(tools::PendingFile file, tools::PendingFile::create(path, overwrite));
     auto output = OIIO::ImageOutput::create(path);
     if (!output) return Error{Errc::kNotSupported, path + ": " + first_line(OIIO::geterror())};
     MDFS_TRY(check_known_format(output->format_name(), spec, path));

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "base/check.h"
-#include "imagefile/pending_file.h"
+#include "support/pending_file.h"
 
 namespace mdfs::imagefile {
 namespace {
@@ -41,10 +41,8 @@ class PackedSource final : public ImageSource {
 
 class PackedSink final : public ImageSink {
  public:
-  PackedSink(tools::File file, std::optional<PendingFile> pending, const ArrayInfo& array, bool big_endian,
-             std::uint64_t bytes)
-      : file_(std::move(file)),
-        pending_(std::move(pending)),
+  PackedSink(std::optional<tools::PendingFile> pending, const ArrayInfo& array, bool big_endian, std::uint64_t bytes)
+      : pending_(std::move(pending)),
         element_bytes_(geometry::element_bytes(array.type)),
         big_endian_(big_endian),
         left_(bytes) {}
@@ -52,12 +50,12 @@ class PackedSink final : public ImageSink {
   Status write(ConstBytes from) override {
     MDFS_CHECK(from.size() <= left_ && from.size() % element_bytes_ == 0);
     left_ -= from.size();
-    if (!big_endian_ || element_bytes_ == 1) return file_.write(from);
+    if (!big_endian_ || element_bytes_ == 1) return file().write(from);
     while (!from.empty()) {
       const ConstBytes part = from.first(std::min(from.size(), kSwapBytes));
       swapped_.assign(part.begin(), part.end());
       swap_elements(swapped_, element_bytes_);
-      MDFS_TRY(file_.write(swapped_));
+      MDFS_TRY(file().write(swapped_));
       from = from.subspan(part.size());
     }
     return {};
@@ -65,13 +63,14 @@ class PackedSink final : public ImageSink {
 
   Status finish() override {
     MDFS_CHECK(left_ == 0);
-    MDFS_TRY(file_.close());
     return pending_ ? pending_->commit() : Status();
   }
 
  private:
-  tools::File file_;
-  std::optional<PendingFile> pending_;
+  tools::File& file() { return pending_ ? pending_->file() : output_; }
+
+  std::optional<tools::PendingFile> pending_;
+  tools::File output_ = tools::File::standard_output();
   const unsigned element_bytes_;
   const bool big_endian_;
   std::uint64_t left_;
@@ -102,16 +101,14 @@ Result<std::unique_ptr<ImageSource>> open_packed(tools::File file, const PackedH
 Result<std::unique_ptr<ImageSink>> create_packed(const std::string& path, const std::string& header,
                                                  const ArrayInfo& array, bool big_endian, bool overwrite) {
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, array_bytes(array));
-  tools::File file = tools::File::standard_output();
-  std::optional<PendingFile> pending;
+  std::optional<tools::PendingFile> pending;
   if (path != "-") {
-    MDFS_TRY_ASSIGN(PendingFile made, PendingFile::create(path, overwrite));
+    MDFS_TRY_ASSIGN(tools::PendingFile made, tools::PendingFile::create(path, overwrite));
     pending.emplace(std::move(made));
-    MDFS_TRY_ASSIGN(file, tools::File::open(pending->path(), O_WRONLY | O_CREAT));
   }
-  MDFS_TRY(file.write(as_bytes(header)));
-  return std::unique_ptr<ImageSink>(
-      std::make_unique<PackedSink>(std::move(file), std::move(pending), array, big_endian, bytes));
+  tools::File standard_output = tools::File::standard_output();
+  MDFS_TRY((pending ? pending->file() : standard_output).write(as_bytes(header)));
+  return std::unique_ptr<ImageSink>(std::make_unique<PackedSink>(std::move(pending), array, big_endian, bytes));
 }
 
 }  // namespace mdfs::imagefile

@@ -21,6 +21,7 @@
 #include "mounted.h"
 #include "parts.h"
 #include "support/file.h"
+#include "support/pending_file.h"
 #include "support/progress.h"
 #include "support/text.h"
 

@@ -26,8 +26,8 @@
 #include "imagefile/image_file.h"
 #include "mounted.h"
 #include "support/command.h"
+#include "support/exclusive_file.h"
 #include "support/file.h"
-#include "support/leftovers.h"
 #include "support/progress.h"
 #include "support/text.h"
 #include "write_back.h"
@@ -105,44 +105,6 @@ class Exchange {
   std::deque<Chunk> empty_, full_;
   bool done_ = false;
   Status failure_;
-};
-
-// The image under a hidden name beside its own; removed unless it got its name.
-class PendingImage {
- public:
-  explicit PendingImage(std::string path) : path_(std::move(path)) {
-    const std::size_t slash = path_.rfind('/');
-    const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
-    hidden_ = fmt::format("{}.part-{}-{}", path_.substr(0, begin), ::getpid(), path_.substr(begin));
-  }
-  ~PendingImage() {
-    if (made_) ::unlink(hidden_.c_str());
-  }
-  const std::string& hidden() const { return hidden_; }
-  // To be called before it exists: a signal removes it as well.
-  void will_be_made() {
-    made_ = true;
-    leftover_.emplace(hidden_);
-  }
-  // The hidden name means nothing to whoever reads the error.
-  Error under_its_own_name(Error error) const {
-    if (const std::size_t at = error.where.find(hidden_); at != std::string::npos)
-      error.where.replace(at, hidden_.size(), path_);
-    return error;
-  }
-  Status commit(bool replace) {
-    if (::renameat2(AT_FDCWD, hidden_.c_str(), AT_FDCWD, path_.c_str(), replace ? 0 : RENAME_NOREPLACE) != 0)
-      return from_errno(errno, path_);
-    made_ = false;
-    leftover_.reset();
-    return {};
-  }
-
- private:
-  const std::string path_;
-  std::string hidden_;
-  bool made_ = false;
-  std::optional<Leftover> leftover_;
 };
 
 // Would zstd shrink samples out of the first chunk by a tenth?
@@ -264,10 +226,19 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
              format_size(made.stored_bytes));
 }
 
+// The hidden name means nothing to the reader of an error.
+Error named_as(Error error, const std::string& hidden, const std::string& path) {
+  if (const std::size_t at = error.where.find(hidden); at != std::string::npos)
+    error.where.replace(at, hidden.size(), path);
+  return error;
+}
+
 Status check_paths(const ImportArguments& arguments) {
   struct stat there {};
   if (::stat(arguments.path.c_str(), &there) == 0 && S_ISDIR(there.st_mode))
     return {Errc::kIsDirectory, arguments.path + ": name the image in it"};
+  if (arguments.path.ends_with('@'))
+    return {Errc::kInvalidArgument, arguments.path + ": names that end in @ lead to windows"};
   // A link that leads nowhere is there as well.
   if (!arguments.force && ::lstat(arguments.path.c_str(), &there) == 0)
     return {Errc::kExists, arguments.path + ": give --force to replace it"};
@@ -301,18 +272,22 @@ Status import_image(const ImportArguments& arguments) {
     if (!worthwhile) wanted.codec = geometry::Codec::kRaw;
   }
 
-  PendingImage pending(arguments.path);
   const mdfs_ioc_geometry request = arguments.image.request(wanted);
-  pending.will_be_made();
-  const int created = mdfs_create(pending.hidden().c_str(), &request, 0666);
-  if (created < 0) return pending.under_its_own_name(library_error(created, arguments.path));
+  MDFS_TRY_ASSIGN(const FilePlace place, FilePlace::of(arguments.path));
+  MDFS_TRY_ASSIGN(ExclusiveFile pending, ExclusiveFile::create(place, [&](const std::string& hidden) -> Status {
+                    const int created = mdfs_create(hidden.c_str(), &request, 0666);
+                    return created < 0
+                               ? Status(named_as(library_error(created, arguments.path), hidden, arguments.path))
+                               : Status();
+                  }));
+  const std::string descriptor = path_of_descriptor(pending.file().fd());
   mdfs_ioc_geometry made{};
   geometry::Geometry geometry;
-  MDFS_TRY_ASSIGN(const Image image, open_image(pending.hidden(), O_RDONLY));
+  MDFS_TRY_ASSIGN(const Image image, open_image(descriptor, O_RDONLY));
   MDFS_TRY_ASSIGN(made, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));
   {
-    MDFS_TRY_ASSIGN(File file, File::open(pending.hidden(), O_WRONLY));
+    MDFS_TRY_ASSIGN(File file, File::open(descriptor, O_WRONLY));
     Progress progress("importing", total, !arguments.quiet);
     MDFS_TRY(copy(*source, first, file, geometry, progress));
     MDFS_TRY(file.close());
@@ -322,8 +297,8 @@ Status import_image(const ImportArguments& arguments) {
     const int synced = mdfs_sync(image.get());
     return synced < 0 ? Status(library_error(synced, arguments.path)) : Status();
   };
-  MDFS_TRY(wait_with_bar(pending.hidden(), !arguments.quiet, sync));
-  MDFS_TRY(pending.commit(arguments.force));
+  MDFS_TRY(wait_with_bar(descriptor, !arguments.quiet, sync));
+  MDFS_TRY(pending.commit(place, arguments.force));
   MDFS_TRY(sync());
   MDFS_TRY_ASSIGN(made, image_info(*image, arguments.path));
   print_result(arguments, geometry, made);

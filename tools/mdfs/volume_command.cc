@@ -15,7 +15,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "occupation.h"
-#include "support/file.h"
+#include "support/pending_file.h"
 #include "support/text.h"
 #include "volume_text.h"
 #include "volume_trouble.h"

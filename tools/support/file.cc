@@ -120,10 +120,4 @@ std::uint64_t size_of_file(const std::string& path, std::uint64_t otherwise) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-Status write_text_file(const std::string& path, std::string_view text) {
-  MDFS_TRY_ASSIGN(File file, File::open(path, O_WRONLY | O_CREAT | O_TRUNC));
-  MDFS_TRY(file.write(as_bytes(text)));
-  return file.close();
-}
-
 }  // namespace mdfs::tools

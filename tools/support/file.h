@@ -51,7 +51,4 @@ class File {
 // The size of a regular file, to the byte; of anything else, `otherwise`.
 std::uint64_t size_of_file(const std::string& path, std::uint64_t otherwise);
 
-// Makes the file, or replaces what is in it.
-Status write_text_file(const std::string& path, std::string_view text);
-
 }  // namespace mdfs::tools

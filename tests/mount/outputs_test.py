@@ -1,0 +1,186 @@
+"""Files that programs make: no planted name decides what is written, and a killed program leaves none."""
+# SPDX-License-Identifier: Apache-2.0
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import numpy
+from harness import MDFS, MDFS_SIM, MountTest, main, run
+
+SECRET = b"what somebody else owns\n"
+HIDDEN_NAMES = 16  # of a user in a folder, where a file without a name cannot be made (tools/support/exclusive_file.cc)
+
+
+def hidden_files(folder):
+    return [name for name in os.listdir(folder) if name.startswith(".part-")]
+
+
+class Outputs(MountTest):
+    def setUp(self):
+        super().setUp()
+        self.shared = tempfile.mkdtemp(prefix="mdfs-shared-")
+        self.addCleanup(shutil.rmtree, self.shared)
+        os.chmod(self.shared, 0o1777)
+        self.victim = os.path.join(self.shared, "victim")
+        with open(self.victim, "wb") as file:
+            file.write(SECRET)
+        run(MDFS, "image", "create", self.at("a"), "--shape", "64x64")
+
+    def unharmed(self):
+        with open(self.victim, "rb") as file:
+            self.assertEqual(file.read(), SECRET)
+
+    def run_with_planted_names(self, folder, base, *command):
+        """The command, in a process whose hidden names of old lead to the victim already."""
+        script = ('for n in 0 1 2 3; do ln -s "$1" "$2/.part-$$-$n-$3"; done; ln -s "$1" "$2/.part-$$-$3"; '
+                  'shift 3; exec "$@"')
+        for number in range(HIDDEN_NAMES):
+            name = os.path.join(folder, f".part-{os.geteuid()}-{number}")
+            if not os.path.lexists(name):
+                os.symlink(self.victim, name)
+        return subprocess.run(["sh", "-ec", script, "sh", self.victim, folder, base, *command],
+                              stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, check=False)
+
+    def test_planted_hidden_names_lead_an_output_nowhere(self):
+        on_volume = self.at("out")
+        os.mkdir(on_volume)
+        for folder in (self.shared, on_volume):  # with O_TMPFILE, and without
+            for base in ("a.raw", "a.npy", "a.pgm", "a.tif"):
+                for command in ((MDFS, "image", "export", self.at("a")),
+                                (MDFS, "window", "read", self.at("a"), "y3+20,x5+30")):
+                    target = os.path.join(folder, base)
+                    output = [target] if "export" in command else ["-o", target]
+                    done = self.run_with_planted_names(folder, base, *command, *output)
+                    if "built without OpenImageIO" in done.stderr:
+                        continue
+                    self.unharmed()
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertFalse(os.path.islink(target))
+                    os.unlink(target)
+
+    def test_planted_hidden_names_lead_an_import_nowhere(self):
+        numpy.save(self.at("a.npy"), numpy.zeros((8, 9), "u1"))
+        done = self.run_with_planted_names(self.dir, "b", MDFS, "image", "import", self.at("a.npy"), self.at("b"))
+        self.unharmed()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.stat(self.at("b")).st_size, 72)
+
+    def test_a_link_under_the_name_of_an_output_is_replaced_or_refused_and_not_followed(self):
+        machine = self.at("machine")
+        with open(machine, "wb") as file:
+            file.write(bytes(4 << 20))
+        link = os.path.join(self.shared, "link.svg")
+        nowhere = os.path.join(self.shared, "nowhere")
+        for command in ((MDFS, "image", "layout", self.at("a"), "--svg", link),
+                        (MDFS, "volume", "map", self.dir, "--svg", link),
+                        (MDFS, "image", "export", self.at("a"), link + ".raw", "--force"),
+                        (MDFS, "image", "export", self.at("a"), link + ".raw")):
+            for planted in (self.victim, nowhere):
+                name = next(word for word in command if word.startswith(link))
+                os.symlink(planted, name)
+                done = subprocess.run(command, capture_output=True, check=False)
+                self.unharmed()
+                self.assertFalse(os.path.exists(nowhere), command)
+                replaced = "--force" in command or "--svg" in command
+                self.assertEqual(done.returncode == 0, replaced, (command, done.stderr))
+                self.assertEqual(os.path.islink(name), not replaced)
+                os.unlink(name)
+
+    def test_a_link_under_the_name_of_a_machine_file_is_not_followed(self):
+        target = os.path.join(self.shared, "disk")
+        with open(target, "wb") as file:
+            file.truncate(8 << 20)
+        link = os.path.join(self.shared, "machine.toml")
+        os.symlink(self.victim, link)
+        subprocess.run([MDFS_SIM, "calibrate", target, "--reads", "2", "--sizes", "4096,65536", "-o", link],
+                       capture_output=True, check=False)
+        self.unharmed()
+
+    def test_a_link_to_a_device_that_somebody_else_planted_is_refused(self):
+        link = os.path.join(self.shared, "out.raw")
+        os.symlink("/dev/null", link)
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        pipe = os.path.join(self.shared, "pipe.raw")
+        os.mkfifo(pipe)
+        os.chown(pipe, 65534, 65534)
+        for target in (link, pipe):
+            done = subprocess.run([MDFS, "image", "export", self.at("a"), target], capture_output=True, text=True,
+                                  check=False, timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(target, done.stderr)
+        os.chown(link, 0, 0, follow_symlinks=False)
+        run(MDFS, "image", "export", self.at("a"), link)
+    def test_a_trace_does_not_follow_a_planted_link(self):
+        link = os.path.join(self.shared, "trace")
+        os.symlink(self.victim, link)
+        mount = os.path.join(self.shared, "mnt")
+        os.mkdir(mount)
+        disk = os.path.join(self.shared, "disk")
+        run(os.environ["MKMDFS"], "--size", "64M", "--sparse", disk)
+        done = subprocess.run([MDFS, "mount", "-o", f"trace={link}", disk, mount], capture_output=True, text=True,
+                              check=False)
+        if done.returncode == 0:
+            run(MDFS, "umount", mount)
+        self.unharmed()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(link, done.stderr)
+        # Its own file of an earlier mount is replaced.
+        os.unlink(link)
+        for _ in range(2):
+            run(MDFS, "mount", "-o", f"trace={link}", disk, mount)
+            run(MDFS, "umount", mount)
+
+    def started(self, *command):
+        """The command, stopped while it has a hidden file that did not exist before."""
+        before = set(hidden_files(self.dir))
+        process = subprocess.Popen([MDFS, "image", *command], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        while not set(hidden_files(self.dir)) - before:
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        process.send_signal(signal.SIGSTOP)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def large(self):
+        with open(self.at("large.npy"), "wb") as file:
+            numpy.lib.format.write_array_header_1_0(
+                file, {"descr": "|u1", "fortran_order": False, "shape": (20000, 20000)})
+            file.truncate(file.tell() + 20000**2)
+
+    def test_leftovers_of_killed_imports_are_removed_by_the_next_one_and_living_ones_are_not(self):
+        self.large()
+        numpy.save(self.at("a.npy"), numpy.zeros((8, 9), "u1"))
+        dead = [self.started("import", self.at("large.npy"), self.at(f"dead{i}")) for i in range(3)]
+        living = self.started("import", self.at("large.npy"), self.at("living"))
+        for process in dead:
+            process.kill()
+            process.communicate()
+        self.assertEqual(len(hidden_files(self.dir)), 4)
+        run(MDFS, "image", "import", self.at("a.npy"), self.at("b"))
+        self.assertEqual(len(hidden_files(self.dir)), 1)
+        living.send_signal(signal.SIGCONT)
+        _, text = living.communicate(timeout=300)
+        self.assertEqual(living.returncode, 0, text)
+        self.assertEqual(hidden_files(self.dir), [])
+        self.assertEqual(os.stat(self.at("living")).st_size, 20000**2)
+
+    def test_a_killed_export_leaves_nothing_where_files_need_no_name(self):
+        run(MDFS, "image", "create", self.at("zeros"), "--shape", "60000x60000")
+        before = sorted(os.listdir(self.shared))
+        with subprocess.Popen([MDFS, "image", "export", self.at("zeros"), os.path.join(self.shared, "z.raw")],
+                              stderr=subprocess.DEVNULL) as process:
+            while not any("deleted" in os.readlink(fd) and self.shared in os.readlink(fd)
+                          for fd in glob.glob(f"/proc/{process.pid}/fd/*") if os.path.islink(fd)):
+                self.assertIsNone(process.poll(), "it did not work on a file without a name")
+            process.kill()
+        self.assertEqual(sorted(os.listdir(self.shared)), before)
+
+
+if __name__ == "__main__":
+    main()
