@@ -93,6 +93,7 @@ void print_json(const store::CheckReport& report) {
   json["uuid"] = report.volume_uuid.to_string();
   json["label"] = report.volume_name;
   json["generation"] = report.generation;
+  json["finalized"] = report.finalized;
   json["objects"] = report.objects;
   json["items"] = report.items;
   json["nodes"] = report.nodes;

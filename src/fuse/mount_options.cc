@@ -105,7 +105,7 @@ constexpr std::array kRows = {
     Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default 256M)"}, set_cache},
     Row{{"commit", "SECONDS", "longest time until changes are on the disks without fsync (1 to 3600, default 5)"},
         set_commit},
-    Row{{"degraded", "", "write although no majority of the disks is there; the volume records it"},
+    Row{{"degraded", "", "write without a majority of the disks, or without one that the newest commit needs"},
         [](std::string_view, MountOptions& options) -> Status {
           options.degraded = true;
           return {};

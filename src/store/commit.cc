@@ -97,10 +97,10 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
       ios[i].push_back(std::move(io));
   MDFS_TRY(run_all(ios, participants));
   MDFS_TRY(flush_all(participants));
-  return proves_itself ? Status() : confirm_commit(sealed.slot, participants);
+  return proves_itself ? Status() : finalize_commit(sealed.slot, participants);
 }
 
-Status confirm_commit(format::CommitSlot slot, std::span<const Participant> participants) {
+Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants) {
   slot.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer encoded = encode_slot(slot);
   std::vector<std::vector<device::Io>> ios(participants.size());

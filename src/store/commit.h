@@ -44,7 +44,7 @@ struct Participant {
 Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
 
 // Committed slots -> flush all: of a commit with witnesses, which from now on do not count any more.
-Status confirm_commit(format::CommitSlot slot, std::span<const Participant> participants);
+Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants);
 
 // Tells the disks of runs of at least 64 KiB, adjacent ones together, that nobody needs them. What a disk answers does
 // not matter.

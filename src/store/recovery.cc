@@ -1,4 +1,4 @@
-// Recovery: the newest proven commit.
+// Recovery: the newest valid commit.
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recovery.h"
 
@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "store/missing_disk.h"
-#include "store/proof.h"
 #include "store/stale_disk.h"
+#include "store/validation.h"
 
 namespace mdfs::store {
 namespace {
@@ -79,7 +79,7 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     if (candidate.labels.truncated) {
       member.state = DiskState::kFailed;
       member.trouble = "smaller than its label says";
-    } else if (!candidate.labels.holds(recovered.winner.commit_id)) {
+    } else if (!has_commit(candidate, recovered.winner)) {
       member.state = DiskState::kStale;
       member.trouble = fmt::format("does not hold generation {}", recovered.winner.generation);
     }
@@ -98,8 +98,7 @@ Status take_table(const std::vector<Candidate>& candidates, Recovered& recovered
   const format::Label* newest = nullptr;
   for (const Candidate& candidate : candidates) {
     const format::Label& label = *candidate.labels.label;
-    if (candidate.labels.holds(winner.commit_id) && (newest == nullptr || label.membership > newest->membership))
-      newest = &label;
+    if (has_commit(candidate, winner) && (newest == nullptr || label.membership > newest->membership)) newest = &label;
     recovered.features_read_only |= (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0;
   }
   MDFS_CHECK(newest != nullptr);
@@ -135,11 +134,27 @@ std::size_t Recovered::healthy() const {
       std::count_if(members.begin(), members.end(), [](const MemberDisk& member) { return member.healthy(); }));
 }
 
+std::string Recovered::awaited_text() const {
+  std::string disks;
+  for (const std::uint16_t index : awaited) {
+    disks += fmt::format("{}disk {}", disks.empty() ? "" : ", ", index);
+    if (index < members.size()) disks += fmt::format(" ({})", members[index].member.uuid.to_string());
+  }
+  return fmt::format(
+      "generation {} was not finalized before the power was cut, and only {} can tell whether it is "
+      "complete: attach it and mount again, or go on without it with -o degraded",
+      winner.generation, disks);
+}
+
 Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
   MDFS_TRY_ASSIGN(std::vector<Candidate> candidates, read_all(std::move(disks)));
   MDFS_TRY(check_one_volume(candidates));
   Recovered recovered;
-  MDFS_TRY_ASSIGN(recovered.winner, find_winner(candidates, recovered.highest_generation));
+  MDFS_TRY_ASSIGN(Winner winner, find_winner(candidates));
+  recovered.winner = std::move(winner.slot);
+  recovered.highest_generation = winner.highest_generation;
+  recovered.awaited = std::move(winner.awaited);
+  recovered.bad_copies = std::move(winner.bad_copies);
   MDFS_TRY(take_table(candidates, recovered));
   MDFS_TRY(place(candidates, recovered));
   for (std::size_t i = 0; i < recovered.members.size(); ++i) {
@@ -160,7 +175,7 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
 
 namespace {
 
-// Slots of later commits, which are not proven: once something else is written they must not be found to be.
+// Slots of later commits, which are not valid: once something else is written they must not be found to be.
 void append_wipes(const MemberDisk& member, std::uint64_t generation, MutableBytes zeros,
                   std::vector<std::pair<device::Disk*, device::Io>>& writes) {
   const format::DiskLayout layout = layout_of(*member.label);
@@ -194,6 +209,10 @@ Status make_present(Recovered& recovered) {
   // A daemon that was killed may have left what was just read in the caches of the disks. The winner must be durable
   // before a slot says that it is, and before a block that it freed is written again.
   MDFS_TRY(flush_current(recovered));
+  std::vector<device::Disk*> disks;
+  for (MemberDisk& member : recovered.members) disks.push_back(member.healthy() ? member.disk.get() : nullptr);
+  MDFS_TRY(repair_copies(recovered.bad_copies, disks, recovered.label.block_size));
+  if (!recovered.bad_copies.empty()) MDFS_TRY(flush_current(recovered));
   format::CommitSlot committed = recovered.winner;
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);

@@ -1,4 +1,4 @@
-// Finding the newest commit that is proven, and which disks have it.
+// Finding the newest valid commit, and which disks have it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "device/disk.h"
 #include "format/commit.h"
 #include "format/label.h"
+#include "store/commit_nodes.h"
 #include "store/labels.h"
 #include "store/store.h"
 
@@ -35,26 +36,32 @@ struct Recovered {
   std::vector<MemberDisk> members;
   format::CommitSlot winner;
   std::uint64_t highest_generation = 0;  // seen anywhere, prepared ones included
-  bool features_read_only = false;       // an unknown read-only-compatible feature
+  // Disks without which nobody knows that the winner is complete (validation.h): nothing may be built on it, unless
+  // the administrator gives these disks up.
+  std::vector<std::uint16_t> awaited;
+  std::vector<BadNodeCopy> bad_copies;  // of the winner's nodes, to be repaired before it is finalized
+  bool features_read_only = false;      // an unknown read-only-compatible feature
 
   std::size_t healthy() const;
   std::size_t disks() const;  // without holes
   bool majority() const { return 2 * healthy() > disks(); }
+  // "generation 7 ... without disk 2 (UUID)": which disks to attach. `awaited` is not empty.
+  std::string awaited_text() const;
 };
 
-// Disks in any order. The proven commit (proof.h) of the highest generation wins; a disk is current if it holds the
-// winner, prepared or committed, else it is stale: it counts as missing, and is only read from. Who the members are
-// stands in the winner. A disk that is none (any more, or not yet) is left alone, which the log says; so is one that
-// was being added when the power was cut. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no label,
-// another volume, one disk twice, no member at all), kNewerFormat, kFork (two different proven commits of one
-// generation), kCorrupt (no proven commit).
+// Disks in any order. The commit that wins is that of validation.h; a disk is current if it has the winner (its slot,
+// or all that the winner wrote to it), else it is stale: it counts as missing, and is only read from. Who the members
+// are stands in the winner. A disk that is none (any more, or not yet) is left alone, which the log says; so is one
+// that was being added when the power was cut. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no
+// label, another volume, one disk twice, no member at all), kNewerFormat, kFork (two different valid commits of one
+// generation), kCorrupt (no valid commit).
 Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks);
 
 // Flushes every healthy disk.
 Status flush_current(Recovered& recovered);
 
 // Flushes all healthy disks, since what was read from them may be in their caches alone. Then makes the winner's
-// committed slot present in all rings of all current disks, wipes slots of later commits there, which are not proven,
+// committed slot present in all rings of all current disks, wipes slots of later commits there, which are not valid,
 // and mends labels that are damaged or whose table of members is another one. To be done before the first write after
 // recovery.
 Status make_present(Recovered& recovered);

@@ -41,6 +41,7 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
   if (recovered.features_read_only) return "the volume has features that this version may only read";
   for (const MemberDisk& member : recovered.members)
     if (member.healthy() && !member.disk->writable()) return member.disk->name() + " is open for reading only";
+  if (!recovered.awaited.empty() && !options.degraded) return recovered.awaited_text();
   if (!recovered.majority() && !options.degraded)
     return fmt::format("only {} of {} disks are current, fewer than a majority", recovered.healthy(),
                        recovered.members.size());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -167,7 +168,7 @@ struct StoreOptions {
 // Nothing here calls back into the store's user while holding a lock, except transact() itself.
 class Store {
  public:
-  // Takes the disks found (any order; of one volume), recovers the newest proven commit and makes it present on all
+  // Takes the disks found (any order; of one volume), recovers the newest valid commit and makes it present on all
   // disks (unless read_only). Errors: kForeignDisk, kNewerFormat, kFork, kNoQuorum, kCorrupt.
   static Result<std::unique_ptr<Store>> open(std::vector<std::unique_ptr<device::Disk>> disks,
                                              const StoreOptions& options, Environment& environment);
@@ -207,7 +208,11 @@ class Store {
   // A small commit ends with one flush, and is known for good by the checksums of what it wrote. This writes down that
   // it is good, so that it stays known even if something of that is damaged later. To be called now and then, when the
   // disks have time, and before the disks are left. An error makes the store read-only; what was committed is there.
-  virtual Status confirm() { return {}; }
+  virtual Status finalize() { return {}; }
+  // Waits until a commit is not finalized and no other has been made or begun for `idle`: true, the caller finalizes.
+  // False once stop_waiting() has been called, and of a store whose commits are final at once. One thread.
+  virtual bool wait_for_unfinalized(std::chrono::nanoseconds /*idle*/) { return false; }
+  virtual void stop_waiting() {}
   // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
 

@@ -195,31 +195,31 @@ std::optional<std::vector<format::Witness>> StoreImpl::call_witnesses(const form
   return witnesses;
 }
 
-Status StoreImpl::write_confirmation() {
+Status StoreImpl::write_committed_slots() {
   std::optional<format::CommitSlot> slot;
   {
     const std::lock_guard lock(commit_mutex_);
-    slot = unconfirmed_;
+    slot = unfinalized_;
   }
   if (!slot || read_only_) return {};
   const std::uint64_t generation = slot->generation;
-  const Status written = confirm_commit(std::move(*slot), participants_);
+  const Status written = finalize_commit(std::move(*slot), participants_);
   if (!written.ok()) {
-    fail({written.error().code, "confirming it: " + written.error().message()}, generation);
+    fail({written.error().code, "finalizing it: " + written.error().message()}, generation);
     return written;
   }
   const std::lock_guard lock(commit_mutex_);
-  unconfirmed_.reset();
+  unfinalized_.reset();
   return {};
 }
 
-Status StoreImpl::confirm() {
+Status StoreImpl::finalize() {
   for (;;) {
     {
       std::unique_lock lock(commit_mutex_);
       committed_.wait(lock, [&] { return !in_flight_; });
       if (failed_) return {Errc::kIo, read_only_reason_};
-      if (!unconfirmed_) return {};
+      if (!unfinalized_) return {};
     }
     {
       const std::lock_guard writer(writer_);
@@ -227,12 +227,30 @@ Status StoreImpl::confirm() {
       if (in_flight_) continue;
       in_flight_ = true;
     }
-    const Status confirmed = write_confirmation();
+    const Status finalized = write_committed_slots();
     const std::lock_guard lock(commit_mutex_);
     in_flight_ = false;
     committed_.notify_all();
-    return confirmed;
+    return finalized;
   }
+}
+
+bool StoreImpl::wait_for_unfinalized(std::chrono::nanoseconds idle) {
+  std::unique_lock lock(commit_mutex_);
+  const auto stopped = [&] { return stop_waiting_ || failed_; };
+  for (;;) {
+    committed_.wait(lock, [&] { return stop_waiting_ || (unfinalized_ && !in_flight_ && !failed_); });
+    if (stop_waiting_) return false;
+    const Uuid commit_id = unfinalized_->commit_id;
+    if (committed_.wait_for(lock, idle, stopped)) continue;
+    if (!in_flight_ && unfinalized_ && unfinalized_->commit_id == commit_id) return true;
+  }
+}
+
+void StoreImpl::stop_waiting() {
+  const std::lock_guard lock(commit_mutex_);
+  stop_waiting_ = true;
+  committed_.notify_all();
 }
 
 void StoreImpl::publish(const SealedCommit& sealed) {
@@ -242,8 +260,8 @@ void StoreImpl::publish(const SealedCommit& sealed) {
     const std::lock_guard lock(commit_mutex_);
     durable_ = sealed.sequence;
     last_commit_id_ = sealed.slot.commit_id;
-    unconfirmed_.reset();
-    if (!sealed.slot.witnesses.empty()) unconfirmed_ = sealed.slot;
+    unfinalized_.reset();
+    if (!sealed.slot.witnesses.empty()) unfinalized_ = sealed.slot;
     committed_.notify_all();
   }
   std::vector<Run> expired = space_.published(sealed.slot.generation);

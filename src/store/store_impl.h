@@ -49,7 +49,9 @@ class StoreImpl final : public Store, public Verifier {
   Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
                   const Reservation* promise) override;
   Status commit() override;
-  Status confirm() override;
+  Status finalize() override;
+  bool wait_for_unfinalized(std::chrono::nanoseconds idle) override;
+  void stop_waiting() override;
   bool dirty() const override;
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
@@ -107,7 +109,7 @@ class StoreImpl final : public Store, public Verifier {
   SealedCommit seal(Change change);
   // Of the data that the commit links, if they are known and the commit is an ordinary one. Once for each commit.
   std::optional<std::vector<format::Witness>> call_witnesses(const format::CommitSlot& slot, Change change);
-  Status write_confirmation();  // by the leader of a commit, or while there is none
+  Status write_committed_slots();  // by the leader of a commit, or while there is none
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
   Status commit_until(std::uint64_t sequence, bool forced);
@@ -115,7 +117,7 @@ class StoreImpl final : public Store, public Verifier {
   void publish(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);
   Status read_only_error() const;
-  // Runs `work` while no transaction and no commit is under way and the last one is confirmed: what is on the disks is
+  // Runs `work` while no transaction and no commit is under way and the last one is finalized: what is on the disks is
   // what memory says.
   Status at_rest(const std::function<Status()>& work);
   std::vector<unsigned> bad_labels(unsigned disk, DiskLabels& found) const;
@@ -183,9 +185,10 @@ class StoreImpl final : public Store, public Verifier {
   std::condition_variable committed_;
   bool in_flight_ = false;
   bool failed_ = false;
+  bool stop_waiting_ = false;
   std::uint64_t durable_ = 0;  // transactions on the disks
   Uuid last_commit_id_;
-  std::optional<format::CommitSlot> unconfirmed_;  // the last commit, if its witnesses are all that proves it
+  std::optional<format::CommitSlot> unfinalized_;  // the last commit, if its witnesses are all that proves it
   std::string read_only_reason_;
 };
 

@@ -58,7 +58,7 @@ Status StoreImpl::at_rest(const std::function<Status()>& work) {
       const std::lock_guard lock(commit_mutex_);
       if (in_flight_) continue;
     }
-    MDFS_TRY(write_confirmation());
+    MDFS_TRY(write_committed_slots());
     return work();
   }
 }
@@ -90,7 +90,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
   record.items_done += MDFS_LABELS_PER_DISK;
   DiskLabels found;
   if (bad_labels(disk, found).empty()) return {};
-  // Perhaps a commit came between, or has not been confirmed. When nothing moves there is no doubt.
+  // Perhaps a commit came between, or has not been finalized. When nothing moves there is no doubt.
   std::vector<unsigned> bad;
   MDFS_TRY(at_rest([&]() -> Status {
     bad = bad_labels(disk, found);

@@ -32,12 +32,15 @@ bool add_witnesses(std::uint16_t disk, const std::vector<Unflushed::Write>& writ
   return true;
 }
 
-bool witnesses_hold(device::Disk& disk, std::uint16_t index, const format::CommitSlot& slot) {
-  return std::all_of(slot.witnesses.begin(), slot.witnesses.end(), [&](const format::Witness& witness) {
-    if (witness.disk != index) return true;
-    AlignedBuffer buffer(witness.bytes());
-    return device::read(disk, witness.offset(), buffer.bytes()).ok() && crc32c(buffer.bytes()) == witness.crc32c;
+std::vector<format::Witness> mismatching_records(device::Disk& disk, std::uint16_t index,
+                                                 const format::CommitSlot& slot) {
+  std::vector<format::Witness> bad;
+  std::copy_if(slot.witnesses.begin(), slot.witnesses.end(), std::back_inserter(bad), [&](const auto& record) {
+    if (record.disk != index) return false;
+    AlignedBuffer buffer(record.bytes());
+    return !device::read(disk, record.offset(), buffer.bytes()).ok() || crc32c(buffer.bytes()) != record.crc32c;
   });
+  return bad;
 }
 
 }  // namespace mdfs::store

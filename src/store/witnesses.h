@@ -13,13 +13,14 @@
 namespace mdfs::store {
 
 // Of the writes of one disk those that lie in the linked runs become witnesses; what lies elsewhere belongs to nobody
-// yet, and may be written again before the commit is confirmed. False if a write lies partly in them, so that nothing
+// yet, and may be written again before the commit is finalized. False if a write lies partly in them, so that nothing
 // can be said. `linked`: of this disk and others, in any order, none over another.
 bool add_witnesses(std::uint16_t disk, const std::vector<Unflushed::Write>& writes,
                    const std::vector<alloc::Run>& linked, std::uint32_t block_size,
                    std::vector<format::Witness>& witnesses);
 
-// Reads what the witnesses of the commit say of this disk. False if one does not hold or cannot be read.
-bool witnesses_hold(device::Disk& disk, std::uint16_t index, const format::CommitSlot& slot);
+// Reads what the commit's records say of this disk. Those that do not match or cannot be read.
+std::vector<format::Witness> mismatching_records(device::Disk& disk, std::uint16_t index,
+                                                 const format::CommitSlot& slot);
 
 }  // namespace mdfs::store

@@ -1,4 +1,4 @@
-// What happens by itself: write-back and a commit every few seconds.
+// What happens by itself: write-back and a commit every few seconds, and finalization.
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
@@ -30,12 +30,22 @@ void VolumeImpl::committer_loop() {
       spdlog::warn("counters of the disks: {}", saved.error().message());
     // What was deleted is free two commits later: of a volume that has come to rest nobody else would make them.
     Status committed = store_->dirty() ? store_->commit() : store_->commit_unlinked();
-    if (committed.ok()) committed = store_->confirm();
+    if (committed.ok()) committed = store_->finalize();
     if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());
   }
 }
 
+// While a commit is not finalized, a disk that is absent at the next mount holds the volume up (store/validation.h). So
+// it is finalized as soon as nobody waits for the disks with the next one.
+void VolumeImpl::finalizer_loop() {
+  constexpr auto kIdle = std::chrono::milliseconds(5);
+  while (store_->wait_for_unfinalized(kIdle))
+    if (const Status finalized = store_->finalize(); !finalized.ok())
+      spdlog::critical("commit: {}", finalized.error().message());
+}
+
 void VolumeImpl::stop_threads() {
+  store_->stop_waiting();
   {
     const std::lock_guard lock(orphans_mutex_);
     stopping_ = true;
@@ -44,6 +54,7 @@ void VolumeImpl::stop_threads() {
   committer_wakes_.notify_all();
   if (reaper_.joinable()) reaper_.join();
   if (committer_.joinable()) committer_.join();
+  if (finalizer_.joinable()) finalizer_.join();
   if (returner_.joinable()) returner_.join();
 }
 

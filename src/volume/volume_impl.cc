@@ -50,6 +50,7 @@ Status VolumeImpl::start() {
   if (options_.commit_interval_ns > 0) {
     reaper_ = std::thread([this] { reaper_loop(); });
     committer_ = std::thread([this] { committer_loop(); });
+    finalizer_ = std::thread([this] { finalizer_loop(); });
     returner_ = std::thread([this] { returner_loop(); });
   } else {
     free_queued_orphans(INT64_MAX);
@@ -82,7 +83,7 @@ Status VolumeImpl::close() {
       last = store_->generation();
       committed = store_->commit();
     }
-    if (committed.ok()) committed = store_->confirm();
+    if (committed.ok()) committed = store_->finalize();
     if (status.ok()) status = committed;
   }
   return status;

@@ -222,6 +222,7 @@ class VolumeImpl final : public Volume {
 
   // ---- background (background.cc)
   void committer_loop();
+  void finalizer_loop();
   Status write_back_all(std::int64_t at_least_age_ns);
   void stop_threads();
 
@@ -259,7 +260,7 @@ class VolumeImpl final : public Volume {
   bool stopping_ = false;
   std::mutex freeing_mutex_;  // held while an orphan is freed
   std::condition_variable committer_wakes_;
-  std::thread reaper_, committer_, returner_;
+  std::thread reaper_, committer_, finalizer_, returner_;
   std::mutex returning_mutex_;  // held while extents return; guards the next
   Ino last_to_return_ = 0;
   std::atomic<std::uint64_t> returned_extents_{0}, returned_bytes_{0};

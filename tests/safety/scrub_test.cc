@@ -121,7 +121,7 @@ TEST(ScrubTest, DamageDoneWhileMountedIsHealedOrNamedAndCountedRight) {
       ASSERT_TRUE(volume.ok());
       // Where the scrub will look: the start of one writes a commit first. What is spoiled is not the last commit.
       ASSERT_TRUE((*volume)->operations().start({}).ok());
-      ASSERT_TRUE((*volume)->store().confirm().ok());
+      ASSERT_TRUE((*volume)->store().finalize().ok());
       spoil(disks, place, generator() % kBlock);
       const std::set<std::string> found = findings(clone(disks));
       const OperationRecord record = finish(**volume);

@@ -95,7 +95,7 @@ void Checker::report_progress(CheckPhase phase, std::uint64_t done, std::uint64_
 }
 
 void Checker::check_disks(Findings& findings) const {
-  // One that its witnesses prove has not been confirmed: its slot is in two labels, and the next mount completes it.
+  // One that its witnesses prove has not been finalized: its slot is in two labels, and the next mount completes it.
   const Rings rings = volume_.winner.state == MDFS_SLOT_COMMITTED ? Rings::kAll : Rings::kOneAtEachEnd;
   const unsigned ring_slot = format::ring_slot(volume_.winner.generation, volume_.winner.state);
   for (std::size_t i = 0; i < volume_.members.size(); ++i) {
@@ -150,6 +150,7 @@ CheckReport Checker::run() {
   report_.volume_uuid = volume_.label.volume_uuid;
   report_.volume_name = volume_.label.name;
   report_.generation = volume_.winner.generation;
+  report_.finalized = volume_.winner.state == MDFS_SLOT_COMMITTED;
   Findings disks;
   check_disks(disks);
   std::optional<DataChecker> data;
@@ -208,6 +209,7 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
                                     [](const Finding& finding) { return info(finding.id).repair != Repair::kNever; });
   if (!anything) return {};
   if (volume_.features_read_only) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
+  if (!volume_.awaited.empty()) return {Errc::kNoQuorum, volume_.awaited_text()};
   if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
   for (const MemberDisk& member : volume_.members)
     if (member.healthy() && !member.disk->writable()) return {Errc::kReadOnly, member.disk->name()};

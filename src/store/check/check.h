@@ -38,6 +38,7 @@ struct CheckReport {
   Uuid volume_uuid;
   std::string volume_name;
   std::uint64_t generation = 0;  // that was checked
+  bool finalized = true;         // else the next mount completes it, and repairs copies of its nodes that are bad
   std::uint64_t nodes = 0;
   std::uint64_t items = 0;
   std::uint64_t objects = 0;

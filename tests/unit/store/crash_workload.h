@@ -43,7 +43,7 @@ class Workload {
       EXPECT_OK(store_->commit());
       log_.mark("committed", states_.size() - 1);
       if (i % 3 != 1) continue;
-      EXPECT_OK(store_->confirm());
+      EXPECT_OK(store_->finalize());
     }
     change();  // never committed
   }

@@ -36,7 +36,7 @@ class RecoveryTest : public testing::Test {
       return {};
     }));
     MDFS_TRY(store->commit());
-    return store->confirm();
+    return store->finalize();
   }
 
   void expect_value(const Disks& disks, std::uint64_t value) {
@@ -282,7 +282,7 @@ TEST_F(RecoveryTest, ABadCopyIsReadFromTheOtherAndWrittenAnew) {
       };
       ASSERT_OK((*store)->transact(Purpose::kNormal, put));
       ASSERT_OK((*store)->commit());
-      ASSERT_OK((*store)->confirm());
+      ASSERT_OK((*store)->finalize());
     }
     damaged[0]->zero(lost == begin ? begin + half : begin, half);
     expect_value(damaged, 1);

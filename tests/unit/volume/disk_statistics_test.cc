@@ -35,7 +35,7 @@ TEST_F(DiskStatisticsTest, RequestsAndBytesAreThoseOfTheMount) {
   const Ino f = make_file("f");
   write(f, 0, std::string(500'000, 'x'));
   EXPECT_OK(volume().sync());
-  EXPECT_OK(store().confirm());
+  EXPECT_OK(store().finalize());
   std::uint64_t written = 0;
   for (unsigned i = 0; i < disks_.size(); ++i) {
     const DiskStatistic disk = now()[i];

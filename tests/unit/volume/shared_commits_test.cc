@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "store/labels.h"
 #include "tried.h"
 
 namespace mdfs::volume {
@@ -86,6 +87,28 @@ TEST(SharedCommitsTest, AHundredWhoFsyncTheirFilesShareAFewCommits) {
   test::tried("{} calls of fsync by {} threads at once, {} commits", kThreads * kRounds, kThreads, commits);
   wanted = 0;
   ASSERT_OK(volume->close());
+}
+
+// A disk that is absent at the next boot then holds nothing up.
+TEST(FinalizationTest, AnFsyncThatNoOtherFollowsIsFinalizedLongBeforeTheNextPeriodicCommit) {
+  SystemEnvironment environment;
+  const test::MemoryDisks disks = test::format_memory_disks(3, 32u << 20, environment);
+  VolumeOptions options = test::quiet_options();
+  options.commit_interval_ns = 3'600'000'000'000;
+  auto volume = std::move(test::open_volume(test::borrowed(disks), options, environment)).value();
+  const auto file = volume->make_node(kRootIno, "file", S_IFREG | 0644, 0, {});
+  ASSERT_OK(file);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK(volume->write(file->ino, 0, as_bytes(std::string(5000, 'a')), false));
+    ASSERT_OK(volume->fsync(file->ino, false));
+    const auto is_final = [&](const auto& disk) {
+      const store::DiskLabels labels = store::read_labels(*disk);
+      return std::ranges::any_of(labels.slots, [&](const format::CommitSlot& slot) {
+        return slot.generation == volume->store().generation() && slot.state == MDFS_SLOT_COMMITTED;
+      });
+    };
+    while (!std::ranges::all_of(disks, is_final)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace

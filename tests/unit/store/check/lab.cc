@@ -109,7 +109,7 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     return {};
   }));
   EXPECT_OK(store.commit());
-  EXPECT_OK(store.confirm());
+  EXPECT_OK(store.finalize());
 }
 
 void Lab::add_image(Store& store, Transaction& t) {
@@ -238,7 +238,7 @@ void Lab::change(const std::function<void(Transaction&)>& how) {
     return {};
   }));
   ASSERT_OK((*store)->commit());
-  ASSERT_OK((*store)->confirm());
+  ASSERT_OK((*store)->finalize());
 }
 
 void Lab::edit_inode(std::uint64_t number, const std::function<void(format::Inode&)>& how) {

@@ -1,0 +1,38 @@
+// The tree nodes that one commit wrote, read copy by copy.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "alloc/run.h"
+#include "base/result.h"
+#include "device/disk.h"
+#include "format/commit.h"
+
+namespace mdfs::store {
+
+// A copy that does not verify; `good` is one that does.
+struct BadNodeCopy {
+  format::Pointer pointer;
+  std::size_t bad = 0;
+  std::size_t good = 0;
+};
+
+struct CommitNodes {
+  std::vector<alloc::Run> runs;  // of all copies of all nodes that the commit wrote
+  std::vector<BadNodeCopy> bad;
+};
+
+// Reads every copy of every node whose birth is the commit's generation. disks[i] is disk i, null if it is absent: its
+// copies count neither as good nor as bad. For commits with checksum records: what these cover is an upper bound of
+// what is read. Errors: kCorrupt (a node without a good copy; more nodes than the records cover).
+Result<CommitNodes> read_commit_nodes(const format::CommitSlot& slot, std::span<device::Disk* const> disks,
+                                      std::uint32_t block_size);
+
+// Overwrites the bad copies with the good ones. The caller flushes.
+Status repair_copies(std::span<const BadNodeCopy> copies, std::span<device::Disk* const> disks,
+                     std::uint32_t block_size);
+
+}  // namespace mdfs::store

@@ -1,0 +1,178 @@
+// Validating commits.
+// SPDX-License-Identifier: Apache-2.0
+#include "store/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/log.h"
+#include "store/witnesses.h"
+
+namespace mdfs::store {
+namespace {
+
+using format::CommitSlot;
+using format::Witness;
+
+struct Validity {
+  bool valid = false;                  // as far as the disks that are here can tell
+  std::vector<std::uint16_t> awaited;  // that must be here to tell
+  std::vector<BadNodeCopy> bad_copies;
+};
+
+struct ValidCommit {
+  const CommitSlot* slot = nullptr;
+  Validity validity;
+};
+
+// By generation, the newest first.
+using ByGeneration = std::map<std::uint64_t, ValidCommit, std::greater<>>;
+
+std::string disks_with(const std::vector<Candidate>& candidates, const Uuid& commit_id) {
+  std::string names;
+  for (const Candidate& candidate : candidates)
+    if (candidate.labels.holds(commit_id)) names += (names.empty() ? "" : ", ") + candidate.disk->name();
+  return names;
+}
+
+Status add(ByGeneration& valid, ValidCommit commit, const std::vector<Candidate>& candidates) {
+  const CommitSlot& slot = *commit.slot;
+  const auto [other, is_new] = valid.emplace(slot.generation, std::move(commit));
+  if (is_new || other->second.slot->commit_id == slot.commit_id) return {};
+  return {Errc::kFork,
+          fmt::format("generation {} is one commit on {} and another on {}: mount one side with the disks of the other "
+                      "out of reach (-o degraded), remove those from it, and add them again with --force; what was "
+                      "written to them apart is lost",
+                      slot.generation, disks_with(candidates, other->second.slot->commit_id),
+                      disks_with(candidates, slot.commit_id))};
+}
+
+bool has_successor(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    const auto& slots = candidate.labels.slots;
+    return std::any_of(slots.begin(), slots.end(),
+                       [&](const CommitSlot& other) { return other.parent_id == slot.commit_id; });
+  });
+}
+
+// Does the disk belong to the members that the commit names?
+bool takes_part(const Candidate& candidate, const CommitSlot& slot) {
+  const format::Label& label = *candidate.labels.label;
+  const std::size_t index = label.disk_index;
+  if (index >= slot.space.size() || ((slot.participants >> index) & 1) == 0) return false;
+  return slot.membership == 0 || slot.members[index].uuid == label.disk_uuid;
+}
+
+// A later commit, or another one of the same generation, was made on this disk without this one.
+bool has_gone_on_without(const Candidate& candidate, const CommitSlot& slot) {
+  const auto& slots = candidate.labels.slots;
+  return !candidate.labels.holds(slot.commit_id) &&
+         std::any_of(slots.begin(), slots.end(),
+                     [&](const CommitSlot& other) { return other.generation >= slot.generation; });
+}
+
+std::vector<Witness> mismatches(const Candidate& candidate, const CommitSlot& slot) {
+  return mismatching_records(*candidate.disk, candidate.labels.label->disk_index, slot);
+}
+
+bool has_records(const Candidate& candidate, const CommitSlot& slot) {
+  return std::any_of(slot.witnesses.begin(), slot.witnesses.end(),
+                     [&](const Witness& record) { return record.disk == candidate.labels.label->disk_index; });
+}
+
+// Its blocks lie within these runs, which are merged.
+bool covered(const Witness& record, const std::vector<alloc::Run>& runs, std::uint32_t block_size) {
+  return std::any_of(runs.begin(), runs.end(), [&](const alloc::Run& run) {
+    return run.disk == record.disk && run.block * block_size <= record.offset() &&
+           record.offset() + record.bytes() <= run.end() * block_size;
+  });
+}
+
+// Are all of these records of nodes that have a good copy elsewhere? Then the bad copies of the commit's nodes are
+// kept.
+bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, const std::vector<Witness>& bad,
+             Validity& validity) {
+  const std::uint32_t block_size = candidates.front().labels.label->block_size;
+  std::array<device::Disk*, MDFS_MAX_DISKS> disks{};
+  for (const Candidate& candidate : candidates)
+    if (takes_part(candidate, slot)) disks[candidate.labels.label->disk_index] = candidate.disk.get();
+  auto nodes = read_commit_nodes(slot, disks, block_size);
+  if (!nodes.ok()) return false;
+  const std::vector<alloc::Run> runs = alloc::merged(std::move(nodes->runs));
+  if (!std::all_of(bad.begin(), bad.end(), [&](const Witness& record) { return covered(record, runs, block_size); }))
+    return false;
+  validity.bad_copies = std::move(nodes->bad);
+  return true;
+}
+
+// What the checksum records of a commit say.
+Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
+  const auto give_up = [&](const std::string& name, const std::string& why) {
+    spdlog::info("{}: generation {} is incomplete ({}); the commit before it counts", name, slot.generation, why);
+    return Validity{};
+  };
+  Validity validity;
+  std::uint64_t awaited = slot.participants;
+  std::vector<Witness> bad;
+  for (const Candidate& candidate : candidates) {
+    if (!takes_part(candidate, slot) || candidate.labels.truncated) continue;
+    if (has_gone_on_without(candidate, slot)) return give_up(candidate.disk->name(), "the disk has gone on without it");
+    const std::vector<Witness> here = mismatches(candidate, slot);
+    if (!candidate.labels.holds(slot.commit_id)) {
+      const bool holds_parent = candidate.labels.holds(slot.parent_id);
+      if (holds_parent && !here.empty())
+        return give_up(candidate.disk->name(), "the disk holds neither its slot nor what it wrote");
+      // An older state than the disk took part in, unless what the commit wrote is there.
+      if (!holds_parent && (!here.empty() || !has_records(candidate, slot))) continue;
+    }
+    bad.insert(bad.end(), here.begin(), here.end());
+    awaited &= ~(std::uint64_t{1} << candidate.labels.label->disk_index);
+  }
+  if (!bad.empty() && !excused(candidates, slot, bad, validity))
+    return give_up(fmt::format("disk {}", bad.front().disk), "what it wrote does not match its checksums");
+  validity.valid = true;
+  for (std::uint16_t i = 0; i < MDFS_MAX_DISKS; ++i)
+    if ((awaited >> i) & 1) validity.awaited.push_back(i);
+  return validity;
+}
+
+}  // namespace
+
+Result<Winner> find_winner(const std::vector<Candidate>& candidates) {
+  Winner winner{};
+  ByGeneration valid;
+  for (const Candidate& candidate : candidates)
+    for (const CommitSlot& slot : candidate.labels.slots) {
+      winner.highest_generation = std::max(winner.highest_generation, slot.generation);
+      if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(valid, {&slot, {true, {}, {}}}, candidates));
+    }
+  const std::uint64_t committed = valid.empty() ? 0 : valid.begin()->first;
+  std::set<Uuid> asked;  // every disk holds a slot of the same commit
+  for (const Candidate& candidate : candidates)
+    for (const CommitSlot& slot : candidate.labels.slots) {
+      if (slot.state == MDFS_SLOT_COMMITTED || slot.generation <= committed || slot.witnesses.empty()) continue;
+      if (!asked.insert(slot.commit_id).second) continue;
+      Validity validity = has_successor(candidates, slot) ? Validity{true, {}, {}} : validate(candidates, slot);
+      if (validity.valid) MDFS_TRY(add(valid, {&slot, std::move(validity)}, candidates));
+    }
+  if (valid.empty()) return Error{Errc::kCorrupt, "no disk holds a complete commit"};
+  ValidCommit& newest = valid.begin()->second;
+  winner.slot = *newest.slot;
+  winner.awaited = std::move(newest.validity.awaited);
+  winner.bad_copies = std::move(newest.validity.bad_copies);
+  return winner;
+}
+
+bool has_commit(const Candidate& candidate, const CommitSlot& slot) {
+  if (candidate.labels.holds(slot.commit_id)) return true;
+  if (!takes_part(candidate, slot) || slot.witnesses.empty() || has_gone_on_without(candidate, slot)) return false;
+  return (candidate.labels.holds(slot.parent_id) || has_records(candidate, slot)) &&
+         mismatches(candidate, slot).empty();
+}
+
+}  // namespace mdfs::store
