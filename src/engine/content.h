@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "engine/groups.h"
 #include "engine/locks.h"
+#include "engine/planned_loads.h"
 #include "engine/sync_rhythm.h"
 #include "engine/unit.h"
 #include "format/extents.h"
@@ -24,8 +25,8 @@ namespace mdfs::engine {
 // An ordinary file is seen as a rank-1 array of bytes whose extents are its cells. What the first part holds never
 // changes after construction; the rest says how it is guarded.
 //
-// Lock order, outermost first: writers (GridLock), gate, linking, Unit::mutex, state_mutex, then the shards of the
-// cache.
+// Lock order, outermost first: writers (GridLock), gate, linking, planned_loads.claiming, Unit::mutex, state_mutex,
+// then the shards of the cache.
 class Content : public std::enable_shared_from_this<Content> {
  public:
   Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size, bool volume_has_strips);
@@ -96,6 +97,7 @@ class Content : public std::enable_shared_from_this<Content> {
   }
   GridLock writers;
   Gate gate;  // loads pass; closed while records and cached units change together
+  PlannedLoads planned_loads;
   // Odd while cached units are swapped by a window write: a read that saw it change is read again. swapping is held
   // for as long as it is odd.
   std::atomic<std::uint64_t> swaps{0};
@@ -163,7 +165,7 @@ Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t 
 std::uint64_t count_parts(const Content& content, std::uint64_t offset, std::uint64_t length);
 // Bytes [offset, offset + length) of the canonical layout of a box of the image (window.channel is not looked at).
 Transfer plan_window(const Content& content, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
-// The units that a transfer's parts lie in.
+// The units that a box of the array lies in.
 GridBox units_under(const Content& content, const geometry::Box& box);
 
 // Copies a part between a unit's buffer and the caller's memory (all of it, as the transfer's offsets count). Without

@@ -10,6 +10,8 @@ namespace mdfs::engine {
 
 namespace {
 
+constexpr std::size_t kMostWaiting = 64;  // plans ahead of readers; readers start the others themselves
+
 enum class Claim : std::uint8_t { kCovered, kBusy, kClaimed };
 
 bool covers_all(const Unit& unit, const std::vector<ByteRanges::Range>& ranges) {
@@ -51,6 +53,24 @@ Claim claim(const Content& content, const Want& want, std::size_t number, Buffer
   return Claim::kClaimed;
 }
 
+// What a transfer wants, each unit once.
+std::vector<Want> wants_of(const Content& content, Cache& cache, const Transfer& transfer) {
+  std::vector<std::uint32_t> order(transfer.parts.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
+  std::vector<Want> wants;
+  wants.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Transfer::Part& part = transfer.parts[order[i]];
+    if (i == 0 || transfer.parts[order[i - 1]].unit != part.unit)
+      wants.push_back({cache.find_or_create(content.key_of(part.unit)), part.piece.extent, {}});
+    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+  }
+  return wants;
+}
+
 // Memory that loading a unit may need: the unit, and its stored form.
 std::size_t load_bytes(const Content& content) {
   const std::size_t strips = content.may_have_strips ? content.capacity_bytes : 0;
@@ -70,8 +90,9 @@ void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_
 
 Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loaded) {
   Status first_error;
+  start_planned_for(content, wants);
   const std::size_t each = load_bytes(content);
-  const std::size_t at_once = std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / each);
+  const std::size_t at_once = most_at_once(content);
   std::vector<std::size_t> open(wants.size());
   for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
   while (!open.empty()) {
@@ -81,17 +102,25 @@ Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loa
       ByteBudget::Share share = core_.loads.wait_for(count * each);
       const InsideGate inside(content.gate);
       auto operation = std::make_shared<LoadOperation>(core_, content, &loaded);
-      for (std::size_t i = begin; i < begin + count; ++i) {
-        BufferRef buffer;
-        std::unique_ptr<Fetch> fetch;
-        const Claim outcome = claim(content, wants[open[i]], open[i], buffer, fetch);
-        if (outcome == Claim::kCovered) loaded(open[i], buffer);
-        if (outcome == Claim::kClaimed) operation->add(std::move(fetch));
-        if (outcome == Claim::kBusy)
-          busy.push_back(open[i]);
-        else
-          wants[open[i]].unit.reset();
+      std::vector<std::pair<std::size_t, BufferRef>> covered;
+      {
+        // All of a thread's claims before any of another's: otherwise two threads share the blocks of one run, and
+        // each merges its own alone.
+        const std::lock_guard claiming(content.planned_loads.claiming);
+        for (std::size_t i = begin; i < begin + count; ++i) {
+          BufferRef buffer;
+          std::unique_ptr<Fetch> fetch;
+          const Claim outcome = claim(content, wants[open[i]], open[i], buffer, fetch);
+          if (outcome == Claim::kCovered) covered.emplace_back(open[i], std::move(buffer));
+          if (outcome == Claim::kClaimed) operation->add(std::move(fetch));
+          if (outcome == Claim::kBusy)
+            busy.push_back(open[i]);
+          else
+            wants[open[i]].unit.reset();
+        }
       }
+      for (const auto& [number, buffer] : covered) loaded(number, buffer);
+      covered.clear();
       Status status = operation->run();
       if (!status.ok() && first_error.ok()) first_error = std::move(status);
     }
@@ -102,23 +131,83 @@ Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loa
   return {};
 }
 
-void Loader::start(const std::shared_ptr<Content>& content, const std::vector<Want>& wants) {
+std::size_t Loader::most_at_once(const Content& content) const {
+  return std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / load_bytes(content));
+}
+
+void Loader::start_later(const std::shared_ptr<Content>& content, PlannedLoad plan) {
+  PlannedLoads& planned = content->planned_loads;
+  {
+    const std::lock_guard claiming(planned.claiming);
+    if (planned.waiting.size() >= kMostWaiting) return;
+    plan.number = ++planned.last_number;
+    planned.waiting.push_back(plan);
+    ++planned.count;
+  }
+  const std::uint64_t number = plan.number;
+  if (core_.background.post_if_fewer(kMostWaiting, [this, content, number] { start_planned(content, number); })) return;
+  const std::lock_guard claiming(planned.claiming);
+  planned.count -= planned.waiting.remove_if([&](const PlannedLoad& one) { return one.number == number; });
+}
+
+void Loader::start_planned(const std::shared_ptr<Content>& content, std::uint64_t number) {
+  PlannedLoads& planned = content->planned_loads;
+  Operations operations;
+  {
+    const InsideGate inside(content->gate);
+    const std::lock_guard claiming(planned.claiming);
+    const auto found = std::find_if(planned.waiting.begin(), planned.waiting.end(),
+                                    [&](const PlannedLoad& one) { return one.number == number; });
+    if (found == planned.waiting.end()) return;  // a reader was faster
+    claim_plan(content, *found, operations);
+    planned.waiting.erase(found);
+    --planned.count;
+  }
+  for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
+}
+
+void Loader::start_planned_for(Content& content, const std::vector<Want>& wants) {
+  PlannedLoads& planned = content.planned_loads;
+  if (planned.count.load(std::memory_order_acquire) == 0) return;
+  Operations operations;
+  {
+    const InsideGate inside(content.gate);
+    const std::lock_guard claiming(planned.claiming);
+    for (auto plan = planned.waiting.begin(); plan != planned.waiting.end();) {
+      const bool needed = std::any_of(wants.begin(), wants.end(),
+                                      [&](const Want& want) { return plan->units.contains(content.rank, want.coord); });
+      if (!needed) {
+        ++plan;
+        continue;
+      }
+      claim_plan(content.shared_from_this(), *plan, operations);
+      plan = planned.waiting.erase(plan);
+      --planned.count;
+    }
+  }
+  for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
+}
+
+void Loader::claim_plan(const std::shared_ptr<Content>& content, const PlannedLoad& plan, Operations& operations) {
   static const Loaded nothing = [](std::size_t, const BufferRef&) {};
+  const std::vector<Want> wants = wants_of(
+      *content, core_.cache,
+      plan.box ? plan_window(*content, *plan.box, 0, plan.bytes) : plan_range(*content, plan.offset, plan.bytes));
   const std::size_t each = load_bytes(*content);
-  const std::size_t at_once = std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / each);
+  const std::size_t at_once = most_at_once(*content);
   for (std::size_t begin = 0; begin < wants.size(); begin += at_once) {
     const std::size_t count = std::min(at_once, wants.size() - begin);
     ByteBudget::Share share = core_.loads.try_for(count * each);
     if (!share) return;
     auto operation = std::make_shared<LoadOperation>(core_, *content, &nothing);
-    content->gate.enter();
+    content->gate.enter_again();
     operation->keep(content, std::move(share));
     for (std::size_t i = begin; i < begin + count; ++i) {
       BufferRef buffer;
       std::unique_ptr<Fetch> fetch;
       if (claim(*content, wants[i], i, buffer, fetch) == Claim::kClaimed) operation->add(std::move(fetch));
     }
-    operation->start();
+    operations.push_back(std::move(operation));
   }
 }
 

@@ -11,6 +11,8 @@
 
 namespace mdfs::engine {
 
+class LoadOperation;
+
 // What somebody wants of a unit.
 struct Want {
   UnitPtr unit;
@@ -31,13 +33,22 @@ class Loader {
   // the first error, if there is one, after all others have been served. Lets go of each unit once it has been handled,
   // so that a long list does not hold more memory than the budget of loads.
   Status load(Content& content, std::vector<Want> wants, const Loaded& loaded);
-  // Starts loading and returns; what others load, and what the budget has no room for, is left out. Errors are left to
-  // who reads later.
-  void start(const std::shared_ptr<Content>& content, const std::vector<Want>& wants);
+  // The background thread starts loading the plan, or a reader that needs a part of it before; what others load, and
+  // what the budget has no room for, is left out. Errors are left to the reader. Dropped if too many plans wait.
+  void start_later(const std::shared_ptr<Content>& content, PlannedLoad plan);
   // All of each unit.
   Status load_whole(Content& content, const std::vector<std::pair<UnitPtr, geometry::Coord>>& units);
 
  private:
+  using Operations = std::vector<std::shared_ptr<LoadOperation>>;
+  // Takes a waiting plan out of the list.
+  void start_planned(const std::shared_ptr<Content>& content, std::uint64_t number);
+  // The same with all plans that have a unit in common with the wants.
+  void start_planned_for(Content& content, const std::vector<Want>& wants);
+  // Claims what a plan needs, to be started. The caller is inside the gate and holds `claiming`.
+  void claim_plan(const std::shared_ptr<Content>& content, const PlannedLoad& plan, Operations& operations);
+  std::size_t most_at_once(const Content& content) const;
+
   Core& core_;
 };
 

@@ -12,6 +12,11 @@ void Gate::enter() {
   ++inside_;
 }
 
+void Gate::enter_again() {
+  const std::lock_guard lock(mutex_);
+  ++inside_;
+}
+
 void Gate::leave() {
   const std::lock_guard lock(mutex_);
   if (--inside_ == 0 && closing_ > 0) changed_.notify_all();

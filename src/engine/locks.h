@@ -16,6 +16,7 @@ namespace mdfs::engine {
 class Gate {
  public:
   void enter();
+  void enter_again();  // of who is inside already: does not wait
   void leave();
   void close();
   void open();

@@ -11,7 +11,6 @@ namespace mdfs::engine {
 namespace {
 
 constexpr unsigned kOptimisticReads = 8;
-constexpr std::size_t kMostWaiting = 64;  // tasks ahead of readers; who reads starts the others
 // Pieces of a window that its starter looks at itself, to see whether anything is missing at all.
 constexpr std::uint64_t kMostChecked = 256;
 constexpr std::uint64_t kReadAheadBytes = 8u << 20;
@@ -194,15 +193,6 @@ Status Reader::read_channel(Content& content, const geometry::Window& window, st
 
 // ---- ahead of the reader
 
-void Reader::start_parts(const std::shared_ptr<Content>& content, const Transfer& transfer) {
-  std::vector<Want> wants;
-  wants.reserve(transfer.parts.size());
-  for (const Transfer::Part& part : transfer.parts)
-    wants.push_back({core_.cache.find_or_create(content->key_of(part.unit)), part.piece.extent,
-                     ranges_under(*content, part.piece.in_extent)});
-  loader_.start(content, wants);
-}
-
 void Reader::start_window(Content& content, const geometry::Window& window) {
   if (!content.is_image()) return;
   const geometry::Box box = geometry::byte_box(*content.image, window);
@@ -215,9 +205,11 @@ void Reader::start_window(Content& content, const geometry::Window& window) {
   const std::uint64_t pieces = geometry::piece_count(content.array(), box);
   if (pieces > most / 4096 || bytes == 0) return;
   if (pieces <= kMostChecked && is_warm(content, plan_window(content, box, 0, bytes))) return;
-  core_.background.post_if_fewer(kMostWaiting, [this, shared = content.shared_from_this(), box, bytes] {
-    start_parts(shared, plan_window(*shared, box, 0, bytes));
-  });
+  PlannedLoad plan;
+  plan.units = units_under(content, box);
+  plan.box = box;
+  plan.bytes = bytes;
+  loader_.start_later(content.shared_from_this(), plan);
 }
 
 bool Reader::is_warm(const Content& content, const Transfer& transfer) {
@@ -243,9 +235,14 @@ void Reader::read_ahead(Content& content, std::uint64_t offset, std::uint64_t le
   const std::uint64_t to = std::min(end + reach, size);
   if (to <= from || (to - from < reach / 2 && to < size)) return;
   content.read_ahead_to.store(to, std::memory_order_relaxed);
-  core_.background.post_if_fewer(kMostWaiting, [this, shared = content.shared_from_this(), from, to] {
-    start_parts(shared, plan_range(*shared, from, to - from));
-  });
+  PlannedLoad plan;
+  plan.units.last.fill(UINT64_MAX);
+  const std::uint64_t row = std::max<std::uint64_t>(1, content.grid_row_bytes());
+  plan.units.first[0] = from / row;
+  plan.units.last[0] = ceil_div(to, row);
+  plan.offset = from;
+  plan.bytes = to - from;
+  loader_.start_later(content.shared_from_this(), plan);
 }
 
 }  // namespace mdfs::engine

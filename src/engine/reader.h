@@ -36,7 +36,6 @@ class Reader {
   void read_ahead(Content& content, std::uint64_t offset, std::uint64_t length);
   // All that the transfer needs is in the cache.
   bool is_warm(const Content& content, const Transfer& transfer);
-  void start_parts(const std::shared_ptr<Content>& content, const Transfer& transfer);
 
   Core& core_;
   Loader& loader_;

@@ -29,11 +29,12 @@ void TaskPool::post(std::function<void()> task) {
   posted_.notify_one();
 }
 
-void TaskPool::post_if_fewer(std::size_t waiting, std::function<void()> task) {
+bool TaskPool::post_if_fewer(std::size_t waiting, std::function<void()> task) {
   const std::lock_guard lock(mutex_);
-  if (tasks_.size() >= waiting) return;
+  if (tasks_.size() >= waiting) return false;
   tasks_.push_back(std::move(task));
   posted_.notify_one();
+  return true;
 }
 
 void TaskPool::run() {

@@ -22,8 +22,8 @@ class TaskPool {
 
   unsigned threads() const { return static_cast<unsigned>(threads_.size()); }
   void post(std::function<void()> task);
-  // Unless so many tasks wait already.
-  void post_if_fewer(std::size_t waiting, std::function<void()> task);
+  // Unless so many tasks wait already: then false.
+  bool post_if_fewer(std::size_t waiting, std::function<void()> task);
   // Returns when all tasks posted before have ended. Not from a task.
   void drain();
   // Calls `work` for 0 .. count - 1, on all threads and the caller's, and returns when all calls have.
