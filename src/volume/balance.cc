@@ -16,7 +16,6 @@ namespace mdfs::volume {
 Status Balance::check(const OperationRun& run) const {
   store::Store& store = volume_.store();
   const std::uint64_t taking = run.record.parameters[0];
-  if (taking == 0) return {Errc::kInvalidArgument, "no disk is named"};
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk) {
     if (((taking >> disk) & 1) == 0) continue;
     if (disk >= store.disk_count() || store.disk_info(disk).state != store::DiskState::kHealthy)
@@ -40,8 +39,28 @@ std::uint64_t Balance::lacking_blocks(unsigned disk) const {
   return static_cast<std::uint64_t>(std::max(0.0, used * info.weight / weights - has));
 }
 
+std::uint64_t Balance::lacking_disks() const {
+  store::Store& store = volume_.store();
+  std::uint64_t bits = 0;
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) {
+    const store::DiskInfo info = store.disk_info(disk);
+    if (info.state != store::DiskState::kHealthy) continue;
+    const std::uint64_t lacking = lacking_blocks(disk);
+    const std::uint64_t share = info.data_blocks - info.data_free_blocks + lacking;
+    if (lacking > share / kLeastLacking) bits |= std::uint64_t{1} << disk;
+  }
+  return bits;
+}
+
 Status Balance::begin(OperationRun& run) {
   if (run.record.object != 0) return {Errc::kNotSupported, "balancing is of the whole volume"};
+  auto& parameters = run.record.parameters;
+  if (parameters[1] > 1) return {Errc::kInvalidArgument, fmt::format("parameter 1 is {}, not 0 or 1", parameters[1])};
+  if (parameters[0] == 0 && parameters[1] == 0) return {Errc::kInvalidArgument, "no disk is named"};
+  // What has been deleted counts on no disk.
+  if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_unlinked());
+  if (parameters[1] == 1) parameters[0] |= lacking_disks();
+  parameters[1] = 0;
   run.record.cursor = {};
   MDFS_TRY(go_on(run));
   std::uint64_t blocks = 0;
@@ -60,7 +79,7 @@ Status Balance::go_on(OperationRun& run) {
   lacking_.clear();
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
     if (((run.record.parameters[0] >> disk) & 1) != 0) lacking_[disk] = lacking_blocks(disk);
-  if (!run.may_write()) return {};
+  if (!run.may_write() || run.record.parameters[0] == 0) return {};
   MDFS_TRY(volume_.placements_.include_disks(run.record.parameters[0]));
   volume_.placements_changed();
   return {};
@@ -144,6 +163,7 @@ Status Balance::move_units(OperationRun& run) {
 
 Result<bool> Balance::step(OperationRun& run) {
   OperationRecord& record = run.record;
+  if (record.parameters[0] == 0) return true;  // every disk has its share
   if (next_unit_ == units_.size()) {
     if (!units_.empty()) ++record.cursor[0];
     units_.clear();

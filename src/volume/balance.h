@@ -15,7 +15,8 @@ namespace mdfs::volume {
 
 class VolumeImpl;
 
-// Parameters of the record: 0 the disks that take, as bits. Cursor: 0 the next object.
+// Parameters of the record: 0 the disks that take, as bits; 1, of a request alone: 1 adds every healthy disk that has
+// less than 15/16 of its share. Cursor: 0 the next object.
 // Placements that are meant for all disks name these too, by weight, from the beginning on; of each object the extents
 // and cells move whose disk is one of these by that, and no others, until the disk has its share by weight: the least
 // that gives it to them. A step moves some units of one object. What finds no room stays where it is, as does what
@@ -31,6 +32,7 @@ class Balance final : public Operation {
   Result<bool> step(OperationRun& run) override;
 
  private:
+  static constexpr std::uint64_t kLeastLacking = 16;  // a disk that lacks a smaller part of its share is left alone
   static constexpr std::size_t kUnitsAtOnce = 64;
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
 
@@ -39,6 +41,8 @@ class Balance final : public Operation {
     std::uint64_t blocks = 0;
   };
   Status check(const OperationRun& run) const;
+  // The healthy disks that have too little, as bits.
+  std::uint64_t lacking_disks() const;
   // Blocks that a disk would hold more if everything were spread by weight.
   std::uint64_t lacking_blocks(unsigned disk) const;
   Result<bool> find_object(OperationRun& run);

@@ -273,7 +273,7 @@ class DisksTest(unittest.TestCase):
         self.volume.unmount()
         self.volume.mount()
         self.assertEqual(self.misplaced("image"), misplaced, "what was open before goes by the new tables, too")
-        refused("DISK", MDFS, "disk", "balance", self.volume.path)
+        self.assertIn("every disk has its share", run(MDFS, "disk", "balance", self.volume.path))
         refused("no such disk", MDFS, "disk", "balance", self.volume.path, "9")
         refused("none is running", MDFS, "disk", "balance", "--cancel", self.volume.path)
         self.look()
@@ -339,6 +339,50 @@ class DisksTest(unittest.TestCase):
         self.assertEqual([disk["state"] for disk in self.disks()], ["healthy"] * 3)
         self.look()
         self.check_clean(self.volume.disks[0])
+
+    def test_disks_that_were_added_one_by_one_take_their_share_together(self):
+        self.store_image("image", 2048)
+        self.store("file", 4 * MIB)
+        run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
+        run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk3"))
+        alone = run(MDFS, "disk", "balance", self.volume.path, "3")
+        self.assertIn("give no DISK", alone, "a disk that cannot take its share alone is not a success")
+        self.assertEqual(self.stored_on("image")[2:], [0, 0])
+        moved = json.loads(run(MDFS, "disk", "balance", "--json", self.volume.path))
+        self.assertGreater(moved["moved_bytes"], 0)
+        parts = self.stored_on("image")
+        self.assertLess(max(parts), 1.2 * min(parts), "all with too little have taken their share")
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
+    def test_adding_with_balancing_counts_disks_that_were_added_without(self):
+        self.store_image("image", 2048)
+        run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
+        said = run(MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk3"))
+        self.assertNotIn("\n0 bytes moved", said)
+        parts = self.stored_on("image")
+        self.assertLess(max(parts), 1.2 * min(parts))
+        self.look()
+        self.check_clean(self.volume.disks[0])
+
+    def test_no_disk_is_replaced_while_another_one_is_drained(self):
+        self.store_image("image", 2048)
+        draining = subprocess.Popen([MDFS, "disk", "remove", "--budget", "64K", self.volume.path, "1"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(draining.wait)
+        self.addCleanup(draining.kill)
+        while (json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["evacuation"] or {}).get(
+                "state") != "running":
+            time.sleep(0.001)
+        new = self.new_disk("new", 64)
+        for disk in (0, 1):
+            refused("is being drained; nothing was changed", MDFS, "disk", "replace", self.volume.path, disk, new)
+            refused("is being drained", MDFS, "disk", "replace", "--dry-run", self.volume.path, disk, new)
+        self.assertEqual([disk["number"] for disk in self.disks()], [0, 1])
+        with open(new, "rb") as file:
+            self.assertFalse(any(file.read()), "nothing was written to the new disk")
+        run(MDFS, "disk", "remove", "--cancel", self.volume.path, "1")
+        self.look()
 
     def test_a_balancing_goes_on_after_a_kill(self):
         self.store_image("image", 4096)

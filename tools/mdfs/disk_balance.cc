@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,30 @@ Result<mdfs_ioc_operation> balancing(const std::string& path) {
   return call_operation(path, operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_STATUS));
 }
 
+// Above this `mdfs defrag start` moves something; its default.
+constexpr double kWorthDefragmenting = 1.1;
+
+void print_defrag_hint(const std::string& path) {
+  const std::optional<mdfs_ioc_merit> merit = volume_merit_info(path);
+  if (!merit || merit->images == 0 || std::max(merit->score, merit->load) <= kWorthDefragmenting) return;
+  fmt::print(
+      "windows of images lie in {:.2f} times the runs of fresh copies, and keep the busiest disk {:.2f} times as "
+      "long: mdfs defrag start {} would help\n",
+      merit->score, merit->load, path);
+}
+
+// Files and images that leave out several disks are not known as meant for all when one of the disks is named alone.
+void print_others_that_lack(const std::string& path) {
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_START);
+  asked.flags = MDFS_OPERATION_DRY_RUN;
+  asked.parameters[1] = 1;
+  if (!call_operation(path, asked).ok()) return;
+  const auto planned = wait_for_operation(path, MDFS_OPERATION_BALANCE, kWords);
+  if (!planned.ok() || planned->figures[kMovedBytes] == 0) return;
+  fmt::print("{} would move if every disk with too little were named: give no DISK\n",
+             format_size(planned->figures[kMovedBytes]));
+}
+
 // What has ended.
 Status report(const mdfs_ioc_operation& ended, const std::string& path, bool json) {
   const bool dry_run = (ended.flags & MDFS_OPERATION_DRY_RUN) != 0;
@@ -42,6 +67,8 @@ Status report(const mdfs_ioc_operation& ended, const std::string& path, bool jso
     fmt::print("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kMovedBytes]),
                dry_run ? "would move" : "moved", ended.items_changed);
     if (ended.figures[kNoRoom] > 0) fmt::print("{} stay where they are: there was no room\n", ended.figures[kNoRoom]);
+    if (ended.parameters[0] == 0) fmt::print("every disk has its share\n");
+    if (!dry_run && ended.figures[kMovedBytes] > 0) print_defrag_hint(path);
   }
   return operation_outcome(ended, kWords);
 }
@@ -55,14 +82,13 @@ Status cancel(const std::string& path) {
 
 Status balance(const BalanceArguments& arguments) {
   if (arguments.cancel) return cancel(arguments.path);
-  if (arguments.disks.empty()) return {Errc::kUsage, "DISK is required (see --help)"};
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   std::vector<std::uint32_t> numbers;
   for (const std::string& disk : arguments.disks) {
     MDFS_TRY_ASSIGN(const std::uint32_t number, find_disk(volume, disk));
     numbers.push_back(number);
   }
-  return balance_onto(arguments.path, numbers, arguments.budget, arguments.dry_run, arguments.json);
+  return balance_onto(arguments.path, numbers, numbers.empty(), arguments.budget, arguments.dry_run, arguments.json);
 }
 
 std::uint64_t bits_of(const std::vector<std::uint32_t>& disks) {
@@ -80,24 +106,29 @@ std::vector<unsigned> disks_of(std::uint64_t bits) {
 
 }  // namespace
 
-Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, const std::string& budget,
-                    bool dry_run, bool json) {
+Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, bool all_lacking,
+                    const std::string& budget, bool dry_run, bool json) {
   mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_START);
   asked.flags = dry_run ? MDFS_OPERATION_DRY_RUN : 0;
   if (!budget.empty()) {
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(budget));
   }
   asked.parameters[0] = bits_of(disks);
+  asked.parameters[1] = all_lacking ? 1 : 0;
   const auto started = call_operation(path, asked);
   if (!started.ok() && started.error().code == Errc::kBusy) {
     MDFS_TRY_ASSIGN(const mdfs_ioc_operation now, balancing(path));
-    const bool same = (now.flags & MDFS_OPERATION_DRY_RUN) == asked.flags && now.parameters[0] == asked.parameters[0];
+    const bool same_disks = all_lacking ? (now.parameters[0] & asked.parameters[0]) == asked.parameters[0]
+                                        : now.parameters[0] == asked.parameters[0];
+    const bool same = (now.flags & MDFS_OPERATION_DRY_RUN) == asked.flags && same_disks;
     if (!same) return {Errc::kBusy, "disks are being balanced already: wait for it, or give --cancel"};
   } else if (!started.ok()) {
     return started.error();
   }
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(path, MDFS_OPERATION_BALANCE, kWords));
-  return report(ended, path, json);
+  const Status outcome = report(ended, path, json);
+  if (outcome.ok() && !json && !all_lacking && ended.figures[kMovedBytes] == 0) print_others_that_lack(path);
+  return outcome;
 }
 
 std::optional<std::string> balancing_line(const std::string& path) {
@@ -118,14 +149,16 @@ std::optional<std::string> balancing_json(const std::string& path) {
 
 void add_balance_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<BalanceArguments>();
-  CLI::App* command = noun.add_subcommand("balance", "Let added disks take their share of what is stored already");
+  CLI::App* command =
+      noun.add_subcommand("balance", "Let disks with too little take their share of what is stored already");
   command->add_flag("--dry-run", arguments->dry_run, "Say how much would move");
   command->add_option("--budget", arguments->budget,
                       "Read and write at most so many bytes a second (default: no limit)");
   command->add_flag("--cancel", arguments->cancel, "Stop; what has moved stays where it is");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
-  command->add_option("DISK", arguments->disks, "Numbers, paths or UUIDs of the disks that take");
+  command->add_option("DISK", arguments->disks,
+                      "Numbers, paths or UUIDs of the disks that take (default: all with too little)");
   command->callback([arguments, &action] { action = [arguments] { return balance(*arguments); }; });
 }
 

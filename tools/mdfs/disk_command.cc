@@ -146,7 +146,7 @@ Status add(const AddArguments& arguments) {
     if (!arguments.balance || arguments.dry_run) return {};
     std::vector<std::uint32_t> numbers;
     for (const NewDisk& disk : disks) numbers.push_back(disk.number.value_or(0));
-    return balance_onto(arguments.path, numbers, {}, false, false);
+    return balance_onto(arguments.path, numbers, true, {}, false, false);
   }
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
@@ -176,7 +176,9 @@ void add_add(CLI::App& noun, Action& action) {
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, change nothing");
   command->add_flag("--force", arguments->force, "Use disks that hold something, losing it");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
-  command->add_flag("--balance", arguments->balance, "Then let them take their share of what is stored already")
+  command
+      ->add_flag("--balance", arguments->balance,
+                 "Then let them, and all with too little, take their share of what is stored already")
       ->excludes(json);
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks, "Block devices or files")->required();

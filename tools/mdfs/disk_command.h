@@ -41,8 +41,8 @@ std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const 
 // disk balance
 void add_balance_command(CLI::App& noun, Action& action);
 // Starts it, unless it is under way, and waits.
-Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, const std::string& budget,
-                    bool dry_run, bool json);
+Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, bool all_lacking,
+                    const std::string& budget, bool dry_run, bool json);
 // While disks are being balanced: how far that is.
 std::optional<std::string> balancing_line(const std::string& path);
 std::optional<std::string> balancing_json(const std::string& path);

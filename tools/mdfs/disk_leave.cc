@@ -168,6 +168,18 @@ Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const md
                                     ": is a disk of this volume already; mdfs disk remove moves "
                                     "what lies on the old one to all others"};
   }
+  // Before anything changes: the volume drains one disk at a time.
+  std::optional<std::uint64_t> drained;
+  for (const std::uint32_t other : disk_numbers(volume))
+    if (other != disk && is_leaving(volume.disks[other].state)) drained = other;
+  const auto now = evacuation(arguments.path);
+  if (now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0)
+    drained = now->parameters[0];
+  if (drained)
+    return Error{Errc::kBusy,
+                 fmt::format("disk {0} is being drained; nothing was changed: wait for it, or stop it with "
+                             "mdfs disk remove --cancel {1} {0}",
+                             *drained, arguments.path)};
   AddArguments joining;
   joining.path = arguments.path;
   joining.disks = {arguments.replacement};
