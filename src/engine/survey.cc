@@ -163,7 +163,8 @@ Result<std::vector<ExtentPlace>> Survey::units(Content& content) {
       add_cell_as_unit(content, item.key.offset, cell, places);
     }
     // Of a larger file the beginning speaks for the rest.
-    if (items.size() < kItemsAtOnce || places.size() >= kMostWhole) return places;
+    if (items.size() < kItemsAtOnce || places.size() >= kMostWhole || items.back().key.offset == UINT64_MAX)
+      return places;
     next.offset = items.back().key.offset + 1;
   }
 }

@@ -1,5 +1,7 @@
 // Truncation: what is cut off is zero and free in the transaction that sets the size.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -324,10 +326,13 @@ Status Replacer::free_far(Content& content, std::uint64_t first_row, std::size_t
   const std::uint64_t side = content.is_image() ? content.page_box.side[0] : 1;
   const std::uint64_t in_row = content.is_image() ? content.pages_in_row() : 1;
   const std::uint64_t first_item = ceil_div(first_row, side) * in_row;
+  std::uint64_t before = UINT64_MAX;
   while (true) {
     MDFS_TRY_ASSIGN(const auto items, items_between(content, first_item, UINT64_MAX, items_left + 1));
     if (items.size() <= items_left) return {};
     MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(content, items.front()));
+    if (last >= before) return Error{Errc::kCorrupt, fmt::format("extents: page {} lies beyond all images", last)};
+    before = last;
     const std::uint64_t item_row = std::max(first_item, last - std::min<std::uint64_t>(last, items_left)) / in_row;
     MDFS_TRY(free_from(content, std::max(item_row * side, first_row)));
   }
@@ -335,8 +340,8 @@ Status Replacer::free_far(Content& content, std::uint64_t first_row, std::size_t
 
 // The content ends where this row begins, if it did not end before.
 Status Replacer::free_from(Content& content, std::uint64_t row) {
-  const std::uint64_t size = row * content.grid_row_bytes();
-  if (content.size.load(std::memory_order_acquire) <= size) return {};
+  const std::uint64_t size = std::min(content.size.load(std::memory_order_acquire),
+                                      checked_mul(row, content.grid_row_bytes()).value_or(UINT64_MAX));
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
   Linker::Pages pages;

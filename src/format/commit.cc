@@ -3,6 +3,7 @@
 #include "format/commit.h"
 
 #include "format/fields.h"
+#include "format/limits.h"
 #include "format/node.h"
 #include "format/sealed.h"
 
@@ -30,6 +31,7 @@ Status check_witnesses(const CommitSlot& slot) {
 Status check_table(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(slot.members.size() == (slot.membership == 0 ? 0 : slot.space.size()), "commit.members");
   if (slot.membership == 0) return {};
+  MDFS_FORMAT_REQUIRE(slot.membership <= kMaxMembership, "commit.membership");
   MDFS_TRY(check_members(slot.members, "commit.members"));
   for (std::size_t i = 0; i < slot.members.size(); ++i)
     MDFS_FORMAT_REQUIRE(!slot.members[i].is_hole() || ((slot.participants >> i) & 1) == 0, "commit.members");
@@ -41,7 +43,7 @@ Status check_roots(const CommitSlot& slot) {
   for (std::size_t i = 0; i < slot.roots.size(); ++i) {
     const Root& root = slot.roots[i];
     MDFS_FORMAT_REQUIRE(root.kind != MDFS_ROOT_NONE && slot.root(root.kind) == &root, "commit.roots");
-    MDFS_FORMAT_REQUIRE(root.level <= kMaxTreeLevel && root.nodes >= 1, "commit.roots");
+    MDFS_FORMAT_REQUIRE(root.level <= kMaxTreeLevel && root.nodes >= 1 && root.nodes <= kMaxNodes, "commit.roots");
     MDFS_FORMAT_REQUIRE(!root.pointer.is_null() && root.pointer.length == MDFS_NODE_SIZE, "commit.roots");
     MDFS_FORMAT_REQUIRE(root.pointer.birth <= slot.generation, "commit.roots");
   }
@@ -52,11 +54,12 @@ Status check_roots(const CommitSlot& slot) {
 Status check(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(slot.state == MDFS_SLOT_PREPARED || slot.state == MDFS_SLOT_COMMITTED, "commit.state");
   MDFS_FORMAT_REQUIRE(!slot.commit_id.is_nil() && slot.commit_id != slot.parent_id, "commit.commit-id");
-  MDFS_FORMAT_REQUIRE(slot.generation >= 1 && slot.generation < UINT64_MAX, "commit.generation");
+  MDFS_FORMAT_REQUIRE(slot.generation >= 1 && slot.generation <= kMaxGeneration, "commit.generation");
   MDFS_FORMAT_REQUIRE(!slot.space.empty() && slot.space.size() <= MDFS_MAX_DISKS, "commit.disk-count");
   const std::uint64_t all = slot.space.size() == 64 ? UINT64_MAX : (std::uint64_t{1} << slot.space.size()) - 1;
   MDFS_FORMAT_REQUIRE(slot.participants != 0 && (slot.participants & ~all) == 0, "commit.participants");
-  MDFS_FORMAT_REQUIRE(slot.next_object >= MDFS_OBJECT_FIRST, "commit.next-object");
+  MDFS_FORMAT_REQUIRE(slot.next_object >= MDFS_OBJECT_FIRST && slot.next_object <= kMaxObject, "commit.next-object");
+  MDFS_FORMAT_REQUIRE(slot.objects <= kMaxObject, "commit.objects");
   for (const SpaceEntry& top : slot.space)
     MDFS_FORMAT_REQUIRE(top.place < 2 && top.free_blocks <= Address::kMaxBlock, "commit.space");
   MDFS_TRY(check_roots(slot));

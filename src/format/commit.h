@@ -72,10 +72,11 @@ struct CommitSlot {
 void encode(const CommitSlot& slot, MutableBytes out);
 
 // Total on any MDFS_SECTOR bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
-// (of another volume), commit.state, commit.commit-id, commit.generation, commit.disk-count, commit.participants,
-// commit.next-object, commit.root-count, commit.roots (kinds known once each, the main root present, one node at
-// least, born no later than the commit), commit.space, commit.witnesses (at most 36, of at most 1 MiB, on disks that
-// take part), commit.members (no hole takes part).
+// (of another volume), commit.state, commit.commit-id, commit.generation (1..kMaxGeneration), commit.disk-count,
+// commit.participants, commit.next-object, commit.objects (bounds: limits.h), commit.root-count, commit.roots (kinds
+// known once each, the main root present, one node at least and kMaxNodes at most, born no later than the commit),
+// commit.space, commit.witnesses (at most 36, of at most 1 MiB, on disks that take part), commit.membership,
+// commit.members (no hole takes part).
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
 
 }  // namespace mdfs::format

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "format/fields.h"
+#include "format/limits.h"
 
 namespace mdfs::format {
 namespace {
@@ -27,7 +28,7 @@ bool valid_name(std::string_view name) {
 }
 
 ByteVector encode(const Dirent& dirent) {
-  MDFS_CHECK(valid_name(dirent.name) && dirent.inode != 0);
+  MDFS_CHECK(valid_name(dirent.name) && dirent.inode != 0 && dirent.inode < kMaxObject);
   ByteVector out(sizeof(mdfs_dirent));
   MDFS_PUT(out, 0, mdfs_dirent, inode, dirent.inode);
   MDFS_PUT(out, 0, mdfs_dirent, type, dirent.type);
@@ -43,7 +44,7 @@ Result<Dirent> decode_dirent(ConstBytes value) {
   dirent.type = MDFS_GET(value, 0, mdfs_dirent, type);
   const std::size_t length = MDFS_GET(value, 0, mdfs_dirent, name_length);
   MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_dirent) + length, "dirent.length");
-  MDFS_FORMAT_REQUIRE(dirent.inode != 0, "dirent.inode");
+  MDFS_FORMAT_REQUIRE(dirent.inode != 0 && dirent.inode < kMaxObject, "dirent.inode");
   dirent.name = as_text(value.subspan(sizeof(mdfs_dirent)));
   MDFS_FORMAT_REQUIRE(valid_name(dirent.name), "dirent.name");
   return dirent;

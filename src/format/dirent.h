@@ -36,7 +36,7 @@ struct Dirent {
 };
 
 ByteVector encode(const Dirent& dirent);
-// Checks: dirent.length, dirent.inode (not zero), dirent.name.
+// Checks: dirent.length, dirent.inode (1 .. kMaxObject - 1), dirent.name.
 Result<Dirent> decode_dirent(ConstBytes value);
 
 // mdfs_xattr, its name and its value.

@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "format/fields.h"
 #include "format/layout.h"
+#include "format/limits.h"
 #include "format/sealed.h"
 
 namespace mdfs::format {
@@ -42,6 +43,7 @@ Status check(const Label& label) {
   MDFS_TRY(check_sizes(label));
   MDFS_FORMAT_REQUIRE(label.label_number < MDFS_LABELS_PER_DISK, "label.number");
   MDFS_FORMAT_REQUIRE(label.policy <= MDFS_POLICY_NEAR, "label.policy");
+  MDFS_FORMAT_REQUIRE(label.membership <= kMaxMembership, "label.membership");
   return check_table(label);
 }
 

@@ -46,7 +46,8 @@ void encode(const Label& label, MutableBytes out);
 // Total on any MDFS_SECTOR bytes. Checks, in order: label.size, label.magic (kForeignDisk), label.checksum,
 // label.version (kNewerFormat when higher than ours), label.volume-uuid, label.disk-uuid, label.disk-count,
 // label.disk-index, label.block-size, label.disk-blocks, label.zone-blocks, label.metadata-blocks, label.number,
-// label.ring-slots, label.policy, label.members (this disk's entry agrees; no disk twice; sizes and weights in range).
+// label.ring-slots, label.policy, label.membership (at most kMaxMembership), label.members (this disk's entry agrees;
+// no disk twice; sizes and weights in range).
 Result<Label> decode_label(ConstBytes bytes);
 
 // What unknown feature bits leave allowed.

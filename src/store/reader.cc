@@ -7,10 +7,10 @@
 namespace mdfs::store {
 
 ConstNodePtr TreeReader::find(const format::Pointer& pointer) {
-  const auto found = kept_.find(pointer.address[0].packed());
-  if (found != kept_.end() && found->second.pointer == pointer) return found->second.node;
+  const auto found = kept_.find(pointer);
+  if (found != kept_.end()) return found->second;
   ConstNodePtr node = shared_.cache.find(pointer);
-  if (node && keep_all_) kept_[pointer.address[0].packed()] = {pointer, node};
+  if (node && keep_all_) kept_[pointer] = node;
   return node;
 }
 
@@ -21,7 +21,7 @@ Status TreeReader::load(const std::vector<NodeWanted>& wanted) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (!nodes[i].ok()) continue;
     shared_.cache.insert(wanted[i].pointer, *nodes[i], false);
-    kept_[wanted[i].pointer.address[0].packed()] = {wanted[i].pointer, *nodes[i]};
+    kept_[wanted[i].pointer] = *nodes[i];
   }
   if (nodes[0].ok()) return {};
   if (failed_ == wanted[0].pointer) return nodes[0].error();

@@ -61,11 +61,13 @@ class TreeReader final : public NodeSource {
 
   SharedTree& shared_;
   const bool keep_all_;
-  struct Kept {
-    format::Pointer pointer;
-    ConstNodePtr node;
+  struct Hash {
+    std::size_t operator()(const format::Pointer& pointer) const {
+      return std::hash<std::uint64_t>()(pointer.address[0].packed() ^ (std::uint64_t{pointer.crc32c} << 32));
+    }
   };
-  std::unordered_map<std::uint64_t, Kept> kept_;
+  // By the whole pointer: on a damaged volume two nodes of one path may have the same first address.
+  std::unordered_map<format::Pointer, ConstNodePtr, Hash> kept_;
   format::Pointer failed_;  // could not be loaded when last tried
 };
 

@@ -75,6 +75,9 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
       return {Errc::kCorrupt, fmt::format("{}: label.block-size: {}, elsewhere {}", candidate.disk->name(),
                                           label.block_size, recovered.label.block_size)};
     MemberDisk& member = recovered.members[index];
+    if (label.disk_blocks != member.member.blocks)
+      return {Errc::kCorrupt, fmt::format("{}: label.disk-blocks: {}, in the commit {}", candidate.disk->name(),
+                                          label.disk_blocks, member.member.blocks)};
     member.state = DiskState::kHealthy;
     if (candidate.labels.truncated) {
       member.state = DiskState::kFailed;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "device/disk_counters.h"
+#include "format/limits.h"
 #include "store/store_impl.h"
 
 namespace mdfs::store {
@@ -38,6 +39,8 @@ std::vector<device::Disk*> disks_of(const std::vector<MemberDisk>& members) {
 // Why the volume must not be written, or nothing.
 std::string why_read_only(const Recovered& recovered, const StoreOptions& options) {
   if (options.read_only) return "opened read-only";
+  if (recovered.highest_generation >= format::kMaxGeneration)
+    return fmt::format("commit.generation is {}: there is no number for another commit", recovered.highest_generation);
   if (recovered.features_read_only) return "the volume has features that this version may only read";
   for (const MemberDisk& member : recovered.members)
     if (member.healthy() && !member.disk->writable()) return member.disk->name() + " is open for reading only";

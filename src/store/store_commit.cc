@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "format/limits.h"
 #include "store/store_impl.h"
 #include "store/witnesses.h"
 
@@ -75,6 +76,7 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
 
 // What sealing needs in memory: the bitmap pages of replaced nodes, and a place for every changed node.
 Status StoreImpl::prepare_commit() {
+  if (next_generation_ > format::kMaxGeneration) return {Errc::kReadOnly, "there is no number for another commit"};
   rewrite_bad_copies();
   bring_nodes_home();
   free_nodes();

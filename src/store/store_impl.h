@@ -135,6 +135,7 @@ class StoreImpl final : public Store, public Verifier {
   };
   std::vector<format::Member> table() const;
   Status check_member(unsigned index) const;
+  Status check_membership() const;  // may it change once more?
   Result<std::vector<Formatted>> format_new(const std::vector<JoiningDisk>& disks, std::vector<format::Member>& table);
   // Leads one commit that brings `change` to the disks; it is called with writer_ held, and if it fails nothing is
   // changed.

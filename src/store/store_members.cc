@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "format/limits.h"
 #include "store/format_volume.h"
 #include "store/store_impl.h"
 
@@ -53,6 +54,11 @@ void StoreImpl::write_tables(const std::vector<format::Member>& table, std::uint
   if (!written.ok()) spdlog::warn("labels will be written anew by the next mount: {}", written.error().message());
 }
 
+Status StoreImpl::check_membership() const {
+  if (membership_ < format::kMaxMembership) return {};
+  return {Errc::kReadOnly, fmt::format("commit.membership is {}: the members cannot change any more", membership_)};
+}
+
 Status StoreImpl::commit_members(const std::function<Status()>& change) {
   for (;;) {
     {
@@ -67,7 +73,8 @@ Status StoreImpl::commit_members(const std::function<Status()>& change) {
       if (in_flight_ || failed_) continue;
       in_flight_ = true;
     }
-    Status status = change();
+    Status status = check_membership();
+    if (status.ok()) status = change();
     if (status.ok()) {
       ++membership_;
       status = lead_commit(writer, Change::kMembers);
@@ -118,6 +125,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
   const std::lock_guard one_at_a_time(members_mutex_);
   if (read_only_) return read_only_error().error();
   if (disks.empty()) return Error{Errc::kInvalidArgument, "no disk to add"};
+  MDFS_TRY(check_membership());
   const std::vector<format::Member> old = table();
   std::vector<format::Member> members = old;
   MDFS_TRY_ASSIGN(std::vector<Formatted> formatted, format_new(disks, members));

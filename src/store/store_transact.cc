@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
+#include "format/limits.h"
 #include "store/store_impl.h"
 
 namespace mdfs::store {
@@ -36,6 +38,7 @@ Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transacti
     if (read_only_) return read_only_error();
     TransactionImpl transaction(shared_, next_object_, next_generation_);
     MDFS_TRY(change(transaction));
+    if (transaction.out_of_objects()) return {Errc::kNoSpace, "every object number has been used"};
     if (transaction.empty()) return {};
     MDFS_TRY(prepare(transaction, purpose, promise != nullptr ? promise->room() : Room()));
     apply(transaction);
@@ -96,7 +99,9 @@ void StoreImpl::apply(TransactionImpl& transaction) {
   space_.unpin(transaction.links());
   space_.unpin(transaction.unlinks());
   for (const Run& run : transaction.abandoned()) space_.abandon(run);
-  objects_ += static_cast<std::uint64_t>(transaction.objects());
+  // The count of a damaged volume may be too small.
+  const auto objects = static_cast<std::int64_t>(objects_.load()) + transaction.objects();
+  objects_ = static_cast<std::uint64_t>(std::clamp<std::int64_t>(objects, 0, format::kMaxObject));
   ++applied_;
 }
 

@@ -37,6 +37,13 @@ Result<std::vector<Item>> TransactionImpl::scan(const Key& first, const Key& las
   return merged;
 }
 
+// Transactions run one after another, so that nobody else takes the last number meanwhile.
+std::uint64_t TransactionImpl::new_object() {
+  if (next_object_ < format::kMaxObject) return next_object_.fetch_add(1);
+  out_of_objects_ = true;
+  return format::kMaxObject - 1;  // never stored
+}
+
 void TransactionImpl::put(const Key& key, ConstBytes value) {
   MDFS_CHECK(value.size() <= MDFS_MAX_ITEM);
   changes_[key] = ByteVector(value.begin(), value.end());

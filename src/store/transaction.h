@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "format/limits.h"
 #include "store/reader.h"
 #include "store/store.h"
 
@@ -25,7 +26,7 @@ class TransactionImpl final : public Transaction {
   void erase(const Key& key) override { changes_[key] = std::nullopt; }
   void link(const Run& run) override { links_.push_back(run); }
   void unlink(const Run& run) override;
-  std::uint64_t new_object() override { return next_object_.fetch_add(1); }
+  std::uint64_t new_object() override;
   void count_objects(std::int64_t change) override { objects_ += change; }
   std::uint64_t generation() const override { return generation_; }
 
@@ -35,6 +36,8 @@ class TransactionImpl final : public Transaction {
   const std::vector<Run>& unlinks() const { return unlinks_; }
   const std::vector<Run>& abandoned() const { return abandoned_; }  // linked and unlinked again
   std::int64_t objects() const { return objects_; }
+  // A number was asked for, and none is left: the transaction fails.
+  bool out_of_objects() const { return out_of_objects_; }
   TreeReader& reader() { return reader_; }
   bool empty() const;
 
@@ -47,6 +50,7 @@ class TransactionImpl final : public Transaction {
   std::vector<Run> unlinks_;
   std::vector<Run> abandoned_;
   std::int64_t objects_ = 0;
+  bool out_of_objects_ = false;
 };
 
 }  // namespace mdfs::store

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "format/limits.h"
 
 namespace mdfs::store {
 namespace {
@@ -239,7 +240,7 @@ NodePtr Tree::new_node(std::uint16_t level) {
   node->body.owner = MDFS_ROOT_MAIN;
   node->body.level = level;
   ++changed_nodes_;
-  ++nodes_;
+  if (nodes_ < format::kMaxNodes) ++nodes_;
   return node;
 }
 

@@ -147,6 +147,7 @@ class Tree {
   void collapse_root();
   format::Pointer seal_node(const NodePtr& node, const WriteNode& write);
   NodePtr new_node(std::uint16_t level);
+  void forget_node();
 
   Uuid volume_uuid_;
   format::Root root_;

@@ -194,7 +194,7 @@ void Tree::shrink_up(Path& path, NodeSource& source, std::vector<format::Pointer
     if (is_empty(node)) {
       remove_branch(*parent.node, parent.index);
       --changed_nodes_;
-      --nodes_;
+      forget_node();
     } else if (!is_small(node) || !merge_with_neighbour(parent, source, freed)) {
       break;
     }
@@ -228,7 +228,7 @@ bool Tree::merge_with_neighbour(Step& parent, NodeSource& source, std::vector<fo
       --changed_nodes_;
     else
       freed.push_back(up.body.branches[left_index + 1].pointer);
-    --nodes_;
+    forget_node();
     remove_branch(up, left_index + 1);
     return true;
   }
@@ -247,8 +247,13 @@ void Tree::collapse_root() {
     changed_root_ = old->changed[0];
     root_.pointer = changed_root_ ? format::Pointer{} : old->body.branches[0].pointer;
     --changed_nodes_;
-    --nodes_;
+    forget_node();
   }
+}
+
+// The count of a damaged volume may be too small, or too large.
+void Tree::forget_node() {
+  if (nodes_ > 1) --nodes_;
 }
 
 }  // namespace mdfs::store

@@ -91,7 +91,7 @@ Result<std::vector<VolumeImpl::UnitPlace>> VolumeImpl::unit_places(std::uint64_t
         unit.blocks += run.blocks();
       }
     }
-    if (items.size() < kAtOnce) return units;
+    if (items.size() < kAtOnce || items.back().key.offset == UINT64_MAX) return units;
     cell = items.back().key.offset + 1;
   }
 }

@@ -45,6 +45,7 @@ Result<bool> look_at_objects(OperationRun& run, store::Store& store, std::uint64
     next = items.front().key.object;
     ++run.record.items_done;
     if (look(next)) return true;
+    if (next == UINT64_MAX) return false;
     ++next;
   }
   return true;

@@ -1,6 +1,7 @@
 // Orphans: inodes without a name. Their items and blocks are freed, in bounded transactions, when nobody holds them.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
+#include "format/limits.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -59,7 +60,7 @@ void VolumeImpl::orphan_unheld(Ino ino) {
 Status VolumeImpl::queue_orphans_of_last_mount() {
   for (Ino next = 0;;) {
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    store_->scan(orphan_key(next), orphan_key(UINT64_MAX), kAtOnce));
+                    store_->scan(orphan_key(next), orphan_key(format::kMaxObject - 1), kAtOnce));
     const std::lock_guard lock(orphans_mutex_);
     for (const store::Item& item : items) orphans_.push_back(item.key.offset);
     if (items.size() < kAtOnce) return {};

@@ -59,7 +59,7 @@ Result<std::uint64_t> Placements::find_or_make(store::Transaction& transaction, 
                     transaction.scan(placement_key(next), placement_key(UINT64_MAX), kAtOnce));
     for (const store::Item& item : items)
       if (item.value == wanted) return item.key.offset;
-    if (items.size() < kAtOnce) break;
+    if (items.size() < kAtOnce || items.back().key.offset == UINT64_MAX) break;
     next = items.back().key.offset + 1;
   }
   const std::uint64_t id = transaction.new_object();
@@ -79,7 +79,7 @@ Status Placements::change_all(const std::function<geometry::Placement(const geom
       const geometry::Placement changed = change(placement);
       if (changed != placement) changes[item.key.offset] = {item.value, format::encode(changed)};
     }
-    if (items.size() < kAtOnce) break;
+    if (items.size() < kAtOnce || items.back().key.offset == UINT64_MAX) break;
     next = items.back().key.offset + 1;
   }
   const Status done = store_.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {

@@ -38,7 +38,7 @@ Status for_each_xattr(Reader& reader, Ino ino, const Visit& visit) {
       MDFS_TRY_ASSIGN(const format::Xattr xattr, format::decode_xattr(item.value));
       visit(xattr);
     }
-    if (items.size() < kAtOnce) return {};
+    if (items.size() < kAtOnce || items.back().key.offset == UINT64_MAX) return {};
     next = items.back().key.offset + 1;
   }
 }

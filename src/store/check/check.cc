@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "format/limits.h"
 #include "store/check/block_map.h"
 #include "store/check/data_check.h"
 #include "store/check/objects.h"
@@ -213,6 +214,8 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
   for (const MemberDisk& member : volume_.members)
     if (member.healthy() && !member.disk->writable()) return {Errc::kReadOnly, member.disk->name()};
+  if (volume_.highest_generation >= format::kMaxGeneration)
+    return {Errc::kReadOnly, "commit.generation: there is no number for another commit"};
   report_.changed = true;
   MDFS_TRY(make_present(volume_));
   MDFS_TRY(mend_copies(first.tree));

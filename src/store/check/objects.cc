@@ -12,6 +12,7 @@
 #include "format/disk_errors.h"
 #include "format/file_cell.h"
 #include "format/geometry_item.h"
+#include "format/limits.h"
 #include "format/operation.h"
 #include "format/strip.h"
 #include "geometry/decompose.h"
@@ -25,7 +26,8 @@ using format::Key;
 std::string name_of(const Key& key) { return fmt::format("object {}, item {}", key.object, to_string(key)); }
 
 bool may_be_object(std::uint64_t number) {
-  return number == MDFS_OBJECT_ROOT_DIRECTORY || number == MDFS_OBJECT_LOST_FOUND || number >= MDFS_OBJECT_FIRST;
+  return number == MDFS_OBJECT_ROOT_DIRECTORY || number == MDFS_OBJECT_LOST_FOUND ||
+         (number >= MDFS_OBJECT_FIRST && number < format::kMaxObject);
 }
 
 // Items of the volume as a whole are about no object.

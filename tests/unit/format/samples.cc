@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "format/limits.h"
+
 namespace mdfs::format {
 
 Uuid Samples::uuid() {
@@ -67,10 +69,10 @@ CommitSlot Samples::commit_slot() {
   slot.volume_uuid = uuid();
   slot.commit_id = uuid();
   slot.parent_id = uuid();
-  slot.generation = number(1, UINT64_MAX - 1);
+  slot.generation = number(1, kMaxGeneration);
   slot.time_ns = static_cast<std::int64_t>(number(0, INT64_MAX));
-  slot.next_object = number(MDFS_OBJECT_FIRST, UINT64_MAX);
-  slot.objects = number(1, UINT64_MAX);
+  slot.next_object = number(MDFS_OBJECT_FIRST, kMaxObject);
+  slot.objects = number(1, kMaxObject);
   slot.roots.push_back(
       {MDFS_ROOT_MAIN, static_cast<std::uint16_t>(number(0, 5)), number(1, 1u << 30), pointer(slot.generation)});
   for (std::size_t i = number(1, MDFS_MAX_DISKS); i-- > 0;)
@@ -87,7 +89,7 @@ CommitSlot Samples::commit_slot() {
       slot.witnesses.push_back(witness);
     }
   if (coin()) return slot;
-  slot.membership = static_cast<std::uint32_t>(number(1, UINT32_MAX));
+  slot.membership = static_cast<std::uint32_t>(number(1, kMaxMembership));
   for (std::size_t i = 0; i < slot.space.size(); ++i) {
     const bool hole = ((slot.participants >> i) & 1) == 0 && coin();
     const auto flags = static_cast<std::uint16_t>(coin() ? MDFS_MEMBER_LEAVING : 0);

@@ -6,7 +6,9 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/crc32c.h"
+#include "format/dirent.h"
 #include "format/fields.h"
+#include "format/limits.h"
 #include "samples.h"
 
 namespace mdfs::format {
@@ -47,6 +49,45 @@ RC_GTEST_PROP(PointerTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
   const auto decoded = decode_pointer(bytes, 5);
   RC_ASSERT(decoded.ok());
   RC_ASSERT(*decoded == pointer);
+}
+
+// The bytes of a slot with one number changed, under a checksum that is right.
+template <typename Number>
+std::string error_with(std::size_t offset, Number value) {
+  const CommitSlot slot = Samples(4).commit_slot();
+  ByteVector bytes = encoded(slot);
+  store_le<Number>(bytes, offset, value);
+  seal(bytes, offsetof(mdfs_commit_slot, crc32c));
+  const auto decoded = decode_commit_slot(bytes, slot.volume_uuid);
+  return decoded.ok() ? "" : decoded.error().where;
+}
+
+TEST(CommitSlotTest, CountersBeyondTheirBoundsAreRefused) {
+  constexpr std::size_t kNodes = offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, nodes);
+  const struct {
+    std::size_t offset;
+    std::uint64_t most;
+    const char* check;
+  } counters[] = {{offsetof(mdfs_commit_slot, generation), kMaxGeneration, "commit.generation"},
+                  {offsetof(mdfs_commit_slot, next_object), kMaxObject, "commit.next-object"},
+                  {offsetof(mdfs_commit_slot, objects), kMaxObject, "commit.objects"},
+                  {kNodes, kMaxNodes, "commit.roots"}};
+  for (const auto& counter : counters) {
+    EXPECT_EQ(error_with(counter.offset, counter.most), "") << counter.check;
+    for (const std::uint64_t value : {counter.most + 1, UINT64_MAX - 1, UINT64_MAX})
+      EXPECT_EQ(error_with(counter.offset, value), counter.check) << value;
+  }
+}
+
+TEST(DirentTest, NumbersOfTheDaemonAreNoInodes) {
+  ByteVector value = encode(Dirent{kMaxObject - 1, 8, "name"});
+  EXPECT_TRUE(decode_dirent(value).ok());
+  for (const std::uint64_t inode : {kMaxObject, std::uint64_t{1} << 63, UINT64_MAX}) {
+    MDFS_PUT(value, 0, mdfs_dirent, inode, inode);
+    const auto decoded = decode_dirent(value);
+    ASSERT_FALSE(decoded.ok()) << inode;
+    EXPECT_EQ(decoded.error().where, "dirent.inode");
+  }
 }
 
 TEST(LabelTest, EverySingleFlippedBitIsFound) {
