@@ -38,10 +38,14 @@ constexpr int kExitCancelled = 32;
 constexpr auto kLockGrace = std::chrono::seconds(1);
 // So many findings of one kind are printed as text.
 constexpr unsigned kLinesOfAKind = 20;
+constexpr std::uint64_t kLeastMemory = 16u << 20;
+constexpr std::uint64_t kMemoryShare = 4;  // of what the machine has
 
 struct Options {
   bool no_change = false, preen = false, yes = false, data = false, json = false;
   std::vector<std::string> disks;
+  std::string memory;  // as it is given
+  std::uint64_t memory_bytes = 0;
 
   store::RepairMode mode() const {
     if (yes) return store::RepairMode::kAll;
@@ -192,6 +196,7 @@ Result<store::CheckReport> check(const Options& options) {
   store::CheckOptions check;
   check.repair = options.mode();
   check.data = options.data;
+  check.memory_bytes = options.memory_bytes;
   check.progress = [&](store::CheckPhase phase, std::uint64_t done, std::uint64_t total) {
     bars.show(phase, done, total);
   };
@@ -199,6 +204,19 @@ Result<store::CheckReport> check(const Options& options) {
   auto report = store::check_volume(std::move(disks), check, environment);
   bars.end();
   return report;
+}
+
+Status set_memory(Options& options) {
+  if (options.memory.empty()) {
+    const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+    const std::uint64_t all = pages > 0 && page_bytes > 0 ? std::uint64_t(pages) * std::uint64_t(page_bytes) : 0;
+    options.memory_bytes = std::max(kLeastMemory, all / kMemoryShare);
+    return {};
+  }
+  MDFS_TRY_ASSIGN(options.memory_bytes, parse_size(options.memory, "--memory"));
+  if (options.memory_bytes < kLeastMemory)
+    return {Errc::kUsage, fmt::format("--memory {}: at least {}M", options.memory, kLeastMemory >> 20)};
+  return {};
 }
 
 // What fsck(8) hands on to every checker and means nothing here: -T, -f, -C or -C and a number.
@@ -230,6 +248,7 @@ int run(int argc, char** argv) {
   no_change->excludes(preen)->excludes(yes);
   preen->excludes(yes);
   app.add_flag("--data", options.data, "Read all data and verify their checksums");
+  app.add_option("--memory", options.memory, "Use so much memory (default a quarter of the machine's), as 1G");
   app.add_flag("--json", options.json, "Print the report as JSON");
   app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
   try {
@@ -237,6 +256,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return app.exit(problem);
     fmt::print(stderr, "mdfsck: {} (see --help)\n", printable(problem.what()));
+    return kExitUsage;
+  }
+  if (const Status memory = set_memory(options); !memory.ok()) {
+    fmt::print(stderr, "mdfsck: {} (see --help)\n", printable(memory.error().where));
     return kExitUsage;
   }
   ::signal(SIGINT, cancel);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/check/block_map.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "base/checked.h"
@@ -16,9 +15,41 @@ constexpr std::uint64_t kWordsPerPage = MDFS_BITS_PER_PAGE / kBits;
 
 }  // namespace
 
-BlockMap::BlockMap(const std::vector<format::DiskLayout>& layouts) : layouts_(layouts) {
-  for (const format::DiskLayout& layout : layouts)
-    words_.emplace_back(align_up(layout.blocks(), MDFS_BITS_PER_PAGE) / kBits);
+BlockMap::BlockMap(const std::vector<format::DiskLayout>& layouts, const std::vector<bool>& mapped,
+                   std::uint64_t most_pages)
+    : layouts_(layouts), most_pages_(std::max<std::uint64_t>(most_pages, 1)) {
+  first_page_.push_back(0);
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    first_page_.push_back(first_page_.back() + (mapped[i] ? layouts[i].space_pages(0) : 0));
+  end_ = std::min(all_pages(), most_pages_);
+  words_.assign(end_ * kWordsPerPage, 0);
+}
+
+bool BlockMap::next_window() {
+  if (end_ == all_pages()) return false;
+  begin_ = end_;
+  end_ = std::min(all_pages(), begin_ + most_pages_);
+  words_.assign((end_ - begin_) * kWordsPerPage, 0);
+  return true;
+}
+
+bool BlockMap::in_window(std::uint16_t disk, std::uint64_t page) const {
+  const std::uint64_t number = first_page_[disk] + page;
+  return number < first_page_[disk + 1] && number >= begin_ && number < end_;
+}
+
+bool BlockMap::begins_before(const format::BlockRun& run) const {
+  return first_page_[run.address.disk] + run.address.block / MDFS_BITS_PER_PAGE < begin_;
+}
+
+const std::uint64_t* BlockMap::words(std::uint16_t disk, std::uint64_t page) const {
+  if (!in_window(disk, page)) return nullptr;
+  return words_.data() + (first_page_[disk] + page - begin_) * kWordsPerPage;
+}
+
+std::uint64_t* BlockMap::page_of(std::uint16_t disk, std::uint64_t page) {
+  if (!in_window(disk, page)) return nullptr;
+  return words_.data() + (first_page_[disk] + page - begin_) * kWordsPerPage;
 }
 
 bool BlockMap::holds(const format::BlockRun& run) const {
@@ -28,57 +59,69 @@ bool BlockMap::holds(const format::BlockRun& run) const {
 
 bool BlockMap::mark(const format::BlockRun& run) {
   bool fresh = true;
-  std::vector<std::uint64_t>& words = words_[run.address.disk];
-  for (std::uint64_t block = run.address.block; block < run.address.block + run.blocks; ++block) {
-    const std::uint64_t bit = std::uint64_t{1} << (block % kBits);
-    fresh = fresh && (words[block / kBits] & bit) == 0;
-    words[block / kBits] |= bit;
+  const std::uint64_t end = run.address.block + run.blocks;
+  for (std::uint64_t block = run.address.block; block < end;) {
+    const std::uint64_t number = block / MDFS_BITS_PER_PAGE;
+    const std::uint64_t stop = std::min(end, (number + 1) * MDFS_BITS_PER_PAGE);
+    std::uint64_t* page = page_of(run.address.disk, number);
+    if (page == nullptr) {
+      block = stop;
+      continue;
+    }
+    for (; block < stop; ++block) {
+      std::uint64_t& word = page[block % MDFS_BITS_PER_PAGE / kBits];
+      const std::uint64_t bit = std::uint64_t{1} << (block % kBits);
+      fresh = fresh && (word & bit) == 0;
+      word |= bit;
+    }
   }
   return fresh;
+}
+
+bool BlockMap::get(std::uint16_t disk, std::uint64_t block) const {
+  const std::uint64_t* page = words(disk, block / MDFS_BITS_PER_PAGE);
+  return page != nullptr && ((page[block % MDFS_BITS_PER_PAGE / kBits] >> (block % kBits)) & 1) != 0;
 }
 
 std::uint64_t BlockMap::find_free(std::uint16_t disk, std::uint64_t first, std::uint64_t end,
                                   std::uint64_t count) const {
   if (count > MDFS_BITS_PER_PAGE) return end;
-  std::uint64_t start = first;
-  for (std::uint64_t block = first; block < end; ++block) {
-    if (block % kBits == 0 && words_[disk][block / kBits] == UINT64_MAX) {
-      block += kBits - 1;
-      start = block + 1;
-      continue;
+  for (std::uint64_t block = first; block < end;) {
+    const std::uint64_t number = block / MDFS_BITS_PER_PAGE;
+    const std::uint64_t stop = std::min(end, (number + 1) * MDFS_BITS_PER_PAGE);
+    const std::uint64_t* page = words(disk, number);
+    if (page == nullptr) return end;
+    for (std::uint64_t start = block; block < stop; ++block) {
+      const std::uint64_t word = page[block % MDFS_BITS_PER_PAGE / kBits];
+      if (word == UINT64_MAX && block % kBits == 0) {
+        block += kBits - 1;
+        start = block + 1;
+      } else if (((word >> (block % kBits)) & 1) != 0) {
+        start = block + 1;
+      } else if (block + 1 - start == count) {
+        return start;
+      }
     }
-    if (get(disk, block))
-      start = block + 1;
-    else if (start / MDFS_BITS_PER_PAGE != block / MDFS_BITS_PER_PAGE)
-      start = block;
-    if (block + 1 - start == count) return start;
   }
   return end;
 }
 
 std::uint64_t BlockMap::count() const {
   std::uint64_t sum = 0;
-  for (const std::vector<std::uint64_t>& words : words_)
-    for (const std::uint64_t word : words) sum += static_cast<std::uint64_t>(std::popcount(word));
+  for (const std::uint64_t word : words_) sum += static_cast<std::uint64_t>(std::popcount(word));
   return sum;
 }
 
-void BlockMap::merge(const BlockMap& other) {
-  for (std::size_t disk = 0; disk < words_.size(); ++disk)
-    for (std::size_t i = 0; i < words_[disk].size(); ++i) words_[disk][i] |= other.words_[disk][i];
+void BlockMap::merge_page(std::uint16_t disk, std::uint64_t number, ConstBytes bytes) {
+  std::uint64_t* page = page_of(disk, number);
+  for (std::uint64_t i = 0; page != nullptr && i < kWordsPerPage; ++i) page[i] |= load_le<std::uint64_t>(bytes, 8 * i);
 }
 
-void BlockMap::load_page(std::uint16_t disk, std::uint64_t page, ConstBytes bytes) {
-  for (std::uint64_t i = 0; i < kWordsPerPage; ++i)
-    words_[disk][page * kWordsPerPage + i] = load_le<std::uint64_t>(bytes, 8 * i);
-}
-
-void BlockMap::make_page(std::uint16_t disk, std::uint64_t page, MutableBytes out) const {
-  format::make_empty_bitmap(layouts_[disk], page, out);
-  for (std::uint64_t i = 0; i < kWordsPerPage; ++i) {
-    const std::uint64_t word = load_le<std::uint64_t>(out, 8 * i) | words_[disk][page * kWordsPerPage + i];
-    store_le<std::uint64_t>(out, 8 * i, word);
-  }
+void BlockMap::make_page(std::uint16_t disk, std::uint64_t number, MutableBytes out) const {
+  format::make_empty_bitmap(layouts_[disk], number, out);
+  const std::uint64_t* page = words(disk, number);
+  for (std::uint64_t i = 0; page != nullptr && i < kWordsPerPage; ++i)
+    store_le<std::uint64_t>(out, 8 * i, load_le<std::uint64_t>(out, 8 * i) | page[i]);
 }
 
 }  // namespace mdfs::store

@@ -29,7 +29,7 @@ constexpr unsigned kMaxRounds = 8;
 
 // One state of the tree, and what is wrong with it.
 struct Scan {
-  explicit Scan(const std::vector<format::DiskLayout>& layouts) : blocks(layouts) {}
+  explicit Scan(BlockMap map) : blocks(std::move(map)) {}
   format::Root root;
   Findings findings;
   Edits edits;
@@ -52,12 +52,18 @@ class Checker {
         layouts_(make_layouts(volume_)),
         loader_(volume_, layouts_) {}
 
-  CheckReport run();
+  Result<CheckReport> run();
 
  private:
   static std::vector<format::DiskLayout> make_layouts(const Recovered& volume);
   void check_disks(Findings& findings) const;
-  Scan scan(const format::Root& root, DataChecker* data);
+  // The whole map of all disks that are there takes so much memory.
+  std::uint64_t map_memory() const;
+  std::vector<bool> present() const;
+  Status check_memory(std::uint64_t bytes) const;
+  // `most_pages` of the map of blocks.
+  Result<Scan> scan(const format::Root& root, DataChecker* data, std::uint64_t most_pages);
+  void scan_window(Scan& scan);  // the next one
   void check_counts(Scan& scan) const;
   void report_progress(CheckPhase phase, std::uint64_t done, std::uint64_t total);
   Status repair(const Scan& first, const SpacePages& space);
@@ -118,17 +124,50 @@ void Checker::check_disks(Findings& findings) const {
   }
 }
 
-Scan Checker::scan(const format::Root& root, DataChecker* data) {
-  Scan scan(layouts_);
+std::vector<bool> Checker::present() const {
+  std::vector<bool> present;
+  for (const MemberDisk& member : volume_.members) present.push_back(member.healthy());
+  return present;
+}
+
+std::uint64_t Checker::map_memory() const {
+  std::uint64_t pages = 0;
+  for (std::size_t i = 0; i < layouts_.size(); ++i)
+    if (volume_.members[i].healthy()) pages += layouts_[i].space_pages(0);
+  return pages * MDFS_SECTOR;
+}
+
+Status Checker::check_memory(std::uint64_t bytes) const {
+  if (bytes <= options_.bytes_for_tree()) return {};
+  return {Errc::kNoMemory,
+          fmt::format("the tree of this volume, its objects and what is wrong with them need more than "
+                      "{} MiB, three eighths of the memory that the check may use",
+                      options_.bytes_for_tree() >> 20)};
+}
+
+Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uint64_t most_pages) {
+  // What an element of a table takes with its node in the heap.
+  constexpr std::uint64_t kObject = sizeof(ObjectSummary) + 48, kEdit = 320, kNumber = 64;
+  Scan scan(BlockMap(layouts_, present(), most_pages));
   scan.root = root;
   DataVisitor on_data;
   if (data != nullptr) on_data = [&](StoredData piece) { data->add(std::move(piece)); };
   ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, std::move(on_data));
   std::uint64_t leaves = 0;
-  scan.tree = scan_tree(loader_, root, scan.blocks, scan.findings, [&](const format::Node& leaf) {
+  const auto limit = [&](std::uint64_t tree_bytes) {
+    const ObjectTable& table = items.table();
+    return check_memory(
+        tree_bytes + table.objects.size() * kObject + table.entries.capacity() * sizeof(EntrySummary) +
+        scan.edits.items.size() * kEdit +
+        (scan.edits.inodes.size() + scan.edits.erased_objects.size() + table.orphans.size() + table.placements.size()) *
+            kNumber +
+        (table.moved.size() + table.root_names.size()) * kEdit);
+  };
+  const auto on_leaf = [&](const format::Node& leaf) {
     for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
     report_progress(CheckPhase::kTree, ++leaves, std::max(leaves, root.nodes));
-  });
+  };
+  MDFS_TRY_ASSIGN(scan.tree, scan_tree(loader_, root, scan.blocks, scan.findings, on_leaf, limit));
   items.finish();
   scan.items = items.items();
   scan.objects = items.table().objects.size();
@@ -136,6 +175,14 @@ Scan Checker::scan(const format::Root& root, DataChecker* data) {
   scan.table = std::move(items.table());
   check_names(scan.table, layouts_.size(), scan.findings, scan.edits);
   return scan;
+}
+
+void Checker::scan_window(Scan& scan) {
+  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, {});
+  scan_again(loader_, scan.tree, scan.blocks, scan.findings, [&](const format::Node& leaf) {
+    for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
+  });
+  items.finish();
 }
 
 void Checker::check_counts(Scan& scan) const {
@@ -147,7 +194,7 @@ void Checker::check_counts(Scan& scan) const {
                       fmt::format("object {}, next {}", scan.highest_object, volume_.winner.next_object));
 }
 
-CheckReport Checker::run() {
+Result<CheckReport> Checker::run() {
   report_.volume_uuid = volume_.label.volume_uuid;
   report_.volume_name = volume_.label.name;
   report_.generation = volume_.winner.generation;
@@ -157,7 +204,7 @@ CheckReport Checker::run() {
   std::optional<DataChecker> data;
   Findings of_data;
   if (options_.data)
-    data.emplace(volume_, volume_.label.block_size, of_data, [&](std::uint64_t bytes) {
+    data.emplace(volume_, volume_.label.block_size, options_.bytes_for_data(), of_data, [&](std::uint64_t bytes) {
       std::uint64_t done = 0;
       {
         const std::lock_guard lock(mutex_);
@@ -165,20 +212,31 @@ CheckReport Checker::run() {
       }
       report_progress(CheckPhase::kData, done, 0);
     });
-  Scan first = scan(*volume_.winner.root(MDFS_ROOT_MAIN), data ? &*data : nullptr);
+  // What is known of each bitmap page, before anything is read: a disk may claim any size.
+  MDFS_TRY(check_memory(map_memory() / MDFS_SECTOR * SpacePages::kPageMemory));
+  MDFS_TRY_ASSIGN(Scan first, scan(*volume_.winner.root(MDFS_ROOT_MAIN), data ? &*data : nullptr,
+                                   options_.bytes_for_map() / MDFS_SECTOR));
   if (data) data->finish();
+  Findings of_space, leaks;
+  SpacePages space = read_space(volume_, layouts_, of_space);
+  SpaceComparison comparison(volume_, space, of_space, leaks);
+  do {
+    if (report_.passes++ > 0) scan_window(first);
+    comparison.compare(first.blocks);
+    report_.used_blocks += first.blocks.count();
+  } while (first.blocks.next_window());
+  comparison.finish();
   check_counts(first);
-  Findings of_space;
-  const SpacePages space = read_space(volume_, layouts_, of_space);
-  compare_space(volume_, space, first.blocks, !first.tree.must_rewrite, of_space);
   report_progress(CheckPhase::kSpace, layouts_.size(), layouts_.size());
   report_.nodes = first.tree.nodes;
   report_.items = first.items;
   report_.objects = first.objects;
-  report_.used_blocks = first.blocks.count();
   report_.data_bytes = data_done_;
-  commit_needed_ = of_space.any() || first.findings.total() > first.findings.count(FindingId::kNodeCopyDamaged);
-  for (const Findings* findings : {&disks, &first.findings, &of_space, &of_data}) note_new(*findings);
+  // What seems leaked may belong to what was lost.
+  if (first.tree.must_rewrite) leaks = {};
+  commit_needed_ =
+      of_space.any() || leaks.any() || first.findings.total() > first.findings.count(FindingId::kNodeCopyDamaged);
+  for (const Findings* findings : {&disks, &first.findings, &of_space, &leaks, &of_data}) note_new(*findings);
   find_paths(first.table, first.tree, loader_, report_.findings);
   first.table = {};
   if (options_.repair == RepairMode::kNothing) return report_;
@@ -244,8 +302,12 @@ Status Checker::mend_copies(const TreeScan& tree) {
 }
 
 Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
+  // The map of the first state, that of the last one, and that of all that must not be written.
+  if (const std::uint64_t needed = 3 * map_memory(); !first.blocks.whole() || needed > options_.bytes_for_map())
+    return {Errc::kNoMemory,
+            fmt::format("to mend the tree and the maps of blocks takes --memory {}M", (needed >> 19) + 1)};
   BlockMap taken = first.blocks;
-  taken.merge(space.marked);
+  MDFS_TRY(merge_space(volume_, space, taken));
   const std::uint64_t generation = volume_.highest_generation + 1;
   std::optional<Scan> latest;
   const Scan* now = &first;
@@ -254,7 +316,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
     report_progress(CheckPhase::kRepair, round, kMaxRounds);
     TreeRewriter rewriter(volume_, loader_, taken, generation);
     MDFS_TRY_ASSIGN(const format::Root root, rewriter.rewrite(now->tree, now->edits));
-    latest = scan(root, nullptr);
+    MDFS_TRY_ASSIGN(latest, scan(root, nullptr, UINT64_MAX));
     latest->table = {};
     if (latest->must_rewrite()) note_cascade(latest->findings);
     now = &*latest;

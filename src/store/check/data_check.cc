@@ -26,8 +26,10 @@ bool is_simple(const StoredData& data) { return data.runs.size() == 1; }
 }  // namespace
 
 void DataChecker::add(StoredData data) {
+  // With its pointers among those of its disk, and twice for the table that grows.
+  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.size() * sizeof(format::BlockRun) + data.crc32c.size() * 4;
   pieces_.push_back(std::move(data));
-  if (pieces_.size() >= kBatch) finish();
+  if (bytes_ >= most_bytes_) finish();
 }
 
 // A piece by itself, run by run.
@@ -111,6 +113,7 @@ void DataChecker::finish() {
     for (const Verdict& verdict : list)
       findings_.add(verdict.id, name_of(*verdict.data) + verdict.where, {verdict.data->object});
   pieces_.clear();
+  bytes_ = 0;
 }
 
 }  // namespace mdfs::store

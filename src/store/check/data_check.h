@@ -18,12 +18,16 @@ class DataChecker {
  public:
   // Called from any thread with the bytes verified since the last call.
   using OnBytes = std::function<void(std::uint64_t bytes)>;
-  // So many pieces are kept before they are read: bounds the memory at about 100 MiB.
-  static constexpr std::size_t kBatch = 1u << 20;
   static constexpr std::size_t kReadBytes = 4u << 20;
 
-  DataChecker(const Recovered& volume, std::uint32_t block_size, Findings& findings, OnBytes on_bytes)
-      : volume_(volume), block_size_(block_size), findings_(findings), on_bytes_(std::move(on_bytes)) {}
+  // Pieces that take `most_bytes` of memory are kept before they are read.
+  DataChecker(const Recovered& volume, std::uint32_t block_size, std::uint64_t most_bytes, Findings& findings,
+              OnBytes on_bytes)
+      : volume_(volume),
+        block_size_(block_size),
+        most_bytes_(most_bytes),
+        findings_(findings),
+        on_bytes_(std::move(on_bytes)) {}
 
   void add(StoredData data);
   void finish();
@@ -39,9 +43,11 @@ class DataChecker {
 
   const Recovered& volume_;
   const std::uint32_t block_size_;
+  const std::uint64_t most_bytes_;
   Findings& findings_;
   OnBytes on_bytes_;
   std::vector<StoredData> pieces_;
+  std::uint64_t bytes_ = 0;  // of memory that they take
 };
 
 }  // namespace mdfs::store

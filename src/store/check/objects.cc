@@ -37,6 +37,18 @@ About about(const Key& key) { return may_be_object(key.object) ? About{key.objec
 
 bool ObjectSummary::is_directory() const { return S_ISDIR(mode); }
 
+void ItemChecker::report(FindingId id, std::string where, About about) {
+  if (!again_) findings_.add(id, std::move(where), about);
+}
+
+void ItemChecker::edit(const Key& key, ItemEdit change) {
+  if (!again_) edits_.items[key] = std::move(change);
+}
+
+void ItemChecker::erase_record(const Key& key, unsigned part) {
+  if (!again_) records_fix(key).erase.insert(part);
+}
+
 void ItemChecker::item(const Key& key, ConstBytes value) {
   ++items_;
   if (key.object != current_.number) {
@@ -44,10 +56,12 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
     current_ = {};
     current_.number = key.object;
   }
-  if (key.object == MDFS_OBJECT_VOLUME) return volume_item(key, value);
+  if (key.object == MDFS_OBJECT_VOLUME) return again_ ? void() : volume_item(key, value);
   if (!may_be_object(key.object) || key.kind == 0) return misplaced(key);
   if (key.kind == MDFS_KIND_INODE) return inode(key, value);
   if (current_.given_up) return;
+  const bool about_names = key.kind <= MDFS_KIND_XATTR;
+  if (again_ && about_names && current_.inode) return;
   const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP;
   if (!known) return;  // of a later version, or reserved: let it be
   if (!current_.inode) return give_up(FindingId::kInodeMissing, "first item left: " + to_string(key));
@@ -87,14 +101,14 @@ void ItemChecker::volume_item(const Key& key, ConstBytes value) {
   } else if (key.kind == MDFS_KIND_DISK_ERRORS) {
     const auto errors = format::decode_disk_errors(value);
     if (errors.ok() && key.offset < MDFS_MAX_DISKS) return;
-    findings_.add(FindingId::kDiskErrorsDamaged, name_of(key));
-    edits_.items[key] = EraseItem{};
+    report(FindingId::kDiskErrorsDamaged, name_of(key));
+    edit(key, EraseItem{});
   } else if (key.kind == MDFS_KIND_OPERATION) {
     if (key.offset < MDFS_OPERATION_SCRUB || key.offset > MDFS_OPERATION_BALANCE) return;  // of a later version
     const auto record = format::decode_operation(value);
     if (record.ok()) return;
-    findings_.add(FindingId::kOperationDamaged, name_of(key) + ": " + record.error().where);
-    edits_.items[key] = EraseItem{};
+    report(FindingId::kOperationDamaged, name_of(key) + ": " + record.error().where);
+    edit(key, EraseItem{});
   } else if (key.kind <= MDFS_KIND_EXTENT_RUNS) {
     misplaced(key);
   }
@@ -105,6 +119,7 @@ void ItemChecker::inode(const Key& key, ConstBytes value) {
   auto decoded = format::decode_inode(value);
   if (!decoded.ok()) return give_up(FindingId::kInodeDamaged, decoded.error().where);
   current_.inode = *decoded;
+  if (again_) return;
   table_.highest_object = std::max(table_.highest_object, key.object);
   ObjectSummary& summary = table_.objects[key.object];
   summary.mode = decoded->mode;
@@ -118,9 +133,9 @@ void ItemChecker::inline_bytes(const Key& key, ConstBytes value) {
   if (!current_.inode->is_inline() || key.offset != 0) return misplaced(key);
   if (const Status status = format::check_inline(value); !status.ok()) return damaged(key, status.error());
   if (value.size() > current_.inode->size) {
-    findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
+    report(FindingId::kBeyondEnd, name_of(key), {key.object});
     const ConstBytes kept = value.first(current_.inode->size);
-    edits_.items[key] = PutItem{ByteVector(kept.begin(), kept.end())};
+    edit(key, PutItem{ByteVector(kept.begin(), kept.end())});
   }
 }
 
@@ -142,13 +157,13 @@ void ItemChecker::dirent(const Key& key, ConstBytes value) {
   const bool twice = std::any_of(group.begin(), group.end(), [&](const auto& e) { return e.second == entry->name; });
   group.emplace_back(key.offset, entry->name);
   if (twice) {
-    findings_.add(FindingId::kEntryDuplicate, where, {key.object, key.offset});
-    edits_.items[key] = EraseItem{};
+    report(FindingId::kEntryDuplicate, where, {key.object, key.offset});
+    edit(key, EraseItem{});
     return;
   }
   if (!format::cookie_fits(key.offset, entry->name)) {
-    findings_.add(FindingId::kEntryCookie, where, {key.object, key.offset});
-    edits_.items[key] = EraseItem{};
+    report(FindingId::kEntryCookie, where, {key.object, key.offset});
+    edit(key, EraseItem{});
     table_.moved.push_back({key.object, entry->inode, entry->name});
   }
   if (key.object == MDFS_OBJECT_ROOT_DIRECTORY && entry->name.starts_with("lost+found"))
@@ -172,9 +187,9 @@ void ItemChecker::geometry(const Key& key, ConstBytes value) {
   current_.shape = {static_cast<std::uint8_t>(geometry.codec), static_cast<std::uint32_t>(geometry.extent_bytes())};
   const std::uint64_t steps = ceil_div(inode.size, geometry.slab_bytes());
   if (geometry.shape[0] == steps) return;
-  findings_.add(FindingId::kImageSize,
-                fmt::format("object {}: shape {}, by its size {}", key.object, geometry.shape[0], steps), {key.object});
-  edits_.items[key] = FixShape{steps};
+  report(FindingId::kImageSize,
+         fmt::format("object {}: shape {}, by its size {}", key.object, geometry.shape[0], steps), {key.object});
+  edit(key, FixShape{steps});
   geometry.shape[0] = steps;
 }
 
@@ -193,15 +208,18 @@ bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::B
   };
   for (const format::BlockRun& run : runs) {
     if (blocks_.holds(run)) continue;
-    findings_.add(FindingId::kAddressOutside, name_run(run), {key.object});
-    records_fix(key).erase.insert(part);
+    report(FindingId::kAddressOutside, name_run(run), {key.object});
+    erase_record(key, part);
     return false;
   }
   for (const format::BlockRun& run : runs) {
     current_.stored_blocks += run.blocks;
     if (blocks_.mark(run)) continue;
-    findings_.add(FindingId::kBlockUsedTwice, name_run(run), {key.object});
-    records_fix(key).move[part] = runs;
+    auto& moves = records_fix(key).move;
+    // What was found in an earlier window has been said.
+    if (!blocks_.begins_before(run) || !moves.contains(part))
+      findings_.add(FindingId::kBlockUsedTwice, name_run(run), {key.object});
+    moves[part] = runs;
   }
   return true;
 }
@@ -226,16 +244,16 @@ void ItemChecker::extents(const Key& key, ConstBytes value) {
   if (!page.ok()) return damaged(key, page.error());
   const bool page_inside = page_is_inside(key.offset);
   if (!page_inside) {
-    findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
-    edits_.items[key] = EraseItem{};
+    report(FindingId::kBeyondEnd, name_of(key), {key.object});
+    edit(key, EraseItem{});
   }
   for (unsigned place = 0; place < current_.shape.places(); ++place) {
     const auto record = page->get(place);
     if (!record) continue;
     extent(key, place, *record);
     if (!page_inside || place_is_inside(key.offset, place)) continue;
-    findings_.add(FindingId::kBeyondEnd, fmt::format("{}, place {}", name_of(key), place), {key.object});
-    records_fix(key).erase.insert(place);
+    report(FindingId::kBeyondEnd, fmt::format("{}, place {}", name_of(key), place), {key.object});
+    erase_record(key, place);
   }
 }
 
@@ -292,8 +310,8 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
   current_.strip_page = page;
   const bool page_inside = page_is_inside(page);
   if (!page_inside) {
-    findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
-    edits_.items[key] = EraseItem{};
+    report(FindingId::kBeyondEnd, name_of(key), {key.object});
+    edit(key, EraseItem{});
   }
   for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
     if (!strip->has(place)) continue;
@@ -304,9 +322,9 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
     });
     ranges.emplace_back(strip->begin, strip->end());
     const bool inside = !page_inside || place_is_inside(page, place);
-    if (!inside) findings_.add(FindingId::kBeyondEnd, where, {key.object});
-    if (twice) findings_.add(FindingId::kStripTwice, where, {key.object});
-    if (!inside || twice) records_fix(key).erase.insert(place);
+    if (!inside) report(FindingId::kBeyondEnd, where, {key.object});
+    if (twice) report(FindingId::kStripTwice, where, {key.object});
+    if (!inside || twice) erase_record(key, place);
     const auto checksums = strip->part_checksums(place, block_size_);
     StoredData data{key.object,
                     page * format::kMaxPlaces + place,
@@ -335,12 +353,12 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
   if (cell->runs.back().end() <= end_block) return;
-  findings_.add(FindingId::kBeyondEnd, name_of(key), {key.object});
+  report(FindingId::kBeyondEnd, name_of(key), {key.object});
   records_fix(key).end_block = static_cast<unsigned>(end_block);
 }
 
 void ItemChecker::give_up(FindingId id, const std::string& why) {
-  findings_.add(id, fmt::format("object {}: {}", current_.number, why), {current_.number});
+  report(id, fmt::format("object {}: {}", current_.number, why), {current_.number});
   current_.given_up = true;
   current_.scattered.clear();
   edits_.erased_objects.insert(current_.number);
@@ -348,32 +366,33 @@ void ItemChecker::give_up(FindingId id, const std::string& why) {
 }
 
 void ItemChecker::misplaced(const Key& key) {
-  findings_.add(FindingId::kItemMisplaced, name_of(key), about(key));
-  edits_.items[key] = EraseItem{};
+  report(FindingId::kItemMisplaced, name_of(key), about(key));
+  edit(key, EraseItem{});
 }
 
 void ItemChecker::damaged(const Key& key, const Error& error) {
-  findings_.add(FindingId::kItemDamaged, name_of(key) + ": " + error.where, about(key));
-  edits_.items[key] = EraseItem{};
+  report(FindingId::kItemDamaged, name_of(key) + ": " + error.where, about(key));
+  edit(key, EraseItem{});
 }
 
 void ItemChecker::finish_object() {
+  if (again_) return;
   if (!current_.inode || current_.given_up) return;
   const format::Inode& inode = *current_.inode;
   if (inode.is_image() && !current_.geometry) return give_up(FindingId::kContentMissing, "no geometry");
   if (inode.is_symlink() && !current_.has_target) return give_up(FindingId::kContentMissing, "no target");
   for (const auto& [where, data] : current_.scattered) {
     const Key page{current_.number, MDFS_KIND_EXTENTS, where / format::kMaxPlaces};
-    findings_.add(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces),
-                  {current_.number});
-    records_fix(page).erase.insert(static_cast<unsigned>(where % format::kMaxPlaces));
-    edits_.items[{current_.number, MDFS_KIND_EXTENT_RUNS, where}] = EraseItem{};
+    report(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces),
+           {current_.number});
+    erase_record(page, static_cast<unsigned>(where % format::kMaxPlaces));
+    edit({current_.number, MDFS_KIND_EXTENT_RUNS, where}, EraseItem{});
   }
   const std::uint64_t stored = current_.stored_blocks * block_size_;
   if (stored == inode.stored_bytes) return;
-  findings_.add(FindingId::kStoredBytes,
-                fmt::format("object {}: {} recorded, {} found", current_.number, inode.stored_bytes, stored),
-                {current_.number});
+  report(FindingId::kStoredBytes,
+         fmt::format("object {}: {} recorded, {} found", current_.number, inode.stored_bytes, stored),
+         {current_.number});
   edits_.inodes[current_.number].stored_bytes = stored;
 }
 

@@ -69,9 +69,14 @@ struct ObjectTable {
 // notes how it could be mended. One thread.
 class ItemChecker {
  public:
-  // `on_data` may be empty.
+  // `on_data` may be empty. In a pass for a further window of `blocks` all that is new are blocks that are used twice.
   ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data)
-      : block_size_(block_size), blocks_(blocks), findings_(findings), edits_(edits), on_data_(std::move(on_data)) {}
+      : block_size_(block_size),
+        blocks_(blocks),
+        again_(blocks.window_begin() > 0),
+        findings_(findings),
+        edits_(edits),
+        on_data_(std::move(on_data)) {}
 
   void item(const format::Key& key, ConstBytes value);
   void finish();
@@ -116,9 +121,14 @@ class ItemChecker {
   // Marks the blocks of a record; false if they cannot be its.
   bool use(const format::Key& key, unsigned part, const std::vector<format::BlockRun>& runs);
   FixRecords& records_fix(const format::Key& key);
+  // Of the first pass only.
+  void report(FindingId id, std::string where, About about = {});
+  void edit(const format::Key& key, ItemEdit change);
+  void erase_record(const format::Key& key, unsigned part);
 
   const std::uint32_t block_size_;
   BlockMap& blocks_;
+  const bool again_;
   Findings& findings_;
   Edits& edits_;
   DataVisitor on_data_;

@@ -89,19 +89,6 @@ void read_disk(const Recovered& volume, std::size_t index, const DiskLayout& lay
   for (unsigned level = layout.space_levels() - 1; level > 0; --level)
     read_level(disk, index, layout, level, entries, findings);
   pages.good[index].resize(layout.space_pages(0));
-  PageReader reader(disk, layout, 0);
-  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
-    if (!entries[0][page]) continue;
-    const auto bytes = reader.read(page, *entries[0][page]);
-    const Status status =
-        bytes.ok() ? format::check_bitmap(layout, page, *entries[0][page], *bytes) : Status(bytes.error());
-    if (!status.ok()) {
-      findings.add(FindingId::kSpacePageDamaged, name_of(index, {0, page}, status.error().message()));
-      continue;
-    }
-    pages.good[index][page] = true;
-    pages.marked.load_page(static_cast<std::uint16_t>(index), page, *bytes);
-  }
 }
 
 // Puts a changed page into the place that is not valid. Returns its new entry.
@@ -153,7 +140,7 @@ SpaceEntry make_disk(const SpacePages& pages, const BlockMap& in_use, std::uint1
 }  // namespace
 
 SpacePages read_space(const Recovered& volume, const std::vector<DiskLayout>& layouts, Findings& findings) {
-  SpacePages pages{{}, BlockMap(layouts), {}};
+  SpacePages pages;
   pages.entries.resize(layouts.size());
   pages.good.resize(layouts.size());
   for (std::size_t i = 0; i < layouts.size(); ++i)
@@ -161,38 +148,78 @@ SpacePages read_space(const Recovered& volume, const std::vector<DiskLayout>& la
   return pages;
 }
 
-void compare_space(const Recovered& volume, const SpacePages& pages, const BlockMap& in_use, bool all_known,
-                   Findings& findings) {
-  for (std::size_t index = 0; index < in_use.layouts().size(); ++index) {
-    if (!volume.members[index].healthy()) continue;
-    const DiskLayout& layout = in_use.layouts()[index];
-    const auto disk = static_cast<std::uint16_t>(index);
-    // Runs of blocks that differ in the same way.
-    std::uint64_t first = 0;
-    std::optional<FindingId> kind;
-    const auto end_run = [&](std::uint64_t end) {
-      if (kind) findings.add(*kind, fmt::format("disk {}: {} blocks from {}", disk, end - first, first));
-      kind.reset();
-    };
-    for (std::uint64_t block = layout.first_usable(); block < layout.end_usable(); ++block) {
-      if (!kind && block % 64 == 0 && block + 64 <= layout.end_usable() &&
-          in_use.same_word(pages.marked, disk, block)) {
-        block += 63;
-        continue;
-      }
-      const bool known = pages.good[index][DiskLayout::bitmap_page(block)];
-      const bool used = in_use.get(disk, block);
-      std::optional<FindingId> now;
-      if (known && used != pages.marked.get(disk, block))
-        now = used ? FindingId::kBlockMarkedFree : FindingId::kBlockLeaked;
-      if (now == FindingId::kBlockLeaked && !all_known) now.reset();
-      if (now == kind) continue;
-      end_run(block);
-      kind = now;
-      first = block;
+void SpaceComparison::end_run() {
+  if (kind_)
+    (*kind_ == FindingId::kBlockLeaked ? leaks_ : findings_)
+        .add(*kind_, fmt::format("disk {}: {} blocks from {}", disk_, end_ - first_, first_));
+  kind_.reset();
+}
+
+void SpaceComparison::compare_page(const BlockMap& in_use, std::uint16_t disk, std::uint64_t page, ConstBytes bytes) {
+  constexpr std::uint64_t kBits = 64;
+  const DiskLayout& layout = in_use.layouts()[disk];
+  const std::uint64_t* words = in_use.words(disk, page);
+  const std::uint64_t start = page * MDFS_BITS_PER_PAGE;
+  const std::uint64_t first = std::max(start, layout.first_usable());
+  const std::uint64_t end = std::min(start + layout.bitmap_blocks(page), layout.end_usable());
+  for (std::uint64_t block = first; block < end; ++block) {
+    const std::uint64_t word = (block - start) / kBits;
+    const std::uint64_t differs = words[word] ^ load_le<std::uint64_t>(bytes, 8 * word);
+    if (!kind_ && differs == 0) {
+      block = start + (word + 1) * kBits - 1;
+      continue;
     }
-    end_run(layout.end_usable());
+    std::optional<FindingId> now;
+    if (((differs >> (block % kBits)) & 1) != 0)
+      now = in_use.get(disk, block) ? FindingId::kBlockMarkedFree : FindingId::kBlockLeaked;
+    if (now != kind_ || disk != disk_) {
+      end_run();
+      kind_ = now;
+      disk_ = disk;
+      first_ = block;
+    }
+    end_ = block + 1;
   }
+}
+
+void SpaceComparison::compare(const BlockMap& in_use) {
+  for (std::size_t index = 0; index < in_use.layouts().size(); ++index) {
+    const auto disk = static_cast<std::uint16_t>(index);
+    if (!in_use.mapped(disk)) continue;
+    const DiskLayout& layout = in_use.layouts()[index];
+    PageReader reader(*volume_.members[index].disk, layout, 0);
+    for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
+      if (!in_use.in_window(disk, page)) continue;
+      const std::optional<SpaceEntry>& entry = pages_.entries[index][0][page];
+      Status status;
+      if (entry) {
+        const auto bytes = reader.read(page, *entry);
+        status = bytes.ok() ? format::check_bitmap(layout, page, *entry, *bytes) : Status(bytes.error());
+        if (status.ok()) {
+          pages_.good[index][page] = true;
+          compare_page(in_use, disk, page, *bytes);
+          continue;
+        }
+        findings_.add(FindingId::kSpacePageDamaged, name_of(index, {0, page}, status.error().message()));
+      }
+      end_run();  // nothing is known of its blocks
+    }
+    if (in_use.in_window(disk, layout.space_pages(0) - 1)) end_run();
+  }
+}
+
+Status merge_space(const Recovered& volume, const SpacePages& pages, BlockMap& taken) {
+  for (std::size_t index = 0; index < taken.layouts().size(); ++index) {
+    const auto disk = static_cast<std::uint16_t>(index);
+    if (!taken.mapped(disk)) continue;
+    PageReader reader(*volume.members[index].disk, taken.layouts()[index], 0);
+    for (std::uint64_t page = 0; page < pages.good[index].size(); ++page) {
+      if (!pages.good[index][page]) continue;
+      MDFS_TRY_ASSIGN(const ConstBytes bytes, reader.read(page, *pages.entries[index][0][page]));
+      taken.merge_page(disk, page, bytes);
+    }
+  }
+  return {};
 }
 
 NewSpace make_space(const Recovered& volume, const SpacePages& pages, const BlockMap& in_use) {

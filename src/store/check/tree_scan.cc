@@ -27,6 +27,8 @@ void place(NodeRef& ref, BlockMap& blocks, Findings& findings, TreeScan& scan) {
     const std::uint32_t block_size = blocks.layouts().front().block_size();
     const format::BlockRun run{address, format::node_blocks(block_size)};
     if (blocks.holds(run) && blocks.mark(run)) continue;
+    // What was found in an earlier window has been said.
+    if (blocks.window_begin() > 0 && (!blocks.holds(run) || (ref.moved && blocks.begins_before(run)))) continue;
     findings.add(FindingId::kNodeMisplaced, name_of(ref));
     ref.moved = true;
     scan.must_rewrite = true;
@@ -130,8 +132,8 @@ Result<AlignedBuffer> NodeLoader::read_good(const format::Pointer& pointer) cons
   return {Errc::kCorrupt, "no copy of a node is good"};
 }
 
-TreeScan scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
-                   const LeafVisitor& leaf) {
+Result<TreeScan> scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
+                           const LeafVisitor& leaf, const MemoryLimit& limit) {
   TreeScan scan;
   NodeRef top;
   top.pointer = root.pointer;
@@ -139,8 +141,10 @@ TreeScan scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap&
   std::vector<NodeRef> current = {top};
   for (NodeRef& ref : current) place(ref, blocks, findings, scan);
   for (std::uint16_t level = root.level;; --level) {
+    // The leaves stay where they are: there may be very many.
     std::vector<NodeRef> next;
     for (std::size_t first = 0; first < current.size(); first += NodeLoader::kBatch) {
+      if (limit) MDFS_TRY(limit((current.capacity() + next.capacity() + scan.interiors.capacity()) * sizeof(NodeRef)));
       const std::size_t count = std::min(NodeLoader::kBatch, current.size() - first);
       // Subtrees lost above are carried along, so that the leaves tile all keys.
       std::vector<NodeRef> wanted;
@@ -151,29 +155,48 @@ TreeScan scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap&
       for (std::size_t i = first; i < first + count; ++i) {
         NodeRef& ref = current[i];
         if (ref.lost) {
-          next.push_back(lost_leaf(ref));
+          if (level > 0) next.push_back(lost_leaf(ref));
           continue;
         }
         LoadedNode& node = loaded[at++];
         report(ref, node, findings, scan);
-        if (ref.lost || level == 0) {
-          next.push_back(ref.lost ? lost_leaf(ref) : ref);
+        if (level == 0) {
+          if (ref.lost) ref = lost_leaf(ref);
           if (node.node) leaf(*node.node);
           continue;
         }
+        if (ref.lost) {
+          next.push_back(lost_leaf(ref));
+          continue;
+        }
+        scan.interiors.push_back(ref);
         for (NodeRef& child : children(ref, *node.node)) {
           place(child, blocks, findings, scan);
           next.push_back(child);
         }
       }
     }
-    current = std::move(next);
     if (level == 0) break;
+    current = std::move(next);
   }
   scan.leaves = std::move(current);
   if (scan.nodes != root.nodes && !scan.must_rewrite)
     findings.add(FindingId::kNodeCount, fmt::format("{} found, {} expected", scan.nodes, root.nodes));
   return scan;
+}
+
+void scan_again(const NodeLoader& loader, TreeScan& scan, BlockMap& blocks, Findings& findings,
+                const LeafVisitor& leaf) {
+  for (NodeRef& ref : scan.interiors) place(ref, blocks, findings, scan);
+  for (NodeRef& ref : scan.leaves) place(ref, blocks, findings, scan);  // a lost subtree is one of them
+  std::vector<NodeRef> wanted;
+  for (std::size_t i = 0; i <= scan.leaves.size(); ++i) {
+    if (i < scan.leaves.size() && !scan.leaves[i].lost) wanted.push_back(scan.leaves[i]);
+    if (wanted.size() < NodeLoader::kBatch && i < scan.leaves.size()) continue;
+    for (const LoadedNode& loaded : loader.load(wanted))
+      if (loaded.node) leaf(*loaded.node);
+    wanted.clear();
+  }
 }
 
 }  // namespace mdfs::store

@@ -60,14 +60,21 @@ class NodeLoader {
 // The tree under `root`: every node's blocks are marked in `blocks`, the findings go to `findings`, and `leaf` gets
 // every good leaf in order of keys.
 struct TreeScan {
-  std::vector<NodeRef> leaves;  // in order of keys; they tile all keys
+  std::vector<NodeRef> leaves;     // in order of keys; they tile all keys
+  std::vector<NodeRef> interiors;  // level by level
   std::vector<CopyToMend> to_mend;
   std::uint64_t nodes = 0;    // good ones
   bool must_rewrite = false;  // something is lost or lies where it may not
 };
 using LeafVisitor = std::function<void(const format::Node& leaf)>;
-TreeScan scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
-                   const LeafVisitor& leaf);
+// Called between batches with the bytes that the scan has in memory; an error ends it.
+using MemoryLimit = std::function<Status(std::uint64_t bytes)>;
+Result<TreeScan> scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
+                           const LeafVisitor& leaf, const MemoryLimit& limit = {});
+// The same for a further window of `blocks`: marks the nodes again, adds only the findings that this window brings, and
+// gives `leaf` the good leaves again.
+void scan_again(const NodeLoader& loader, TreeScan& scan, BlockMap& blocks, Findings& findings,
+                const LeafVisitor& leaf);
 
 // The key before, which is not kMinKey.
 format::Key key_before(const format::Key& key);

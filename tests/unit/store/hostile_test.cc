@@ -163,6 +163,22 @@ TEST_F(HostileTest, ADiskThatIsNotOfTheSizeThatTheCommitSaysIsRefused) {
   EXPECT_NE(store.error().message().find("label.disk-blocks"), std::string::npos) << store.error().message();
 }
 
+// The member table of a crafted disk names disks of 2^47 blocks that nobody has.
+TEST_F(HostileTest, DisksThatAreNotThereTakeNoMemoryOfACheck) {
+  make(10, 3);
+  test::Forge forge(disks_);
+  for (const std::size_t disk : {1u, 2u})
+    store_le<std::uint64_t>(
+        forge.slot, offsetof(mdfs_commit_slot, members) + disk * sizeof(mdfs_member) + offsetof(mdfs_member, blocks),
+        std::uint64_t{1} << 47);
+  forge.put_back({}, disks_);
+  disks_.resize(1);
+  const auto report = check(RepairMode::kAll);
+  ASSERT_OK(report);
+  EXPECT_EQ(report->passes, 1u);
+  EXPECT_NE(report->exit_code(), 0);
+}
+
 // The first address of a child is that of its parent; each is read from its second copy.
 TEST_F(HostileTest, NodesOfOnePathWithTheSameFirstAddressComeToAnEnd) {
   make(300);

@@ -330,6 +330,24 @@ TEST_P(DamageTest, IsFoundByItsNameAndMendedAndNothingIsWrittenBefore) {
   EXPECT_EQ(lab.digests(), mended);  // nothing left to write
 }
 
+std::vector<Finding> sorted(std::vector<Finding> findings) {
+  std::sort(findings.begin(), findings.end());
+  return findings;
+}
+
+// The map of blocks has room for one disk of three at a time.
+TEST_P(DamageTest, SeveralPassesFindWhatOneFinds) {
+  Lab lab;
+  GetParam().damage(lab);
+  const CheckReport once = lab.check(RepairMode::kNothing);
+  const CheckReport thrice = lab.check(RepairMode::kNothing, false, 1);
+  EXPECT_EQ(once.passes, 1u);
+  EXPECT_EQ(thrice.passes, 3u);
+  EXPECT_EQ(sorted(thrice.findings), sorted(once.findings)) << text_of(thrice) << text_of(once);
+  EXPECT_EQ(thrice.total_findings, once.total_findings);
+  EXPECT_EQ(thrice.used_blocks, once.used_blocks);
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryStructure, DamageTest, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 

@@ -292,14 +292,15 @@ std::vector<NodeRef> Lab::leaves() {
   const Recovered recovered = recover_all();
   const std::vector<format::DiskLayout> layouts(3, layout());
   const NodeLoader loader(recovered, layouts);
-  BlockMap blocks(layouts);
+  BlockMap blocks(layouts, std::vector<bool>(3, true));
   Findings findings;
-  return scan_tree(loader, *recovered.winner.root(MDFS_ROOT_MAIN), blocks, findings, [](const format::Node&) {}).leaves;
+  return scan_tree(loader, *recovered.winner.root(MDFS_ROOT_MAIN), blocks, findings, [](const format::Node&) {})
+      ->leaves;
 }
 
 format::Pointer Lab::root() { return recover_all().winner.root(MDFS_ROOT_MAIN)->pointer; }
 
-CheckReport Lab::check(RepairMode mode, bool data) {
+CheckReport Lab::check(RepairMode mode, bool data, std::optional<std::uint64_t> map_pages) {
   device::RecorderLog log;
   std::vector<std::unique_ptr<device::Disk>> recorders;
   std::vector<const device::MemoryDisk*> bases;
@@ -312,6 +313,7 @@ CheckReport Lab::check(RepairMode mode, bool data) {
   CheckOptions options;
   options.repair = mode;
   options.data = data;
+  if (map_pages) options.map_bytes = *map_pages * MDFS_SECTOR;
   auto report = check_volume(std::move(recorders), options, environment_);
   EXPECT_OK(report);
   device::Replayer replayer(bases, log.events());

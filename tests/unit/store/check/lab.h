@@ -51,7 +51,8 @@ class Lab {
   format::Pointer root();
   format::DiskLayout layout() const;
 
-  CheckReport check(RepairMode mode, bool data = false);
+  // `map_pages`: of the map of blocks at a time; the disks have one bitmap page each.
+  CheckReport check(RepairMode mode, bool data = false, std::optional<std::uint64_t> map_pages = {});
   std::vector<std::uint64_t> digests() const;
 
   Disks disks;

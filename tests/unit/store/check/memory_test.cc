@@ -1,0 +1,44 @@
+// The memory that a check may use.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/checked.h"
+#include "lab.h"
+#include "store/check/block_map.h"
+
+namespace mdfs::store {
+namespace {
+
+// A repair that has no room for its maps says how much it needs, and leaves the tree alone.
+TEST(CheckTest, ARepairWithoutRoomForItsMapsSaysHowMuchItNeeds) {
+  Lab lab;
+  lab.change([](Transaction& t) { t.erase(Lab::inode_key(Lab::kFirstFile)); });
+  const CheckReport refused = lab.check(RepairMode::kAll, false, 1);
+  EXPECT_NE(refused.repair_trouble.find("--memory"), std::string::npos) << refused.repair_trouble;
+  EXPECT_EQ(refused.exit_code(), 4);
+  EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 1);
+  EXPECT_EQ(lab.check(RepairMode::kNothing).exit_code(), 0);
+}
+
+// Ten disks of 10 TB in half of 1 GiB, and the same a thousand times smaller with all its windows.
+TEST(BlockMapTest, AHundredTerabytesTakeSixWindowsOfHalfAGibibyte) {
+  constexpr std::uint64_t kTerabyte = 1'000'000'000'000;
+  const auto windows = [](std::uint64_t disk_bytes, std::uint64_t map_bytes) {
+    const std::uint64_t blocks = format::disk_blocks(4096, disk_bytes);
+    return ceil_div(10 * format::DiskLayout(4096, blocks, 0).space_pages(0) * MDFS_SECTOR, map_bytes);
+  };
+  EXPECT_EQ(windows(10 * kTerabyte, std::uint64_t{512} << 20), 6u);
+  const std::vector<format::DiskLayout> layouts(10, {4096, format::disk_blocks(4096, kTerabyte / 10), 0});
+  BlockMap map(layouts, std::vector<bool>(10, true), (512u << 20) / 100 / MDFS_SECTOR);
+  const format::BlockRun run{{9, map.layouts()[9].first_usable()}, 3};
+  unsigned passes = 0;
+  std::uint64_t marked = 0;
+  do {
+    ++passes;
+    EXPECT_TRUE(map.mark(run));
+    marked += map.count();
+  } while (map.next_window());
+  EXPECT_EQ(passes, 6u);
+  EXPECT_EQ(marked, 3u);
+}
+
+}  // namespace
+}  // namespace mdfs::store
