@@ -1,5 +1,6 @@
 """Files that programs make: no planted name decides what is written, and a killed program leaves none."""
 # SPDX-License-Identifier: Apache-2.0
+import fcntl
 import glob
 import os
 import shutil
@@ -17,6 +18,26 @@ HIDDEN_NAMES = 16  # of a user in a folder, where a file without a name cannot b
 
 def hidden_files(folder):
     return [name for name in os.listdir(folder) if name.startswith(".part-")]
+
+
+def links_of(process):
+    for link in glob.glob(f"/proc/{process.pid}/fd/*"):
+        try:
+            yield os.readlink(link)
+        except OSError:
+            pass  # closed meanwhile
+
+
+def is_locked(path):
+    """A living program holds the file: before that it counts as abandoned."""
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass  # it has its own name already
+    return False
 
 
 class Outputs(MountTest):
@@ -137,15 +158,22 @@ class Outputs(MountTest):
     def started(self, *command):
         """The command, stopped while it has a hidden file that did not exist before."""
         before = set(hidden_files(self.dir))
-        process = subprocess.Popen([MDFS, "image", *command], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        while not set(hidden_files(self.dir)) - before:
-            self.assertIsNone(process.poll())
-            time.sleep(0.001)
-        process.send_signal(signal.SIGSTOP)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
+        for _ in range(100):  # it may end before it is seen
+            process = subprocess.Popen([MDFS, "image", *command], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            self.addCleanup(process.stderr.close)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            while not any(is_locked(self.at(name)) for name in set(hidden_files(self.dir)) - before):
+                if process.poll() is not None:
+                    break
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.05)
+            if process.poll() is None and set(hidden_files(self.dir)) - before:
+                return process
+            process.send_signal(signal.SIGCONT)
+            self.assertEqual(process.wait(), 0, process.stderr.read())
+            os.unlink(command[-1])
+        self.fail("it always ended before it could be stopped")
 
     def large(self):
         with open(self.at("large.npy"), "wb") as file:
@@ -175,8 +203,7 @@ class Outputs(MountTest):
         before = sorted(os.listdir(self.shared))
         with subprocess.Popen([MDFS, "image", "export", self.at("zeros"), os.path.join(self.shared, "z.raw")],
                               stderr=subprocess.DEVNULL) as process:
-            while not any("deleted" in os.readlink(fd) and self.shared in os.readlink(fd)
-                          for fd in glob.glob(f"/proc/{process.pid}/fd/*") if os.path.islink(fd)):
+            while not any(link.startswith(self.shared) and link.endswith(" (deleted)") for link in links_of(process)):
                 self.assertIsNone(process.poll(), "it did not work on a file without a name")
             process.kill()
         self.assertEqual(sorted(os.listdir(self.shared)), before)
