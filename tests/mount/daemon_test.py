@@ -16,7 +16,7 @@ import time
 import unittest
 
 import harness
-from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, write_all
+from harness import MDFS, Mounted, bind, is_dead, make_image, read_all, run, status_of, write_all
 
 
 MDFSCK = os.environ.get("MDFSCK", "mdfsck")
@@ -304,16 +304,19 @@ class Daemon(unittest.TestCase):
         self.volume.unmount()
         os.unlink(self.volume.disks[2])
         self.volume.mount("cache=64M")
-        status = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))
+        status = json.loads(status_of(self.volume.path, "--json", unhealthy=True))
         self.assertEqual([disk["state"] for disk in status["disks"]], ["healthy", "healthy", "missing", "healthy"])
         self.assertEqual(len(status["troubles"]), 1)
         self.assertRegex(status["troubles"][0], "^disk 2.* is missing.*mount again")
-        self.assertRegex(run(MDFS, "volume", "status", self.volume.path), r"(?m)^  trouble: disk 2")
+        self.assertRegex(status_of(self.volume.path, unhealthy=True), r"(?m)^  trouble: disk 2")
+        metrics = run(MDFS, "volume", "metrics", self.volume.path)
+        self.assertRegex(metrics, r'(?m)^mdfs_disk_healthy{[^}]*disk="2"[^}]*} 0$')
+        self.assertRegex(metrics, r"(?m)^mdfs_volume_troubles{[^}]*} 1$")
         write_all(self.volume / "written", b"without the disk")
         self.volume.unmount()
         os.unlink(self.volume.disks[3])
         self.volume.mount("cache=64M")
-        status = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))
+        status = json.loads(status_of(self.volume.path, "--json", unhealthy=True))
         self.assertTrue(status["read_only"])
         self.assertRegex(status["troubles"][0], "2 of 4 disks.*majority.*degraded")
         self.assertEqual(read_all(self.volume / "written"), b"without the disk")
@@ -349,7 +352,7 @@ class Daemon(unittest.TestCase):
             except OSError:
                 break
         fails(MDFS, "volume", "sync", path)
-        self.assertRegex(run(MDFS, "volume", "status", path), "trouble: read-only: .*what was not synced is lost")
+        self.assertRegex(status_of(path, unhealthy=True), "trouble: read-only: .*what was not synced is lost")
         done = subprocess.run([MDFS, "umount", path], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "what was written since is lost: the commit of generation")

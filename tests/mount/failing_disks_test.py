@@ -97,7 +97,7 @@ class Gate(unittest.TestCase):
             self.assertIn(caught.exception.errno, REFUSED, os.strerror(caught.exception.errno))
 
     def state(self):
-        return json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))
+        return json.loads(harness.status_of(self.volume.path, "--json", unhealthy=None))
 
     def made_good(self, call, *arguments):
         """There is room again, and the same call succeeds."""

@@ -101,6 +101,14 @@ def run(*words, **options):
     return done.stdout
 
 
+def status_of(path, *options, unhealthy=False):
+    """What `mdfs volume status` prints; its exit status says whether it names a trouble."""
+    done = subprocess.run([MDFS, "volume", "status", *options, str(path)], capture_output=True, text=True, check=False)
+    if unhealthy is not None and done.returncode != (4 if unhealthy else 0):
+        raise AssertionError(f"volume status: exit {done.returncode}: {done.stderr}{done.stdout}")
+    return done.stdout
+
+
 class Mounted:
     """A new volume, mounted."""
 

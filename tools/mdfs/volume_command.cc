@@ -17,6 +17,7 @@
 #include "occupation.h"
 #include "support/pending_file.h"
 #include "support/text.h"
+#include "volume_metrics.h"
 #include "volume_text.h"
 #include "volume_trouble.h"
 #include "write_back.h"
@@ -172,6 +173,11 @@ struct StatusArguments {
   bool json = false;
 };
 
+// The exit status tells scripts what the output names as trouble.
+void tell_health(const std::string& path, const mdfs_ioc_volume& volume) {
+  if (!all_troubles(volume, path).empty()) end_with(kUnhealthyStatus);
+}
+
 Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_model> model, model_info(arguments.path));
@@ -179,6 +185,7 @@ Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (arguments.json) {
     fmt::print("{}", json_text(arguments.path, volume, disks, model, merit));
+    tell_health(arguments.path, volume);
     return {};
   }
   print_text(arguments.path, volume, disks);
@@ -191,6 +198,14 @@ Status status_command(const StatusArguments& arguments) {
     fmt::print("  rewritten extents: {} have returned to the places they left ({}), {} may yet\n", merit->returned,
                format_size(merit->returned_bytes), merit->may_return);
   if (model) print_text(*model);
+  tell_health(arguments.path, volume);
+  return {};
+}
+
+Status metrics_command(const std::string& path) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_disks counted, disk_counters(path));
+  fmt::print("{}", metrics_text(volume, counted));
   return {};
 }
 
@@ -263,10 +278,15 @@ void add_volume_commands(CLI::App& app, Action& action) {
   command->callback([path, &action] { action = [path] { return sync_with_bar(*path); }; });
 
   const auto status = std::make_shared<StatusArguments>();
-  command = noun->add_subcommand("status", "Show disks, space and cache");
+  command = noun->add_subcommand("status", "Show disks, space and cache; exits with 4 when something is wrong");
   command->add_flag("--json", status->json, "Print JSON");
   command->add_option("PATH", status->path, "Mount point, or any file on the volume")->required();
   command->callback([status, &action] { action = [status] { return status_command(*status); }; });
+
+  const auto measured = std::make_shared<std::string>();
+  command = noun->add_subcommand("metrics", "Print the state of volume and disks in the text format of Prometheus");
+  command->add_option("PATH", *measured, "Mount point, or any file on the volume")->required();
+  command->callback([measured, &action] { action = [measured] { return metrics_command(*measured); }; });
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");

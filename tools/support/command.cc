@@ -22,6 +22,8 @@ int report(const std::string& program, const Error& error) {
 
 namespace {
 
+int wanted_status = 0;
+
 std::string names_of(const std::vector<const CLI::App*>& commands) {
   std::string names;
   for (const CLI::App* command : commands) names += (names.empty() ? "" : ", ") + command->get_name();
@@ -41,6 +43,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& problem) {
 
 }  // namespace
 
+void end_with(int status) { wanted_status = status; }
+
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action) {
   start_log(program);
   app.set_version_flag("--version", MDFS_VERSION_STRING, "Show the version and exit");
@@ -57,7 +61,7 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
   }
   const Status status = action();
   if (std::fflush(stdout) != 0 && status.ok()) return report(program, from_errno(errno, "standard output"));
-  return status.ok() ? 0 : report(program, status.error());
+  return status.ok() ? wanted_status : report(program, status.error());
 }
 
 }  // namespace mdfs::tools
