@@ -3,6 +3,8 @@
 import os
 import re
 import subprocess
+import sys
+import tempfile
 
 from torture import LONGER, TortureTest, main
 
@@ -19,8 +21,15 @@ FIXED_WORK = {"xattr": ["--xattr-ops", "1", "--timeout", "60s"]}
 LOCKS = ("fcntl", "flock", "lease", "locka", "lockf", "lockofd", "dup")
 
 
+OWN_MOUNTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "own_mounts.py")
+
+
 class Stress(TortureTest):
     size = "1G"
+
+    def alone(self, *command):
+        """The command, in a mount namespace that has no foreign filesystems."""
+        return ["unshare", "--mount", "--propagation", "private", sys.executable, OWN_MOUNTS, self.dir, *command]
 
     def run_all(self, stressors):
         self.need("stress-ng")
@@ -31,10 +40,11 @@ class Stress(TortureTest):
                 continue  # this version has none
             with self.subTest(stressor=stressor):
                 done = subprocess.run(
-                    ["stress-ng", f"--{stressor}", "2", "--timeout", f"{LONGER}s", "--verify", "--metrics",
-                     "--no-rand-seed", "--temp-path", self.dir, "--hdd-bytes", "16m", "--fallocate-bytes", "16m",
-                     "--seek-size", "4m", "--readahead-bytes", "8m", "--iomix-bytes", "16m", "--sync-file-bytes", "8m",
-                     *FIXED_WORK.get(stressor, [])], capture_output=True, text=True, cwd=self.volume.folder,
+                    self.alone(
+                        "stress-ng", f"--{stressor}", "2", "--timeout", f"{LONGER}s", "--verify", "--metrics",
+                        "--no-rand-seed", "--temp-path", self.dir, "--hdd-bytes", "16m", "--fallocate-bytes", "16m",
+                        "--seek-size", "4m", "--readahead-bytes", "8m", "--iomix-bytes", "16m", "--sync-file-bytes",
+                        "8m", *FIXED_WORK.get(stressor, [])), capture_output=True, text=True, cwd=self.volume.folder,
                     timeout=100 + 5 * LONGER, check=False)
                 said = done.stdout + done.stderr
                 self.assertEqual(done.returncode, 0, said)
@@ -44,6 +54,18 @@ class Stress(TortureTest):
                 self.assertEqual(os.listdir(self.dir), [], f"{stressor} left something behind")
                 ran += 1
         self.assertGreater(ran, len(stressors) // 2)
+
+    def test_the_stressors_see_no_foreign_mount(self):
+        foreign = tempfile.mkdtemp(prefix="mdfs foreign ")
+        self.addCleanup(os.rmdir, foreign)
+        subprocess.run(["mount", "-t", "tmpfs", "none", foreign], check=True)
+        self.addCleanup(subprocess.run, ["umount", foreign], check=True)
+        written = foreign.replace(" ", "\\040")
+        seen = subprocess.run(self.alone("cat", "/proc/self/mounts"), capture_output=True, text=True, check=True).stdout
+        self.assertNotIn(written, seen)
+        self.assertIn(self.volume.path, seen, "the volume is there")
+        with open("/proc/self/mounts", encoding="utf-8") as file:
+            self.assertIn(written, file.read(), "and nothing has changed outside")
 
     def test_names(self):
         self.run_all(NAMES)
