@@ -141,7 +141,7 @@ Status Checker::check_memory(std::uint64_t bytes) const {
   if (bytes <= options_.bytes_for_tree()) return {};
   return {Errc::kNoMemory,
           fmt::format("the tree of this volume, its objects and what is wrong with them need more than "
-                      "{} MiB, three eighths of the memory that the check may use",
+                      "{} MiB, five eighths of the memory that the check may use",
                       options_.bytes_for_tree() >> 20)};
 }
 
@@ -305,7 +305,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
   // The map of the first state, that of the last one, and that of all that must not be written.
   if (const std::uint64_t needed = 3 * map_memory(); !first.blocks.whole() || needed > options_.bytes_for_map())
     return {Errc::kNoMemory,
-            fmt::format("to mend the tree and the maps of blocks takes --memory {}M", (needed >> 19) + 1)};
+            fmt::format("to mend the tree and the maps of blocks takes --memory {}M", (needed >> 18) + 1)};
   BlockMap taken = first.blocks;
   MDFS_TRY(merge_space(volume_, space, taken));
   const std::uint64_t generation = volume_.highest_generation + 1;

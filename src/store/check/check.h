@@ -32,15 +32,15 @@ using CheckProgress = std::function<void(CheckPhase phase, std::uint64_t done, s
 struct CheckOptions {
   RepairMode repair = RepairMode::kNothing;
   bool data = false;  // also the checksum of every extent and block of a file
-  // So much memory may what is known of the volume take. A half is for the map of blocks, which sees the volume in as
-  // many passes as that takes; an eighth for the places of data that are read at once; the rest for the tree, its
+  // So much memory may what is known of the volume take. A quarter is for the map of blocks, which sees the volume in
+  // as many passes as that takes; an eighth for the places of data that are read at once; the rest for the tree, its
   // objects and what a repair would change. kNoMemory: the rest is not enough.
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
-  std::optional<std::uint64_t> map_bytes;  // for the map of blocks instead of a half
+  std::optional<std::uint64_t> map_bytes;  // for the map of blocks instead of a quarter
 
-  std::uint64_t bytes_for_map() const { return map_bytes.value_or(memory_bytes / 2); }
+  std::uint64_t bytes_for_map() const { return map_bytes.value_or(memory_bytes / 4); }
   std::uint64_t bytes_for_data() const { return memory_bytes / 8; }
-  std::uint64_t bytes_for_tree() const { return memory_bytes / 8 * 3; }
+  std::uint64_t bytes_for_tree() const { return memory_bytes / 8 * 5; }
   CheckProgress progress;
 };
 

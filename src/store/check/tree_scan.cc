@@ -143,6 +143,8 @@ Result<TreeScan> scan_tree(const NodeLoader& loader, const format::Root& root, B
   for (std::uint16_t level = root.level;; --level) {
     // The leaves stay where they are: there may be very many.
     std::vector<NodeRef> next;
+    // A vector that grows by itself takes twice the memory; the count may be wrong, and more than there can be.
+    if (level == 1) next.reserve(std::min<std::uint64_t>(root.nodes, current.size() * format::kMaxBranches));
     for (std::size_t first = 0; first < current.size(); first += NodeLoader::kBatch) {
       if (limit) MDFS_TRY(limit((current.capacity() + next.capacity() + scan.interiors.capacity()) * sizeof(NodeRef)));
       const std::size_t count = std::min(NodeLoader::kBatch, current.size() - first);
