@@ -12,13 +12,18 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/log.h"
 #include "device/same_disk.h"
 #include "device/unique_fd.h"
+#include "format/commit.h"
+#include "format/layout.h"
 
 namespace mdfs::device {
 namespace {
@@ -36,6 +41,35 @@ Result<std::uint64_t> size_of(int fd, const struct stat& st, const std::string& 
 }
 
 constexpr std::string_view kUuidPrefix = "UUID=";
+
+// What the commit slots of a disk say of it.
+struct Slots {
+  std::set<Uuid> commits;                    // that it holds, and their parents
+  std::optional<format::CommitSlot> newest;  // absent: it holds none
+  std::vector<format::SpaceEntry> maps;      // of its own blocks, at each of its commits
+};
+
+Slots slots_on(const std::string& path, const format::Label& label) {
+  Slots slots;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.open()) return slots;
+  const format::DiskLayout layout(label.block_size, label.disk_blocks, label.metadata_blocks);
+  ByteVector area(MDFS_LABEL_AREA);
+  for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number) {
+    const auto offset = static_cast<off_t>(layout.label_offset(number));
+    if (::pread(fd.get(), area.data(), area.size(), offset) != static_cast<ssize_t>(area.size())) continue;
+    for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) {
+      const ConstBytes sector = ConstBytes(area).subspan(MDFS_SECTOR * (1 + ring), MDFS_SECTOR);
+      auto slot = format::decode_commit_slot(sector, label.volume_uuid);
+      if (!slot.ok()) continue;
+      slots.commits.insert(slot->commit_id);
+      if (!slot->parent_id.is_nil()) slots.commits.insert(slot->parent_id);
+      if (label.disk_index < slot->space.size()) slots.maps.push_back(slot->space[label.disk_index]);
+      if (!slots.newest || slot->generation > slots.newest->generation) slots.newest = std::move(*slot);
+    }
+  }
+  return slots;
+}
 
 // What has been found so far.
 class Search {
@@ -64,8 +98,8 @@ class Search {
   // Every entry of a directory: what holds no label is passed over.
   Status add_directory(const std::string& path) {
     MDFS_TRY(try_entries(path));
-    if (!first_ && !newer_.empty()) return Error{Errc::kNewerFormat, newer_};
-    if (!first_ && !volume_) return Error{Errc::kForeignDisk, path + " holds no disk of an MDFS volume"};
+    if (!any() && !newer_.empty()) return Error{Errc::kNewerFormat, newer_};
+    if (!any() && !volume_) return Error{Errc::kForeignDisk, path + " holds no disk of an MDFS volume"};
     return {};
   }
 
@@ -99,20 +133,32 @@ class Search {
     return add(path, *label, false);
   }
 
-  bool any() const { return first_.has_value(); }
+  bool any() const { return !found_.empty(); }
   std::string volume() const { return volume_ ? volume_->to_string() : ""; }
-  bool complete() const { return first_ && found_.size() >= format::count_disks(first_->members); }
+  // Every member has a disk that is taken for it.
+  bool complete() const {
+    if (!any()) return false;
+    const auto chosen = choose();
+    return chosen.ok() && chosen->disks.size() >= format::count_disks(found_[chosen->table].label.members);
+  }
   void disk_was_named() { named_one_ = true; }
 
-  FoundDisks finish() const {
-    FoundDisks result{.volume_uuid = first_->volume_uuid, .volume_name = first_->name, .paths = {}, .missing = {}};
-    for (std::size_t i = 0; i < first_->members.size(); ++i) {
-      if (first_->members[i].is_hole()) continue;
-      const auto disk = found_.find(first_->members[i].uuid);
-      if (disk != found_.end()) {
-        result.paths.push_back(disk->second.path);
+  Result<FoundDisks> finish() const {
+    MDFS_TRY_ASSIGN(const Chosen chosen, choose());
+    const format::Label& first = found_[chosen.table].label;
+    FoundDisks result{.volume_uuid = first.volume_uuid, .volume_name = first.name, .paths = {}, .missing = {}};
+    for (const std::size_t other : chosen.strangers)
+      spdlog::warn(
+          "{}: its label says disk {} of volume {}, but it holds no commit that the others know; it is left "
+          "out (name it to have it looked at)",
+          found_[other].path, found_[other].label.disk_index, first.volume_uuid.to_string());
+    for (std::size_t i = 0; i < first.members.size(); ++i) {
+      if (first.members[i].is_hole()) continue;
+      const auto disk = chosen.disks.find(first.members[i].uuid);
+      if (disk != chosen.disks.end()) {
+        result.paths.push_back(found_[disk->second].path);
       } else {
-        result.missing.push_back(fmt::format("disk {} ({})", i, first_->members[i].uuid.to_string()));
+        result.missing.push_back(fmt::format("disk {} ({})", i, first.members[i].uuid.to_string()));
       }
     }
     return result;
@@ -122,24 +168,124 @@ class Search {
   struct Found {
     std::string path;
     bool named = false;
+    format::Label label;
+    Slots slots;
+  };
+  struct Chosen {
+    std::size_t table = 0;               // whose label has the newest table of members
+    std::map<Uuid, std::size_t> disks;   // by UUID of the disk
+    std::vector<std::size_t> strangers;  // have labels of the volume and none of its commits
   };
 
   Status add(const std::string& path, const format::Label& label, bool named) {
-    // A disk that has left, or was away while others came, has an older table.
-    if (!first_ || label.membership > first_->membership) first_ = label;
-    const auto [place, is_new] = found_.emplace(label.disk_uuid, Found{path, named});
-    if (is_new) return {};
-    const Found& other = place->second;
-    const bool same = is_same_disk(path, other.path);
-    if (named && same) return Error{Errc::kInvalidArgument, path + " is given twice"};
-    if (same || (other.named && !named)) return {};
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{} and {} are copies of one disk: name the right one", other.path, path)};
+    for (Found& other : found_) {
+      if (other.label.disk_uuid != label.disk_uuid || !is_same_disk(path, other.path)) continue;
+      if (named) return Error{Errc::kInvalidArgument, path + " is given twice"};
+      return {};
+    }
+    found_.push_back({path, named, label, slots_on(path, label)});
+    return {};
+  }
+
+  // A number for each disk, equal for those that commits join: each holds one that the other holds or follows.
+  std::vector<std::size_t> chains() const {
+    std::vector<std::size_t> chain(found_.size());
+    std::iota(chain.begin(), chain.end(), std::size_t{0});
+    std::map<Uuid, std::size_t> holder;
+    for (std::size_t i = 0; i < found_.size(); ++i)
+      for (const Uuid& commit : found_[i].slots.commits) {
+        const auto [first, is_new] = holder.emplace(commit, i);
+        const std::size_t from = chain[i], to = chain[first->second];
+        if (!is_new && from != to) std::replace(chain.begin(), chain.end(), from, to);
+      }
+    return chain;
+  }
+
+  // A disk that was away for more commits than it keeps: commits without it repeat what its own last one said of its
+  // map of blocks.
+  static bool was_left_behind(const Found& disk, const format::CommitSlot& newest) {
+    const std::size_t index = disk.label.disk_index;
+    if (!disk.slots.newest || disk.slots.newest->generation >= newest.generation || index >= newest.space.size())
+      return false;
+    const auto& maps = disk.slots.maps;
+    return std::find(maps.begin(), maps.end(), newest.space[index]) != maps.end();
+  }
+
+  // Of these chains; null if they hold none.
+  const format::CommitSlot* newest_of(const std::vector<std::size_t>& chain, const std::set<std::size_t>& which) const {
+    const format::CommitSlot* newest = nullptr;
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const auto& slot = found_[i].slots.newest;
+      if (which.contains(chain[i]) && slot && (newest == nullptr || slot->generation > newest->generation))
+        newest = &*slot;
+    }
+    return newest;
+  }
+
+  // Where nobody names a disk: the chain that knows that all others were left behind, else the one of most disks.
+  Result<std::size_t> chain_to_trust(const std::vector<std::size_t>& chain) const {
+    std::map<std::size_t, std::set<Uuid>> members;
+    for (std::size_t i = 0; i < found_.size(); ++i) members[chain[i]].insert(found_[i].label.disk_uuid);
+    for (const auto& [one, disks] : members) {
+      const format::CommitSlot* newest = newest_of(chain, {one});
+      bool knows_all = newest != nullptr;
+      for (std::size_t i = 0; i < found_.size() && knows_all; ++i)
+        knows_all = chain[i] == one || was_left_behind(found_[i], *newest);
+      if (knows_all) return one;
+    }
+    const auto larger = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+    const auto most = std::max_element(members.begin(), members.end(), larger);
+    for (const auto& [other, disks] : members)
+      if (other != most->first && disks.size() == most->second.size())
+        return Error{Errc::kForeignDisk, fmt::format("{} and {} are disks of one volume, but know no commit of each "
+                                                     "other: name the right one",
+                                                     found_[most->first].path, found_[other].path)};
+    return most->first;
+  }
+
+  // Whoever can write to a device can give it a label. So what nobody names counts as a member only if it holds a
+  // commit of the chain that is trusted, or was left behind by it.
+  Result<Chosen> choose() const {
+    const std::vector<std::size_t> chain = chains();
+    std::set<std::size_t> trusted;
+    for (std::size_t i = 0; i < found_.size(); ++i)
+      if (found_[i].named) trusted.insert(chain[i]);
+    // Without commits anywhere there is nothing to tell them apart by.
+    const bool no_commits =
+        std::all_of(found_.begin(), found_.end(), [](const Found& disk) { return disk.slots.commits.empty(); });
+    if (trusted.empty() && !no_commits) {
+      MDFS_TRY_ASSIGN(const std::size_t one, chain_to_trust(chain));
+      trusted.insert(one);
+    }
+    const format::CommitSlot* newest = newest_of(chain, trusted);
+    Chosen chosen;
+    std::optional<std::size_t> table;
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const Found& disk = found_[i];
+      if (!disk.named && !no_commits && !trusted.contains(chain[i]) &&
+          (newest == nullptr || !was_left_behind(disk, *newest))) {
+        chosen.strangers.push_back(i);
+        continue;
+      }
+      // A disk that has left, or was away while others came, has an older table.
+      if (!table || disk.label.membership > found_[*table].label.membership) table = i;
+      const auto [place, is_new] = chosen.disks.emplace(disk.label.disk_uuid, i);
+      if (is_new) continue;
+      const Found& other = found_[place->second];
+      if (other.named && !disk.named) continue;
+      if (disk.named && !other.named) {
+        place->second = i;
+        continue;
+      }
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("{} and {} are copies of one disk: name the right one", other.path, disk.path)};
+    }
+    chosen.table = table.value_or(0);
+    return chosen;
   }
 
   std::optional<Uuid> volume_;
-  std::optional<format::Label> first_;  // of this volume
-  std::map<Uuid, Found> found_;
+  std::vector<Found> found_;  // of this volume
   bool named_one_ = false;
   std::string newer_;  // holds a volume of a later version
 };

@@ -11,6 +11,8 @@
 
 #include "base/crc32c.h"
 #include "base/environment.h"
+#include "format/commit.h"
+#include "format/layout.h"
 #include "temp_dir.h"
 
 namespace mdfs::device {
@@ -80,6 +82,36 @@ class FindDisks : public testing::Test {
     close(fd);
   }
 
+  // A committed slot in the first ring.
+  static void put_commit(const std::string& path, std::uint64_t generation, const Uuid& commit, const Uuid& parent,
+                         std::uint32_t map_crc32c = 0) {
+    const auto label = read_label(path);
+    ASSERT_TRUE(label.ok());
+    format::CommitSlot slot;
+    slot.state = MDFS_SLOT_COMMITTED;
+    slot.volume_uuid = label->volume_uuid;
+    slot.commit_id = commit;
+    slot.parent_id = parent;
+    slot.generation = generation;
+    // What is said of the disks' maps.
+    slot.space.resize(label->members.size());
+    for (format::SpaceEntry& map : slot.space) map.crc32c = map_crc32c;
+    slot.participants = (std::uint64_t{1} << label->members.size()) - 1;
+    const format::Address place{0, 40};
+    slot.roots.push_back({MDFS_ROOT_MAIN, 0, 1, format::make_pointer(ByteVector(MDFS_NODE_SIZE), 1, {&place, 1})});
+    ByteVector sector(MDFS_SECTOR);
+    format::encode(slot, sector);
+    const int fd = open(path.c_str(), O_WRONLY);
+    ASSERT_GE(fd, 0);
+    const unsigned ring = format::ring_slot(generation, slot.state);
+    ASSERT_EQ(pwrite(fd, sector.data(), sector.size(), MDFS_SECTOR * (1 + off_t{ring})), 4096);
+    close(fd);
+  }
+  static void wipe_commits(const std::string& path) {
+    for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) wipe(path, std::uint64_t{MDFS_SECTOR} * (1 + ring));
+  }
+  Environment& environment() { return environment_; }
+
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   std::string folder() const { return folder_.path().string(); }
 
@@ -113,6 +145,67 @@ TEST_F(FindDisks, AnyOneLabelOfADiskIsEnough) {
     ASSERT_FALSE(none.ok());
     EXPECT_EQ(none.error().code, Errc::kForeignDisk);
   }
+}
+
+TEST_F(FindDisks, AForgedLabelDoesNotStandInForAMember) {
+  make_volume("a", 3);
+  const Uuid first = environment().new_uuid(), second = environment().new_uuid();
+  for (const char* name : {"a0", "a1", "a2"}) put_commit(path(name), 7, second, first, 77);
+  // A label like that of disk 2, alone or with a commit that it has made up; the disk itself is away or not.
+  fs::copy_file(path("a2"), path("forged"));
+  for (const bool away : {false, true}) {
+    if (away) fs::remove(path("a2"));
+    for (const bool with_commit : {false, true}) {
+      wipe_commits(path("forged"));
+      if (with_commit) put_commit(path("forged"), 900, environment().new_uuid(), environment().new_uuid());
+      std::vector<std::string> expected = {path("a0"), path("a1")};
+      if (!away) expected.push_back(path("a2"));
+      for (const auto& named : {std::vector<std::string>{path("a0")}, {folder()}}) {
+        const auto found = find_disks(named);
+        ASSERT_TRUE(found.ok()) << found.error().message();
+        EXPECT_EQ(found->paths, expected);
+        EXPECT_EQ(found->missing.size(), away ? 1u : 0u);
+      }
+      // Who names it wants it looked at.
+      const auto named = find_disks({path("a0"), path("forged")});
+      ASSERT_TRUE(named.ok()) << named.error().message();
+      EXPECT_EQ(named->paths[2], path("forged"));
+    }
+  }
+}
+
+TEST_F(FindDisks, ADiskThatMissedTheLastCommitsBelongsIfItKnowsOneOfThem) {
+  make_volume("a", 2);
+  const Uuid first = environment().new_uuid(), second = environment().new_uuid(), third = environment().new_uuid();
+  put_commit(path("a0"), 7, second, first);
+  put_commit(path("a0"), 8, third, second);
+  put_commit(path("a1"), 7, second, first);
+  const auto found = find_disks({path("a0")});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->paths.size(), 2u);
+}
+
+TEST_F(FindDisks, ADiskThatWasAwayForLongBelongsIfItsMapIsAsTheOthersKnowIt) {
+  make_volume("a", 3);
+  for (const char* name : {"a0", "a1", "a2"})
+    put_commit(path(name), 7, environment().new_uuid(), environment().new_uuid(), 77);
+  const Uuid first = environment().new_uuid(), second = environment().new_uuid();
+  for (const char* name : {"a0", "a1"}) put_commit(path(name), 40, second, first, 77);
+  for (const auto& named : {std::vector<std::string>{path("a0")}, {folder()}}) {
+    const auto behind = find_disks(named);
+    ASSERT_TRUE(behind.ok());
+    EXPECT_EQ(behind->paths.size(), 3u);
+  }
+  // It went on by itself: its map is another one.
+  put_commit(path("a2"), 7, environment().new_uuid(), environment().new_uuid(), 78);
+  const auto apart = find_disks({path("a0")});
+  ASSERT_TRUE(apart.ok());
+  EXPECT_EQ(apart->paths.size(), 2u);
+  // It says to be newer than all others.
+  put_commit(path("a2"), 41, environment().new_uuid(), environment().new_uuid(), 77);
+  const auto newer = find_disks({path("a0")});
+  ASSERT_TRUE(newer.ok());
+  EXPECT_EQ(newer->paths.size(), 2u);
 }
 
 TEST_F(FindDisks, WhatIsMissingIsNamed) {
