@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/stage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "base/crc32c.h"
 #include "codec/codec.h"
 #include "engine/requests.h"
+#include "format/extents.h"
 
 namespace mdfs::engine {
 
@@ -204,14 +207,28 @@ class Placer {
     }
   }
 
-  // No contiguous room is left for this unit: smaller and smaller pieces.
+  static void add_piece(Staged& unit, const store::Run& piece) {
+    if (!unit.runs.empty()) {
+      store::Run& last = unit.runs.back();
+      if (last.disk == piece.disk && last.block + last.blocks == piece.block) {
+        last.blocks += piece.blocks;
+        return;
+      }
+    }
+    unit.runs.push_back(piece);
+  }
+
+  // No contiguous room is left for this unit: smaller and smaller pieces, as many as its record can name.
   Status scatter(Staged& unit, std::uint32_t blocks) {
     std::uint32_t piece = std::max(1u, blocks / 2);
     while (blocks > 0) {
       Result<store::Run> run = allocate(std::min(piece, blocks), Spill::kMay, 0, 0);
       if (run.ok()) {
-        unit.runs.push_back(*run);
+        add_piece(unit, *run);
         blocks -= run->blocks;
+        if (unit.runs.size() > format::kMaxExtentRuns)
+          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces",
+                                              blocks_of(content_, unit), format::kMaxExtentRuns)};
       } else if (run.error().code != Errc::kNoSpace || piece == 1) {
         return std::move(run).error();
       } else {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/strip_choice.h"
 
+#include "format/strip.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -17,6 +18,7 @@ bool worth_a_strip(const StripFacts& facts) {
   if (facts.overlaps || facts.strips_in_page >= kMostStrips) return false;
   if (facts.has_record && !facts.appends) return false;
   if (facts.strip_blocks + facts.changed_blocks > facts.extent_blocks) return false;
+  if (facts.changed_blocks > format::strip_parts(1)) return false;
   return facts.changed_blocks > 0 && 2 * facts.changed_blocks <= facts.extent_blocks;
 }
 

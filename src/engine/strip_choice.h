@@ -20,7 +20,8 @@ struct StripFacts {
 // A strip costs its own blocks now and the whole extent once, later; without it the whole extent is written now and
 // again with each further piece. So strips pay for pieces of at most half of an extent that is being filled. Bytes
 // that replace stored ones are written with their extent: no more pieces are to be expected. Pieces that are not whole
-// blocks are rounded up; in strips an extent never takes more than it will when it is written whole. Pure.
+// blocks are rounded up; in strips an extent never takes more than it will when it is written whole. One item holds the
+// checksums of all blocks of a strip: a longer piece is written with its extent. Pure.
 bool worth_a_strip(const StripFacts& facts);
 
 }  // namespace mdfs::engine

@@ -159,7 +159,7 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content
     const auto part_blocks = static_cast<std::uint32_t>(ceil_div(end - begin, content.block_size));
     const std::size_t most =
         std::clamp<std::size_t>(kMostStripBytes / (std::uint64_t{part_blocks} * content.block_size), 1,
-                                std::max(1u, format::strip_parts(part_blocks)));
+                                format::strip_parts(part_blocks));  // at least 1 of what is worth a strip
     for (auto next = places.begin(); next != places.end();) {
       StripJob job;
       job.staged.page = page;

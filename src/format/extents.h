@@ -74,7 +74,9 @@ class ExtentPage {
   ByteVector records_;
 };
 
-// mdfs_extent_run items of a scattered extent, in order of its bytes.
+// Runs that one item has room for.
+inline constexpr std::size_t kMaxExtentRuns = MDFS_MAX_ITEM / sizeof(mdfs_extent_run);
+// mdfs_extent_run items of a scattered extent, in order of its bytes; at most kMaxExtentRuns (else abort).
 ByteVector encode_extent_runs(const std::vector<BlockRun>& runs);
 // Checks: extent-runs.length (whole runs, one at least), extent-runs.run (no empty run, a disk below 64),
 // extent-runs.blocks (their sum is `blocks`).

@@ -115,6 +115,7 @@ store::DiskInfo FakeStore::disk_info(unsigned index) const {
 }
 
 Result<std::optional<ByteVector>> FakeStore::get(const format::Key& key) {
+  ++lookups_;
   const std::lock_guard lock(mutex_);
   const auto found = items_.find(key);
   if (found == items_.end()) return std::optional<ByteVector>();
@@ -122,6 +123,7 @@ Result<std::optional<ByteVector>> FakeStore::get(const format::Key& key) {
 }
 
 Result<std::vector<Item>> FakeStore::scan(const format::Key& first, const format::Key& last, std::size_t limit) {
+  ++lookups_;
   const std::lock_guard lock(mutex_);
   std::vector<Item> items;
   for (auto i = items_.lower_bound(first); i != items_.end() && i->first <= last && items.size() < limit; ++i)

@@ -33,6 +33,8 @@ class FakeStore : public store::Store {
   device::MemoryDisk& memory_disk(unsigned index) { return *disks_[index].disk; }
   std::map<format::Key, ByteVector> items() const;
   std::uint64_t used_blocks() const;  // allocated and linked
+  // Calls of get() and scan(), outside of transactions.
+  std::uint64_t lookups() const { return lookups_; }
 
   const Uuid& volume_uuid() const override { return uuid_; }
   std::string volume_name() const override { return "fake"; }
@@ -96,6 +98,7 @@ class FakeStore : public store::Store {
   std::atomic<bool> missing_{false};
   std::atomic<bool> dirty_{false};
   std::atomic<std::uint64_t> commits_{1};
+  std::atomic<std::uint64_t> lookups_{0};
   std::mutex transaction_mutex_;  // held by transact()
   std::function<void()> after_transaction_;
   mutable std::mutex mutex_;  // guards all below
