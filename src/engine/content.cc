@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "codec/codec.h"
+#include "geometry/image_limits.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -51,6 +52,7 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
   if (!image) return;
 
   slab_bytes_ = image->slab_bytes();
+  max_bytes = geometry::max_bytes(*image);
   if (rank == 1) step_bytes_ = image->sample_bytes();
   for (unsigned axis = 1; axis < rank; ++axis) units_in_row_ *= ceil_div(shape_.shape[axis], shape_.extent[axis]);
   table = {static_cast<std::uint8_t>(image->codec), unit_bytes};

@@ -42,9 +42,10 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint32_t unit_bytes = 0;      // decoded
   std::uint32_t capacity_bytes = 0;  // unit_bytes in whole blocks
   std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the unit
-  bool may_have_strips = false;      // an image on a volume that has them
-  format::ExtentTableShape table;    // of images
-  geometry::PageBox page_box;        // of images
+  std::uint64_t max_bytes = geometry::kMaxImageBytes;  // of the file
+  bool may_have_strips = false;                        // an image on a volume that has them
+  format::ExtentTableShape table;                      // of images
+  geometry::PageBox page_box;                          // of images
   Groups groups;
 
   bool is_image() const { return image.has_value(); }

@@ -105,7 +105,7 @@ class EngineImpl final : public Engine {
   }
   Status grow(Content& content, std::uint64_t size_bytes) override { return replacer_.grow(content, size_bytes); }
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length) override {
-    return replacer_.punch(content, offset, length);
+    return replacer_.punch(content, offset, length, {});
   }
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset) override {
     return survey_.next_data(content, offset);

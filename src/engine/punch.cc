@@ -9,7 +9,15 @@
 
 namespace mdfs::engine {
 
-Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t length) {
+namespace {
+
+Status stopped(const Stop& stop) {
+  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
+}
+
+}  // namespace
+
+Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
   const std::uint64_t row_bytes = content.grid_row_bytes();
   const std::uint64_t asked_end = checked_add(offset, length).value_or(UINT64_MAX);
   GridBox rows;
@@ -20,29 +28,64 @@ Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t len
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
   const std::uint64_t end = std::min(asked_end, size);
   if (offset >= end) return {};
-  bool only_cells = false;
-  {
-    const std::lock_guard lock(content.state_mutex);
-    only_cells = content.is_image() || content.has_cells;
-  }
-  constexpr auto kFreeing = store::Purpose::kFreeing;
-  if (!only_cells) return writer_.write_zeros(content, offset, end - offset, kFreeing);
-
-  // Whole blocks of a file, whole rows of extents of an image; then the edges are written with zeros: on a full volume
-  // what the inside gives back has room for them.
+  // Whole blocks of a file, whole rows of extents of an image; then what is stored of the edges is written with zeros:
+  // on a full volume what the inside gives back has room for them.
   const std::uint64_t step = content.is_image() ? row_bytes : content.block_size;
   const std::uint64_t first = ceil_div(offset, step);
   const std::uint64_t last = end == size ? ceil_div(end, step) : end / step;
-  if (first >= last) return writer_.write_zeros(content, offset, end - offset, kFreeing);
-  MDFS_TRY(content.is_image() ? punch_rows(content, first, last) : punch_cells(content, first, last));
-  MDFS_TRY(writer_.write_zeros(content, offset, first * step - offset, kFreeing));
-  return last * step < end ? writer_.write_zeros(content, last * step, end - last * step, kFreeing) : Status{};
+  if (content.is_image()) {
+    if (first >= last) return zero_held(content, offset, end - offset, stop);
+    MDFS_TRY(punch_rows(content, first, last, stop));
+    MDFS_TRY(zero_held(content, offset, first * step - offset, stop));
+    return last * step < end ? zero_held(content, last * step, end - last * step, stop) : Status{};
+  }
+  // Bytes that lie in the tree, or may come to, are few; a file that has outgrown it leaves it first.
+  if (size <= MDFS_MAX_INLINE) return writer_.write_zeros(content, offset, end - offset, store::Purpose::kFreeing);
+  bool in_tree = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    in_tree = content.linked_inline;
+  }
+  if (in_tree) MDFS_TRY(write_back_.write_back(content));
+  if (first < last) MDFS_TRY(punch_cells(content, first, last, stop));
+  const std::uint64_t head_end = std::min(first * step, end);
+  const std::uint64_t tail = std::max(last * step, head_end);
+  MDFS_TRY(zero_in_block(content, offset, head_end - offset));
+  return tail < end ? zero_in_block(content, tail, end - tail) : Status{};
+}
+
+// Bytes of an image. What holds nothing stays as it is.
+Status Replacer::zero_held(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
+  return each_held_unit(core_, content, offset, length, stored_pages(content), [&](const HeldUnit& held) -> Status {
+    MDFS_TRY(stopped(stop));
+    return writer_.zero_unit(content, held, offset + length, store::Purpose::kFreeing);
+  });
+}
+
+// Bytes of a file within one block.
+Status Replacer::zero_in_block(Content& content, std::uint64_t offset, std::uint64_t length) {
+  if (length == 0) return {};
+  MDFS_TRY_ASSIGN(const bool holds, holds_block(content, offset));
+  return holds ? writer_.write_zeros(content, offset, length, store::Purpose::kFreeing) : Status{};
+}
+
+Result<bool> Replacer::holds_block(Content& content, std::uint64_t offset) {
+  const std::uint64_t cell = offset / content.unit_bytes;
+  const std::uint64_t block = offset % content.unit_bytes / content.block_size;
+  // Before the record is asked: what is written back meanwhile is in both.
+  if (const UnitPtr unit = core_.cache.peek(content.key_of(cell)); unit != nullptr) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->claimed || (unit->dirty_blocks >> block & 1) != 0) return true;
+  }
+  MDFS_TRY_ASSIGN(const format::FileCell stored, core_.records.cell(content, cell));
+  return stored.find(static_cast<unsigned>(block)).has_value();
 }
 
 // Frees what `free_item` does of each stored item of [first, last], some in each transaction: fewer on a full volume.
-Status Replacer::free_in_steps(Content& content, std::uint64_t first, std::uint64_t last,
+Status Replacer::free_in_steps(Content& content, std::uint64_t first, std::uint64_t last, const Stop& stop,
                                const std::function<Status(Linker&, std::uint64_t item)>& free_item) {
   for (std::size_t at_once = kItemsInTransaction;;) {
+    MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(const auto items, items_between(content, first, last, at_once));
     if (items.empty()) return {};
     Linker::Pages pages;
@@ -69,7 +112,7 @@ Status Replacer::free_in_steps(Content& content, std::uint64_t first, std::uint6
   }
 }
 
-Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row) {
+Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop) {
   GridBox rows;
   rows.last.fill(UINT64_MAX);
   rows.first[0] = first_row;
@@ -80,14 +123,14 @@ Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint
   const std::uint64_t last_page = ceil_div(last_row, side) * content.pages_in_row() - 1;
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
-  MDFS_TRY(free_in_steps(content, first_page, last_page,
+  MDFS_TRY(free_in_steps(content, first_page, last_page, stop,
                          [&](Linker& linker, std::uint64_t page) { return linker.free_in_page(page, rows); }));
   reset_units(content, first_row * content.units_in_row(), last_row * content.units_in_row(), true);
   write_back_.wake_waiters();
   return {};
 }
 
-Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block) {
+Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop) {
   const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
   GridBox cells;
   cells.first[0] = first_block / cell_blocks;
@@ -95,7 +138,7 @@ Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::u
   const Claims claims(content, cells);
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
-  MDFS_TRY(free_in_steps(content, cells.first[0], cells.last[0] - 1, [&](Linker& linker, std::uint64_t cell) {
+  MDFS_TRY(free_in_steps(content, cells.first[0], cells.last[0] - 1, stop, [&](Linker& linker, std::uint64_t cell) {
     const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;
     const std::uint64_t to = std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks;
     return linker.punch_cell(cell, block_mask(content, from * content.block_size, to * content.block_size));

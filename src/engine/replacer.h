@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core.h"
+#include "engine/held_units.h"
 #include "engine/link.h"
 #include "engine/loader.h"
 #include "engine/stage.h"
@@ -16,6 +17,9 @@
 namespace mdfs::engine {
 
 class WindowRows;
+
+// Asked now and then by a call that may take long: true once its caller wants it to end.
+using Stop = std::function<bool()>;
 
 // Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
 // them. Those not handled at the end are let go as they are.
@@ -41,11 +45,12 @@ class Replacer {
 
   Status write_window(Content& content, const geometry::Window& window, const WindowSource& from);
   // What had been written before is linked before the new size is, or with it; but on a volume so full that it cannot
-  // be, not before a file is shortened. After an error the size is as before, and nothing is lost.
+  // be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image that
+  // has more than kMostCut extents in the row of the new end is shortened in steps.
   Status truncate(Content& content, std::uint64_t size_bytes);
   // Makes it larger if it is smaller. What is dirty stays so, and the size is linked with it.
   Status grow(Content& content, std::uint64_t size_bytes);
-  Status punch(Content& content, std::uint64_t offset, std::uint64_t length);
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
   // Before the content becomes larger for the first time since it was opened: whatever the tree has beyond its end is
   // freed, so that what is added reads as zeros until it is written.
   Status clear_beyond_end(Content& content);
@@ -56,6 +61,7 @@ class Replacer {
   static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
   static constexpr std::uint64_t kMaxWindowUnits = 4u << 20;  // in one transaction
   static constexpr std::size_t kItemsInTransaction = 1024;    // freed
+  static constexpr std::size_t kMostCut = 16384;              // extents that a transaction cuts
 
   struct WindowJob;  // window_write.cc
   struct Cut;        // truncate.cc
@@ -82,6 +88,8 @@ class Replacer {
   Result<bool> has_beyond(Content& content, std::uint64_t size_bytes);
   Status extend(Content& content, std::uint64_t size_bytes);
   Status shrink(Content& content, std::uint64_t size_bytes);
+  Result<bool> is_small_cut(Content& content, std::uint64_t size_bytes);
+  Status shrink_at_once(Content& content, std::uint64_t size_bytes);
   Status shrink_inline(Content& content, std::uint64_t size_bytes);
   // The units that keep some bytes and lose others, staged with zeros for what they lose.
   Status cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut);
@@ -112,10 +120,18 @@ class Replacer {
   Result<store::Reservation> room_to_settle(Content& content, const std::vector<geometry::Coord>& units);
   Status settle_batch(Content& content, const std::vector<geometry::Coord>& units);
 
-  Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last,
+  Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last, const Stop& stop,
                        const std::function<Status(Linker&, std::uint64_t item)>& free_item);
-  Status punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block);
-  Status punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row);
+  Status punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop);
+  Status punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop);
+  Status zero_held(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  Status zero_in_block(Content& content, std::uint64_t offset, std::uint64_t length);
+  Result<bool> holds_block(Content& content, std::uint64_t offset);
+  StoredPages stored_pages(Content& content) {
+    return [this, &content](std::uint64_t first, std::uint64_t last, std::size_t limit) {
+      return items_between(content, first, last, limit);
+    };
+  }
   void zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block);
 
   Core& core_;

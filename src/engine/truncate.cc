@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
 #include "base/checked.h"
+#include "engine/held_units.h"
 #include "engine/replacer.h"
 #include "mdfs/ondisk.h"
 
@@ -43,7 +45,8 @@ Status Replacer::grow(Content& content, std::uint64_t size_bytes) {
 
 // A small file that has outgrown the tree leaves it before its size changes.
 Status Replacer::prepare_size(Content& content, std::uint64_t size_bytes) {
-  if (size_bytes > geometry::kMaxImageBytes) return {Errc::kTooBig, "size of the file"};
+  if (size_bytes > content.max_bytes)
+    return {Errc::kTooBig, fmt::format("a size of {} bytes: {} are possible", size_bytes, content.max_bytes)};
   if (size_bytes > content.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(content));
   bool outgrown = false;
   {
@@ -104,7 +107,57 @@ struct Replacer::Cut {
   std::int64_t stored_bytes_change = 0;
 };
 
+namespace {
+
+// How far an image is shortened at once, the most first: to the size, to the begin of its last slab, of the last row of
+// extents in that, of the last row of bytes, of the last `most` extents along that.
+std::array<std::uint64_t, 5> steps_to(const Content& content, std::uint64_t size_bytes, std::uint64_t most) {
+  const geometry::ByteGeometry& array = content.array();
+  const unsigned fast = content.rank - 1;
+  const std::uint64_t last = content.size.load(std::memory_order_acquire) - 1;
+  std::uint64_t slab = 1;
+  for (unsigned axis = 1; axis < content.rank; ++axis) slab *= array.shape[axis];
+  const std::uint64_t line = content.rank == 1 ? 1 : array.shape[fast];
+  const std::uint64_t in_slab = last % slab;
+  const std::uint64_t band = content.rank == 3 ? array.extent[1] * line : slab;
+  const std::uint64_t in_line = last % line;
+  const std::uint64_t run = most * array.extent[fast];
+  return {size_bytes, std::max(size_bytes, last - in_slab), std::max(size_bytes, last - in_slab % band),
+          std::max(size_bytes, last - in_line), std::max(size_bytes, last - in_line % run)};
+}
+
+}  // namespace
+
+// Few enough extents lose bytes, of those that lie in pages of the row of the new end.
+Result<bool> Replacer::is_small_cut(Content& content, std::uint64_t size_bytes) {
+  const std::uint64_t band_bytes = checked_mul(content.grid_row_bytes(), content.page_box.side[0]).value_or(UINT64_MAX);
+  const std::uint64_t end = std::min(content.size.load(std::memory_order_acquire),
+                                     checked_mul(size_bytes / band_bytes + 1, band_bytes).value_or(UINT64_MAX));
+  std::size_t held = 0;
+  const Status counted = each_held_unit(core_, content, size_bytes, end - size_bytes, stored_pages(content),
+                                        [&](const HeldUnit&) -> Status {
+                                          if (++held > kMostCut) return {Errc::kTooBig, "cut"};
+                                          return {};
+                                        });
+  if (!counted.ok() && held <= kMostCut) return counted.error();
+  return held <= kMostCut;
+}
+
 Status Replacer::shrink(Content& content, std::uint64_t size_bytes) {
+  if (!content.is_image()) return shrink_at_once(content, size_bytes);
+  while (content.size.load(std::memory_order_acquire) > size_bytes) {
+    std::uint64_t next = size_bytes;
+    for (const std::uint64_t step : steps_to(content, size_bytes, kMostCut)) {
+      next = step;
+      MDFS_TRY_ASSIGN(const bool small, is_small_cut(content, step));
+      if (small) break;
+    }
+    MDFS_TRY(shrink_at_once(content, next));
+  }
+  return {};
+}
+
+Status Replacer::shrink_at_once(Content& content, std::uint64_t size_bytes) {
   const Claims claims(content, rows_from(size_bytes / content.grid_row_bytes()));
   bool small = false;
   {
@@ -195,9 +248,13 @@ Status Replacer::cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut) 
 Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
   const std::uint64_t old = content.size.load(std::memory_order_acquire);
   const std::uint64_t row_end = std::min(old, cut.first_row * content.grid_row_bytes());
-  const Transfer lost = plan_range(content, size_bytes, row_end - size_bytes);
-  std::map<std::uint64_t, std::vector<const Transfer::Part*>> by_unit;
-  for (const Transfer::Part& part : lost.parts) by_unit[part.unit].push_back(&part);
+  std::vector<HeldUnit> lost;  // at most kMostCut, or all of them of one row of bytes
+  MDFS_TRY(each_held_unit(core_, content, size_bytes, row_end - size_bytes, stored_pages(content),
+                          [&](const HeldUnit& held) -> Status {
+                            lost.push_back(held);
+                            return {};
+                          }));
+  std::sort(lost.begin(), lost.end(), [](const HeldUnit& a, const HeldUnit& b) { return a.index < b.index; });
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
     MDFS_TRY_ASSIGN(cut.reservation,
@@ -210,16 +267,16 @@ Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
     batch.clear();
     return {};
   };
-  for (const auto& [index, parts] : by_unit) {
+  for (const HeldUnit& held : lost) {
     Staged staged;
-    staged.index = index;
-    staged.coord = content.unit_coord(index);
-    const UnitPtr unit = core_.cache.find_or_create(content.key_of(index));
+    staged.index = held.index;
+    staged.coord = held.coord;
+    const UnitPtr unit = core_.cache.find_or_create(content.key_of(held.index));
     MDFS_TRY_ASSIGN(staged.content, copy_of(content, unit));
     if (staged.content)
-      for (const Transfer::Part* part : parts)
-        geometry::fill_box(content.rank, part->piece.in_extent.length, std::byte{0}, staged.content.bytes(),
-                           content.array().extent, part->piece.in_extent.start);
+      for (const geometry::Piece& piece : held.pieces)
+        geometry::fill_box(content.rank, piece.in_extent.length, std::byte{0}, staged.content.bytes(),
+                           content.array().extent, piece.in_extent.start);
     batch.push_back(std::move(staged));
     if (batch.size() * content.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch());
   }
@@ -276,11 +333,15 @@ Status Replacer::free_rows(Content& content, Linker& linker, std::uint64_t first
 Result<std::vector<std::uint64_t>> Replacer::items_between(Content& content, std::uint64_t first, std::uint64_t last,
                                                            std::size_t limit) {
   const std::uint64_t kind = content.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
-  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  core_.store.scan({content.object, kind, first}, {content.object, kind, last}, limit));
   std::vector<std::uint64_t> offsets;
-  offsets.reserve(items.size());
-  for (const store::Item& item : items) offsets.push_back(item.key.offset);
+  for (std::uint64_t next = first; offsets.size() < limit;) {  // so that few values are held at once
+    const std::size_t at_once = std::min(limit - offsets.size(), kItemsInTransaction / 4);
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                    core_.store.scan({content.object, kind, next}, {content.object, kind, last}, at_once));
+    for (const store::Item& item : items) offsets.push_back(item.key.offset);
+    if (items.size() < at_once || offsets.back() == last) break;
+    next = offsets.back() + 1;
+  }
   if (!content.may_have_strips) return offsets;
   MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> with_strips, pages_with_strips(content, first, last, limit));
   std::vector<std::uint64_t> both;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/writer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -64,10 +66,17 @@ std::uint64_t part_bytes(const Content& content, const Transfer::Part& part) {
 
 }  // namespace
 
+std::uint64_t Writer::pass_bytes(const Content& content) {
+  if (!content.is_image()) return kPassBytes;
+  return std::min(kPassBytes, kPassParts * content.array().extent[content.rank - 1]);
+}
+
 Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
   if (from.empty()) return {};
   const std::optional<std::uint64_t> end = checked_add(offset, from.size());
-  if (!end || *end > geometry::kMaxImageBytes) return {Errc::kTooBig, "end of the write"};
+  if (!end || *end > content.max_bytes)
+    return {Errc::kTooBig,
+            fmt::format("a write up to byte {}: {} are possible", offset + from.size(), content.max_bytes)};
   MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size(), store::Purpose::kNormal));
   store::Reservation outgrown;
   if (WriteBack::outgrows_tree(content, *end)) {
@@ -101,6 +110,31 @@ Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t
   return {};
 }
 
+Status Writer::zero_unit(Content& content, const HeldUnit& held, std::uint64_t end, store::Purpose purpose) {
+  Transfer transfer;
+  std::uint64_t most = 0;
+  for (const geometry::Piece& piece : held.pieces) {
+    Transfer::Region region{piece.in_extent.length, 0, 1};
+    for (unsigned axis = 0; axis < content.rank; ++axis) region.bytes *= region.shape[axis];
+    most = std::max(most, region.bytes);
+    transfer.parts.push_back({held.index, static_cast<std::uint32_t>(transfer.regions.size()), piece});
+    transfer.parts.back().piece.in_box = {};
+    transfer.regions.push_back(region);
+  }
+  if (most == 0) return {};
+  const BufferRef zeros = core_.cache.acquire(most);
+  std::memset(zeros.data(), 0, zeros.size());
+  const store::Room room = content.worst_case(0, false);
+  Result<store::Reservation> promised = core_.store.reserve(room, purpose);
+  if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
+    promised = core_.store.reserve(room, purpose);
+  if (!promised.ok()) return promised.error();
+  MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit(content.capacity_bytes));
+  for (const Transfer::Part& part : transfer.parts)
+    MDFS_TRY(write_part(content, transfer, part, zeros.bytes(), end, *promised));
+  return {};
+}
+
 store::Room Writer::missing(const Content& content, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end) {
   return content.worst_case(static_cast<std::uint64_t>(std::popcount(dirty_blocks)), is_small(content, end))
       .less(unit.promised);
@@ -110,8 +144,7 @@ store::Room Writer::missing(const Content& content, const Unit& unit, std::uint3
 store::Room Writer::most_needed(const Content& content, std::uint64_t offset, std::uint64_t length) {
   std::uint64_t units = 0;
   if (content.is_image()) {
-    for (std::uint64_t done = 0; done < length; done += kPassBytes)
-      units += count_parts(content, offset + done, std::min(length - done, kPassBytes));
+    units = count_parts(content, offset, length);
     const store::Room one = content.worst_case(0, false);
     return {units * one.blocks, units * one.puts, units * one.bytes};
   }
@@ -129,7 +162,7 @@ store::Room Writer::needed(Content& content, std::uint64_t offset, std::uint64_t
   store::Room sum;
   std::set<std::uint64_t> units;  // a range of an image may touch a unit in several parts
   for (std::uint64_t done = 0; done < length;) {
-    const std::uint64_t bytes = std::min(length - done, kPassBytes);
+    const std::uint64_t bytes = std::min(length - done, pass_bytes(content));
     for (const Transfer::Part& part : plan_range(content, offset + done, bytes).parts) {
       if (content.is_image() && !units.insert(part.unit).second) continue;
       const geometry::Box& box = part.piece.in_extent;
@@ -154,8 +187,9 @@ Result<bool> Writer::replaces_only(Content& content, std::uint64_t offset, std::
     const std::lock_guard lock(content.state_mutex);
     if (content.linked_inline) return offset + length <= MDFS_MAX_INLINE;
   }
-  for (std::uint64_t done = 0; done < length; done += kPassBytes)
-    for (const Transfer::Part& part : plan_range(content, offset + done, std::min(length - done, kPassBytes)).parts) {
+  const std::uint64_t pass = pass_bytes(content);
+  for (std::uint64_t done = 0; done < length; done += pass)
+    for (const Transfer::Part& part : plan_range(content, offset + done, std::min(length - done, pass)).parts) {
       if (content.is_image()) {
         MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, part.piece.extent, false));
         // What lies in strips may take less room than it will.
@@ -197,11 +231,16 @@ Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offse
 Status Writer::write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
                            store::Reservation& promise) {
   for (std::uint64_t done = 0; done < from.size();) {
-    const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, kPassBytes);
+    const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, pass_bytes(content));
     const Transfer transfer = plan_range(content, offset + done, bytes);
-    MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit(transfer.parts.size() * content.capacity_bytes));
-    for (const Transfer::Part& part : transfer.parts)
-      MDFS_TRY(write_part(content, transfer, part, from.subspan(done, bytes), end, promise));
+    // A byte may make a whole unit dirty: so many at once as the budget has room for.
+    const std::size_t at_once = std::max<std::size_t>(1, core_.writes.limit_bytes() / content.capacity_bytes);
+    for (std::size_t next = 0; next < transfer.parts.size();) {
+      const std::size_t last = std::min(next + at_once, transfer.parts.size());
+      MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit((last - next) * content.capacity_bytes));
+      for (; next < last; ++next)
+        MDFS_TRY(write_part(content, transfer, transfer.parts[next], from.subspan(done, bytes), end, promise));
+    }
     done += bytes;
   }
   return {};

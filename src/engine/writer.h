@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/core.h"
+#include "engine/held_units.h"
 #include "engine/loader.h"
 #include "engine/write_back.h"
 
@@ -21,9 +22,14 @@ class Writer {
   // Zeroes bytes; the caller holds its part of the grid. The file then has at least `size`.
   Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
                      std::uint64_t size = 0);
+  // Zeroes what of a unit of an image lies in a range that ends before `end`; the caller holds its part of the grid.
+  Status zero_unit(Content& content, const HeldUnit& held, std::uint64_t end, store::Purpose purpose);
 
  private:
   static constexpr std::uint64_t kPassBytes = 1u << 20;
+  static constexpr std::uint64_t kPassParts = 16384;
+  // Bytes planned at once: fewer where a step along an axis leads to another unit, so that the plan stays small.
+  static std::uint64_t pass_bytes(const Content& content);
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
 
   Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length,

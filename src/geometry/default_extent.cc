@@ -96,6 +96,14 @@ void fit(unsigned rank, const Coord& useful, std::uint64_t sample_bytes, std::ui
   }
 }
 
+// A row of extents counts as kMaxImageBytes at most: slabs of more than 2^58 bytes have extents that are less deep.
+void limit_row(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, Coord& extent) {
+  std::uint64_t slab = sample_bytes;
+  for (unsigned axis = 1; axis < rank; ++axis)
+    slab = checked_mul(slab, std::max<std::uint64_t>(1, shape[axis])).value_or(kMaxImageBytes);
+  extent[0] = std::max<std::uint64_t>(1, std::min(extent[0], kMaxImageBytes / slab));
+}
+
 }  // namespace
 
 Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_bytes, std::string_view axes) {
@@ -115,6 +123,7 @@ Coord default_extent(unsigned rank, const Coord& shape, std::uint64_t sample_byt
   if (rank == 3 && !sequence) extent = volume_sides(sample_bytes);
   fit(rank, useful_sides(rank, shape), sample_bytes, most, sequence ? 1 : 0, extent);
   even_out(rank, shape, sequence ? 1 : 0, extent);
+  if (rank > 1) limit_row(rank, shape, sample_bytes, extent);
   return extent;
 }
 

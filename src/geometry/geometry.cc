@@ -8,9 +8,13 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "geometry/image_limits.h"
 
 namespace mdfs::geometry {
 namespace {
+
+// Keys of the extent table number the places of pages, and strips of a page, in 64 bits.
+constexpr std::uint64_t kMaxPages = std::uint64_t{1} << 56;
 
 struct TypeRow {
   ElementType type;
@@ -86,6 +90,14 @@ Status check_sizes(const Geometry& geometry) {
   const auto size = product(0, geometry.rank, geometry.shape, geometry.sample_bytes());
   if (!slab || *slab > kMaxImageBytes || !size || *size > kMaxImageBytes)
     return Error{Errc::kTooBig, "an image holds at most 2^62 bytes"};
+  if (geometry.rank > 1 && checked_mul(*slab, geometry.extent[0]).value_or(UINT64_MAX) > kMaxImageBytes)
+    return Error{Errc::kTooBig,
+                 fmt::format("extents of {} samples along {}: {} at most, so that a row of extents is 2^62 bytes",
+                             geometry.extent[0], axis_label(geometry, 0), kMaxImageBytes / *slab)};
+  const std::uint64_t least = std::max(*slab, *size);
+  if (least > max_bytes(geometry))
+    return Error{Errc::kTooBig, fmt::format("{} bytes in extents of {}: {} are possible, in larger extents more", least,
+                                            *extent, max_bytes(geometry))};
   return {};
 }
 
@@ -145,6 +157,19 @@ std::uint64_t Geometry::extent_bytes() const {
   std::uint64_t bytes = sample_bytes();
   for (unsigned axis = 0; axis < rank; ++axis) bytes *= extent[axis];
   return bytes;
+}
+
+std::uint64_t max_bytes(const Geometry& geometry) {
+  const std::uint64_t slab = geometry.slab_bytes();
+  std::uint64_t bytes = kMaxImageBytes / slab * slab;
+  if (geometry.rank < 2) return bytes;
+  // As if each extent had a page of its own.
+  std::uint64_t pages_in_row = 1;
+  for (unsigned axis = 1; axis < geometry.rank; ++axis)
+    pages_in_row =
+        checked_mul(pages_in_row, ceil_div(geometry.shape[axis], geometry.extent[axis])).value_or(UINT64_MAX);
+  const std::uint64_t rows = kMaxPages / pages_in_row;
+  return std::min(bytes, checked_mul(rows, slab * geometry.extent[0]).value_or(bytes));
 }
 
 Coord Geometry::grid() const { return ceil_grid(rank, shape, extent); }

@@ -71,5 +71,153 @@ TEST(ExtremeWrite, AnExtentThatOnlyFitsInTooManyPiecesFindsNoSpace) {
   EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
 }
 
+// ---- what is not stored costs nothing
+
+constexpr std::uint64_t kMostLookups = 400;
+
+// How many looks into the tree a call takes.
+template <typename Call>
+std::uint64_t lookups_of(Bench& bench, Call&& call) {
+  const std::uint64_t before = bench.store().lookups();
+  const Status status = call();
+  EXPECT_TRUE(status.ok()) << status.error().message();
+  return bench.store().lookups() - before;
+}
+
+struct Huge {
+  const char* name;
+  Setting setting;
+};
+
+std::vector<Huge> huge_images() {
+  return {{"cubes", huge(3, {100, 100000, 100000}, {64, 64, 32})},
+          {"channels", huge(2, {3, 2147483648}, {4, 16}, Codec::kZstd, 65535, ElementType::kU32)},
+          {"flat", huge(3, {2, 1000000, 1000000}, {64, 64, 32}, Codec::kRaw)},
+          {"columns", huge(2, {1u << 30, 1u << 30}, {65536, 1})},
+          {"line", huge(2, {1, std::uint64_t{1} << 62}, {1, 16384})},
+          {"signal", huge(1, {std::uint64_t{1} << 62}, {131072})}};
+}
+
+class ExtremeShape : public ::testing::TestWithParam<Huge> {};
+
+TEST_P(ExtremeShape, ShorteningASparseImageLooksAtWhatIsStored) {
+  Bench bench(GetParam().setting);
+  const std::uint64_t size = bench.size();
+  ASSERT_TRUE(bench.engine().write(bench.content(), size / 3, kByte).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  for (const std::uint64_t to : {size - 1, size / 2 + 1, size / 3 + 1, size / 3, std::uint64_t{7}})
+    EXPECT_LE(lookups_of(bench, [&] { return bench.engine().truncate(bench.content(), to); }), kMostLookups) << to;
+  EXPECT_EQ(bench.size(), 7u);
+  EXPECT_EQ(bench.store().used_blocks(), 0u);
+  ASSERT_TRUE(bench.engine().truncate(bench.content(), size).ok());
+  EXPECT_EQ(bench.read(size / 3, 1), ByteVector(1));
+}
+
+TEST_P(ExtremeShape, PunchingAnEmptyImageWritesNothing) {
+  Bench bench(GetParam().setting);
+  const std::uint64_t size = bench.size();
+  const auto punch = [&](std::uint64_t offset, std::uint64_t length) {
+    EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.content(), offset, length); }), kMostLookups);
+    EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
+  };
+  punch(0, size - 1);
+  punch(size / 2 + 1, size);
+  punch(size / 7, 5);
+  punch(1, size - 2);
+  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  EXPECT_EQ(bench.store().used_blocks(), 0u);
+}
+
+TEST_P(ExtremeShape, PunchingZeroesWhatIsStoredAndWhatIsDirty) {
+  Bench bench(GetParam().setting);
+  const std::uint64_t size = bench.size();
+  const std::uint64_t stored = size / 5, dirty = size / 3, kept = size / 5 + 1;
+  ASSERT_TRUE(bench.engine().write(bench.content(), stored, kByte).ok());
+  ASSERT_TRUE(bench.engine().write(bench.content(), kept, kByte).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.content(), dirty, kByte).ok());
+  EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.content(), 0, stored + 1); }), kMostLookups);
+  EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.content(), kept + 1, size); }), kMostLookups);
+  for (unsigned i = 0; i < 2; ++i) {
+    EXPECT_EQ(bench.read(stored, 1), ByteVector(1));
+    EXPECT_EQ(bench.read(kept, 1), kByte);
+    EXPECT_EQ(bench.read(dirty, 1), ByteVector(1));
+    ASSERT_TRUE(bench.reopen().ok());
+  }
+}
+
+TEST_P(ExtremeShape, AWriteTakesNoMoreMemoryThanTheBudget) {
+  Bench bench(GetParam().setting);
+  std::mt19937_64 random(1);
+  const ByteVector bytes = noise(random, 1000);
+  ASSERT_TRUE(bench.engine().write(bench.content(), bench.size() / 2, bytes).ok());
+  EXPECT_LE(bench.engine().cache_stats().bytes, GetParam().setting.cache_bytes * 5 / 4);
+  EXPECT_EQ(bench.read(bench.size() / 2, bytes.size()), bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Images, ExtremeShape, ::testing::ValuesIn(huge_images()), kNameOf);
+
+// What a cut in steps leaves is what a cut at once leaves: more extents lose bytes than one transaction takes.
+TEST(ExtremeTruncate, AnImageOfVeryManyStoredExtentsIsShortenedInSteps) {
+  Setting setting = huge(3, {4, 160, 2560}, {4, 1, 16});
+  setting.disk_bytes = 512u << 20;
+  Bench bench(setting);
+  std::mt19937_64 random(1);
+  ByteVector bytes = noise(random, bench.size());
+  ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  const unsigned updates = bench.inode().updates;
+  const std::size_t to = 160u * 2560 + 77;
+  ASSERT_TRUE(bench.engine().truncate(bench.content(), to).ok());
+  EXPECT_GT(bench.inode().updates, updates + 1);
+  bytes.resize(to);
+  ASSERT_TRUE(bench.reopen().ok());
+  EXPECT_TRUE(bench.read_all() == bytes);
+  ASSERT_TRUE(bench.engine().truncate(bench.content(), setting.geometry->size_bytes()).ok());
+  bytes.resize(setting.geometry->size_bytes());
+  EXPECT_TRUE(bench.read_all() == bytes);
+}
+
+// ---- files
+
+TEST(ExtremePunch, AHoleInUnsyncedBytesOfAFileIsAHole) {
+  Setting setting;
+  setting.disks = 1;
+  Bench bench(setting);
+  std::mt19937_64 random(1);
+  ByteVector bytes = noise(random, 1u << 20);
+  ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().punch(bench.content(), 100000, 600000).ok());
+  std::fill_n(bytes.begin() + 100000, 600000, std::byte{0});
+  for (unsigned i = 0; i < 2; ++i) {
+    EXPECT_EQ(bench.engine().next_hole(bench.content(), 0).value(), align_up(100000u, 4096u));
+    EXPECT_EQ(bench.engine().next_data(bench.content(), 200000).value(), align_down(700000u, 4096u));
+    EXPECT_TRUE(bench.read_all() == bytes);
+    ASSERT_TRUE(bench.reopen().ok());
+  }
+}
+
+TEST(ExtremePunch, AHoleUpToTheEndOfAFileLeavesItsSize) {
+  for (const std::uint64_t offset : {4095u, 4096u, 8000u, 8500u, 8999u}) {
+    Bench bench(Setting{});
+    std::mt19937_64 random(1);
+    ByteVector bytes = noise(random, 9000);
+    ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
+    ASSERT_TRUE(bench.engine().punch(bench.content(), offset, 100000).ok());
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(offset), bytes.end(), std::byte{0});
+    EXPECT_TRUE(bench.read_all() == bytes) << offset;
+  }
+}
+
+TEST(ExtremePunch, TheEdgesOfAHoleInAHoleStayHoles) {
+  Setting setting;
+  setting.disks = 1;
+  Bench bench(setting);
+  ASSERT_TRUE(bench.engine().truncate(bench.content(), 10u << 20).ok());
+  ASSERT_TRUE(bench.engine().punch(bench.content(), 5000, 5000000).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  EXPECT_EQ(bench.store().used_blocks(), 0u);
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing

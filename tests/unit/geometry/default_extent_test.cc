@@ -63,6 +63,17 @@ TEST(DefaultExtentTest, AnImageWithoutSlabsYetGetsAFullExtent) {
   EXPECT_EQ(default_extent(3, {0, 720, 1280}, 3, "tyx"), (Coord{4, 128, 128}));
 }
 
+TEST(DefaultExtentTest, ARowOfExtentsStaysWithinTheLargestImage) {
+  for (const unsigned bits : {57u, 58u, 60u, 62u}) {
+    Geometry geometry;
+    geometry.rank = 2;
+    geometry.axes = "yx";
+    geometry.shape = {1, std::uint64_t{1} << bits, 0};
+    geometry.extent = default_extent(2, geometry.shape, 1, "yx");
+    EXPECT_TRUE(check(geometry).ok()) << bits;
+  }
+}
+
 RC_GTEST_PROP(DefaultExtentTest, IsValidAndNeverLargerThanTheImageNeeds, ()) {
   Geometry geometry;
   geometry.rank = testing::any_rank();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "geometry/image_limits.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::geometry {
@@ -30,6 +31,18 @@ TEST(GeometryTest, SizesOfAPhotograph) {
   EXPECT_EQ(geometry.size_bytes(), 2048u * 3072 * 3);
   EXPECT_EQ(geometry.extent_bytes(), 49152u);
   EXPECT_EQ(geometry.grid(), (Coord{16, 24, 0}));
+}
+
+TEST(GeometryTest, AnImageGrowsByWholeSlabsUpToItsLimit) {
+  Geometry geometry = photograph();
+  EXPECT_EQ(max_bytes(geometry), kMaxImageBytes / geometry.slab_bytes() * geometry.slab_bytes());
+  geometry.rank = 3;
+  geometry.axes = "zyx";
+  geometry.shape = {1, 1, 1};
+  geometry.channels = 1;
+  geometry.extent = {1, 16, 16};
+  ASSERT_TRUE(check(geometry).ok());
+  EXPECT_EQ(max_bytes(geometry), std::uint64_t{1} << 56);  // extents of one byte each
 }
 
 TEST(GeometryTest, AnImageMayHaveNoSlabYet) {
@@ -61,6 +74,20 @@ INSTANTIATE_TEST_SUITE_P(
     All, GeometryRefusalTest,
     ::testing::Values(Refusal{"rank 0", [](Geometry& g) { g.rank = 0; }},
                       Refusal{"rank 4", [](Geometry& g) { g.rank = 4; }},
+                      Refusal{"a row of extents beyond 2^62 bytes",
+                              [](Geometry& g) {
+                                g.shape = {1, kHuge >> 1, 0};
+                                g.channels = 1;
+                                g.extent = {16, 1024, 0};
+                              }},
+                      Refusal{"more extents in a row than have numbers",
+                              [](Geometry& g) {
+                                g.rank = 3;
+                                g.axes = "zyx";
+                                g.shape = {0, 1, kHuge >> 1};
+                                g.channels = 1;
+                                g.extent = {1, 64, 1};
+                              }},
                       Refusal{"no column", [](Geometry& g) { g.shape[1] = 0; }},
                       Refusal{"empty extent", [](Geometry& g) { g.extent[0] = 0; }},
                       Refusal{"no channel", [](Geometry& g) { g.channels = 0; }},

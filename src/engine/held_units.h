@@ -1,0 +1,31 @@
+// Which units of a byte range hold anything: those that are stored, and those that are dirty.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/core.h"
+
+namespace mdfs::engine {
+
+// A unit, and what of it lies in the range.
+struct HeldUnit {
+  std::uint64_t index = 0;
+  geometry::Coord coord{};
+  std::vector<geometry::Piece> pieces;  // in_box is not set
+};
+
+// Numbers of the stored pages of [first, last], ascending, at most `limit`.
+using StoredPages =
+    std::function<Result<std::vector<std::uint64_t>>(std::uint64_t first, std::uint64_t last, std::size_t limit)>;
+
+// Looks the units of an image up that hold some of the bytes [offset, offset + length): all others are zero. What it
+// costs depends on what is stored and dirty near the range, never on its length. The caller holds its part of the grid,
+// so that no unit becomes dirty meanwhile. `visit` is called once for each unit, dirty ones first; an error of it ends
+// the walk.
+Status each_held_unit(Core& core, Content& content, std::uint64_t offset, std::uint64_t length,
+                      const StoredPages& stored_pages, const std::function<Status(const HeldUnit&)>& visit);
+
+}  // namespace mdfs::engine
