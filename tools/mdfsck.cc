@@ -1,5 +1,6 @@
 // mdfsck: checks and repairs a volume that nobody has mounted.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,6 +25,7 @@
 #include "mdfs/ondisk.h"
 #include "mdfs/version.h"
 #include "store/check/check.h"
+#include "store/recovery.h"
 #include "support/command.h"
 #include "support/progress.h"
 #include "support/text.h"
@@ -42,7 +45,8 @@ constexpr std::uint64_t kLeastMemory = 16u << 20;
 constexpr std::uint64_t kMemoryShare = 4;  // of what the machine has
 
 struct Options {
-  bool no_change = false, preen = false, yes = false, data = false, json = false;
+  bool no_change = false, preen = false, yes = false, data = false, json = false, list_commits = false;
+  std::optional<std::uint64_t> rollback;
   std::vector<std::string> disks;
   std::string memory;  // as it is given
   std::uint64_t memory_bytes = 0;
@@ -172,6 +176,8 @@ void print_text(const Options& options, const store::CheckReport& report) {
   if (has_unnamed_objects(report)) fmt::print("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
   if (!report.repair_trouble.empty()) fmt::print("not repaired: {}\n", report.repair_trouble);
   const std::uint64_t remaining = report.remaining();
+  if (options.rollback && report.changed && report.repair_trouble.empty())
+    fmt::print("rolled back to generation {}; the commits after it are given up\n", report.generation);
   if (remaining == 0)
     fmt::print("{}\n", report.exit_code() == 0 ? "clean" : "everything found was repaired");
   else if (options.mode() == store::RepairMode::kNothing)
@@ -180,23 +186,27 @@ void print_text(const Options& options, const store::CheckReport& report) {
     fmt::print("{} remain{}\n", count_of_findings(remaining), remaining == 1 ? "s" : "");
 }
 
-Result<store::CheckReport> check(const Options& options) {
-  const bool look = options.mode() == store::RepairMode::kNothing;
+Result<std::vector<std::unique_ptr<device::Disk>>> open_all(const Options& options, device::OpenMode mode) {
   MDFS_TRY_ASSIGN(const std::shared_ptr<device::UringContext> ring, device::UringContext::create());
   MDFS_TRY_ASSIGN(const device::FoundDisks found, device::find_disks(options.disks));
   std::vector<std::unique_ptr<device::Disk>> disks;
   const auto patience = std::chrono::steady_clock::now() + kLockGrace;
   for (const std::string& path : found.paths) {
-    MDFS_TRY_ASSIGN(auto disk,
-                    device::open_disk_when_free(path, look ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite,
-                                                ring, patience));
+    MDFS_TRY_ASSIGN(auto disk, device::open_disk_when_free(path, mode, ring, patience));
     disks.push_back(std::move(disk));
   }
+  return disks;
+}
+
+Result<store::CheckReport> check(const Options& options) {
+  const bool look = options.mode() == store::RepairMode::kNothing;
+  MDFS_TRY_ASSIGN(auto disks, open_all(options, look ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite));
   Bars bars(!options.json);
   store::CheckOptions check;
   check.repair = options.mode();
   check.data = options.data;
   check.memory_bytes = options.memory_bytes;
+  check.rollback = options.rollback;
   check.progress = [&](store::CheckPhase phase, std::uint64_t done, std::uint64_t total) {
     bars.show(phase, done, total);
   };
@@ -217,6 +227,67 @@ Status set_memory(Options& options) {
   if (options.memory_bytes < kLeastMemory)
     return {Errc::kUsage, fmt::format("--memory {}: at least {}M", options.memory, kLeastMemory >> 20)};
   return {};
+}
+
+// One commit of the rings, with what a check of its tree finds.
+struct CommitRow {
+  store::FoundCommit commit;
+  std::string state;  // "newest", "complete", "incomplete"
+  std::string tree;   // "whole", "12 findings", or why it cannot be read
+};
+
+Result<std::vector<CommitRow>> list_commits(const Options& options) {
+  MDFS_TRY_ASSIGN(auto disks, open_all(options, device::OpenMode::kReadOnly));
+  MDFS_TRY_ASSIGN(std::vector<store::FoundCommit> commits, store::find_commits(std::move(disks)));
+  std::vector<CommitRow> rows;
+  bool newest = true;
+  for (store::FoundCommit& commit : commits) {
+    CommitRow row{std::move(commit), "incomplete", "not checked"};
+    if (row.commit.valid) {
+      row.state = newest ? "newest" : "complete";
+      newest = false;
+      Options one = options;
+      one.no_change = true;
+      one.preen = one.yes = false;
+      one.rollback = row.commit.slot.generation;
+      const auto report = check(one);
+      row.tree = !report.ok()                    ? report.error().message()
+                 : report->lasting_findings == 0 ? "whole"
+                                                 : count_of_findings(report->lasting_findings);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+int print_commits(const Options& options) {
+  const auto rows = list_commits(options);
+  if (!rows.ok()) {
+    fmt::print(stderr, "mdfsck: {}\n", printable(rows.error().message()));
+    return kExitTrouble;
+  }
+  if (options.json) {
+    nlohmann::ordered_json json;
+    json["output_version"] = kOutputVersion;
+    json["commits"] = nlohmann::ordered_json::array();
+    for (const CommitRow& row : *rows)
+      json["commits"].push_back({{"generation", row.commit.slot.generation},
+                                 {"commit_id", row.commit.slot.commit_id.to_string()},
+                                 {"time_ns", row.commit.slot.time_ns},
+                                 {"disks", row.commit.disks},
+                                 {"finalized", row.commit.slot.state == MDFS_SLOT_COMMITTED},
+                                 {"state", row.state},
+                                 {"tree", row.tree}});
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  } else {
+    fmt::print("{:>12}  {:<20}  {:>5}  {:<10}  {}\n", "GENERATION", "TIME (UTC)", "DISKS", "STATE", "TREE");
+    for (const CommitRow& row : *rows)
+      fmt::print(
+          "{:>12}  {:<20}  {:>5}  {:<10}  {}\n", row.commit.slot.generation,
+          fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.commit.slot.time_ns / 1'000'000'000))),
+          row.commit.disks, row.state, row.tree);
+  }
+  return std::fflush(stdout) != 0 ? kExitTrouble : 0;
 }
 
 // What fsck(8) hands on to every checker and means nothing here: -T, -f, -C or -C and a number.
@@ -250,6 +321,13 @@ int run(int argc, char** argv) {
   app.add_flag("--data", options.data, "Read all data and verify their checksums");
   app.add_option("--memory", options.memory, "Use so much memory (default a quarter of the machine's), as 1G");
   app.add_flag("--json", options.json, "Print the report as JSON");
+  auto* list = app.add_flag("--list-commits", options.list_commits,
+                            "List the commits that the disks hold, and whether each can be read; change nothing");
+  app.add_option("--rollback", options.rollback,
+                 "Check this older commit (GENERATION); with -p or -y make it the newest and give up those after it")
+      ->type_name("GENERATION")
+      ->check(CLI::PositiveNumber)
+      ->excludes(list);
   app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
   try {
     app.parse(without_foreign_options(argc, argv));
@@ -264,6 +342,7 @@ int run(int argc, char** argv) {
   }
   ::signal(SIGINT, cancel);
   ::signal(SIGTERM, cancel);
+  if (options.list_commits) return print_commits(options);
   const auto report = check(options);
   if (!report.ok()) {
     fmt::print(stderr, "mdfsck: {}\n", printable(report.error().message()));

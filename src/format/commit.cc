@@ -38,6 +38,16 @@ Status check_table(const CommitSlot& slot) {
   return {};
 }
 
+// What only a newer version can have written.
+Status check_known(const CommitSlot& slot) {
+  if (slot.state != MDFS_SLOT_PREPARED && slot.state != MDFS_SLOT_COMMITTED)
+    return {Errc::kNewerFormat, "commit.state"};
+  if ((slot.flags & ~MDFS_COMMIT_DEGRADED) != 0) return {Errc::kNewerFormat, "commit.flags"};
+  for (const Root& root : slot.roots)
+    if (root.kind != MDFS_ROOT_MAIN && root.kind != MDFS_ROOT_NONE) return {Errc::kNewerFormat, "commit.roots"};
+  return {};
+}
+
 Status check_roots(const CommitSlot& slot) {
   MDFS_FORMAT_REQUIRE(!slot.roots.empty() && slot.roots.size() <= MDFS_MAX_ROOTS, "commit.root-count");
   for (std::size_t i = 0; i < slot.roots.size(); ++i) {
@@ -93,7 +103,7 @@ bool CommitSlot::same_commit(const CommitSlot& other) const {
 }
 
 void encode(const CommitSlot& slot, MutableBytes out) {
-  MDFS_CHECK(out.size() == MDFS_SECTOR && check(slot).ok());
+  MDFS_CHECK(out.size() == MDFS_SECTOR && check_known(slot).ok() && check(slot).ok());
   std::fill(out.begin(), out.end(), std::byte{0});
   put_text(out, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC);
   MDFS_PUT(out, 0, mdfs_commit_slot, state, slot.state);
@@ -132,6 +142,14 @@ void encode(const CommitSlot& slot, MutableBytes out) {
     MDFS_PUT(out, base, mdfs_witness, sector, slot.witnesses[i].sector);
   }
   seal(out, offsetof(mdfs_commit_slot, crc32c));
+}
+
+std::optional<std::uint64_t> sealed_slot_generation(ConstBytes bytes, const Uuid& volume_uuid) {
+  if (bytes.size() != MDFS_SECTOR || !has_text(bytes, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC) ||
+      !seal_holds(bytes, offsetof(mdfs_commit_slot, crc32c)) ||
+      get_uuid(bytes, offsetof(mdfs_commit_slot, volume_uuid)) != volume_uuid)
+    return std::nullopt;
+  return MDFS_GET(bytes, 0, mdfs_commit_slot, generation);
 }
 
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid) {
@@ -174,6 +192,7 @@ Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid)
                               MDFS_GET(bytes, base, mdfs_witness, crc32c),
                               MDFS_GET(bytes, base, mdfs_witness, sector)});
   }
+  MDFS_TRY(check_known(slot));
   MDFS_TRY(check(slot));
   return slot;
 }

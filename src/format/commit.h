@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -77,6 +78,12 @@ void encode(const CommitSlot& slot, MutableBytes out);
 // known once each, the main root present, one node at least and kMaxNodes at most, born no later than the commit),
 // commit.space, commit.witnesses (at most 36, of at most 1 MiB, on disks that take part), commit.membership,
 // commit.members (no hole takes part).
+// What a newer version may have meant is kNewerFormat: a state, a flag, a kind of root or a flag of a member that is
+// not known here.
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
+
+// The generation of a slot whose size, magic, checksum and volume are right, whatever else it says: some program wrote
+// it so, and an older commit must not silently take its place.
+std::optional<std::uint64_t> sealed_slot_generation(ConstBytes bytes, const Uuid& volume_uuid);
 
 }  // namespace mdfs::format

@@ -30,13 +30,13 @@ Member decode_member(ConstBytes bytes, std::size_t base) {
 Status check_members(const std::vector<Member>& members, const char* check) {
   std::set<Uuid> seen;
   for (const Member& member : members) {
+    if ((member.flags & ~kKnownMemberFlags) != 0) return Error{Errc::kNewerFormat, check};
     if (member.is_hole()) {
       if (member != Member::hole()) return Error{Errc::kCorrupt, check};
       continue;
     }
-    const bool known = (member.flags & ~MDFS_MEMBER_LEAVING) == 0;
     const bool named = !member.uuid.is_nil() && seen.insert(member.uuid).second;
-    if (!known || !named || member.weight < 1 || member.blocks < 1 || member.blocks > Address::kMaxBlock)
+    if (!named || member.weight < 1 || member.blocks < 1 || member.blocks > Address::kMaxBlock)
       return Error{Errc::kCorrupt, check};
   }
   if (seen.empty()) return Error{Errc::kCorrupt, check};

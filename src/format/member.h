@@ -29,6 +29,8 @@ struct Member {
   static Member hole() { return {{}, 0, 0, MDFS_MEMBER_HOLE}; }
 };
 
+inline constexpr std::uint16_t kKnownMemberFlags = MDFS_MEMBER_HOLE | MDFS_MEMBER_LEAVING;
+
 // Disks in the table that are no holes.
 std::size_t count_disks(const std::vector<Member>& members);
 
@@ -37,7 +39,7 @@ void encode(const Member& member, MutableBytes out, std::size_t base);
 Member decode_member(ConstBytes bytes, std::size_t base);
 
 // What holds for any table: a disk at least, no disk twice, known flags, weights, sizes that addresses reach, nothing
-// in holes. The error carries the name `check`.
+// in holes. The error carries the name `check`; it is kNewerFormat for a flag that is not known here.
 Status check_members(const std::vector<Member>& members, const char* check);
 
 }  // namespace mdfs::format

@@ -140,6 +140,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   store::StoreOptions store_options;
   store_options.read_only = options.read_only;
   store_options.degraded = options.degraded;
+  store_options.rollback = options.rollback;
   store_options.policy = options.policy;
   MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(disks), store_options, environment));
   volume::VolumeOptions volume_options;

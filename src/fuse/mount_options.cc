@@ -43,6 +43,16 @@ Status set_commit(std::string_view value, MountOptions& options) {
   return {};
 }
 
+Status set_rollback(std::string_view value, MountOptions& options) {
+  options.rollback = 0;
+  if (value.empty()) return {};
+  const auto generation = parse_number(value, "rollback");
+  if (!generation.ok() || *generation < 1)
+    return usage(fmt::format("rollback={}: a generation from 1 on, as mdfsck --list-commits shows them", value));
+  options.rollback = *generation;
+  return {};
+}
+
 Status set_max_window(std::string_view value, MountOptions& options) {
   MDFS_TRY_ASSIGN(options.max_window_bytes, size_between("max_window", value, kMinWindowBytes, kMaxWindowBytes));
   return {};
@@ -110,6 +120,8 @@ constexpr std::array kRows = {
           options.degraded = true;
           return {};
         }},
+    Row{{"rollback", "[GENERATION]", "with ro: read an older commit, by default the one before the newest"},
+        set_rollback},
     Row{{"noatime", "", "reading leaves access times alone"},
         [](std::string_view, MountOptions& options) -> Status {
           options.atime = volume::AtimeMode::kNoAtime;
@@ -171,7 +183,7 @@ Status parse_word(std::string_view word, MountOptions& options) {
   const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& known) { return known.info.name == name; });
   if (row != kRows.end()) {
     if (has_value && row->info.value.empty()) return usage(fmt::format("{} takes no value", name));
-    if (!has_value && !row->info.value.empty())
+    if (!has_value && !row->info.value.empty() && !row->info.value.starts_with('['))
       return usage(fmt::format("{} wants a value: {}={}", name, name, row->info.value));
     return row->set(has_value ? word.substr(equals + 1) : std::string_view{}, options);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct MountOptions {
 
   bool read_only = false;
   bool degraded = false;
+  std::optional<std::uint64_t> rollback;  // to this generation; 0: to the commit before the newest
   bool foreground = false;
   bool cached_images = false;
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
@@ -37,7 +39,7 @@ struct MountOptions {
 
 struct MountOptionInfo {
   std::string_view name;   // "cache"
-  std::string_view value;  // "SIZE"; empty for a flag
+  std::string_view value;  // "SIZE"; empty for a flag, "[SIZE]" where it may be left out
   std::string_view help;   // one line
 };
 // What is ours, in the order of the man page. Options of mount(8) itself (nosuid, noauto, _netdev, x-..) are taken

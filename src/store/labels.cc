@@ -64,6 +64,9 @@ void read_slots(const Areas& areas, DiskLabels& found) {
     for (unsigned j = 0; j < MDFS_RING_SLOTS; ++j) {
       const ConstBytes sector = areas.bytes[i].bytes().subspan(MDFS_SECTOR * (1 + j), MDFS_SECTOR);
       auto slot = format::decode_commit_slot(sector, found.label->volume_uuid);
+      if (!slot.ok())
+        if (const auto generation = format::sealed_slot_generation(sector, found.label->volume_uuid))
+          found.unusable.push_back({*generation, slot.error()});
       if (!slot.ok() || format::ring_slot(slot->generation, slot->state) != j) continue;
       found.ring[i][j] = slot->commit_id;
       const bool known = std::any_of(found.slots.begin(), found.slots.end(), [&](const format::CommitSlot& other) {

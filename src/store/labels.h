@@ -25,6 +25,12 @@ struct DiskLabels {
   std::vector<format::CommitSlot> slots;  // valid ones of all rings, each commit and state once
   // [label number][ring slot]: the commit held there in that state, if valid.
   std::array<std::array<std::optional<Uuid>, MDFS_RING_SLOTS>, MDFS_LABELS_PER_DISK> ring{};
+  // Slots that some program wrote as they are and that this one cannot use.
+  struct UnusableSlot {
+    std::uint64_t generation = 0;
+    Error error;
+  };
+  std::vector<UnusableSlot> unusable;
   bool readable = false;       // one label area at least could be read
   bool truncated = false;      // smaller than its label says
   std::optional<Error> newer;  // a label of a newer version was found

@@ -45,6 +45,42 @@ Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk
   return candidates;
 }
 
+// The commit before a newest slot that this version cannot use must not be taken for the newest.
+Status check_slots(const std::vector<Candidate>& candidates, std::uint64_t generation) {
+  for (const Candidate& candidate : candidates)
+    for (const DiskLabels::UnusableSlot& slot : candidate.labels.unusable)
+      if (slot.generation >= generation)
+        return {slot.error.code, fmt::format("{}: this version cannot use the newest commit slot, of generation {} "
+                                             "({}); nothing was changed",
+                                             candidate.disk->name(), slot.generation, slot.error.message())};
+  return {};
+}
+
+// Disks that were written apart from those that have the winner are refused together with them.
+Status check_diverged(const std::vector<Candidate>& candidates, const format::CommitSlot& winner) {
+  std::uint64_t current = 0;
+  std::string names;
+  for (const Candidate& candidate : candidates) {
+    if (!has_commit(candidate, winner)) continue;
+    current |= std::uint64_t{1} << candidate.labels.label->disk_index;
+    names += (names.empty() ? "" : ", ") + candidate.disk->name();
+  }
+  for (const Candidate& candidate : candidates) {
+    const format::Label& label = *candidate.labels.label;
+    const bool member =
+        label.disk_index < winner.members.size() && winner.members[label.disk_index].uuid == label.disk_uuid;
+    if (!member || has_commit(candidate, winner)) continue;
+    if (const auto generation = diverged(candidate, winner, current))
+      return {
+          Errc::kFork,
+          fmt::format("{} was written apart from {}: up to generation {} there, {} here. Each side may hold files "
+                      "that the other lacks. Mount one side with the disks of the other out of reach (-o degraded), "
+                      "copy what only it has, and then decide which side to keep",
+                      candidate.disk->name(), names, *generation, winner.generation)};
+  }
+  return {};
+}
+
 Status check_one_volume(const std::vector<Candidate>& candidates) {
   std::map<Uuid, const Candidate*> seen;
   const Candidate& first = candidates.front();
@@ -149,11 +185,25 @@ std::string Recovered::awaited_text() const {
       winner.generation, disks);
 }
 
-Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks) {
+Result<std::vector<FoundCommit>> find_commits(std::vector<std::unique_ptr<device::Disk>> disks) {
+  MDFS_TRY_ASSIGN(const std::vector<Candidate> candidates, read_all(std::move(disks)));
+  MDFS_TRY(check_one_volume(candidates));
+  return list_commits(candidates);
+}
+
+Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std::optional<std::uint64_t> rollback) {
   MDFS_TRY_ASSIGN(std::vector<Candidate> candidates, read_all(std::move(disks)));
   MDFS_TRY(check_one_volume(candidates));
   Recovered recovered;
-  MDFS_TRY_ASSIGN(Winner winner, find_winner(candidates));
+  if (rollback == 0) {
+    MDFS_TRY_ASSIGN(rollback, commit_before_newest(candidates));
+  }
+  auto found = find_winner(candidates, rollback);
+  const Status usable = check_slots(candidates, found.ok() ? found->slot.generation : 0);
+  if (!usable.ok() && !rollback) return usable.error();
+  if (!usable.ok()) recovered.unusable = usable.error();
+  MDFS_TRY_ASSIGN(Winner winner, std::move(found));
+  if (!rollback) MDFS_TRY(check_diverged(candidates, winner.slot));
   recovered.winner = std::move(winner.slot);
   recovered.highest_generation = winner.highest_generation;
   recovered.awaited = std::move(winner.awaited);

@@ -15,6 +15,7 @@
 #include "store/commit_nodes.h"
 #include "store/labels.h"
 #include "store/store.h"
+#include "store/validation.h"
 
 namespace mdfs::store {
 
@@ -40,6 +41,7 @@ struct Recovered {
   // the administrator gives these disks up.
   std::vector<std::uint16_t> awaited;
   std::vector<BadNodeCopy> bad_copies;  // of the winner's nodes, to be repaired before it is finalized
+  std::optional<Error> unusable;        // the newest slot, where an older commit was asked for
   bool features_read_only = false;      // an unknown read-only-compatible feature
 
   std::size_t healthy() const;
@@ -53,9 +55,17 @@ struct Recovered {
 // or all that the winner wrote to it), else it is stale: it counts as missing, and is only read from. Who the members
 // are stands in the winner. A disk that is none (any more, or not yet) is left alone, which the log says; so is one
 // that was being added when the power was cut. Writes nothing. Errors: kInvalidArgument (no disks), kForeignDisk (no
-// label, another volume, one disk twice, no member at all), kNewerFormat, kFork (two different valid commits of one
-// generation), kCorrupt (no valid commit).
-Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks);
+// label, another volume, one disk twice, no member at all), kNewerFormat (also: in the newest slot), kFork (two
+// different valid commits of one generation, or a disk that was written apart from the others, however long ago),
+// kCorrupt (no valid commit).
+//
+// With `rollback` an older commit wins: that of a generation, or of 0 the one before the newest. Slots that this
+// version cannot use are then no error, but noted in `unusable`. kNotFound: there is no such commit.
+Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks,
+                          std::optional<std::uint64_t> rollback = std::nullopt);
+
+// The commits that the disks hold, the newest first. Writes nothing; errors as those of recover() about disks.
+Result<std::vector<FoundCommit>> find_commits(std::vector<std::unique_ptr<device::Disk>> disks);
 
 // Flushes every healthy disk.
 Status flush_current(Recovered& recovered);

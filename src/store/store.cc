@@ -67,7 +67,9 @@ Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::D
                                            const StoreOptions& options, Environment& environment) {
   // So early, that what goes wrong in recovery counts.
   for (auto& disk : disks) disk = std::make_unique<DiskSlot>(disk->name(), std::move(disk));
-  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
+  if (options.rollback && !options.read_only)
+    return Error{Errc::kInvalidArgument, "rollback: an older commit is only read; mount with -o ro,rollback"};
+  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks), options.rollback));
   std::string reason = why_read_only(recovered, options);
   if (reason.empty()) {
     const Status present = make_present(recovered);

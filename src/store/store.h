@@ -158,6 +158,8 @@ struct SpaceInfo {
 struct StoreOptions {
   bool read_only = false;
   bool degraded = false;  // write without a majority of disks
+  // Reads an older commit: of this generation, or for 0 the one before the newest. With read_only alone.
+  std::optional<std::uint64_t> rollback;
   std::size_t node_cache_bytes = 16u << 20;
   std::size_t dirty_node_limit = 512;                            // more dirty nodes than this start a commit
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // default: the one that the volume was made with

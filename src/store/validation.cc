@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -44,12 +45,13 @@ Status add(ByGeneration& valid, ValidCommit commit, const std::vector<Candidate>
   const CommitSlot& slot = *commit.slot;
   const auto [other, is_new] = valid.emplace(slot.generation, std::move(commit));
   if (is_new || other->second.slot->commit_id == slot.commit_id) return {};
-  return {Errc::kFork,
-          fmt::format("generation {} is one commit on {} and another on {}: mount one side with the disks of the other "
-                      "out of reach (-o degraded), remove those from it, and add them again with --force; what was "
-                      "written to them apart is lost",
-                      slot.generation, disks_with(candidates, other->second.slot->commit_id),
-                      disks_with(candidates, slot.commit_id))};
+  return {
+      Errc::kFork,
+      fmt::format("generation {} is one commit on {} and another on {}: they were written apart. Each side may hold "
+                  "files that the other lacks. Mount one side with the disks of the other out of reach (-o "
+                  "degraded), copy what only it has, and then decide which side to keep",
+                  slot.generation, disks_with(candidates, other->second.slot->commit_id),
+                  disks_with(candidates, slot.commit_id))};
 }
 
 bool has_successor(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
@@ -141,31 +143,95 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
   return validity;
 }
 
-}  // namespace
-
-Result<Winner> find_winner(const std::vector<Candidate>& candidates) {
-  Winner winner{};
+// Every valid commit; of those older than the newest committed one, those that it proves.
+Result<ByGeneration> find_valid(const std::vector<Candidate>& candidates) {
   ByGeneration valid;
   for (const Candidate& candidate : candidates)
-    for (const CommitSlot& slot : candidate.labels.slots) {
-      winner.highest_generation = std::max(winner.highest_generation, slot.generation);
+    for (const CommitSlot& slot : candidate.labels.slots)
       if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(valid, {&slot, {true, {}, {}}}, candidates));
-    }
   const std::uint64_t committed = valid.empty() ? 0 : valid.begin()->first;
   std::set<Uuid> asked;  // every disk holds a slot of the same commit
   for (const Candidate& candidate : candidates)
     for (const CommitSlot& slot : candidate.labels.slots) {
-      if (slot.state == MDFS_SLOT_COMMITTED || slot.generation <= committed || slot.witnesses.empty()) continue;
+      if (slot.state == MDFS_SLOT_COMMITTED || slot.witnesses.empty()) continue;
       if (!asked.insert(slot.commit_id).second) continue;
-      Validity validity = has_successor(candidates, slot) ? Validity{true, {}, {}} : validate(candidates, slot);
+      Validity validity;
+      if (has_successor(candidates, slot))
+        validity.valid = true;
+      else if (slot.generation > committed)
+        validity = validate(candidates, slot);
       if (validity.valid) MDFS_TRY(add(valid, {&slot, std::move(validity)}, candidates));
     }
   if (valid.empty()) return Error{Errc::kCorrupt, "no disk holds a complete commit"};
-  ValidCommit& newest = valid.begin()->second;
-  winner.slot = *newest.slot;
-  winner.awaited = std::move(newest.validity.awaited);
-  winner.bad_copies = std::move(newest.validity.bad_copies);
+  return valid;
+}
+
+std::string generations(const ByGeneration& commits) {
+  std::string text;
+  for (const auto& [generation, commit] : commits) text += fmt::format("{}{}", text.empty() ? "" : ", ", generation);
+  return text;
+}
+
+}  // namespace
+
+Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::optional<std::uint64_t> generation) {
+  MDFS_TRY_ASSIGN(ByGeneration valid, find_valid(candidates));
+  const auto chosen = generation ? valid.find(*generation) : valid.begin();
+  if (chosen == valid.end())
+    return Error{Errc::kNotFound, fmt::format("there is no complete commit of generation {}; the disks hold {}",
+                                              *generation, generations(valid))};
+  Winner winner{};
+  for (const Candidate& candidate : candidates)
+    for (const CommitSlot& slot : candidate.labels.slots)
+      winner.highest_generation = std::max(winner.highest_generation, slot.generation);
+  winner.slot = *chosen->second.slot;
+  winner.awaited = std::move(chosen->second.validity.awaited);
+  winner.bad_copies = std::move(chosen->second.validity.bad_copies);
   return winner;
+}
+
+Result<std::uint64_t> commit_before_newest(const std::vector<Candidate>& candidates) {
+  MDFS_TRY_ASSIGN(const ByGeneration valid, find_valid(candidates));
+  if (valid.size() < 2)
+    return Error{Errc::kNotFound,
+                 fmt::format("the disks hold no complete commit but that of generation {}", valid.begin()->first)};
+  return std::next(valid.begin())->first;
+}
+
+std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates) {
+  std::map<std::pair<std::uint64_t, Uuid>, FoundCommit, std::greater<>> found;
+  for (const Candidate& candidate : candidates) {
+    std::set<Uuid> here;
+    for (const CommitSlot& slot : candidate.labels.slots) {
+      FoundCommit& commit = found[{slot.generation, slot.commit_id}];
+      if (commit.disks == 0 || slot.state == MDFS_SLOT_COMMITTED) commit.slot = slot;
+      commit.disks += here.insert(slot.commit_id).second ? 1 : 0;
+    }
+  }
+  const auto valid = find_valid(candidates);
+  std::vector<FoundCommit> commits;
+  for (auto& [key, commit] : found) {
+    const auto known = valid.ok() ? valid->find(commit.slot.generation) : ByGeneration::const_iterator();
+    commit.valid = valid.ok() && known != valid->end() && known->second.slot->commit_id == commit.slot.commit_id;
+    commits.push_back(std::move(commit));
+  }
+  return commits;
+}
+
+std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSlot& winner, std::uint64_t current) {
+  const CommitSlot* newest = nullptr;
+  for (const CommitSlot& slot : candidate.labels.slots) {
+    // One without records was not acknowledged before its committed slot was written.
+    const bool acknowledged = slot.state == MDFS_SLOT_COMMITTED || !slot.witnesses.empty();
+    if (acknowledged && (newest == nullptr || slot.generation > newest->generation)) newest = &slot;
+  }
+  if (newest == nullptr) return std::nullopt;
+  for (std::size_t i = 0; i < std::min(newest->space.size(), winner.space.size()); ++i) {
+    const bool same_disk =
+        newest->members.size() <= i || winner.members.size() <= i || newest->members[i].uuid == winner.members[i].uuid;
+    if (same_disk && ((newest->participants & current) >> i & 1) != 0) return std::nullopt;
+  }
+  return newest->generation;
 }
 
 bool has_commit(const Candidate& candidate, const CommitSlot& slot) {

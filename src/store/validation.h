@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -39,7 +40,26 @@ struct Winner {
 // The valid commit of the highest generation wins, or a newer one that is incomplete on no disk that is here
 // (`awaited`). Reads at most what the records say and the nodes that they cover. Errors: kFork (two of one
 // generation), kCorrupt (none).
-Result<Winner> find_winner(const std::vector<Candidate>& candidates);
+// With `generation` that commit wins instead, if it is among them.
+Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::optional<std::uint64_t> generation = {});
+
+// The valid commit of the highest generation below that of the newest: what a rollback without a number means.
+// kNotFound if there is none.
+Result<std::uint64_t> commit_before_newest(const std::vector<Candidate>& candidates);
+
+// A commit that the rings of the disks hold.
+struct FoundCommit {
+  format::CommitSlot slot;  // committed if such a slot was found
+  unsigned disks = 0;       // that hold it
+  bool valid = false;       // else it was begun and not completed, or not on all disks
+};
+// The newest first.
+std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates);
+
+// The disk was written apart from the winner: it holds a commit that may have been acknowledged, and no disk that has
+// the winner took part in that. `current`: indexes of disks that have the winner. Gives the generation of that commit.
+std::optional<std::uint64_t> diverged(const Candidate& candidate, const format::CommitSlot& winner,
+                                      std::uint64_t current);
 
 // The disk holds all that the commit wrote to it: its slot, or data that match all records of this disk. Where there
 // are none, the parent's slot.

@@ -43,8 +43,10 @@ Status umount_command(const std::string& place) {
 std::string mount_option_help() {
   std::string text = "Mount options (-o), besides those of mount(8):\n";
   for (const fuse::MountOptionInfo& option : fuse::mount_option_table()) {
-    const std::string name =
-        option.value.empty() ? std::string(option.name) : fmt::format("{}={}", option.name, option.value);
+    const std::string name = option.value.empty() ? std::string(option.name)
+                             : option.value.starts_with('[')
+                                 ? fmt::format("{}[={}]", option.name, option.value.substr(1, option.value.size() - 2))
+                                 : fmt::format("{}={}", option.name, option.value);
     text += fmt::format("  {:<32}{}\n", name, option.help);
   }
   return text;

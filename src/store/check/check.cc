@@ -67,6 +67,7 @@ class Checker {
   void check_counts(Scan& scan) const;
   void report_progress(CheckPhase phase, std::uint64_t done, std::uint64_t total);
   Status repair(const Scan& first, const SpacePages& space);
+  Status check_rollback(const Scan& first) const;
   Status mend_copies(const TreeScan& tree);
   Status repair_tree(const Scan& first, const SpacePages& space);
   Status commit(const Scan& scan, const SpacePages& space);
@@ -237,6 +238,8 @@ Result<CheckReport> Checker::run() {
   commit_needed_ =
       of_space.any() || leaks.any() || first.findings.total() > first.findings.count(FindingId::kNodeCopyDamaged);
   for (const Findings* findings : {&disks, &first.findings, &of_space, &leaks, &of_data}) note_new(*findings);
+  report_.lasting_findings =
+      first.findings.total() - first.findings.count(FindingId::kNodeCopyDamaged) + of_data.total();
   find_paths(first.table, first.tree, loader_, report_.findings);
   first.table = {};
   if (options_.repair == RepairMode::kNothing) return report_;
@@ -266,7 +269,8 @@ void Checker::settle_against(const Findings& left) {
 Status Checker::repair(const Scan& first, const SpacePages& space) {
   const bool anything = std::any_of(report_.findings.begin(), report_.findings.end(),
                                     [](const Finding& finding) { return info(finding.id).repair != Repair::kNever; });
-  if (!anything) return {};
+  if (!anything && !options_.rollback) return {};
+  if (options_.rollback) MDFS_TRY(check_rollback(first));
   if (volume_.features_read_only) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
   if (!volume_.awaited.empty()) return {Errc::kNoQuorum, volume_.awaited_text()};
   if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
@@ -285,7 +289,16 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
     return {Errc::kMissingDisk, "what is wrong beside copies and labels is mended only when all disks are there"};
   if (options_.repair == RepairMode::kPreen && first.findings.any(Repair::kForced))
     return {Errc::kNotPermitted, "more is needed than a preen may do: run without -p"};
-  return first.must_rewrite() || commit_needed_ ? repair_tree(first, space) : Status();
+  return first.must_rewrite() || commit_needed_ || options_.rollback ? repair_tree(first, space) : Status();
+}
+
+// Before anything is written: what comes after the commit is given up, so that nothing beside it may be lost unasked.
+Status Checker::check_rollback(const Scan& first) const {
+  if (volume_.unusable) return *volume_.unusable;
+  if (volume_.healthy() != volume_.disks()) return {Errc::kMissingDisk, "a rollback needs all disks of the volume"};
+  if (options_.repair != RepairMode::kAll && (first.must_rewrite() || report_.lasting_findings > 0))
+    return {Errc::kNotPermitted, "this commit is damaged, too: -y rolls back to what is left of it"};
+  return {};
 }
 
 // A bad copy is overwritten in place: nothing is lost if that is cut short. Durable when this returns: a commit that
@@ -397,7 +410,7 @@ int CheckReport::exit_code() const {
 
 Result<CheckReport> check_volume(std::vector<std::unique_ptr<device::Disk>> disks, const CheckOptions& options,
                                  Environment& environment) {
-  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks)));
+  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks), options.rollback));
   return Checker(std::move(recovered), options, environment).run();
 }
 

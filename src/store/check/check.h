@@ -41,6 +41,9 @@ struct CheckOptions {
   std::uint64_t bytes_for_map() const { return map_bytes.value_or(memory_bytes / 4); }
   std::uint64_t bytes_for_data() const { return memory_bytes / 8; }
   std::uint64_t bytes_for_tree() const { return memory_bytes / 8 * 5; }
+  // Checks an older commit (recovery.h), and with a repair makes it the newest: those after it are given up. A repair
+  // that would lose more is refused without kAll.
+  std::optional<std::uint64_t> rollback;
   CheckProgress progress;
 };
 
@@ -56,9 +59,10 @@ struct CheckReport {
   unsigned passes = 0;            // through the tree
   std::uint64_t data_bytes = 0;   // verified
   std::uint64_t total_findings = 0;
-  std::vector<Finding> findings;  // at most Findings::kLimit
-  bool changed = false;           // something was written
-  std::string repair_trouble;     // why the repair could not be completed; empty if it was, or none was asked for
+  std::uint64_t lasting_findings = 0;  // of them: not about space pages, which a repair derives anew
+  std::vector<Finding> findings;       // at most Findings::kLimit
+  bool changed = false;                // something was written
+  std::string repair_trouble;          // why the repair could not be completed; empty if it was, or none was asked for
 
   // Findings that are no notes and are still there.
   std::uint64_t remaining() const;

@@ -6,6 +6,7 @@
 #include "base/crc32c.h"
 #include "format/label.h"
 #include "format/layout.h"
+#include "store/labels.h"
 #include "store_fixture.h"
 #include "tried.h"
 
@@ -287,6 +288,117 @@ TEST_F(RecoveryTest, ABadCopyIsReadFromTheOtherAndWrittenAnew) {
     damaged[0]->zero(lost == begin ? begin + half : begin, half);
     expect_value(damaged, 1);
   }
+}
+
+// Two halves that were written apart, so many commits each: never one is taken for merely behind.
+TEST_F(RecoveryTest, HalvesThatWereWrittenApartAreRefusedHoweverLongAgo) {
+  StoreOptions degraded;
+  degraded.degraded = true;
+  for (const auto& [here, there] : {std::pair{1, 1}, {5, 1}, {1, 5}, {8, 2}, {20, 3}, {3, 20}}) {
+    make(2);
+    ASSERT_OK(put(disks_, 1));
+    Disks first = clone_disks(disks_);
+    Disks second = clone_disks(disks_);
+    first[1].reset();
+    second[0].reset();
+    for (int i = 0; i < here; ++i) ASSERT_OK(put(first, 100 + i, degraded));
+    for (int i = 0; i < there; ++i) ASSERT_OK(put(second, 200 + i, degraded));
+    Disks both;
+    both.push_back(first[0]->clone());
+    both.push_back(second[1]->clone());
+    EXPECT_EQ(open_error(both), Errc::kFork) << here << " and " << there;
+    const auto refused = open_disks(both, environment_);
+    EXPECT_EQ(refused.error().message().find("--force"), std::string::npos) << refused.error().message();
+    expect_value(first, 100 + here - 1);
+    expect_value(second, 200 + there - 1);
+  }
+}
+
+TEST_F(RecoveryTest, ADiskThatWasAwayForManyCommitsIsBehindAndNoFork) {
+  StoreOptions degraded;
+  degraded.degraded = true;
+  for (const int commits : {1, 3, 5, 20}) {
+    make(3);
+    ASSERT_OK(put(disks_, 1));
+    for (unsigned away = 0; away < 3; ++away) {
+      Disks two = clone_disks(disks_);
+      two[away].reset();
+      for (int i = 0; i < commits; ++i) ASSERT_OK(put(two, 10 + i));
+      two[away] = disks_[away]->clone();
+      expect_value(two, 10 + commits - 1);
+      // The others leave one by one, on order.
+      two[away].reset();
+      two[(away + 1) % 3].reset();
+      ASSERT_OK(put(two, 50, degraded));
+      two[away] = disks_[away]->clone();
+      expect_value(two, 50);
+    }
+  }
+}
+
+TEST_F(RecoveryTest, AnUnknownThingInTheNewestSlotIsRefusedAndNothingIsWritten) {
+  struct Unknown {
+    const char* what;
+    std::size_t offset;
+    std::uint8_t bit;
+  };
+  for (const Unknown& unknown :
+       {Unknown{"commit.state", offsetof(mdfs_commit_slot, state), 4},
+        Unknown{"commit.flags", offsetof(mdfs_commit_slot, flags), 2},
+        Unknown{"commit.roots", offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, kind), 8},
+        Unknown{"commit.members", offsetof(mdfs_commit_slot, members) + offsetof(mdfs_member, flags), 0x40},
+        Unknown{"commit.members", offsetof(mdfs_commit_slot, members) + 32 + offsetof(mdfs_member, flags) + 1, 0x80}}) {
+    make(2);
+    ASSERT_OK(put(disks_, 1));
+    std::uint64_t newest = 0;
+    const DiskLabels labels = read_labels(*disks_[0]);
+    for (const format::CommitSlot& slot : labels.slots) newest = std::max(newest, slot.generation);
+    for (const auto& disk : disks_)
+      for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label)
+        for (const std::uint32_t state : {MDFS_SLOT_PREPARED, MDFS_SLOT_COMMITTED}) {
+          const std::uint64_t at = area_offset(label) + MDFS_SECTOR * (1 + format::ring_slot(newest, state));
+          ByteVector sector(MDFS_SECTOR);
+          disk->peek(at, sector);
+          if (load_le<std::uint64_t>(sector, offsetof(mdfs_commit_slot, generation)) != newest) continue;
+          sector[unknown.offset] |= std::byte{unknown.bit};
+          store_le<std::uint32_t>(sector, offsetof(mdfs_commit_slot, crc32c), 0);
+          store_le<std::uint32_t>(sector, offsetof(mdfs_commit_slot, crc32c), crc32c(sector));
+          disk->poke(at, sector);
+        }
+    const std::uint64_t before = disks_[0]->digest();
+    const auto opened = open_disks(disks_, environment_);
+    ASSERT_FALSE(opened.ok()) << unknown.what;
+    EXPECT_EQ(opened.error().code, Errc::kNewerFormat) << opened.error().message();
+    EXPECT_NE(opened.error().message().find(unknown.what), std::string::npos) << opened.error().message();
+    EXPECT_EQ(disks_[0]->digest(), before);
+  }
+}
+
+TEST_F(RecoveryTest, AnOlderCommitIsReadOnRequestAloneAndNothingIsWritten) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  ASSERT_OK(put(disks_, 2));
+  StoreOptions options;
+  options.read_only = true;
+  const auto newest = open_disks(disks_, environment_, options);
+  ASSERT_OK(newest);
+  const std::uint64_t generation = (*newest)->generation();
+  const std::uint64_t before = disks_[0]->digest();
+  for (const std::uint64_t wanted : {std::uint64_t{0}, generation - 1}) {
+    options.rollback = wanted;
+    options.read_only = false;
+    EXPECT_EQ(open_disks(disks_, environment_, options).error().code, Errc::kInvalidArgument);
+    options.read_only = true;
+    const auto opened = open_disks(disks_, environment_, options);
+    ASSERT_OK(opened);
+    EXPECT_EQ((*opened)->generation(), generation - 1);
+    EXPECT_EQ(*(*opened)->get(kKey), std::optional(value_of(16, 1)));
+  }
+  EXPECT_EQ(disks_[0]->digest(), before);
+  options.rollback = generation + 1;
+  const auto missing = open_disks(disks_, environment_, options);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message().find(std::to_string(generation)), std::string::npos);
 }
 
 }  // namespace

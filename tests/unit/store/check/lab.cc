@@ -300,7 +300,8 @@ std::vector<NodeRef> Lab::leaves() {
 
 format::Pointer Lab::root() { return recover_all().winner.root(MDFS_ROOT_MAIN)->pointer; }
 
-CheckReport Lab::check(RepairMode mode, bool data, std::optional<std::uint64_t> map_pages) {
+CheckReport Lab::check(RepairMode mode, bool data, std::optional<std::uint64_t> map_pages,
+                       std::optional<std::uint64_t> rollback) {
   device::RecorderLog log;
   std::vector<std::unique_ptr<device::Disk>> recorders;
   std::vector<const device::MemoryDisk*> bases;
@@ -314,6 +315,7 @@ CheckReport Lab::check(RepairMode mode, bool data, std::optional<std::uint64_t> 
   options.repair = mode;
   options.data = data;
   if (map_pages) options.map_bytes = *map_pages * MDFS_SECTOR;
+  options.rollback = rollback;
   auto report = check_volume(std::move(recorders), options, environment_);
   EXPECT_OK(report);
   device::Replayer replayer(bases, log.events());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ class Lab {
   format::DiskLayout layout() const;
 
   // `map_pages`: of the map of blocks at a time; the disks have one bitmap page each.
-  CheckReport check(RepairMode mode, bool data = false, std::optional<std::uint64_t> map_pages = {});
+  CheckReport check(RepairMode mode, bool data = false, std::optional<std::uint64_t> map_pages = {},
+                    std::optional<std::uint64_t> rollback = {});
   std::vector<std::uint64_t> digests() const;
 
   Disks disks;
