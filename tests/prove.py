@@ -40,7 +40,8 @@ CRASH = "{build}/tests/crash/crash_tests"
 PROMISES = {
     1: ("a metadata operation is seen after a crash whole or not at all", [
         Step([CRASH, "--canary", "--ops", "write /f 4000 6000; fsync /f; mkdir /d/m"]),
-        Step([CRASH], whole=["--length", "2", "--nested", "1", "--sample", "1000"], part=["--length", "1"])]),
+        Step([CRASH], whole=["--length", "2", "--nested", "1", "--sample", "1000", "--disks", "2,3",
+                             "--kills", "3", "--absent", "5"], part=["--length", "1"])]),
     2: ("what fsync has returned for survives every later cut", [
         gtest("unit/store/store_tests", "*/CrashTest.*:CrashDuringRecoveryTest.*:ConcurrencyTest.*"),
         gtest("unit/volume/volume_tests", "SharedCommitsTest.*"), mount("torture/survive"), mount("daemon")]),
@@ -57,7 +58,11 @@ PROMISES = {
     7: ("a stale disk is never written and has no vote, halves that went on apart never merge", [
         gtest("safety/safety_tests", "LostDisksTest.TwoHalves*:EvacuationTest.*Stale*"),
         gtest("unit/store/store_tests", "RecoveryTest.AStale*:RecoveryTest.Halves*:MembersTest.ADiskThatWasAway*")]),
-    8: ("any valid label mounts, the newest proven commit wins", [gtest("unit/store/store_tests", "RecoveryTest.*")]),
+    8: ("any valid label mounts, the newest valid commit wins", [
+        gtest("unit/store/store_tests", "RecoveryTest.*:WitnessTest.*:*CrashTest.ACutAfterAKill*"),
+        gtest("unit/volume/volume_tests", "FinalizationTest.*"),
+        Step([CRASH, "--length", "1", "--disks", "2,3", "--cuts", "few"],
+             whole=["--kills", "1", "--absent", "3"], part=["--kills", "7", "--absent", "23", "--seconds", "60"])]),
     9: ("a full volume says so, keeps everything, and gives all its space back", [
         gtest("safety/safety_tests", "*FullVolume*")]),
     10: ("a crash in the middle of recovery, repair or a change of disks is safe", [

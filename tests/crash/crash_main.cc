@@ -29,6 +29,7 @@ struct Arguments {
   bool canary = false;
   std::string cuts;
   std::string operations;
+  std::vector<unsigned> disks{2};
   RunOptions run;
 };
 
@@ -40,7 +41,16 @@ void add_to(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--sample", arguments.samples, "and so many seeded sequences of 3 to 6 letters");
   app.add_option("--ops", arguments.operations, "one sequence and no other, as a failure prints it");
-  app.add_option("--disks", arguments.run.disks, "of the volume")->check(CLI::Range(1, 8))->capture_default_str();
+  app.add_option("--disks", arguments.disks, "of the volume; several numbers: all sequences on each")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 8))
+      ->capture_default_str();
+  app.add_option("--kills", arguments.run.kill_every,
+                 "every so-many-th state of a killed daemon is mounted and cut again; 0: none")
+      ->capture_default_str();
+  app.add_option("--absent", arguments.run.absent_every,
+                 "every so-many-th state is mounted without each disk in turn, and then with all; 0: none")
+      ->capture_default_str();
   app.add_option("--seed", arguments.run.seed, "of samples")->capture_default_str();
   app.add_option("--cuts", arguments.cuts,
                  "how many subsets of outstanding writes: many (of single letters), few (of longer sequences)")
@@ -110,16 +120,19 @@ RunOptions options_for(const Arguments& arguments, const Sequence& sequence) {
 // A command that does it once more, from the root of the sources.
 std::string again(const Arguments& arguments, const Sequence& sequence) {
   const RunOptions options = options_for(arguments, sequence);
-  return fmt::format("./dev crash --disks {} --seed {} --cuts {} --nested {}{} --ops '{}'", options.disks, options.seed,
-                     few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
-                     options.spoiled ? " --spoiled" : "", sequence.text);
+  return fmt::format("./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {}{} --ops '{}'",
+                     options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
+                     options.kill_every, options.absent_every, options.spoiled ? " --spoiled" : "", sequence.text);
 }
 
 // Tries sequences until there are no more; each thread runs one of these.
 class Work {
  public:
-  explicit Work(const Arguments& arguments)
-      : arguments_(arguments), sequences_(sequences(arguments)), base_(make_base_disks(arguments.run)) {}
+  Work(const Arguments& arguments, Totals& totals)
+      : arguments_(arguments),
+        sequences_(sequences(arguments)),
+        base_(make_base_disks(arguments.run)),
+        totals_(totals) {}
 
   void run() {
     for (std::size_t i = next_++; i < sequences_.size() && !out_of_time(); i = next_++) {
@@ -133,7 +146,6 @@ class Work {
       const std::string wrong = try_operations(*operations, base_, options_for(arguments_, sequence), totals_);
       ++tried_;
       if (wrong.empty()) continue;
-      ++failed_;
       fmt::print("LOST: {}\n  {}\n  again: {}\n", sequence.text, wrong, again(arguments_, sequence));
       std::fflush(stdout);
     }
@@ -147,15 +159,14 @@ class Work {
       if (std::chrono::steady_clock::now() - shown < kBetweenLines) continue;
       shown = std::chrono::steady_clock::now();
       fmt::print(stderr, "{} of {} sequences, {} states, {} lost\n", tried_.load(), sequences_.size(),
-                 totals_.states.load(), failed_.load());
+                 totals_.states.load(), totals_.lost.load());
     }
   }
 
-  int finish() const {
-    if (bad_usage_) return 2;
-    fmt::print("{} sequences, {} states rebuilt in {:.0f} s\n", tried_.load(), totals_.states.load(), seconds());
-    fmt::print("{} distinct crash states, {} lost\n", totals_.distinct.size(), failed_.load());
-    return (failed_ > 0) == arguments_.canary ? 0 : 1;
+  bool bad_usage() const { return bad_usage_; }
+  void print() const {
+    fmt::print("{} disks: {} sequences in {:.0f} s\n", arguments_.run.disks, tried_.load(), seconds());
+    std::fflush(stdout);
   }
 
  private:
@@ -166,19 +177,27 @@ class Work {
   const std::vector<Sequence> sequences_;
   const test::MemoryDisks base_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  Totals totals_;
-  std::atomic<std::size_t> next_{0}, tried_{0}, failed_{0};
+  Totals& totals_;
+  std::atomic<std::size_t> next_{0}, tried_{0};
   std::atomic<bool> bad_usage_{false};
 };
 
 int run(Arguments arguments) {
   arguments.run.flushes_lie = arguments.canary;
-  Work work(arguments);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < arguments.jobs; ++i) threads.emplace_back([&] { work.run(); });
-  if (isatty(STDERR_FILENO) != 0) work.show_progress();
-  for (std::thread& thread : threads) thread.join();
-  return work.finish();
+  Totals totals;
+  for (const unsigned disks : arguments.disks) {
+    arguments.run.disks = disks;
+    Work work(arguments, totals);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < arguments.jobs; ++i) threads.emplace_back([&] { work.run(); });
+    if (isatty(STDERR_FILENO) != 0) work.show_progress();
+    for (std::thread& thread : threads) thread.join();
+    if (work.bad_usage()) return 2;
+    work.print();
+  }
+  fmt::print("{} states rebuilt\n", totals.states.load());
+  fmt::print("{} distinct crash states, {} lost\n", totals.distinct.size(), totals.lost.load());
+  return (totals.lost > 0) == arguments.canary ? 0 : 1;
 }
 
 }  // namespace

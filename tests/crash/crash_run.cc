@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crash_run.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <set>
-#include <tuple>
 
 #include "base/checked.h"
-#include "oracle.h"
-#include "store/check/check.h"
+#include "boots.h"
+#include "judge.h"
 #include "store/labels.h"
 
 namespace mdfs::crash {
@@ -22,149 +18,6 @@ namespace {
 
 constexpr const char* kStarted = "started";
 constexpr const char* kReturned = "returned";
-
-MemoryDisks clone(const MemoryDisks& disks) {
-  MemoryDisks clones;
-  for (const auto& disk : disks) clones.push_back(disk->clone());
-  return clones;
-}
-
-// A volume on recorded disks.
-struct Recording {
-  explicit Recording(const MemoryDisks& base) : disks(clone(base)) {
-    for (std::uint32_t i = 0; i < disks.size(); ++i) {
-      recorders.push_back(std::make_unique<device::RecorderDisk>(*disks[i], log, i));
-      doors.push_back(recorders.back().get());
-    }
-  }
-  MemoryDisks disks;
-  device::RecorderLog log;
-  std::vector<std::unique_ptr<device::RecorderDisk>> recorders;
-  std::vector<device::Disk*> doors;
-};
-
-std::vector<const device::MemoryDisk*> pointers(const MemoryDisks& disks) {
-  std::vector<const device::MemoryDisk*> all;
-  for (const auto& disk : disks) all.push_back(disk.get());
-  return all;
-}
-
-// How many operations.
-struct Progress {
-  std::size_t returned = 0;
-  std::size_t started = 0;
-};
-
-// Many cuts leave the same bytes: of a sequence each state is judged once for what had been promised by then.
-class Judged {
- public:
-  explicit Judged(Totals& totals) : totals_(totals) {}
-
-  // Counts a state; false: it has been judged.
-  bool is_new(const MemoryDisks& disks, const Progress& progress, bool nested) {
-    std::uint64_t digest = 0;
-    for (const auto& disk : disks) digest = digest * 0x9e3779b97f4a7c15u + disk->digest();
-    ++totals_.states;
-    {
-      const std::lock_guard lock(totals_.mutex);
-      totals_.distinct.insert(digest);
-    }
-    return judged_.emplace(digest, progress.returned, progress.started, nested).second;
-  }
-
- private:
-  Totals& totals_;
-  std::set<std::tuple<std::uint64_t, std::size_t, std::size_t, bool>> judged_;
-};
-
-// Those that would be found: one that has left the volume has no labels.
-std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
-  std::vector<device::Disk*> found;
-  for (const auto& disk : disks)
-    if (store::read_labels(*disk).label) found.push_back(disk.get());
-  return found;
-}
-
-// A cut may leave a label or a commit slot that was being written; the others are there.
-// Of a commit that is not finalized yet one copy of a node may be missing.
-bool is_expected(store::FindingId id, bool raw, bool finalized) {
-  const bool half_written = id == store::FindingId::kLabelDamaged || id == store::FindingId::kCommitSlotMissing ||
-                            (id == store::FindingId::kNodeCopyDamaged && !finalized);
-  return store::info(id).severity == store::Severity::kNote || (raw && half_written);
-}
-
-}  // namespace
-
-std::string check_disks(const MemoryDisks& disks, Environment& environment, bool raw) {
-  std::vector<std::unique_ptr<device::Disk>> doors;
-  for (device::Disk* disk : labelled(disks)) doors.push_back(std::make_unique<test::BorrowedDisk>(*disk));
-  store::CheckOptions options;
-  options.data = true;
-  const auto report = store::check_volume(std::move(doors), options, environment);
-  if (!report.ok()) return "the checker: " + report.error().message();
-  for (const store::Finding& finding : report->findings)
-    if (!is_expected(finding.id, raw, report->finalized))
-      return "the checker: " + std::string(store::info(finding.id).name) + ": " + finding.where;
-  return report->remaining() == 0 || raw ? "" : "the checker: findings that are not listed";
-}
-
-namespace {
-
-// Mounted once more, the volume takes a file and keeps it.
-std::string write_again(std::unique_ptr<Volume> volume, test::Tree tree, const MemoryDisks& disks,
-                        Environment& environment) {
-  Runner runner(*volume);
-  const auto operations = parse_operations("create /after; write /after 0 5000; fsync /after; scrub");
-  for (const Operation& operation : *operations) {
-    const Status status = runner.run(operation, 77);
-    if (!status.ok()) return operation.text() + ": " + status.error().message();
-  }
-  const auto with_file = test::read_tree(*volume);
-  if (!with_file.ok()) return with_file.error().message();
-  tree["/after"] = with_file->contains("/after") ? with_file->at("/after") : test::Seen{};
-  if (*with_file != tree) return "writing a file changed others";
-  const Status closed = volume->close();
-  if (!closed.ok()) return "unmounting: " + closed.error().message();
-  volume.reset();
-  const std::string checked = check_disks(disks, environment, false);
-  if (!checked.empty()) return checked;
-  auto again = test::open_volume(labelled(disks), test::quiet_options(4u << 20), environment);
-  if (!again.ok()) return "the second mount: " + again.error().message();
-  const auto kept = test::read_tree(**again);
-  if (!kept.ok()) return "after the second mount: " + kept.error().message();
-  return *kept == tree ? "" : "the second mount shows something else";
-}
-
-// How closely a state is looked at.
-struct Look {
-  bool checked = false;   // by the checker, before anybody mounts it
-  bool thorough = false;  // and written to, and checked again
-};
-
-// For a volume that is mounted to be looked at: with few threads, as starting them takes longer than the rest.
-volume::VolumeOptions judging_options() {
-  volume::VolumeOptions options = test::quiet_options(4u << 20);
-  options.engine.decode_threads = 1;
-  return options;
-}
-
-// What is found on the disks, before and after recovery.
-std::string judge(const MemoryDisks& disks, const History& history, const Progress& progress, const Look& look,
-                  std::uint64_t seed) {
-  SeededEnvironment environment(seed);
-  if (look.checked) {
-    const std::string checked = check_disks(disks, environment, true);
-    if (!checked.empty()) return "before mounting: " + checked;
-  }
-  auto volume = test::open_volume(labelled(disks), judging_options(), environment);
-  if (!volume.ok()) return "mounting: " + volume.error().message();
-  auto tree = test::read_tree(**volume);
-  if (!tree.ok()) return tree.error().message();
-  std::string wrong = history.explain(*tree, progress.returned, progress.started);
-  if (wrong.empty()) wrong = test::find_inconsistency(**volume, false);
-  if (wrong.empty() && look.thorough) wrong = write_again(std::move(*volume), std::move(*tree), disks, environment);
-  return wrong;
-}
 
 // Cuts the power a second time while the volume recovers from the first.
 std::string judge_nested(const MemoryDisks& disks, const History& history, const Progress& progress,
@@ -283,7 +136,14 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
       if (event.kind == device::EventKind::kEnd && event.op == device::Op::kFlush) event.ok = false;
 
   Judged judged(totals);
-  std::string wrong;
+  std::string first;
+  std::uint64_t lost = 0;
+  const auto note = [&](std::size_t position, const std::string& how, const Progress& progress, std::string wrong) {
+    if (wrong.empty()) return;
+    if (!first.empty()) return;
+    first = how + " at event " + std::to_string(position) + ", " + std::to_string(progress.returned) +
+            " operations returned, " + std::to_string(progress.started) + " started: " + wrong;
+  };
   std::uint64_t states = 0;
   device::CutBounds bounds = options.bounds;
   bounds.from = position_after(events, options.known);
@@ -291,16 +151,37 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
     const Progress progress = progress_at(events, cut.position);
     if (!judged.is_new(disks, progress, false)) return true;
     const bool thorough = states++ % options.thorough_every == 0;
+    const bool again = options.absent_every > 0 && states % options.absent_every == 0;
+    const MemoryDisks left = again ? clone(disks) : MemoryDisks();  // judging writes to them
+    std::string wrong;
     if (options.depth > 1) wrong = judge_nested(disks, history, progress, options, judged);
     if (wrong.empty())
       wrong = judge(disks, history, progress, {thorough && !options.spoiled, thorough}, options.seed + 2);
-    if (wrong.empty()) return true;
-    wrong = "cut at event " + std::to_string(cut.position) + " (" + cut.text + "), " +
-            std::to_string(progress.returned) + " operations returned, " + std::to_string(progress.started) +
-            " started: " + wrong;
-    return false;
+    if (!wrong.empty()) ++lost;
+    note(cut.position, "cut (" + cut.text + ")", progress, wrong);
+    for (int absent = 0; absent < static_cast<int>(left.size()); ++absent) {
+      Boot boot{clone(left), clone(left), {}, absent, "mounted without disk " + std::to_string(absent)};
+      note(cut.position, "cut (" + cut.text + ")", progress,
+           judge_second_session(std::move(boot), history, progress, options, judged, lost));
+    }
+    return true;
   });
-  return wrong;
+  std::uint64_t kills = 0;
+  bounds.torn = false;
+  if (options.kill_every > 0)
+    device::for_each_kill(pointers(mounted), events, bounds, [&](device::Kill kill) {
+      if (kills++ % options.kill_every != 0) return true;
+      const Progress progress = progress_at(events, kill.position);
+      // Every second time a disk is late as well.
+      const int absent = kills % 2 == 0 ? static_cast<int>(kills / 2 % kill.seen.size()) : -1;
+      Boot boot{std::move(kill.seen), std::move(kill.durable), std::move(kill.in_cache), absent,
+                absent < 0 ? "mounted" : "mounted without disk " + std::to_string(absent)};
+      note(kill.position, "killed (" + kill.text + ")", progress,
+           judge_second_session(std::move(boot), history, progress, options, judged, lost));
+      return true;
+    });
+  totals.lost += lost;
+  return first;
 }
 
 }  // namespace mdfs::crash

@@ -23,22 +23,28 @@ struct RunOptions {
   std::size_t known = 0;  // so many operations in front have been a sequence of their own: no cuts before they return
   unsigned thorough_every = 8;  // states that are also written to again, checked by the checker and mounted again
   unsigned depth = 1;           // 2: a second cut while the first is recovered from
-  bool spoiled = false;         // disk 0 has a bad copy of every node to begin with
-  bool flushes_lie = false;     // for the canary: no flush is believed, so what was promised may be lost
+  // Every so-many-th state is also mounted without each disk in turn, and then with all; and of every so-many-th kill
+  // the disks are mounted again. What these second sessions do is cut everywhere. 0: never.
+  unsigned absent_every = 0;
+  unsigned kill_every = 0;
+  device::CutBounds boot_bounds{0, 3, 6, 2, 1, false};
+  bool spoiled = false;      // disk 0 has a bad copy of every node to begin with
+  bool flushes_lie = false;  // for the canary: no flush is believed, so what was promised may be lost
 };
 
 // Counts over all runs; any thread.
 struct Totals {
   std::atomic<std::uint64_t> states{0};
-  std::mutex mutex;  // guards distinct
+  std::atomic<std::uint64_t> lost{0};  // states
+  std::mutex mutex;                    // guards distinct
   std::unordered_set<std::uint64_t> distinct;
 };
 
 // Disks with the files of make_base().
 test::MemoryDisks make_base_disks(const RunOptions& options);
 
-// Runs the operations on clones of the base disks and tries all cuts, those during the unmounting included. What went
-// wrong first, in words with the cut, or "".
+// Runs the operations on clones of the base disks and tries all cuts and kills, those during the unmounting included.
+// What went wrong first, in words with the cut, or "".
 std::string try_operations(const std::vector<Operation>& operations, const test::MemoryDisks& base,
                            const RunOptions& options, Totals& totals);
 

@@ -22,21 +22,22 @@ struct Verb {
 
 const std::map<std::string, Verb, std::less<>>& verbs() {
   static const std::map<std::string, Verb, std::less<>> kVerbs{
-      {"create", {1, Effect::kNames}},        {"mkdir", {1, Effect::kNames}},
-      {"symlink", {1, Effect::kNames}},       {"link", {2, Effect::kNames}},
-      {"unlink", {1, Effect::kNames}},        {"rmdir", {1, Effect::kNames}},
-      {"rename", {2, Effect::kReplace}},      {"exchange", {2, Effect::kReplace}},
-      {"chmod", {2, Effect::kNames}},         {"xattr", {2, Effect::kNames}},
-      {"hold", {1, Effect::kNames}},          {"write", {3, Effect::kWrite}},
-      {"append", {2, Effect::kWrite}},        {"truncate", {2, Effect::kData}},
-      {"punch", {3, Effect::kWrite}},         {"window", {5, Effect::kData}},
-      {"fsync", {1, Effect::kFsync}},         {"sync", {0, Effect::kSync}},
-      {"writeback", {0, Effect::kWriteBack}}, {"move", {1, Effect::kWriteBack}},
-      {"scrub", {0, Effect::kNames}},         {"scrub-begin", {1, Effect::kNames}},
-      {"evacuate", {1, Effect::kNames}},      {"evacuate-begin", {2, Effect::kNames}},
-      {"keep", {1, Effect::kNames}},          {"balance", {1, Effect::kNames}},
-      {"settle", {1, Effect::kWriteBack}},    {"defrag", {0, Effect::kNames}},
-      {"defrag-begin", {1, Effect::kNames}},  {"return", {0, Effect::kNames}},
+      {"create", {1, Effect::kNames}},         {"mkdir", {1, Effect::kNames}},
+      {"symlink", {1, Effect::kNames}},        {"link", {2, Effect::kNames}},
+      {"unlink", {1, Effect::kNames}},         {"rmdir", {1, Effect::kNames}},
+      {"rename", {2, Effect::kReplace}},       {"exchange", {2, Effect::kReplace}},
+      {"chmod", {2, Effect::kNames}},          {"xattr", {2, Effect::kNames}},
+      {"hold", {1, Effect::kNames}},           {"write", {3, Effect::kWrite}},
+      {"append", {2, Effect::kWrite}},         {"truncate", {2, Effect::kData}},
+      {"punch", {3, Effect::kWrite}},          {"window", {5, Effect::kData}},
+      {"fsync", {1, Effect::kFsync}},          {"sync", {0, Effect::kSync}},
+      {"finalize", {0, Effect::kWriteBack}},   {"writeback", {0, Effect::kWriteBack}},
+      {"move", {1, Effect::kWriteBack}},       {"scrub", {0, Effect::kNames}},
+      {"scrub-begin", {1, Effect::kNames}},    {"evacuate", {1, Effect::kNames}},
+      {"evacuate-begin", {2, Effect::kNames}}, {"keep", {1, Effect::kNames}},
+      {"balance", {1, Effect::kNames}},        {"settle", {1, Effect::kWriteBack}},
+      {"defrag", {0, Effect::kNames}},         {"defrag-begin", {1, Effect::kNames}},
+      {"return", {0, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -118,6 +119,7 @@ Ino Runner::target(const Operation& operation) {
 
 Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "sync") return volume_.sync();
+  if (operation.verb == "finalize") return volume_.store().finalize();
   if (operation.verb == "writeback") return volume_.engine().write_back_all(0);
   if (operation.verb == "move") return run_move(operation, number);
   if (operation.verb == "scrub") return scrub(operation, UINT64_MAX);
@@ -358,6 +360,8 @@ std::vector<std::string> alphabet() {
       "unlink /stack",
       "fsync /stack",
       "fsync /f",
+      "write /f 4000 6000; fsync /f; finalize",
+      "write /f 4000 6000; fsync /f; write /g 10 50; finalize; fsync /g",
       "fsync /g",
       "fsync /image",
       "fsync /packed",

@@ -68,8 +68,8 @@ TEST(CrashDuringRecoveryTest, ACutWhileTheWinnerIsMadePresentLosesNothing) {
   test::tried("{} second cuts during recovery", inner);
 }
 
-// The daemon is killed, its disks stay powered; the next one mounts what lies in their caches, and the power is cut while
-// it recovers or works.
+// The daemon is killed, its disks stay powered; the next one mounts what lies in their caches, and the power is cut
+// while it recovers or works.
 TEST_P(CrashTest, ACutAfterAKillAndAMountLosesNothing) {
   Workload workload(GetParam(), 7);
   workload.run(3, 2);
