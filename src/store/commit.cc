@@ -67,6 +67,11 @@ std::vector<format::Witness> witnesses_of(const SealedCommit& sealed, const std:
   return witnesses;
 }
 
+format::CommitSlot with_state(format::CommitSlot slot, std::uint32_t state) {
+  slot.state = state;
+  return slot;
+}
+
 Status flush_all(std::span<const Participant> participants) {
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (auto& list : ios) list.emplace_back().op = device::Op::kFlush;
@@ -97,7 +102,29 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
       ios[i].push_back(std::move(io));
   MDFS_TRY(run_all(ios, participants));
   MDFS_TRY(flush_all(participants));
-  return proves_itself ? Status() : finalize_commit(sealed.slot, participants);
+  if (proves_itself) return {};
+  sealed.slot.state = MDFS_SLOT_COMMITTED;
+  return finalize_commit(sealed.slot, participants);
+}
+
+void abandon_commit(const format::CommitSlot& slot, const std::optional<format::CommitSlot>& parent,
+                    std::span<const Participant> participants) {
+  AlignedBuffer zeros(MDFS_SECTOR);
+  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
+  AlignedBuffer committed;
+  if (parent) committed = encode_slot(with_state(*parent, MDFS_SLOT_COMMITTED));
+  std::vector<std::vector<device::Io>> ios(participants.size());
+  // The parent first: between the two, the slot that goes is what tells that the parent was flushed.
+  if (parent) {
+    for (std::size_t i = 0; i < participants.size(); ++i)
+      ios[i] = slot_writes(participants[i].layout, with_state(*parent, MDFS_SLOT_COMMITTED), committed);
+    (void)run_all(ios, participants);
+    (void)flush_all(participants);
+  }
+  for (std::size_t i = 0; i < participants.size(); ++i)
+    ios[i] = slot_writes(participants[i].layout, with_state(slot, MDFS_SLOT_PREPARED), zeros);
+  (void)run_all(ios, participants);
+  (void)flush_all(participants);
 }
 
 Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants) {

@@ -39,9 +39,15 @@ struct Participant {
 
 // Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. If `witnesses` are there, and
 // find room in the slot with those of what is written here, the commit ends with the first flush and the slot has all
-// of them; else the slot has none. Adjacent nodes become one request. After an error the disks hold this commit or its
-// parent, and recovery decides which.
+// of them; else the slot has none, and its state is committed once committed slots are written. Adjacent nodes become
+// one request. After an error the disks hold this commit or its parent, and recovery decides which.
 Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
+
+// After an error before any committed slot of it was written (its slot is still prepared): takes its slots away and
+// finalizes its parent, if that is not yet, on the disks that still work. Then the next mount needs no disk that has
+// failed to know that the commit is none. What goes wrong here is left to recovery.
+void abandon_commit(const format::CommitSlot& slot, const std::optional<format::CommitSlot>& parent,
+                    std::span<const Participant> participants);
 
 // Committed slots -> flush all: of a commit with witnesses, which from now on do not count any more.
 Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants);

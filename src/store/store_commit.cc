@@ -67,10 +67,19 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
   SealedCommit sealed = seal(change);
   writer.unlock();
   const Status written = write_commit(sealed, participants_, label_.block_size);
-  if (written.ok())
+  if (written.ok()) {
     publish(sealed);
-  else
-    fail(written.error(), sealed.slot.generation);
+    return {};
+  }
+  if (sealed.slot.state == MDFS_SLOT_PREPARED) {
+    std::optional<format::CommitSlot> parent;
+    {
+      const std::lock_guard lock(commit_mutex_);
+      parent = unfinalized_;
+    }
+    abandon_commit(sealed.slot, parent, participants_);
+  }
+  fail(written.error(), sealed.slot.generation);
   return written;
 }
 
