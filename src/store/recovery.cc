@@ -177,11 +177,13 @@ std::string Recovered::awaited_text() const {
   std::string disks;
   for (const std::uint16_t index : awaited) {
     disks += fmt::format("{}disk {}", disks.empty() ? "" : ", ", index);
-    if (index < members.size()) disks += fmt::format(" ({})", members[index].member.uuid.to_string());
+    if (index >= members.size()) continue;
+    const bool old = members[index].state == DiskState::kStale;
+    disks += fmt::format(" ({}{})", members[index].member.uuid.to_string(), old ? ", found in an older state" : "");
   }
   return fmt::format(
-      "generation {} was not finalized before the power was cut, and only {} can tell whether it is "
-      "complete: attach it and mount again, or go on without it with -o degraded",
+      "generation {} was written just before a power cut or kill, and is complete only if {} has it, too: attach that "
+      "disk and mount again, or resume without it with -o degraded",
       winner.generation, disks);
 }
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -232,7 +233,13 @@ class Traced(Base):
 
     def test_a_full_disk_ends_the_trace_and_not_the_mount(self):
         self.image()
-        self.remount("noatime,trace=/dev/full")
+        full = tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, full)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], check=True)
+        self.addCleanup(subprocess.run, ["umount", full], check=True)
+        with open(os.path.join(full, "filler"), "wb") as filler:
+            filler.write(bytes(64 << 10))
+        self.remount(f"noatime,trace={full}/trace")
         data = read_window(self.volume / "image", (0, 0), (512, 512))
         self.assertEqual(len(data), 512 * 512)
         done = subprocess.run([MDFS, "umount", self.volume.path], capture_output=True, text=True, check=True)

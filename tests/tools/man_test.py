@@ -92,7 +92,7 @@ class Manual(unittest.TestCase):
         shown = help_text(MDFS, "mount").partition("Mount options")[2].splitlines()[1:]
         names = {re.match(r"  ([a-z_]+)", line).group(1) for line in shown if line.strip()}
         page = (MAN / "mount.mdfs.8.scd").read_text()
-        self.assertEqual(names, set(re.findall(r"^\*([a-z_]+)\*(?:=_[A-Z]+_)?\n\t", page, re.MULTILINE)))
+        self.assertEqual(names, set(re.findall(r"^\*([a-z_]+)\*(?:\[?=_[A-Z]+_\]?)?\n\t", page, re.MULTILINE)))
 
 
 if __name__ == "__main__":

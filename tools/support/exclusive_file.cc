@@ -87,6 +87,10 @@ Result<FilePlace> FilePlace::of(const std::string& path) {
   const int folder = ::open(place.prefix.empty() ? "." : place.prefix.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return from_errno(errno, path);
   place.folder = File(folder, place.prefix);
+  // Before anything is made in the folder.
+  struct stat st {};
+  if (::fstatat(folder, place.base.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENAMETOOLONG)
+    return from_errno(errno, path);
   return place;
 }
 
