@@ -246,42 +246,15 @@ std::vector<Cut> cuts(std::size_t position, const std::vector<const Event*>& out
   return list.take();
 }
 
-std::size_t for_each_kill(const std::vector<const MemoryDisk*>& bases, const std::vector<Event>& log,
-                          const CutBounds& bounds, const std::function<bool(Kill kill)>& visit) {
-  CutBounds untorn = bounds;
-  untorn.torn = false;
-  Replayer replayer(bases, log);
-  std::set<std::vector<std::uint64_t>> visited;
-  std::size_t count = 0;
-  for (const std::size_t position : cut_positions(log)) {
-    if (position < bounds.from) continue;
-    if (position > 0 && log[position - 1].kind == EventKind::kMark) visited.clear();
-    replayer.advance_to(position);
-    const std::vector<const Event*> outstanding = replayer.outstanding();
-    for (const Cut& cut : cuts(position, outstanding, untorn)) {
-      Kill kill{position, cut.text, replayer.build(cut), {}, {}};
-      std::vector<std::uint64_t> digests;
-      for (const auto& disk : kill.seen) digests.push_back(disk->digest());
-      if (!visited.insert(std::move(digests)).second) continue;
-      kill.durable = replayer.build({position, std::vector<Keep>(outstanding.size()), ""});
-      for (std::size_t i = 0; i < outstanding.size(); ++i) {
-        if (!cut.keep[i].kept) continue;
-        kill.in_cache.push_back(*outstanding[i]);
-        Event end = *outstanding[i];
-        end.kind = EventKind::kEnd;
-        end.data.reset();
-        kill.in_cache.push_back(std::move(end));
-      }
-      ++count;
-      if (!visit(std::move(kill))) return count;
-    }
-  }
-  return count;
-}
+namespace {
 
-std::size_t for_each_cut(
-    const std::vector<const MemoryDisk*>& bases, const std::vector<Event>& log, const CutBounds& bounds,
-    const std::function<bool(std::vector<std::unique_ptr<MemoryDisk>> disks, const Cut& cut)>& visit) {
+using Disks = std::vector<std::unique_ptr<MemoryDisk>>;
+
+// Every cut at every position, with the disks that it leaves, unless such disks were visited since the last mark. The
+// replayer stands at the cut. Gives the number of visits.
+std::size_t for_each_state(const std::vector<const MemoryDisk*>& bases, const std::vector<Event>& log,
+                           const CutBounds& bounds,
+                           const std::function<bool(const Replayer& replayer, Disks disks, const Cut& cut)>& visit) {
   Replayer replayer(bases, log);
   std::set<std::vector<std::uint64_t>> visited;
   std::size_t count = 0;
@@ -290,15 +263,44 @@ std::size_t for_each_cut(
     if (position > 0 && log[position - 1].kind == EventKind::kMark) visited.clear();
     replayer.advance_to(position);
     for (const Cut& cut : cuts(position, replayer.outstanding(), bounds)) {
-      auto disks = replayer.build(cut);
+      Disks disks = replayer.build(cut);
       std::vector<std::uint64_t> digests;
       for (const auto& disk : disks) digests.push_back(disk->digest());
       if (!visited.insert(std::move(digests)).second) continue;
       ++count;
-      if (!visit(std::move(disks), cut)) return count;
+      if (!visit(replayer, std::move(disks), cut)) return count;
     }
   }
   return count;
+}
+
+}  // namespace
+
+std::size_t for_each_kill(const std::vector<const MemoryDisk*>& bases, const std::vector<Event>& log,
+                          const CutBounds& bounds, const std::function<bool(Kill kill)>& visit) {
+  CutBounds untorn = bounds;
+  untorn.torn = false;
+  return for_each_state(bases, log, untorn, [&](const Replayer& replayer, Disks seen, const Cut& cut) {
+    Kill kill{cut.position, cut.text, std::move(seen), {}, {}};
+    const std::vector<const Event*> outstanding = replayer.outstanding();
+    kill.durable = replayer.build({cut.position, std::vector<Keep>(outstanding.size()), ""});
+    for (std::size_t i = 0; i < outstanding.size(); ++i) {
+      if (!cut.keep[i].kept) continue;
+      kill.in_cache.push_back(*outstanding[i]);
+      Event end = *outstanding[i];
+      end.kind = EventKind::kEnd;
+      end.data.reset();
+      kill.in_cache.push_back(std::move(end));
+    }
+    return visit(std::move(kill));
+  });
+}
+
+std::size_t for_each_cut(
+    const std::vector<const MemoryDisk*>& bases, const std::vector<Event>& log, const CutBounds& bounds,
+    const std::function<bool(std::vector<std::unique_ptr<MemoryDisk>> disks, const Cut& cut)>& visit) {
+  return for_each_state(bases, log, bounds,
+                        [&](const Replayer&, Disks disks, const Cut& cut) { return visit(std::move(disks), cut); });
 }
 
 }  // namespace mdfs::device
