@@ -72,6 +72,14 @@ format::CommitSlot with_state(format::CommitSlot slot, std::uint32_t state) {
   return slot;
 }
 
+// These bytes to the slot's places in all rings of all participants; every one is tried.
+Status write_slots(const format::CommitSlot& slot, const AlignedBuffer& bytes,
+                   std::span<const Participant> participants) {
+  std::vector<std::vector<device::Io>> ios(participants.size());
+  for (std::size_t i = 0; i < participants.size(); ++i) ios[i] = slot_writes(participants[i].layout, slot, bytes);
+  return run_all(ios, participants);
+}
+
 Status flush_all(std::span<const Participant> participants) {
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (auto& list : ios) list.emplace_back().op = device::Op::kFlush;
@@ -109,30 +117,21 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
 
 void abandon_commit(const format::CommitSlot& slot, const std::optional<format::CommitSlot>& parent,
                     std::span<const Participant> participants) {
-  AlignedBuffer zeros(MDFS_SECTOR);
-  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
-  AlignedBuffer committed;
-  if (parent) committed = encode_slot(with_state(*parent, MDFS_SLOT_COMMITTED));
-  std::vector<std::vector<device::Io>> ios(participants.size());
   // The parent first: between the two, the slot that goes is what tells that the parent was flushed.
   if (parent) {
-    for (std::size_t i = 0; i < participants.size(); ++i)
-      ios[i] = slot_writes(participants[i].layout, with_state(*parent, MDFS_SLOT_COMMITTED), committed);
-    (void)run_all(ios, participants);
+    const format::CommitSlot committed = with_state(*parent, MDFS_SLOT_COMMITTED);
+    (void)write_slots(committed, encode_slot(committed), participants);
     (void)flush_all(participants);
   }
-  for (std::size_t i = 0; i < participants.size(); ++i)
-    ios[i] = slot_writes(participants[i].layout, with_state(slot, MDFS_SLOT_PREPARED), zeros);
-  (void)run_all(ios, participants);
+  AlignedBuffer zeros(MDFS_SECTOR);
+  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
+  (void)write_slots(with_state(slot, MDFS_SLOT_PREPARED), zeros, participants);
   (void)flush_all(participants);
 }
 
 Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants) {
   slot.state = MDFS_SLOT_COMMITTED;
-  const AlignedBuffer encoded = encode_slot(slot);
-  std::vector<std::vector<device::Io>> ios(participants.size());
-  for (std::size_t i = 0; i < participants.size(); ++i) ios[i] = slot_writes(participants[i].layout, slot, encoded);
-  MDFS_TRY(run_all(ios, participants));
+  MDFS_TRY(write_slots(slot, encode_slot(slot), participants));
   return flush_all(participants);
 }
 
