@@ -38,7 +38,7 @@ Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk
     if (!labels.label)
       return Error{Errc::kForeignDisk, fmt::format("{}: no valid MDFS label{}", disk->name(),
                                                    labels.damage.empty() ? "" : " (" + labels.damage + ")")};
-    candidates.push_back({std::move(disk), std::move(labels)});
+    candidates.push_back({std::move(disk), std::move(labels), false});
     MDFS_TRY(check_features(candidates.back()));
   }
   if (candidates.empty()) return Error{Errc::kInvalidArgument, "no disk of a volume is given"};
@@ -61,7 +61,7 @@ Status check_diverged(const std::vector<Candidate>& candidates, const format::Co
   std::uint64_t current = 0;
   std::string names;
   for (const Candidate& candidate : candidates) {
-    if (!has_commit(candidate, winner)) continue;
+    if (!candidate.current) continue;
     current |= std::uint64_t{1} << candidate.labels.label->disk_index;
     names += (names.empty() ? "" : ", ") + candidate.disk->name();
   }
@@ -69,7 +69,7 @@ Status check_diverged(const std::vector<Candidate>& candidates, const format::Co
     const format::Label& label = *candidate.labels.label;
     const bool member =
         label.disk_index < winner.members.size() && winner.members[label.disk_index].uuid == label.disk_uuid;
-    if (!member || has_commit(candidate, winner)) continue;
+    if (!member || candidate.current) continue;
     if (const auto generation = diverged(candidate, winner, current))
       return {
           Errc::kFork,
@@ -118,7 +118,7 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     if (candidate.labels.truncated) {
       member.state = DiskState::kFailed;
       member.trouble = "smaller than its label says";
-    } else if (!has_commit(candidate, recovered.winner)) {
+    } else if (!candidate.current) {
       member.state = DiskState::kStale;
       member.trouble = fmt::format("does not hold generation {}", recovered.winner.generation);
     }
@@ -137,7 +137,7 @@ Status take_table(const std::vector<Candidate>& candidates, Recovered& recovered
   const format::Label* newest = nullptr;
   for (const Candidate& candidate : candidates) {
     const format::Label& label = *candidate.labels.label;
-    if (has_commit(candidate, winner) && (newest == nullptr || label.membership > newest->membership)) newest = &label;
+    if (candidate.current && (newest == nullptr || label.membership > newest->membership)) newest = &label;
     recovered.features_read_only |= (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0;
   }
   MDFS_CHECK(newest != nullptr);
@@ -205,6 +205,7 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
   if (!usable.ok() && !rollback) return usable.error();
   if (!usable.ok()) recovered.unusable = usable.error();
   MDFS_TRY_ASSIGN(Winner winner, std::move(found));
+  for (Candidate& candidate : candidates) candidate.current = has_commit(candidate, winner.slot);
   if (!rollback) MDFS_TRY(check_diverged(candidates, winner.slot));
   recovered.winner = std::move(winner.slot);
   recovered.highest_generation = winner.highest_generation;

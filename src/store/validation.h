@@ -19,6 +19,7 @@ namespace mdfs::store {
 struct Candidate {
   std::unique_ptr<device::Disk> disk;
   DiskLabels labels;
+  bool current = false;  // has the winner (has_commit()), once that is known
 };
 
 // The newest commit that is not known to be incomplete.
