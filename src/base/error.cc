@@ -39,7 +39,7 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kOverflow, "overflow", EOVERFLOW, 2, "number too large"},
     ErrcInfo{Errc::kForeignDisk, "foreign-disk", EINVAL, 1, "not a disk of this volume"},
     ErrcInfo{Errc::kNewerFormat, "newer-format", EOPNOTSUPP, 1, "made by a newer MDFS"},
-    ErrcInfo{Errc::kStaleDisk, "stale-disk", ESTALE, 1, "the disk is behind the others"},
+    ErrcInfo{Errc::kStaleDisk, "stale", ESTALE, 1, "out of date"},
     ErrcInfo{Errc::kMissingDisk, "missing-disk", EIO, 1, "a disk is missing"},
     ErrcInfo{Errc::kFork, "fork", EIO, 1, "disks went on apart from each other"},
     ErrcInfo{Errc::kNoQuorum, "no-quorum", EROFS, 1, "fewer than a majority of disks"},

@@ -17,6 +17,7 @@
 #include "engine/planned_loads.h"
 #include "engine/sync_rhythm.h"
 #include "engine/unit.h"
+#include "engine/versions.h"
 #include "format/extents.h"
 #include "geometry/decompose.h"
 
@@ -103,6 +104,7 @@ class Content : public std::enable_shared_from_this<Content> {
   // for as long as it is odd.
   std::atomic<std::uint64_t> swaps{0};
   std::mutex swapping;
+  Versions versions;  // of windows that are read in parts; added while `swapping` is held
   // Held from before a transaction of this content until what it has linked is noted here, so that sizes reach the
   // tree in the order in which they hold. Within the gate, outside Unit::mutex.
   std::mutex linking;

@@ -54,6 +54,7 @@ struct Core {
   ByteBudget loads;
   ByteBudget writes;  // units that writers are about to make dirty
   std::atomic<std::uint64_t> dirty_bytes{0};
+  std::atomic<std::size_t> kept_bytes{0};  // of units that versions of windows keep
   SettleQueue settle;
   TaskPool tasks;       // decodes and encodes; never waits for a disk, but for a damaged extent read again
   TaskPool background;  // starts loads ahead of readers

@@ -14,6 +14,7 @@
 #include "engine/returner.h"
 #include "engine/settler.h"
 #include "engine/survey.h"
+#include "engine/window_version.h"
 #include "engine/write_back.h"
 #include "engine/writer.h"
 #include "mdfs/ondisk.h"
@@ -92,6 +93,24 @@ class EngineImpl final : public Engine {
                      MutableBytes into) override {
     core_.settle.note_activity(core_.environment);
     return reader_.read_window(content, window, offset, into);
+  }
+  Result<std::shared_ptr<WindowVersion>> pin_window(Content& content, const geometry::Window& window) override {
+    if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+    auto version = std::make_shared<WindowVersion>(core_, content.shared_from_this(), window);
+    while (true) {
+      {
+        const std::lock_guard swapping(content.swapping);
+        if (content.versions.add(version)) return version;
+      }
+      content.versions.wait_for_changes(version->box());
+    }
+  }
+  Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) override {
+    core_.settle.note_activity(core_.environment);
+    return reader_.read_version(version, offset, into);
+  }
+  bool is_of(const WindowVersion& version, const Content& content) const override {
+    return &version.content() == &content;
   }
   void start_window(Content& content, const geometry::Window& window) override {
     reader_.start_window(content, window);

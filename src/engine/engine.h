@@ -52,6 +52,10 @@ using InodeUpdate = std::function<Status(store::Transaction&, const ContentState
 // The data of one open object; one for each object at a time (the volume sees to that), used by many threads.
 class Content;
 
+// A window as it is at one moment, to be read in parts (engine/window_version.h). Ends with its last holder, which is
+// before the engine ends.
+class WindowVersion;
+
 struct WindowPlan {  // what reading a window costs, by the records as they are
   std::uint64_t extents = 0;
   std::uint64_t holes = 0;
@@ -107,6 +111,12 @@ class Engine {
   // Images only, as all window calls.
   virtual Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset,
                              MutableBytes into) = 0;
+  // The window as it is now, which has been checked: all reads of it give the same version, whatever is written
+  // meanwhile. What changes keeps the older extents for it within bounds; beyond them, and when the image is cut off or
+  // a hole is punched under it, reads end with the error of ESTALE.
+  virtual Result<std::shared_ptr<WindowVersion>> pin_window(Content& content, const geometry::Window& window) = 0;
+  virtual Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) = 0;
+  virtual bool is_of(const WindowVersion& version, const Content& content) const = 0;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
   virtual void start_window(Content& content, const geometry::Window& window) = 0;
   // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is linked

@@ -111,7 +111,7 @@ void LoadOperation::finish(Fetch& fetch) {
       const std::lock_guard lock(unit.mutex);
       release(unit);
     }
-    if (status.error().code == Errc::kCorrupt) core_.store.note_checksum_error(disk_of(fetch));
+    if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr) core_.store.note_checksum_error(disk_of(fetch));
     const std::lock_guard lock(mutex_);
     if (error_.ok()) error_ = std::move(status);
     return;

@@ -83,6 +83,10 @@ Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
 Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   fetch.inline_bytes.reset();
   fetch.pieces.clear();
+  if (fetch.kept != nullptr) {
+    fetch.extent = *fetch.kept;
+    return {};
+  }
   if (content_.is_image()) {
     MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(content_, fetch.coord, fresh));
     return {};

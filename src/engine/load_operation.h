@@ -18,7 +18,8 @@ struct Fetch {
   UnitPtr unit;
   geometry::Coord coord{};
   std::size_t want = 0;
-  std::vector<std::uint32_t> parts;  // numbers of the parts to load, ascending
+  std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
+  const StoredExtent* kept = nullptr;  // not to be looked up
 
   // Found in the tree.
   StoredExtent extent;

@@ -49,6 +49,7 @@ Claim claim(const Content& content, const Want& want, std::size_t number, Buffer
   fetch->unit = want.unit;
   fetch->coord = want.coord;
   fetch->want = number;
+  fetch->kept = want.stored;
   fetch->parts = missing_parts(content, unit, want.ranges);
   return Claim::kClaimed;
 }

@@ -18,6 +18,8 @@ struct Want {
   UnitPtr unit;
   geometry::Coord coord{};
   std::vector<ByteRanges::Range> ranges;
+  // Of a unit that a version keeps: where it lies, whatever the tree says by now.
+  const StoredExtent* stored = nullptr;
 };
 
 // Called once for each want that has all its bytes, by any of the threads at work, without a lock held. The buffer is

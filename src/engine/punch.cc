@@ -123,11 +123,19 @@ Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint
   const std::uint64_t last_page = ceil_div(last_row, side) * content.pages_in_row() - 1;
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
-  MDFS_TRY(free_in_steps(content, first_page, last_page, stop,
-                         [&](Linker& linker, std::uint64_t page) { return linker.free_in_page(page, rows); }));
-  reset_units(content, first_row * content.units_in_row(), last_row * content.units_in_row(), true);
+  const std::uint64_t step = content.array().extent[0];
+  const Versions::Change change(content.versions, checked_mul(first_row, step).value_or(UINT64_MAX),
+                                checked_mul(last_row, step).value_or(UINT64_MAX));
+  const Status freed = free_in_steps(content, first_page, last_page, stop, [&](Linker& linker, std::uint64_t page) {
+    return linker.free_in_page(page, rows);
+  });
+  const std::uint64_t first_unit = first_row * content.units_in_row(), last_unit = last_row * content.units_in_row();
+  if (freed.ok())
+    reset_units(content, first_unit, last_unit, true);
+  else
+    forget_clean(content, first_unit, last_unit);
   write_back_.wake_waiters();
-  return {};
+  return freed;
 }
 
 Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop) {
@@ -138,14 +146,30 @@ Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::u
   const Claims claims(content, cells);
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
-  MDFS_TRY(free_in_steps(content, cells.first[0], cells.last[0] - 1, stop, [&](Linker& linker, std::uint64_t cell) {
+  const auto free_blocks = [&](Linker& linker, std::uint64_t cell) {
     const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;
     const std::uint64_t to = std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks;
     return linker.punch_cell(cell, block_mask(content, from * content.block_size, to * content.block_size));
-  }));
-  zero_blocks(content, first_block, last_block);
+  };
+  const Status freed = free_in_steps(content, cells.first[0], cells.last[0] - 1, stop, free_blocks);
+  if (freed.ok())
+    zero_blocks(content, first_block, last_block);
+  else
+    forget_clean(content, cells.first[0], cells.last[0]);
   write_back_.wake_waiters();
-  return {};
+  return freed;
+}
+
+// A part of these units has been freed, and it is not known which: what is not dirty is loaded again.
+void Replacer::forget_clean(Content& content, std::uint64_t first, std::uint64_t last) {
+  for (const UnitPtr& unit : core_.cache.units_between(content.object, first, last)) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->dirty) continue;
+    unit->buffer = BufferRef();
+    unit->complete = false;
+    unit->valid.clear();
+    unit->known_on_disk = false;
+  }
 }
 
 void Replacer::zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block) {

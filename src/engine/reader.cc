@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "engine/window_version.h"
 
 namespace mdfs::engine {
 
@@ -146,10 +147,13 @@ Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, Mutable
   return length;
 }
 
-Status Reader::read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into) {
+Status Reader::read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
+                        const WindowVersion* version) {
   for (std::uint64_t done = 0; done < into.size();) {
     const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, pass_bytes(content, &box));
-    MDFS_TRY(transfer(content, plan_window(content, box, offset + done, bytes), into.subspan(done, bytes)));
+    const Transfer pass = plan_window(content, box, offset + done, bytes);
+    const MutableBytes part = into.subspan(done, bytes);
+    MDFS_TRY(version == nullptr ? transfer(content, pass, part) : transfer_version(content, pass, *version, part));
     done += bytes;
   }
   return {};
@@ -161,13 +165,77 @@ Status Reader::read_window(Content& content, const geometry::Window& window, std
     return {Errc::kOutOfRange, "bytes beyond the window"};
   if (into.empty()) return {};
   return consistently(content, [&] {
-    return window.channel ? read_channel(content, window, offset, into)
-                          : read_box(content, geometry::byte_box(*content.image, window), offset, into);
+    return window.channel ? read_channel(content, window, offset, into, nullptr)
+                          : read_box(content, geometry::byte_box(*content.image, window), offset, into, nullptr);
   });
 }
 
+Status Reader::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) {
+  Content& content = version.content();
+  if (!inside(offset, into.size(), geometry::window_bytes(*content.image, version.window())))
+    return {Errc::kOutOfRange, "bytes beyond the window"};
+  if (version.is_stale()) return WindowVersion::stale_error();
+  Status status = version.window().channel ? read_channel(content, version.window(), offset, into, &version)
+                                           : read_box(content, version.box(), offset, into, &version);
+  if (!status.ok() && status.error().code == Errc::kStaleDisk) version.give_up();
+  return version.is_stale() ? Status(WindowVersion::stale_error()) : std::move(status);
+}
+
+Status Reader::transfer_version(Content& content, const Transfer& transfer, const WindowVersion& version,
+                                MutableBytes into) {
+  std::vector<std::uint32_t> live, kept;
+  for (std::uint32_t i = 0; i < transfer.parts.size(); ++i)
+    (version.has_kept() && version.find(transfer.parts[i].unit) != nullptr ? kept : live).push_back(i);
+  if (kept.empty()) {
+    MDFS_TRY(this->transfer(content, transfer, into));
+  } else if (!live.empty()) {
+    Transfer rest;
+    rest.regions = transfer.regions;
+    for (const std::uint32_t part : live) rest.parts.push_back(transfer.parts[part]);
+    MDFS_TRY(this->transfer(content, rest, into));
+  }
+  // A unit that has been kept meanwhile may have been read after it changed.
+  if (version.has_kept())
+    for (const std::uint32_t part : live)
+      if (version.find(transfer.parts[part].unit) != nullptr) kept.push_back(part);
+  return kept.empty() ? Status{} : load_kept(content, transfer, version, kept, into);
+}
+
+Status Reader::load_kept(Content& content, const Transfer& transfer, const WindowVersion& version,
+                         std::vector<std::uint32_t>& parts, MutableBytes into) {
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
+  std::vector<std::shared_ptr<KeptUnit>> kept;
+  std::vector<Want> wants;
+  std::vector<std::size_t> first_of;  // in `parts`, of each want
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Transfer::Part& part = transfer.parts[parts[i]];
+    if (i == 0 || transfer.parts[parts[i - 1]].unit != part.unit) {
+      kept.push_back(version.find(part.unit));
+      if (kept.back() == nullptr) return WindowVersion::stale_error();  // given up meanwhile
+      wants.push_back({kept.back()->unit, part.piece.extent, {}, &kept.back()->stored});
+      first_of.push_back(i);
+    }
+    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+  }
+  first_of.push_back(parts.size());
+  Status status = loader_.load(content, std::move(wants), [&](std::size_t want, const BufferRef& buffer) {
+    for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
+      copy_out(content, transfer, transfer.parts[parts[i]], buffer, into);
+  });
+  for (const std::shared_ptr<KeptUnit>& unit : kept) {
+    version.count_memory(*unit);
+    if (unit->hold != nullptr && unit->hold->is_broken()) return WindowVersion::stale_error();
+  }
+  // Of a store that cannot hold blocks, or damaged: it cannot be read any more in either case.
+  if (!status.ok() && status.error().code == Errc::kCorrupt) return WindowVersion::stale_error();
+  return status;
+}
+
 // All channels are read, one is kept.
-Status Reader::read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+Status Reader::read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                            const WindowVersion* version) {
   const geometry::Box box = geometry::byte_box(*content.image, window);
   const unsigned element = geometry::element_bytes(content.image->type);
   const std::uint64_t sample = content.image->sample_bytes();
@@ -180,7 +248,7 @@ Status Reader::read_channel(Content& content, const geometry::Window& window, st
     const BufferRef plane = core_.cache.acquire(count * element);
     const MutableBytes sample_bytes = samples.bytes().first(count * sample);
     const MutableBytes plane_bytes = plane.bytes().first(count * element);
-    MDFS_TRY(read_box(content, box, first * sample, sample_bytes));
+    MDFS_TRY(read_box(content, box, first * sample, sample_bytes, version));
     geometry::take_channel(sample_bytes, content.image->channels, *window.channel, element, plane_bytes);
     const std::uint64_t skip = at - first * element;
     const std::uint64_t bytes = std::min(end - at, count * element - skip);

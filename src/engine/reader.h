@@ -18,6 +18,8 @@ class Reader {
 
   Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into);
   Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);
+  // What the version holds, until it is given up.
+  Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into);
   void start_window(Content& content, const geometry::Window& window);
 
  private:
@@ -31,8 +33,14 @@ class Reader {
   void copy_together(const Content& content, const Transfer& transfer, std::vector<Hit>& hits, MutableBytes into);
   Status load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
                       MutableBytes into);
-  Status read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);
-  Status read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into);
+  // Of the content as it is, or of a version of it.
+  Status read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                      const WindowVersion* version);
+  Status read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
+                  const WindowVersion* version);
+  Status transfer_version(Content& content, const Transfer& transfer, const WindowVersion& version, MutableBytes into);
+  Status load_kept(Content& content, const Transfer& transfer, const WindowVersion& version,
+                   std::vector<std::uint32_t>& parts, MutableBytes into);
   void read_ahead(Content& content, std::uint64_t offset, std::uint64_t length);
   // All that the transfer needs is in the cache.
   bool is_warm(const Content& content, const Transfer& transfer);

@@ -80,8 +80,8 @@ class Replacer {
                const geometry::Piece& piece, const BufferRef& unit);
   Status stage_batch(Content& content, WindowJob& job, bool keep);
   Status link_window(Content& content, WindowJob& job);
-  // Behind the closed gate: the cached units become what has been linked.
-  void exchange(Content& content, const std::vector<Staged>& units, bool keep);
+  // Behind the closed gate: the cached units become what has been linked. `before` is called with `swapping` held.
+  void exchange(Content& content, const std::vector<Staged>& units, bool keep, const std::function<void()>& before);
 
   Status prepare_size(Content& content, std::uint64_t size_bytes);
   Status write_before(Content& content, std::uint64_t size_bytes);
@@ -132,6 +132,7 @@ class Replacer {
       return items_between(content, first, last, limit);
     };
   }
+  void forget_clean(Content& content, std::uint64_t first, std::uint64_t last);
   void zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block);
 
   Core& core_;

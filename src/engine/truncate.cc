@@ -23,6 +23,11 @@ GridBox rows_from(std::uint64_t first_row) {
   return rows;
 }
 
+// Of a row of units, in steps of the array.
+std::uint64_t first_step(const Content& content, std::uint64_t row) {
+  return checked_mul(row, content.array().extent[0]).value_or(UINT64_MAX);
+}
+
 }  // namespace
 
 Status Replacer::truncate(Content& content, std::uint64_t size_bytes) {
@@ -286,6 +291,9 @@ Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
 Status Replacer::link_cut(Content& content, std::uint64_t size_bytes, Cut& cut) {
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
+  // The last row of units that stays is cut, too.
+  const Versions::Change change(content.versions, first_step(content, size_bytes / content.grid_row_bytes()),
+                                UINT64_MAX);
   Linker::Pages pages;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, content, transaction);
@@ -302,7 +310,7 @@ Status Replacer::link_cut(Content& content, std::uint64_t size_bytes, Cut& cut) 
     content.linked_size = size_bytes;
     content.has_cells = !content.is_image() && size_bytes > 0;
   }
-  exchange(content, cut.staged, false);
+  exchange(content, cut.staged, false, [] {});
   reset_units(content, cut.first_row * content.units_in_row(), UINT64_MAX, true);
   write_back_.wake_waiters();
   return {};
@@ -405,6 +413,7 @@ Status Replacer::free_from(Content& content, std::uint64_t row) {
                                       checked_mul(row, content.grid_row_bytes()).value_or(UINT64_MAX));
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
+  const Versions::Change change(content.versions, first_step(content, row), UINT64_MAX);
   Linker::Pages pages;
   std::uint64_t linked = 0;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "engine/replaced.h"
 #include "engine/replacer.h"
 #include "engine/window_rows.h"
 
@@ -284,6 +285,7 @@ Status Replacer::stage_batch(Content& content, WindowJob& job, bool keep) {
 Status Replacer::link_window(Content& content, WindowJob& job) {
   const ClosedGate closed(content.gate);
   const std::lock_guard linking(content.linking);
+  const Replaced replaced = note_replaced(core_, content, job.staged);
   Linker::Pages pages;
   std::vector<LeftPlace> left;
   std::uint64_t size = 0;
@@ -309,14 +311,16 @@ Status Replacer::link_window(Content& content, WindowJob& job) {
     const std::lock_guard lock(content.state_mutex);
     content.linked_size = std::max(content.linked_size, size);
   }
-  exchange(content, job.staged, job.keep);
+  exchange(content, job.staged, job.keep, [&] { keep_for_versions(core_, content, job.staged, replaced, job.box); });
   content.grow(job.end);
   write_back_.wake_waiters();
   return {};
 }
 
-void Replacer::exchange(Content& content, const std::vector<Staged>& units, bool keep) {
+void Replacer::exchange(Content& content, const std::vector<Staged>& units, bool keep,
+                        const std::function<void()>& before) {
   const std::lock_guard swapping(content.swapping);
+  before();
   content.swaps.fetch_add(1, std::memory_order_acq_rel);
   for (const Staged& staged : units) {
     const UnitKey key = content.key_of(staged.index);

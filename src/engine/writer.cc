@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/checked.h"
+#include "engine/window_version.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -325,6 +326,43 @@ void Writer::make_writable(const Content& content, Unit& unit, std::uint64_t byt
   unit.buffer = std::move(own);
 }
 
+namespace {
+
+// Where the part lies in the array.
+geometry::Box box_of(const Content& content, const Transfer::Part& part) {
+  geometry::Box box = part.piece.in_extent;
+  for (unsigned axis = 0; axis < content.rank; ++axis)
+    box.start[axis] += part.piece.extent[axis] * content.array().extent[axis];
+  return box;
+}
+
+}  // namespace
+
+bool Writer::is_wanted(const Content& content, const Transfer::Part& part) {
+  return content.versions.any() && !content.versions.wanting(part.unit, box_of(content, part)).empty();
+}
+
+// Versions of windows that are read at this moment keep the unit as it is: all of it in memory. The unit is locked
+// before and after.
+void Writer::keep_for_versions(Content& content, const UnitPtr& unit, const Transfer::Part& part,
+                               std::unique_lock<std::mutex>& lock) {
+  constexpr unsigned kTries = 4;  // the unit may leave memory while it is not locked
+  for (unsigned i = 0; i <= kTries && content.versions.any(); ++i) {
+    unit->changed.wait(lock, [&] { return !unit->loading; });
+    const auto versions = content.versions.wanting(part.unit, box_of(content, part));
+    if (versions.empty()) return;
+    if (unit->complete || i == kTries) {
+      for (const std::shared_ptr<WindowVersion>& version : versions) version->keep(*unit, nullptr, nullptr);
+      return;
+    }
+    lock.unlock();
+    const Status loaded = loader_.load_whole(content, {{unit, part.piece.extent}});
+    lock.lock();
+    if (loaded.ok()) continue;
+    for (const std::shared_ptr<WindowVersion>& version : versions) version->give_up();  // the writer needs none of it
+  }
+}
+
 Status Writer::write_part(Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
                           std::uint64_t end, store::Reservation& promise) {
   const UnitKey key = content.key_of(part.unit);
@@ -339,16 +377,19 @@ Status Writer::write_part(Content& content, const Transfer& transfer, const Tran
 
   std::unique_lock lock(unit->mutex);
   bool whole = false;
-  MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
   const auto room = [&] { return missing(content, *unit, unit->dirty_blocks | change.blocks, end); };
-  while (!room().less(promise.room()).empty()) {  // the unit has been written back since it was looked at
-    const store::Room more_needed = room().less(promise.room());
-    lock.unlock();
-    MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(more_needed, store::Purpose::kPromised));
-    promise.absorb(std::move(more));
-    lock.lock();
+  do {
+    keep_for_versions(content, unit, part, lock);
     MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
-  }
+    while (!room().less(promise.room()).empty()) {  // the unit has been written back since it was looked at
+      const store::Room more_needed = room().less(promise.room());
+      lock.unlock();
+      MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(more_needed, store::Purpose::kPromised));
+      promise.absorb(std::move(more));
+      lock.lock();
+      MDFS_TRY(make_ready(content, unit, part, end, lock, whole));
+    }
+  } while (is_wanted(content, part));  // by a version that has begun while the lock was given up
   change.promise = promise.split(room());
 
   if (whole && !unit->complete) unit->buffer = BufferRef();  // what it held is not needed

@@ -47,6 +47,9 @@ class Writer {
   // Returns with the unit locked and ready to take the part: complete, or with few ranges of valid bytes.
   Status make_ready(Content& content, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
                     std::unique_lock<std::mutex>& lock, bool& whole);
+  static bool is_wanted(const Content& content, const Transfer::Part& part);
+  void keep_for_versions(Content& content, const UnitPtr& unit, const Transfer::Part& part,
+                         std::unique_lock<std::mutex>& lock);
   Status find_hole(Content& content, const UnitPtr& unit, const geometry::Coord& coord,
                    std::unique_lock<std::mutex>& lock);
   void make_writable(const Content& content, Unit& unit, std::uint64_t bytes, bool complete);

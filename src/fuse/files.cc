@@ -76,14 +76,14 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 
 // ---- reading
 
-Result<std::size_t> read_window_bytes(Server& server, Handle& handle, const views::ViewFile& view, std::uint64_t offset,
+Result<std::size_t> read_window_bytes(Handle& handle, views::WindowReader& reader, std::uint64_t offset,
                                       MutableBytes into) {
   {
     const std::lock_guard lock(handle.mutex);
     if (handle.writer && (!handle.writer->empty() || !handle.writer->is_complete()))
       return handle.writer->read(offset, into);
   }
-  return views::read_view(server.volume(), handle.ino, view, offset, into);
+  return reader.read(offset, into);
 }
 
 // What a read asked for, into the trace. A window is one request, at the time of its binding or opening; the pieces in
@@ -121,11 +121,13 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
       std::copy_n(as_bytes(text).begin() + static_cast<std::ptrdiff_t>(count == 0 ? 0 : offset), count, into.begin());
       return count;
     }
-    return read_window_bytes(server, handle, *handle.view, offset, into);
+    // Pages are shared by all who have the file open: they hold the newest version.
+    if (through_page_cache) return views::read_view(server.volume(), handle.ino, *handle.view, offset, into);
+    return read_window_bytes(handle, *handle.reader, offset, into);
   }
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
   if (!through_page_cache)
-    if (const auto view = handle.current_view()) return read_window_bytes(server, handle, *view, offset, into);
+    if (const auto reader = handle.current_reader()) return read_window_bytes(handle, *reader, offset, into);
   return server.volume().read(ino, offset, into);
 }
 

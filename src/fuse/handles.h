@@ -13,6 +13,7 @@
 #include "fuse/low_level.h"
 #include "fuse/node_table.h"
 #include "views/view_file.h"
+#include "views/window_reader.h"
 #include "views/window_writer.h"
 #include "volume/volume.h"
 
@@ -29,6 +30,7 @@ struct Handle {
   std::mutex mutex;
   // What reads and writes see instead of the plain file: the window bound to it, or the virtual file it is.
   std::shared_ptr<const views::ViewFile> view;
+  std::shared_ptr<views::WindowReader> reader;  // of the view's window, in one version
   // The window was written into a trace, and no read of its first byte has come since.
   bool traced_window = false;
   // Bytes staged and not yet applied.
@@ -42,6 +44,10 @@ struct Handle {
   std::shared_ptr<const views::ViewFile> current_view() {
     const std::lock_guard lock(mutex);
     return view;
+  }
+  std::shared_ptr<views::WindowReader> current_reader() {
+    const std::lock_guard lock(mutex);
+    return reader;
   }
   std::unique_ptr<views::WindowWriter> take_writer() {
     const std::lock_guard lock(mutex);

@@ -66,6 +66,7 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
   {
     const std::lock_guard lock(handle.mutex);
     handle.view = std::make_shared<const views::ViewFile>(std::move(file));
+    handle.reader = std::make_shared<views::WindowReader>(server.volume(), ino, handle.view);
     handle.writer.reset();
     handle.traced_window = can_read(handle.flags);
   }
@@ -105,6 +106,7 @@ void unbind(fuse_req_t req, Handle& handle) {
   {
     const std::lock_guard lock(handle.mutex);
     handle.view.reset();
+    handle.reader.reset();
     handle.writer.reset();
   }
   fuse_reply_ioctl(req, 0, nullptr, 0);

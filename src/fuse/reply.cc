@@ -127,6 +127,7 @@ void apply_and_reply(Server& server, pid_t client, Handle& handle, const geometr
       return (*held)->apply();
     };
     const Status status = apply();
+    if (const auto reader = handle.current_reader(); status.ok() && reader) reader->restart();
     if (!status.ok() && status.error().code != Errc::kInvalidArgument) {
       const std::lock_guard lock(handle.mutex);
       if (handle.view && handle.view->window == window && !handle.writer) handle.writer = std::move(*held);

@@ -194,6 +194,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     if (!file.ok()) return Error{Errc::kNotFound, file.error().message()};
     handle->view = std::make_shared<const views::ViewFile>(std::move(*file));
   }
+  if (handle->view) handle->reader = std::make_shared<views::WindowReader>(server.volume(), spec.ino, handle->view);
   if (can_write(flags)) {
     if (!is_writable(spec)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
     MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->view,

@@ -291,7 +291,24 @@ void Space::close_owner(std::uint64_t owner) {
 
 std::uint64_t Space::gated() const {
   const std::lock_guard lock(mutex_);
-  return gated_;
+  return gated_ - std::min(gated_, held_.waiting_blocks());
+}
+
+std::shared_ptr<const HeldBlocks::State> Space::hold(std::vector<Run> runs) {
+  const std::lock_guard lock(mutex_);
+  return held_.add(std::move(runs));
+}
+
+void Space::drop_hold(const HeldBlocks::State& hold) {
+  const std::lock_guard lock(mutex_);
+  release_locked(held_.drop(hold));
+}
+
+bool Space::break_holds() {
+  const std::lock_guard lock(mutex_);
+  if (held_.waiting_blocks() == 0) return false;
+  while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
+  return true;
 }
 
 std::uint64_t Space::gated_data() const {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "format/pointer.h"
 #include "store/fullness.h"
+#include "store/held_blocks.h"
 #include "store/recovery.h"
 #include "store/space_pages.h"
 #include "store/store.h"
@@ -48,6 +49,7 @@ class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
   static constexpr std::size_t kLinkedRunsLimit = 1024;
+  static constexpr std::uint64_t kHeldShare = 8;            // of the data blocks, that wait for holds at most
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
   // Reads index pages of the healthy disks; the others have no space. `members` may have more entries than the commit
@@ -75,6 +77,13 @@ class Space {
   bool keep(const Run& place);
   void let_go(const Run& place);
   bool is_free(const Run& run);
+  // BlockHold: these blocks are not free again, whatever is committed, until the hold is dropped or broken. At most an
+  // eighth of the data blocks wait like this: beyond that the oldest holds are broken. Blocks of a disk that is
+  // leaving wait for nobody.
+  std::shared_ptr<const HeldBlocks::State> hold(std::vector<Run> runs);
+  void drop_hold(const HeldBlocks::State& hold);
+  // Breaks those that blocks wait for; false if there are none.
+  bool break_holds();
   void close_owner(std::uint64_t owner);
   // Promises room, or says that there is not enough (kNoSpace).
   Status promise(const Room& room, Purpose purpose);
@@ -152,6 +161,7 @@ class Space {
   // Takes far places until `kept` nodes have room beside `nodes` that are to be written.
   Status keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes, std::uint64_t kept, Purpose purpose);
   void release_place(const NodePlace& place);
+  void release_locked(std::span<const Run> runs);  // mutex_ is held
   // Far places that are not needed go, and those that could lie in the metadata regions move there.
   void trim();
   std::uint64_t home_nodes(
@@ -191,6 +201,7 @@ class Space {
   std::vector<Run> linked_;   // since the last seal; more than kLinkedRunsLimit are not counted
   std::vector<Run> freeing_;  // unlinked since the last seal
   std::deque<Gate> gates_;
+  HeldBlocks held_;
   struct PageOf {
     std::uint16_t disk = 0;
     std::uint64_t page = 0;

@@ -164,11 +164,28 @@ std::vector<Run> Space::published(std::uint64_t generation) {
     expired.insert(expired.end(), gates_.front().runs.begin(), gates_.front().runs.end());
     gates_.pop_front();
   }
+  std::vector<Run> leaving;
+  std::erase_if(expired, [&](const Run& run) {
+    const bool leaves = !allocator_->usable(run.disk);
+    if (leaves) leaving.push_back(run);
+    return leaves;
+  });
+  held_.keep_back(expired);
+  while (held_.waiting_blocks() > total_data_ / kHeldShare) {
+    const std::vector<Run> broken = held_.break_oldest();
+    expired.insert(expired.end(), broken.begin(), broken.end());
+  }
+  held_.break_those_of(leaving);
+  expired.insert(expired.end(), leaving.begin(), leaving.end());
   return expired;
 }
 
 void Space::release(std::span<const Run> runs) {
   const std::lock_guard lock(mutex_);
+  release_locked(runs);
+}
+
+void Space::release_locked(std::span<const Run> runs) {
   for (const Run& run : runs) {
     alloc::SpaceMap* map = allocator_->map(run.disk);
     map->release(run.block, run.blocks);

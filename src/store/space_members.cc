@@ -66,6 +66,7 @@ Status Space::set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missi
   allocator_->set_avoided(disk, avoided);
   count_disks();
   if (!avoided) return {};
+  while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
   Status status;
   const std::uint64_t room = node_disks_.empty() ? 0 : spare_data(Purpose::kNormal);
   if (node_disks_.empty()) {

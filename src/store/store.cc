@@ -188,8 +188,36 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
     MDFS_TRY(commit_unlinked());
     run = space_.allocate(request, promised);
   }
+  // A caller that cannot take anything else is more important than readers of what is gone.
+  const bool last_choice = request.may_spill && request.at_block == 0;
+  if (!run.ok() && run.error().code == Errc::kNoSpace && last_choice && space_.break_holds())
+    run = space_.allocate(request, promised);
   if (run.ok() && reservation != nullptr) take_from(*reservation, std::min<std::uint64_t>(promised, request.blocks));
   return run;
+}
+
+namespace {
+
+// A hold as its holder has it; the space knows the blocks.
+class HoldOfSpace final : public BlockHold {
+ public:
+  HoldOfSpace(Space& space, std::shared_ptr<const HeldBlocks::State> state) : space_(space), state_(std::move(state)) {}
+  HoldOfSpace(const HoldOfSpace&) = delete;
+  HoldOfSpace& operator=(const HoldOfSpace&) = delete;
+  ~HoldOfSpace() override { space_.drop_hold(*state_); }
+  bool is_broken() const override { return state_->broken.load(std::memory_order_acquire); }
+
+ private:
+  Space& space_;
+  const std::shared_ptr<const HeldBlocks::State> state_;
+};
+
+}  // namespace
+
+std::shared_ptr<BlockHold> Store::hold(std::vector<Run>) { return std::make_shared<BlockHold>(); }
+
+std::shared_ptr<BlockHold> StoreImpl::hold(std::vector<Run> runs) {
+  return std::make_shared<HoldOfSpace>(space_, space_.hold(std::move(runs)));
 }
 
 Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
@@ -199,6 +227,7 @@ Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
     MDFS_TRY(commit_unlinked());
     promised = space_.promise(room, purpose);
   }
+  if (!promised.ok() && space_.break_holds()) promised = space_.promise(room, purpose);
   if (!promised.ok()) return promised.error();
   return make_reservation(this, room);
 }

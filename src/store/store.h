@@ -166,6 +166,18 @@ struct StoreOptions {
   bool discard = false;  // tell the disks of larger runs of freed data blocks, when they may be reused
 };
 
+// Blocks that have left the volume, or are about to, and that somebody still reads: as long as the hold lasts they are
+// not allocated again. Where nothing else is free the store breaks the hold: what is read of its blocks from then on
+// does not count. Any thread; released before the store ends.
+class BlockHold {
+ public:
+  BlockHold() = default;
+  BlockHold(const BlockHold&) = delete;
+  BlockHold& operator=(const BlockHold&) = delete;
+  virtual ~BlockHold() = default;
+  virtual bool is_broken() const { return false; }
+};
+
 // All methods may be called from any thread. Transactions run one after another; reads run beside them.
 // Nothing here calls back into the store's user while holding a lock, except transact() itself.
 class Store {
@@ -252,6 +264,9 @@ class Store {
   // with the store.
   virtual bool keep(const Run& place) = 0;
   virtual void let_go(const Run& place) = 0;
+  // Holds blocks that are linked, or are held by a hold that is not broken. A store that cannot hold any returns a hold
+  // that never breaks: its caller finds by the checksums that the blocks have been written over.
+  virtual std::shared_ptr<BlockHold> hold(std::vector<Run> runs);
   // Nobody's, on a disk that new blocks are given out of.
   virtual bool is_free(const Run& run) = 0;
   // Commits until all that was unlinked before the call may be allocated again.

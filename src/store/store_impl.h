@@ -62,6 +62,7 @@ class StoreImpl final : public Store, public Verifier {
   void open_stretch(const Run& stretch) override { space_.open_stretch(stretch); }
   bool keep(const Run& place) override { return space_.keep(place); }
   void let_go(const Run& place) override { space_.let_go(place); }
+  std::shared_ptr<BlockHold> hold(std::vector<Run> runs) override;
   bool is_free(const Run& run) override { return !read_only_ && space_.is_free(run); }
   Status commit_unlinked() override;
   void close_owner(std::uint64_t owner) override { space_.close_owner(owner); }

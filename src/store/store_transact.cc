@@ -76,7 +76,9 @@ Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose, const
     }
     const std::size_t nodes = shared_.tree.worst_changed_nodes(footprint);
     const Status filled = space_.fill_pool(nodes, purpose, promised);
-    if (filled.ok() || attempt == kCommitsForRoom || (space_.gated() == 0 && !dirty())) return filled;
+    if (filled.ok() || attempt == kCommitsForRoom) return filled;
+    if (space_.break_holds()) continue;
+    if (space_.gated() == 0 && !dirty()) return filled;
     MDFS_TRY(commit_until(applied_, true));
   }
 }

@@ -51,17 +51,16 @@ Result<Plane> plane_of(const Geometry& geometry, const Window& window, Format fo
 }
 
 // Reads data with swapped samples: from the even offset at or before `offset`.
-Status read_swapped(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
-                    MutableBytes into) {
+Status read_swapped(const ViewFile& file, std::uint64_t offset, MutableBytes into, const WindowBytes& read) {
   const std::uint64_t first = offset / 2 * 2;
   const std::uint64_t last = std::min(file.data_bytes, (offset + into.size() + 1) / 2 * 2);
   if (first == offset && last == offset + into.size()) {
-    MDFS_TRY(volume.read_window(image, file.window, offset, into));
+    MDFS_TRY(read(offset, into));
     swap_samples_16(into);
     return {};
   }
   ByteVector whole(last - first);
-  MDFS_TRY(volume.read_window(image, file.window, first, whole));
+  MDFS_TRY(read(first, whole));
   swap_samples_16(whole);
   std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(offset - first), into.size(), into.begin());
   return {};
@@ -133,6 +132,12 @@ ViewFile view_image_npy(const Geometry& geometry) {
 
 Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
                               MutableBytes into) {
+  return read_view(file, offset, into, [&](std::uint64_t at, MutableBytes bytes) {
+    return volume.read_window(image, file.window, at, bytes);
+  });
+}
+
+Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, MutableBytes into, const WindowBytes& read) {
   if (offset >= file.size_bytes()) return std::size_t{0};
   into = into.first(std::min<std::uint64_t>(into.size(), file.size_bytes() - offset));
   const std::size_t total = into.size();
@@ -145,9 +150,9 @@ Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const V
   if (into.empty()) return total;
   const std::uint64_t data_offset = offset - file.header.size();
   if (file.swap16) {
-    MDFS_TRY(read_swapped(volume, image, file, data_offset, into));
+    MDFS_TRY(read_swapped(file, data_offset, into, read));
   } else {
-    MDFS_TRY(volume.read_window(image, file.window, data_offset, into));
+    MDFS_TRY(read(data_offset, into));
   }
   return total;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -50,7 +51,11 @@ Result<ViewFile> view_window(const geometry::Geometry& geometry, const WindowNam
 // scan.npy: the whole image behind a header of one page. An image without slabs is an array without elements.
 ViewFile view_image_npy(const geometry::Geometry& geometry);
 
+// Where the window's canonical bytes come from.
+using WindowBytes = std::function<Status(std::uint64_t offset, MutableBytes into)>;
 // Bytes [offset, offset + into.size()) of the virtual file; fewer at its end. Returns how many.
+Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, MutableBytes into, const WindowBytes& read);
+// Of the image as it is.
 Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
                               MutableBytes into);
 

@@ -145,6 +145,49 @@ Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uin
   return {};
 }
 
+namespace {
+
+class VersionOfVolume final : public PinnedWindow {
+ public:
+  VersionOfVolume(VolumeImpl& volume, Ino ino, std::shared_ptr<engine::WindowVersion> version)
+      : volume_(volume), ino_(ino), version_(std::move(version)) {}
+  Status read(std::uint64_t offset, MutableBytes into) override {
+    return volume_.read_pinned(ino_, *version_, offset, into);
+  }
+
+ private:
+  VolumeImpl& volume_;
+  const Ino ino_;
+  const std::shared_ptr<engine::WindowVersion> version_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geometry::Window& window) {
+  const Pin pin = table_.pin(ino);
+  std::unique_ptr<PinnedWindow> pinned;
+  const Status status = with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
+    MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(content, window));
+    pinned = std::make_unique<VersionOfVolume>(*this, ino, std::move(version));
+    return {};
+  });
+  MDFS_TRY(status);
+  return pinned;
+}
+
+Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into) {
+  const Operations::Reading reading(operations_);
+  const Pin pin = table_.pin(ino);
+  {
+    const std::shared_lock shrink(pin->shrink_mutex);
+    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+    if (!engine_->is_of(version, *use)) return {Errc::kStaleDisk, "the image has become another one"};
+    MDFS_TRY(engine_->read_version(version, offset, into));
+  }
+  if (keeps_atime()) contents_.was_read(*pin);
+  return {};
+}
+
 Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) {
   MDFS_TRY(check_writable());
   ByteRange changed;

@@ -121,6 +121,14 @@ using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::ui
 class DiskStatistics;
 class Operations;
 
+// A window at one moment: all reads give the same version of it, whatever is written meanwhile, or the error of ESTALE
+// (Engine::pin_window). For any thread; ends before the volume does.
+class PinnedWindow {
+ public:
+  virtual ~PinnedWindow() = default;
+  virtual Status read(std::uint64_t offset, MutableBytes into) = 0;
+};
+
 // Any thread may call any method. Inodes are held by look-up counts as FUSE keeps them: lookup and every call that
 // makes an entry adds one, forget takes them away; open/release hold them as well. An unlinked inode's data live until
 // both are gone; a crash before that leaves an orphan which the next mount frees.
@@ -200,6 +208,8 @@ class Volume {
   virtual Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
+  // The window as it is now, to be read in parts (PinnedWindow).
+  virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) = 0;
 

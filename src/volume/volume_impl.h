@@ -91,6 +91,8 @@ class VolumeImpl final : public Volume {
   Result<bool> has_strips(Ino ino);
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
+  Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
+  Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into);
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
 

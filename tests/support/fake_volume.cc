@@ -360,6 +360,35 @@ Status FakeVolume::read_window(Ino ino, const Window& window, std::uint64_t offs
   return {};
 }
 
+Result<std::unique_ptr<volume::PinnedWindow>> FakeVolume::pin_window(Ino ino, const Window& window) {
+  // A copy of all its bytes.
+  class Copy final : public volume::PinnedWindow {
+   public:
+    Copy(const FakeVolume& owner, ByteVector bytes)
+        : owner_(owner), given_up_(owner.given_up_), bytes_(std::move(bytes)) {}
+    Status read(std::uint64_t offset, MutableBytes into) override {
+      if (owner_.given_up_ != given_up_) return {Errc::kStaleDisk, "given up"};
+      std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+      return {};
+    }
+
+   private:
+    const FakeVolume& owner_;
+    const unsigned given_up_;
+    const ByteVector bytes_;
+  };
+  std::uint64_t size = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    MDFS_TRY_ASSIGN(Inode * inode, find(ino));
+    MDFS_TRY(geometry::check(*inode->geometry, window));
+    size = geometry::window_bytes(*inode->geometry, window);
+  }
+  ByteVector bytes(size);
+  MDFS_TRY(read_window(ino, window, 0, bytes));
+  return std::unique_ptr<volume::PinnedWindow>(std::make_unique<Copy>(*this, std::move(bytes)));
+}
+
 Status FakeVolume::write_window(Ino ino, const Window& window, const engine::WindowSource& from) {
   if (before_window_write_) before_window_write_();
   const std::lock_guard lock(mutex_);

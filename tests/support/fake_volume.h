@@ -79,6 +79,9 @@ class FakeVolume final : public volume::Volume {
   Result<std::uint64_t> settle(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
+  Result<std::unique_ptr<volume::PinnedWindow>> pin_window(volume::Ino ino, const geometry::Window& window) override;
+  // From now on reads of windows that are pinned end with the error of ESTALE.
+  void give_up_pinned() { ++given_up_; }
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
@@ -100,6 +103,7 @@ class FakeVolume final : public volume::Volume {
   std::vector<std::uint64_t> sample_offsets(const Inode& inode, const geometry::Window& window) const;
 
   std::function<void()> before_window_write_;
+  unsigned given_up_ = 0;
   std::mutex mutex_;  // guards everything below
   std::map<volume::Ino, std::unique_ptr<Inode>> inodes_;
   volume::Ino next_ino_ = 16;

@@ -28,7 +28,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::uint64_t kReadPartBytes = 64u << 20;
+constexpr std::uint64_t kReadPartBytes = 16u << 20;   // whole elements of any type
 constexpr std::uint64_t kWritePartBytes = 16u << 20;  // whole elements of any type
 constexpr std::uint64_t kMaxWriteBytes = std::uint64_t{4} << 30;
 
@@ -65,16 +65,21 @@ Status read_command(const ReadArguments& arguments) {
   const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
   const bool to_file = arguments.output != "-";
   Progress progress("reading", bytes, to_file || ::isatty(STDOUT_FILENO) != 1);
-  AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes) + open.geometry.sample_bytes()));
-  const auto put = [&](const geometry::Window& part) -> Status {
-    const mdfs_ioc_window window = client::from_window(open.geometry, part);
-    const ssize_t got = mdfs_read_window(open.image.get(), &window, buffer.data(), buffer.size(), nullptr);
-    if (got < 0) return library_error(got, arguments.path);
-    MDFS_TRY(sink->write(buffer.bytes().first(static_cast<std::size_t>(got))));
-    progress.add(static_cast<std::uint64_t>(got));
-    return {};
-  };
-  MDFS_TRY(for_each_part(open.geometry, open.window, kReadPartBytes, put));
+  // One binding, so one version of the window, whatever its size.
+  MDFS_TRY_ASSIGN(const auto handles, client::HandlePool::open(arguments.path, O_RDONLY));
+  mdfs_ioc_window window = client::from_window(open.geometry, open.window);
+  MDFS_TRY_ASSIGN(const int fd, handles->bind(window));
+  File bound(fd, arguments.path);
+  if (window.bytes != bytes) return {Errc::kInvalidArgument, arguments.path + ": became another image meanwhile"};
+  AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes)));
+  for (std::uint64_t at = 0; at < bytes;) {
+    const MutableBytes part = buffer.bytes().first(static_cast<std::size_t>(std::min(kReadPartBytes, bytes - at)));
+    MDFS_TRY_ASSIGN(const std::size_t got, bound.read_at(at, part));
+    if (got == 0) return {Errc::kIo, arguments.path + ": the window ended early"};
+    MDFS_TRY(sink->write(part.first(got)));
+    progress.add(got);
+    at += got;
+  }
   MDFS_TRY(sink->finish());
   progress.finish();
   if (to_file) fmt::print("{}\n", array_line(arguments.output, array, bytes));

@@ -1,0 +1,60 @@
+// The versions of windows that are read of one content.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "geometry/decompose.h"
+
+namespace mdfs::engine {
+
+class WindowVersion;
+
+// Any thread. A thread that changes the content asks for the versions before the change can be seen, so a version that
+// is added later holds the change.
+class Versions {
+ public:
+  // One version more than that gives the oldest one up.
+  static constexpr std::size_t kMost = 1024;
+
+  // A change of [first, last) along the slowest axis, in steps of the array, that versions cannot be kept from: those
+  // that reach into it are given up, and none begins before it ends.
+  class Change {
+   public:
+    Change(Versions& versions, std::uint64_t first, std::uint64_t last);
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    ~Change();
+
+   private:
+    Versions& versions_;
+    const std::pair<std::uint64_t, std::uint64_t> steps_;
+  };
+
+  bool any() const { return count_.load(std::memory_order_acquire) > 0; }
+  // False while a Change under the version is at work: wait for it, without a lock, and ask again.
+  bool add(const std::shared_ptr<WindowVersion>& version);
+  void wait_for_changes(const geometry::Box& box) const;
+  // Forgets those that have ended.
+  void forget_ended();
+  std::vector<std::shared_ptr<WindowVersion>> all() const;
+  // Those that do not have the unit yet and hold some of `changed`, a box of the array.
+  std::vector<std::shared_ptr<WindowVersion>> wanting(std::uint64_t unit, const geometry::Box& changed) const;
+
+ private:
+  bool is_changing(const geometry::Box& box) const;  // mutex_ is held
+
+  std::atomic<std::size_t> count_{0};
+  mutable std::mutex mutex_;                            // guards versions_ and changes_
+  std::vector<std::weak_ptr<WindowVersion>> versions_;  // the oldest first
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> changes_;
+  mutable std::condition_variable changed_;  // a change has ended
+};
+
+}  // namespace mdfs::engine

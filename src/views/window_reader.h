@@ -1,0 +1,52 @@
+// Reads of one open window: all parts of it in one version.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/result.h"
+#include "views/byte_ranges.h"
+#include "views/view_file.h"
+#include "volume/volume.h"
+
+namespace mdfs::views {
+
+// The kernel asks for a window in pieces of at most 1 MiB, a program in whatever pieces it likes. The first piece pins
+// the version that all others get: until every byte has been read, or the first byte is read again, which begins anew.
+// A version that has been given up (PinnedWindow) is an error of every further piece, unless no piece has been
+// delivered: then another one is pinned. Any thread.
+class WindowReader {
+ public:
+  WindowReader(volume::Volume& volume, volume::Ino image, std::shared_ptr<const ViewFile> file)
+      : volume_(volume), image_(image), file_(std::move(file)) {}
+
+  const std::shared_ptr<const ViewFile>& file() const { return file_; }
+  // As read_view().
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into);
+  // The next piece is the first one: after a write by the reader itself.
+  void restart();
+
+ private:
+  static constexpr unsigned kPins = 8;              // tries to deliver a first piece
+  static constexpr std::size_t kMostRanges = 4096;  // that are remembered as read
+  struct Pass {
+    std::unique_ptr<volume::PinnedWindow> pinned;
+    // Guarded by the reader's mutex.
+    ByteRanges read;  // of the window's bytes
+    bool given_up = false;
+  };
+  Result<std::shared_ptr<Pass>> pass_for(ByteRange data);
+  void note_read(const std::shared_ptr<Pass>& pass, ByteRange data);
+  // False: another version can be pinned.
+  bool note_stale(const std::shared_ptr<Pass>& pass);
+
+  volume::Volume& volume_;
+  const volume::Ino image_;
+  const std::shared_ptr<const ViewFile> file_;
+  std::mutex mutex_;  // guards pass_
+  std::shared_ptr<Pass> pass_;
+};
+
+}  // namespace mdfs::views
