@@ -149,7 +149,10 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
     fuse_reply_err(req, EINVAL);
     return;
   }
-  reply_status(req, volume.set_xattr(ino, name, as_bytes({value, size}), mode));
+  const ConstBytes bytes = as_bytes({value, size});
+  if (std::string_view(name) == volume::kAccessAclName && fuse_req_ctx(req)->uid != 0)
+    return reply_status(req, volume.set_access_acl(ino, bytes, caller_with_groups(req)));
+  reply_status(req, volume.set_xattr(ino, name, bytes, mode));
 }
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t size) {

@@ -244,6 +244,8 @@ void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fus
   const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
   // Only reads made for a caller, not those that fill pages, name the caller's locks.
   const bool through_page_cache = fi->lock_owner == 0;
+  if (!is_virtual(ino) && (through_page_cache || !handle_of(fi).direct))
+    server.filled_pages().note_fill(ino, !handle_of(fi).fills_pages.exchange(true));
   const auto begun = TraceRecorder::Clock::now();
   const auto count =
       read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into);
@@ -267,6 +269,8 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   }
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
   if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from, fi->flags);
+  const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
+  if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append);
@@ -277,9 +281,11 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
     fuse_reply_write(req, *count);
     return reply_after_change(server, ino, [] {});
   }
-  const int flags = handle.direct || (fi->flags & O_DIRECT) != 0 ? fi->flags : 0;
-  reply_after_change(server, ino,
-                     [&server, req, ino, flags, n = *count] { sync_if_asked(server, ino, flags, written(req, n)); });
+  const auto reply = [&server, req, ino, flags = direct ? fi->flags : 0, n = *count] {
+    sync_if_asked(server, ino, flags, written(req, n));
+  };
+  if (direct) return reply_after_direct_write(server, ino, at, *count, reply);
+  reply_after_change(server, ino, reply);
 }
 
 void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
@@ -297,6 +303,7 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 
 void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
   const std::unique_ptr<Handle> handle = take_from(fi);
+  if (handle->fills_pages) server_of(req).filled_pages().note_closed(handle->ino);
   server_of(req).volume().release_file(handle->ino);
   fuse_reply_err(req, 0);
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,9 +25,10 @@ constexpr bool can_write(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 // Used by several threads at once; the mutex guards the members that change. Made by open, freed by release.
 struct Handle {
-  volume::Ino ino = 0;  // the file or image
-  int flags = 0;        // of open(2)
-  bool direct = false;  // no page cache in between: a binding is seen by every read
+  volume::Ino ino = 0;                   // the file or image
+  int flags = 0;                         // of open(2)
+  bool direct = false;                   // no page cache in between: a binding is seen by every read
+  std::atomic<bool> fills_pages{false};  // the kernel has filled pages through it
   std::mutex mutex;
   // What reads and writes see instead of the plain file: the window bound to it, or the virtual file it is.
   std::shared_ptr<const views::ViewFile> view;

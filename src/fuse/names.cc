@@ -58,6 +58,7 @@ void forget_one(Server& server, fuse_ino_t ino, std::uint64_t lookups) {
   if (is_virtual(ino)) {
     server.nodes().forget(ino, lookups);
   } else {
+    server.filled_pages().forget(ino);
     server.volume().forget(ino, lookups);
   }
 }

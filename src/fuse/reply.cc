@@ -109,6 +109,19 @@ void reply_after_change(Server& server, volume::Ino ino, std::function<void()> r
   });
 }
 
+void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t offset, std::uint64_t length,
+                              std::function<void()> reply) {
+  const FilledPages::Drop drop = server.filled_pages().begin_drop(ino);
+  if (drop == FilledPages::Drop::kNothing) return reply_after_change(server, ino, std::move(reply));
+  const PlainRange range = drop == FilledPages::Drop::kAll ? PlainRange{0, 0} : PlainRange{offset, length};
+  server.notify_lane().post([&server, ino, range, reply = std::move(reply)] {
+    server.coherence().drop_plain(ino, range);
+    server.filled_pages().dropped(ino);
+    server.coherence().drop_views(ino);
+    reply();
+  });
+}
+
 void apply_and_reply(Server& server, pid_t client, Handle& handle, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply) {
   const volume::Ino image = handle.ino;

@@ -112,6 +112,7 @@ Server::Server(volume::Volume& volume, const ServerOptions& options)
 
 Server::~Server() {
   volume_.set_change_listener({});
+  volume_.set_privileges_listener({});
   if (session_ != nullptr) fuse_session_destroy(session_);
 }
 
@@ -156,6 +157,8 @@ Status Server::mount(const std::string& mountpoint) {
     coherence_.drop_plain(ino, {offset, length});
     coherence_.drop_views(ino);
   });
+  // Attributes alone wait for no page, so this may be said by the thread that writes.
+  volume_.set_privileges_listener([this](volume::Ino ino) { coherence_.drop_attributes(ino); });
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "device/modelled_machine.h"
 #include "fuse/buffer_pool.h"
 #include "fuse/coherence.h"
+#include "fuse/filled_pages.h"
 #include "fuse/lane.h"
 #include "fuse/node_table.h"
 #include "fuse/trace_recorder.h"
@@ -63,6 +64,7 @@ class Server {
   volume::Volume& volume() { return volume_; }
   NodeTable& nodes() { return nodes_; }
   Coherence& coherence() { return coherence_; }
+  FilledPages& filled_pages() { return filled_pages_; }
   BufferPool& buffers() { return buffers_; }
   views::StagingPool& staging() { return *staging_; }
   const std::shared_ptr<device::ModelledMachine>& modelled() const { return options_.modelled; }
@@ -95,6 +97,7 @@ class Server {
   const ServerOptions options_;
   NodeTable nodes_;
   Coherence coherence_;
+  FilledPages filled_pages_;
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
   fuse_session* session_ = nullptr;

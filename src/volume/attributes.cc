@@ -120,7 +120,10 @@ Status VolumeImpl::drop_privileges(Inode& inode) {
     if (capability.xattr) erase_xattr(change.transaction, inode.ino, capability.cookie);
     return {};
   });
-  if (!status.ok()) inode.has_privileges = true;
+  if (status.ok())
+    tell_privileges_listener(inode.ino);
+  else
+    inode.has_privileges = true;
   return status;
 }
 

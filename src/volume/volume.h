@@ -117,6 +117,9 @@ struct ReturnState {
 // Told, from a thread that holds no lock, when a change through one interface must drop what the kernel caches of
 // the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
 using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
+// A write, or a change of size, has just taken the set-uid bit or capabilities from a file, and changes its bytes next.
+// Called by the thread that writes: it may not wait for other requests.
+using PrivilegesListener = std::function<void(Ino ino)>;
 
 class DiskStatistics;
 class Operations;
@@ -145,6 +148,7 @@ class Volume {
   virtual engine::Engine& engine() = 0;
   // Waits for calls of the former listener to return; a listener does not call it.
   virtual void set_change_listener(ChangeListener listener) = 0;
+  virtual void set_privileges_listener(PrivilegesListener listener) = 0;
 
   // ---- names
   virtual Result<Attributes> lookup(Ino parent, std::string_view name) = 0;
@@ -172,6 +176,8 @@ class Volume {
   // R_OK | W_OK | X_OK against mode and ACL.
   virtual Status check_access(Ino ino, int mask, const Caller& caller) = 0;
   virtual Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) = 0;
+  // The access control list; as with chmod(2) the set-gid bit goes, unless the caller is root or in the file's group.
+  virtual Status set_access_acl(Ino ino, ConstBytes value, const Caller& caller) = 0;
   virtual Result<ByteVector> get_xattr(Ino ino, std::string_view name) = 0;  // kNoData if absent
   virtual Result<std::vector<std::string>> list_xattrs(Ino ino) = 0;
   virtual Status remove_xattr(Ino ino, std::string_view name) = 0;

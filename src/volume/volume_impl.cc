@@ -108,6 +108,25 @@ void VolumeImpl::tell_listener(Ino ino, std::uint64_t offset, std::uint64_t leng
   if (--listener_calls_ == 0) listener_idle_.notify_all();
 }
 
+void VolumeImpl::set_privileges_listener(PrivilegesListener listener) {
+  std::unique_lock lock(listener_mutex_);
+  privileges_listener_ = listener ? std::make_shared<const PrivilegesListener>(std::move(listener)) : nullptr;
+  listener_idle_.wait(lock, [&] { return listener_calls_ == 0; });
+}
+
+void VolumeImpl::tell_privileges_listener(Ino ino) {
+  std::shared_ptr<const PrivilegesListener> listener;
+  {
+    const std::lock_guard lock(listener_mutex_);
+    if (!privileges_listener_) return;
+    listener = privileges_listener_;
+    ++listener_calls_;
+  }
+  (*listener)(ino);
+  const std::lock_guard lock(listener_mutex_);
+  if (--listener_calls_ == 0) listener_idle_.notify_all();
+}
+
 bool VolumeImpl::keeps_atime() const {
   return options_.atime != AtimeMode::kNoAtime && whole_ && !closed_ && !store_->read_only();
 }

@@ -44,6 +44,7 @@ class VolumeImpl final : public Volume {
   store::Store& store() override { return *store_; }
   engine::Engine& engine() override { return *engine_; }
   void set_change_listener(ChangeListener listener) override;
+  void set_privileges_listener(PrivilegesListener listener) override;
 
   Result<Attributes> lookup(Ino parent, std::string_view name) override;
   void forget(Ino ino, std::uint64_t lookups) override;
@@ -63,6 +64,7 @@ class VolumeImpl final : public Volume {
   Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) override;
   Status check_access(Ino ino, int mask, const Caller& caller) override;
   Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) override;
+  Status set_access_acl(Ino ino, ConstBytes value, const Caller& caller) override;
   Result<ByteVector> get_xattr(Ino ino, std::string_view name) override;
   Result<std::vector<std::string>> list_xattrs(Ino ino) override;
   Status remove_xattr(Ino ino, std::string_view name) override;
@@ -173,6 +175,7 @@ class VolumeImpl final : public Volume {
   template <typename Reader>
   Result<Acl> read_acl(Reader& reader, Ino ino, std::string_view name);
   Status set_acl(Change& change, Ino ino, format::Inode& inode, std::string_view name, ConstBytes value);
+  Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode, const Caller* caller);
   Status drop_privileges(Inode& inode);
 
   // ---- data (data.cc, space.cc)
@@ -186,6 +189,7 @@ class VolumeImpl final : public Volume {
   // ---- images (images.cc)
   // Checks that the inode is an image and the window inside it, and runs `work` while the image does not shrink.
   void tell_listener(Ino ino, std::uint64_t offset, std::uint64_t length);
+  void tell_privileges_listener(Ino ino);
   Status with_window(Inode& inode, const geometry::Window& window,
                      const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
 
@@ -246,10 +250,11 @@ class VolumeImpl final : public Volume {
   std::mutex close_mutex_;    // held by close()
   std::mutex reclaim_mutex_;  // held by reclaim()
 
-  std::mutex listener_mutex_;  // guards the next three; not held while the listener runs
+  std::mutex listener_mutex_;  // guards the next four; not held while the listener runs
   std::condition_variable listener_idle_;
   unsigned listener_calls_ = 0;
   std::shared_ptr<const ChangeListener> listener_;
+  std::shared_ptr<const PrivilegesListener> privileges_listener_;
 
   std::mutex merits_mutex_;    // guards the next three; held while images are looked at
   VolumeMerit merits_;         // of the last whole round

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 
 #include "volume/volume_impl.h"
@@ -81,6 +82,15 @@ Status VolumeImpl::set_acl(Change& change, Ino ino, format::Inode& inode, std::s
 }
 
 Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) {
+  return set_xattr(ino, name, value, mode, nullptr);
+}
+
+Status VolumeImpl::set_access_acl(Ino ino, ConstBytes value, const Caller& caller) {
+  return set_xattr(ino, kAccessAclName, value, XattrMode::kSet, &caller);
+}
+
+// `caller`: set-gid goes as with chmod(2); null: it stays.
+Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode, const Caller* caller) {
   MDFS_TRY(check_writable());
   MDFS_TRY(check_xattr_name(name));
   const Pin pin = table_.pin(ino);
@@ -88,6 +98,9 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
     if (is_acl(name)) {
       MDFS_TRY(set_acl(change, ino, inode, name, value));
+      const bool is_member = caller == nullptr || caller->uid == 0 || caller->gid == inode.gid ||
+                             std::find(caller->groups.begin(), caller->groups.end(), inode.gid) != caller->groups.end();
+      if (!is_member) inode.mode &= ~std::uint32_t{S_ISGID};
     } else {
       if (name.starts_with("user.") && !inode.is_regular() && !inode.is_directory())
         return Error{Errc::kNotPermitted, "user attributes belong to files and directories"};

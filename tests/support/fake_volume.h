@@ -30,6 +30,7 @@ class FakeVolume final : public volume::Volume {
   store::Store& store() override;
   engine::Engine& engine() override;
   void set_change_listener(volume::ChangeListener) override {}
+  void set_privileges_listener(volume::PrivilegesListener) override {}
 
   Result<volume::Attributes> lookup(volume::Ino parent, std::string_view name) override;
   void forget(volume::Ino, std::uint64_t) override {}
@@ -52,6 +53,9 @@ class FakeVolume final : public volume::Volume {
                                             const volume::Caller& caller) override;
   Status check_access(volume::Ino, int, const volume::Caller&) override { return {}; }
   Status set_xattr(volume::Ino, std::string_view, ConstBytes, volume::XattrMode) override;
+  Status set_access_acl(volume::Ino ino, ConstBytes value, const volume::Caller&) override {
+    return set_xattr(ino, "system.posix_acl_access", value, volume::XattrMode::kSet);
+  }
   Result<ByteVector> get_xattr(volume::Ino, std::string_view) override;
   Result<std::vector<std::string>> list_xattrs(volume::Ino) override;
   Status remove_xattr(volume::Ino, std::string_view) override;
