@@ -133,6 +133,11 @@ constexpr std::array kRows = {
           options.atime = volume::AtimeMode::kRelatime;
           return {};
         }},
+    Row{{"nodiratime", "", "listing a directory leaves its access time alone"},
+        [](std::string_view, MountOptions& options) -> Status {
+          if (options.atime == volume::AtimeMode::kRelatime) options.atime = volume::AtimeMode::kNoDirAtime;
+          return {};
+        }},
     Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (1M to 16T, default 4G)"},
         set_max_window},
     Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
@@ -167,9 +172,13 @@ constexpr auto kInfos = [] {
 // Of mount(8): passed on to the kernel.
 constexpr std::array<std::string_view, 8> kPassedOn = {"suid", "nosuid", "dev",   "nodev",
                                                        "exec", "noexec", "async", "sync"};
-// Of mount(8) and fstab(5): for others, or already so.
-constexpr std::array<std::string_view, 11> kIgnored = {
-    "defaults", "auto", "noauto", "user", "nouser", "users", "group", "_netdev", "nofail", "strictatime", "lazytime"};
+// Of mount(8), fstab(5) and the helpers of libmount: for others, or already so.
+constexpr std::array<std::string_view, 24> kIgnored = {
+    "defaults",      "auto",       "noauto",   "user",       "nouser",   "users", "nousers", "owner",
+    "noowner",       "group",      "nogroup",  "_netdev",    "nofail",   "loud",  "silent",  "strictatime",
+    "nostrictatime", "norelatime", "lazytime", "nolazytime", "diratime", "atime", "nomand",  "noiversion"};
+// The same with a value.
+constexpr std::array<std::string_view, 4> kIgnoredValues = {"comment", "helper", "uhelper", "subtype"};
 
 template <typename Words>
 bool contains(const Words& words, std::string_view word) {
@@ -191,7 +200,8 @@ Status parse_word(std::string_view word, MountOptions& options) {
     options.kernel_options.emplace_back(word);
     return {};
   }
-  if (contains(kIgnored, word) || word.starts_with("x-") || word.starts_with("comment=")) return {};
+  if (contains(kIgnored, word) || word.starts_with("x-") || word.starts_with("X-")) return {};
+  if (has_value && contains(kIgnoredValues, name)) return {};
   return usage(fmt::format("'{}' is not known", word));
 }
 

@@ -20,7 +20,7 @@ Result<std::vector<DirectoryEntry>> VolumeImpl::read_directory(Ino directory, st
   const Pin pin = table_.pin(directory);
   MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, directory));
   if (!inode.is_directory()) return Error{Errc::kNotDirectory, "inode " + std::to_string(directory)};
-  if (cookie == 0 && keeps_atime()) {
+  if (cookie == 0 && keeps_atime() && options_.atime != AtimeMode::kNoDirAtime) {
     contents_.load_times(*pin, inode);
     contents_.was_read(*pin, inode);
   }

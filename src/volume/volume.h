@@ -66,7 +66,8 @@ struct DirectoryEntry {
 
 enum class RenameMode : std::uint8_t { kReplace, kNoReplace, kExchange };
 enum class XattrMode : std::uint8_t { kSet, kCreate, kReplace };
-enum class AtimeMode : std::uint8_t { kNoAtime, kRelatime };
+// kNoDirAtime: relatime for files, none for directories.
+enum class AtimeMode : std::uint8_t { kNoAtime, kRelatime, kNoDirAtime };
 
 struct VolumeOptions {
   engine::EngineOptions engine;

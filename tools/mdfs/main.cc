@@ -1,4 +1,4 @@
-// mdfs: mounts volumes and works on their images; under the name mount.mdfs it is the helper of mount(8).
+// mdfs: mounts volumes and works on their images. Called mount.mdfs or mount.fuse.mdfs it is the helper of mount(8).
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <string_view>
@@ -7,7 +7,8 @@
 
 int main(int argc, char** argv) {
   const std::string_view called = argc > 0 ? argv[0] : "";
-  if (called.ends_with("mount.mdfs")) return mdfs::tools::mount_helper(argc, argv);
+  if (called.ends_with("mount.mdfs") || called.ends_with("mount.fuse.mdfs"))
+    return mdfs::tools::mount_helper(argc, argv);
   mdfs::tools::Action action;
   CLI::App app{"Mounts MDFS volumes and works on their images."};
   app.require_subcommand(1);

@@ -1,10 +1,13 @@
 // mdfs mount, mdfs umount, and the helper of mount(8).
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 
@@ -12,6 +15,7 @@
 #include "commands.h"
 #include "fuse/daemon.h"
 #include "fuse/mount_options.h"
+#include "mounted.h"
 #include "write_back.h"
 
 namespace mdfs::tools {
@@ -24,7 +28,79 @@ struct MountArguments {
 
 void print_notice(const std::string& line) { fmt::print(stderr, "mdfs: {}\n", line); }
 
+// ---- another mount(8) of what is mounted
+
+struct FlagWord {
+  std::string_view word;
+  unsigned long flag;  // of mount(2)
+  bool set;
+};
+constexpr std::array kFlagWords = {
+    FlagWord{"ro", MS_RDONLY, true},
+    FlagWord{"rw", MS_RDONLY, false},
+    FlagWord{"nosuid", MS_NOSUID, true},
+    FlagWord{"suid", MS_NOSUID, false},
+    FlagWord{"nodev", MS_NODEV, true},
+    FlagWord{"dev", MS_NODEV, false},
+    FlagWord{"noexec", MS_NOEXEC, true},
+    FlagWord{"exec", MS_NOEXEC, false},
+    FlagWord{"sync", MS_SYNCHRONOUS, true},
+    FlagWord{"async", MS_SYNCHRONOUS, false},
+    FlagWord{"noatime", MS_NOATIME, true},
+    FlagWord{"atime", MS_NOATIME, false},
+    FlagWord{"nodiratime", MS_NODIRATIME, true},
+    FlagWord{"diratime", MS_NODIRATIME, false},
+    FlagWord{"relatime", MS_RELATIME, true},
+    FlagWord{"norelatime", MS_RELATIME, false},
+};
+
+bool has_word(const std::vector<std::string>& lists, std::string_view word) {
+  return std::any_of(lists.begin(), lists.end(), [&](const std::string& list) {
+    return (',' + list + ',').find(fmt::format(",{},", word)) != std::string::npos;
+  });
+}
+
+// Those of the mount as it is, by statvfs(3).
+Result<unsigned long> flags_of(const std::string& place) {
+  struct statvfs vfs {};
+  if (::statvfs(place.c_str(), &vfs) != 0) return from_errno(errno, place);
+  unsigned long flags = 0;
+  for (const auto& [shown, flag] : {std::pair{ST_RDONLY, MS_RDONLY},
+                                    {ST_NOSUID, MS_NOSUID},
+                                    {ST_NODEV, MS_NODEV},
+                                    {ST_NOEXEC, MS_NOEXEC},
+                                    {ST_SYNCHRONOUS, MS_SYNCHRONOUS},
+                                    {ST_NOATIME, MS_NOATIME},
+                                    {ST_NODIRATIME, MS_NODIRATIME},
+                                    {ST_RELATIME, MS_RELATIME}})
+    if ((vfs.f_flag & static_cast<unsigned long>(shown)) != 0) flags |= static_cast<unsigned long>(flag);
+  return flags;
+}
+
+// The flags of the mount change; what the daemon was told stays as it is. All else that mount(8) repeats here, from
+// fstab(5) or as the kernel shows it, is passed over, as FUSE does in the kernel.
+Status remount_command(const MountArguments& arguments) {
+  const std::string& place = arguments.places.back();
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(place));
+  MDFS_TRY_ASSIGN(unsigned long flags, flags_of(place));
+  for (const std::string& list : arguments.options)
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find(',', begin), list.size());
+      const std::string_view word = std::string_view(list).substr(begin, end - begin);
+      for (const FlagWord& known : kFlagWords)
+        if (known.word == word) flags = known.set ? flags | known.flag : flags & ~known.flag;
+      begin = end + 1;
+    }
+  const bool read_only = (flags & MS_RDONLY) != 0;
+  if (!read_only && volume.read_only != 0)
+    return {Errc::kReadOnly, place + ": the volume was mounted like that; unmount it and mount it again"};
+  if (::mount("none", place.c_str(), nullptr, MS_REMOUNT | flags, nullptr) != 0) return from_errno(errno, place);
+  // Nothing is written from now on: what was is on the disks when this returns.
+  return read_only && volume.read_only == 0 ? sync_with_bar(place) : Status{};
+}
+
 Status mount_command(const MountArguments& arguments) {
+  if (has_word(arguments.options, "remount") && !arguments.places.empty()) return remount_command(arguments);
   fuse::MountOptions options;
   for (const std::string& list : arguments.options) MDFS_TRY(fuse::parse_mount_options(list, options));
   if (arguments.places.size() < 2) return {Errc::kUsage, "mount: one disk or more and the mount point are wanted"};
@@ -54,10 +130,8 @@ std::string mount_option_help() {
 
 // As mount(8) says: "do not report errors for this device if it does not exist".
 bool may_be_absent(const MountArguments& arguments) {
-  const bool nofail = std::any_of(arguments.options.begin(), arguments.options.end(), [](const std::string& list) {
-    return (',' + list + ',').find(",nofail,") != std::string::npos;
-  });
-  return nofail && ::access(arguments.places.front().c_str(), F_OK) != 0 && errno == ENOENT;
+  return has_word(arguments.options, "nofail") && ::access(arguments.places.front().c_str(), F_OK) != 0 &&
+         errno == ENOENT;
 }
 
 }  // namespace
@@ -93,6 +167,8 @@ int mount_helper(int argc, char** argv) {
       arguments.options.emplace_back(::optarg);
     else if (found == 'r')
       arguments.options.emplace_back("ro");
+    else if (found == 'w')
+      arguments.options.emplace_back("rw");
     else if (found == 'f')
       fake = true;
     else if (found == '?')

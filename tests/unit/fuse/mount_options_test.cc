@@ -27,6 +27,20 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
   EXPECT_EQ(options.kernel_options, (std::vector<std::string>{"nosuid", "nodev", "noatime", "allow_other"}));
 }
 
+TEST(MountOptions, WhatMountPassesIsTaken) {
+  for (const char* word :
+       {"nodiratime", "diratime", "lazytime", "nolazytime", "nofail", "_netdev", "x-systemd.automount", "X-mount.mkdir",
+        "comment=backup", "uhelper=udisks2", "silent", "norelatime", "owner"}) {
+    MountOptions options;
+    EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
+  }
+  MountOptions options;
+  ASSERT_TRUE(parse_mount_options("nodiratime", options).ok());
+  EXPECT_EQ(options.atime, volume::AtimeMode::kNoDirAtime);
+  ASSERT_TRUE(parse_mount_options("noatime,nodiratime", options).ok());
+  EXPECT_EQ(options.atime, volume::AtimeMode::kNoAtime);
+}
+
 TEST(MountOptions, LaterWordsWin) {
   MountOptions options;
   ASSERT_TRUE(parse_mount_options("ro,rw,cache=16M,cache=32M,noatime,relatime", options).ok());
