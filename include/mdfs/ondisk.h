@@ -16,17 +16,19 @@ extern "C" {
 #endif
 
 /* ---- sizes and limits ---------------------------------------------------------------------------------------- */
-#define MDFS_FORMAT_VERSION 1u
+#define MDFS_FORMAT_VERSION 2u
 #define MDFS_MAX_DISKS 64u
 #define MDFS_MIN_BLOCK_SIZE 4096u
 #define MDFS_MAX_BLOCK_SIZE 65536u
 #define MDFS_MIN_DISK_SIZE 4194304u
-#define MDFS_LABEL_AREA 65536u      /* one label with its ring; two at each end of a disk */
+#define MDFS_LABEL_AREA 131072u     /* one label with its ring; two at each end of a disk */
 #define MDFS_LABELS_PER_DISK 4u     /* labels 0, 1 from the front; 2, 3 end at the last whole block */
-#define MDFS_SECTOR 4096u           /* label, commit slot, space page */
-#define MDFS_RING_SLOTS 8u          /* commit slots in a label, at 4096 * (1 + i) of it */
+#define MDFS_SECTOR 4096u           /* label, space page; what witnesses count in */
+#define MDFS_SLOT_SIZE 8192u        /* commit slot */
+#define MDFS_RING_SLOTS 8u          /* commit slots in a label area, at 8192 * (1 + i) of it */
 #define MDFS_NODE_SIZE 16384u
 #define MDFS_MAX_COPIES 3u
+#define MDFS_CHECKSUM_ROOM 32u      /* bytes for the checksum in a pointer */
 #define MDFS_MAX_ROOTS 4u
 #define MDFS_MAX_RANK 5u            /* room; 1..3 in use */
 #define MDFS_MAX_ITEM 6144u         /* largest leaf item, so that a node holds two */
@@ -64,17 +66,26 @@ extern "C" {
 #define MDFS_INCOMPAT_INTENT_LOG (1ull << 3)
 #define MDFS_INCOMPAT_RANK5 (1ull << 4)
 
+/* ---- checksums: what guards the bytes that a pointer or record leads to ---------------------------------------- */
+/* A checksum takes as many bytes as its type says wherever there is a list of them; a pointer has room for any. */
+#define MDFS_CHECKSUM_CRC32C 1u     /* 4 bytes; the only one that any version writes yet */
+#define MDFS_CHECKSUM_XXH3 2u       /* reserved: XXH3-128, 16 bytes */
+#define MDFS_CHECKSUM_BLAKE3 3u     /* reserved: BLAKE3, 32 bytes */
+#define MDFS_CHECKSUM_AES_GCM 4u    /* reserved: CRC-32C of the stored bytes, nonce (12), tag (16): 32 bytes */
+
 /* ---- pointer: where a block of metadata is, and what it must be ------------------------------------------------ */
 /* address = disk index << 48 | block number. */
 struct mdfs_pointer {
-  uint32_t crc32c;       /* of the `length` bytes */
-  uint32_t length;       /* bytes */
+  uint8_t checksum[MDFS_CHECKSUM_ROOM]; /* of the `length` bytes; zero beyond what the type takes */
   uint64_t birth;        /* generation that wrote it; 0: the pointer is null */
+  uint32_t length;       /* bytes */
   uint8_t copies;        /* 1..3 */
-  uint8_t reserved[7];   /* zero */
+  uint8_t checksum_type; /* MDFS_CHECKSUM_* */
+  uint8_t reserved[2];   /* zero */
   uint64_t address[3];   /* zero beyond `copies` */
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_pointer) == 48, "pointer");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_pointer, address) == 48, "pointer address");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_pointer) == 72, "pointer");
 
 /* ---- label: the static part ------------------------------------------------------------------------------------ */
 struct mdfs_member {
@@ -130,9 +141,12 @@ struct mdfs_root {
   uint16_t level;        /* of the root node; 0 = leaf */
   uint16_t reserved0;
   uint64_t nodes;        /* nodes in the tree */
+  uint64_t id;           /* of what the tree stands for; 0: the main tree */
+  uint8_t reserved1[32];
   struct mdfs_pointer pointer;
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_root) == 64, "root");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_root, pointer) == 56, "root pointer");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_root) == 128, "root");
 
 /* The top space page of one disk. */
 struct mdfs_space_top {
@@ -143,7 +157,7 @@ struct mdfs_space_top {
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_space_top) == 16, "space top");
 
 /* A write that a commit relies on and that no flush had followed when its slot was written. */
-#define MDFS_MAX_WITNESSES 36u
+#define MDFS_MAX_WITNESSES 96u
 #define MDFS_MAX_WITNESS_SECTORS 256u
 struct mdfs_witness {
   uint16_t disk;
@@ -153,11 +167,29 @@ struct mdfs_witness {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_witness) == 16, "witness");
 
+/* The newest commit that a member took part in: what tells a disk that was away from one that was written apart. */
+struct mdfs_member_state {
+  uint8_t commit_id[16]; /* zero in a hole, and before the first commit */
+  uint64_t generation;
+  uint64_t reserved;
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_member_state) == 32, "member state");
+
+/* Who writes the volume, where several machines can reach its disks. Reserved: no version writes it yet. */
+struct mdfs_writer {
+  uint8_t host_id[16];
+  uint8_t session_id[16];
+  uint64_t fencing_epoch;
+  int64_t lease_end_ns;
+  uint8_t reserved[16];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_writer) == 64, "writer");
+
 #define MDFS_COMMIT_DEGRADED 1u /* written with disks missing, on an explicit order */
 
 struct mdfs_commit_slot {
   uint8_t magic[8];
-  uint32_t crc32c;       /* of the 4096 bytes, this field taken as zero */
+  uint32_t crc32c;       /* of the 8192 bytes, this field taken as zero */
   uint32_t state;        /* MDFS_SLOT_* */
   uint8_t volume_uuid[16];
   uint8_t commit_id[16]; /* random */
@@ -170,22 +202,31 @@ struct mdfs_commit_slot {
   uint32_t flags;        /* MDFS_COMMIT_* */
   uint16_t disk_count;
   uint16_t root_count;
-  struct mdfs_root roots[4];
-  uint8_t intent_log[64]; /* reserved: zero */
-  uint32_t membership;   /* counts changes of the member table; 0: `members` is not in use, the label's table counts */
+  uint32_t membership;   /* counts changes of the member table; at least 1 */
   uint16_t witness_count;
   uint16_t reserved0;
-  struct mdfs_witness witnesses[MDFS_MAX_WITNESSES];
-  uint8_t reserved1[8];
+  uint64_t features_compat; /* of the volume, with those of its labels */
+  uint64_t features_ro_compat;
+  uint64_t features_incompat;
+  struct mdfs_writer writer; /* reserved */
+  uint32_t key_epoch;        /* reserved: of the newest key, and */
+  uint32_t oldest_key_epoch; /* of the oldest one that something is still encrypted with */
+  uint8_t intent_log[64];    /* reserved */
+  uint8_t reserved1[232];
+  struct mdfs_root roots[4];
   struct mdfs_space_top space[64];
   struct mdfs_member members[64]; /* the disks of the volume from this commit on; the first disk_count are in use */
+  struct mdfs_member_state member_states[64]; /* likewise */
+  struct mdfs_witness witnesses[MDFS_MAX_WITNESSES];
+  uint8_t reserved2[512];
 };
-MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 112, "commit roots");
-MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, membership) == 432, "commit membership");
-MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, witnesses) == 440, "commit witnesses");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, features_compat) == 120, "commit features");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 512, "commit roots");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, space) == 1024, "commit space");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, members) == 2048, "commit members");
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == 4096, "commit slot");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, member_states) == 4096, "commit member states");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, witnesses) == 6144, "commit witnesses");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == MDFS_SLOT_SIZE, "commit slot");
 
 /* ---- space pages ------------------------------------------------------------------------------------------------- */
 /* Level 0: 32768 bits, bit set = block in use; no header. Level n > 0: 256 entries for pages of level n - 1.
@@ -227,7 +268,7 @@ struct mdfs_branch {
   struct mdfs_key key;
   struct mdfs_pointer pointer;
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_branch) == 72, "branch");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_branch) == 96, "branch");
 
 /* Leaf: item_count slots follow the header, in key order; data lies at [data_offset, + length) of the node. */
 struct mdfs_leaf_slot {
@@ -342,9 +383,10 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_geometry) == 184, "geometry");
 /* A page holds the records of a box of extents (box shape: doc/FORMAT.md, from rank and record size). Bit i of
  * `present` is the extent at place i of the box (slowest axis first); present records follow in order of i. */
 struct mdfs_extent_page {
-  uint16_t record_bytes; /* 24 + 4 * (checksums - 1), rounded up to 8 */
+  uint16_t record_bytes; /* 28 and what the checksums take, rounded up to 8 */
   uint16_t count;        /* present records */
-  uint32_t reserved;
+  uint8_t checksum_type; /* MDFS_CHECKSUM_*, of all records of the page */
+  uint8_t reserved[3];
   uint64_t present;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_page) == 16, "extent page");
@@ -352,11 +394,12 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_page) == 16, "extent page");
 /* zstd: one checksum over the frame. raw: one for each 16 KiB sub-block, the first here, the others behind. */
 struct mdfs_extent_record {
   uint64_t address;      /* disk << 48 | block */
-  uint64_t birth;
+  uint64_t birth;        /* generation that put the blocks there: what a move changes, with the address */
+  uint64_t written;      /* generation that wrote the contents: what a move keeps; at most birth */
   uint32_t stored_bytes; /* 1.. ; blocks = ceil(stored_bytes / block size), contiguous */
   uint32_t crc32c[1];
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_record) == 24, "extent record");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_record) == 32, "extent record");
 
 /* Where no contiguous room was left, record.address is MDFS_SCATTERED and the blocks are listed, in order, in the
  * MDFS_KIND_EXTENT_RUNS item of the extent. */
@@ -372,13 +415,16 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_run) == 16, "extent run");
  * parts lie one after another, each from a block on; a checksum for each block follows. */
 struct mdfs_strip {
   uint64_t address;      /* disk << 48 | block, of the first part */
-  uint64_t birth;
+  uint64_t birth;        /* as of an extent record */
+  uint64_t written;
   uint64_t places;       /* bit i: there is a part of the extent at place i; parts lie in order of i */
   uint64_t live;         /* those that count; the blocks of the others are not the strip's any more */
   uint32_t begin;        /* byte of the extent */
   uint32_t bytes;        /* of each part */
+  uint8_t checksum_type; /* MDFS_CHECKSUM_* */
+  uint8_t reserved[7];
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip) == 40, "strip");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip) == 56, "strip");
 
 /* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; what no run covers is a hole.
  * The last block of a file is zero beyond its end. */
@@ -390,13 +436,15 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_cell) == 8, "file cell");
 
 struct mdfs_file_run {
   uint64_t address;      /* of its first block */
-  uint64_t birth;
+  uint64_t birth;        /* as of an extent record */
+  uint64_t written;
   uint16_t first;        /* block within the cell */
   uint16_t blocks;
-  uint32_t reserved;
+  uint8_t checksum_type; /* MDFS_CHECKSUM_* */
+  uint8_t reserved[3];
   /* uint32_t crc32c[blocks], then padding to 8 */
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_run) == 24, "file run");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_file_run) == 32, "file run");
 
 /* disk = slot[(base + x + R[y mod K] + Q[z mod K]) mod K]; x fastest. Tables follow: uint16_t R[K], Q[K], slot[K]. */
 struct mdfs_placement {

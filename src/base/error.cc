@@ -39,6 +39,8 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kOverflow, "overflow", EOVERFLOW, 2, "number too large"},
     ErrcInfo{Errc::kForeignDisk, "foreign-disk", EINVAL, 1, "not a disk of this volume"},
     ErrcInfo{Errc::kNewerFormat, "newer-format", EOPNOTSUPP, 1, "made by a newer MDFS"},
+    ErrcInfo{Errc::kOlderFormat, "older-format", EOPNOTSUPP, 1,
+             "made by an earlier development version of MDFS, whose volumes this one cannot use"},
     ErrcInfo{Errc::kStaleDisk, "stale", ESTALE, 1, "out of date"},
     ErrcInfo{Errc::kMissingDisk, "missing-disk", EIO, 1, "a disk is missing"},
     ErrcInfo{Errc::kFork, "fork", EIO, 1, "disks went on apart from each other"},

@@ -37,6 +37,7 @@ enum class Errc : std::uint8_t {
   kOverflow,
   kForeignDisk,
   kNewerFormat,
+  kOlderFormat,
   kStaleDisk,
   kMissingDisk,
   kFork,
@@ -54,6 +55,9 @@ struct ErrcInfo {
   int exit_code;  // of a command that ends with this error
   std::string_view text;
 };
+
+// Bytes that another version of the format explains.
+constexpr bool is_other_version(Errc code) { return code == Errc::kNewerFormat || code == Errc::kOlderFormat; }
 
 // One line a code, in the order of Errc.
 std::span<const ErrcInfo> error_table();

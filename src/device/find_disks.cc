@@ -59,8 +59,8 @@ Slots slots_on(const std::string& path, const format::Label& label) {
     const auto offset = static_cast<off_t>(layout.label_offset(number));
     if (::pread(fd.get(), area.data(), area.size(), offset) != static_cast<ssize_t>(area.size())) continue;
     for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) {
-      const ConstBytes sector = ConstBytes(area).subspan(MDFS_SECTOR * (1 + ring), MDFS_SECTOR);
-      auto slot = format::decode_commit_slot(sector, label.volume_uuid);
+      const ConstBytes bytes = ConstBytes(area).subspan(MDFS_SLOT_SIZE * (1 + ring), MDFS_SLOT_SIZE);
+      auto slot = format::decode_commit_slot(bytes, label.volume_uuid);
       if (!slot.ok()) continue;
       slots.commits.insert(slot->commit_id);
       if (!slot->parent_id.is_nil()) slots.commits.insert(slot->parent_id);
@@ -98,7 +98,7 @@ class Search {
   // Every entry of a directory: what holds no label is passed over.
   Status add_directory(const std::string& path) {
     MDFS_TRY(try_entries(path));
-    if (!any() && !newer_.empty()) return Error{Errc::kNewerFormat, newer_};
+    if (!any() && other_version_) return *other_version_;
     if (!any() && !volume_) return Error{Errc::kForeignDisk, path + " holds no disk of an MDFS volume"};
     return {};
   }
@@ -122,7 +122,7 @@ class Search {
     if (stat(path.c_str(), &st) != 0 || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))) return {};
     const auto label = read_label(path);
     if (!label.ok()) {
-      if (label.error().code == Errc::kNewerFormat && newer_.empty()) newer_ = path;
+      if (is_other_version(label.error().code) && !other_version_) other_version_ = label.error();
       return {};
     }
     if (!volume_) volume_ = label->volume_uuid;
@@ -287,7 +287,7 @@ class Search {
   std::optional<Uuid> volume_;
   std::vector<Found> found_;  // of this volume
   bool named_one_ = false;
-  std::string newer_;  // holds a volume of a later version
+  std::optional<Error> other_version_;  // of a volume that was passed over
 };
 
 // A device that others are built on (a disk under device-mapper or a partition table) shows its label there too.
@@ -338,10 +338,10 @@ Result<format::Label> read_label(const std::string& path) {
     if (::pread(fd.get(), sector.data(), sector.size(), static_cast<off_t>(offset)) != ssize_t{MDFS_SECTOR}) continue;
     auto label = format::decode_label(sector);
     if (label.ok()) return label;
-    // A label of a later version says more than a place without one.
-    if (!error || label.error().code == Errc::kNewerFormat) error = label.error();
+    // A label of another version says more than a place without one.
+    if (!error || is_other_version(label.error().code)) error = label.error();
   }
-  if (error && error->code == Errc::kNewerFormat) return Error{Errc::kNewerFormat, path};
+  if (error && is_other_version(error->code)) return Error{error->code, path};
   return Error{Errc::kForeignDisk, path + " holds no MDFS volume"};
 }
 

@@ -110,7 +110,7 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
     const unsigned number = page->strips->free_number();
     if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
     format::Strip strip = staged.strip;
-    strip.birth = transaction_.generation();
+    strip.birth = strip.written = transaction_.generation();
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
       if (strip.has(place)) add(to_run(strip.part(place, content_.block_size)));
     strips_to_change(*page).set(number, std::move(strip));
@@ -154,11 +154,13 @@ Status Linker::link_image(const std::vector<Staged>& units) {
       if (!staged->is_moved) replaced |= std::uint64_t{1} << place;
     free_parts(*state, replaced);
     for (const auto& [place, staged] : list) {
+      const std::optional<format::ExtentRecord> old = state->page->get(place);
       MDFS_TRY_ASSIGN(const std::vector<store::Run> freed, free_record(*state, {number, place}));
       note_left(*staged, freed);
       if (staged->runs.empty()) continue;
       format::ExtentRecord record;
       record.birth = transaction_.generation();
+      record.written = staged->is_moved && old ? old->written : record.birth;
       record.stored_bytes = staged->stored_bytes;
       record.crc32c = staged->crc32c;
       record.address = MDFS_SCATTERED;
@@ -221,9 +223,11 @@ Status Linker::link_cells(const std::vector<Staged>& units) {
     for (unsigned block = 0; block < 32; ++block) {
       if ((staged.blocks >> block & 1) == 0) continue;
       const store::Run& from = staged.runs[run];
+      const std::optional<format::BlockPlace> old = cell.find(block);
       format::FileRun placed;
       placed.address = {from.disk, from.block + used};
       placed.birth = transaction_.generation();
+      placed.written = staged.is_moved && old ? old->written : placed.birth;
       placed.first = static_cast<std::uint16_t>(block);
       placed.crc32c = {staged.crc32c[number++]};
       for (const format::BlockRun& freed : cell.replace(placed)) remove(to_run(freed));

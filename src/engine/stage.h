@@ -16,7 +16,7 @@ struct Staged {
   BufferRef content;         // decoded; none: zeros
   std::uint32_t blocks = 0;  // files: bit i = block i of the cell is written anew
   std::uint32_t holes = 0;   // files: bit i = block i becomes a hole
-  bool is_moved = false;     // images: the bytes stay what they are, and those in strips are newer as before
+  bool is_moved = false;     // the bytes stay what they are, and those in an image's strips are newer as before
   UnitPtr unit;              // for the caller's use
 
   std::vector<store::Run> runs;    // in order of the stored bytes; none: a hole

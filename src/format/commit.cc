@@ -15,6 +15,10 @@ std::size_t space_offset(std::size_t i) { return offsetof(mdfs_commit_slot, spac
 
 std::size_t member_offset(std::size_t i) { return offsetof(mdfs_commit_slot, members) + i * sizeof(mdfs_member); }
 
+std::size_t state_offset(std::size_t i) {
+  return offsetof(mdfs_commit_slot, member_states) + i * sizeof(mdfs_member_state);
+}
+
 std::size_t witness_offset(std::size_t i) { return offsetof(mdfs_commit_slot, witnesses) + i * sizeof(mdfs_witness); }
 
 Status check_witnesses(const CommitSlot& slot) {
@@ -29,12 +33,22 @@ Status check_witnesses(const CommitSlot& slot) {
 }
 
 Status check_table(const CommitSlot& slot) {
-  MDFS_FORMAT_REQUIRE(slot.members.size() == (slot.membership == 0 ? 0 : slot.space.size()), "commit.members");
-  if (slot.membership == 0) return {};
-  MDFS_FORMAT_REQUIRE(slot.membership <= kMaxMembership, "commit.membership");
+  MDFS_FORMAT_REQUIRE(slot.members.size() == slot.space.size(), "commit.members");
+  MDFS_FORMAT_REQUIRE(slot.membership >= 1 && slot.membership <= kMaxMembership, "commit.membership");
   MDFS_TRY(check_members(slot.members, "commit.members"));
   for (std::size_t i = 0; i < slot.members.size(); ++i)
     MDFS_FORMAT_REQUIRE(!slot.members[i].is_hole() || ((slot.participants >> i) & 1) == 0, "commit.members");
+  return {};
+}
+
+Status check_states(const CommitSlot& slot) {
+  MDFS_FORMAT_REQUIRE(slot.states.size() == slot.members.size(), "commit.member-states");
+  for (std::size_t i = 0; i < slot.states.size(); ++i) {
+    const MemberState& state = slot.states[i];
+    MDFS_FORMAT_REQUIRE(state.generation <= slot.generation, "commit.member-states");
+    MDFS_FORMAT_REQUIRE(state.commit_id.is_nil() == (state.generation == 0), "commit.member-states");
+    MDFS_FORMAT_REQUIRE(!slot.members[i].is_hole() || state.generation == 0, "commit.member-states");
+  }
   return {};
 }
 
@@ -43,6 +57,7 @@ Status check_known(const CommitSlot& slot) {
   if (slot.state != MDFS_SLOT_PREPARED && slot.state != MDFS_SLOT_COMMITTED)
     return {Errc::kNewerFormat, "commit.state"};
   if ((slot.flags & ~MDFS_COMMIT_DEGRADED) != 0) return {Errc::kNewerFormat, "commit.flags"};
+  if (slot.features.unknown_incompat() != 0) return {Errc::kNewerFormat, "commit.features-incompat"};
   for (const Root& root : slot.roots)
     if (root.kind != MDFS_ROOT_MAIN && root.kind != MDFS_ROOT_NONE) return {Errc::kNewerFormat, "commit.roots"};
   return {};
@@ -74,7 +89,8 @@ Status check(const CommitSlot& slot) {
     MDFS_FORMAT_REQUIRE(top.place < 2 && top.free_blocks <= Address::kMaxBlock, "commit.space");
   MDFS_TRY(check_roots(slot));
   MDFS_TRY(check_witnesses(slot));
-  return check_table(slot);
+  MDFS_TRY(check_table(slot));
+  return check_states(slot);
 }
 
 Result<Root> decode_root(ConstBytes bytes, std::size_t base) {
@@ -82,13 +98,39 @@ Result<Root> decode_root(ConstBytes bytes, std::size_t base) {
   root.kind = MDFS_GET(bytes, base, mdfs_root, kind);
   root.level = MDFS_GET(bytes, base, mdfs_root, level);
   root.nodes = MDFS_GET(bytes, base, mdfs_root, nodes);
+  root.id = MDFS_GET(bytes, base, mdfs_root, id);
+  get_bytes(bytes, base + offsetof(mdfs_root, reserved1), root.reserved);
   auto pointer = decode_pointer(bytes, base + offsetof(mdfs_root, pointer));
-  MDFS_FORMAT_REQUIRE(pointer.ok(), "commit.roots");
+  if (!pointer.ok()) return {pointer.error().code, "commit.roots"};
   root.pointer = *pointer;
   return root;
 }
 
+void encode_state(const MemberState& state, MutableBytes out, std::size_t base) {
+  put_uuid(out, base + offsetof(mdfs_member_state, commit_id), state.commit_id);
+  MDFS_PUT(out, base, mdfs_member_state, generation, state.generation);
+  MDFS_PUT(out, base, mdfs_member_state, reserved, state.reserved);
+}
+
+MemberState decode_state(ConstBytes bytes, std::size_t base) {
+  return {get_uuid(bytes, base + offsetof(mdfs_member_state, commit_id)),
+          MDFS_GET(bytes, base, mdfs_member_state, generation), MDFS_GET(bytes, base, mdfs_member_state, reserved)};
+}
+
 }  // namespace
+
+std::vector<MemberState> member_states(const CommitSlot& slot, const CommitSlot* parent) {
+  std::vector<MemberState> states(slot.members.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Uuid& uuid = slot.members[i].uuid;
+    if (parent != nullptr && i < parent->members.size() && parent->members[i].uuid == uuid)
+      states[i] = parent->states[i];
+    if (((slot.participants >> i) & 1) == 0) continue;
+    states[i].commit_id = slot.commit_id;
+    states[i].generation = slot.generation;
+  }
+  return states;
+}
 
 const Root* CommitSlot::root(std::uint32_t kind) const {
   for (const Root& candidate : roots)
@@ -103,7 +145,7 @@ bool CommitSlot::same_commit(const CommitSlot& other) const {
 }
 
 void encode(const CommitSlot& slot, MutableBytes out) {
-  MDFS_CHECK(out.size() == MDFS_SECTOR && check_known(slot).ok() && check(slot).ok());
+  MDFS_CHECK(out.size() == MDFS_SLOT_SIZE && check_known(slot).ok() && check(slot).ok());
   std::fill(out.begin(), out.end(), std::byte{0});
   put_text(out, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC);
   MDFS_PUT(out, 0, mdfs_commit_slot, state, slot.state);
@@ -123,6 +165,8 @@ void encode(const CommitSlot& slot, MutableBytes out) {
     MDFS_PUT(out, base, mdfs_root, kind, slot.roots[i].kind);
     MDFS_PUT(out, base, mdfs_root, level, slot.roots[i].level);
     MDFS_PUT(out, base, mdfs_root, nodes, slot.roots[i].nodes);
+    MDFS_PUT(out, base, mdfs_root, id, slot.roots[i].id);
+    put_bytes(out, base + offsetof(mdfs_root, reserved1), slot.roots[i].reserved);
     encode(slot.roots[i].pointer, out, base + offsetof(mdfs_root, pointer));
   }
   for (std::size_t i = 0; i < slot.space.size(); ++i) {
@@ -133,6 +177,12 @@ void encode(const CommitSlot& slot, MutableBytes out) {
   }
   MDFS_PUT(out, 0, mdfs_commit_slot, membership, slot.membership);
   for (std::size_t i = 0; i < slot.members.size(); ++i) encode(slot.members[i], out, member_offset(i));
+  for (std::size_t i = 0; i < slot.states.size(); ++i) encode_state(slot.states[i], out, state_offset(i));
+  MDFS_PUT(out, 0, mdfs_commit_slot, features_compat, slot.features.compat);
+  MDFS_PUT(out, 0, mdfs_commit_slot, features_ro_compat, slot.features.ro_compat);
+  MDFS_PUT(out, 0, mdfs_commit_slot, features_incompat, slot.features.incompat);
+  put_bytes(out, CommitReserve::kBegin, slot.reserve.middle);
+  put_bytes(out, offsetof(mdfs_commit_slot, reserved2), slot.reserve.end);
   MDFS_PUT(out, 0, mdfs_commit_slot, witness_count, static_cast<std::uint16_t>(slot.witnesses.size()));
   for (std::size_t i = 0; i < slot.witnesses.size(); ++i) {
     const std::size_t base = witness_offset(i);
@@ -145,7 +195,7 @@ void encode(const CommitSlot& slot, MutableBytes out) {
 }
 
 std::optional<std::uint64_t> sealed_slot_generation(ConstBytes bytes, const Uuid& volume_uuid) {
-  if (bytes.size() != MDFS_SECTOR || !has_text(bytes, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC) ||
+  if (bytes.size() != MDFS_SLOT_SIZE || !has_text(bytes, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC) ||
       !seal_holds(bytes, offsetof(mdfs_commit_slot, crc32c)) ||
       get_uuid(bytes, offsetof(mdfs_commit_slot, volume_uuid)) != volume_uuid)
     return std::nullopt;
@@ -153,7 +203,7 @@ std::optional<std::uint64_t> sealed_slot_generation(ConstBytes bytes, const Uuid
 }
 
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid) {
-  MDFS_FORMAT_REQUIRE(bytes.size() == MDFS_SECTOR, "commit.size");
+  MDFS_FORMAT_REQUIRE(bytes.size() == MDFS_SLOT_SIZE, "commit.size");
   MDFS_FORMAT_REQUIRE(has_text(bytes, offsetof(mdfs_commit_slot, magic), MDFS_COMMIT_MAGIC), "commit.magic");
   MDFS_FORMAT_REQUIRE(seal_holds(bytes, offsetof(mdfs_commit_slot, crc32c)), "commit.checksum");
   CommitSlot slot;
@@ -182,8 +232,15 @@ Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid)
                           MDFS_GET(bytes, base, mdfs_space_top, free_blocks)});
   }
   slot.membership = MDFS_GET(bytes, 0, mdfs_commit_slot, membership);
-  if (slot.membership != 0)
-    for (std::size_t i = 0; i < disks; ++i) slot.members.push_back(decode_member(bytes, member_offset(i)));
+  for (std::size_t i = 0; i < disks; ++i) {
+    slot.members.push_back(decode_member(bytes, member_offset(i)));
+    slot.states.push_back(decode_state(bytes, state_offset(i)));
+  }
+  slot.features = {MDFS_GET(bytes, 0, mdfs_commit_slot, features_compat),
+                   MDFS_GET(bytes, 0, mdfs_commit_slot, features_ro_compat),
+                   MDFS_GET(bytes, 0, mdfs_commit_slot, features_incompat)};
+  get_bytes(bytes, CommitReserve::kBegin, slot.reserve.middle);
+  get_bytes(bytes, offsetof(mdfs_commit_slot, reserved2), slot.reserve.end);
   const auto witnesses = MDFS_GET(bytes, 0, mdfs_commit_slot, witness_count);
   MDFS_FORMAT_REQUIRE(witnesses <= MDFS_MAX_WITNESSES, "commit.witnesses");
   for (std::size_t i = 0; i < witnesses; ++i) {

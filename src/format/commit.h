@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "format/feature_bits.h"
+#include "format/kept.h"
 #include "format/member.h"
 #include "format/pointer.h"
 #include "mdfs/ondisk.h"
@@ -20,7 +22,9 @@ struct Root {
   std::uint32_t kind = MDFS_ROOT_NONE;
   std::uint16_t level = 0;
   std::uint64_t nodes = 0;
+  std::uint64_t id = 0;  // of what the tree stands for; 0: the main tree
   Pointer pointer;
+  Kept<sizeof(mdfs_root::reserved1)> reserved{};
   bool operator==(const Root&) const = default;
 };
 
@@ -43,6 +47,22 @@ struct Witness {
   bool operator==(const Witness&) const = default;
 };
 
+// mdfs_member_state: the newest commit that a member took part in; of a hole none.
+struct MemberState {
+  Uuid commit_id;
+  std::uint64_t generation = 0;
+  std::uint64_t reserved = 0;
+  bool operator==(const MemberState&) const = default;
+};
+
+// What a slot has between its counters and its roots, and at its end, that this version has no use for.
+struct CommitReserve {
+  static constexpr std::size_t kBegin = offsetof(mdfs_commit_slot, writer);
+  Kept<offsetof(mdfs_commit_slot, roots) - kBegin> middle{};  // writer, keys, intent log, reserved1
+  Kept<sizeof(mdfs_commit_slot::reserved2)> end{};
+  bool operator==(const CommitReserve&) const = default;
+};
+
 // mdfs_commit_slot. space.size() is disk_count.
 struct CommitSlot {
   std::uint32_t state = MDFS_SLOT_PREPARED;
@@ -56,11 +76,14 @@ struct CommitSlot {
   std::uint64_t objects = 0;
   std::uint32_t flags = 0;
   std::vector<Root> roots;
-  std::vector<SpaceEntry> space;  // of each disk; empty ones of holes
-  std::uint32_t membership = 0;   // 0: the members are those of the label
-  std::vector<Member> members;    // as many as `space`, or none if membership is 0
+  std::vector<SpaceEntry> space;    // of each disk; empty ones of holes
+  std::uint32_t membership = 1;     // counts changes of `members`
+  std::vector<Member> members;      // as many as `space`
+  std::vector<MemberState> states;  // likewise
+  Features features;
   // If there are any: what may prove the commit though no committed slot does (FORMAT.md 4.2, 4.3).
   std::vector<Witness> witnesses;
+  CommitReserve reserve;  // as in the commit before
 
   bool operator==(const CommitSlot&) const = default;
   // Null if there is none.
@@ -69,17 +92,22 @@ struct CommitSlot {
   bool same_commit(const CommitSlot& other) const;
 };
 
-// Writes MDFS_SECTOR bytes with their checksum. The slot must be one that decode accepts (else abort).
+// The states of the members of `slot`, whose parent (null for the first) is `parent`: of those that take part this
+// commit, of the others what the parent says of the same disk.
+std::vector<MemberState> member_states(const CommitSlot& slot, const CommitSlot* parent);
+
+// Writes MDFS_SLOT_SIZE bytes with their checksum. The slot must be one that decode accepts (else abort).
 void encode(const CommitSlot& slot, MutableBytes out);
 
-// Total on any MDFS_SECTOR bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
+// Total on any MDFS_SLOT_SIZE bytes. Checks, in order: commit.size, commit.magic, commit.checksum, commit.volume-uuid
 // (of another volume), commit.state, commit.commit-id, commit.generation (1..kMaxGeneration), commit.disk-count,
 // commit.participants, commit.next-object, commit.objects (bounds: limits.h), commit.root-count, commit.roots (kinds
 // known once each, the main root present, one node at least and kMaxNodes at most, born no later than the commit),
-// commit.space, commit.witnesses (at most 36, of at most 1 MiB, on disks that take part), commit.membership,
-// commit.members (no hole takes part).
-// What a newer version may have meant is kNewerFormat: a state, a flag, a kind of root or a flag of a member that is
-// not known here.
+// commit.space, commit.witnesses (at most MDFS_MAX_WITNESSES, of at most 1 MiB, on disks that take part),
+// commit.membership, commit.members (no hole takes part), commit.member-states (no younger than the commit; none of a
+// hole).
+// What a newer version may have meant is kNewerFormat: a state, a flag, an incompatible feature, a kind of root, a type
+// of checksum or a flag of a member that is not known here.
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
 
 // The generation of a slot whose size, magic, checksum and volume are right, whatever else it says: some program wrote

@@ -18,7 +18,8 @@ Status check_record(ConstBytes record, const ExtentTableShape& shape) {
   const auto address = MDFS_GET(record, 0, mdfs_extent_record, address);
   const auto stored = MDFS_GET(record, 0, mdfs_extent_record, stored_bytes);
   MDFS_FORMAT_REQUIRE(address == MDFS_SCATTERED || Address::unpack(address).disk < MDFS_MAX_DISKS, "extents.record");
-  MDFS_FORMAT_REQUIRE(MDFS_GET(record, 0, mdfs_extent_record, birth) != 0, "extents.record");
+  const auto written = MDFS_GET(record, 0, mdfs_extent_record, written);
+  MDFS_FORMAT_REQUIRE(written != 0 && written <= MDFS_GET(record, 0, mdfs_extent_record, birth), "extents.record");
   MDFS_FORMAT_REQUIRE(stored >= 1 && stored <= kMaxStoredBytes, "extents.record");
   MDFS_FORMAT_REQUIRE(shape.codec != MDFS_CODEC_RAW || stored == shape.extent_bytes, "extents.record");
   MDFS_FORMAT_REQUIRE(all_zero(record.subspan(kFixed + 4 * shape.checksums())), "extents.record");
@@ -53,6 +54,7 @@ std::optional<ExtentRecord> ExtentPage::get(unsigned place) const {
   ExtentRecord record;
   record.address = MDFS_GET(bytes, 0, mdfs_extent_record, address);
   record.birth = MDFS_GET(bytes, 0, mdfs_extent_record, birth);
+  record.written = MDFS_GET(bytes, 0, mdfs_extent_record, written);
   record.stored_bytes = MDFS_GET(bytes, 0, mdfs_extent_record, stored_bytes);
   record.crc32c.resize(shape_.checksums());
   for (std::size_t i = 0; i < record.crc32c.size(); ++i)
@@ -61,7 +63,7 @@ std::optional<ExtentRecord> ExtentPage::get(unsigned place) const {
 }
 
 void ExtentPage::set(unsigned place, const ExtentRecord& record) {
-  MDFS_CHECK(record.crc32c.size() == shape_.checksums() && record.birth != 0);
+  MDFS_CHECK(record.crc32c.size() == shape_.checksums() && record.written != 0 && record.written <= record.birth);
   const std::size_t offset = offset_of(place);
   if (!has(place)) {
     records_.insert(records_.begin() + static_cast<std::ptrdiff_t>(offset), shape_.record_bytes(), std::byte{0});
@@ -70,6 +72,7 @@ void ExtentPage::set(unsigned place, const ExtentRecord& record) {
   const MutableBytes bytes = MutableBytes(records_).subspan(offset, shape_.record_bytes());
   MDFS_PUT(bytes, 0, mdfs_extent_record, address, record.address);
   MDFS_PUT(bytes, 0, mdfs_extent_record, birth, record.birth);
+  MDFS_PUT(bytes, 0, mdfs_extent_record, written, record.written);
   MDFS_PUT(bytes, 0, mdfs_extent_record, stored_bytes, record.stored_bytes);
   for (std::size_t i = 0; i < record.crc32c.size(); ++i)
     store_le<std::uint32_t>(bytes, kFixed + 4 * i, record.crc32c[i]);
@@ -87,6 +90,8 @@ ByteVector ExtentPage::encode() const {
   ByteVector out(sizeof(mdfs_extent_page));
   MDFS_PUT(out, 0, mdfs_extent_page, record_bytes, shape_.record_bytes());
   MDFS_PUT(out, 0, mdfs_extent_page, count, static_cast<std::uint16_t>(count()));
+  MDFS_PUT(out, 0, mdfs_extent_page, checksum_type, std::uint8_t{MDFS_CHECKSUM_CRC32C});
+  put_bytes(out, offsetof(mdfs_extent_page, reserved), reserved_);
   MDFS_PUT(out, 0, mdfs_extent_page, present, present_);
   out.insert(out.end(), records_.begin(), records_.end());
   return out;
@@ -94,10 +99,13 @@ ByteVector ExtentPage::encode() const {
 
 Result<ExtentPage> ExtentPage::decode(ConstBytes value, const ExtentTableShape& shape) {
   MDFS_FORMAT_REQUIRE(value.size() >= sizeof(mdfs_extent_page), "extents.length");
+  if (MDFS_GET(value, 0, mdfs_extent_page, checksum_type) != MDFS_CHECKSUM_CRC32C)
+    return {Errc::kNewerFormat, "extents.checksum-type"};
   MDFS_FORMAT_REQUIRE(MDFS_GET(value, 0, mdfs_extent_page, record_bytes) == shape.record_bytes(),
                       "extents.record-bytes");
   ExtentPage page(shape);
   page.present_ = MDFS_GET(value, 0, mdfs_extent_page, present);
+  get_bytes(value, offsetof(mdfs_extent_page, reserved), page.reserved_);
   MDFS_FORMAT_REQUIRE(page.present_ != 0 && MDFS_GET(value, 0, mdfs_extent_page, count) == page.count(),
                       "extents.present");
   MDFS_FORMAT_REQUIRE(std::bit_width(page.present_) <= shape.places(), "extents.present");

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "format/kept.h"
 #include "format/pointer.h"
 #include "mdfs/ondisk.h"
 
@@ -32,7 +33,8 @@ struct ExtentTableShape {
 // mdfs_extent_record.
 struct ExtentRecord {
   std::uint64_t address = 0;  // packed; MDFS_SCATTERED: see the runs item
-  std::uint64_t birth = 0;
+  std::uint64_t birth = 0;    // of the blocks
+  std::uint64_t written = 0;  // of the contents: a move keeps it; at most `birth`
   std::uint32_t stored_bytes = 0;
   std::vector<std::uint32_t> crc32c;  // checksums() of them
 
@@ -60,8 +62,9 @@ class ExtentPage {
 
   // The value of the page's item; an empty page is stored by erasing the item.
   ByteVector encode() const;
-  // Checks: extents.length, extents.record-bytes, extents.present (count, places within the box), extents.record
-  // (birth, stored bytes in range: exactly the extent for raw; a disk below 64; padding zero).
+  // Checks: extents.length, extents.checksum-type (another than CRC-32C: kNewerFormat), extents.record-bytes,
+  // extents.present (count, places within the box), extents.record (generations, stored bytes in range: exactly the
+  // extent for raw; a disk below 64; padding zero).
   static Result<ExtentPage> decode(ConstBytes value, const ExtentTableShape& shape);
 
   bool operator==(const ExtentPage&) const = default;
@@ -71,6 +74,7 @@ class ExtentPage {
 
   ExtentTableShape shape_;
   std::uint64_t present_ = 0;
+  Kept<sizeof(mdfs_extent_page::reserved)> reserved_{};
   ByteVector records_;
 };
 

@@ -55,6 +55,15 @@ inline std::string_view get_padded_text(ConstBytes bytes, std::size_t offset, st
   return text.substr(0, text.find('\0'));
 }
 
+inline void get_bytes(ConstBytes bytes, std::size_t offset, MutableBytes out) {
+  const ConstBytes from = bytes.subspan(offset, out.size());
+  std::copy(from.begin(), from.end(), out.begin());
+}
+
+inline void put_bytes(MutableBytes bytes, std::size_t offset, ConstBytes from) {
+  std::copy(from.begin(), from.end(), bytes.subspan(offset, from.size()).begin());
+}
+
 inline bool all_zero(ConstBytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }

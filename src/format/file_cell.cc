@@ -17,24 +17,29 @@ FileRun slice(const FileRun& run, unsigned first, unsigned end) {
   FileRun part;
   part.address = {run.address.disk, run.address.block + (first - run.first)};
   part.birth = run.birth;
+  part.written = run.written;
   part.first = static_cast<std::uint16_t>(first);
   part.crc32c.assign(run.crc32c.begin() + (first - run.first), run.crc32c.begin() + (end - run.first));
   return part;
 }
 
 bool goes_on(const FileRun& a, const FileRun& b) {
-  return a.end() == b.first && a.birth == b.birth && a.address.disk == b.address.disk &&
+  return a.end() == b.first && a.birth == b.birth && a.written == b.written && a.address.disk == b.address.disk &&
          a.address.block + a.blocks() == b.address.block;
 }
 
 Result<FileRun> decode_run(ConstBytes value, std::size_t base, unsigned cell, unsigned previous_end) {
   MDFS_FORMAT_REQUIRE(inside(base, sizeof(mdfs_file_run), value.size()), "file-cell.length");
   const std::size_t blocks = MDFS_GET(value, base, mdfs_file_run, blocks);
+  if (MDFS_GET(value, base, mdfs_file_run, checksum_type) != MDFS_CHECKSUM_CRC32C)
+    return {Errc::kNewerFormat, "file-cell.checksum-type"};
   FileRun run;
   run.address = Address::unpack(MDFS_GET(value, base, mdfs_file_run, address));
   run.birth = MDFS_GET(value, base, mdfs_file_run, birth);
+  run.written = MDFS_GET(value, base, mdfs_file_run, written);
   run.first = MDFS_GET(value, base, mdfs_file_run, first);
-  MDFS_FORMAT_REQUIRE(run.birth != 0 && run.address.disk < MDFS_MAX_DISKS, "file-cell.run");
+  MDFS_FORMAT_REQUIRE(run.written != 0 && run.written <= run.birth, "file-cell.run");
+  MDFS_FORMAT_REQUIRE(run.address.disk < MDFS_MAX_DISKS, "file-cell.run");
   MDFS_FORMAT_REQUIRE(blocks >= 1 && inside(run.first, blocks, cell) && run.first >= previous_end, "file-cell.run");
   MDFS_FORMAT_REQUIRE(inside(base, run_bytes(blocks), value.size()), "file-cell.length");
   const std::size_t checksums = base + sizeof(mdfs_file_run);
@@ -56,7 +61,8 @@ unsigned FileCell::blocks() const {
 std::optional<BlockPlace> FileCell::find(unsigned block) const {
   for (const FileRun& run : runs)
     if (block >= run.first && block < run.end())
-      return BlockPlace{{run.address.disk, run.address.block + (block - run.first)}, run.crc32c[block - run.first]};
+      return BlockPlace{
+          {run.address.disk, run.address.block + (block - run.first)}, run.crc32c[block - run.first], run.written};
   return std::nullopt;
 }
 
@@ -80,7 +86,7 @@ std::vector<BlockRun> FileCell::punch(unsigned first, unsigned count) {
 }
 
 std::vector<BlockRun> FileCell::replace(const FileRun& run) {
-  MDFS_CHECK(run.blocks() >= 1 && run.birth != 0);
+  MDFS_CHECK(run.blocks() >= 1 && run.written != 0 && run.written <= run.birth);
   std::vector<BlockRun> freed = punch(run.first, run.blocks());
   auto next = std::find_if(runs.begin(), runs.end(), [&](const FileRun& r) { return r.first >= run.end(); });
   auto at = runs.insert(next, run);
@@ -99,11 +105,14 @@ ByteVector encode(const FileCell& cell) {
   MDFS_CHECK(!cell.empty());
   ByteVector out(sizeof(mdfs_file_cell));
   MDFS_PUT(out, 0, mdfs_file_cell, run_count, static_cast<std::uint16_t>(cell.runs.size()));
+  put_bytes(out, offsetof(mdfs_file_cell, reserved), cell.reserved);
   for (const FileRun& run : cell.runs) {
     const std::size_t base = out.size();
     out.resize(base + run_bytes(run.blocks()));
     MDFS_PUT(out, base, mdfs_file_run, address, run.address.packed());
     MDFS_PUT(out, base, mdfs_file_run, birth, run.birth);
+    MDFS_PUT(out, base, mdfs_file_run, written, run.written);
+    MDFS_PUT(out, base, mdfs_file_run, checksum_type, std::uint8_t{MDFS_CHECKSUM_CRC32C});
     MDFS_PUT(out, base, mdfs_file_run, first, run.first);
     MDFS_PUT(out, base, mdfs_file_run, blocks, static_cast<std::uint16_t>(run.blocks()));
     for (std::size_t i = 0; i < run.blocks(); ++i)
@@ -119,6 +128,7 @@ Result<FileCell> decode_file_cell(ConstBytes value, std::uint32_t block_size) {
   const std::size_t count = MDFS_GET(value, 0, mdfs_file_cell, run_count);
   MDFS_FORMAT_REQUIRE(count >= 1 && count <= cell_size, "file-cell.run-count");
   FileCell cell;
+  get_bytes(value, offsetof(mdfs_file_cell, reserved), cell.reserved);
   std::size_t base = sizeof(mdfs_file_cell);
   unsigned previous_end = 0;
   for (std::size_t i = 0; i < count; ++i) {

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "format/kept.h"
 #include "format/pointer.h"
 #include "mdfs/ondisk.h"
 
@@ -19,7 +20,8 @@ constexpr unsigned cell_blocks(std::uint32_t block_size) { return MDFS_FILE_CELL
 // mdfs_file_run: crc32c.size() blocks from `first` of the cell lie contiguously at `address`.
 struct FileRun {
   Address address;
-  std::uint64_t birth = 0;
+  std::uint64_t birth = 0;    // of the blocks
+  std::uint64_t written = 0;  // of the contents: a move keeps it; at most `birth`
   std::uint16_t first = 0;
   std::vector<std::uint32_t> crc32c;  // of each whole block
 
@@ -32,12 +34,14 @@ struct FileRun {
 struct BlockPlace {
   Address address;
   std::uint32_t crc32c = 0;
+  std::uint64_t written = 0;  // generation
   bool operator==(const BlockPlace&) const = default;
 };
 
 // Ascending, disjoint runs; what no run covers is a hole. A value; no thread contract.
 struct FileCell {
   std::vector<FileRun> runs;
+  Kept<sizeof(mdfs_file_cell::reserved)> reserved{};
 
   bool operator==(const FileCell&) const = default;
   bool empty() const { return runs.empty(); }
@@ -46,15 +50,15 @@ struct FileCell {
   std::optional<BlockPlace> find(unsigned block) const;
   // Makes [first, first + count) a hole and returns the blocks that are no longer part of the cell.
   std::vector<BlockRun> punch(unsigned first, unsigned count);
-  // Puts a run in; what lay under it is returned as by punch. Runs that go on on the disk and have the same birth
-  // become one.
+  // Puts a run in; what lay under it is returned as by punch. Runs that go on on the disk and have the same
+  // generations become one.
   std::vector<BlockRun> replace(const FileRun& run);
 };
 
 // The value of a cell's item; an empty cell is stored by erasing the item.
 ByteVector encode(const FileCell& cell);
-// Checks: file-cell.length, file-cell.run-count, file-cell.run (birth, at least one block, within the cell, ascending
-// and disjoint, a disk below 64, padding zero).
+// Checks: file-cell.length, file-cell.run-count, file-cell.checksum-type (kNewerFormat), file-cell.run (generations, at
+// least one block, within the cell, ascending and disjoint, a disk below 64, padding zero).
 Result<FileCell> decode_file_cell(ConstBytes value, std::uint32_t block_size);
 
 }  // namespace mdfs::format

@@ -104,6 +104,15 @@ ByteVector encode(const Geometry& geometry) {
   return out;
 }
 
+ByteVector encode_over(const Geometry& geometry, ConstBytes old) {
+  ByteVector out = encode(geometry);
+  MDFS_CHECK(old.size() == out.size());
+  const auto keep = [&](std::size_t offset, std::size_t bytes) { put_bytes(out, offset, old.subspan(offset, bytes)); };
+  keep(offsetof(mdfs_geometry, reserved1), sizeof(mdfs_geometry::reserved1));
+  keep(offsetof(mdfs_geometry, reserved2), sizeof(mdfs_geometry::reserved2));
+  return out;
+}
+
 Result<Geometry> decode_geometry(ConstBytes value) {
   MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_geometry), "geometry.length");
   Geometry geometry;

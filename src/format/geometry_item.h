@@ -15,6 +15,8 @@ inline constexpr unsigned kMaxPlacementSlots = (MDFS_MAX_ITEM - sizeof(mdfs_plac
 
 // The geometry keeps the rules of geometry::check.
 ByteVector encode(const geometry::Geometry& geometry);
+// The same in the place of an item of this image, whose reserved bytes it keeps.
+ByteVector encode_over(const geometry::Geometry& geometry, ConstBytes old);
 // Checks: geometry.length, geometry.rank (1..3), geometry.type, geometry.channels, geometry.codec, geometry.level
 // (of a pyramid: 0), geometry.shape (zero beyond the rank; no axis but the slowest is 0; at most 2^62 bytes),
 // geometry.extent (1.. on every axis, zero beyond the rank; at most MDFS_MAX_EXTENT bytes), geometry.axis (one

@@ -67,9 +67,9 @@ void encode(const Label& label, MutableBytes out) {
   std::fill(out.begin(), out.end(), std::byte{0});
   put_text(out, offsetof(mdfs_label, magic), MDFS_LABEL_MAGIC);
   MDFS_PUT(out, 0, mdfs_label, format_version, MDFS_FORMAT_VERSION);
-  MDFS_PUT(out, 0, mdfs_label, features_compat, label.features_compat);
-  MDFS_PUT(out, 0, mdfs_label, features_ro_compat, label.features_ro_compat);
-  MDFS_PUT(out, 0, mdfs_label, features_incompat, label.features_incompat);
+  MDFS_PUT(out, 0, mdfs_label, features_compat, label.features.compat);
+  MDFS_PUT(out, 0, mdfs_label, features_ro_compat, label.features.ro_compat);
+  MDFS_PUT(out, 0, mdfs_label, features_incompat, label.features.incompat);
   put_uuid(out, offsetof(mdfs_label, volume_uuid), label.volume_uuid);
   put_uuid(out, offsetof(mdfs_label, disk_uuid), label.disk_uuid);
   MDFS_PUT(out, 0, mdfs_label, disk_index, label.disk_index);
@@ -85,6 +85,8 @@ void encode(const Label& label, MutableBytes out) {
   put_text(out, offsetof(mdfs_label, name), label.name);
   MDFS_PUT(out, 0, mdfs_label, policy, label.policy);
   for (std::size_t i = 0; i < label.members.size(); ++i) encode(label.members[i], out, member_offset(i));
+  put_bytes(out, offsetof(mdfs_label, reserved0), label.reserved0);
+  put_bytes(out, offsetof(mdfs_label, reserved1), label.reserved1);
   seal(out, offsetof(mdfs_label, crc32c));
 }
 
@@ -94,12 +96,12 @@ Result<Label> decode_label(ConstBytes bytes) {
   MDFS_FORMAT_REQUIRE(seal_holds(bytes, offsetof(mdfs_label, crc32c)), "label.checksum");
   const auto version = MDFS_GET(bytes, 0, mdfs_label, format_version);
   if (version > MDFS_FORMAT_VERSION) return {Errc::kNewerFormat, "label.version"};
-  MDFS_FORMAT_REQUIRE(version == MDFS_FORMAT_VERSION, "label.version");
+  if (version != MDFS_FORMAT_VERSION) return {Errc::kOlderFormat, "label.version"};
 
   Label label;
-  label.features_compat = MDFS_GET(bytes, 0, mdfs_label, features_compat);
-  label.features_ro_compat = MDFS_GET(bytes, 0, mdfs_label, features_ro_compat);
-  label.features_incompat = MDFS_GET(bytes, 0, mdfs_label, features_incompat);
+  label.features.compat = MDFS_GET(bytes, 0, mdfs_label, features_compat);
+  label.features.ro_compat = MDFS_GET(bytes, 0, mdfs_label, features_ro_compat);
+  label.features.incompat = MDFS_GET(bytes, 0, mdfs_label, features_incompat);
   label.volume_uuid = get_uuid(bytes, offsetof(mdfs_label, volume_uuid));
   label.disk_uuid = get_uuid(bytes, offsetof(mdfs_label, disk_uuid));
   label.disk_index = MDFS_GET(bytes, 0, mdfs_label, disk_index);
@@ -116,13 +118,10 @@ Result<Label> decode_label(ConstBytes bytes) {
   MDFS_FORMAT_REQUIRE(count >= 1 && count <= MDFS_MAX_DISKS, "label.disk-count");
   MDFS_FORMAT_REQUIRE(MDFS_GET(bytes, 0, mdfs_label, ring_slots) == MDFS_RING_SLOTS, "label.ring-slots");
   for (std::size_t i = 0; i < count; ++i) label.members.push_back(decode_member(bytes, member_offset(i)));
+  get_bytes(bytes, offsetof(mdfs_label, reserved0), label.reserved0);
+  get_bytes(bytes, offsetof(mdfs_label, reserved1), label.reserved1);
   MDFS_TRY(check(label));
   return label;
-}
-
-Result<Access> access_allowed(const Label& label) {
-  if ((label.features_incompat & ~MDFS_INCOMPAT_KNOWN) != 0) return {Errc::kNewerFormat, "label.features-incompat"};
-  return (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0 ? Access::kReadOnly : Access::kReadWrite;
 }
 
 }  // namespace mdfs::format

@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "format/feature_bits.h"
+#include "format/kept.h"
 #include "format/member.h"
 #include "mdfs/ondisk.h"
 
@@ -16,9 +18,7 @@ namespace mdfs::format {
 
 // mdfs_label. members.size() is disk_count.
 struct Label {
-  std::uint64_t features_compat = 0;
-  std::uint64_t features_ro_compat = 0;
-  std::uint64_t features_incompat = 0;
+  Features features;  // that the volume was made with
   Uuid volume_uuid;
   Uuid disk_uuid;
   std::uint16_t disk_index = 0;
@@ -32,6 +32,8 @@ struct Label {
   std::string name;         // UTF-8, at most 64 bytes
   std::uint8_t policy = 0;  // MDFS_POLICY_*
   std::vector<Member> members;
+  Kept<sizeof(mdfs_label::reserved0)> reserved0{};
+  Kept<sizeof(mdfs_label::reserved1)> reserved1{};
 
   bool operator==(const Label&) const = default;
   // Equal in all that the four labels of one disk share.
@@ -44,15 +46,10 @@ struct Label {
 void encode(const Label& label, MutableBytes out);
 
 // Total on any MDFS_SECTOR bytes. Checks, in order: label.size, label.magic (kForeignDisk), label.checksum,
-// label.version (kNewerFormat when higher than ours), label.volume-uuid, label.disk-uuid, label.disk-count,
-// label.disk-index, label.block-size, label.disk-blocks, label.zone-blocks, label.metadata-blocks, label.number,
-// label.ring-slots, label.policy, label.membership (at most kMaxMembership), label.members (this disk's entry agrees;
-// no disk twice; sizes and weights in range).
+// label.version (kNewerFormat when higher than ours, kOlderFormat when lower), label.volume-uuid, label.disk-uuid,
+// label.disk-count, label.disk-index, label.block-size, label.disk-blocks, label.zone-blocks, label.metadata-blocks,
+// label.number, label.ring-slots, label.policy, label.membership (at most kMaxMembership), label.members (this disk's
+// entry agrees; no disk twice; sizes and weights in range).
 Result<Label> decode_label(ConstBytes bytes);
-
-// What unknown feature bits leave allowed.
-enum class Access : std::uint8_t { kReadWrite, kReadOnly };
-// kNewerFormat for an unknown incompatible bit.
-Result<Access> access_allowed(const Label& label);
 
 }  // namespace mdfs::format

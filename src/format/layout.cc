@@ -68,7 +68,7 @@ std::uint64_t DiskLayout::label_offset(unsigned number) const {
 
 std::uint64_t DiskLayout::slot_offset(unsigned number, unsigned ring_slot) const {
   MDFS_CHECK(ring_slot < MDFS_RING_SLOTS);
-  return label_offset(number) + std::uint64_t{MDFS_SECTOR} * (1 + ring_slot);
+  return label_offset(number) + std::uint64_t{MDFS_SLOT_SIZE} * (1 + ring_slot);
 }
 
 std::uint64_t DiskLayout::space_offset(SpacePage page, unsigned place) const {

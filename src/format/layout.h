@@ -1,9 +1,9 @@
 // Where things lie on a disk: labels, space pages, metadata region, data. Pure functions of the label's numbers.
 //
 //   | label 0 | label 1 | space pages | metadata region | data ...        | label 2 | label 3 |
-//   0        64 KiB   128 KiB                                        end - 128 KiB          end
+//   0        128 KiB  256 KiB                                        end - 256 KiB          end
 //
-// `end` is the size of the disk rounded down to 64 KiB; the rest of the disk is not used.
+// `end` is the size of the disk rounded down to 128 KiB; the rest of the disk is not used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ constexpr bool valid_block_size(std::uint64_t block_size) {
 // At least MDFS_MIN_DISK_SIZE, whole units of MDFS_LABEL_AREA, and addressable (48 bits of block, 62 of bytes).
 // block_size must be valid.
 bool valid_disk_blocks(std::uint32_t block_size, std::uint64_t blocks);
-// Blocks of a disk of this many bytes (rounded down to 64 KiB).
+// Blocks of a disk of this many bytes (rounded down to 128 KiB).
 std::uint64_t disk_blocks(std::uint32_t block_size, std::uint64_t disk_bytes);
 
 // Defaults of mkmdfs. disk_blocks is valid.

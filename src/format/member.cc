@@ -20,11 +20,13 @@ void encode(const Member& member, MutableBytes out, std::size_t base) {
   MDFS_PUT(out, base, mdfs_member, blocks, member.blocks);
   MDFS_PUT(out, base, mdfs_member, weight, member.weight);
   MDFS_PUT(out, base, mdfs_member, flags, member.flags);
+  MDFS_PUT(out, base, mdfs_member, reserved, member.reserved);
 }
 
 Member decode_member(ConstBytes bytes, std::size_t base) {
   return {get_uuid(bytes, base + offsetof(mdfs_member, uuid)), MDFS_GET(bytes, base, mdfs_member, blocks),
-          MDFS_GET(bytes, base, mdfs_member, weight), MDFS_GET(bytes, base, mdfs_member, flags)};
+          MDFS_GET(bytes, base, mdfs_member, weight), MDFS_GET(bytes, base, mdfs_member, flags),
+          MDFS_GET(bytes, base, mdfs_member, reserved)};
 }
 
 Status check_members(const std::vector<Member>& members, const char* check) {

@@ -20,6 +20,7 @@ struct Member {
   std::uint64_t blocks = 0;
   std::uint16_t weight = 1;
   std::uint16_t flags = 0;  // MDFS_MEMBER_*
+  std::uint32_t reserved = 0;
 
   bool operator==(const Member&) const = default;
   bool is_hole() const { return (flags & MDFS_MEMBER_HOLE) != 0; }

@@ -22,7 +22,8 @@ void encode(const Pointer& pointer, MutableBytes out, std::size_t offset) {
   const MutableBytes field = out.subspan(offset, sizeof(mdfs_pointer));
   std::fill(field.begin(), field.end(), std::byte{0});
   if (pointer.is_null()) return;
-  MDFS_PUT(field, 0, mdfs_pointer, crc32c, pointer.crc32c);
+  store_le<std::uint32_t>(field, offsetof(mdfs_pointer, checksum), pointer.crc32c);
+  MDFS_PUT(field, 0, mdfs_pointer, checksum_type, std::uint8_t{MDFS_CHECKSUM_CRC32C});
   MDFS_PUT(field, 0, mdfs_pointer, length, pointer.length);
   MDFS_PUT(field, 0, mdfs_pointer, birth, pointer.birth);
   MDFS_PUT(field, 0, mdfs_pointer, copies, pointer.copies);
@@ -39,12 +40,17 @@ Result<Pointer> decode_pointer(ConstBytes bytes, std::size_t offset) {
     MDFS_FORMAT_REQUIRE(all_zero(field), "pointer.null");
     return pointer;
   }
-  pointer.crc32c = MDFS_GET(field, 0, mdfs_pointer, crc32c);
+  if (MDFS_GET(field, 0, mdfs_pointer, checksum_type) != MDFS_CHECKSUM_CRC32C)
+    return {Errc::kNewerFormat, "pointer.checksum-type"};
+  pointer.crc32c = load_le<std::uint32_t>(field, offsetof(mdfs_pointer, checksum));
   pointer.length = MDFS_GET(field, 0, mdfs_pointer, length);
   pointer.copies = MDFS_GET(field, 0, mdfs_pointer, copies);
   MDFS_FORMAT_REQUIRE(pointer.length > 0, "pointer.length");
   MDFS_FORMAT_REQUIRE(pointer.copies >= 1 && pointer.copies <= MDFS_MAX_COPIES, "pointer.copies");
-  MDFS_FORMAT_REQUIRE(all_zero(field.subspan(offsetof(mdfs_pointer, reserved), 7)), "pointer.reserved");
+  MDFS_FORMAT_REQUIRE(all_zero(field.subspan(offsetof(mdfs_pointer, reserved), sizeof(mdfs_pointer::reserved))),
+                      "pointer.reserved");
+  MDFS_FORMAT_REQUIRE(all_zero(field.subspan(sizeof(std::uint32_t), MDFS_CHECKSUM_ROOM - sizeof(std::uint32_t))),
+                      "pointer.checksum");
   for (std::size_t i = 0; i < MDFS_MAX_COPIES; ++i) {
     const auto packed = load_le<std::uint64_t>(field, offsetof(mdfs_pointer, address) + 8 * i);
     if (i >= pointer.copies) {

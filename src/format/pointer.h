@@ -35,7 +35,7 @@ struct BlockRun {
   bool operator==(const BlockRun&) const = default;
 };
 
-// mdfs_pointer.
+// mdfs_pointer. The checksum is a CRC-32C, the one type that is written.
 struct Pointer {
   std::uint32_t crc32c = 0;
   std::uint32_t length = 0;  // bytes
@@ -53,8 +53,9 @@ Pointer make_pointer(ConstBytes block, std::uint64_t birth, std::span<const Addr
 
 // `out` and `bytes` hold at least sizeof(mdfs_pointer) from `offset`.
 void encode(const Pointer& pointer, MutableBytes out, std::size_t offset = 0);
-// Checks: pointer.null (a null pointer is all zero), pointer.copies, pointer.length, pointer.address (zero beyond
-// `copies`; disk index below 64; no address twice), pointer.reserved.
+// Checks: pointer.null (a null pointer is all zero), pointer.checksum-type (another than CRC-32C: kNewerFormat),
+// pointer.copies, pointer.length, pointer.reserved, pointer.checksum (zero beyond its 4 bytes), pointer.address (zero
+// beyond `copies`; disk index below 64; no address twice).
 Result<Pointer> decode_pointer(ConstBytes bytes, std::size_t offset = 0);
 
 // Does the block read from one of its places match? Checks: block.length, block.checksum.

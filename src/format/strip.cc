@@ -30,15 +30,19 @@ unsigned strip_parts(unsigned part_blocks) {
 }
 
 ByteVector encode(const Strip& strip) {
-  MDFS_CHECK(strip.birth != 0 && strip.live != 0 && (strip.live & ~strip.places) == 0);
+  MDFS_CHECK(strip.written != 0 && strip.written <= strip.birth && strip.live != 0 &&
+             (strip.live & ~strip.places) == 0);
   ByteVector out(align_up(sizeof(mdfs_strip) + 4 * strip.crc32c.size(), 8));
   MDFS_CHECK(out.size() <= MDFS_MAX_ITEM);
   MDFS_PUT(out, 0, mdfs_strip, address, strip.address.packed());
   MDFS_PUT(out, 0, mdfs_strip, birth, strip.birth);
+  MDFS_PUT(out, 0, mdfs_strip, written, strip.written);
   MDFS_PUT(out, 0, mdfs_strip, places, strip.places);
   MDFS_PUT(out, 0, mdfs_strip, live, strip.live);
   MDFS_PUT(out, 0, mdfs_strip, begin, strip.begin);
   MDFS_PUT(out, 0, mdfs_strip, bytes, strip.bytes);
+  MDFS_PUT(out, 0, mdfs_strip, checksum_type, std::uint8_t{MDFS_CHECKSUM_CRC32C});
+  put_bytes(out, offsetof(mdfs_strip, reserved), strip.reserved);
   for (std::size_t i = 0; i < strip.crc32c.size(); ++i)
     store_le<std::uint32_t>(out, sizeof(mdfs_strip) + 4 * i, strip.crc32c[i]);
   return out;
@@ -46,14 +50,19 @@ ByteVector encode(const Strip& strip) {
 
 Result<Strip> decode_strip(ConstBytes value, const ExtentTableShape& shape, std::uint32_t block_size) {
   MDFS_FORMAT_REQUIRE(value.size() >= sizeof(mdfs_strip), "strip.length");
+  if (MDFS_GET(value, 0, mdfs_strip, checksum_type) != MDFS_CHECKSUM_CRC32C)
+    return {Errc::kNewerFormat, "strip.checksum-type"};
   Strip strip;
   strip.address = Address::unpack(MDFS_GET(value, 0, mdfs_strip, address));
   strip.birth = MDFS_GET(value, 0, mdfs_strip, birth);
+  strip.written = MDFS_GET(value, 0, mdfs_strip, written);
   strip.places = MDFS_GET(value, 0, mdfs_strip, places);
   strip.live = MDFS_GET(value, 0, mdfs_strip, live);
   strip.begin = MDFS_GET(value, 0, mdfs_strip, begin);
   strip.bytes = MDFS_GET(value, 0, mdfs_strip, bytes);
-  MDFS_FORMAT_REQUIRE(strip.birth != 0 && strip.address.disk < MDFS_MAX_DISKS, "strip.record");
+  get_bytes(value, offsetof(mdfs_strip, reserved), strip.reserved);
+  MDFS_FORMAT_REQUIRE(strip.written != 0 && strip.written <= strip.birth, "strip.record");
+  MDFS_FORMAT_REQUIRE(strip.address.disk < MDFS_MAX_DISKS, "strip.record");
   const unsigned places = shape.places();
   MDFS_FORMAT_REQUIRE(strip.live != 0 && (strip.live & ~strip.places) == 0, "strip.places");
   MDFS_FORMAT_REQUIRE(places >= kMaxPlaces || (strip.places >> places) == 0, "strip.places");

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "format/extents.h"
+#include "format/kept.h"
 #include "format/pointer.h"
 #include "mdfs/ondisk.h"
 
@@ -18,12 +19,14 @@ namespace mdfs::format {
 // part behind the other. A value; no thread contract.
 struct Strip {
   Address address;
-  std::uint64_t birth = 0;
+  std::uint64_t birth = 0;    // of the blocks
+  std::uint64_t written = 0;  // of the contents: a move keeps it; at most `birth`
   std::uint64_t places = 0;
   std::uint64_t live = 0;
   std::uint32_t begin = 0;
   std::uint32_t bytes = 0;
   std::vector<std::uint32_t> crc32c;  // of each block of each part
+  Kept<sizeof(mdfs_strip::reserved)> reserved{};
 
   bool operator==(const Strip&) const = default;
   std::uint32_t end() const { return begin + bytes; }
@@ -43,8 +46,9 @@ unsigned strip_parts(unsigned part_blocks);
 
 // The value of a strip's item; one without live parts is stored by erasing the item.
 ByteVector encode(const Strip& strip);
-// Checks: strip.length, strip.record (birth, a disk below 64, padding zero), strip.places (places within the page,
-// `live` among them, neither 0), strip.range (at least one byte, within the extent).
+// Checks: strip.length, strip.checksum-type (kNewerFormat), strip.record (generations, a disk below 64, padding zero),
+// strip.places (places within the page, `live` among them, neither 0), strip.range (at least one byte, within the
+// extent).
 Result<Strip> decode_strip(ConstBytes value, const ExtentTableShape& shape, std::uint32_t block_size);
 
 }  // namespace mdfs::format

@@ -123,7 +123,7 @@ void abandon_commit(const format::CommitSlot& slot, const std::optional<format::
     (void)write_slots(committed, encode_slot(committed), participants);
     (void)flush_all(participants);
   }
-  AlignedBuffer zeros(MDFS_SECTOR);
+  AlignedBuffer zeros(MDFS_SLOT_SIZE);
   std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
   (void)write_slots(with_state(slot, MDFS_SLOT_PREPARED), zeros, participants);
   (void)flush_all(participants);

@@ -187,11 +187,13 @@ format::CommitSlot first_commit(const std::vector<NewDisk>& disks, const format:
   slot.objects = 1;
   slot.membership = disks.front().label.membership;
   slot.members = disks.front().label.members;
-  slot.roots = {{MDFS_ROOT_MAIN, 0, 1, root}};
+  slot.roots = {{MDFS_ROOT_MAIN, 0, 1, 0, root, {}}};
   for (const NewDisk& disk : disks) {
     slot.participants |= std::uint64_t{1} << disk.label.disk_index;
     slot.space.push_back(disk.top);
   }
+  slot.features = disks.front().label.features;
+  slot.states = format::member_states(slot, nullptr);
   return slot;
 }
 
@@ -209,7 +211,7 @@ Status write_label_areas(NewDisk& disk, const format::CommitSlot* slot) {
         written.state = state;
         const std::size_t offset =
             disk.layout.slot_offset(i, format::ring_slot(slot->generation, state)) - disk.layout.label_offset(i);
-        format::encode(written, area.bytes().subspan(offset, MDFS_SECTOR));
+        format::encode(written, area.bytes().subspan(offset, MDFS_SLOT_SIZE));
       }
     }
     MDFS_TRY(device::write(*disk.disk, disk.layout.label_offset(i), area.bytes()));
@@ -225,7 +227,7 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
     return invalid(fmt::format("{}: a size of {} bytes; a disk has at least {}, at most 2^62", disk.name, disk.bytes,
                                MDFS_MIN_DISK_SIZE));
   format::Label label;
-  label.features_incompat = options.features_incompat;
+  label.features.incompat = options.features_incompat;
   label.block_size = options.block_size;
   label.disk_blocks = blocks;
   label.zone_blocks = options.zone_bytes != 0 ? options.zone_bytes / options.block_size

@@ -40,7 +40,7 @@ std::optional<format::Label> label_in(ConstBytes area, unsigned number, DiskLabe
   auto label = format::decode_label(area.first(MDFS_SECTOR));
   if (label.ok() && label->label_number == number) return std::move(*label);
   const Error error = label.ok() ? Error{Errc::kCorrupt, "label.number"} : label.error();
-  if (error.code == Errc::kNewerFormat && !found.newer) found.newer = error;
+  if (is_other_version(error.code) && !found.other_version) found.other_version = error;
   if (error.code == Errc::kCorrupt && found.damage.empty()) found.damage = error.message();
   return std::nullopt;
 }
@@ -62,10 +62,10 @@ void read_slots(const Areas& areas, DiskLabels& found) {
   for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
     if (areas.bytes[i].empty()) continue;
     for (unsigned j = 0; j < MDFS_RING_SLOTS; ++j) {
-      const ConstBytes sector = areas.bytes[i].bytes().subspan(MDFS_SECTOR * (1 + j), MDFS_SECTOR);
-      auto slot = format::decode_commit_slot(sector, found.label->volume_uuid);
+      const ConstBytes bytes = areas.bytes[i].bytes().subspan(MDFS_SLOT_SIZE * (1 + j), MDFS_SLOT_SIZE);
+      auto slot = format::decode_commit_slot(bytes, found.label->volume_uuid);
       if (!slot.ok())
-        if (const auto generation = format::sealed_slot_generation(sector, found.label->volume_uuid))
+        if (const auto generation = format::sealed_slot_generation(bytes, found.label->volume_uuid))
           found.unusable.push_back({*generation, slot.error()});
       if (!slot.ok() || format::ring_slot(slot->generation, slot->state) != j) continue;
       found.ring[i][j] = slot->commit_id;
@@ -153,7 +153,7 @@ format::DiskLayout layout_of(const format::Label& label) {
 }
 
 AlignedBuffer encode_slot(const format::CommitSlot& slot) {
-  AlignedBuffer buffer(MDFS_SECTOR);
+  AlignedBuffer buffer(MDFS_SLOT_SIZE);
   format::encode(slot, buffer.bytes());
   return buffer;
 }

@@ -31,15 +31,15 @@ struct DiskLabels {
     Error error;
   };
   std::vector<UnusableSlot> unusable;
-  bool readable = false;       // one label area at least could be read
-  bool truncated = false;      // smaller than its label says
-  std::optional<Error> newer;  // a label of a newer version was found
-  std::string damage;          // the first thing wrong, for messages
+  bool readable = false;               // one label area at least could be read
+  bool truncated = false;              // smaller than its label says
+  std::optional<Error> other_version;  // a label of one was found
+  std::string damage;                  // the first thing wrong, for messages
 
   bool holds(const Uuid& commit_id) const;
 };
 
-// Never fails: what cannot be read or verified is absent. At most 4 x 64 KiB are read.
+// Never fails: what cannot be read or verified is absent. The four label areas are read.
 DiskLabels read_labels(device::Disk& disk);
 
 // Writes the label to all four places of each disk, two of them and a flush at a time, so that whatever a cut does to

@@ -19,10 +19,10 @@ namespace {
 
 Status check_features(const Candidate& candidate) {
   const format::Label& label = *candidate.labels.label;
-  if (format::access_allowed(label).ok()) return {};
+  if (format::access_allowed(label.features).ok()) return {};
   std::string bits;
   for (unsigned bit = 0; bit < 64; ++bit)
-    if (((label.features_incompat & ~MDFS_INCOMPAT_KNOWN) >> bit) & 1) bits += fmt::format(" {}", bit);
+    if ((label.features.unknown_incompat() >> bit) & 1) bits += fmt::format(" {}", bit);
   return {Errc::kNewerFormat, fmt::format("{}: unknown incompatible feature bit{}", candidate.disk->name(), bits)};
 }
 
@@ -30,7 +30,8 @@ Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk
   std::vector<Candidate> candidates;
   for (auto& disk : disks) {
     DiskLabels labels = read_labels(*disk);
-    if (!labels.label && labels.newer) return Error{labels.newer->code, disk->name() + ": " + labels.newer->where};
+    if (!labels.label && labels.other_version)
+      return Error{labels.other_version->code, disk->name() + ": " + labels.other_version->where};
     if (!labels.label && !labels.readable && disk->size_bytes() >= MDFS_MIN_DISK_SIZE) {
       spdlog::warn("{}: no label can be read; the disk counts as missing", disk->name());
       continue;
@@ -130,25 +131,20 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
   return {};
 }
 
-// The table of the winner; of a volume whose commits have none yet, that of the newest label, of which disks that were
-// being added are the last ones.
+// The table of the winner.
 Status take_table(const std::vector<Candidate>& candidates, Recovered& recovered) {
   const format::CommitSlot& winner = recovered.winner;
   const format::Label* newest = nullptr;
   for (const Candidate& candidate : candidates) {
     const format::Label& label = *candidate.labels.label;
     if (candidate.current && (newest == nullptr || label.membership > newest->membership)) newest = &label;
-    recovered.features_read_only |= (label.features_ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0;
+    recovered.features = format::united(recovered.features, label.features);
   }
   MDFS_CHECK(newest != nullptr);
   recovered.label = *newest;
-  if (winner.membership != 0) {
-    recovered.label.membership = winner.membership;
-    recovered.label.members = winner.members;
-  }
-  if (winner.space.size() > recovered.label.members.size())
-    return Error{Errc::kCorrupt, "commit.disk-count: not that of the label"};
-  recovered.label.members.resize(winner.space.size());
+  recovered.label.membership = winner.membership;
+  recovered.label.members = winner.members;
+  recovered.features = format::united(recovered.features, winner.features);
   for (std::size_t i = 0; i < recovered.label.members.size(); ++i) {
     MemberDisk& member = recovered.members.emplace_back();
     member.member = recovered.label.members[i];
@@ -272,7 +268,7 @@ Status make_present(Recovered& recovered) {
   format::CommitSlot committed = recovered.winner;
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);
-  AlignedBuffer zeros(MDFS_SECTOR);
+  AlignedBuffer zeros(MDFS_SLOT_SIZE);
   std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
   const unsigned ring_slot = format::ring_slot(committed.generation, committed.state);
   std::vector<LabelWrite> labels;

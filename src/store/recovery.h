@@ -42,11 +42,12 @@ struct Recovered {
   std::vector<std::uint16_t> awaited;
   std::vector<BadNodeCopy> bad_copies;  // of the winner's nodes, to be repaired before it is finalized
   std::optional<Error> unusable;        // the newest slot, where an older commit was asked for
-  bool features_read_only = false;      // an unknown read-only-compatible feature
+  format::Features features;            // of the winner and of all labels
 
   std::size_t healthy() const;
   std::size_t disks() const;  // without holes
   bool majority() const { return 2 * healthy() > disks(); }
+  bool features_read_only() const { return (features.ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0; }
   // "generation 7 ... without disk 2 (UUID)": which disks to attach. `awaited` is not empty.
   std::string awaited_text() const;
 };

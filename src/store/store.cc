@@ -41,7 +41,7 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
   if (options.read_only) return "opened read-only";
   if (recovered.highest_generation >= format::kMaxGeneration)
     return fmt::format("commit.generation is {}: there is no number for another commit", recovered.highest_generation);
-  if (recovered.features_read_only) return "the volume has features that this version may only read";
+  if (recovered.features_read_only()) return "the volume has features that this version may only read";
   for (const MemberDisk& member : recovered.members)
     if (member.healthy() && !member.disk->writable()) return member.disk->name() + " is open for reading only";
   if (!recovered.awaited.empty() && !options.degraded) return recovered.awaited_text();
@@ -113,6 +113,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       policy_(chosen_policy(label_, options)),
       members_(with_slots(std::move(recovered.members))),
       disk_count_(static_cast<unsigned>(recovered.winner.space.size())),
+      features_(recovered.features),
       membership_(label_.membership),
       shared_(label_.volume_uuid, *recovered.winner.root(MDFS_ROOT_MAIN), options.node_cache_bytes, label_.block_size,
               disks_of(members_), environment.random()),
@@ -121,7 +122,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       next_object_(recovered.winner.next_object),
       objects_(recovered.winner.objects),
       generation_(recovered.winner.generation),
-      last_commit_id_(recovered.winner.commit_id) {
+      last_commit_(std::move(recovered.winner)) {
   for (unsigned i = 0; i < disk_count_; ++i)
     if (members_[i].healthy()) participants_.push_back(participant(i));
   note_tree();

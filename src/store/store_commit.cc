@@ -186,17 +186,21 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.members = table();
   slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
+  slot.features = features_;
   sealed.witnesses = call_witnesses(slot, change);
   const std::lock_guard commit_lock(commit_mutex_);
-  slot.parent_id = last_commit_id_;
+  slot.parent_id = last_commit_.commit_id;
+  slot.states = format::member_states(slot, &last_commit_);
+  slot.reserve = last_commit_.reserve;
+  slot.roots.front().reserved = last_commit_.root(MDFS_ROOT_MAIN)->reserved;
   return sealed;
 }
 
 std::optional<std::vector<format::Witness>> StoreImpl::call_witnesses(const format::CommitSlot& slot, Change change) {
   // What is remembered is of this commit alone, so it is taken in any case.
   const std::optional<std::vector<Run>> linked = space_.take_linked();
-  bool known = linked && (label_.features_incompat & MDFS_INCOMPAT_WITNESSES) != 0 && slot.flags == 0 &&
-               change == Change::kContents;
+  bool known =
+      linked && (features_.incompat & MDFS_INCOMPAT_WITNESSES) != 0 && slot.flags == 0 && change == Change::kContents;
   std::vector<format::Witness> witnesses;
   for (const Participant& participant : participants_) {
     const auto writes = disk_slot(participant.index).unflushed().take();
@@ -270,7 +274,7 @@ void StoreImpl::publish(const SealedCommit& sealed) {
   {
     const std::lock_guard lock(commit_mutex_);
     durable_ = sealed.sequence;
-    last_commit_id_ = sealed.slot.commit_id;
+    last_commit_ = sealed.slot;
     unfinalized_.reset();
     if (!sealed.slot.witnesses.empty()) unfinalized_ = sealed.slot;
     committed_.notify_all();

@@ -34,7 +34,7 @@ class StoreImpl final : public Store, public Verifier {
   std::string volume_name() const override { return label_.name; }
   std::uint32_t block_size() const override { return label_.block_size; }
   geometry::ZonePolicy policy() const override { return policy_; }
-  std::uint64_t features_incompat() const override { return label_.features_incompat; }
+  std::uint64_t features_incompat() const override { return features_.incompat; }
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
   std::string read_only_reason() const override;
@@ -157,7 +157,8 @@ class StoreImpl final : public Store, public Verifier {
   std::vector<MemberDisk> members_;
   std::atomic<unsigned> disk_count_;  // indexes in use, holes included
   mutable std::mutex table_mutex_;
-  std::mutex members_mutex_;               // one change of members at a time; outermost
+  std::mutex members_mutex_;  // one change of members at a time; outermost
+  const format::Features features_;
   std::uint32_t membership_;               // guarded by writer_
   std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;
@@ -189,7 +190,7 @@ class StoreImpl final : public Store, public Verifier {
   bool failed_ = false;
   bool stop_waiting_ = false;
   std::uint64_t durable_ = 0;  // transactions on the disks
-  Uuid last_commit_id_;
+  format::CommitSlot last_commit_;
   std::optional<format::CommitSlot> unfinalized_;  // the last commit, if its witnesses are all that proves it
   std::string read_only_reason_;
 };

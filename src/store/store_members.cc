@@ -109,9 +109,7 @@ Result<std::vector<StoreImpl::Formatted>> StoreImpl::format_new(const std::vecto
     made.label.disk_index = static_cast<std::uint16_t>(made.index);
     made.label.created_ns = environment_.now_ns();
     made.label.policy = label_.policy;
-    made.label.features_compat = label_.features_compat;
-    made.label.features_ro_compat = label_.features_ro_compat;
-    made.label.features_incompat = label_.features_incompat;
+    made.label.features = label_.features;
     if (hole == table.end()) table.emplace_back();
     table[made.index] = {made.label.disk_uuid, made.label.disk_blocks, joining.weight, 0};
   }

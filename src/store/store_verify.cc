@@ -71,7 +71,7 @@ std::vector<unsigned> StoreImpl::bad_labels(unsigned disk, DiskLabels& found) co
   Uuid commit_id;
   {
     const std::lock_guard lock(commit_mutex_);
-    commit_id = last_commit_id_;
+    commit_id = last_commit_.commit_id;
   }
   const unsigned slot = format::ring_slot(generation_, MDFS_SLOT_COMMITTED);
   std::vector<unsigned> bad;

@@ -18,7 +18,7 @@ std::uint32_t checksum_of(const device::Io& io);
 // flushed before a commit anyway, and then its checksums would be for nothing. Any thread may call any method.
 class Unflushed {
  public:
-  static constexpr std::size_t kMaxWrites = 128;
+  static constexpr std::size_t kMaxWrites = 256;
   static constexpr std::uint64_t kMaxBytes = 1u << 20;
 
   struct Write {

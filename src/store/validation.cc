@@ -67,7 +67,7 @@ bool takes_part(const Candidate& candidate, const CommitSlot& slot) {
   const format::Label& label = *candidate.labels.label;
   const std::size_t index = label.disk_index;
   if (index >= slot.space.size() || ((slot.participants >> index) & 1) == 0) return false;
-  return slot.membership == 0 || slot.members[index].uuid == label.disk_uuid;
+  return slot.members[index].uuid == label.disk_uuid;
 }
 
 // A later commit, or another one of the same generation, was made on this disk without this one.
@@ -226,11 +226,12 @@ std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSl
     if (acknowledged && (newest == nullptr || slot.generation > newest->generation)) newest = &slot;
   }
   if (newest == nullptr) return std::nullopt;
-  for (std::size_t i = 0; i < std::min(newest->space.size(), winner.space.size()); ++i) {
-    const bool same_disk =
-        newest->members.size() <= i || winner.members.size() <= i || newest->members[i].uuid == winner.members[i].uuid;
-    if (same_disk && ((newest->participants & current) >> i & 1) != 0) return std::nullopt;
-  }
+  // The others know the newest commit that they made together with this disk: it has nothing that they do not build on.
+  const std::size_t index = candidate.labels.label->disk_index;
+  if (index < winner.states.size() && winner.states[index].commit_id == newest->commit_id) return std::nullopt;
+  for (std::size_t i = 0; i < std::min(newest->members.size(), winner.members.size()); ++i)
+    if (newest->members[i].uuid == winner.members[i].uuid && ((newest->participants & current) >> i & 1) != 0)
+      return std::nullopt;
   return newest->generation;
 }
 

@@ -119,7 +119,9 @@ Status Contents::update_item(Inode& inode, store::Transaction& transaction, cons
   if (item.is_image() && item.size != state.size_bytes) {
     MDFS_TRY_ASSIGN(geometry::Geometry geometry, read_geometry(transaction, inode.ino));
     geometry.shape[0] = ceil_div(state.size_bytes, geometry.slab_bytes());
-    transaction.put(geometry_key(inode.ino), format::encode(geometry));
+    MDFS_TRY_ASSIGN(const auto old, transaction.get(geometry_key(inode.ino)));
+    if (!old) return Error{Errc::kCorrupt, "an image without a geometry"};
+    transaction.put(geometry_key(inode.ino), format::encode_over(geometry, *old));
   }
   item.size = state.size_bytes;
   item.flags = (item.flags & ~std::uint64_t{MDFS_INODE_INLINE}) | (state.is_inline ? MDFS_INODE_INLINE : 0);

@@ -110,9 +110,9 @@ class DecoderTest(unittest.TestCase):
     def test_agrees_with_mdfsck_before_and_after_a_repair(self):
         self.assertEqual(self.mdfsck("--data").returncode, 0)
         for disk in range(3):
-            self.flip(disk, 65536 + 20)
-            self.flip(disk, 131072 + 5)
-            self.flip(disk, 131072 + 4096 + 5)
+            self.flip(disk, 131072 + 20)
+            self.flip(disk, 262144 + 5)
+            self.flip(disk, 262144 + 4096 + 5)
         self.assertEqual(self.mdfsck("-n").returncode, 4)
         self.assertIn(b"checksum", self.decode("verify").stderr)
         repaired = self.mdfsck("-p")

@@ -65,7 +65,7 @@ class Mender {
   }
 
   void mend_slot(std::size_t disk, std::uint64_t offset) {
-    ByteVector slot = peek(disks_, disk, offset, MDFS_SECTOR);
+    ByteVector slot = peek(disks_, disk, offset, MDFS_SLOT_SIZE);
     if (!format::has_text(slot, 0, MDFS_COMMIT_MAGIC)) return;
     const std::size_t root = offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, pointer);
     mend_pointer(slot, root, 0);
@@ -112,7 +112,7 @@ class Mender {
     if (places.empty() || depth > kMaxDepth) return;
     const auto known = crcs_.find(places[0]);
     if (known == crcs_.end()) mend_node(places, depth);
-    if ((leave_ & 2) == 0) MDFS_PUT(bytes, at, mdfs_pointer, crc32c, crcs_[places[0]]);
+    if ((leave_ & 2) == 0) store_le<std::uint32_t>(bytes, at + offsetof(mdfs_pointer, checksum), crcs_[places[0]]);
   }
 
   void mend_node(const std::vector<Address>& places, unsigned depth) {
@@ -236,7 +236,7 @@ std::vector<Structure> find_structures(const MemoryDisks& disks) {
     structures.push_back(node);
   }
   for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) {
-    Structure slot{Kind::kSlot, {}, MDFS_SECTOR};
+    Structure slot{Kind::kSlot, {}, MDFS_SLOT_SIZE};
     for (std::size_t disk = 0; disk < disks.size(); ++disk)
       for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number)
         slot.places.push_back({disk, layouts[disk].slot_offset(number, ring)});

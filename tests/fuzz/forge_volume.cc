@@ -32,9 +32,12 @@ struct Field {
   Field { offsetof(type, name), sizeof(type::name) }
 
 constexpr std::array kSlotFields = {
-    FIELD(mdfs_commit_slot, generation),  FIELD(mdfs_commit_slot, time_ns),    FIELD(mdfs_commit_slot, participants),
-    FIELD(mdfs_commit_slot, next_object), FIELD(mdfs_commit_slot, objects),    FIELD(mdfs_commit_slot, flags),
-    FIELD(mdfs_commit_slot, disk_count),  FIELD(mdfs_commit_slot, root_count), FIELD(mdfs_commit_slot, membership),
+    FIELD(mdfs_commit_slot, generation),        FIELD(mdfs_commit_slot, time_ns),
+    FIELD(mdfs_commit_slot, participants),      FIELD(mdfs_commit_slot, next_object),
+    FIELD(mdfs_commit_slot, objects),           FIELD(mdfs_commit_slot, flags),
+    FIELD(mdfs_commit_slot, disk_count),        FIELD(mdfs_commit_slot, root_count),
+    FIELD(mdfs_commit_slot, membership),        FIELD(mdfs_commit_slot, features_ro_compat),
+    FIELD(mdfs_commit_slot, features_incompat),
 };
 constexpr std::array kRootFields = {FIELD(mdfs_root, kind), FIELD(mdfs_root, level), FIELD(mdfs_root, nodes)};
 constexpr std::array kTopFields = {FIELD(mdfs_space_top, crc32c), FIELD(mdfs_space_top, slot),
@@ -42,6 +45,7 @@ constexpr std::array kTopFields = {FIELD(mdfs_space_top, crc32c), FIELD(mdfs_spa
 constexpr std::array kMemberFields = {FIELD(mdfs_member, blocks), FIELD(mdfs_member, weight),
                                       FIELD(mdfs_member, flags)};
 constexpr std::array kPointerFields = {FIELD(mdfs_pointer, length),
+                                       FIELD(mdfs_pointer, checksum_type),
                                        FIELD(mdfs_pointer, birth),
                                        FIELD(mdfs_pointer, copies),
                                        Field{offsetof(mdfs_pointer, address), 8},

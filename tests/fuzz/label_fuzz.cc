@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   format::seal(sector, offsetof(mdfs_label, crc32c));
   const auto label = format::decode_label(sector);
   if (!label.ok()) return 0;
-  (void)format::access_allowed(*label).ok();
+  (void)format::access_allowed(label->features).ok();
 
   ByteVector again(MDFS_SECTOR);
   format::encode(*label, again);
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   MDFS_CHECK(layout.consistent() && layout.first_usable() < layout.end_usable());
   MDFS_CHECK(layout.metadata_end() <= layout.end_usable() && layout.end_usable() <= layout.blocks());
   for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number)
-    MDFS_CHECK(layout.slot_offset(number, MDFS_RING_SLOTS - 1) + MDFS_SECTOR <= layout.bytes());
+    MDFS_CHECK(layout.slot_offset(number, MDFS_RING_SLOTS - 1) + MDFS_SLOT_SIZE <= layout.bytes());
   const unsigned top = layout.space_levels() - 1;
   MDFS_CHECK(layout.space_pages(top) == 1 &&
              layout.space_offset({top, 0}, 1) + MDFS_SECTOR <= layout.first_usable() * layout.block_size());

@@ -14,6 +14,7 @@ import numpy
 from harness import MDFS, MDFSCK, MDFS_SIM, MKMDFS, MountTest, main, make_image, run, write_all
 
 HUGE = 2 ** 64 - 1
+AREA = 131072  # a label with its ring
 
 
 def npy(descr="'<u2'", order="False", shape="(3, 4)", data=24, version=1, length=None):
@@ -334,7 +335,7 @@ class Volumes(Refusing, MountTest):
         """Changes the four labels of a disk; their checksums are right afterwards."""
         size = os.path.getsize(path)
         with open(path, "r+b") as disk:
-            for place in (0, 65536, size - 131072, size - 65536):
+            for place in (0, AREA, size - 2 * AREA, size - AREA):
                 disk.seek(place)
                 label = bytearray(disk.read(4096))
                 label[offset:offset + len(data)] = data
@@ -381,7 +382,7 @@ class Volumes(Refusing, MountTest):
         shutil.copyfile(self.members[0], self.at("cut"))
         os.truncate(self.at("cut"), 70000)
         with open(self.at("wiped"), "wb") as file, open(self.members[0], "rb") as disk:
-            file.write(bytes(131072) + disk.read()[131072:-131072] + bytes(131072))
+            file.write(bytes(2 * AREA) + disk.read()[2 * AREA:-2 * AREA] + bytes(2 * AREA))
         os.mkdir(self.at("void"))
         os.symlink("loop", self.at("loop"))
         for says, disk in (("zeros", "zeros"), ("small", "small"), ("nothing", "nothing"), ("noise", "noise"), ("cut",
@@ -420,17 +421,18 @@ class Volumes(Refusing, MountTest):
         finally:
             run(MDFS, "umount", self.at("mnt"))
 
-    def test_volumes_of_a_newer_version(self):
-        for offset, value, says in ((12, struct.pack("<I", 2), "newer"), (32, struct.pack("<Q", 1 << 40), "newer"),
+    def test_volumes_of_another_version(self):
+        for offset, value, says in ((12, struct.pack("<I", 3), "newer"), (12, struct.pack("<I", 1), "earlier"),
+                                    (32, struct.pack("<Q", 1 << 40), "newer"),
                                     (32, struct.pack("<Q", 1), "newer")):
             for disk in self.members:
                 self.sealed(disk, offset, value)
             self.refused(says, MDFS, "mount", *self.members, self.at("mnt"))
             self.refused(says, MDFSCK, *self.members)
             self.refused(says, MDFSCK, "-y", *self.members)
-            self.refused("holds|newer", MKMDFS, self.members[0])
+            self.refused(f"holds|{says}", MKMDFS, self.members[0])
             for disk in self.members:
-                self.sealed(disk, offset, bytes([1, 0, 0, 0]) if offset == 12 else bytes(8))
+                self.sealed(disk, offset, bytes([2, 0, 0, 0]) if offset == 12 else bytes(8))
         # Of features that may be read without being known the volume stays readable.
         for disk in self.members:
             self.sealed(disk, 24, struct.pack("<Q", 1 << 7))

@@ -32,7 +32,8 @@ class Remount(unittest.TestCase):
 
     def test_what_mount_passes_is_taken(self):
         self.volume.unmount()
-        self.mount("-o", "rw,nodiratime,lazytime,nofail,_netdev,x-systemd.automount,nosuid,user,comment=a", "-t", "fuse.mdfs")
+        options = "rw,nodiratime,lazytime,nofail,_netdev,x-systemd.automount,nosuid,user,comment=a"
+        self.mount("-o", options, "-t", "fuse.mdfs")
         kind, options = self.listed()
         self.assertEqual(kind, "fuse.mdfs")
         self.assertIn("nosuid", options)

@@ -67,7 +67,7 @@ class ScrubTest(unittest.TestCase):
         self.assertEqual(as_json("status", self.volume.path)["state"], "done")
 
     def test_a_bad_label_is_written_anew(self):
-        spoil(self.volume.disks[1], 65536 + 20)
+        spoil(self.volume.disks[1], 131072 + 20)
         told = as_json("start", "--wait", self.volume.path)
         self.assertEqual((told["items_changed"], told["items_failed"]), (1, 0))
         self.assertEqual([disk["changed"] for disk in told["disks"]], [0, 1, 0])
@@ -161,7 +161,7 @@ class ScrubTest(unittest.TestCase):
 
     def test_a_mount_for_reading_mends_nothing(self):
         self.volume.unmount()
-        spoil(self.volume.disks[0], 65536 + 20)
+        spoil(self.volume.disks[0], 131072 + 20)
         before = read_all(self.volume.disks[0])
         self.volume.mount(options="ro")
         told = json.loads(scrub("start", "--wait", "--json", self.volume.path, fails=True).stdout)

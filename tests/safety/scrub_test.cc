@@ -26,7 +26,7 @@ using volume::OperationRecord;
 
 constexpr std::uint64_t kDiskBytes = 4u << 20;
 constexpr std::uint64_t kBlock = 4096;
-constexpr std::uint64_t kLabelArea = 65536;
+constexpr std::uint64_t kLabelArea = MDFS_LABEL_AREA;
 
 const Status quiet = set_log_level("off");
 
@@ -234,7 +234,7 @@ TEST(ScrubTest, ADryRunFindsAndLeavesAlone) {
   volume::OperationRequest request;
   request.dry_run = true;
   ASSERT_TRUE((*volume)->operations().start(request).ok());
-  spoil(base.disks, {1, 16}, 5);  // label 1
+  spoil(base.disks, {1, MDFS_LABEL_AREA / kBlock}, 5);  // label 1
   const OperationRecord record = finish(**volume);
   EXPECT_EQ(record.items_failed, 1u);
   EXPECT_EQ(record.items_changed, 0u);

@@ -45,7 +45,7 @@ Forge::Forge(const Disks& disks) {
     for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number)
       for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) {
         const std::uint64_t offset = layouts_[disk].slot_offset(number, ring);
-        ByteVector bytes = peek(*disks[disk], offset, MDFS_SECTOR);
+        ByteVector bytes = peek(*disks[disk], offset, MDFS_SLOT_SIZE);
         const auto decoded = format::decode_commit_slot(bytes, volume_uuid);
         if (!decoded.ok() || decoded->generation < newest) continue;
         if (decoded->generation > newest) slot_places_.clear();
@@ -100,7 +100,7 @@ void Forge::put_back(std::vector<std::size_t> changed_nodes, const Disks& disks)
           inside(place.block * block_size, MDFS_NODE_SIZE, disks[place.disk]->size_bytes()))
         disks[place.disk]->poke(place.block * block_size, node.bytes);
     ByteVector& holder = holder_of(node);
-    MDFS_PUT(holder, pointer_to(node), mdfs_pointer, crc32c, crc32c(node.bytes));
+    store_le<std::uint32_t>(holder, pointer_to(node) + offsetof(mdfs_pointer, checksum), crc32c(node.bytes));
     if (node.parent == SIZE_MAX) continue;
     changed_nodes.insert(std::upper_bound(changed_nodes.begin(), changed_nodes.end(), node.parent), node.parent);
   }

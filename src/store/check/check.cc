@@ -271,7 +271,7 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
                                     [](const Finding& finding) { return info(finding.id).repair != Repair::kNever; });
   if (!anything && !options_.rollback) return {};
   if (options_.rollback) MDFS_TRY(check_rollback(first));
-  if (volume_.features_read_only) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
+  if (volume_.features_read_only()) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
   if (!volume_.awaited.empty()) return {Errc::kNoQuorum, volume_.awaited_text()};
   if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
   for (const MemberDisk& member : volume_.members)
@@ -363,8 +363,10 @@ Status Checker::commit(const Scan& scan, const SpacePages& space) {
   sealed.slot.participants = 0;
   for (format::Root& root : sealed.slot.roots)
     if (root.kind == MDFS_ROOT_MAIN) {
+      const auto reserved = root.reserved;
       root = scan.root;
       root.nodes = scan.tree.nodes;
+      root.reserved = reserved;
     }
   sealed.sectors = std::move(made.writes);
   std::vector<Participant> participants;
@@ -373,6 +375,8 @@ Status Checker::commit(const Scan& scan, const SpacePages& space) {
     sealed.slot.participants |= std::uint64_t{1} << i;
     participants.push_back({static_cast<std::uint16_t>(i), volume_.members[i].disk.get(), layouts_[i]});
   }
+  sealed.slot.features = volume_.features;
+  sealed.slot.states = format::member_states(sealed.slot, &volume_.winner);
   return write_commit(sealed, participants, volume_.label.block_size);
 }
 

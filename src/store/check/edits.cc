@@ -79,7 +79,7 @@ Result<std::optional<ByteVector>> TreeRewriter::apply(const Key& key, const Byte
   if (const auto* shape = std::get_if<FixShape>(&edit)) {
     MDFS_TRY_ASSIGN(geometry::Geometry geometry, format::decode_geometry(value));
     geometry.shape[0] = shape->shape0;
-    return std::optional(format::encode(geometry));
+    return std::optional(format::encode_over(geometry, value));
   }
   const auto& records = std::get<FixRecords>(edit);
   if (key.kind == MDFS_KIND_STRIP) return fix_strip(value, records);

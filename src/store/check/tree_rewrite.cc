@@ -84,7 +84,7 @@ Result<format::Root> TreeRewriter::build(std::vector<Child> children) {
     }
     children = std::move(parents);
   }
-  return format::Root{MDFS_ROOT_MAIN, level, nodes_, children.front().pointer};
+  return format::Root{MDFS_ROOT_MAIN, level, nodes_, 0, children.front().pointer, {}};
 }
 
 Result<Address> TreeRewriter::place_node(std::size_t copy, const std::vector<Address>& others) {

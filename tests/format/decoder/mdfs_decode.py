@@ -14,7 +14,7 @@ import subprocess
 import sys
 import uuid
 
-from mdfs_disk import crc32c, Damaged, Disk, LABEL_AREA, MAIN_ROOT, newest_commit, Pointer, require
+from mdfs_disk import CRC32C, crc32c, Damaged, Disk, LABEL_AREA, MAIN_ROOT, newest_commit, Pointer, require
 
 NODE = 16384
 CELL = 131072
@@ -75,7 +75,7 @@ class Geometry:
         self.extent_bytes = product(self.extent) * self.sample
         self.grid = [ceil_div(n, e) for n, e in zip(self.shape, self.extent)]
         checksums = 1 if self.codec == ZSTD else ceil_div(self.extent_bytes, SUB_BLOCK)
-        self.record_bytes = ceil_div(20 + 4 * checksums, 8) * 8
+        self.record_bytes = ceil_div(28 + 4 * checksums, 8) * 8
         self.checksums = checksums
         power = min(6, max(0, (4096 // self.record_bytes).bit_length() - 1))
         fast = power % self.rank
@@ -160,12 +160,12 @@ class Volume:
         previous = None
         end = NODE
         for i in range(count):
-            base = 96 + (32 if level == 0 else 72) * i
+            base = 96 + (32 if level == 0 else 96) * i
             key = struct.unpack_from("<QQQ", data, base)
             require(previous is None or previous < key, "node: order of keys")
             previous = key
             if level > 0:
-                yield from self._walk(Pointer(data[base + 24:base + 72]), level - 1)
+                yield from self._walk(Pointer(data[base + 24:base + 96]), level - 1)
                 continue
             offset, length = struct.unpack_from("<II", data, base + 24)
             require(offset + length == end and offset >= 96 + 32 * count, "node: item data")
@@ -220,11 +220,13 @@ class Volume:
         for cell, value in self.of_kind(number, FILE_CELL):
             count, base, end = struct.unpack_from("<H", value, 0)[0], 8, 0
             for _ in range(count):
-                address, birth, first, blocks = struct.unpack_from("<QQHH", value, base)
-                require(birth and blocks and end <= first and first + blocks <= CELL // size, "file run")
+                address, birth, written, first, blocks = struct.unpack_from("<QQQHH", value, base)
+                require(value[base + 28] == CRC32C, "file run: type of checksum")
+                require(1 <= written <= birth and blocks, "file run")
+                require(end <= first and first + blocks <= CELL // size, "file run: place")
                 end = first + blocks
-                checksums = struct.unpack_from(f"<{blocks}I", value, base + 24)
-                base += 24 + ceil_div(blocks, 2) * 8
+                checksums = struct.unpack_from(f"<{blocks}I", value, base + 32)
+                base += 32 + ceil_div(blocks, 2) * 8
                 data = self.blocks(address, blocks, blocks * size, use)
                 require(data is not None, "file run: its disk is missing")
                 for i, checksum in enumerate(checksums):
@@ -265,13 +267,14 @@ class Volume:
         """(page, place) -> [(first byte, bytes)]."""
         found, size = {}, self.block_size
         for offset, value in self.of_kind(number, STRIP):
-            address, birth, places, live, begin, length = struct.unpack_from("<QQQQII", value, 0)
+            address, birth, places, live, begin, length = struct.unpack_from("<QQ8xQQII", value, 0)
+            require(value[48] == CRC32C, "strip: type of checksum")
             require(birth and live and not live & ~places, "strip: places")
             require(length and begin + length <= geometry.extent_bytes, "strip: range")
             blocks = ceil_div(length, size)
             count = bin(places).count("1") * blocks
-            require(len(value) == 40 + ceil_div(count, 2) * 8, "strip: length")
-            checksums = struct.unpack_from(f"<{count}I", value, 40)
+            require(len(value) == 56 + ceil_div(count, 2) * 8, "strip: length")
+            checksums = struct.unpack_from(f"<{count}I", value, 56)
             for i, place in enumerate(place for place in range(64) if places >> place & 1):
                 if not live >> place & 1:
                     continue
@@ -288,15 +291,16 @@ class Volume:
     def _records(self, number, geometry, use):
         """Page, place and decoded bytes of every extent that has a record."""
         for page, value in self.of_kind(number, EXTENTS):
-            record_bytes, count, _, present = struct.unpack_from("<HHIQ", value, 0)
+            record_bytes, count, checksum_type, present = struct.unpack_from("<HHB3xQ", value, 0)
+            require(checksum_type == CRC32C, "extent page: type of checksum")
             require(record_bytes == geometry.record_bytes and count == bin(present).count("1"), "extent page")
             require(len(value) == 16 + count * record_bytes, "extent page: length")
             places = [place for place in range(64) if present >> place & 1]
             for i, place in enumerate(places):
                 base = 16 + i * record_bytes
-                address, birth, stored = struct.unpack_from("<QQI", value, base)
-                require(birth and stored, "extent record")
-                checksums = struct.unpack_from(f"<{geometry.checksums}I", value, base + 20)
+                address, birth, written, stored = struct.unpack_from("<QQQI", value, base)
+                require(1 <= written <= birth and stored, "extent record")
+                checksums = struct.unpack_from(f"<{geometry.checksums}I", value, base + 28)
                 data = self._stored(number, page, place, address, stored, use)
                 part = stored if geometry.codec == ZSTD else SUB_BLOCK
                 for j, checksum in enumerate(checksums):
@@ -361,7 +365,7 @@ class Volume:
             counts = [ceil_div(disk.label.blocks, 32768)]
             while counts[-1] > 1:
                 counts.append(ceil_div(counts[-1], 256))
-            end = 131072 + 8192 * sum(counts)
+            end = 2 * LABEL_AREA + 8192 * sum(counts)
             first = ceil_div(end, max(self.block_size, 16384)) * max(self.block_size, 16384) // self.block_size
             last = disk.label.blocks - 2 * LABEL_AREA // self.block_size
             in_use = set(range(first)) | set(range(last, counts[0] * 32768)) | self.in_use.get(index, set())
@@ -379,7 +383,7 @@ class Volume:
             for page in range(counts[level]):
                 crc, place, free = entries[page]
                 require(place < 2, "space entry: place")
-                data = disk.read(131072 + 4096 * (2 * (sum(counts[:level]) + page) + place), 4096)
+                data = disk.read(2 * LABEL_AREA + 4096 * (2 * (sum(counts[:level]) + page) + place), 4096)
                 require(crc32c(data) == crc, f"space page {level}.{page}: checksum")
                 if level == 0:
                     require(free == 32768 - bin(int.from_bytes(data, "little")).count("1"), "bitmap: free blocks")

@@ -6,9 +6,12 @@ import os
 import struct
 
 SECTOR = 4096
-LABEL_AREA = 65536
+SLOT = 8192
+LABEL_AREA = 131072
 MAIN_ROOT = 1
+CRC32C = 1
 FEATURE_STRIPS, FEATURE_WITNESSES = 32, 64
+KNOWN_FEATURES = FEATURE_STRIPS | FEATURE_WITNESSES
 HOLE, LEAVING = 1, 2
 
 
@@ -76,8 +79,8 @@ class Label:
     def __init__(self, sector):
         sealed(sector, b"MDFSLABL", "label")
         (version, _, _, incompatible) = struct.unpack_from("<IQQQ", sector, 12)
-        require(version == 1, "label: version")
-        require(incompatible & ~(FEATURE_STRIPS | FEATURE_WITNESSES) == 0, "label: incompatible features")
+        require(version == 2, "label: version")
+        require(incompatible & ~KNOWN_FEATURES == 0, "label: incompatible features")
         self.volume = sector[40:56]
         self.disk = sector[56:72]
         self.index, self.disks, self.block_size, self.blocks = struct.unpack_from("<HHIQ", sector, 72)
@@ -95,16 +98,19 @@ class Label:
 
 class Pointer:
     def __init__(self, data):
-        self.crc, self.length, self.birth, self.copies = struct.unpack_from("<IIQB", data, 0)
-        self.addresses = struct.unpack_from("<QQQ", data, 24)
+        self.crc, = struct.unpack_from("<I", data, 0)
+        self.birth, self.length, self.copies, checksum_type = struct.unpack_from("<QIBB", data, 32)
+        self.addresses = struct.unpack_from("<QQQ", data, 48)
         require(self.birth != 0 and 1 <= self.copies <= 3, "pointer")
-        require(not any(data[17:24]) and not any(self.addresses[self.copies:]), "pointer: reserved")
+        require(checksum_type == CRC32C and not any(data[4:32]), "pointer: checksum")
+        require(not any(data[46:48]) and not any(self.addresses[self.copies:]), "pointer: reserved")
 
 
 class Commit:
     def __init__(self, sector, volume):
         sealed(sector, b"MDFSCMIT", "commit")
         self.state, = struct.unpack_from("<I", sector, 12)
+        require(struct.unpack_from("<Q", sector, 136)[0] & ~KNOWN_FEATURES == 0, "commit: incompatible features")
         require(self.state in (1, 2), "commit: state")
         require(sector[16:32] == volume, "commit: volume")
         self.id, self.parent = sector[32:48], sector[48:64]
@@ -112,17 +118,23 @@ class Commit:
          roots) = struct.unpack_from("<QqQQQIHH", sector, 64)
         self.root = None
         for i in range(roots):
-            base = 112 + 64 * i
+            base = 512 + 128 * i
             kind, level, _, nodes = struct.unpack_from("<IHHQ", sector, base)
             if kind == MAIN_ROOT:
-                self.root, self.level, self.nodes = Pointer(sector[base + 16:base + 64]), level, nodes
+                self.root, self.level, self.nodes = Pointer(sector[base + 56:base + 128]), level, nodes
         require(self.root is not None, "commit: no main root")
         self.space = [struct.unpack_from("<IIQ", sector, 1024 + 16 * i) for i in range(self.disks)]
-        self.membership, = struct.unpack_from("<I", sector, 432)
-        self.members = members(sector, 2048, self.disks, "commit: members") if self.membership else None
-        count, = struct.unpack_from("<H", sector, 436)
-        require(count <= 36, "commit: witnesses")
-        self.witnesses = [struct.unpack_from("<HHIQ", sector, 440 + 16 * i) for i in range(count)]
+        self.membership, count = struct.unpack_from("<IH", sector, 112)
+        require(self.membership >= 1, "commit: membership")
+        self.members = members(sector, 2048, self.disks, "commit: members")
+        states = [struct.unpack_from("<16sQ", sector, 4096 + 32 * i) for i in range(self.disks)]
+        for i, (member, (last, generation)) in enumerate(zip(self.members, states)):
+            require(any(last) == (generation > 0) and generation <= self.generation, "commit: member states")
+            require(member or not any(last), "commit: member states")
+            require(not self.participants >> i & 1 or (last, generation) == (self.id, self.generation),
+                    "commit: member states")
+        require(count <= 96, "commit: witnesses")
+        self.witnesses = [struct.unpack_from("<HHIQ", sector, 6144 + 16 * i) for i in range(count)]
         require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in self.witnesses),
                 "commit: witnesses")
 
@@ -154,7 +166,7 @@ class Disk:
         for area in (0, LABEL_AREA, end - 2 * LABEL_AREA, end - LABEL_AREA):
             for slot in range(8):
                 try:
-                    yield Commit(self.read(area + SECTOR * (1 + slot), SECTOR), self.label.volume)
+                    yield Commit(self.read(area + SLOT * (1 + slot), SLOT), self.label.volume)
                 except Damaged:
                     continue
 

@@ -254,7 +254,7 @@ TEST(SpaceMapTest, TheBestHoleIsTheOneThatLookingAtEachBlockFinds) {
     range.end = range.begin + random() % (data.end - range.begin + 1);
     AvoidedRanges avoid;
     for (std::uint64_t at = range.begin; round % 2 == 0 && at < range.end; at += 300 + random() % 300) {
-      avoid[at] = at + random() % 250;
+      avoid[at] = at + 1 + random() % 249;
       at += 250;
     }
     const std::uint64_t blocks = 1 + random() % 55;

@@ -48,7 +48,7 @@ class FindDisks : public testing::Test {
     ASSERT_GE(fd, 0);
     ASSERT_EQ(ftruncate(fd, kDiskBytes), 0);
     ByteVector sector(MDFS_SECTOR);
-    const std::uint64_t places[] = {0, 65536, kDiskBytes - 131072, kDiskBytes - 65536};
+    const std::uint64_t places[] = {0, MDFS_LABEL_AREA, kDiskBytes - 2 * MDFS_LABEL_AREA, kDiskBytes - MDFS_LABEL_AREA};
     for (std::uint16_t number = 0; number < 4; ++number) {
       label.label_number = number;
       format::encode(label, sector);
@@ -96,19 +96,22 @@ class FindDisks : public testing::Test {
     // What is said of the disks' maps.
     slot.space.resize(label->members.size());
     for (format::SpaceEntry& map : slot.space) map.crc32c = map_crc32c;
+    slot.members = label->members;
     slot.participants = (std::uint64_t{1} << label->members.size()) - 1;
     const format::Address place{0, 40};
-    slot.roots.push_back({MDFS_ROOT_MAIN, 0, 1, format::make_pointer(ByteVector(MDFS_NODE_SIZE), 1, {&place, 1})});
-    ByteVector sector(MDFS_SECTOR);
+    slot.roots.push_back(
+        {MDFS_ROOT_MAIN, 0, 1, 0, format::make_pointer(ByteVector(MDFS_NODE_SIZE), 1, {&place, 1}), {}});
+    slot.states = format::member_states(slot, nullptr);
+    ByteVector sector(MDFS_SLOT_SIZE);
     format::encode(slot, sector);
     const int fd = open(path.c_str(), O_WRONLY);
     ASSERT_GE(fd, 0);
     const unsigned ring = format::ring_slot(generation, slot.state);
-    ASSERT_EQ(pwrite(fd, sector.data(), sector.size(), MDFS_SECTOR * (1 + off_t{ring})), 4096);
+    ASSERT_EQ(pwrite(fd, sector.data(), sector.size(), MDFS_SLOT_SIZE * (1 + off_t{ring})), MDFS_SLOT_SIZE);
     close(fd);
   }
   static void wipe_commits(const std::string& path) {
-    for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) wipe(path, std::uint64_t{MDFS_SECTOR} * (1 + ring));
+    for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring) wipe(path, std::uint64_t{MDFS_SLOT_SIZE} * (1 + ring));
   }
   Environment& environment() { return environment_; }
 
@@ -135,9 +138,11 @@ TEST_F(FindDisks, AnyOneDiskOrTheirDirectoryFindsAllInOrder) {
 
 TEST_F(FindDisks, AnyOneLabelOfADiskIsEnough) {
   make_volume("a", 1);
-  for (const std::uint64_t keep : {std::uint64_t{0}, std::uint64_t{65536}, kDiskBytes - 131072, kDiskBytes - 65536}) {
+  for (const std::uint64_t keep : {std::uint64_t{0}, std::uint64_t{MDFS_LABEL_AREA}, kDiskBytes - 2 * MDFS_LABEL_AREA,
+                                   kDiskBytes - MDFS_LABEL_AREA}) {
     make_volume("b", 1);
-    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{65536}, kDiskBytes - 131072, kDiskBytes - 65536})
+    for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{MDFS_LABEL_AREA},
+                                       kDiskBytes - 2 * MDFS_LABEL_AREA, kDiskBytes - MDFS_LABEL_AREA})
       if (offset != keep) wipe(path("b0"), offset);
     EXPECT_TRUE(read_label(path("b0")).ok()) << keep;
     wipe(path("b0"), keep);
@@ -246,7 +251,8 @@ TEST_F(FindDisks, OneDiskTwiceAndCopiesAreRefused) {
 TEST_F(FindDisks, ADirectoryOfANewerVolumeIsRefusedAsSuch) {
   make_volume("a", 2);
   for (const char* name : {"a0", "a1"})
-    for (const std::uint64_t place : {std::uint64_t{0}, std::uint64_t{65536}, kDiskBytes - 131072, kDiskBytes - 65536})
+    for (const std::uint64_t place : {std::uint64_t{0}, std::uint64_t{MDFS_LABEL_AREA},
+                                      kDiskBytes - 2 * MDFS_LABEL_AREA, kDiskBytes - MDFS_LABEL_AREA})
       put_u32(path(name), place + offsetof(mdfs_label, format_version), MDFS_FORMAT_VERSION + 1);
   EXPECT_EQ(find_disks({path("a0")}).error().code, Errc::kNewerFormat);
   EXPECT_EQ(find_disks({folder()}).error().code, Errc::kNewerFormat);

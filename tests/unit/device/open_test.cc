@@ -137,16 +137,16 @@ TEST_F(OpenTest, TheContentsOfAFileAreAnyByteThatIsNotZero) {
     EXPECT_EQ(find_contents(held).value(), "data") << offset;
     EXPECT_EQ(recognise(held).value(), std::nullopt);
   }
-  poke(path, 65536, "MDFSLABL");
+  poke(path, 131072, "MDFSLABL");
   EXPECT_EQ(find_contents(path).value(), "MDFS volume");
   EXPECT_FALSE(find_contents(dir_.path() / "missing").ok());
 }
 
 TEST_F(OpenTest, AVolumeIsRecognisedByAnyOfItsLabelsAndWiped) {
-  for (const std::streamoff offset : {0, 65536, (8 << 20) - 65536, (8 << 20) - 131072}) {
+  for (const std::streamoff offset : {0, 131072, (8 << 20) - 131072, (8 << 20) - 262144}) {
     const auto path = file("disk" + std::to_string(offset));
     poke(path, offset, "MDFSLABL");
-    poke(path, offset + 4096, "MDFSCMIT");
+    poke(path, offset + 8192, "MDFSCMIT");
     EXPECT_EQ(recognise(path).value(), "MDFS volume");
     ASSERT_TRUE(wipe_signatures(path).ok());
     EXPECT_EQ(recognise(path).value(), std::nullopt);

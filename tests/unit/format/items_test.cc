@@ -118,7 +118,8 @@ RC_GTEST_PROP(FileCellTest, BehavesLikeAPlainArrayOfBlocks, (std::uint64_t seed)
     const bool punch = samples.number(0, 2) == 0;
     for (unsigned i = 0; i < run.blocks(); ++i)
       plain[first + i] =
-          punch ? std::nullopt : std::optional(BlockPlace{{run.address.disk, run.address.block + i}, run.crc32c[i]});
+          punch ? std::nullopt
+                : std::optional(BlockPlace{{run.address.disk, run.address.block + i}, run.crc32c[i], run.written});
     freed = punch ? cell.punch(first, run.blocks()) : cell.replace(run);
     RC_ASSERT(blocks_of(cell, count) == plain);
     std::vector<Address> freed_blocks, expected;
@@ -134,10 +135,10 @@ RC_GTEST_PROP(FileCellTest, BehavesLikeAPlainArrayOfBlocks, (std::uint64_t seed)
 
 TEST(FileCellTest, BlocksThatGoOnOnTheDiskBecomeOneRun) {
   FileCell cell;
-  cell.replace({{0, 10}, 5, 0, {1, 2}});
-  cell.replace({{0, 14}, 5, 4, {5, 6}});
+  cell.replace({{0, 10}, 5, 5, 0, {1, 2}});
+  cell.replace({{0, 14}, 5, 5, 4, {5, 6}});
   EXPECT_EQ(cell.runs.size(), 2u);
-  cell.replace({{0, 12}, 5, 2, {3, 4}});
+  cell.replace({{0, 12}, 5, 5, 2, {3, 4}});
   ASSERT_EQ(cell.runs.size(), 1u);
   EXPECT_EQ(cell.runs[0].crc32c, (std::vector<std::uint32_t>{1, 2, 3, 4, 5, 6}));
 }
@@ -217,6 +218,7 @@ TEST(StripTest, EachCheckIsReportedByItsName) {
   Strip good;
   good.address = {1, 100};
   good.birth = 5;
+  good.written = 3;
   good.places = 0b101;
   good.live = 0b100;
   good.begin = 65536;
@@ -228,7 +230,9 @@ TEST(StripTest, EachCheckIsReportedByItsName) {
     return check_name(decode_strip(bytes, shape, 4096));
   };
   EXPECT_EQ(with(offsetof(mdfs_strip, birth), 5, 8), "");
-  EXPECT_EQ(with(offsetof(mdfs_strip, birth), 0, 8), "strip.record");
+  EXPECT_EQ(with(offsetof(mdfs_strip, birth), 2, 8), "strip.record");
+  EXPECT_EQ(with(offsetof(mdfs_strip, written), 0, 8), "strip.record");
+  EXPECT_EQ(with(offsetof(mdfs_strip, checksum_type), 0, 1), "strip.checksum-type");
   EXPECT_EQ(with(offsetof(mdfs_strip, address), std::uint64_t{64} << 48, 8), "strip.record");
   EXPECT_EQ(with(offsetof(mdfs_strip, live), 0b10, 8), "strip.places");
   EXPECT_EQ(with(offsetof(mdfs_strip, live), 0, 8), "strip.places");
@@ -236,19 +240,19 @@ TEST(StripTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(with(offsetof(mdfs_strip, places), 0b111, 8), "strip.length");
   EXPECT_EQ(with(offsetof(mdfs_strip, bytes), 0, 4), "strip.range");
   EXPECT_EQ(with(offsetof(mdfs_strip, begin), (1u << 20) - 4999, 4), "strip.range");
-  EXPECT_EQ(check_name(decode_strip(ConstBytes(encode(good)).first(39), shape, 4096)), "strip.length");
+  EXPECT_EQ(check_name(decode_strip(ConstBytes(encode(good)).first(55), shape, 4096)), "strip.length");
 }
 
 TEST(ExtentTableTest, RecordsAndPagesHaveTheSizesOfTheFormat) {
   const ExtentTableShape zstd{MDFS_CODEC_ZSTD, 131072};
-  EXPECT_EQ(zstd.record_bytes(), 24);
+  EXPECT_EQ(zstd.record_bytes(), 32);
   EXPECT_EQ(zstd.places(), 64u);
   const ExtentTableShape raw{MDFS_CODEC_RAW, 131072};
   EXPECT_EQ(raw.checksums(), 8u);
-  EXPECT_EQ(raw.record_bytes(), 56);  // 20 + 32, rounded up
+  EXPECT_EQ(raw.record_bytes(), 64);  // 28 + 32, rounded up
   EXPECT_EQ(raw.places(), 64u);
   const ExtentTableShape largest{MDFS_CODEC_RAW, MDFS_MAX_EXTENT};
-  EXPECT_EQ(largest.record_bytes(), 4120);
+  EXPECT_EQ(largest.record_bytes(), 4128);
   EXPECT_EQ(largest.places(), 1u);
 }
 

@@ -45,7 +45,9 @@ Pointer Samples::pointer(std::uint64_t youngest) {
 
 Label Samples::label() {
   Label label;
-  label.features_compat = number(0, UINT64_MAX);
+  label.features.compat = number(0, UINT64_MAX);
+  fill(label.reserved0);
+  fill(label.reserved1);
   label.volume_uuid = uuid();
   label.block_size = static_cast<std::uint32_t>(4096u << number(0, 4));
   label.created_ns = static_cast<std::int64_t>(number(0, INT64_MAX));
@@ -74,7 +76,12 @@ CommitSlot Samples::commit_slot() {
   slot.next_object = number(MDFS_OBJECT_FIRST, kMaxObject);
   slot.objects = number(1, kMaxObject);
   slot.roots.push_back(
-      {MDFS_ROOT_MAIN, static_cast<std::uint16_t>(number(0, 5)), number(1, 1u << 30), pointer(slot.generation)});
+      {MDFS_ROOT_MAIN, static_cast<std::uint16_t>(number(0, 5)), number(1, 1u << 30), 0, pointer(slot.generation), {}});
+  fill(slot.roots.back().reserved);
+  fill(slot.reserve.middle);
+  fill(slot.reserve.end);
+  slot.features.compat = number(0, UINT64_MAX);
+  slot.features.ro_compat = number(0, UINT64_MAX);
   for (std::size_t i = number(1, MDFS_MAX_DISKS); i-- > 0;)
     slot.space.push_back({static_cast<std::uint32_t>(number(0, UINT32_MAX)), static_cast<std::uint32_t>(number(0, 1)),
                           number(0, Address::kMaxBlock)});
@@ -88,14 +95,19 @@ CommitSlot Samples::commit_slot() {
       } while (((slot.participants >> witness.disk) & 1) == 0);
       slot.witnesses.push_back(witness);
     }
-  if (coin()) return slot;
   slot.membership = static_cast<std::uint32_t>(number(1, kMaxMembership));
   for (std::size_t i = 0; i < slot.space.size(); ++i) {
     const bool hole = ((slot.participants >> i) & 1) == 0 && coin();
     const auto flags = static_cast<std::uint16_t>(coin() ? MDFS_MEMBER_LEAVING : 0);
-    slot.members.push_back(
-        hole ? Member::hole()
-             : Member{uuid(), number(1, Address::kMaxBlock), static_cast<std::uint16_t>(number(1, UINT16_MAX)), flags});
+    slot.members.push_back(hole ? Member::hole()
+                                : Member{uuid(), number(1, Address::kMaxBlock),
+                                         static_cast<std::uint16_t>(number(1, UINT16_MAX)), flags,
+                                         static_cast<std::uint32_t>(number(0, UINT32_MAX))});
+    MemberState& state = slot.states.emplace_back();
+    if (hole) continue;
+    const bool takes_part = ((slot.participants >> i) & 1) != 0;
+    state = {takes_part ? slot.commit_id : uuid(), takes_part ? slot.generation : number(1, slot.generation),
+             number(0, UINT64_MAX)};
   }
   return slot;
 }
@@ -216,6 +228,7 @@ ExtentRecord Samples::record(const ExtentTableShape& shape) {
   ExtentRecord record;
   record.address = number(0, 9) == 0 ? MDFS_SCATTERED : address().packed();
   record.birth = number(1, UINT64_MAX);
+  record.written = number(1, record.birth);
   record.stored_bytes =
       shape.codec == MDFS_CODEC_RAW ? shape.extent_bytes : static_cast<std::uint32_t>(number(1, kMaxStoredBytes));
   for (unsigned i = 0; i < shape.checksums(); ++i)
@@ -227,6 +240,8 @@ Strip Samples::strip(const ExtentTableShape& shape, std::uint32_t block_size) {
   Strip strip;
   strip.address = {static_cast<std::uint16_t>(number(0, 63)), number(0, Address::kMaxBlock / 2)};
   strip.birth = number(1, UINT64_MAX);
+  strip.written = number(1, strip.birth);
+  fill(strip.reserved);
   strip.begin = static_cast<std::uint32_t>(number(0, shape.extent_bytes - 1));
   strip.bytes = static_cast<std::uint32_t>(
       number(1, std::min<std::uint64_t>(shape.extent_bytes - strip.begin, std::uint64_t{1024} * block_size)));
@@ -245,6 +260,7 @@ FileRun Samples::run(unsigned cell, unsigned first) {
   FileRun run;
   run.address = {static_cast<std::uint16_t>(number(0, 1)), number(0, 40)};
   run.birth = number(1, 2);
+  run.written = number(1, run.birth);
   run.first = static_cast<std::uint16_t>(first);
   for (std::size_t i = number(1, cell - first); i-- > 0;)
     run.crc32c.push_back(static_cast<std::uint32_t>(number(0, UINT32_MAX)));

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <random>
+#include <span>
 
 #include "format/commit.h"
 #include "format/dirent.h"
@@ -31,6 +32,9 @@ class Samples {
   bool coin() { return number(0, 1) == 1; }
   Uuid uuid();
   ByteVector bytes(std::size_t size);
+  void fill(std::span<std::byte> bytes) {
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(number(0, 255));
+  }
   std::string name(std::size_t largest = MDFS_MAX_NAME);
   Address address() { return {static_cast<std::uint16_t>(number(0, 63)), number(0, Address::kMaxBlock)}; }
   Pointer pointer(std::uint64_t youngest);

@@ -21,7 +21,7 @@ ByteVector encoded(const Label& label) {
 }
 
 ByteVector encoded(const CommitSlot& slot) {
-  ByteVector bytes(MDFS_SECTOR);
+  ByteVector bytes(MDFS_SLOT_SIZE);
   encode(slot, bytes);
   return bytes;
 }
@@ -127,7 +127,8 @@ RC_GTEST_PROP(CommitSlotTest, DamageUnderAGoodChecksumNeverCrashes, (std::uint64
   const CommitSlot original = samples.commit_slot();
   ByteVector bytes = encoded(original);
   for (std::size_t i = samples.number(1, 8); i-- > 0;)
-    bytes[samples.number(12, samples.coin() ? 400 : MDFS_SECTOR - 1)] = static_cast<std::byte>(samples.number(0, 255));
+    bytes[samples.number(12, samples.coin() ? 640 : MDFS_SLOT_SIZE - 1)] =
+        static_cast<std::byte>(samples.number(0, 255));
   seal(bytes, offsetof(mdfs_commit_slot, crc32c));
   const auto slot = decode_commit_slot(bytes, original.volume_uuid);
   if (slot.ok()) RC_ASSERT(*decode_commit_slot(encoded(*slot), original.volume_uuid) == *slot);
@@ -146,7 +147,7 @@ TEST(LabelTest, EachCheckIsReportedByItsName) {
     return [=](MutableBytes bytes) { store_le<decltype(field)>(bytes, offset, field); };
   };
   EXPECT_EQ(with(put(std::uint8_t{0}, 0)), "label.magic");
-  EXPECT_EQ(with(put(std::uint32_t{2}, offsetof(mdfs_label, format_version))), "label.version");
+  EXPECT_EQ(with(put(std::uint32_t{3}, offsetof(mdfs_label, format_version))), "label.version");
   EXPECT_EQ(with(put(std::uint16_t{0}, offsetof(mdfs_label, disk_count))), "label.disk-count");
   EXPECT_EQ(with(put(std::uint16_t{65}, offsetof(mdfs_label, disk_count))), "label.disk-count");
   EXPECT_EQ(with(put(std::uint16_t{64}, offsetof(mdfs_label, disk_index))), "label.disk-index");
@@ -161,20 +162,24 @@ TEST(LabelTest, EachCheckIsReportedByItsName) {
   EXPECT_EQ(with([](MutableBytes) {}), "");
 }
 
-TEST(LabelTest, ANewerVersionSaysSo) {
+TEST(LabelTest, AnotherVersionSaysWhetherItIsNewerOrOlder) {
   ByteVector bytes = encoded(Samples(3).label());
-  store_le<std::uint32_t>(bytes, offsetof(mdfs_label, format_version), 2);
-  seal(bytes, offsetof(mdfs_label, crc32c));
-  EXPECT_EQ(decode_label(bytes).error().code, Errc::kNewerFormat);
+  for (const auto& [version, code] :
+       {std::pair{MDFS_FORMAT_VERSION + 1, Errc::kNewerFormat}, std::pair{UINT32_MAX, Errc::kNewerFormat},
+        std::pair{1u, Errc::kOlderFormat}, std::pair{0u, Errc::kOlderFormat}}) {
+    store_le<std::uint32_t>(bytes, offsetof(mdfs_label, format_version), version);
+    seal(bytes, offsetof(mdfs_label, crc32c));
+    EXPECT_EQ(decode_label(bytes).error().code, code) << version;
+  }
 }
 
 TEST(LabelTest, UnknownFeaturesLimitWhatMayBeDone) {
-  Label label = Samples(3).label();
-  EXPECT_EQ(*access_allowed(label), Access::kReadWrite);
-  label.features_ro_compat = 1;
-  EXPECT_EQ(*access_allowed(label), Access::kReadOnly);
-  label.features_incompat = MDFS_INCOMPAT_PARITY;
-  EXPECT_EQ(access_allowed(label).error().code, Errc::kNewerFormat);
+  Features features;
+  EXPECT_EQ(*access_allowed(features), Access::kReadWrite);
+  features.ro_compat = 1;
+  EXPECT_EQ(*access_allowed(features), Access::kReadOnly);
+  features.incompat = MDFS_INCOMPAT_PARITY;
+  EXPECT_EQ(access_allowed(features).error().code, Errc::kNewerFormat);
 }
 
 TEST(CommitSlotTest, AnotherVolumesSlotIsRefused) {
@@ -189,6 +194,38 @@ TEST(PointerTest, ABlockThatDoesNotMatchIsRefused) {
   flip(block, 77);
   EXPECT_EQ(check_name(verify(pointer, block)), "block.checksum");
   EXPECT_EQ(check_name(verify(pointer, ConstBytes(block).first(99))), "block.length");
+}
+
+TEST(CommitSlotTest, StatesOfMembersAreTheNewestCommitsTheyTookPartIn) {
+  CommitSlot parent = Samples(7).commit_slot();
+  CommitSlot slot = parent;
+  slot.commit_id = Samples(8).uuid();
+  slot.parent_id = parent.commit_id;
+  slot.generation = parent.generation + 1;
+  slot.members.push_back({Samples(9).uuid(), 1, 1});
+  slot.participants = 1 | std::uint64_t{1} << parent.members.size();
+  const auto states = member_states(slot, &parent);
+  ASSERT_EQ(states.size(), slot.members.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const bool takes_part = ((slot.participants >> i) & 1) != 0;
+    EXPECT_EQ(states[i].commit_id, takes_part ? slot.commit_id : parent.states[i].commit_id) << i;
+    EXPECT_EQ(states[i].generation, takes_part ? slot.generation : parent.states[i].generation) << i;
+  }
+}
+
+TEST(CommitSlotTest, AStateOfAHoleOrOfTheFutureIsRefused) {
+  constexpr std::size_t kGeneration =
+      offsetof(mdfs_commit_slot, member_states) + offsetof(mdfs_member_state, generation);
+  EXPECT_EQ(error_with(kGeneration, UINT64_MAX), "commit.member-states");
+  const bool hole = Samples(4).commit_slot().members[0].is_hole();
+  EXPECT_EQ(error_with(kGeneration, std::uint64_t{hole}), "commit.member-states");
+}
+
+TEST(PointerTest, AnUnknownTypeOfChecksumIsOfANewerVersion) {
+  ByteVector bytes(sizeof(mdfs_pointer));
+  encode(Samples(5).pointer(9), bytes);
+  MDFS_PUT(bytes, 0, mdfs_pointer, checksum_type, std::uint8_t{MDFS_CHECKSUM_BLAKE3});
+  EXPECT_EQ(decode_pointer(bytes).error().code, Errc::kNewerFormat);
 }
 
 TEST(PointerTest, TheSamePlaceTwiceIsRefused) {

@@ -39,12 +39,12 @@ RC_GTEST_PROP(DiskLayoutTest, PartsLieInOrderAndDoNotOverlap, (std::uint64_t see
   const DiskLayout layout = layout_for(block_size, samples.number(MDFS_MIN_DISK_SIZE, 1ull << samples.number(23, 56)));
   RC_ASSERT(layout.consistent());
   RC_ASSERT(layout.label_offset(0) == 0u);
-  RC_ASSERT(layout.label_offset(1) == 65536u);
-  RC_ASSERT(layout.label_offset(2) == layout.bytes() - 131072);
-  RC_ASSERT(layout.label_offset(3) == layout.bytes() - 65536);
+  RC_ASSERT(layout.label_offset(1) == MDFS_LABEL_AREA);
+  RC_ASSERT(layout.label_offset(2) == layout.bytes() - 2 * MDFS_LABEL_AREA);
+  RC_ASSERT(layout.label_offset(3) == layout.bytes() - MDFS_LABEL_AREA);
   RC_ASSERT(layout.end_usable() * block_size == layout.label_offset(2));
   RC_ASSERT(layout.space_pages(layout.space_levels() - 1) == 1u);
-  std::uint64_t end = 131072;
+  std::uint64_t end = 2 * MDFS_LABEL_AREA;
   for (unsigned level = 0; level < layout.space_levels(); ++level) {
     RC_ASSERT(layout.space_offset({level, 0}, 0) == end);
     const std::uint64_t last = layout.space_pages(level) - 1;
@@ -77,7 +77,7 @@ RC_GTEST_PROP(BitmapTest, FillsAndCountsLikeAPlainArray, (std::uint64_t seed)) {
 }
 
 TEST(BitmapTest, AnEmptyDiskHasAllUsableBlocksFreeAndNoOthers) {
-  for (const std::uint64_t bytes : {4ull << 20, 128ull << 20, (128ull << 20) + 65536, 1000ull << 20}) {
+  for (const std::uint64_t bytes : {4ull << 20, 128ull << 20, (128ull << 20) + MDFS_LABEL_AREA, 1000ull << 20}) {
     const DiskLayout layout = layout_for(4096, bytes);
     std::uint64_t free_blocks = 0;
     for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {

@@ -167,7 +167,7 @@ TEST_F(RecoveryTest, OneCommittedSlotOnOneDiskProvesTheCommitForAll) {
   // Generation 3 is in ring slots 6 (prepared) and 7 (committed); take the committed one from all but one place.
   for (std::size_t disk = 0; disk < 3; ++disk)
     for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
-      if (disk != 1 || i != 2) disks_[disk]->zero(area_offset(i) + MDFS_SECTOR * (1 + 7), MDFS_SECTOR);
+      if (disk != 1 || i != 2) disks_[disk]->zero(area_offset(i) + MDFS_SLOT_SIZE * (1 + 7), MDFS_SLOT_SIZE);
   const Disks cut = clone_disks(disks_);
   expect_value(disks_, 2);
   // Opening made it present on all: the disk that had it may go.
@@ -175,7 +175,7 @@ TEST_F(RecoveryTest, OneCommittedSlotOnOneDiskProvesTheCommitForAll) {
   expect_value(disks_, 2);
   // Without it the commit was never proven.
   Disks without = clone_disks(cut);
-  without[1]->zero(area_offset(2) + MDFS_SECTOR * (1 + 7), MDFS_SECTOR);
+  without[1]->zero(area_offset(2) + MDFS_SLOT_SIZE * (1 + 7), MDFS_SLOT_SIZE);
   expect_value(without, 1);
   // The next commit takes a generation of its own, above the prepared one.
   ASSERT_OK(put(without, 5));
@@ -187,7 +187,7 @@ TEST_F(RecoveryTest, AHealthyDiskIsNotStaleForACutBetweenTheSlotsOfTwoDisks) {
   ASSERT_OK(put(disks_, 1));
   ASSERT_OK(put(disks_, 2));
   for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
-    disks_[0]->zero(area_offset(i) + MDFS_SECTOR * (1 + 7), MDFS_SECTOR);
+    disks_[0]->zero(area_offset(i) + MDFS_SLOT_SIZE * (1 + 7), MDFS_SLOT_SIZE);
   auto store = open_disks(disks_, environment_);
   ASSERT_OK(store);
   EXPECT_EQ((*store)->disk_info(0).state, DiskState::kHealthy);
@@ -345,6 +345,11 @@ TEST_F(RecoveryTest, AnUnknownThingInTheNewestSlotIsRefusedAndNothingIsWritten) 
   for (const Unknown& unknown :
        {Unknown{"commit.state", offsetof(mdfs_commit_slot, state), 4},
         Unknown{"commit.flags", offsetof(mdfs_commit_slot, flags), 2},
+        Unknown{"commit.features-incompat", offsetof(mdfs_commit_slot, features_incompat) + 3, 0x20},
+        Unknown{
+            "commit.roots",
+            offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, pointer) + offsetof(mdfs_pointer, checksum_type),
+            2},
         Unknown{"commit.roots", offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, kind), 8},
         Unknown{"commit.members", offsetof(mdfs_commit_slot, members) + offsetof(mdfs_member, flags), 0x40},
         Unknown{"commit.members", offsetof(mdfs_commit_slot, members) + 32 + offsetof(mdfs_member, flags) + 1, 0x80}}) {
@@ -356,8 +361,8 @@ TEST_F(RecoveryTest, AnUnknownThingInTheNewestSlotIsRefusedAndNothingIsWritten) 
     for (const auto& disk : disks_)
       for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label)
         for (const std::uint32_t state : {MDFS_SLOT_PREPARED, MDFS_SLOT_COMMITTED}) {
-          const std::uint64_t at = area_offset(label) + MDFS_SECTOR * (1 + format::ring_slot(newest, state));
-          ByteVector sector(MDFS_SECTOR);
+          const std::uint64_t at = area_offset(label) + MDFS_SLOT_SIZE * (1 + format::ring_slot(newest, state));
+          ByteVector sector(MDFS_SLOT_SIZE);
           disk->peek(at, sector);
           if (load_le<std::uint64_t>(sector, offsetof(mdfs_commit_slot, generation)) != newest) continue;
           sector[unknown.offset] |= std::byte{unknown.bit};

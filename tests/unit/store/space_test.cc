@@ -17,7 +17,8 @@ struct Shape {
 class SpaceTest : public testing::TestWithParam<Shape> {
  protected:
   void SetUp() override {
-    disks_ = make_disks(GetParam().disks, 4u << 20);
+    // Room for zones of twelve blocks, which leave no end behind runs of three.
+    disks_ = make_disks(GetParam().disks, (4u << 20) + 2 * MDFS_LABEL_AREA);
     FormatOptions format;
     format.block_size = GetParam().block_size;
     ASSERT_OK(format_disks(disks_, environment_, format));

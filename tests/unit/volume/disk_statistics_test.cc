@@ -110,9 +110,9 @@ TEST_F(DiskStatisticsTest, RequestsThatFailAreCountedByTheirKind) {
 TEST_F(DiskStatisticsTest, CopiesThatWereHealedAreCounted) {
   EXPECT_OK(volume().operations().start({}));
   std::byte byte{};
-  disks_[1]->peek(65536 + 40, {&byte, 1});
+  disks_[1]->peek(MDFS_LABEL_AREA + 40, {&byte, 1});
   byte ^= std::byte{1};
-  disks_[1]->poke(65536 + 40, {&byte, 1});
+  disks_[1]->poke(MDFS_LABEL_AREA + 40, {&byte, 1});
   while (volume().operations().turn().worked) {
   }
   EXPECT_EQ(now()[1].errors.healed, 1u);

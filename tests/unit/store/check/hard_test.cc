@@ -117,7 +117,7 @@ void change_node(Lab& lab, std::size_t leaf, const std::function<void(MutableByt
   for (auto& disk : lab.disks)
     for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label)
       for (unsigned slot = 0; slot < MDFS_RING_SLOTS; ++slot) {
-        ByteVector sector(MDFS_SECTOR);
+        ByteVector sector(MDFS_SLOT_SIZE);
         disk->peek(lab.layout().slot_offset(label, slot), sector);
         Uuid volume;
         std::copy_n(reinterpret_cast<const std::uint8_t*>(sector.data()) + 16, 16, volume.octets.begin());

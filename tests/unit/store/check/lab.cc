@@ -70,9 +70,9 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     }
     std::fill(cells.end() - 100, cells.end(), std::byte{0});  // beyond the end
     cells_run = store_data(store, t, 1, cells);
-    format::FileRun run{{1, cells_run.block}, t.generation(), 0, {}};
+    format::FileRun run{{1, cells_run.block}, t.generation(), t.generation(), 0, {}};
     for (std::uint64_t i = 0; i < 3; ++i) run.crc32c.push_back(crc32c(ConstBytes(cells).subspan(i * kBlock, kBlock)));
-    t.put({kCells, MDFS_KIND_FILE_CELL, 0}, format::encode(format::FileCell{{run}}));
+    t.put({kCells, MDFS_KIND_FILE_CELL, 0}, format::encode(format::FileCell{{run}, {}}));
 
     inode = inode_of(S_IFLNK | 0777, 1);
     inode.size = 6;
@@ -132,6 +132,7 @@ void Lab::add_image(Store& store, Transaction& t) {
     if (place == 0) extent_run = data;
     page.set(place, {format::Address{data.disk, data.block}.packed(),
                      t.generation(),
+                     t.generation(),
                      4096,
                      {crc32c(value_of(kBlock, 100 + place))}});
   }
@@ -167,7 +168,8 @@ void Lab::add_movie(Store& store, Transaction& t) {
     ByteVector stored(codec::compress_bound(codec::Codec::kZstd, samples.size()));
     stored.resize(*codec::encode(codec::Codec::kZstd, 3, samples, stored));
     data_bytes += stored.size();
-    format::ExtentRecord record{0, t.generation(), static_cast<std::uint32_t>(stored.size()), {crc32c(stored)}};
+    format::ExtentRecord record{
+        0, t.generation(), t.generation(), static_cast<std::uint32_t>(stored.size()), {crc32c(stored)}};
     stored.resize((stored.size() + kBlock - 1) / kBlock * kBlock);
     blocks += stored.size() / kBlock;
     const geometry::PagePlace place = geometry::page_place(3, geometry.grid(), box, index);
@@ -201,7 +203,7 @@ void Lab::add_movie(Store& store, Transaction& t) {
   const Run strip_run = store_data(store, t, 2, parts);
   format::Strip strip;
   strip.address = {strip_run.disk, strip_run.block};
-  strip.birth = t.generation();
+  strip.birth = strip.written = t.generation();
   strip.places = strip.live = std::uint64_t{1} << first.place | std::uint64_t{1} << second.place;
   strip.bytes = 2048;
   for (std::size_t i = 0; i < 2; ++i) strip.crc32c.push_back(crc32c(ConstBytes(parts).subspan(i * kBlock, kBlock)));

@@ -1,0 +1,14 @@
+// Reserved bytes of an on-disk structure. A newer version may have put something there: who rewrites the structure
+// keeps them as they are.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace mdfs::format {
+
+template <std::size_t kBytes>
+using Kept = std::array<std::byte, kBytes>;
+
+}  // namespace mdfs::format
