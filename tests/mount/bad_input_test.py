@@ -24,6 +24,19 @@ def npy(descr="'<u2'", order="False", shape="(3, 4)", data=24, version=1, length
     return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", size) + text + bytes(data)
 
 
+def tiff(pages=4, rows=8, columns=16):
+    """A TIFF stack of u8, each directory before the samples of its page."""
+    data, room = b"II*\0" + struct.pack("<I", 8), 2 + 9 * 12 + 4
+    for page in range(pages):
+        at = len(data) + room
+        fields = [(256, columns), (257, rows), (258, 8), (259, 1), (262, 1), (273, at), (277, 1), (278, rows),
+                  (279, rows * columns)]
+        follows = at + rows * columns if page + 1 < pages else 0
+        data += struct.pack("<H", 9) + b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in fields)
+        data += struct.pack("<I", follows) + bytes([page + 1]) * (rows * columns)
+    return data
+
+
 def bad_files(folder):
     """Files that are no images; by name, with what the refusal says of each."""
     files = {
@@ -65,6 +78,12 @@ def bad_files(folder):
         "huge.ppm": (b"P6\n2147483648 2147483648\n65535\n", "huge.ppm"),
         "garbage.tif": (b"II*\0" + b"\xff" * 64, "garbage.tif"),
         "short.tif": (b"II*\0\x08\0\0\0", "short.tif"),
+        "stack.tif": (tiff()[:-1], "page 3: .*cut short"),
+        "less.tif": (tiff()[:600], "page 2: .*cut short"),
+        "strip.tif": (tiff(pages=1)[:200], "cut short"),
+        "half.png": (b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(17), "cut short"),
+        "half.jpg": (b"\xff\xd8\xff\xda\0\x04headsamples", "cut short"),
+        "half.gif": (b"GIF89a" + bytes(7) + b"," + bytes(9) + b"\x02\x04abcd", "cut short"),
         "garbage.png": (b"\x89PNG\r\n\x1a\n" + b"\xff" * 30, "garbage.png"),
         "garbage.jpg": (b"\xff\xd8\xff\xe0" + bytes(30), "garbage.jpg"),
         "garbage.exr": (b"\x76\x2f\x31\x01" + b"\xff" * 30, "garbage.exr"),

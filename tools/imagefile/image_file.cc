@@ -9,7 +9,9 @@
 #include "imagefile/header.h"
 #include "imagefile/oiio.h"
 #include "imagefile/packed.h"
+#include "imagefile/picture_end.h"
 #include "imagefile/sequence.h"
+#include "imagefile/tiff_directory.h"
 #include "support/file.h"
 
 namespace mdfs::imagefile {
@@ -23,6 +25,19 @@ std::string extension(const std::string& path) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
   return text;
+}
+
+// What is missing at the end of a picture: its library may say nothing of it. The pages, where the file tells.
+Result<std::optional<std::uint64_t>> check_picture(ConstBytes start, tools::File& file, std::uint64_t size) {
+  FileBytes bytes(file, size);
+  if (is_tiff(start)) {
+    MDFS_TRY_ASSIGN(const TiffFile tiff, parse_tiff(bytes, file.name()));
+    return std::optional(tiff.pages);
+  }
+  if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
+  if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
+  if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
+  return std::optional<std::uint64_t>();
 }
 
 }  // namespace
@@ -44,7 +59,10 @@ Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const 
   ByteVector start(static_cast<std::size_t>(std::min<std::uint64_t>(size, kMaxHeaderBytes)));
   MDFS_TRY_ASSIGN(const std::size_t got, file.read_at(0, start));
   start.resize(got);
-  if (!is_npy(start) && !is_pnm(start)) return open_oiio(path, options.page);
+  if (!is_npy(start) && !is_pnm(start)) {
+    MDFS_TRY_ASSIGN(const std::optional<std::uint64_t> pages, check_picture(start, file, size));
+    return open_oiio(path, options.page, pages);
+  }
   if (options.page) return Error{Errc::kUsage, path + ": a file of this kind has no pages"};
   MDFS_TRY_ASSIGN(const PackedHeader header, is_npy(start) ? parse_npy(start, path) : parse_pnm(start, path));
   return open_packed(std::move(file), header);

@@ -27,9 +27,10 @@ Result<const OiioModule*> loaded(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned> page) {
+Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned> page,
+                                               std::optional<std::uint64_t> pages) {
   MDFS_TRY_ASSIGN(const OiioModule* module, loaded(path));
-  return module->open(path, page);
+  return module->open(path, page, pages);
 }
 
 Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite) {

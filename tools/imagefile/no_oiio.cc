@@ -4,7 +4,8 @@
 
 namespace mdfs::imagefile {
 
-Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned>) {
+Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned>,
+                                               std::optional<std::uint64_t>) {
   return Error{Errc::kNotSupported, path +
                                         ": not NPY or PNM, and this MDFS was built without OpenImageIO; raw samples "
                                         "need --shape and --type"};

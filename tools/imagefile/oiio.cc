@@ -192,8 +192,20 @@ class OiioSource final : public ImageSource {
   std::size_t used_ = 0;
 };
 
+// What is refused because of its reader: that of ICO writes beyond the buffer it is given; those of IFF and Zfile say
+// nothing of samples that are missing.
+Status check_read_format(std::string_view format, const std::string& path) {
+  if (format == "ico") return {Errc::kNotSupported, path + ": an icon (ICO)"};
+  if (format == "iff" || format == "zfile")
+    return {Errc::kNotSupported,
+            fmt::format("{}: the reader of {} takes samples that are missing for zeros; convert it to TIFF or PNG",
+                        path, format)};
+  return {};
+}
+
 // How many pages there are, all of the first one's shape and type. The resolution is known if all agree on it.
-Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const std::string& name) {
+Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, std::optional<std::uint64_t> wanted,
+                             const std::string& name) {
   unsigned pages = 1;
   for (; input.seek_subimage(static_cast<int>(pages), 0); ++pages) {
     MDFS_TRY_ASSIGN(const ArrayInfo array, array_of_spec(input.format_name(), input.spec(), name));
@@ -205,7 +217,10 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const st
     if (array != first) first.rows_per_cm = first.columns_per_cm = first.resolution_error = 0;
     if (pages == kMaxPages) return Error{Errc::kTooBig, fmt::format("{}: more than {} pages", name, kMaxPages)};
   }
-  (void)input.geterror();  // of the page that is not there
+  const std::string reason = input.geterror();  // why there is no further page: none, mostly
+  if (wanted && pages != *wanted)
+    return Error{Errc::kInvalidArgument, fmt::format("{}: of {} pages {} can be read: {}; pick one with --page", name,
+                                                     *wanted, pages, first_line(reason))};
   return pages;
 }
 
@@ -321,7 +336,8 @@ void put_resolution(const std::string& format, const ArrayInfo& array, OIIO::Ima
     spec.attribute("PixelAspectRatio", static_cast<float>(array.rows_per_cm / array.columns_per_cm));
 }
 
-Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional<unsigned> page) {
+Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional<unsigned> page,
+                                          std::optional<std::uint64_t> pages) {
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
     OIIO::ImageSpec config;
     config.attribute("oiio:UnassociatedAlpha", 1);
@@ -330,15 +346,14 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
       return OIIO::ImageInput::open(path, &config);
     }();
     if (!input) return Error{Errc::kInvalidArgument, path + ": no image file: " + first_line(OIIO::geterror())};
-    // Its reader writes beyond the buffer it is given.
-    if (std::string_view(input->format_name()) == "ico") return Error{Errc::kNotSupported, path + ": an icon (ICO)"};
+    MDFS_TRY(check_read_format(input->format_name(), path));
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
       return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};
     MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->format_name(), input->spec(), path));
     if (!page) {
-      MDFS_TRY_ASSIGN(const unsigned pages, count_pages(*input, array, path));
-      if (pages > 1) {
-        array.lengths.insert(array.lengths.begin(), pages);
+      MDFS_TRY_ASSIGN(const unsigned count, count_pages(*input, array, pages, path));
+      if (count > 1) {
+        array.lengths.insert(array.lengths.begin(), count);
         array.axes = "z" + array.axes;
       }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ namespace mdfs::imagefile {
 struct OiioModule {
   const char* version;
   // As open_oiio() and create_oiio() of oiio.h.
-  Result<std::unique_ptr<ImageSource>> (*open)(const std::string& path, std::optional<unsigned> page);
+  Result<std::unique_ptr<ImageSource>> (*open)(const std::string& path, std::optional<unsigned> page,
+                                               std::optional<std::uint64_t> pages);
   Result<std::unique_ptr<ImageSink>> (*create)(const std::string& path, const ArrayInfo& array, bool overwrite);
 };
 

@@ -1,0 +1,72 @@
+// Claims about JPEG, PNG and GIF files that end too early.
+// SPDX-License-Identifier: Apache-2.0
+#include "imagefile/picture_end.h"
+
+#include <gtest/gtest.h>
+
+namespace mdfs::imagefile {
+namespace {
+
+Status checked(Status (*check)(ByteSource&, const std::string&), const std::string& file) {
+  MemoryBytes bytes(as_bytes(file));
+  return check(bytes, "a.pic");
+}
+
+void expect_every_truncation_refused(Status (*check)(ByteSource&, const std::string&), const std::string& file) {
+  const Status whole = checked(check, file);
+  ASSERT_TRUE(whole.ok()) << whole.error().message();
+  EXPECT_TRUE(checked(check, file + "more").ok());
+  for (std::size_t size = 2; size < file.size(); ++size) {
+    const Status cut = checked(check, file.substr(0, size));
+    ASSERT_FALSE(cut.ok()) << size << " of " << file.size();
+    EXPECT_NE(cut.error().message().find("a.pic"), std::string::npos);
+  }
+}
+
+std::string segment(unsigned char marker, const std::string& content) {
+  std::string bytes = "\xff";
+  bytes += static_cast<char>(marker);
+  bytes += static_cast<char>((content.size() + 2) >> 8);
+  bytes += static_cast<char>((content.size() + 2) & 0xff);
+  return bytes + content;
+}
+
+// Two scans, with restarts, bytes 0xff and fill bytes in them; within the comment a whole picture in small.
+std::string jpeg() {
+  const std::string scan = segment(0xda, "head") + std::string(
+                                                       "ab\xff\0cd\xff\xd0"
+                                                       "ef",
+                                                       10);
+  const std::string thumbnail = "\xff\xd8" + scan + "\xff\xd9";
+  return "\xff\xd8" + segment(0xe1, thumbnail) + segment(0xc2, "frame") + scan + std::string(9000, 'x') +
+         segment(0xc4, "table") + scan + "\xff" + "\xff\xd9";
+}
+
+TEST(PictureEndTest, EveryTruncationOfAJpegIsRefused) { expect_every_truncation_refused(check_jpeg, jpeg()); }
+
+TEST(PictureEndTest, AnEndBetweenTwoBlocksOfAScanIsFound) {
+  for (std::size_t length = 4080; length < 4110; ++length) {
+    const std::string file = "\xff\xd8" + segment(0xda, "head") + std::string(length, 'x') + "\xff\xd9";
+    EXPECT_TRUE(checked(check_jpeg, file).ok()) << length;
+    EXPECT_FALSE(checked(check_jpeg, file.substr(0, file.size() - 1)).ok()) << length;
+  }
+}
+
+TEST(PictureEndTest, EveryTruncationOfAPngIsRefused) {
+  const auto chunk = [](const std::string& type, const std::string& content) {
+    return std::string("\0\0\0", 3) + static_cast<char>(content.size()) + type + content + "csum";
+  };
+  expect_every_truncation_refused(check_png, "\x89PNG\r\n\x1a\n" + chunk("IHDR", "0123456789abc") +
+                                                 chunk("IDAT", "IEND samples") + chunk("IEND", ""));
+}
+
+TEST(PictureEndTest, EveryTruncationOfAGifIsRefused) {
+  const std::string frame = std::string(",") + std::string(8, '\0') + "\x80" + "abcdef" + "\x02" + "\x03" + ";;;" +
+                            "\x02" + ";;" + std::string(1, '\0');
+  const std::string loop = std::string("!\xff\x03;;;", 6) + std::string(1, '\0');
+  expect_every_truncation_refused(
+      check_gif, "GIF89a1234\xf1" + std::string("bg") + std::string(12, ';') + loop + frame + frame + ";");
+}
+
+}  // namespace
+}  // namespace mdfs::imagefile

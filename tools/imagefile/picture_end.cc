@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imagefile/picture_end.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace mdfs::imagefile {
+namespace {
+
+constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n";
+constexpr unsigned kStartOfImage = 0xd8, kEndOfImage = 0xd9, kStartOfScan = 0xda, kFill = 0xff, kTemporary = 0x01;
+bool is_restart(unsigned marker) { return marker >= 0xd0 && marker <= 0xd7; }
+
+Status cut_short(const std::string& name, const char* format, std::uint64_t size) {
+  return {Errc::kInvalidArgument,
+          fmt::format("{}: the file is cut short: the {} does not end within its {} bytes", name, format, size)};
+}
+
+std::uint64_t big_endian(ConstBytes bytes) {
+  std::uint64_t value = 0;
+  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);
+  return value;
+}
+
+// Walks the markers of a JPEG file.
+class JpegWalk {
+ public:
+  JpegWalk(ByteSource& bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+
+  Status run() {
+    at_ = 2;  // behind the start of the image
+    for (bool scanned = false;;) {
+      MDFS_TRY_ASSIGN(const unsigned marker, next_marker());
+      if (marker == kEndOfImage && scanned) return {};
+      if (marker == kEndOfImage) return {Errc::kInvalidArgument, name_ + ": JPEG without a picture"};
+      if (marker == kStartOfImage || marker == kTemporary || is_restart(marker)) continue;
+      MDFS_TRY(skip_segment());
+      if (marker != kStartOfScan) continue;
+      scanned = true;
+      MDFS_TRY(skip_scan());
+    }
+  }
+
+ private:
+  Result<unsigned> byte_at(std::uint64_t at) {
+    std::array<std::byte, 1> byte{};
+    if (at >= bytes_.size()) return cut_short(name_, "JPEG", bytes_.size()).error();
+    MDFS_TRY(bytes_.read_at(at, byte));
+    return std::to_integer<unsigned>(byte[0]);
+  }
+
+  // Bytes that belong to no segment are passed over, as by libjpeg.
+  Result<unsigned> next_marker() {
+    for (bool fill = false;;) {
+      MDFS_TRY_ASSIGN(const unsigned byte, byte_at(at_++));
+      if (fill && byte != kFill && byte != 0) return byte;
+      fill = byte == kFill;
+    }
+  }
+
+  Status skip_segment() {
+    std::array<std::byte, 2> length{};
+    if (!inside(at_, length.size(), bytes_.size())) return cut_short(name_, "JPEG", bytes_.size());
+    MDFS_TRY(bytes_.read_at(at_, length));
+    at_ += big_endian(length);
+    return {};
+  }
+
+  // Within a scan a 0xff is followed by 0, or is part of a restart marker.
+  Status skip_scan() {
+    std::array<std::byte, 4096> block{};
+    for (bool fill = false; at_ < bytes_.size();) {
+      const MutableBytes part = MutableBytes(block).first(std::min<std::uint64_t>(block.size(), bytes_.size() - at_));
+      MDFS_TRY(bytes_.read_at(at_, part));
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        const auto byte = std::to_integer<unsigned>(part[i]);
+        if (fill && byte != 0 && byte != kFill && !is_restart(byte)) {
+          at_ += i;
+          at_ -= 1;  // the marker begins with the 0xff before, of this block or the last one
+          return {};
+        }
+        fill = byte == kFill;
+      }
+      at_ += part.size();
+    }
+    return cut_short(name_, "JPEG", bytes_.size());
+  }
+
+  ByteSource& bytes_;
+  const std::string& name_;
+  std::uint64_t at_ = 0;
+};
+
+// Walks the blocks of a GIF file.
+class GifWalk {
+ public:
+  GifWalk(ByteSource& bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+
+  Status run() {
+    at_ = 10;  // behind the magic and the lengths of the screen
+    MDFS_TRY_ASSIGN(const unsigned screen, next());
+    at_ += 2 + palette_bytes(screen);
+    for (;;) {
+      MDFS_TRY_ASSIGN(const unsigned kind, next());
+      if (kind == ';') return {};
+      if (kind == ',') {
+        at_ += 8;  // where the frame lies on the screen
+        MDFS_TRY_ASSIGN(const unsigned frame, next());
+        at_ += palette_bytes(frame);
+      } else if (kind != '!') {
+        return {Errc::kInvalidArgument, fmt::format("{}: GIF is damaged before byte {}", name_, at_)};
+      }
+      ++at_;  // what the extension is, or how wide the codes of the frame are
+      MDFS_TRY(skip_blocks());
+    }
+  }
+
+ private:
+  static std::uint64_t palette_bytes(unsigned flags) { return (flags & 0x80) != 0 ? 3u << ((flags & 7) + 1) : 0; }
+
+  Result<unsigned> next() {
+    std::array<std::byte, 1> byte{};
+    if (at_ >= bytes_.size()) return cut_short(name_, "GIF", bytes_.size()).error();
+    MDFS_TRY(bytes_.read_at(at_++, byte));
+    return std::to_integer<unsigned>(byte[0]);
+  }
+  Status skip_blocks() {
+    for (;;) {
+      MDFS_TRY_ASSIGN(const unsigned length, next());
+      if (length == 0) return {};
+      at_ += length;
+    }
+  }
+
+  ByteSource& bytes_;
+  const std::string& name_;
+  std::uint64_t at_ = 0;
+};
+
+}  // namespace
+
+bool is_gif(ConstBytes start) { return as_text(start).starts_with("GIF8"); }
+
+Status check_gif(ByteSource& bytes, const std::string& name) { return GifWalk(bytes, name).run(); }
+
+bool is_jpeg(ConstBytes start) { return as_text(start).starts_with("\xff\xd8\xff"); }
+
+Status check_jpeg(ByteSource& bytes, const std::string& name) { return JpegWalk(bytes, name).run(); }
+
+bool is_png(ConstBytes start) { return as_text(start).starts_with(kPngMagic); }
+
+Status check_png(ByteSource& bytes, const std::string& name) {
+  constexpr std::uint64_t kAround = 12;  // length and type before the content of a chunk, the checksum behind it
+  for (std::uint64_t at = kPngMagic.size();;) {
+    std::array<std::byte, 8> head{};
+    if (!inside(at, kAround, bytes.size())) return cut_short(name, "PNG", bytes.size());
+    MDFS_TRY(bytes.read_at(at, head));
+    const std::uint64_t length = kAround + big_endian(ConstBytes(head).first(4));
+    if (!inside(at, length, bytes.size())) return cut_short(name, "PNG", bytes.size());
+    if (as_text(ConstBytes(head).subspan(4)) == "IEND") return {};
+    at += length;
+  }
+}
+
+}  // namespace mdfs::imagefile

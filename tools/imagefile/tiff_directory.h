@@ -1,0 +1,29 @@
+// The directories of a TIFF file, classic or BigTIFF, of either byte order: is everything there that they point to?
+// libtiff and OpenImageIO take a file that was cut short for one with fewer pages, and missing strips for zeros.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "imagefile/byte_source.h"
+
+namespace mdfs::imagefile {
+
+struct TiffFile {
+  std::uint64_t pages = 0;
+  bool palette = false;     // of any page
+  std::string description;  // of the first page, at most kMaxDescriptionBytes of it
+};
+
+inline constexpr std::size_t kMaxDescriptionBytes = 1u << 20;
+inline constexpr std::uint64_t kMaxPages = 1'000'000;
+
+bool is_tiff(ConstBytes start);
+
+// Walks all directories. Refuses a file in which any directory, value, strip or tile is missing, lies beyond the end or
+// holds fewer bytes than its samples take, directories that form a loop, and more than kMaxPages. Errors begin with
+// `name`. Reads the directories and the lists of strips, no samples; at most a few times the bytes of the file.
+Result<TiffFile> parse_tiff(ByteSource& bytes, const std::string& name);
+
+}  // namespace mdfs::imagefile
