@@ -45,7 +45,7 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kMissingDisk, "missing-disk", EIO, 1, "a disk is missing"},
     ErrcInfo{Errc::kFork, "fork", EIO, 1, "disks went on apart from each other"},
     ErrcInfo{Errc::kNoQuorum, "no-quorum", EROFS, 1, "fewer than a majority of disks"},
-    ErrcInfo{Errc::kCancelled, "cancelled", ECANCELED, 32, "cancelled"},
+    ErrcInfo{Errc::kCancelled, "cancelled", EINTR, 32, "cancelled"},
     ErrcInfo{Errc::kNoDevice, "no-device", ENXIO, 1, "no such device or address"},
     ErrcInfo{Errc::kNotImage, "not-an-image", EINVAL, 1, "not an image"},
     ErrcInfo{Errc::kUsage, "usage", EINVAL, 2, "usage"},

@@ -115,16 +115,17 @@ class EngineImpl final : public Engine {
   void start_window(Content& content, const geometry::Window& window) override {
     reader_.start_window(content, window);
   }
-  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) override {
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from,
+                      const Stop& stop) override {
     core_.settle.note_activity(core_.environment);
-    return replacer_.write_window(content, window, from);
+    return replacer_.write_window(content, window, from, stop);
   }
-  Status truncate(Content& content, std::uint64_t size_bytes) override {
-    return replacer_.truncate(content, size_bytes);
+  Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop) override {
+    return replacer_.truncate(content, size_bytes, stop);
   }
   Status grow(Content& content, std::uint64_t size_bytes) override { return replacer_.grow(content, size_bytes); }
-  Status punch(Content& content, std::uint64_t offset, std::uint64_t length) override {
-    return replacer_.punch(content, offset, length, {});
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) override {
+    return replacer_.punch(content, offset, length, stop);
   }
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset) override {
     return survey_.next_data(content, offset);

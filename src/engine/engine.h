@@ -56,6 +56,10 @@ class Content;
 // before the engine ends.
 class WindowVersion;
 
+// Asked now and then by a call that may take long: true once its caller wants it to end, which it then does with
+// kCancelled. What has been done stays.
+using Stop = std::function<bool()>;
+
 struct WindowPlan {  // what reading a window costs, by the records as they are
   std::uint64_t extents = 0;
   std::uint64_t holes = 0;
@@ -121,15 +125,23 @@ class Engine {
   virtual void start_window(Content& content, const geometry::Window& window) = 0;
   // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is linked
   // before it or with it.
-  virtual Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) = 0;
+  virtual Status write_window(Content& content, const geometry::Window& window, const WindowSource& from,
+                              const Stop& stop) = 0;
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) {
+    return write_window(content, window, from, {});
+  }
 
   // New size; shrinking zeroes the cut part of what remains, in the same commit. Comes with what had been written
   // before, or after it; only where there is no room to write it back is a file shortened all the same.
-  virtual Status truncate(Content& content, std::uint64_t size_bytes) = 0;
+  virtual Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop) = 0;
+  Status truncate(Content& content, std::uint64_t size_bytes) { return truncate(content, size_bytes, {}); }
   // Makes it larger if it is smaller: the new size comes with what is dirty, whenever that is written back.
   virtual Status grow(Content& content, std::uint64_t size_bytes) = 0;
   // Zeroes; frees whole extents or blocks inside. Does not change the size.
-  virtual Status punch(Content& content, std::uint64_t offset, std::uint64_t length) = 0;
+  virtual Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) = 0;
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length) {
+    return punch(content, offset, length, {});
+  }
   // Offset of the next data / hole at or after `offset` (SEEK_DATA, SEEK_HOLE); kNoDevice beyond the end.
   virtual Result<std::uint64_t> next_data(Content& content, std::uint64_t offset) = 0;
   virtual Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset) = 0;

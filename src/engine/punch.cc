@@ -9,14 +9,6 @@
 
 namespace mdfs::engine {
 
-namespace {
-
-Status stopped(const Stop& stop) {
-  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
-}
-
-}  // namespace
-
 Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
   const std::uint64_t row_bytes = content.grid_row_bytes();
   const std::uint64_t asked_end = checked_add(offset, length).value_or(UINT64_MAX);

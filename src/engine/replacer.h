@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/core.h"
@@ -18,8 +19,9 @@ namespace mdfs::engine {
 
 class WindowRows;
 
-// Asked now and then by a call that may take long: true once its caller wants it to end.
-using Stop = std::function<bool()>;
+inline Status stopped(const Stop& stop) {
+  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
+}
 
 // Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
 // them. Those not handled at the end are let go as they are.
@@ -43,11 +45,11 @@ class Replacer {
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
-  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from);
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from, const Stop& stop);
   // What had been written before is linked before the new size is, or with it; but on a volume so full that it cannot
   // be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image that
   // has more than kMostCut extents in the row of the new end is shortened in steps.
-  Status truncate(Content& content, std::uint64_t size_bytes);
+  Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop);
   // Makes it larger if it is smaller. What is dirty stays so, and the size is linked with it.
   Status grow(Content& content, std::uint64_t size_bytes);
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
@@ -59,7 +61,10 @@ class Replacer {
 
  private:
   static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
+  static constexpr std::size_t kLoadedAtOnce = 256;           // units, between two looks at who waits
   static constexpr std::uint64_t kMaxWindowUnits = 4u << 20;  // in one transaction
+  static constexpr std::uint64_t kLeastWindowUnits = 16384;   // are possible whatever the budget is
+  static constexpr std::uint64_t kStagedBytes = 256;          // of memory for each unit that waits for its link
   static constexpr std::size_t kItemsInTransaction = 1024;    // freed
   static constexpr std::size_t kMostCut = 16384;              // extents that a transaction cuts
 
@@ -70,9 +75,12 @@ class Replacer {
   Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
 
   Status write_others(Content& content, const WindowJob& job);
-  Result<std::uint64_t> units_written(const Content& content, const WindowJob& job);
+  Result<std::uint64_t> units_written(const Content& content, const WindowJob& job, const Stop& stop);
   Result<bool> replaces_stored(Content& content, const geometry::Box& box);
-  Status build_band(Content& content, WindowJob& job, const geometry::Box& band);
+  Status build_band(Content& content, WindowJob& job, const geometry::Box& band, const Stop& stop);
+  Status build_pieces(Content& content, WindowJob& job, const geometry::Box& band, ConstBytes source,
+                      std::span<const geometry::Piece> pieces);
+  std::uint64_t most_window_units() const;
   bool replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
                      const geometry::Piece& piece);
   Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);
@@ -87,16 +95,16 @@ class Replacer {
   Status write_before(Content& content, std::uint64_t size_bytes);
   Result<bool> has_beyond(Content& content, std::uint64_t size_bytes);
   Status extend(Content& content, std::uint64_t size_bytes);
-  Status shrink(Content& content, std::uint64_t size_bytes);
-  Result<bool> is_small_cut(Content& content, std::uint64_t size_bytes);
-  Status shrink_at_once(Content& content, std::uint64_t size_bytes);
+  Status shrink(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  Result<bool> is_small_cut(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  Status shrink_at_once(Content& content, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_inline(Content& content, std::uint64_t size_bytes);
   // The units that keep some bytes and lose others, staged with zeros for what they lose.
   Status cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut);
-  Status cut_row(Content& content, std::uint64_t size_bytes, Cut& cut);
+  Status cut_row(Content& content, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
   Status link_cut(Content& content, std::uint64_t size_bytes, Cut& cut);
   // Frees from the end until at most `items` pages or cells are left beyond the new size.
-  Status free_far(Content& content, std::uint64_t first_row, std::size_t items);
+  Status free_far(Content& content, std::uint64_t first_row, std::size_t items, const Stop& stop);
   Status free_from(Content& content, std::uint64_t row);
   Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
   Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,

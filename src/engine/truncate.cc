@@ -30,7 +30,7 @@ std::uint64_t first_step(const Content& content, std::uint64_t row) {
 
 }  // namespace
 
-Status Replacer::truncate(Content& content, std::uint64_t size_bytes) {
+Status Replacer::truncate(Content& content, std::uint64_t size_bytes, const Stop& stop) {
   MDFS_TRY(prepare_size(content, size_bytes));
   MDFS_TRY(write_before(content, size_bytes));
   // Once more when nobody makes anything dirty: after much has been written little is left.
@@ -38,7 +38,7 @@ Status Replacer::truncate(Content& content, std::uint64_t size_bytes) {
   MDFS_TRY(write_before(content, size_bytes));
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
   if (size_bytes > size) return extend(content, size_bytes);
-  return size_bytes < size ? shrink(content, size_bytes) : Status{};
+  return size_bytes < size ? shrink(content, size_bytes, stop) : Status{};
 }
 
 Status Replacer::grow(Content& content, std::uint64_t size_bytes) {
@@ -134,13 +134,14 @@ std::array<std::uint64_t, 5> steps_to(const Content& content, std::uint64_t size
 }  // namespace
 
 // Few enough extents lose bytes, of those that lie in pages of the row of the new end.
-Result<bool> Replacer::is_small_cut(Content& content, std::uint64_t size_bytes) {
+Result<bool> Replacer::is_small_cut(Content& content, std::uint64_t size_bytes, const Stop& stop) {
   const std::uint64_t band_bytes = checked_mul(content.grid_row_bytes(), content.page_box.side[0]).value_or(UINT64_MAX);
   const std::uint64_t end = std::min(content.size.load(std::memory_order_acquire),
                                      checked_mul(size_bytes / band_bytes + 1, band_bytes).value_or(UINT64_MAX));
   std::size_t held = 0;
   const Status counted = each_held_unit(core_, content, size_bytes, end - size_bytes, stored_pages(content),
                                         [&](const HeldUnit&) -> Status {
+                                          MDFS_TRY(stopped(stop));
                                           if (++held > kMostCut) return {Errc::kTooBig, "cut"};
                                           return {};
                                         });
@@ -148,21 +149,22 @@ Result<bool> Replacer::is_small_cut(Content& content, std::uint64_t size_bytes) 
   return held <= kMostCut;
 }
 
-Status Replacer::shrink(Content& content, std::uint64_t size_bytes) {
-  if (!content.is_image()) return shrink_at_once(content, size_bytes);
+Status Replacer::shrink(Content& content, std::uint64_t size_bytes, const Stop& stop) {
+  if (!content.is_image()) return shrink_at_once(content, size_bytes, stop);
   while (content.size.load(std::memory_order_acquire) > size_bytes) {
+    MDFS_TRY(stopped(stop));
     std::uint64_t next = size_bytes;
     for (const std::uint64_t step : steps_to(content, size_bytes, kMostCut)) {
       next = step;
-      MDFS_TRY_ASSIGN(const bool small, is_small_cut(content, step));
+      MDFS_TRY_ASSIGN(const bool small, is_small_cut(content, step, stop));
       if (small) break;
     }
-    MDFS_TRY(shrink_at_once(content, next));
+    MDFS_TRY(shrink_at_once(content, next, stop));
   }
   return {};
 }
 
-Status Replacer::shrink_at_once(Content& content, std::uint64_t size_bytes) {
+Status Replacer::shrink_at_once(Content& content, std::uint64_t size_bytes, const Stop& stop) {
   const Claims claims(content, rows_from(size_bytes / content.grid_row_bytes()));
   bool small = false;
   {
@@ -175,12 +177,12 @@ Status Replacer::shrink_at_once(Content& content, std::uint64_t size_bytes) {
   cut.first_row = ceil_div(size_bytes, content.grid_row_bytes());
   Status status;
   if (size_bytes % content.grid_row_bytes() != 0)
-    status = content.is_image() ? cut_row(content, size_bytes, cut) : cut_cell(content, size_bytes, cut);
+    status = content.is_image() ? cut_row(content, size_bytes, cut, stop) : cut_cell(content, size_bytes, cut);
   // From here on there is room: on a full volume for a few items at a time.
   const auto no_room = [&] { return !status.ok() && status.error().code == Errc::kNoSpace; };
   if (status.ok()) {
     for (std::size_t items = kItemsInTransaction; items > 0; items = no_room() ? items / 2 : 0) {
-      status = free_far(content, cut.first_row, items);
+      status = free_far(content, cut.first_row, items, stop);
       if (status.ok()) status = link_cut(content, size_bytes, cut);
     }
   }
@@ -250,18 +252,20 @@ Status Replacer::cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut) 
 }
 
 // The row of extents that the new end lies in, in batches that memory has room for.
-Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
+Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
   const std::uint64_t old = content.size.load(std::memory_order_acquire);
   const std::uint64_t row_end = std::min(old, cut.first_row * content.grid_row_bytes());
   std::vector<HeldUnit> lost;  // at most kMostCut, or all of them of one row of bytes
-  MDFS_TRY(each_held_unit(core_, content, size_bytes, row_end - size_bytes, stored_pages(content),
-                          [&](const HeldUnit& held) -> Status {
-                            lost.push_back(held);
-                            return {};
-                          }));
+  const auto add = [&](const HeldUnit& held) -> Status {
+    MDFS_TRY(stopped(stop));
+    lost.push_back(held);
+    return {};
+  };
+  MDFS_TRY(each_held_unit(core_, content, size_bytes, row_end - size_bytes, stored_pages(content), add));
   std::sort(lost.begin(), lost.end(), [](const HeldUnit& a, const HeldUnit& b) { return a.index < b.index; });
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
+    MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(cut.reservation,
                     core_.store.reserve(batch.size() * content.worst_case_blocks(), store::Purpose::kFreeing));
     MDFS_TRY(stage(core_, content, batch, cut.reservation));
@@ -273,6 +277,7 @@ Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut) {
     return {};
   };
   for (const HeldUnit& held : lost) {
+    MDFS_TRY(stopped(stop));
     Staged staged;
     staged.index = held.index;
     staged.coord = held.coord;
@@ -391,12 +396,13 @@ Result<std::uint64_t> Replacer::last_item(Content& content, std::uint64_t first)
 
 // A file with very many records is shortened from its end in several transactions, each of which leaves a file that is
 // whole up to the size that it sets.
-Status Replacer::free_far(Content& content, std::uint64_t first_row, std::size_t items_left) {
+Status Replacer::free_far(Content& content, std::uint64_t first_row, std::size_t items_left, const Stop& stop) {
   const std::uint64_t side = content.is_image() ? content.page_box.side[0] : 1;
   const std::uint64_t in_row = content.is_image() ? content.pages_in_row() : 1;
   const std::uint64_t first_item = ceil_div(first_row, side) * in_row;
   std::uint64_t before = UINT64_MAX;
   while (true) {
+    MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(const auto items, items_between(content, first_item, UINT64_MAX, items_left + 1));
     if (items.size() <= items_left) return {};
     MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(content, items.front()));

@@ -1,7 +1,10 @@
 // Window writes: staged where nobody sees them, linked in one transaction, exchanged in the cache at once.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "base/checked.h"
 #include "engine/replaced.h"
@@ -78,6 +81,8 @@ geometry::Box box_of(const geometry::Box& band, const geometry::Piece& piece) {
   return box;
 }
 
+constexpr std::uint64_t kBandUnits = 4096;  // whose pieces are planned at once
+
 // The window's box in bands of at most `band_bytes` (of one row of units, and at least one unit), in order.
 template <typename Visit>
 Status each_band(const Content& content, const geometry::Box& box, std::uint64_t band_bytes, Visit&& visit) {
@@ -85,7 +90,8 @@ Status each_band(const Content& content, const geometry::Box& box, std::uint64_t
   const unsigned fast = content.rank - 1;
   std::uint64_t thickness = 1;  // samples of a band across the fastest axis
   for (unsigned axis = 0; axis < fast; ++axis) thickness *= std::min(array.extent[axis], box.length[axis]);
-  const std::uint64_t units_long = std::max<std::uint64_t>(1, band_bytes / (thickness * array.extent[fast]));
+  const std::uint64_t units_long =
+      std::clamp<std::uint64_t>(band_bytes / (thickness * array.extent[fast]), 1, kBandUnits);
 
   const GridBox grid = units_under(content, box);
   geometry::Coord at = grid.first;
@@ -129,33 +135,49 @@ Status Replacer::write_others(Content& content, const WindowJob& job) {
 }
 
 // Units that the source writes to.
-Result<std::uint64_t> Replacer::units_written(const Content& content, const WindowJob& job) {
+Result<std::uint64_t> Replacer::units_written(const Content& content, const WindowJob& job, const Stop& stop) {
   if (job.from.is_whole()) return geometry::piece_count(content.array(), job.box);
   std::uint64_t units = 0;
-  MDFS_TRY(each_band(content, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
+  const auto count = [&](const geometry::Box& band) -> Status {
+    MDFS_TRY(stopped(stop));
     if (WindowRows(content, job.window, job.box, band).written_bytes(job.from) == 0) return {};
     for (const geometry::Piece& piece : geometry::decompose(content.array(), band))
       if (WindowRows(content, job.window, job.box, box_of(band, piece)).written_bytes(job.from) > 0) ++units;
     return {};
-  }));
+  };
+  MDFS_TRY(each_band(content, job.box, kBandBytes, count));
   return units;
 }
 
 // Is there a record of every extent under the box?
 Result<bool> Replacer::replaces_stored(Content& content, const geometry::Box& box) {
-  for (const geometry::Piece& piece : geometry::decompose(content.array(), box)) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, piece.extent, false));
-    if (!extent.has_record()) return false;
-  }
-  return true;
+  bool all = true;
+  const auto look = [&](const geometry::Box& band) -> Status {
+    if (!all) return {};
+    for (const geometry::Piece& piece : geometry::decompose(content.array(), band)) {
+      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, piece.extent, false));
+      all = all && extent.has_record();
+    }
+    return {};
+  };
+  MDFS_TRY(each_band(content, box, kBandBytes, look));
+  return all;
 }
 
-Status Replacer::write_window(Content& content, const geometry::Window& window, const WindowSource& from) {
+// What is staged of them stays in memory until they are linked: a quarter of the budget for each window.
+std::uint64_t Replacer::most_window_units() const {
+  return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowUnits, kMaxWindowUnits);
+}
+
+Status Replacer::write_window(Content& content, const geometry::Window& window, const WindowSource& from,
+                              const Stop& stop) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   WindowJob job{window, from, geometry::byte_box(*content.image, window), {}, 0, false, false, {}, {}, {}};
-  if (geometry::piece_count(content.array(), job.box) > kMaxWindowUnits)
-    return {Errc::kTooBig, "a window of more than 4194304 extents cannot be written at once"};
-  MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job));
+  if (geometry::piece_count(content.array(), job.box) > most_window_units())
+    return {Errc::kTooBig, fmt::format("a window of more than {} extents cannot be written at once: the option cache "
+                                       "decides how many",
+                                       most_window_units())};
+  MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job, stop));
   if (units == 0) return {};
   MDFS_TRY(write_others(content, job));
   MDFS_TRY(write_back_.wait_for_room());
@@ -180,15 +202,17 @@ Status Replacer::write_window(Content& content, const geometry::Window& window, 
   job.keep = units * content.capacity_bytes <= core_.options.cache_bytes / 8;
 
   const Claims claims(content, grid);
-  Status status = each_band(content, job.box, kBandBytes,
-                            [&](const geometry::Box& band) { return build_band(content, job, band); });
+  Status status = each_band(content, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
+    MDFS_TRY(stopped(stop));
+    return build_band(content, job, band, stop);
+  });
   if (status.ok()) status = stage_batch(content, job, job.keep);
   if (status.ok()) status = link_window(content, job);
   if (!status.ok()) abandon(core_, job.staged);
   return status;
 }
 
-Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Box& band) {
+Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Box& band, const Stop& stop) {
   const WindowRows rows(content, job.window, job.box, band);
   if (rows.written_bytes(job.from) == 0) return {};
   const BufferRef source = core_.cache.acquire(rows.bytes());
@@ -199,6 +223,19 @@ Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Bo
   std::erase_if(pieces, [&](const geometry::Piece& piece) {
     return WindowRows(content, job.window, job.box, box_of(band, piece)).written_bytes(job.from) == 0;
   });
+  // So many at once as a batch may hold.
+  const std::size_t at_once = std::clamp<std::size_t>(core_.batch_bytes() / content.capacity_bytes, 1, kLoadedAtOnce);
+  for (std::size_t done = 0; done < pieces.size(); done += at_once) {
+    MDFS_TRY(stopped(stop));
+    const auto some = std::span<const geometry::Piece>(pieces).subspan(done, std::min(at_once, pieces.size() - done));
+    MDFS_TRY(build_pieces(content, job, band, source_bytes, some));
+    if (job.batch.size() * content.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch(content, job, job.keep));
+  }
+  return {};
+}
+
+Status Replacer::build_pieces(Content& content, WindowJob& job, const geometry::Box& band, ConstBytes source,
+                              std::span<const geometry::Piece> pieces) {
   std::vector<UnitPtr> partial(pieces.size());
   std::vector<std::pair<UnitPtr, geometry::Coord>> to_load;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -218,11 +255,10 @@ Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Bo
       staged.content = core_.cache.acquire(content.capacity_bytes);
       std::memset(staged.content.data(), 0, staged.content.size());
     }
-    overlay(content, job, band, source_bytes, pieces[i], staged.content);
+    overlay(content, job, band, source, pieces[i], staged.content);
     job.batch.push_back(std::move(staged));
   }
-  return job.batch.size() * content.capacity_bytes < core_.batch_bytes() ? Status{}
-                                                                         : stage_batch(content, job, job.keep);
+  return {};
 }
 
 // Nothing of what the unit holds now is kept.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fuse/handles.h"
+#include "fuse/interrupts.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
@@ -95,16 +96,14 @@ Result<ByteVector> view_xattr(Server& server, fuse_ino_t ino, std::string_view n
   return volume::encode_acl(acl);
 }
 
-}  // namespace
-
-void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(req, stat_of(server_of(req), ino)); }
-
-void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int which, fuse_file_info* fi) {
+void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& change, const volume::Caller& caller) {
   Server& server = server_of(req);
-  if (is_virtual(ino)) return reply_stat(req, set_view_attributes(server, ino, *attributes, which, fi));
-  const SetAttributes change = to_change(*attributes, which);
-  const volume::Caller caller = change.mode || change.gid ? caller_with_groups(req) : caller_of(req);
-  const auto changed = server.volume().set_attributes(ino, change, caller);
+  auto changed = server.volume().set_attributes(ino, change, caller);
+  // With a size the kernel sends the mode that it thinks is left.
+  if (changed.ok() && change.size_bytes && change.mode) {
+    const Status dropped = drop_privileges(req, ino);
+    changed = dropped.ok() ? server.volume().attributes(ino) : Result<Attributes>(dropped.error());
+  }
   if (!changed.ok()) return reply_error(req, changed.error());
   const struct stat now = to_stat(*changed);
   if (!changed->is_image) {
@@ -112,6 +111,24 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int whi
     return;
   }
   reply_after_change(server, ino, [req, now] { fuse_reply_attr(req, &now, kAttributeSeconds); });
+}
+
+}  // namespace
+
+void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(req, stat_of(server_of(req), ino)); }
+
+void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int which, fuse_file_info* fi) {
+  Server& server = server_of(req);
+  if (is_virtual(ino)) return reply_stat(req, set_view_attributes(server, ino, *attributes, which, fi));
+  SetAttributes change = to_change(*attributes, which);
+  const volume::Caller caller = change.mode || change.gid ? caller_with_groups(req) : caller_of(req);
+  if (!change.size_bytes) return change_and_reply(req, ino, change, caller);
+  // What is cut off may take long.
+  change.stop = stop_of(req);
+  server.long_lane().post([req, ino, change, caller] {
+    if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
+    change_and_reply(req, ino, change, caller);
+  });
 }
 
 void op_statfs(fuse_req_t req, fuse_ino_t) {

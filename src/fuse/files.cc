@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fuse/handles.h"
+#include "fuse/interrupts.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
@@ -165,7 +166,7 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     fuse_reply_write(req, count);
     return;
   }
-  apply_and_reply(server, fuse_req_ctx(req)->pid, handle, window, std::move(full),
+  apply_and_reply(req, handle, window, std::move(full),
                   [&server, req, count, image = handle.ino, flags](const Status& status) {
                     if (!status.ok()) return reply_error(req, status.error());
                     sync_if_asked(server, image, flags, written(req, count));
@@ -189,16 +190,14 @@ void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&
   };
   const Status taken = take();
   if (!taken.ok() || !writer) return done(taken);
-  apply_and_reply(server_of(req), fuse_req_ctx(req)->pid, handle, window, std::move(writer), std::move(done));
+  apply_and_reply(req, handle, window, std::move(writer), std::move(done));
 }
 
 }  // namespace
 
 void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* fi) {
   Server& server = server_of(req);
-  if (is_virtual(parent)) return reply_error(req, {Errc::kNotPermitted, "virtual directories cannot be changed"});
-  if (volume::is_reserved_name(parent, name))
-    return reply_error(req, {Errc::kInvalidArgument, "names ending in @, and /.mdfs, are reserved"});
+  if (const Status status = check_new_name(parent, name); !status.ok()) return reply_error(req, status.error());
   const auto made = server.volume().make_node(parent, name, S_IFREG | (mode & 07777), 0, creator_of(req, mode));
   if (!made.ok()) return reply_error(req, made.error());
   auto opened = open_plain(server, made->ino, fi->flags, false);
@@ -220,6 +219,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   if (is_virtual(ino)) return open_virtual(req, ino, fi);
   Server& server = server_of(req);
   const bool truncate = (fi->flags & O_TRUNC) != 0;
+  if (truncate)
+    if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
   auto opened = open_plain(server, ino, fi->flags, truncate);
   if (!opened.ok()) return reply_error(req, opened.error());
   const auto attributes = server.volume().attributes(ino);
@@ -272,6 +273,9 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
+  // The kernel takes privileges away itself when a page of a mapping is first written to.
+  if (!fi->writepage)
+    if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().write(ino, at, from, append);
   if (!count.ok()) return reply_error(req, count.error());
@@ -326,12 +330,19 @@ void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t 
     fuse_reply_err(req, EOPNOTSUPP);
     return;
   }
-  const Status status =
-      server.volume().allocate(ino, mode, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(length));
-  if (!status.ok()) return reply_error(req, status.error());
-  reply_after_change(server, ino, [&server, req, ino, flags = handle_of(fi).flags] {
-    sync_if_asked(server, ino, flags, [req](const Status& synced) { reply_status(req, synced); });
-  });
+  const auto allocate = [&server, req, ino, mode, offset, length, flags = handle_of(fi).flags] {
+    Status status = drop_privileges(req, ino);
+    if (status.ok())
+      status = server.volume().allocate(ino, mode, static_cast<std::uint64_t>(offset),
+                                        static_cast<std::uint64_t>(length), stop_of(req));
+    if (!status.ok()) return reply_error(req, status.error());
+    reply_after_change(server, ino, [&server, req, ino, flags] {
+      sync_if_asked(server, ino, flags, [req](const Status& synced) { reply_status(req, synced); });
+    });
+  };
+  // Holes in what is stored may take long.
+  if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) return server.long_lane().post(allocate);
+  allocate();
 }
 
 void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_file_info* fi) {
@@ -360,6 +371,7 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
     fuse_reply_err(req, EXDEV);  // the kernel then copies by reading and writing
     return;
   }
+  if (const Status dropped = drop_privileges(req, to); !dropped.ok()) return reply_error(req, dropped.error());
   const auto begun = TraceRecorder::Clock::now();
   const auto count = server.volume().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
                                                 static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes));

@@ -132,7 +132,7 @@ void apply(fuse_req_t req, Handle& handle) {
     if (!status.ok()) return reply_error(req, status.error());
     fuse_reply_ioctl(req, 0, nullptr, 0);
   };
-  apply_and_reply(server, fuse_req_ctx(req)->pid, handle, window, std::move(writer),
+  apply_and_reply(req, handle, window, std::move(writer),
                   [&server, done, image = handle.ino, flags = handle.flags](const Status& status) {
                     if (!status.ok()) return done(status);
                     sync_if_asked(server, image, flags, done);

@@ -1,7 +1,11 @@
 // Operations on names.
 // SPDX-License-Identifier: Apache-2.0
-#include <string>
+#include "volume/names.h"
 
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
@@ -11,16 +15,8 @@ namespace {
 
 using volume::Attributes;
 
-// May a real entry be made, moved to or removed here? Virtual directories are read-only; names that lead into views
-// are taken.
-Status check_new_name(fuse_ino_t parent, const char* name) {
-  if (is_virtual(parent)) return Error{Errc::kNotPermitted, "virtual directories cannot be changed"};
-  if (volume::is_reserved_name(parent, name))
-    return Error{Errc::kInvalidArgument, std::string(name) + ": names ending in @, and /.mdfs, are reserved"};
-  return {};
-}
-
 Status check_old_name(fuse_ino_t parent, const char* name) {
+  MDFS_TRY(volume::check_name(name));
   if (is_virtual(parent) || is_view_name(parent, name))
     return Error{Errc::kNotPermitted, "virtual names cannot be changed"};
   return {};
@@ -54,6 +50,24 @@ void lookup_view(fuse_req_t req, fuse_ino_t parent, const char* name) {
   if (server.coherence().wants_trim()) server.notify_lane().post([&server] { server.coherence().trim_nodes(); });
 }
 
+// By its number, for who has kept a handle.
+void lookup_same(fuse_req_t req, fuse_ino_t ino) {
+  Server& server = server_of(req);
+  const auto known = server.nodes().find(ino);
+  if (!known) return reply_error(req, {Errc::kNotFound, "a virtual file"});
+  const auto node = server.nodes().look_up(known->spec);
+  const auto attributes = view_attributes(server, *node);
+  if (!attributes.ok() || node->id != ino) {
+    server.nodes().forget(node->id, 1);
+    return reply_error(req, attributes.ok() ? Error{Errc::kNotFound, "a virtual file"} : attributes.error());
+  }
+  fuse_entry_param entry{};
+  entry.ino = ino;
+  entry.attr = *attributes;
+  entry.attr_timeout = kAttributeSeconds;
+  if (fuse_reply_entry(req, &entry) != 0) server.nodes().forget(ino, 1);
+}
+
 void forget_one(Server& server, fuse_ino_t ino, std::uint64_t lookups) {
   if (is_virtual(ino)) {
     server.nodes().forget(ino, lookups);
@@ -65,7 +79,18 @@ void forget_one(Server& server, fuse_ino_t ino, std::uint64_t lookups) {
 
 }  // namespace
 
+Status check_new_name(fuse_ino_t parent, const char* name) {
+  MDFS_TRY(volume::check_name(name));
+  if (is_virtual(parent)) return Error{Errc::kNotPermitted, "virtual directories cannot be changed"};
+  if (!volume::is_reserved_name(parent, name)) return {};
+  // The caller sees no more than EINVAL.
+  spdlog::info("{}: refused, since names ending in @, and /.mdfs, lead into the views of images", name);
+  return Error{Errc::kInvalidArgument, std::string(name) + ": names ending in @, and /.mdfs, are reserved"};
+}
+
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name) {
+  if (const Status status = volume::check_name(name); !status.ok()) return reply_error(req, status.error());
+  if (std::string_view(name) == "." && is_virtual(parent)) return lookup_same(req, parent);
   if (is_virtual(parent) || is_view_name(parent, name)) return lookup_view(req, parent, name);
   const auto attributes = server_of(req).volume().lookup(parent, name);
   if (!attributes.ok() && attributes.error().code == Errc::kNotFound) return reply_no_such_entry(req, true);
@@ -83,7 +108,8 @@ void op_forget_multi(fuse_req_t req, std::size_t count, fuse_forget_data* forget
 }
 
 void op_readlink(fuse_req_t req, fuse_ino_t ino) {
-  const auto target = server_of(req).volume().read_symlink(ino);
+  Server& server = server_of(req);
+  const auto target = is_virtual(ino) ? view_link(server, ino) : server.volume().read_symlink(ino);
   if (!target.ok()) return reply_error(req, target.error());
   fuse_reply_readlink(req, target->c_str());
 }

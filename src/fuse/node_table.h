@@ -29,6 +29,7 @@ enum class NodeKind : std::uint8_t {
   kInfo,      // info.json
   kImageNpy,  // NAME.npy
   kWindow,    // win/<spec>.<suffix>
+  kLink,      // NAME@ of a symbolic link, `ino`: a link to the views of what that leads to
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
 

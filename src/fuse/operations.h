@@ -5,11 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/result.h"
 #include "fuse/low_level.h"
 
 namespace mdfs::fuse {
 
 // names.cc
+// May a real entry be made, moved to or removed here? Virtual directories are read-only; names that lead into views
+// are taken.
+Status check_new_name(fuse_ino_t parent, const char* name);
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name);
 void op_forget(fuse_req_t req, fuse_ino_t ino, std::uint64_t lookups);
 void op_forget_multi(fuse_req_t req, std::size_t count, struct fuse_forget_data* forgets);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "fuse/interrupts.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -48,6 +49,10 @@ volume::Caller caller_with_groups(fuse_req_t req) {
 volume::Caller creator_of(fuse_req_t req, mode_t mode) {
   constexpr mode_t kGroup = S_ISGID | S_IXGRP;
   return (mode & kGroup) == kGroup ? caller_with_groups(req) : caller_of(req);
+}
+
+Status drop_privileges(fuse_req_t req, volume::Ino ino) {
+  return server_of(req).volume().drop_privileges(ino, [req] { return caller_with_groups(req); });
 }
 
 struct stat to_stat(const volume::Attributes& attributes) {
@@ -122,22 +127,24 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
   });
 }
 
-void apply_and_reply(Server& server, pid_t client, Handle& handle, const geometry::Window& window,
+void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply) {
+  Server& server = server_of(req);
   const volume::Ino image = handle.ino;
   if (TraceRecorder* const trace = server.trace(); trace != nullptr)
-    trace->window(server.volume(), image, window, true, TraceRecorder::Clock::now(), client);
+    trace->window(server.volume(), image, window, true, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
   // std::function wants a copyable job.
   auto held = std::make_shared<std::unique_ptr<views::WindowWriter>>(std::move(writer));
-  server.apply_lane().post([&server, &handle, image, window, held, reply = std::move(reply)] {
+  server.apply_lane().post([&server, req, &handle, image, window, held, reply = std::move(reply)] {
     const auto apply = [&]() -> Status {
       MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(image));
       MDFS_TRY(geometry::check(info.geometry, window));
+      MDFS_TRY(drop_privileges(req, image));
       const PlainRange range = plain_range(info.geometry, window);
       // First what has been stored through mappings: written back later, it would undo the window. What the kernel
       // holds afterwards is dropped by the volume's change listener, in this thread.
       server.coherence().drop_plain(image, range);
-      return (*held)->apply();
+      return (*held)->apply(stop_of(req));
     };
     const Status status = apply();
     if (const auto reader = handle.current_reader(); status.ok() && reader) reader->restart();

@@ -29,6 +29,9 @@ volume::Caller caller_with_groups(fuse_req_t req);
 // For a new file of this mode: whether setgid stays depends on the caller's groups.
 volume::Caller creator_of(fuse_req_t req, mode_t mode);
 
+// Before the caller changes bytes or the size of the file or image: Volume::drop_privileges().
+Status drop_privileges(fuse_req_t req, volume::Ino ino);
+
 struct stat to_stat(const volume::Attributes& attributes);
 fuse_entry_param to_entry(const volume::Attributes& attributes);
 
@@ -47,7 +50,7 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
 // Applies what is staged, brings every face of the image in step, then calls `reply` with the outcome; on a lane.
 // What could not be stored stays staged in the handle, which lasts until the reply: of a write that was split, the
 // kernel may have reported the first parts as written. `client`: the caller's process, for a trace.
-void apply_and_reply(Server& server, pid_t client, Handle& handle, const geometry::Window& window,
+void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
 
 // Calls `done` once what was written is on the disks, if these flags of the description (O_DSYNC, O_SYNC) ask for that;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr unsigned kApplyThreads = 4;
 constexpr unsigned kNotifyThreads = 1;
+constexpr unsigned kLongThreads = 8;
 constexpr unsigned kSyncThreads = 16;
 // Read-ahead and asynchronous direct requests that the kernel has outstanding.
 constexpr unsigned kMaxBackground = 64;
@@ -166,7 +167,7 @@ void Server::negotiate(fuse_conn_info& connection) {
   const auto want = [&](unsigned capability) { connection.want |= connection.capable & capability; };
   want(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_DONT_MASK | FUSE_CAP_IOCTL_DIR | FUSE_CAP_ASYNC_DIO |
        FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
-       FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
+       FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPORT_SUPPORT);
   connection.want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
                                             FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV);
   connection.max_read = kMaxTransferBytes;
@@ -226,6 +227,7 @@ void Server::patch_init_reply(iovec* parts, int count) {
 void Server::run() {
   apply_lane_ = std::make_unique<Lane>(kApplyThreads);
   notify_lane_ = std::make_unique<Lane>(kNotifyThreads);
+  long_lane_ = std::make_unique<Lane>(kLongThreads);
   sync_lane_ = std::make_unique<Lane>(kSyncThreads);
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
@@ -242,6 +244,7 @@ void Server::run() {
   if (status < 0) spdlog::error("the FUSE session ended with errno {}", -status);
   // Jobs still queued answer their requests.
   apply_lane_.reset();
+  long_lane_.reset();
   notify_lane_.reset();
   sync_lane_.reset();
 }

@@ -78,6 +78,7 @@ class Server {
   // for a lane. Writing back a mapped page is a plain write, so window writes and plain writes have lanes of their own.
   Lane& apply_lane() { return *apply_lane_; }    // window writes, with their notifications
   Lane& notify_lane() { return *notify_lane_; }  // notifications after plain writes
+  Lane& long_lane() { return *long_lane_; }      // holes and changes of size
   Lane& sync_lane() { return *sync_lane_; }      // fsync and other waits for the disks
 
   // Answers OPEN. With parallel writes the kernel does not send those to a direct_io file one after another, where they
@@ -101,7 +102,7 @@ class Server {
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
   fuse_session* session_ = nullptr;
-  std::unique_ptr<Lane> apply_lane_, notify_lane_, sync_lane_;
+  std::unique_ptr<Lane> apply_lane_, notify_lane_, long_lane_, sync_lane_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   bool maps_direct_files_ = false;  // set before the first operation

@@ -39,6 +39,10 @@ Result<std::shared_ptr<const Node>> mirrored(Server& server, NodeId parent, Ino 
   // A virtual node holds nothing of the volume: once the image is gone, it answers that it does not exist.
   server.volume().forget(attributes.ino, 1);
   const bool is_directory = S_ISDIR(attributes.mode);
+  if (S_ISLNK(attributes.mode) && !directories_too)
+    return node_for(
+        server,
+        {.kind = NodeKind::kLink, .ino = attributes.ino, .parent = 0, .name = {}, .window = {}, .canonical = {}});
   if (!attributes.is_image && !(is_directory && directories_too)) return no_such(name);
   return node_for(server, {.kind = is_directory ? NodeKind::kMirror : NodeKind::kView,
                            .ino = attributes.ino,
@@ -135,6 +139,7 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
     case NodeKind::kWindow:
+    case NodeKind::kLink:
       break;
   }
   return Error{Errc::kNotDirectory, std::string(name)};
@@ -160,6 +165,12 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
     st.st_size = 0;
     return st;
   }
+  if (spec.kind == NodeKind::kLink) {
+    MDFS_TRY_ASSIGN(const std::string target, view_link(server, node.id));
+    st.st_mode = S_IFLNK | 0777;
+    st.st_size = static_cast<off_t>(target.size());
+    return st;
+  }
   st.st_mode = S_IFREG | (attributes.mode & (is_writable(spec) ? kReadWriteBits : kReadBits));
   MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(server, node));
   st.st_size = static_cast<off_t>(size);
@@ -167,10 +178,19 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
   return st;
 }
 
+Result<std::string> view_link(Server& server, NodeId id) {
+  const auto node = server.nodes().find(id);
+  if (!node || node->spec.kind != NodeKind::kLink) return Error{Errc::kInvalidArgument, "not a symbolic link"};
+  MDFS_TRY_ASSIGN(std::string target, server.volume().read_symlink(node->spec.ino));
+  while (target.ends_with('/')) target.pop_back();
+  return target + kViewMark;
+}
+
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name) {
   // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
   // mirror, follow real names.
-  const bool below_view = node.spec.kind == NodeKind::kWindows || !is_directory(node.spec.kind);
+  const bool below_view =
+      node.spec.kind == NodeKind::kWindows || (!is_directory(node.spec.kind) && node.spec.kind != NodeKind::kLink);
   return below_view && server.nodes().remember_name(node.id, parent, name);
 }
 
@@ -178,6 +198,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
                                           const volume::Caller& caller) {
   const NodeSpec& spec = node->spec;
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
+  if (spec.kind == NodeKind::kLink) return Error{Errc::kInvalidArgument, "a symbolic link"};
   const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
   MDFS_TRY(server.volume().check_access(spec.ino, mask, caller));
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(spec.ino));

@@ -30,6 +30,8 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
 // kNotFound when the node no longer exists: the image was cut short, or is gone.
 Result<struct stat> view_attributes(Server& server, const Node& node);
 
+// Where a symbolic link to the views of what another link leads to goes: as that, with the mark.
+Result<std::string> view_link(Server& server, NodeId id);
 // May the kernel keep the entry it has just been given? Only inside a view.
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name);
 

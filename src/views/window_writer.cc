@@ -86,7 +86,7 @@ Result<engine::WindowSource> WindowWriter::source(std::uint64_t header_bytes) co
   return engine::WindowSource(read, std::move(written));
 }
 
-Status WindowWriter::apply() {
+Status WindowWriter::apply(const engine::Stop& stop) {
   if (empty()) return {};
   if (!is_complete()) return Error{Errc::kInvalidArgument, "only a part of the window has been written"};
   MDFS_TRY_ASSIGN(const std::uint64_t header_bytes, written_header_bytes());
@@ -94,7 +94,7 @@ Status WindowWriter::apply() {
   if (staging_->written().end() > end)
     return Error{Errc::kInvalidArgument, fmt::format("{} bytes written, {} expected", staging_->written().end(), end)};
   MDFS_TRY_ASSIGN(const engine::WindowSource from, source(header_bytes));
-  MDFS_TRY(volume_.write_window(image_, file_.window, from));
+  MDFS_TRY(volume_.write_window(image_, file_.window, from, stop));
   staging_.reset();
   truncated_ = false;
   return {};

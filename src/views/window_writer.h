@@ -37,7 +37,7 @@ class WindowWriter {
   bool is_complete() const { return !truncated_ || is_full(); }
   // Replaces the window, or what has been written of it. An NPY written from its start must name the window's element
   // type and shape. After a success the writer is empty again and what is not written keeps its value.
-  Status apply();
+  Status apply(const engine::Stop& stop = {});
 
  private:
   WindowWriter(volume::Volume& volume, volume::Ino image, ViewFile file, StagingPool& pool, bool truncated)

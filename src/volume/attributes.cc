@@ -73,7 +73,7 @@ void VolumeImpl::apply(const SetAttributes& change, std::int64_t now_ns, format:
 Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& wanted, const Caller&) {
   MDFS_TRY(check_writable());
   const Pin pin = table_.pin(ino);
-  if (wanted.size_bytes) MDFS_TRY(set_size(ino, *wanted.size_bytes));
+  if (wanted.size_bytes) MDFS_TRY(set_size(ino, *wanted.size_bytes, wanted.stop));
   const bool sets_atime = wanted.atime_ns || wanted.atime_now;
   const bool sets_mtime = wanted.mtime_ns || wanted.mtime_now;
   const bool changes_item = wanted.mode || wanted.uid || wanted.gid || wanted.ctime_ns || sets_atime || sets_mtime;
@@ -105,25 +105,46 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
   return attributes_of(*pin);
 }
 
-// A write or a change of size takes setuid, setgid (where it means a group) and capabilities away.
-Status VolumeImpl::drop_privileges(Inode& inode) {
-  inode.has_privileges = false;
+namespace {
+
+// The mode after this caller has changed the bytes.
+std::uint32_t mode_after_write(std::uint32_t mode, gid_t group, const Caller& caller) {
+  if (caller.uid == 0) return mode;
+  const bool in_group =
+      caller.gid == group || std::find(caller.groups.begin(), caller.groups.end(), group) != caller.groups.end();
+  mode &= ~std::uint32_t{S_ISUID};
+  return (mode & S_IXGRP) != 0 || !in_group ? mode & ~std::uint32_t{S_ISGID} : mode;
+}
+
+}  // namespace
+
+Status VolumeImpl::drop_privileges(Ino ino, const std::function<Caller()>& caller) {
+  const Pin pin = table_.pin(ino);
+  if (!pin->has_content) {  // they are looked up with it
+    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  }
+  if (!pin->has_privileges) return {};
+  MDFS_TRY(check_writable());
+  const Caller who = caller();
+  bool dropped = false, left = false;
   const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
-    MDFS_TRY_ASSIGN(format::Inode item, read_inode(change.transaction, inode.ino));
-    const std::uint32_t setgid = (item.mode & S_IXGRP) != 0 ? S_ISGID : 0;
-    if ((item.mode & (S_ISUID | setgid)) != 0) {
-      item.mode &= ~(S_ISUID | setgid);
+    pin->has_privileges = false;  // a change of the mode that comes later sets it again
+    MDFS_TRY_ASSIGN(format::Inode item, read_inode(change.transaction, ino));
+    const std::uint32_t mode = mode_after_write(item.mode, item.gid, who);
+    dropped = mode != item.mode;
+    left = (mode & (S_ISUID | S_ISGID)) != 0;
+    if (dropped) {
+      item.mode = mode;
       item.ctime_ns = change.now_ns;
-      put_inode(change.transaction, inode.ino, item);
+      put_inode(change.transaction, ino, item);
     }
-    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, inode.ino, "security.capability"));
-    if (capability.xattr) erase_xattr(change.transaction, inode.ino, capability.cookie);
+    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, ino, "security.capability"));
+    if (capability.xattr) erase_xattr(change.transaction, ino, capability.cookie);
+    dropped = dropped || capability.xattr.has_value();
     return {};
   });
-  if (status.ok())
-    tell_privileges_listener(inode.ino);
-  else
-    inode.has_privileges = true;
+  if (!status.ok() || left) pin->has_privileges = true;
+  if (status.ok() && dropped) tell_privileges_listener(ino);
   return status;
 }
 

@@ -17,7 +17,7 @@ Status VolumeImpl::open_file(Ino ino, bool truncate) {
   MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, ino));
   if (inode.is_directory()) return Error{Errc::kIsDirectory, "inode " + std::to_string(ino)};
   if (!inode.is_regular()) return Error{Errc::kInvalidArgument, "not a regular file"};
-  if (truncate) MDFS_TRY(set_size(ino, 0));
+  if (truncate) MDFS_TRY(set_size(ino, 0, {}));
   table_.add_open(*pin);
   return {};
 }
@@ -60,7 +60,6 @@ Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, Con
     extend.lock();
     MDFS_TRY_ASSIGN(use, contents_.use(inode));
   }
-  if (inode.has_privileges) MDFS_TRY(drop_privileges(inode));
   Status written = with_room([&] { return engine_->write(*use, offset, from); });
   for (const std::size_t bytes : kShortWrites) {
     if (written.ok() || written.error().code != Errc::kNoSpace) break;

@@ -188,7 +188,8 @@ Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uin
   return {};
 }
 
-Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) {
+Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
+                                const engine::Stop& stop) {
   MDFS_TRY(check_writable());
   ByteRange changed;
   {
@@ -198,8 +199,7 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
       changed = plain_bytes(geometry, window);
       beyond_end = changed.offset + changed.length > engine_->size_bytes(content);
       if (beyond_end) return {};
-      if (pin->has_privileges) MDFS_TRY(drop_privileges(*pin));
-      return with_room([&] { return engine_->write_window(content, window, from); });
+      return with_room([&] { return engine_->write_window(content, window, from, stop); });
     };
     MDFS_TRY(with_window(*pin, window, write));
     if (beyond_end) {  // the file ended within the last slab: now it reaches as far as the window

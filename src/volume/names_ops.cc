@@ -24,8 +24,11 @@ Result<Attributes> VolumeImpl::lookup(Ino parent, std::string_view name) {
   MDFS_TRY(check_name(name));
   Ino vanished = 0;
   for (;;) {
-    MDFS_TRY_ASSIGN(const format::Inode directory, read_directory_inode(*store_, parent));
-    Ino ino = name == "." ? parent : directory.parent;
+    Ino ino = parent;  // ".": whatever it is, as an inode is looked for by its number
+    if (name != ".") {
+      MDFS_TRY_ASSIGN(const format::Inode directory, read_directory_inode(*store_, parent));
+      ino = directory.parent;
+    }
     if (name != "." && name != "..") {
       MDFS_TRY_ASSIGN(const NamePlace place, find_name(*store_, parent, name));
       if (!place.entry) return Error{Errc::kNotFound, std::string(name)};
@@ -38,6 +41,7 @@ Result<Attributes> VolumeImpl::lookup(Ino parent, std::string_view name) {
     // Removed between the two looks, and the name may be there again; but not with a number that has gone.
     table_.drop_lookups(ino, 1);
     if (!attributes.ok() && (attributes.error().code != Errc::kNotFound)) return attributes.error();
+    if (name == ".") return Error{Errc::kNotFound, "inode " + std::to_string(ino)};
     if (ino == vanished)
       return Error{Errc::kCorrupt, "directory " + std::to_string(parent) + ": the entry " + std::string(name) +
                                        " leads to inode " + std::to_string(ino) + ", which does not exist"};

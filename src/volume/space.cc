@@ -10,18 +10,17 @@
 
 namespace mdfs::volume {
 
-Status VolumeImpl::set_size(Ino ino, std::uint64_t size_bytes) {
+Status VolumeImpl::set_size(Ino ino, std::uint64_t size_bytes, const engine::Stop& stop) {
   MDFS_TRY(check_writable());
   if (size_bytes > format::kMaxFileBytes) return Error{Errc::kTooBig, "files have at most 2^62 bytes"};
   const Pin pin = table_.pin(ino);
-  MDFS_TRY(resize(*pin, size_bytes, false));
-  if (pin->has_privileges) MDFS_TRY(drop_privileges(*pin));
+  MDFS_TRY(resize(*pin, size_bytes, false, stop));
   contents_.data_changed(*pin);
   return {};
 }
 
 // Growing needs the extend lock only; nothing else sees a file that gets smaller.
-Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow) {
+Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow, const engine::Stop& stop) {
   const std::lock_guard extend(inode.extend_mutex);
   std::unique_lock shrink(inode.shrink_mutex, std::defer_lock);
   MDFS_TRY_ASSIGN(ContentUse use, contents_.use(inode));
@@ -32,21 +31,22 @@ Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow
     shrink.lock();
     MDFS_TRY_ASSIGN(use, contents_.use(inode));
   }
-  return with_room([&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes); });
+  return with_room(
+      [&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes, stop); });
 }
 
 // Zeroes what is inside the file.
-Status VolumeImpl::zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length) {
+Status VolumeImpl::zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(inode));
   const std::uint64_t size_bytes = engine_->size_bytes(*use);
   if (offset >= size_bytes) return {};
   const std::uint64_t bytes = std::min(length, size_bytes - offset);
-  return with_room([&] { return engine_->punch(*use, offset, bytes); });
+  return with_room([&] { return engine_->punch(*use, offset, bytes, stop); });
 }
 
 // Blocks are not set aside: a copy-on-write store needs new ones for every write anyhow. What can be had is an early
 // "no space".
-Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) {
+Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) {
   MDFS_TRY(check_writable());
   constexpr int kPunch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   const bool keeps_size = (mode & FALLOC_FL_KEEP_SIZE) != 0;
@@ -63,7 +63,7 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
   }
   const std::uint64_t end = offset + length;
   if (zeroes || mode == kPunch) {
-    MDFS_TRY(zero_range(*pin, offset, length));
+    MDFS_TRY(zero_range(*pin, offset, length, stop));
   } else if (end > size_bytes) {
     const std::uint64_t new_blocks = ceil_div(end - std::max(offset, size_bytes), store_->block_size());
     MDFS_TRY(with_room([&]() -> Status {
@@ -72,7 +72,6 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
     }));
   }
   if (!keeps_size) MDFS_TRY(resize(*pin, end, true));
-  if (pin->has_privileges) MDFS_TRY(drop_privileges(*pin));
   contents_.data_changed(*pin);  // the times change even if no byte does
   return {};
 }

@@ -55,6 +55,7 @@ struct SetAttributes {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::int64_t> atime_ns, mtime_ns, ctime_ns;
   bool atime_now = false, mtime_now = false;
+  engine::Stop stop;  // asked while the size changes
 };
 
 struct DirectoryEntry {
@@ -174,6 +175,10 @@ class Volume {
   virtual Result<Attributes> attributes(Ino ino) = 0;
   // As setattr(2) does: chmod clears and keeps bits by the usual rules, chown drops setuid/setgid, size changes data.
   virtual Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) = 0;
+  // Before a change of the bytes or of the size of a file by the caller, who is asked for when it matters: as ext4 does
+  // it, set-uid goes, and set-gid if the group may execute or the caller is not in it, unless the caller is root;
+  // capabilities go in any case. The calls that change bytes leave all of that alone.
+  virtual Status drop_privileges(Ino ino, const std::function<Caller()>& caller) = 0;
   // R_OK | W_OK | X_OK against mode and ACL.
   virtual Status check_access(Ino ino, int mask, const Caller& caller) = 0;
   virtual Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) = 0;
@@ -188,8 +193,12 @@ class Volume {
   virtual void release_file(Ino ino) = 0;
   virtual Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) = 0;
   virtual Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) = 0;
-  virtual Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) = 0;  // as fallocate(2)
-  virtual Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) = 0;           // SEEK_DATA, SEEK_HOLE
+  // As fallocate(2).
+  virtual Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) = 0;
+  Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) {
+    return allocate(ino, mode, offset, length, {});
+  }
+  virtual Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) = 0;  // SEEK_DATA, SEEK_HOLE
   virtual Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
                                          std::size_t length) = 0;
   // The file's data, its inode and the names leading to it are on the disks when this returns.
@@ -217,7 +226,11 @@ class Volume {
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
   // The window as it is now, to be read in parts (PinnedWindow).
   virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
-  virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) = 0;
+  virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
+                              const engine::Stop& stop) = 0;
+  Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) {
+    return write_window(ino, window, from, {});
+  }
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) = 0;
 
   // ---- disks; errors are those of the store. New files and images use what has come at once.

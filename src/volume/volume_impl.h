@@ -62,6 +62,7 @@ class VolumeImpl final : public Volume {
 
   Result<Attributes> attributes(Ino ino) override;
   Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) override;
+  Status drop_privileges(Ino ino, const std::function<Caller()>& caller) override;
   Status check_access(Ino ino, int mask, const Caller& caller) override;
   Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) override;
   Status set_access_acl(Ino ino, ConstBytes value, const Caller& caller) override;
@@ -73,7 +74,8 @@ class VolumeImpl final : public Volume {
   void release_file(Ino ino) override;
   Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) override;
   Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) override;
-  Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) override;
+  using Volume::allocate;
+  Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) override;
   Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) override;
   Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
                                  std::size_t length) override;
@@ -95,7 +97,9 @@ class VolumeImpl final : public Volume {
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
   Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into);
-  Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
+  using Volume::write_window;
+  Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
+                      const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
 
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
@@ -176,13 +180,12 @@ class VolumeImpl final : public Volume {
   Result<Acl> read_acl(Reader& reader, Ino ino, std::string_view name);
   Status set_acl(Change& change, Ino ino, format::Inode& inode, std::string_view name, ConstBytes value);
   Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode, const Caller* caller);
-  Status drop_privileges(Inode& inode);
 
   // ---- data (data.cc, space.cc)
   Result<std::size_t> write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append);
-  Status set_size(Ino ino, std::uint64_t size_bytes);
-  Status resize(Inode& inode, std::uint64_t size_bytes, bool only_grow);
-  Status zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length);
+  Status set_size(Ino ino, std::uint64_t size_bytes, const engine::Stop& stop);
+  Status resize(Inode& inode, std::uint64_t size_bytes, bool only_grow, const engine::Stop& stop = {});
+  Status zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop = {});
   Result<std::size_t> copy_piece(Inode& from, std::uint64_t from_offset, Inode& to, std::uint64_t to_offset,
                                  std::size_t length, ByteVector& buffer);
 

@@ -208,9 +208,11 @@ class Calls(harness.MountTest):
                      ".mdfs/img/none", ".mdfs/img/plain/info.json", ".mdfs/img/scan/win/y20.raw", ".mdfs/img/scan@",
                      ".mdfs/img/.mdfs", ".mdfs/none", ".mdfs@", ".mdfs/img@"):
             with self.subTest(path):
-                self.assertErrnoIn((errno.ENOENT, errno.ENOTDIR), os.stat, v / path)
+                longest = max(map(len, path.split("/")))
+                wanted = (errno.ENOENT, errno.ENOTDIR) if longest <= 255 else (errno.ENAMETOOLONG,)
+                self.assertErrnoIn(wanted, os.stat, v / path)
         for path in ("scan@/win/" + "y" * 256, "scan@/win/" + "y1," * 1300 + "x1.raw"):
-            self.assertErrnoIn((errno.ENAMETOOLONG, errno.ENOENT), os.stat, v / path)
+            self.assertErrno(errno.ENAMETOOLONG, os.stat, v / path)
 
     def assertErrnoIn(self, numbers, call, *arguments):
         with self.assertRaises(OSError) as caught:

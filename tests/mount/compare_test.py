@@ -26,8 +26,6 @@ INTENDED = {
     ("reserved", r"(create|mkdir|symlink|link|rename) (scan)?@$"):
         "names ending in @ lead into views: taking them is EINVAL",
     ("temporary_files", r"open \. rdwr\+directory\+tmpfile"): "O_TMPFILE: libfuse 3.14 has no request for it",
-    ("privileges_are_lost", r"lstat (f?truncate|truncate to .*|write|append|open and .*|punch|fallocate)[0-7]{4}0$"):
-        "setuid and setgid go at every change of the bytes, also by root: the kernel does not tell who may keep them",
     ("direct", r"(read|write|bytes) (4096 at [01]|100 at 0) (in|fr).*"): "O_DIRECT takes any alignment",
     ("file_flags", r"(get flags|set immutable|no longer)"): "there are no file flags",
     ("file_flags", r"FIEMAP"): "FUSE has no FIEMAP; images have MDFS_IOC_LAYOUT",

@@ -82,18 +82,88 @@ class Direct(harness.MountTest):
                 thread.join()
         self.assertEqual(old, 0)
 
-    def test_a_direct_write_takes_set_uid_before_it_is_answered(self):
-        write_all(self.at("program"), b"x" * 4096)
-        make_image(self.at("image"), (64, 64))
-        for name, flags in (("program", os.O_WRONLY | os.O_DIRECT), ("image", os.O_WRONLY)):
-            for _ in range(3):
-                os.chmod(self.at(name), 0o4755)
-                self.assertTrue(os.stat(self.at(name)).st_mode & stat.S_ISUID)
+    def as_nobody(self, groups, work):
+        """What `work` returns in a process of an ordinary user, who is in these groups: 0, or an errno."""
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups(groups)
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                work()
+                os._exit(0)
+            except OSError as error:
+                os._exit(error.errno)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def changes(self, name):
+        """Every way to change the bytes or the size of a file or image."""
+        def opened(change, flags=os.O_RDWR):
+            def work():
                 fd = os.open(self.at(name), flags)
-                memory = mmap.mmap(-1, 4096)
-                os.pwritev(fd, [memory], 0)
-                self.assertFalse(os.stat(self.at(name)).st_mode & stat.S_ISUID, name)
-                os.close(fd)
+                try:
+                    change(fd)
+                finally:
+                    os.close(fd)
+            return work
+
+        def fallocate(mode):
+            def change(fd):
+                if LIBC.fallocate(fd, mode, ctypes.c_long(0), ctypes.c_long(8192)) != 0:
+                    raise OSError(ctypes.get_errno(), "fallocate")
+            return change
+
+        def copy(fd):
+            source = os.open(self.at("source"), os.O_RDONLY)
+            os.copy_file_range(source, fd, 4096, 0, 0)
+            os.close(source)
+
+        def write_window(fd):
+            harness.bind(fd, (0, 0), (8, 8))
+            os.pwrite(fd, bytes(64), 0)
+
+        def store(fd):
+            with mmap.mmap(fd, 4096) as memory:
+                memory[0] = 1
+                memory.flush()
+
+        yield "write", opened(lambda fd: os.pwrite(fd, b"x", 0))
+        yield "append", opened(lambda fd: os.write(fd, b"x" * 64), os.O_WRONLY | os.O_APPEND)
+        yield "direct write", opened(lambda fd: os.pwritev(fd, [mmap.mmap(-1, 4096)], 0), os.O_WRONLY | os.O_DIRECT)
+        yield "ftruncate", opened(lambda fd: os.ftruncate(fd, 2048))
+        yield "truncate", lambda: os.truncate(self.at(name), 1024)
+        yield "O_TRUNC", opened(lambda fd: None, os.O_WRONLY | os.O_TRUNC)
+        yield "fallocate", opened(fallocate(0))
+        yield "punch", opened(fallocate(3))
+        yield "zero range", opened(fallocate(16))
+        yield "copy_file_range", opened(copy)
+        yield "mapping", opened(store)
+        if name == "image":
+            yield "window", opened(write_window)
+
+    def test_a_change_takes_set_uid_and_set_gid_as_on_ext4_before_it_is_answered(self):
+        write_all(self.at("source"), bytes(4096))
+        write_all(self.at("file"), bytes(4096))
+        make_image(self.at("image"), (64, 64))
+        for name in ("file", "image"):
+            os.chown(self.at(name), 4243, 4242)
+            for what, work in self.changes(name):
+                for mode in (0o6666, 0o6676, 0o6766, 0o6777, 0o2666, 0o4666):
+                    for who, groups in (("stranger", []), ("member", [4242]), ("root", None)):
+                        os.truncate(self.at(name), 4096)
+                        os.chmod(self.at(name), mode)
+                        self.assertEqual(stat.S_IMODE(os.stat(self.at(name)).st_mode), mode)
+                        if groups is None:
+                            work()
+                        else:
+                            self.assertEqual(self.as_nobody(groups, work), 0, (name, what))
+                        expected = mode
+                        if who != "root" and what != "mapping":  # as on ext4, a store leaves them
+                            expected &= ~0o4000
+                            if mode & 0o010 or who == "stranger":
+                                expected &= ~0o2000
+                        with self.subTest(name=name, what=what, mode=oct(mode), who=who):
+                            self.assertEqual(oct(stat.S_IMODE(os.stat(self.at(name)).st_mode)), oct(expected))
 
     def test_an_access_list_set_by_another_group_takes_set_gid(self):
         def entry(tag, permissions):
@@ -103,17 +173,9 @@ class Direct(harness.MountTest):
             write_all(self.at("file"), b"x")
             os.chown(self.at("file"), NOBODY, 4242)
             os.chmod(self.at("file"), 0o2777)
-            child = os.fork()
-            if child == 0:
-                try:
-                    os.setgroups(groups)
-                    os.setgid(NOBODY)
-                    os.setuid(NOBODY)
-                    os.setxattr(self.at("file"), "system.posix_acl_access", acl)
-                    os._exit(0)
-                except OSError as error:
-                    os._exit(error.errno)
-            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            def set_list():
+                os.setxattr(self.at("file"), "system.posix_acl_access", acl)
+            self.assertEqual(self.as_nobody(groups, set_list), 0)
             self.assertEqual(bool(os.stat(self.at("file")).st_mode & stat.S_ISGID), stays)
 
 

@@ -289,7 +289,9 @@ Result<std::size_t> FakeVolume::write(Ino ino, std::uint64_t offset, ConstBytes 
   return from.size();
 }
 
-Status FakeVolume::allocate(Ino, int, std::uint64_t, std::uint64_t) { return not_here("fallocate"); }
+Status FakeVolume::allocate(Ino, int, std::uint64_t, std::uint64_t, const engine::Stop&) {
+  return not_here("fallocate");
+}
 Result<std::uint64_t> FakeVolume::seek(Ino ino, std::uint64_t offset, int whence) {
   MDFS_TRY_ASSIGN(const Attributes now, attributes(ino));
   if (offset >= now.size_bytes) return Error{Errc::kNoDevice, "beyond the end"};
@@ -389,7 +391,7 @@ Result<std::unique_ptr<volume::PinnedWindow>> FakeVolume::pin_window(Ino ino, co
   return std::unique_ptr<volume::PinnedWindow>(std::make_unique<Copy>(*this, std::move(bytes)));
 }
 
-Status FakeVolume::write_window(Ino ino, const Window& window, const engine::WindowSource& from) {
+Status FakeVolume::write_window(Ino ino, const Window& window, const engine::WindowSource& from, const engine::Stop&) {
   if (before_window_write_) before_window_write_();
   const std::lock_guard lock(mutex_);
   MDFS_TRY_ASSIGN(Inode * inode, find(ino));

@@ -63,7 +63,9 @@ class FakeVolume final : public volume::Volume {
   void release_file(volume::Ino) override {}
   Result<std::size_t> read(volume::Ino ino, std::uint64_t offset, MutableBytes into) override;
   Result<std::size_t> write(volume::Ino ino, std::uint64_t offset, ConstBytes from, bool append) override;
-  Status allocate(volume::Ino, int, std::uint64_t, std::uint64_t) override;
+  using Volume::allocate;
+  Status allocate(volume::Ino, int, std::uint64_t, std::uint64_t, const engine::Stop&) override;
+  Status drop_privileges(volume::Ino, const std::function<volume::Caller()>&) override { return {}; }
   Result<std::uint64_t> seek(volume::Ino, std::uint64_t, int) override;
   Result<std::size_t> copy_range(volume::Ino, std::uint64_t, volume::Ino, std::uint64_t, std::size_t) override;
   Status fsync(volume::Ino, bool) override { return {}; }
@@ -86,7 +88,9 @@ class FakeVolume final : public volume::Volume {
   Result<std::unique_ptr<volume::PinnedWindow>> pin_window(volume::Ino ino, const geometry::Window& window) override;
   // From now on reads of windows that are pinned end with the error of ESTALE.
   void give_up_pinned() { ++given_up_; }
-  Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from) override;
+  using Volume::write_window;
+  Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from,
+                      const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;

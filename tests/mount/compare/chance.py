@@ -121,8 +121,8 @@ class Walk:
         path = self.path()
         self.both(f"read {path}", lambda top, _: hash(get(f"{top}/{path}")))
 
-    def do_chmod(self):  # without setuid and setgid: a write by root takes them on one side only
-        path, mode = self.path(), self.chance.choice((0o600, 0o755, 0o444, 0o1711))
+    def do_chmod(self):
+        path, mode = self.path(), self.chance.choice((0o600, 0o755, 0o444, 0o1711, 0o6755, 0o2644))
         self.both(f"chmod {path}", lambda top, _: os.chmod(f"{top}/{path}", mode))
 
     def do_utime(self):

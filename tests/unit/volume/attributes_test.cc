@@ -33,16 +33,36 @@ TEST_F(AttributesTest, ChownTakesSetuidAndSetgidFromFiles) {
   EXPECT_EQ(stat(d).mode & 07777, 02755u);
 }
 
-TEST_F(AttributesTest, AWriteTakesSetuidSetgidAndCapabilities) {
+TEST_F(AttributesTest, WhoChangesAFileTakesSetuidSetgidAndCapabilities) {
   const Ino f = make_file("f");
-  EXPECT_OK(volume().set_attributes(f, {.mode = 06755}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.gid = 7}, root_));
+  const Caller stranger{.uid = 5, .gid = 5, .umask = 0, .groups = {6}},
+      member{.uid = 5, .gid = 5, .umask = 0, .groups = {6, 7}};
+  struct Case {
+    const Caller& caller;
+    mode_t before, after;
+  };
+  for (const Case& one :
+       {Case{stranger, 06755, 0755}, Case{stranger, 06745, 0745}, Case{stranger, 02745, 0745},
+        Case{stranger, 0644, 0644}, Case{member, 06755, 0755}, Case{member, 06745, 02745}, Case{root_, 06755, 06755}}) {
+    EXPECT_OK(volume().set_attributes(f, {.mode = one.before}, root_));
+    for (unsigned i = 0; i < 2; ++i) {
+      EXPECT_OK(volume().drop_privileges(f, [&] { return one.caller; }));
+      EXPECT_EQ(stat(f).mode & 07777, one.after) << one.caller.uid << " of " << std::oct << one.before;
+    }
+  }
+}
+
+TEST_F(AttributesTest, WhoChangesAFileTakesItsCapabilitiesAlsoIfThatIsRoot) {
+  const Ino f = make_file("f");
   EXPECT_OK(volume().set_xattr(f, "security.capability", as_bytes("x"), XattrMode::kSet));
-  write(f, 0, "w");
-  EXPECT_EQ(stat(f).mode & 07777, 0755u);
+  EXPECT_OK(volume().drop_privileges(f, [&] { return root_; }));
   EXPECT_ERROR(Errc::kNoData, volume().get_xattr(f, "security.capability"));
-  EXPECT_OK(volume().set_attributes(f, {.mode = 04755}, root_));
-  EXPECT_OK(volume().set_attributes(f, {.size_bytes = 0}, root_));
-  EXPECT_EQ(stat(f).mode & 07777, 0755u);
+}
+
+TEST_F(AttributesTest, WhoChangesAFileWithoutPrivilegesIsNotAskedFor) {
+  const Ino f = make_file("f");
+  EXPECT_OK(volume().drop_privileges(f, []() -> Caller { throw std::logic_error("asked"); }));
 }
 
 TEST_F(AttributesTest, WritesMoveSizeTimesAndGeneration) {

@@ -1,0 +1,41 @@
+// Requests whose caller does not live to see the answer.
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/interrupts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+
+namespace mdfs::fuse {
+
+bool is_ending(std::string_view status) {
+  constexpr std::uint64_t kKill = std::uint64_t{1} << (SIGKILL - 1);
+  for (const std::string_view name : {"\nSigPnd:\t", "\nShdPnd:\t"}) {
+    const std::size_t at = status.find(name);
+    if (at == std::string_view::npos) continue;
+    const std::string_view digits = status.substr(at + name.size(), 16);
+    std::uint64_t pending = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), pending, 16);
+    if ((pending & kKill) != 0) return true;
+  }
+  return false;
+}
+
+engine::Stop stop_of(fuse_req_t req) {
+  return [req, caller = fuse_req_ctx(req)->pid] {
+    if (fuse_req_interrupted(req) == 0) return false;
+    std::array<char, 4096> status{};
+    const int fd = ::open(fmt::format("/proc/{}/status", caller).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return true;
+    const ssize_t count = ::read(fd, status.data(), status.size());
+    ::close(fd);
+    return count <= 0 || is_ending({status.data(), static_cast<std::size_t>(count)});
+  };
+}
+
+}  // namespace mdfs::fuse
