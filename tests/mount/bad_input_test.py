@@ -1,6 +1,7 @@
 """Nonsense to every command: exit code not 0, one clear line that names what is wrong, and nothing changed."""
 # SPDX-License-Identifier: Apache-2.0
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import stat
 import struct
 import subprocess
 import tempfile
+import unittest
 
 import numpy
 
@@ -231,6 +233,18 @@ class Commands(Refusing, MountTest):
                      "/proc/new"):
             self.refused("", MDFS, "image", "create", path, "--shape", "8x8")
             self.refused("", MDFS, "image", "import", self.source("good.npy"), path)
+
+    @unittest.skipUnless(shutil.which("oiiotool"), "makes the picture")
+    def test_a_picture_of_several_parts_becomes_one_axis_only_where_that_is_asked_for(self):
+        parts, new = self.source("parts.exr"), self.volume / "new"
+        run("oiiotool", "--pattern", "noise", "20x30", "3", "--dup", "--siappend", "-d", "half", "-o", parts)
+        self.addCleanup(os.unlink, parts)
+        self.refused("2 parts.*--flatten", MDFS, "image", "import", parts, new)
+        self.refused("--flatten", MDFS, "image", "import", "shot.%04d.dpx", new, "--flatten")
+        for words, shape in ((("--flatten",), [2, 30, 20]), (("--page", "1"), [30, 20])):
+            told = json.loads(run(MDFS, "image", "import", "--json", "--quiet", *words, parts, new))
+            self.assertEqual(told["shape"], shape)
+            os.unlink(new)
 
     def test_options_of_image_import(self):
         new, good = self.volume / "new", self.source("good.npy")

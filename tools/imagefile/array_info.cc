@@ -123,6 +123,11 @@ Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_v
     set_spacing(geometry, geometry.rank - 2, array.rows_per_cm, array.resolution_error);
     set_spacing(geometry, geometry.rank - 1, array.columns_per_cm, array.resolution_error);
   }
+  const bool as_in_file = !array.axes.empty() && (wanted_axes.empty() || wanted_axes[0] == array.axes[0]);
+  if (array.first_spacing > 0 && as_in_file && geometry.rank > 2) {
+    geometry.spacing[0] = array.first_spacing;
+    geometry.unit[0] = array.first_unit;
+  }
   return geometry;
 }
 

@@ -11,6 +11,7 @@
 #include "imagefile/packed.h"
 #include "imagefile/picture_end.h"
 #include "imagefile/sequence.h"
+#include "imagefile/stack_description.h"
 #include "imagefile/tiff_directory.h"
 #include "support/file.h"
 
@@ -27,23 +28,26 @@ std::string extension(const std::string& path) {
   return text;
 }
 
-// What is missing at the end of a picture: its library may say nothing of it. The pages, where the file tells.
-Result<std::optional<std::uint64_t>> check_picture(ConstBytes start, tools::File& file, std::uint64_t size) {
+// What is missing of a picture, and what its pages are to each other: the library may say nothing of either.
+Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64_t size, const SourceOptions& options) {
   FileBytes bytes(file, size);
   if (is_tiff(start)) {
     MDFS_TRY_ASSIGN(const TiffFile tiff, parse_tiff(bytes, file.name()));
-    return std::optional(tiff.pages);
+    return judge_stack(tiff, options.flatten, options.page.has_value(), file.name());
   }
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
   if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
-  return std::optional<std::uint64_t>();
+  PageFacts facts;
+  facts.flatten = options.flatten;
+  return facts;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const SourceOptions& options) {
   MDFS_TRY_ASSIGN(const std::optional<Pattern> pattern, parse_pattern(path));
+  if (pattern && options.flatten) return Error{Errc::kUsage, "'" + path + "': --flatten is for the pages of one file"};
   if (pattern) return open_sequence(*pattern, options);
   if (options.frames) return Error{Errc::kUsage, "'" + path + "': --frames needs a name with %d or %04d in it"};
   if (options.raw_type.has_value() == options.raw_lengths.empty())
@@ -60,8 +64,8 @@ Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const 
   MDFS_TRY_ASSIGN(const std::size_t got, file.read_at(0, start));
   start.resize(got);
   if (!is_npy(start) && !is_pnm(start)) {
-    MDFS_TRY_ASSIGN(const std::optional<std::uint64_t> pages, check_picture(start, file, size));
-    return open_oiio(path, options.page, pages);
+    MDFS_TRY_ASSIGN(const PageFacts facts, judge_picture(start, file, size, options));
+    return open_oiio(path, options.page, facts);
   }
   if (options.page) return Error{Errc::kUsage, path + ": a file of this kind has no pages"};
   MDFS_TRY_ASSIGN(const PackedHeader header, is_npy(start) ? parse_npy(start, path) : parse_pnm(start, path));

@@ -31,6 +31,8 @@ struct ArrayInfo {
   double rows_per_cm = 0;
   double columns_per_cm = 0;
   double resolution_error = 0;  // by which both may be wrong because the format holds whole numbers only
+  double first_spacing = 0;     // along the first axis, in first_unit; 0 = not known
+  std::string first_unit = {};
 
   bool operator==(const ArrayInfo&) const = default;
 };
@@ -59,6 +61,8 @@ struct SourceOptions {
   std::optional<std::pair<std::uint64_t, std::uint64_t>> frames;
   // One page of a file that has several; absent = all of them, as axis z.
   std::optional<unsigned> page;
+  // Pages along several axes, or parts of different meaning, become axis z all the same.
+  bool flatten = false;
 };
 
 // Opens by content for NPY and PNM, by the pattern %d or %0Nd for a sequence, as raw if raw_type is given.

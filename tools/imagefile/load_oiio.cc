@@ -28,9 +28,9 @@ Result<const OiioModule*> loaded(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned> page,
-                                               std::optional<std::uint64_t> pages) {
+                                               const PageFacts& facts) {
   MDFS_TRY_ASSIGN(const OiioModule* module, loaded(path));
-  return module->open(path, page, pages);
+  return module->open(path, page, facts);
 }
 
 Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo& array, bool overwrite) {

@@ -4,8 +4,7 @@
 
 namespace mdfs::imagefile {
 
-Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned>,
-                                               std::optional<std::uint64_t>) {
+Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned>, const PageFacts&) {
   return Error{Errc::kNotSupported, path +
                                         ": not NPY or PNM, and this MDFS was built without OpenImageIO; raw samples "
                                         "need --shape and --type"};

@@ -204,7 +204,7 @@ Status check_read_format(std::string_view format, const std::string& path) {
 }
 
 // How many pages there are, all of the first one's shape and type. The resolution is known if all agree on it.
-Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, std::optional<std::uint64_t> wanted,
+Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const PageFacts& facts,
                              const std::string& name) {
   unsigned pages = 1;
   for (; input.seek_subimage(static_cast<int>(pages), 0); ++pages) {
@@ -218,9 +218,15 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, std::opt
     if (pages == kMaxPages) return Error{Errc::kTooBig, fmt::format("{}: more than {} pages", name, kMaxPages)};
   }
   const std::string reason = input.geterror();  // why there is no further page: none, mostly
-  if (wanted && pages != *wanted)
+  const std::string_view format = input.format_name();
+  if (pages > 1 && !facts.flatten && format != "tiff" && format != "gif")
+    return Error{Errc::kNotSupported,
+                 fmt::format("{}: {} parts; pick one with --page, or take all one after another as "
+                             "axis z with --flatten",
+                             name, pages)};
+  if (facts.pages && pages != *facts.pages)
     return Error{Errc::kInvalidArgument, fmt::format("{}: of {} pages {} can be read: {}; pick one with --page", name,
-                                                     *wanted, pages, first_line(reason))};
+                                                     *facts.pages, pages, first_line(reason))};
   return pages;
 }
 
@@ -337,7 +343,7 @@ void put_resolution(const std::string& format, const ArrayInfo& array, OIIO::Ima
 }
 
 Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional<unsigned> page,
-                                          std::optional<std::uint64_t> pages) {
+                                          const PageFacts& facts) {
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
     OIIO::ImageSpec config;
     config.attribute("oiio:UnassociatedAlpha", 1);
@@ -351,11 +357,17 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
       return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};
     MDFS_TRY_ASSIGN(ArrayInfo array, array_of_spec(input->format_name(), input->spec(), path));
     if (!page) {
-      MDFS_TRY_ASSIGN(const unsigned count, count_pages(*input, array, pages, path));
+      MDFS_TRY_ASSIGN(const unsigned count, count_pages(*input, array, facts, path));
       if (count > 1) {
         array.lengths.insert(array.lengths.begin(), count);
-        array.axes = "z" + array.axes;
+        array.axes = facts.axis + array.axes;
+        array.first_spacing = facts.spacing;
+        array.first_unit = facts.unit;
       }
+    }
+    if (facts.rows_per_cm > 0) {
+      array.rows_per_cm = facts.rows_per_cm;
+      array.columns_per_cm = facts.columns_per_cm;
     }
     auto source =
         std::make_unique<OiioSource>(path, std::move(input), std::move(array), static_cast<int>(page.value_or(0)));

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "imagefile/image_file.h"
+#include "imagefile/page_facts.h"
 #include "mdfs/version.h"
 
 namespace mdfs::imagefile {
@@ -18,7 +18,7 @@ struct OiioModule {
   const char* version;
   // As open_oiio() and create_oiio() of oiio.h.
   Result<std::unique_ptr<ImageSource>> (*open)(const std::string& path, std::optional<unsigned> page,
-                                               std::optional<std::uint64_t> pages);
+                                               const PageFacts& facts);
   Result<std::unique_ptr<ImageSink>> (*create)(const std::string& path, const ArrayInfo& array, bool overwrite);
 };
 

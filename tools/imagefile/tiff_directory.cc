@@ -25,7 +25,10 @@ enum Tag : std::uint64_t {
   kSamplesPerPixel = 277,
   kRowsPerStrip = 278,
   kStripByteCounts = 279,
+  kXResolution = 282,
+  kYResolution = 283,
   kPlanarConfiguration = 284,
+  kResolutionUnit = 296,
   kTileWidth = 322,
   kTileLength = 323,
   kTileOffsets = 324,
@@ -157,10 +160,10 @@ class Walk {
   }
 
   static bool is_used(std::uint64_t tag) {
-    constexpr std::array kUsed = {kWidth,        kLength,          kBitsPerSample,       kCompression,
-                                  kPhotometric,  kDescription,     kStripOffsets,        kSamplesPerPixel,
-                                  kRowsPerStrip, kStripByteCounts, kPlanarConfiguration, kTileWidth,
-                                  kTileLength,   kTileOffsets,     kTileByteCounts};
+    constexpr std::array kUsed = {
+        kXResolution,     kYResolution,         kResolutionUnit, kWidth,        kLength,          kBitsPerSample,
+        kCompression,     kPhotometric,         kDescription,    kStripOffsets, kSamplesPerPixel, kRowsPerStrip,
+        kStripByteCounts, kPlanarConfiguration, kTileWidth,      kTileLength,   kTileOffsets,     kTileByteCounts};
     return std::find(kUsed.begin(), kUsed.end(), tag) != kUsed.end();
   }
 
@@ -176,10 +179,25 @@ class Walk {
     return number_at(field->at, static_cast<std::size_t>(field->value_bytes));
   }
 
+  // 0 where there is no such number.
+  Result<double> rational(std::uint64_t tag) {
+    const Field* const field = find(tag);
+    if (field == nullptr || field->count != 1 || field->value_bytes != 8) return 0.0;
+    MDFS_TRY_ASSIGN(const std::uint64_t over, number_at(field->at, 4));
+    MDFS_TRY_ASSIGN(const std::uint64_t under, number_at(field->at + 4, 4));
+    return under == 0 ? 0.0 : static_cast<double>(over) / static_cast<double>(under);
+  }
+
   Status check_page() {
     MDFS_TRY_ASSIGN(const std::uint64_t photometric, value(kPhotometric, 0));
     file_.palette = file_.palette || photometric == kPalette;
-    if (file_.pages == 0) MDFS_TRY(read_description());
+    if (file_.pages == 0) {
+      MDFS_TRY(read_description());
+      MDFS_TRY_ASSIGN(file_.samples, value(kSamplesPerPixel, 1));
+      MDFS_TRY_ASSIGN(file_.resolution_unit, value(kResolutionUnit, 2));
+      MDFS_TRY_ASSIGN(file_.x_resolution, rational(kXResolution));
+      MDFS_TRY_ASSIGN(file_.y_resolution, rational(kYResolution));
+    }
     MDFS_TRY_ASSIGN(const Layout layout, layout_of(photometric));
     return check_chunks(layout);
   }

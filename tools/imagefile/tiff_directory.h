@@ -12,11 +12,14 @@ namespace mdfs::imagefile {
 
 struct TiffFile {
   std::uint64_t pages = 0;
-  bool palette = false;     // of any page
-  std::string description;  // of the first page, at most kMaxDescriptionBytes of it
+  bool palette = false;  // of any page
+  // Of the first page: samples of a place, and how many places there are in a unit (1: none, 2: inch, 3: cm).
+  std::uint64_t samples = 1, resolution_unit = 2;
+  double x_resolution = 0, y_resolution = 0;
+  std::string description;  // at most kMaxDescriptionBytes of it
 };
 
-inline constexpr std::size_t kMaxDescriptionBytes = 1u << 20;
+inline constexpr std::size_t kMaxDescriptionBytes = 16u << 20;
 inline constexpr std::uint64_t kMaxPages = 1'000'000;
 
 bool is_tiff(ConstBytes start);

@@ -252,6 +252,7 @@ void add_import(CLI::App& noun, Action& action) {
       noun.add_subcommand("import", "Store an image file, or a numbered sequence of files, as an image");
   import->image.add_to(*command);
   command->add_option("--frames", import->frames, "Of a sequence (shot.%04d.dpx): first and last frame, A-B");
+  command->add_flag("--flatten", import->flatten, "Pages of several axes, or parts, as one axis z");
   command->add_option("--page", import->page, "Only this page of a file that has several");
   command->add_option("--shape", import->shape, "Of a file of raw samples: 2048x3072, slowest axis first");
   command->add_option("--channels", import->channels, "Of a file of raw samples: interleaved channels (default 1)");

@@ -175,6 +175,7 @@ Status copy(imagefile::ImageSource& source, ConstBytes first, File& image, const
 Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments) {
   imagefile::SourceOptions options;
   options.page = arguments.page;
+  options.flatten = arguments.flatten;
   if (!arguments.frames.empty()) {
     const std::size_t dash = arguments.frames.find('-');
     if (arguments.frames.find_first_not_of("0123456789-") != std::string::npos || dash == 0)

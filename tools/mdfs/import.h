@@ -15,7 +15,7 @@ struct ImportArguments {
   std::string frames, shape, type;
   std::optional<unsigned> channels, page;
   ImageOptions image;
-  bool force = false, json = false, quiet = false;
+  bool flatten = false, force = false, json = false, quiet = false;
 };
 
 // The image appears under its name only when it is complete and on the disks.

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "imagefile/image_file.h"
+#include "made_tiff.h"
 #include "scratch.h"
 
 namespace mdfs::imagefile {
@@ -254,6 +256,42 @@ std::string jpeg_of(const std::string& jpeg, std::uint16_t dpi, bool camera) {
     at += length;
   }
   return bytes + jpeg.substr(at);
+}
+
+TEST_F(OiioTest, AHyperstackIsRefusedAndAStackKeepsItsCalibration) {
+  MadeTiff made;
+  made.pages = 6;
+  made.description = std::string("ImageJ=1.53\nimages=6\nslices=3\nframes=2\n\0", 41);
+  put("a.tif", made.bytes());
+  const auto refused = read_all(path("a.tif"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("2 frames of 3 slices"), std::string::npos) << refused.error().message();
+  SourceOptions options;
+  options.flatten = true;
+  const auto flat = read_all(path("a.tif"), options);
+  ASSERT_TRUE(flat.ok()) << flat.error().message();
+  EXPECT_EQ(flat->first.lengths, (std::vector<std::uint64_t>{6, 6, 4}));
+  for (const auto& [text, axes, spacing] :
+       {std::tuple("ImageJ=1.53\nimages=6\nslices=6\nunit=um\nspacing=1.5\n", "zyx", "1.5um"),
+        std::tuple("ImageJ=1.53\nimages=6\nframes=6\nfinterval=0.5\n", "tyx", "0.5s")}) {
+    made.description = text;
+    put("a.tif", made.bytes());
+    const auto stack = read_all(path("a.tif"));
+    ASSERT_TRUE(stack.ok()) << stack.error().message();
+    EXPECT_EQ(stack->first.axes, axes);
+    const auto geometry = choose_geometry(stack->first, "");
+    ASSERT_TRUE(geometry.ok());
+    EXPECT_EQ(fmt::format("{}{}", geometry->spacing[0], geometry->unit[0]), spacing);
+  }
+}
+
+TEST_F(OiioTest, APaletteBecomesColour) {
+  MadeTiff made;
+  made.palette = true;
+  put("a.tif", made.bytes());
+  const auto back = read_all(path("a.tif"));
+  ASSERT_TRUE(back.ok()) << back.error().message();
+  EXPECT_EQ(back->first.lengths, (std::vector<std::uint64_t>{6, 4, 3}));
 }
 
 TEST_F(OiioTest, AScannerMeasuresAndACameraDoesNot) {

@@ -1,0 +1,18 @@
+// What programs for microscopes write into the description of a TIFF stack: OME-XML, and the lines of ImageJ.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "imagefile/page_facts.h"
+#include "imagefile/tiff_directory.h"
+
+namespace mdfs::imagefile {
+
+// The axis that the pages are, and what is known of distances. Refused, unless `flatten` accepts it: pages that lie
+// along more than one axis, along channels, or of several images. Refused unless `one_page` is wanted: an ImageJ stack
+// most of whose images have no directory. Errors begin with `name`. Pure.
+Result<PageFacts> judge_stack(const TiffFile& tiff, bool flatten, bool one_page, const std::string& name);
+
+}  // namespace mdfs::imagefile
