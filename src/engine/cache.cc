@@ -38,6 +38,12 @@ UnitPtr Cache::find(const UnitKey& key) { return look_up(key, true); }
 UnitPtr Cache::peek(const UnitKey& key) { return look_up(key, false); }
 
 UnitPtr Cache::find_or_create(const UnitKey& key) {
+  UnitPtr unit = insert(key);
+  make_room();  // holes take no buffers, but many of them as much memory
+  return unit;
+}
+
+UnitPtr Cache::insert(const UnitKey& key) {
   const std::size_t hash = KeyHash{}(key);
   Shard& shard = shard_of(hash);
   const std::lock_guard lock(shard.mutex);

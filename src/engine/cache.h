@@ -74,6 +74,7 @@ class Cache {
 
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
   UnitPtr look_up(const UnitKey& key, bool count_use);
+  UnitPtr insert(const UnitKey& key);
   bool over_budget() const { return used_bytes() > budget_bytes_; }
   // Takes one unit out of the shard, if one can be; the caller destroys it without the lock.
   static UnitPtr evict_from(Shard& shard);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/checked.h"
+#include "engine/cache.h"
 #include "engine/content.h"
 #include "engine_fixture.h"
 
@@ -217,6 +218,16 @@ TEST(ExtremePunch, TheEdgesOfAHoleInAHoleStayHoles) {
   ASSERT_TRUE(bench.engine().punch(bench.content(), 5000, 5000000).ok());
   ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
   EXPECT_EQ(bench.store().used_blocks(), 0u);
+}
+
+// Units of holes have no buffers.
+TEST(ExtremeRead, ReadingHolesTakesNoMoreMemoryThanTheBudget) {
+  BufferPool pool(1u << 20);
+  Cache cache(pool, 4u << 20);
+  for (std::uint64_t index = 0; index < 100'000; ++index) {
+    ASSERT_EQ(cache.find_or_create({1, index})->key.index, index);
+    ASSERT_LE(cache.used_bytes(), (4u << 20) + 1024) << index;
+  }
 }
 
 }  // namespace
