@@ -99,6 +99,23 @@ Result<std::uint64_t> array_bytes(const ArrayInfo& array) {
   return bytes;
 }
 
+bool needs_big_tiff(const ArrayInfo& array) {
+  constexpr std::uint64_t kClassicBytes = std::uint64_t{1} << 32;
+  constexpr std::uint64_t kPageBytes = 4096, kRowBytes = 24;  // directories, and lists of strips, with room to spare
+  const std::size_t rank = array.lengths.size() - (array.axes.ends_with('c') ? 1 : 0);
+  const auto bytes = array_bytes(array);
+  if (!bytes.ok() || rank < 2) return true;
+  const std::uint64_t pages = rank > 2 ? array.lengths[0] : 1;
+  const std::uint64_t incompressible = *bytes + *bytes / 256;
+  const auto of_pages = checked_mul(pages, kPageBytes);
+  const auto rows = checked_mul(pages, array.lengths[rank - 2]);
+  const auto of_rows = rows ? checked_mul(*rows, kRowBytes) : std::nullopt;
+  if (!of_pages || !of_rows) return true;
+  const auto both = checked_add(*of_pages, *of_rows);
+  const auto all = both ? checked_add(*both, incompressible) : std::nullopt;
+  return !all || *all >= kClassicBytes;
+}
+
 Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_view wanted_axes) {
   MDFS_TRY_ASSIGN(geometry::AxesOrder order, axes_order(array, wanted_axes));
   geometry::Geometry geometry;

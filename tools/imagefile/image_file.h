@@ -91,6 +91,8 @@ Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const Ar
 Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_view axes);
 // Takes the resolution of the array's rows and columns from the spacing of the image, where that has units of length.
 void set_resolution(ArrayInfo& array, const geometry::Geometry& geometry);
+// Does a TIFF file of such pages need places of 64 bits (BigTIFF)? Samples are taken to shrink by nothing.
+bool needs_big_tiff(const ArrayInfo& array);
 // The array of an image's canonical bytes: its axes, and channels if there is more than one.
 ArrayInfo array_of(const geometry::Geometry& geometry);
 

@@ -388,6 +388,7 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
       return Error{Errc::kNotSupported, fmt::format("{}: {} holds one page, the image has {}; name a sequence (%04d)",
                                                     path, output->format_name(), pages)};
     put_resolution(output->format_name(), array, spec);
+    if (std::string_view(output->format_name()) == "tiff" && needs_big_tiff(array)) spec.attribute("tiff:bigtiff", 1);
     if (!output->open(file.path(), spec))
       return Error{Errc::kNotSupported, path + ": " + first_line(output->geterror())};
     MDFS_TRY(check_output(*output, spec, path));

@@ -178,5 +178,25 @@ TEST(PnmHeaderTest, ArraysThatItCannotHoldAreRefused) {
   EXPECT_FALSE(pnm_header({{4, 4}, ElementType::kU8, "yx"}, "a.ppm").ok());
 }
 
+TEST(ArrayInfoTest, TiffIsBigBeforeItsOffsetsCouldOverflow) {
+  using geometry::ElementType;
+  constexpr std::uint64_t k4GiB = std::uint64_t{1} << 32;
+  for (const std::uint64_t rows : {1ull, 1000ull, 65536ull, 1ull << 22})
+    for (const std::uint64_t pages : {1ull, 64ull, 4096ull, 1ull << 20}) {
+      const std::uint64_t columns = k4GiB / rows / pages;
+      if (columns == 0) continue;
+      const auto big = [&](std::uint64_t width) {
+        return needs_big_tiff({{pages, rows, width}, ElementType::kU8, "zyx"});
+      };
+      EXPECT_TRUE(big(columns + 1)) << rows << " " << pages;
+      EXPECT_TRUE(big(columns)) << rows << " " << pages;
+      if (rows * pages < (1u << 22) && pages < (1u << 18)) {
+        EXPECT_FALSE(big(columns / 4)) << rows << " " << pages;
+      }
+    }
+  EXPECT_FALSE(needs_big_tiff({{100, 100}, ElementType::kU8, "yx"}));
+  EXPECT_TRUE(needs_big_tiff({{1ull << 40, 1ull << 40}, ElementType::kU8, "yx"}));
+}
+
 }  // namespace
 }  // namespace mdfs::imagefile

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <tuple>
 #include <utility>
@@ -47,6 +49,37 @@ TEST_F(OiioTest, LosslessFormatsReturnEverySampleUnchanged) {
     ASSERT_TRUE(back.ok()) << one.file << ": " << back.error().message();
     EXPECT_EQ(back->first, one.array) << one.file;
     EXPECT_TRUE(back->second == bytes) << one.file;
+  }
+}
+
+// The first bytes of the one file in this folder that this process has open; it may have no name yet.
+std::string start_of_open_file(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const auto target = std::filesystem::read_symlink(entry.path(), error);
+    if (error || !target.string().starts_with(folder)) continue;
+    std::string start(4, '?');
+    std::ifstream(entry.path(), std::ios::binary).read(start.data(), 4);
+    return start;
+  }
+  return "";
+}
+
+TEST_F(OiioTest, ATiffFileOfMoreThanFourGibibytesIsBigTiffFromItsFirstBytes) {
+  const struct {
+    ArrayInfo array;
+    bool big;
+  } cases[] = {
+      {{{3, 20, 30}, ElementType::kU8, "zyx"}, false},
+      {{{30000, 30000, 3}, ElementType::kU8, "yxc"}, false},
+      {{{30000, 30000, 3}, ElementType::kU16, "yxc"}, true},
+      {{{5, 30000, 30000}, ElementType::kU8, "zyx"}, true},
+  };
+  for (const auto& one : cases) {
+    EXPECT_EQ(needs_big_tiff(one.array), one.big);
+    const auto sink = create_sink(path("a.tif"), one.array, false);
+    ASSERT_TRUE(sink.ok()) << sink.error().message();
+    EXPECT_EQ(start_of_open_file(path("")), std::string(one.big ? "II+\0" : "II*\0", 4));
   }
 }
 
