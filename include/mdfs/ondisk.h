@@ -59,10 +59,14 @@ extern "C" {
 #define MDFS_INCOMPAT_STRIPS (1ull << 5)
 /* Set when a volume is made: commits may be proven by their witnesses. */
 #define MDFS_INCOMPAT_WITNESSES (1ull << 6)
-/* Reserved incompatible bits, set by no version yet. */
-#define MDFS_INCOMPAT_MIRROR (1ull << 0)
-#define MDFS_INCOMPAT_PARITY (1ull << 1)
-#define MDFS_INCOMPAT_SNAPSHOTS (1ull << 2)
+/* Reserved bits, set by no version yet. */
+#define MDFS_RO_COMPAT_PROTECTION (1ull << 0)
+#define MDFS_RO_COMPAT_LEVELS (1ull << 1)
+#define MDFS_RO_COMPAT_SNAPSHOTS (1ull << 2)
+#define MDFS_RO_COMPAT_LEASE (1ull << 3)
+#define MDFS_INCOMPAT_CHECKSUMS (1ull << 0)
+#define MDFS_INCOMPAT_ENCRYPTION (1ull << 1)
+#define MDFS_INCOMPAT_MOVED (1ull << 2)
 #define MDFS_INCOMPAT_INTENT_LOG (1ull << 3)
 #define MDFS_INCOMPAT_RANK5 (1ull << 4)
 
@@ -295,13 +299,18 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_ORPHAN 9u         /* (MDFS_OBJECT_VOLUME, ino): empty; unlinked, to be freed */
 #define MDFS_KIND_PLACEMENT 10u     /* (MDFS_OBJECT_VOLUME, id): mdfs_placement + tables */
 #define MDFS_KIND_EXTENT_RUNS 11u   /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
-/* Kinds 12 to 15 and 17 are reserved. */
-#define MDFS_KIND_SNAPSHOT 12u
-#define MDFS_KIND_EXTENT_COPY 13u
-#define MDFS_KIND_PARITY 14u
+/* Reserved, written by no version yet: 12 to 15, 17, 21 to 23. */
+#define MDFS_KIND_SNAPSHOT 12u      /* (MDFS_OBJECT_VOLUME, id): a named root */
+#define MDFS_KIND_STRIP_COPY 13u    /* (ino, box index * 256 + number): copies of a strip */
+#define MDFS_KIND_PARITY 14u        /* (ino, box index): groups of extents and their parities */
 #define MDFS_KIND_GROUP_REVERSE 15u
+#define MDFS_KIND_FILE_PARITY 21u   /* (ino, first cell of a group): its members and parities */
+#define MDFS_KIND_PARITY_RUNS 22u   /* likewise for parities without contiguous room */
+#define MDFS_KIND_MOVED 23u         /* (MDFS_OBJECT_VOLUME, address): where shared blocks of a disk that left lie now */
 #define MDFS_KIND_OPERATION 16u     /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, troubles */
 #define MDFS_KIND_ALIAS 17u         /* names of an inode, for path look-up by number */
+/* Bits 15..8 of the kind of an image's items are the level of a resolution pyramid; 0 is the image itself. */
+#define MDFS_KIND_LEVEL_SHIFT 8u
 #define MDFS_KIND_DISK_ERRORS 18u   /* (MDFS_OBJECT_VOLUME, index of the disk): mdfs_disk_errors */
 
 #define MDFS_KIND_STRIP 19u         /* (ino, box index * 256 + number): mdfs_strip + checksums */

@@ -65,6 +65,7 @@ ByteVector encode(const Inode& inode) {
   MDFS_PUT(out, 0, mdfs_inode, placement, inode.placement);
   MDFS_PUT(out, 0, mdfs_inode, data_generation, inode.data_generation);
   MDFS_PUT(out, 0, mdfs_inode, entries, inode.entries);
+  put_bytes(out, offsetof(mdfs_inode, reserved), inode.reserved);
   return out;
 }
 
@@ -88,6 +89,7 @@ Result<Inode> decode_inode(ConstBytes value) {
   inode.placement = MDFS_GET(value, 0, mdfs_inode, placement);
   inode.data_generation = MDFS_GET(value, 0, mdfs_inode, data_generation);
   inode.entries = MDFS_GET(value, 0, mdfs_inode, entries);
+  get_bytes(value, offsetof(mdfs_inode, reserved), inode.reserved);
   MDFS_TRY(check(inode));
   return inode;
 }

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "format/kept.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -32,6 +33,7 @@ struct Inode {
   std::uint64_t placement = 0;
   std::uint64_t data_generation = 0;
   std::uint64_t entries = 0;
+  Kept<sizeof(mdfs_inode::reserved)> reserved{};
 
   bool operator==(const Inode&) const = default;
   bool is_directory() const;

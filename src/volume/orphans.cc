@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::size_t kAtOnce = 256;
 
-// True when none is left.
-Result<bool> erase_some_xattrs(store::Transaction& transaction, Ino ino, std::size_t at_once) {
+// Of whatever kind, also those that only a newer version knows, but the inode. True when none is left.
+Result<bool> erase_some_items(store::Transaction& transaction, Ino ino, std::size_t at_once) {
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  transaction.scan({ino, MDFS_KIND_XATTR, 0}, {ino, MDFS_KIND_XATTR, UINT64_MAX}, at_once));
+                  transaction.scan({ino, MDFS_KIND_INODE + 1, 0}, {ino, UINT64_MAX, UINT64_MAX}, at_once));
   for (const store::Item& item : items) transaction.erase(item.key);
   return items.size() < at_once;
 }
@@ -32,11 +32,8 @@ Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t b
     MDFS_TRY_ASSIGN(const bool no_data, engine::free_some_data(transaction, ino, geometry, block_size, at_once));
     if (!no_data) return false;
   }
-  MDFS_TRY_ASSIGN(const bool no_xattrs, erase_some_xattrs(transaction, ino, at_once));
-  if (!no_xattrs) return false;
-  transaction.erase({ino, MDFS_KIND_INLINE, 0});
-  transaction.erase(symlink_key(ino));
-  transaction.erase(geometry_key(ino));
+  MDFS_TRY_ASSIGN(const bool no_items, erase_some_items(transaction, ino, at_once));
+  if (!no_items) return false;
   transaction.erase(inode_key(ino));
   transaction.erase(orphan_key(ino));
   transaction.count_objects(-1);

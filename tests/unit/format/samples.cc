@@ -164,6 +164,7 @@ Inode Samples::inode() {
   inode.base = number(0, UINT64_MAX);
   inode.placement = number(0, UINT64_MAX);
   inode.data_generation = number(0, UINT64_MAX);
+  fill(inode.reserved);
   return inode;
 }
 

@@ -178,7 +178,7 @@ TEST(LabelTest, UnknownFeaturesLimitWhatMayBeDone) {
   EXPECT_EQ(*access_allowed(features), Access::kReadWrite);
   features.ro_compat = 1;
   EXPECT_EQ(*access_allowed(features), Access::kReadOnly);
-  features.incompat = MDFS_INCOMPAT_PARITY;
+  features.incompat = MDFS_INCOMPAT_INTENT_LOG;
   EXPECT_EQ(access_allowed(features).error().code, Errc::kNewerFormat);
 }
 

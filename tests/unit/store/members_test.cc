@@ -151,5 +151,78 @@ TEST(MembersTest, ADiskThatWasAwayWhileMembersChangedIsStale) {
   EXPECT_EQ((*store)->disk_info(3).state, DiskState::kHealthy);
 }
 
+// Two disks; the first is away while the second is replaced by a third. No disk of the newest commit of the first one
+// is left, yet the third knows that commit.
+class ReplacedMeanwhile {
+ public:
+  ReplacedMeanwhile() {
+    std::vector<device::Disk*> two = {disks_[0].get(), disks_[1].get()};
+    EXPECT_OK(format_volume(two, {}, environment_));
+    put({0, 1}, 1);
+  }
+
+  // On these disks, and finalized.
+  void put(std::initializer_list<std::size_t> here, std::uint64_t value) {
+    auto store = open(here);
+    ASSERT_OK(store);
+    ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      transaction.put({20, 1, 0}, value_of(16, value));
+      return {};
+    }));
+    ASSERT_OK((*store)->commit());
+    ASSERT_OK((*store)->finalize());
+  }
+
+  void replace_the_second() {
+    auto store = open({1});
+    ASSERT_OK(store);
+    std::vector<JoiningDisk> joining;
+    joining.push_back({std::make_unique<BorrowedDisk>(*disks_[2]), 1});
+    ASSERT_OK((*store)->add_disks(std::move(joining)));
+    ASSERT_OK((*store)->set_leaving(1, true, nullptr));
+    std::uint16_t level = 0;
+    Key next = format::kMinKey;
+    for (bool done = false; !done;) {
+      const auto moved = (*store)->move_nodes_off(1, level, next);
+      ASSERT_OK(moved);
+      done = *moved;
+    }
+    ASSERT_OK((*store)->commit());
+    ASSERT_OK((*store)->remove_disk(1));
+  }
+
+  Result<std::unique_ptr<Store>> open(std::initializer_list<std::size_t> here) {
+    std::vector<std::unique_ptr<device::Disk>> borrowed;
+    for (const std::size_t i : here) borrowed.push_back(std::make_unique<BorrowedDisk>(*disks_[i]));
+    StoreOptions options;
+    options.degraded = true;
+    return Store::open(std::move(borrowed), options, environment_);
+  }
+
+ private:
+  SeededEnvironment environment_{6};
+  Disks disks_ = make_disks(3, kDiskBytes);
+};
+
+TEST(MembersTest, ADiskIsBehindThoughNoDiskOfItsNewestCommitIsLeft) {
+  ReplacedMeanwhile volume;
+  volume.replace_the_second();
+  for (int i = 0; i < 6; ++i) volume.put({2}, 10);
+  const auto store = volume.open({0, 2});
+  ASSERT_OK(store);
+  EXPECT_EQ((*store)->disk_info(0).state, DiskState::kStale);
+  EXPECT_EQ((*store)->disk_info(2).state, DiskState::kHealthy);
+}
+
+TEST(MembersTest, ADiskThatWasWrittenApartMeanwhileIsRefused) {
+  ReplacedMeanwhile volume;
+  volume.replace_the_second();
+  for (int i = 0; i < 6; ++i) volume.put({2}, 10);
+  volume.put({0}, 20);
+  const auto store = volume.open({0, 2});
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, Errc::kFork);
+}
+
 }  // namespace
 }  // namespace mdfs::store

@@ -379,6 +379,48 @@ TEST_F(RecoveryTest, AnUnknownThingInTheNewestSlotIsRefusedAndNothingIsWritten) 
   }
 }
 
+// What a newer version may have put where this one has nothing is there after this one has written.
+TEST_F(RecoveryTest, ReservedBytesAreKeptByLaterCommits) {
+  make(2);
+  ASSERT_OK(put(disks_, 1));
+  const auto newest_of = [](device::Disk& disk) {
+    format::CommitSlot newest;
+    for (const format::CommitSlot& slot : read_labels(disk).slots)
+      if (slot.generation > newest.generation) newest = slot;
+    return newest;
+  };
+  format::CommitSlot slot = newest_of(*disks_[0]);
+  slot.state = MDFS_SLOT_COMMITTED;
+  slot.reserve.middle.front() = slot.reserve.middle.back() = std::byte{0x5a};
+  slot.reserve.end.front() = slot.reserve.end.back() = std::byte{0xa5};
+  slot.roots.front().reserved.back() = std::byte{0x77};
+  slot.features.compat = 1u << 9;
+  for (std::size_t i = 0; i < 2; ++i) {
+    slot.members[i].reserved = static_cast<std::uint32_t>(70 + i);
+    slot.states[i].reserved = 80 + i;
+  }
+  const AlignedBuffer bytes = encode_slot(slot);
+  const unsigned ring = format::ring_slot(slot.generation, slot.state);
+  for (const auto& disk : disks_)
+    for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label)
+      disk->poke(area_offset(label) + MDFS_SLOT_SIZE * (1 + ring), bytes.bytes());
+  for (int i = 0; i < 10; ++i) ASSERT_OK(put(disks_, 2));
+  {
+    auto store = open_disks(disks_, environment_);
+    ASSERT_OK(store);
+    ASSERT_OK((*store)->set_weight(1, 3));
+  }
+  const format::CommitSlot after = newest_of(*disks_[1]);
+  EXPECT_GT(after.generation, slot.generation + 10);
+  EXPECT_EQ(after.reserve, slot.reserve);
+  EXPECT_EQ(after.roots.front().reserved, slot.roots.front().reserved);
+  EXPECT_EQ(after.features, slot.features);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(after.members[i].reserved, 70 + i);
+    EXPECT_EQ(after.states[i].reserved, 80 + i);
+  }
+}
+
 TEST_F(RecoveryTest, AnOlderCommitIsReadOnRequestAloneAndNothingIsWritten) {
   make(2);
   ASSERT_OK(put(disks_, 1));

@@ -9,7 +9,9 @@
 #include "base/aligned_buffer.h"
 #include "device/disk.h"
 #include "fixture.h"
+#include "format/extents.h"
 #include "format/file_cell.h"
+#include "format/geometry_item.h"
 #include "volume/operations.h"
 
 namespace mdfs::volume {
@@ -88,6 +90,38 @@ TEST_F(DefragTest, AScatteredImageIsLaidAsANewOne) {
   mount();
   EXPECT_EQ(read(ino, 0, kSide * kSide), before);
   EXPECT_LT(score(ino), 1.05);
+}
+
+// Of each extent with a record: when its contents were written, and when its blocks were put there.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> generations(store::Store& store, Ino ino) {
+  const auto geometry = format::decode_geometry(**store.get({ino, MDFS_KIND_GEOMETRY, 0}));
+  const format::ExtentTableShape shape{static_cast<std::uint8_t>(geometry->codec),
+                                       static_cast<std::uint32_t>(geometry->extent_bytes())};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  const auto pages = store.scan({ino, MDFS_KIND_EXTENTS, 0}, {ino, MDFS_KIND_EXTENTS, UINT64_MAX}, SIZE_MAX);
+  for (const store::Item& item : *pages) {
+    const auto page = format::ExtentPage::decode(item.value, shape);
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if (const auto record = page->get(place)) found.emplace_back(record->written, record->birth);
+  }
+  return found;
+}
+
+TEST_F(DefragTest, AMoveChangesWhereAnExtentLiesAndNotWhenItWasWritten) {
+  const Ino ino = scattered_image("image");
+  const auto before = generations(store(), ino);
+  ASSERT_GT(before.size(), 100u);
+  for (const auto& [written, birth] : before) EXPECT_EQ(written, birth);
+  start();
+  run();
+  const auto after = generations(store(), ino);
+  ASSERT_EQ(after.size(), before.size());
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].first, before[i].first);
+    moved += after[i].second > before[i].second ? 1 : 0;
+  }
+  EXPECT_GT(moved, 50u);
 }
 
 TEST_F(DefragTest, WhatLiesWellIsNotMoved) {

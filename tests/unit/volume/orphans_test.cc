@@ -45,6 +45,23 @@ TEST_F(OrphansTest, AFileThatNobodyHoldsIsFreedAtOnce) {
   EXPECT_TRUE(store().scan({f, 0, 0}, {f, UINT64_MAX, UINT64_MAX}, 9)->empty());
 }
 
+TEST_F(OrphansTest, ItemsOfKindsThatANewerVersionKnowsStayWithTheirObjectAndGoWithIt) {
+  const Ino f = make_file("f");
+  const store::Key newer{f, MDFS_KIND_EXTENTS | 1u << 8, 3};
+  const ByteVector value = {std::byte{1}, std::byte{2}};
+  ASSERT_OK(store().transact(store::Purpose::kNormal, [&](store::Transaction& transaction) -> Status {
+    for (std::uint64_t i = 0; i < 700; ++i) transaction.put({f, 200, i}, value);
+    transaction.put(newer, value);
+    return {};
+  }));
+  write(f, 0, std::string(300'000, 'x'));
+  EXPECT_OK(volume().rename(kRootIno, "f", kRootIno, "g", RenameMode::kReplace));
+  EXPECT_EQ(*store().get(newer), std::optional(value));
+  volume().forget(f, 1);
+  EXPECT_OK(volume().unlink(kRootIno, "g"));
+  EXPECT_TRUE(store().scan({f, 0, 0}, {f, UINT64_MAX, UINT64_MAX}, 9)->empty());
+}
+
 TEST_F(OrphansTest, AReplacedFileIsAnOrphanWhileItIsOpen) {
   make_file("new");
   const Ino old = make_file("old");
