@@ -33,7 +33,9 @@ Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64
   FileBytes bytes(file, size);
   if (is_tiff(start)) {
     MDFS_TRY_ASSIGN(const TiffFile tiff, parse_tiff(bytes, file.name()));
-    return judge_stack(tiff, options.flatten, options.page.has_value(), file.name());
+    MDFS_TRY_ASSIGN(PageFacts facts, judge_stack(tiff, options.flatten, options.page.has_value(), file.name()));
+    facts.inks = tiff.inks;
+    return facts;
   }
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));

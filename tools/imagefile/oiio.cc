@@ -347,6 +347,7 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
   return guarded(path, [&]() -> Result<std::unique_ptr<ImageSource>> {
     OIIO::ImageSpec config;
     config.attribute("oiio:UnassociatedAlpha", 1);
+    if (facts.inks) config.attribute("oiio:RawColor", 1);
     auto input = [&] {
       const QuietErrors quiet;
       return OIIO::ImageInput::open(path, &config);

@@ -10,6 +10,7 @@ namespace mdfs::imagefile {
 
 struct PageFacts {
   std::optional<std::uint64_t> pages;  // how many there are, where that was seen
+  bool inks = false;                   // CMYK, which stays what it is
   bool flatten = false;                // pages become one axis whatever they are to each other
   char axis = 'z';                     // the axis that they become
   double spacing = 0;                  // of pages, in `unit`; 0 = not known

@@ -34,7 +34,7 @@ enum Tag : std::uint64_t {
   kTileOffsets = 324,
   kTileByteCounts = 325,
 };
-constexpr std::uint64_t kUncompressed = 1, kPalette = 3, kSeparatePlanes = 2, kYcbcr = 6;
+constexpr std::uint64_t kUncompressed = 1, kPalette = 3, kInks = 5, kSeparatePlanes = 2, kYcbcr = 6;
 
 // Bytes of one value by the number of its type; 0: a type that is not known, whose field is passed over.
 constexpr std::array<std::uint64_t, 19> kTypeBytes = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
@@ -192,6 +192,7 @@ class Walk {
     MDFS_TRY_ASSIGN(const std::uint64_t photometric, value(kPhotometric, 0));
     file_.palette = file_.palette || photometric == kPalette;
     if (file_.pages == 0) {
+      file_.inks = photometric == kInks;
       MDFS_TRY(read_description());
       MDFS_TRY_ASSIGN(file_.samples, value(kSamplesPerPixel, 1));
       MDFS_TRY_ASSIGN(file_.resolution_unit, value(kResolutionUnit, 2));

@@ -12,6 +12,7 @@ namespace mdfs::imagefile {
 
 struct TiffFile {
   std::uint64_t pages = 0;
+  bool inks = false;     // of the first page: CMYK
   bool palette = false;  // of any page
   // Of the first page: samples of a place, and how many places there are in a unit (1: none, 2: inch, 3: cm).
   std::uint64_t samples = 1, resolution_unit = 2;

@@ -318,6 +318,28 @@ TEST_F(OiioTest, AHyperstackIsRefusedAndAStackKeepsItsCalibration) {
   }
 }
 
+TEST_F(OiioTest, CmykStaysFourChannels) {
+  MadeTiff made;
+  made.height = made.rows = 2;
+  made.changes = {{0, 256, 1}, {0, 277, 4}, {0, 262, 5}};
+  put("a.tif", made.bytes());
+  const auto back = read_all(path("a.tif"));
+  ASSERT_TRUE(back.ok()) << back.error().message();
+  EXPECT_EQ(back->first.lengths, (std::vector<std::uint64_t>{2, 1, 4}));
+  EXPECT_EQ(back->second, ByteVector(8, std::byte{'a'}));
+}
+
+// As the manual says.
+TEST_F(OiioTest, WhiteAtZeroIsTurnedRound) {
+  MadeTiff made;
+  made.height = made.rows = 2;
+  made.changes = {{0, 262, 0}};
+  put("a.tif", made.bytes());
+  const auto back = read_all(path("a.tif"));
+  ASSERT_TRUE(back.ok()) << back.error().message();
+  EXPECT_EQ(back->second, ByteVector(8, std::byte{255 - 'a'}));
+}
+
 TEST_F(OiioTest, APaletteBecomesColour) {
   MadeTiff made;
   made.palette = true;
