@@ -87,7 +87,8 @@ class Names(harness.MountTest):
                 (os.stat, long), (os.lstat, long), (os.mkdir, long), (os.unlink, long), (os.rmdir, long),
                 (os.symlink, "x", long), (os.link, self.at("file"), long), (os.rename, self.at("file"), long),
                 (os.rename, long, self.at("file")), (os.mkfifo, long), (os.open, long, os.O_CREAT | os.O_WRONLY),
-                (os.open, long, os.O_RDONLY), (os.stat, self.at("image@", name)), (os.stat, self.at("image@/win", name)),
+                (os.open, long, os.O_RDONLY), (os.stat, self.at("image@", name)),
+                (os.stat, self.at("image@/win", name)),
                 (os.stat, self.volume / f".mdfs/img/{name}"))
             for call, *arguments in calls:
                 with self.subTest(call=call.__name__, name=f"{len(name)} {name[-1]}"):

@@ -83,7 +83,8 @@ class Interrupt(unittest.TestCase):
         return time.monotonic() - begun, status
 
     def test_what_a_killed_process_asked_for_ends_within_a_second(self):
-        for work, number in ((punch, signal.SIGKILL), (zero, signal.SIGTERM), (cut, signal.SIGKILL), (cut, signal.SIGTERM)):
+        cases = ((punch, signal.SIGKILL), (zero, signal.SIGTERM), (cut, signal.SIGKILL), (cut, signal.SIGTERM))
+        for work, number in cases:
             with self.subTest(work=work.__name__, signal=number):
                 self.volume.unmount()
                 self.volume.mount()
