@@ -283,6 +283,7 @@ struct mdfs_leaf_slot {
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 
 /* ---- objects and kinds of items ---------------------------------------------------------------------------------- */
+#define MDFS_OBJECT_NONE 0u         /* its items come first in the tree: what a reader needs before all others */
 #define MDFS_OBJECT_ROOT_DIRECTORY 1u
 #define MDFS_OBJECT_VOLUME 2u       /* placements, orphans */
 #define MDFS_OBJECT_LOST_FOUND 3u   /* directory lost+found, made when first needed */
@@ -292,7 +293,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_INLINE 2u         /* (ino, 0): bytes of a small ordinary file */
 #define MDFS_KIND_SYMLINK 3u        /* (ino, 0): target, no terminator */
 #define MDFS_KIND_DIRENT 4u         /* (directory, cookie): mdfs_dirent + name */
-#define MDFS_KIND_XATTR 5u          /* (ino, hash): mdfs_xattr + name + value */
+#define MDFS_KIND_XATTR 5u          /* (ino, cookie): mdfs_xattr + name + value */
 #define MDFS_KIND_GEOMETRY 6u       /* (ino, 0): mdfs_geometry */
 #define MDFS_KIND_EXTENTS 7u        /* (ino, box index): mdfs_extent_page + records */
 #define MDFS_KIND_FILE_CELL 8u      /* (ino, cell index): mdfs_file_cell + runs */
@@ -315,6 +316,14 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 
 #define MDFS_KIND_STRIP 19u         /* (ino, box index * 256 + number): mdfs_strip + checksums */
 
+#define MDFS_KIND_SECRET 20u        /* (MDFS_OBJECT_NONE, 0): mdfs_secret */
+
+/* The key of the hash of names. Random, made with the volume, the same for its whole life. */
+struct mdfs_secret {
+  uint8_t key[16];
+};
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_secret) == 16, "secret");
+
 #define MDFS_INODE_IMAGE 1u         /* has a geometry item; data in MDFS_KIND_EXTENTS */
 #define MDFS_INODE_INLINE 2u        /* data in MDFS_KIND_INLINE */
 
@@ -336,11 +345,12 @@ struct mdfs_inode {
   uint64_t placement;    /* id of the placement, 0 for objects without data blocks */
   uint64_t data_generation; /* generation of the commit that last changed the data */
   uint64_t entries;      /* directories: names in it, without . and .. */
-  uint8_t reserved[24];
+  uint32_t reach;        /* largest distance of a name's cookie from its first one; see mdfs_dirent */
+  uint8_t reserved[20];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_inode) == 144, "inode");
 
-/* cookie: bits 62..8 from the name's hash, bits 7..0 a number among equal hashes; bit 63 clear; at least 256. */
+/* A name's cookie: 256 + SipHash-2-4 of the name modulo 2^63 - 2^33, or if that is taken the lowest free one above. */
 struct mdfs_dirent {
   uint64_t inode;
   uint8_t type;          /* as d_type */

@@ -2,24 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/dirent.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "format/fields.h"
 #include "format/limits.h"
 
 namespace mdfs::format {
 namespace {
 
-constexpr std::uint64_t kHashMask = ~(kCookieNumbers - 1) & ~(std::uint64_t{1} << 63);
-
 void append(ByteVector& out, ConstBytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
 
 }  // namespace
 
-std::uint64_t first_cookie(std::string_view name) {
-  const std::uint64_t hash = XXH3_64bits(name.data(), name.size()) & kHashMask;
-  return hash == 0 ? kMinCookie : hash;
+ByteVector encode(const NameSecret& secret) {
+  ByteVector out(sizeof(mdfs_secret));
+  for (std::size_t i = 0; i < secret.size(); ++i) store_le<std::uint64_t>(out, i * sizeof secret[i], secret[i]);
+  return out;
+}
+
+Result<NameSecret> decode_secret(ConstBytes value) {
+  MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_secret), "secret.length");
+  NameSecret secret;
+  for (std::size_t i = 0; i < secret.size(); ++i) secret[i] = load_le<std::uint64_t>(value, i * sizeof secret[i]);
+  return secret;
+}
+
+std::uint64_t first_cookie(const NameSecret& secret, std::string_view name) {
+  return kMinCookie + siphash(secret, as_bytes(name)) % kFirstCookies;
 }
 
 bool valid_name(std::string_view name) {

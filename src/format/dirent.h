@@ -8,20 +8,34 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "format/key.h"
+#include "format/siphash.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
 
-// Names with equal hashes take the numbers 0, 1, .. in the low byte of their cookies, the lowest that is free when
-// the name is made; a reader looks at all of [first_cookie(name), first_cookie(name) + kCookieNumbers).
-inline constexpr std::uint64_t kCookieNumbers = 256;
-inline constexpr std::uint64_t kMinCookie = 256;
+// The secret of a volume that the hash of its names depends on (MDFS_KIND_SECRET): whoever does not know it cannot make
+// names of equal hash. It never leaves the volume.
+using NameSecret = SipKey;
+ByteVector encode(const NameSecret& secret);
+// Checks: secret.length.
+Result<NameSecret> decode_secret(ConstBytes value);
+inline constexpr Key kSecretKey{MDFS_OBJECT_NONE, MDFS_KIND_SECRET, 0};
 
-// XXH3-64 of the name with bit 63 and the low byte cleared; 256 where that would be zero.
-std::uint64_t first_cookie(std::string_view name);
-// Is this the cookie of a name with that hash?
-inline bool cookie_fits(std::uint64_t cookie, std::string_view name) {
-  return (cookie & ~(kCookieNumbers - 1)) == first_cookie(name);
+// A name takes its first cookie, or if that is taken the lowest free one above. An object's `reach` (mdfs_inode) is the
+// largest distance that any of its names ever took: a reader looks at [first_cookie(name), first_cookie(name) + reach].
+// Removing a name moves no other, so cookies stay what they are as long as their names.
+inline constexpr std::uint64_t kMinCookie = 256;
+inline constexpr std::uint64_t kMaxReach = UINT32_MAX;
+inline constexpr std::uint64_t kFirstCookies = (std::uint64_t{1} << 63) - (std::uint64_t{1} << 33);
+static_assert(kMinCookie + kFirstCookies + kMaxReach < std::uint64_t{1} << 63);
+
+// 256 + SipHash-2-4 of the name modulo 2^63 - 2^33.
+std::uint64_t first_cookie(const NameSecret& secret, std::string_view name);
+// May the name lie there?
+inline bool cookie_fits(const NameSecret& secret, std::uint64_t cookie, std::string_view name, std::uint64_t reach) {
+  const std::uint64_t first = first_cookie(secret, name);
+  return cookie >= first && cookie - first <= reach;
 }
 
 // 1..255 bytes, neither "." nor "..", no slash, no NUL.

@@ -66,6 +66,7 @@ ByteVector encode(const Inode& inode) {
   MDFS_PUT(out, 0, mdfs_inode, data_generation, inode.data_generation);
   MDFS_PUT(out, 0, mdfs_inode, entries, inode.entries);
   put_bytes(out, offsetof(mdfs_inode, reserved), inode.reserved);
+  MDFS_PUT(out, 0, mdfs_inode, reach, inode.reach);
   return out;
 }
 
@@ -90,6 +91,7 @@ Result<Inode> decode_inode(ConstBytes value) {
   inode.data_generation = MDFS_GET(value, 0, mdfs_inode, data_generation);
   inode.entries = MDFS_GET(value, 0, mdfs_inode, entries);
   get_bytes(value, offsetof(mdfs_inode, reserved), inode.reserved);
+  inode.reach = MDFS_GET(value, 0, mdfs_inode, reach);
   MDFS_TRY(check(inode));
   return inode;
 }

@@ -33,6 +33,7 @@ struct Inode {
   std::uint64_t placement = 0;
   std::uint64_t data_generation = 0;
   std::uint64_t entries = 0;
+  std::uint32_t reach = 0;
   Kept<sizeof(mdfs_inode::reserved)> reserved{};
 
   bool operator==(const Inode&) const = default;

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "format/commit.h"
+#include "format/dirent.h"
 #include "format/inode.h"
 #include "format/label.h"
 #include "format/layout.h"
@@ -95,7 +96,8 @@ std::vector<format::Address> place_root(std::vector<NewDisk>& disks) {
   return places;
 }
 
-AlignedBuffer root_node(const std::vector<NewDisk>& disks, std::vector<format::Address> places) {
+AlignedBuffer root_node(const std::vector<NewDisk>& disks, std::vector<format::Address> places,
+                        const format::NameSecret& secret) {
   format::Inode inode;
   inode.mode = kRootMode;
   inode.links = 2;
@@ -105,6 +107,7 @@ AlignedBuffer root_node(const std::vector<NewDisk>& disks, std::vector<format::A
   node.volume_uuid = disks.front().label.volume_uuid;
   node.generation = kFirstGeneration;
   std::copy(places.begin(), places.end(), node.address.begin());
+  node.items.push_back({format::kSecretKey, format::encode(secret)});
   node.items.push_back({{MDFS_OBJECT_ROOT_DIRECTORY, MDFS_KIND_INODE, 0}, format::encode(inode)});
   AlignedBuffer bytes(MDFS_NODE_SIZE);
   format::encode(node, bytes.bytes());
@@ -268,7 +271,7 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
   }
   introduce(planned, options.weights, environment);
   const std::vector<format::Address> places = place_root(planned);
-  const AlignedBuffer node = root_node(planned, places);
+  const AlignedBuffer node = root_node(planned, places, {environment.random(), environment.random()});
   const format::Pointer root = format::make_pointer(node.bytes(), kFirstGeneration, places);
 
   for (NewDisk& disk : planned) MDFS_TRY(write_label_areas(disk, nullptr));

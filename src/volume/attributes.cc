@@ -83,15 +83,15 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
     apply(wanted, change.now_ns, inode);
     if (wanted.mode && !inode.is_symlink()) {
-      MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, ino, kAccessAclName));
+      MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, kAccessAclName));
       if (place.xattr) {
         MDFS_TRY_ASSIGN(Acl acl, parse_acl(place.xattr->value));
         change_mode(acl, inode.mode);
-        MDFS_TRY(put_xattr(change.transaction, ino, place, {std::string(kAccessAclName), encode_acl(acl)}));
+        put_xattr(change.transaction, ino, inode, place, {std::string(kAccessAclName), encode_acl(acl)});
       }
     }
     if (wanted.uid || wanted.gid) {
-      MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, ino, "security.capability"));
+      MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, secret_, ino, "security.capability"));
       if (capability.xattr) erase_xattr(change.transaction, ino, capability.cookie);
     }
     put_inode(change.transaction, ino, inode);
@@ -138,7 +138,7 @@ Status VolumeImpl::drop_privileges(Ino ino, const std::function<Caller()>& calle
       item.ctime_ns = change.now_ns;
       put_inode(change.transaction, ino, item);
     }
-    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, ino, "security.capability"));
+    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, secret_, ino, "security.capability"));
     if (capability.xattr) erase_xattr(change.transaction, ino, capability.cookie);
     dropped = dropped || capability.xattr.has_value();
     return {};

@@ -84,7 +84,7 @@ Status Contents::open(Inode& inode) {
   load_times(inode, item);
   bool privileges = (item.mode & (S_ISUID | S_ISGID)) != 0;
   if (!privileges) {
-    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(store_, inode.ino, "security.capability"));
+    MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(store_, secret_, inode.ino, "security.capability"));
     privileges = capability.xattr.has_value();
   }
   inode.has_privileges = privileges;

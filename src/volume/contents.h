@@ -12,6 +12,7 @@
 
 #include "base/environment.h"
 #include "engine/engine.h"
+#include "format/dirent.h"
 #include "format/inode.h"
 #include "volume/inode_table.h"
 #include "volume/placements.h"
@@ -48,9 +49,15 @@ class ContentUse {
 // Any thread may call any method. Callers hold a Pin of each inode they hand in, longer than any ContentUse of it.
 class Contents {
  public:
-  Contents(store::Store& store, engine::Engine& engine, InodeTable& table, Placements& placements,
-           Environment& environment)
-      : store_(store), engine_(engine), table_(table), placements_(placements), environment_(environment) {}
+  // `secret` is set before the first call.
+  Contents(store::Store& store, const format::NameSecret& secret, engine::Engine& engine, InodeTable& table,
+           Placements& placements, Environment& environment)
+      : store_(store),
+        secret_(secret),
+        engine_(engine),
+        table_(table),
+        placements_(placements),
+        environment_(environment) {}
 
   // kIsDirectory, or kInvalidArgument for other inodes without data.
   Result<ContentUse> use(Inode& inode);
@@ -107,6 +114,7 @@ class Contents {
   ContentUse make_use(Inode& inode);
 
   store::Store& store_;
+  const format::NameSecret& secret_;
   engine::Engine& engine_;
   InodeTable& table_;
   Placements& placements_;

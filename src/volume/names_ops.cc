@@ -30,7 +30,7 @@ Result<Attributes> VolumeImpl::lookup(Ino parent, std::string_view name) {
       ino = directory.parent;
     }
     if (name != "." && name != "..") {
-      MDFS_TRY_ASSIGN(const NamePlace place, find_name(*store_, parent, name));
+      MDFS_TRY_ASSIGN(const NamePlace place, find_name(*store_, secret_, parent, name));
       if (!place.entry) return Error{Errc::kNotFound, std::string(name)};
       ino = place.entry->inode;
     }
@@ -105,13 +105,13 @@ Result<Attributes> VolumeImpl::make(Ino parent, std::string_view name, const New
   Pin pin;
   const Status status = change(store::Purpose::kNormal, [&](Change& change) -> Status {
     MDFS_TRY_ASSIGN(format::Inode directory, read_directory_inode(change.transaction, parent));
-    MDFS_TRY_ASSIGN(const NamePlace place, find_name(change.transaction, parent, name));
+    MDFS_TRY_ASSIGN(const NamePlace place, find_name(change.transaction, secret_, parent, name));
     if (place.entry) return Error{Errc::kExists, std::string(name)};
-    if (place.cookie == 0) return Error{Errc::kNoSpace, "too many names of one hash"};
     const Ino ino = change.transaction.new_object();
     change.transaction.count_objects(1);
     MDFS_TRY(give_birth(change, ino, directory, parent, object, caller, inode));
     put_entry(change.transaction, parent, place.cookie, {ino, inode.entry_type(), std::string(name)});
+    directory.reach = std::max(directory.reach, place.reach);
     ++directory.entries;
     if (inode.is_directory()) ++directory.links;
     now_changed(directory, change.now_ns);
@@ -155,21 +155,25 @@ Status VolumeImpl::give_birth(Change& change, Ino ino, const format::Inode& pare
     } else {
       Acl access = default_acl;
       inode.mode = inherit(access, inode.mode);
-      MDFS_TRY(put_new_acls(change, ino, access, S_ISDIR(object.mode) ? default_acl : Acl{}));
+      put_new_acls(change, ino, inode, access, S_ISDIR(object.mode) ? default_acl : Acl{});
     }
   }
   put_inode(change.transaction, ino, inode);
   return {};
 }
 
-Status VolumeImpl::put_new_acls(Change& change, Ino ino, const Acl& inherited, const Acl& default_acl) {
+void VolumeImpl::put_new_acls(Change& change, Ino ino, format::Inode& inode, const Acl& inherited,
+                              const Acl& default_acl) {
+  std::uint64_t taken = 0;  // a new inode has no other attributes
   const auto put = [&](std::string_view name, const Acl& acl) {
-    const XattrPlace place{std::nullopt, format::first_cookie(name)};  // a new inode has no other attributes
-    return put_xattr(change.transaction, ino, place, {std::string(name), encode_acl(acl)});
+    const std::uint64_t first = format::first_cookie(secret_, name);
+    const std::uint32_t reach = first == taken ? 1 : 0;
+    put_xattr(change.transaction, ino, inode, {std::nullopt, first + reach, reach},
+              {std::string(name), encode_acl(acl)});
+    taken = first + reach;
   };
-  if (!is_minimal(inherited)) MDFS_TRY(put(kAccessAclName, inherited));
-  if (!default_acl.empty()) MDFS_TRY(put(kDefaultAclName, default_acl));
-  return {};
+  if (!is_minimal(inherited)) put(kAccessAclName, inherited);
+  if (!default_acl.empty()) put(kDefaultAclName, default_acl);
 }
 
 Result<Attributes> VolumeImpl::link(Ino ino, Ino new_parent, std::string_view new_name) {
@@ -181,14 +185,14 @@ Result<Attributes> VolumeImpl::link(Ino ino, Ino new_parent, std::string_view ne
     if (inode.is_directory()) return Error{Errc::kNotPermitted, "hard links to directories"};
     if (inode.links == 0) return Error{Errc::kNotFound, "the file has been removed"};
     MDFS_TRY_ASSIGN(format::Inode directory, read_directory_inode(change.transaction, new_parent));
-    MDFS_TRY_ASSIGN(const NamePlace place, find_name(change.transaction, new_parent, new_name));
+    MDFS_TRY_ASSIGN(const NamePlace place, find_name(change.transaction, secret_, new_parent, new_name));
     if (place.entry) return Error{Errc::kExists, std::string(new_name)};
-    if (place.cookie == 0) return Error{Errc::kNoSpace, "too many names of one hash"};
     if (inode.links >= kMaxLinks) return Error{Errc::kTooManyLinks, std::string(new_name)};
     ++inode.links;
     inode.ctime_ns = change.now_ns;
     put_inode(change.transaction, ino, inode);
     put_entry(change.transaction, new_parent, place.cookie, {ino, inode.entry_type(), std::string(new_name)});
+    directory.reach = std::max(directory.reach, place.reach);
     ++directory.entries;
     now_changed(directory, change.now_ns);
     put_inode(change.transaction, new_parent, directory);
@@ -209,7 +213,7 @@ Status VolumeImpl::remove_name(Ino parent, std::string_view name, bool directory
   Removed removed;
   const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
     MDFS_TRY_ASSIGN(format::Inode above, read_directory_inode(change.transaction, parent));
-    MDFS_TRY_ASSIGN(const NamePlace place, find_name(change.transaction, parent, name));
+    MDFS_TRY_ASSIGN(const NamePlace place, find_name(change.transaction, secret_, parent, name));
     if (!place.entry) return Error{Errc::kNotFound, std::string(name)};
     const Ino ino = place.entry->inode;
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "volume/records.h"
 
+#include <algorithm>
+
 #include "format/geometry_item.h"
 
 namespace mdfs::volume {
@@ -10,27 +12,6 @@ namespace {
 std::string object_name(Ino ino) { return "inode " + std::to_string(ino); }
 
 Error at_object(const Error& error, Ino ino) { return Error{error.code, object_name(ino) + ": " + error.where}; }
-
-// Looks through the items that share the hash of a name. `read` gives the name of an item, or an error.
-template <typename Reader, typename Place, typename Read>
-Status find_by_name(Reader& reader, Ino object, std::uint64_t kind, std::string_view name, Place& place,
-                    const Read& read) {
-  const std::uint64_t first = format::first_cookie(name);
-  const std::uint64_t last = first + format::kCookieNumbers - 1;
-  MDFS_TRY_ASSIGN(std::vector<store::Item> items,
-                  reader.scan({object, kind, first}, {object, kind, last}, format::kCookieNumbers));
-  std::uint64_t lowest_free = first;
-  for (const store::Item& item : items) {
-    MDFS_TRY_ASSIGN(const bool matches, read(item.value));
-    if (matches) {
-      place.cookie = item.key.offset;
-      return {};
-    }
-    if (item.key.offset == lowest_free) ++lowest_free;
-  }
-  place.cookie = lowest_free <= last ? lowest_free : 0;
-  return {};
-}
 
 }  // namespace
 
@@ -67,23 +48,73 @@ Result<geometry::Geometry> read_geometry(Reader& reader, Ino ino) {
   return std::move(geometry).value();
 }
 
+namespace {
+
+// Looks for a name from its first cookie on, as far as the object's names reach, and else for the lowest free cookie.
+// `read` tells whether an item has the name, or gives an error. Nearly always one look at one cookie, and for a name
+// that is not there another at the inode.
+template <typename Reader, typename Place, typename Read>
+Status find_by_name(Reader& reader, const format::NameSecret& secret, Ino object, std::uint64_t kind,
+                    std::string_view name, Place& place, const Read& read) {
+  constexpr std::size_t kAtOnce = 64;
+  const std::uint64_t first = format::first_cookie(secret, name);
+  std::uint64_t free = first;  // every cookie below is taken
+  std::uint64_t next = first;
+  std::uint64_t last = first;
+  std::optional<std::uint64_t> reach;
+  for (;;) {
+    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                    reader.scan({object, kind, next}, {object, kind, last}, kAtOnce));
+    for (const store::Item& item : items) {
+      MDFS_TRY_ASSIGN(const bool matches, read(item.value));
+      if (matches) {
+        place.cookie = item.key.offset;
+        return {};
+      }
+      if (item.key.offset == free) ++free;
+    }
+    next = items.size() == kAtOnce ? items.back().key.offset + 1 : last + 1;
+    if (!reach) {
+      MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(reader, object));
+      reach = inode ? inode->reach : 0;
+      last = first + *reach;
+    }
+    if (next <= last) continue;
+    if (free < next) break;
+    if (free - first > format::kMaxReach) return Error{Errc::kNoSpace, "names of one hash"};
+    last = next + kAtOnce - 1;
+  }
+  place.cookie = free;
+  place.reach = static_cast<std::uint32_t>(free - first);
+  return {};
+}
+
+}  // namespace
+
+Result<format::NameSecret> read_secret(store::Store& store) {
+  MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, store.get(format::kSecretKey));
+  if (!value) return Error{Errc::kCorrupt, "the secret of names is missing; mdfsck makes a new one"};
+  return format::decode_secret(*value);
+}
+
 template <typename Reader>
-Result<NamePlace> find_name(Reader& reader, Ino directory, std::string_view name) {
+Result<NamePlace> find_name(Reader& reader, const format::NameSecret& secret, Ino directory, std::string_view name) {
   NamePlace place;
-  MDFS_TRY(find_by_name(reader, directory, MDFS_KIND_DIRENT, name, place, [&](ConstBytes value) -> Result<bool> {
-    auto entry = format::decode_dirent(value);
-    if (!entry.ok()) return at_object(entry.error(), directory);
-    if (entry->name != name) return false;
-    place.entry = std::move(*entry);
-    return true;
-  }));
+  MDFS_TRY(
+      find_by_name(reader, secret, directory, MDFS_KIND_DIRENT, name, place, [&](ConstBytes value) -> Result<bool> {
+        auto entry = format::decode_dirent(value);
+        if (!entry.ok()) return at_object(entry.error(), directory);
+        if (entry->name != name) return false;
+        place.entry = std::move(*entry);
+        return true;
+      }));
   return place;
 }
 
 template <typename Reader>
-Result<XattrPlace> find_xattr(Reader& reader, Ino ino, std::string_view name) {
+Result<XattrPlace> find_xattr(Reader& reader, const format::NameSecret& secret, Ino ino, std::string_view name) {
   XattrPlace place;
-  MDFS_TRY(find_by_name(reader, ino, MDFS_KIND_XATTR, name, place, [&](ConstBytes value) -> Result<bool> {
+  MDFS_TRY(find_by_name(reader, secret, ino, MDFS_KIND_XATTR, name, place, [&](ConstBytes value) -> Result<bool> {
     auto xattr = format::decode_xattr(value);
     if (!xattr.ok()) return at_object(xattr.error(), ino);
     if (xattr->name != name) return false;
@@ -105,23 +136,23 @@ void erase_entry(store::Transaction& transaction, Ino directory, std::uint64_t c
   transaction.erase({directory, MDFS_KIND_DIRENT, cookie});
 }
 
-Status put_xattr(store::Transaction& transaction, Ino ino, const XattrPlace& place, const format::Xattr& xattr) {
-  if (place.cookie == 0) return Error{Errc::kNoSpace, "too many attribute names of one hash"};
+void put_xattr(store::Transaction& transaction, Ino ino, format::Inode& inode, const XattrPlace& place,
+               const format::Xattr& xattr) {
+  inode.reach = std::max(inode.reach, place.reach);
   transaction.put({ino, MDFS_KIND_XATTR, place.cookie}, format::encode(xattr));
-  return {};
 }
 
 void erase_xattr(store::Transaction& transaction, Ino ino, std::uint64_t cookie) {
   transaction.erase({ino, MDFS_KIND_XATTR, cookie});
 }
 
-#define MDFS_FOR_READER(Reader)                                                   \
-  template Result<std::optional<format::Inode>> find_inode<Reader>(Reader&, Ino); \
-  template Result<format::Inode> read_inode<Reader>(Reader&, Ino);                \
-  template Result<format::Inode> read_directory_inode<Reader>(Reader&, Ino);      \
-  template Result<geometry::Geometry> read_geometry<Reader>(Reader&, Ino);        \
-  template Result<NamePlace> find_name<Reader>(Reader&, Ino, std::string_view);   \
-  template Result<XattrPlace> find_xattr<Reader>(Reader&, Ino, std::string_view);
+#define MDFS_FOR_READER(Reader)                                                                            \
+  template Result<std::optional<format::Inode>> find_inode<Reader>(Reader&, Ino);                          \
+  template Result<format::Inode> read_inode<Reader>(Reader&, Ino);                                         \
+  template Result<format::Inode> read_directory_inode<Reader>(Reader&, Ino);                               \
+  template Result<geometry::Geometry> read_geometry<Reader>(Reader&, Ino);                                 \
+  template Result<NamePlace> find_name<Reader>(Reader&, const format::NameSecret&, Ino, std::string_view); \
+  template Result<XattrPlace> find_xattr<Reader>(Reader&, const format::NameSecret&, Ino, std::string_view);
 MDFS_FOR_READER(store::Store)
 MDFS_FOR_READER(store::Transaction)
 #undef MDFS_FOR_READER

@@ -38,26 +38,33 @@ Result<format::Inode> read_directory_inode(Reader& reader, Ino ino);
 template <typename Reader>
 Result<geometry::Geometry> read_geometry(Reader& reader, Ino ino);
 
-// A name in a directory, or where it could go: the lowest free cookie (0 if all of its hash are taken).
+// The secret of the volume. kCorrupt if it is missing.
+Result<format::NameSecret> read_secret(store::Store& store);
+
+// A name in a directory, or where it could go: the lowest free cookie.
 struct NamePlace {
   std::optional<format::Dirent> entry;
   std::uint64_t cookie = 0;  // of the entry, or free
+  std::uint32_t reach = 0;   // that the directory needs if the name goes there
 };
 template <typename Reader>
-Result<NamePlace> find_name(Reader& reader, Ino directory, std::string_view name);
+Result<NamePlace> find_name(Reader& reader, const format::NameSecret& secret, Ino directory, std::string_view name);
 
 struct XattrPlace {
   std::optional<format::Xattr> xattr;
   std::uint64_t cookie = 0;
+  std::uint32_t reach = 0;
 };
 template <typename Reader>
-Result<XattrPlace> find_xattr(Reader& reader, Ino ino, std::string_view name);
+Result<XattrPlace> find_xattr(Reader& reader, const format::NameSecret& secret, Ino ino, std::string_view name);
 
 void put_inode(store::Transaction& transaction, Ino ino, const format::Inode& inode);
+// The caller puts the inode of the directory, with a reach of at least that of the place.
 void put_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie, const format::Dirent& entry);
 void erase_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie);
-// Inserts, or replaces what `place` holds. kNoSpace if all cookies of the hash are taken.
-Status put_xattr(store::Transaction& transaction, Ino ino, const XattrPlace& place, const format::Xattr& xattr);
+// Inserts, or replaces what `place` holds. The caller puts `inode`.
+void put_xattr(store::Transaction& transaction, Ino ino, format::Inode& inode, const XattrPlace& place,
+               const format::Xattr& xattr);
 void erase_xattr(store::Transaction& transaction, Ino ino, std::uint64_t cookie);
 
 }  // namespace mdfs::volume

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "volume/names.h"
+#include <algorithm>
+
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -10,7 +12,7 @@ namespace mdfs::volume {
 // An application that writes a file and renames it over another must find, after a crash, the old or the new bytes:
 // so the data reach the disks in the commit of the new name at the latest.
 Status VolumeImpl::write_back_named(Ino parent, std::string_view name) {
-  MDFS_TRY_ASSIGN(const NamePlace place, find_name(*store_, parent, name));
+  MDFS_TRY_ASSIGN(const NamePlace place, find_name(*store_, secret_, parent, name));
   if (!place.entry) return {};
   const Pin pin = table_.find(place.entry->inode);
   if (!pin) return {};
@@ -30,7 +32,7 @@ Status VolumeImpl::rename(Ino parent, std::string_view name, Ino new_parent, std
                : new_name_allowed;
   }
   if (mode != RenameMode::kNoReplace) {
-    MDFS_TRY_ASSIGN(const NamePlace target, find_name(*store_, new_parent, new_name));
+    MDFS_TRY_ASSIGN(const NamePlace target, find_name(*store_, secret_, new_parent, new_name));
     if (target.entry) MDFS_TRY(write_back_named(parent, name));
     if (target.entry && mode == RenameMode::kExchange) MDFS_TRY(write_back_named(new_parent, new_name));
   }
@@ -41,7 +43,7 @@ Status VolumeImpl::rename(Ino parent, std::string_view name, Ino new_parent, std
     RenameEnd to{new_parent, new_name, {}, {}};
     for (RenameEnd* end : {&from, &to}) {
       MDFS_TRY_ASSIGN(end->directory, read_directory_inode(change.transaction, end->parent));
-      MDFS_TRY_ASSIGN(end->place, find_name(change.transaction, end->parent, end->name));
+      MDFS_TRY_ASSIGN(end->place, find_name(change.transaction, secret_, end->parent, end->name));
     }
     MDFS_TRY(check_rename(change, from, to, mode));
     if (to.place.entry && from.place.entry->inode == to.place.entry->inode) return {};  // two names of one file
@@ -61,7 +63,6 @@ Status VolumeImpl::check_rename(Change& change, const RenameEnd& from, const Ren
   if (!from.place.entry) return Error{Errc::kNotFound, std::string(from.name)};
   if (to.place.entry && mode == RenameMode::kNoReplace) return Error{Errc::kExists, std::string(to.name)};
   if (!to.place.entry && mode == RenameMode::kExchange) return Error{Errc::kNotFound, std::string(to.name)};
-  if (!to.place.entry && to.place.cookie == 0) return Error{Errc::kNoSpace, "too many names of one hash"};
   MDFS_TRY_ASSIGN(const format::Inode moved, read_inode(change.transaction, from.place.entry->inode));
   if (moved.is_directory()) MDFS_TRY(check_no_loop(change, from.place.entry->inode, to.parent));
   if (!to.place.entry || from.place.entry->inode == to.place.entry->inode) return {};
@@ -132,6 +133,7 @@ Status VolumeImpl::replace(Change& change, RenameEnd& from, RenameEnd& to, Remov
     removed.gone = target.links == 0;
   }
   put_entry(change.transaction, to.parent, to.place.cookie, {moved.inode, moved.type, std::string(to.name)});
+  counted.directory.reach = std::max(counted.directory.reach, to.place.reach);
   return move_object(change, moved.inode, from, to);
 }
 

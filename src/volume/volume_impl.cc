@@ -24,7 +24,7 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
       engine_(std::move(engine)),
       table_([this](Ino ino) { orphan_unheld(ino); }),
       placements_(*store_, environment.random()),
-      contents_(*store_, *engine_, table_, placements_, environment),
+      contents_(*store_, secret_, *engine_, table_, placements_, environment),
       disk_statistics_(*store_, environment),
       operations_(*store_, environment) {}
 
@@ -34,6 +34,7 @@ VolumeImpl::~VolumeImpl() {
 }
 
 Status VolumeImpl::start() {
+  MDFS_TRY_ASSIGN(secret_, read_secret(*store_));
   operations_.add(OperationKind::kDefrag, std::make_unique<Defrag>(*this));
   operations_.add(OperationKind::kEvacuate, std::make_unique<Evacuation>(*this));
   operations_.add(OperationKind::kBalance, std::make_unique<Balance>(*this));

@@ -155,7 +155,7 @@ class VolumeImpl final : public Volume {
   Result<Attributes> make(Ino parent, std::string_view name, const NewObject& object, const Caller& caller);
   Status give_birth(Change& change, Ino ino, const format::Inode& parent, Ino parent_ino, const NewObject& object,
                     const Caller& caller, format::Inode& inode);
-  Status put_new_acls(Change& change, Ino ino, const Acl& inherited, const Acl& default_acl);
+  void put_new_acls(Change& change, Ino ino, format::Inode& inode, const Acl& inherited, const Acl& default_acl);
   Status remove_name(Ino parent, std::string_view name, bool directory);
   // The inode loses a name; without any left it becomes an orphan.
   void drop_link(Change& change, Ino ino, format::Inode& inode);
@@ -240,6 +240,7 @@ class VolumeImpl final : public Volume {
   const std::unique_ptr<store::Store> store_;
   const bool opened_read_only_;  // nothing can be dirty; a store that turned read-only later has failed
   const std::unique_ptr<engine::Engine> engine_;
+  format::NameSecret secret_{};  // of the names; set by start()
   InodeTable table_;
   Placements placements_;
   Contents contents_;

@@ -55,7 +55,7 @@ Status check_room_for_name(store::Transaction& transaction, Ino ino, std::string
 
 template <typename Reader>
 Result<Acl> VolumeImpl::read_acl(Reader& reader, Ino ino, std::string_view name) {
-  MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(reader, ino, name));
+  MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(reader, secret_, ino, name));
   if (!place.xattr) return Acl{};
   auto acl = parse_acl(place.xattr->value);
   if (!acl.ok()) return Error{Errc::kCorrupt, "inode " + std::to_string(ino) + ": " + acl.error().where};
@@ -73,11 +73,14 @@ Status VolumeImpl::set_acl(Change& change, Ino ino, format::Inode& inode, std::s
     return {};
   }
   if (is_access && !acl.empty()) inode.mode = (inode.mode & ~0777u) | mode_bits(acl);
-  MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, ino, name));
+  MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, name));
   const bool stored = is_access ? !is_minimal(acl) : !acl.empty();
   if (stored && value.size() > MDFS_MAX_XATTR) return Error{Errc::kNoSpace, "length of an access control list"};
-  if (stored) return put_xattr(change.transaction, ino, place, {std::string(name), encode_acl(acl)});
-  if (place.xattr) erase_xattr(change.transaction, ino, place.cookie);
+  if (stored) {
+    put_xattr(change.transaction, ino, inode, place, {std::string(name), encode_acl(acl)});
+  } else if (place.xattr) {
+    erase_xattr(change.transaction, ino, place.cookie);
+  }
   return {};
 }
 
@@ -104,12 +107,12 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
     } else {
       if (name.starts_with("user.") && !inode.is_regular() && !inode.is_directory())
         return Error{Errc::kNotPermitted, "user attributes belong to files and directories"};
-      MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, ino, name));
+      MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, name));
       if (place.xattr && mode == XattrMode::kCreate) return Error{Errc::kExists, std::string(name)};
       if (!place.xattr && mode == XattrMode::kReplace) return Error{Errc::kNoData, std::string(name)};
       if (value.size() > MDFS_MAX_XATTR) return Error{Errc::kNoSpace, "attribute values have at most 4096 bytes"};
       if (!place.xattr) MDFS_TRY(check_room_for_name(change.transaction, ino, name));
-      MDFS_TRY(put_xattr(change.transaction, ino, place, {std::string(name), {value.begin(), value.end()}}));
+      put_xattr(change.transaction, ino, inode, place, {std::string(name), {value.begin(), value.end()}});
       if (name == "security.capability") pin->has_privileges = true;
     }
     inode.ctime_ns = change.now_ns;
@@ -120,7 +123,7 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
 
 Result<ByteVector> VolumeImpl::get_xattr(Ino ino, std::string_view name) {
   MDFS_TRY(check_xattr_name(name));
-  MDFS_TRY_ASSIGN(XattrPlace place, find_xattr(*store_, ino, name));
+  MDFS_TRY_ASSIGN(XattrPlace place, find_xattr(*store_, secret_, ino, name));
   if (!place.xattr) return Error{Errc::kNoData, std::string(name)};
   return std::move(place.xattr->value);
 }
@@ -136,7 +139,7 @@ Status VolumeImpl::remove_xattr(Ino ino, std::string_view name) {
   MDFS_TRY(check_xattr_name(name));
   return change(store::Purpose::kFreeing, [&](Change& change) -> Status {
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
-    MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, ino, name));
+    MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, name));
     if (!place.xattr) {
       if (is_acl(name)) return {};  // as Linux has it
       return Error{Errc::kNoData, std::string(name)};

@@ -19,7 +19,7 @@ THIRD_PARTY = {
     "fmt/": set(LAYERS) | {"tools"},
     "spdlog/": {"base"},
     "isa-l": {"base"},
-    "xxhash": {"format"},
+    "sodium": {"format"},
     "zstd": {"codec"},
     "liburing": {"device"},
     "blkid/": {"device"},

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "format/dirent.h"
 #include "format/inode.h"
 
 namespace mdfs::test {
@@ -80,6 +81,7 @@ FakeStore::FakeStore(unsigned disks, std::uint64_t disk_bytes, std::uint32_t blo
   root.links = 2;
   root.parent = MDFS_OBJECT_ROOT_DIRECTORY;
   items_[{MDFS_OBJECT_ROOT_DIRECTORY, MDFS_KIND_INODE, 0}] = format::encode(root);
+  items_[format::kSecretKey] = format::encode(format::NameSecret{1, 2});
 }
 
 FakeStore::~FakeStore() = default;

@@ -124,7 +124,8 @@ std::string count_items(store::Store& store, Counted& counted) {
     }
   }
   for (const store::Item& item : *items)
-    if (item.key.object != MDFS_OBJECT_VOLUME && !counted.inodes.contains(item.key.object))
+    if (item.key != format::kSecretKey && item.key.object != MDFS_OBJECT_VOLUME &&
+        !counted.inodes.contains(item.key.object))
       return "an item of kind " + std::to_string(item.key.kind) + " of the missing inode " +
              std::to_string(item.key.object);
   return "";

@@ -153,7 +153,8 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
   scan.root = root;
   DataVisitor on_data;
   if (data != nullptr) on_data = [&](StoredData piece) { data->add(std::move(piece)); };
-  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, std::move(on_data));
+  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, std::move(on_data),
+                    {environment_.random(), environment_.random()});
   std::uint64_t leaves = 0;
   const auto limit = [&](std::uint64_t tree_bytes) {
     const ObjectTable& table = items.table();
@@ -179,7 +180,7 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
 }
 
 void Checker::scan_window(Scan& scan) {
-  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, {});
+  ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, {}, scan.table.secret);
   scan_again(loader_, scan.tree, scan.blocks, scan.findings, [&](const format::Node& leaf) {
     for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
   });

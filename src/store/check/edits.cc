@@ -23,6 +23,7 @@ Result<ByteVector> fix_inode(const ByteVector& value, const InodeFix& fix) {
   inode.parent = fix.parent.value_or(inode.parent);
   inode.entries = fix.entries.value_or(inode.entries);
   inode.stored_bytes = fix.stored_bytes.value_or(inode.stored_bytes);
+  inode.reach = fix.reach.value_or(inode.reach);
   return format::encode(inode);
 }
 

@@ -21,6 +21,7 @@ struct InodeFix {
   std::optional<std::uint64_t> parent;
   std::optional<std::uint64_t> entries;
   std::optional<std::uint64_t> stored_bytes;
+  std::optional<std::uint32_t> reach;
 };
 
 struct EraseItem {};

@@ -48,6 +48,8 @@ constexpr FindingInfo kTable[] = {
      "what is known of a long operation makes no sense; it is forgotten"},
     {Id::kDiskErrorsDamaged, "disk-errors-damaged", kWarning, kSafe,
      "the counters of a disk's errors make no sense; they begin again"},
+    {Id::kSecretMissing, "secret-missing", kError, kForced,
+     "the secret that names are hashed with is missing; a new one is made, and all names are put in new places"},
     {Id::kEntryToNothing, "entry-to-nothing", kError, kForced, "a name leads to no object; it is removed"},
     {Id::kEntryType, "entry-type", kWarning, kSafe, "a name gives the wrong type of its object"},
     {Id::kEntryCookie, "entry-cookie", kError, kForced, "a name lies under the wrong hash"},

@@ -43,6 +43,7 @@ enum class FindingId : std::uint16_t {
   kContentMissing = 411,
   kOperationDamaged = 412,
   kDiskErrorsDamaged = 413,
+  kSecretMissing = 414,
   kEntryToNothing = 501,
   kEntryType = 502,
   kEntryCookie = 503,

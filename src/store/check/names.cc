@@ -217,7 +217,8 @@ class NameChecker {
   }
 
   void put_entry(std::uint64_t directory, const std::string& name, std::uint64_t inode, std::uint32_t mode) {
-    std::uint64_t cookie = format::first_cookie(name);
+    const std::uint64_t first = format::first_cookie(table_.secret, name);
+    std::uint64_t cookie = first;
     const auto taken = [&](std::uint64_t wanted) {
       const auto at = std::lower_bound(
           table_.entries.begin(), table_.entries.end(), std::pair(directory, wanted),
@@ -225,7 +226,12 @@ class NameChecker {
       if (at != table_.entries.end() && at->directory == directory && at->cookie == wanted) return true;
       return edits_.items.contains({directory, MDFS_KIND_DIRENT, wanted});
     };
-    while (taken(cookie) && format::cookie_fits(cookie + 1, name)) ++cookie;
+    while (taken(cookie)) ++cookie;
+    // lost+found, made just now, is no object of the table yet; its names are few and new.
+    if (ObjectSummary* above = find(directory); above != nullptr && cookie - first > above->reach) {
+      above->reach = static_cast<std::uint32_t>(cookie - first);
+      edits_.inodes[directory].reach = above->reach;
+    }
     edits_.items[{directory, MDFS_KIND_DIRENT, cookie}] =
         PutItem{format::encode(format::Dirent{inode, type_of(mode), name})};
   }

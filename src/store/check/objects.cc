@@ -51,6 +51,8 @@ void ItemChecker::erase_record(const Key& key, unsigned part) {
 
 void ItemChecker::item(const Key& key, ConstBytes value) {
   ++items_;
+  if (key.object == MDFS_OBJECT_NONE) return secret_item(key, value);
+  if (!secret_passed_) secret_is_lost();
   if (key.object != current_.number) {
     finish_object();
     current_ = {};
@@ -87,6 +89,23 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
     default:
       return misplaced(key);
   }
+}
+
+void ItemChecker::secret_item(const Key& key, ConstBytes value) {
+  if (key != format::kSecretKey) {
+    if (key.kind <= MDFS_KIND_SECRET) misplaced(key);
+    return;  // of a later version
+  }
+  const auto secret = format::decode_secret(value);
+  if (!secret.ok()) return secret_is_lost();
+  table_.secret = *secret;
+  secret_passed_ = true;
+}
+
+void ItemChecker::secret_is_lost() {
+  report(FindingId::kSecretMissing, "");
+  edit(format::kSecretKey, PutItem{format::encode(table_.secret)});
+  secret_passed_ = secret_lost_ = true;
 }
 
 void ItemChecker::volume_item(const Key& key, ConstBytes value) {
@@ -127,6 +146,7 @@ void ItemChecker::inode(const Key& key, ConstBytes value) {
   summary.parent = decoded->parent;
   summary.entries = decoded->entries;
   summary.placement = decoded->placement;
+  summary.reach = decoded->reach;
 }
 
 void ItemChecker::inline_bytes(const Key& key, ConstBytes value) {
@@ -151,18 +171,17 @@ void ItemChecker::dirent(const Key& key, ConstBytes value) {
   const auto entry = format::decode_dirent(value);
   if (!entry.ok()) return damaged(key, entry.error());
   const std::string where = fmt::format("directory {}, entry \"{}\"", key.object, entry->name);
-  auto& group = current_.same_hash;
-  const std::uint64_t hash = key.offset & ~(format::kCookieNumbers - 1);
-  if (!group.empty() && (group.front().first & ~(format::kCookieNumbers - 1)) != hash) group.clear();
-  const bool twice = std::any_of(group.begin(), group.end(), [&](const auto& e) { return e.second == entry->name; });
-  group.emplace_back(key.offset, entry->name);
+  auto& near = current_.near;
+  while (!near.empty() && key.offset - near.front().first > current_.inode->reach) near.pop_front();
+  const bool twice = std::any_of(near.begin(), near.end(), [&](const auto& e) { return e.second == entry->name; });
+  near.emplace_back(key.offset, entry->name);
   if (twice) {
     report(FindingId::kEntryDuplicate, where, {key.object, key.offset});
     edit(key, EraseItem{});
     return;
   }
-  if (!format::cookie_fits(key.offset, entry->name)) {
-    report(FindingId::kEntryCookie, where, {key.object, key.offset});
+  if (!format::cookie_fits(table_.secret, key.offset, entry->name, current_.inode->reach)) {
+    if (!secret_lost_) report(FindingId::kEntryCookie, where, {key.object, key.offset});
     edit(key, EraseItem{});
     table_.moved.push_back({key.object, entry->inode, entry->name});
   }
@@ -174,7 +193,17 @@ void ItemChecker::dirent(const Key& key, ConstBytes value) {
 void ItemChecker::xattr(const Key& key, ConstBytes value) {
   const auto decoded = format::decode_xattr(value);
   if (!decoded.ok()) return damaged(key, decoded.error());
-  if (!format::cookie_fits(key.offset, decoded->name)) damaged(key, {Errc::kCorrupt, "xattr.cookie"});
+  if (format::cookie_fits(table_.secret, key.offset, decoded->name, current_.inode->reach)) return;
+  if (!secret_lost_) return damaged(key, {Errc::kCorrupt, "xattr.cookie"});
+  edits_.items.try_emplace(key, EraseItem{});
+  std::uint64_t cookie = format::first_cookie(table_.secret, decoded->name);
+  std::uint32_t& reach = table_.objects[key.object].reach;
+  for (std::uint32_t distance = 0;; ++distance, ++cookie) {
+    const Key place{key.object, MDFS_KIND_XATTR, cookie};
+    if (!edits_.items.try_emplace(place, PutItem{ByteVector(value.begin(), value.end())}).second) continue;
+    if (distance > reach) edits_.inodes[key.object].reach = reach = distance;
+    return;
+  }
 }
 
 void ItemChecker::geometry(const Key& key, ConstBytes value) {
@@ -397,6 +426,7 @@ void ItemChecker::finish_object() {
 }
 
 void ItemChecker::finish() {
+  if (!secret_passed_) secret_is_lost();
   finish_object();
   current_ = {};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/dirent.h"
 #include "format/inode.h"
 #include "format/key.h"
 #include "format/node.h"
@@ -31,6 +33,7 @@ struct ObjectSummary {
   std::uint64_t parent = 0;
   std::uint64_t entries = 0;
   std::uint64_t placement = 0;
+  std::uint32_t reach = 0;
   // Found.
   std::uint32_t names = 0;
   std::uint32_t subdirectories = 0;
@@ -62,6 +65,7 @@ struct ObjectTable {
     std::string name;
   };
   std::vector<MovedEntry> moved;
+  format::NameSecret secret{};  // of the names: the volume's, or a new one
   std::uint64_t highest_object = 0;
 };
 
@@ -70,13 +74,17 @@ struct ObjectTable {
 class ItemChecker {
  public:
   // `on_data` may be empty. In a pass for a further window of `blocks` all that is new are blocks that are used twice.
-  ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data)
+  // `new_secret` becomes that of the names if the volume has lost its own.
+  ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data,
+              const format::NameSecret& new_secret)
       : block_size_(block_size),
         blocks_(blocks),
         again_(blocks.window_begin() > 0),
         findings_(findings),
         edits_(edits),
-        on_data_(std::move(on_data)) {}
+        on_data_(std::move(on_data)) {
+    table_.secret = new_secret;
+  }
 
   void item(const format::Key& key, ConstBytes value);
   void finish();
@@ -94,12 +102,15 @@ class ItemChecker {
     bool has_target = false;
     bool given_up = false;
     std::uint64_t stored_blocks = 0;
-    std::map<std::uint64_t, StoredData> scattered;                 // by page * 64 + place: runs still to come
-    std::vector<std::pair<std::uint64_t, std::string>> same_hash;  // cookies and names
-    std::uint64_t strip_page = 0;                                  // whose strips are passing
+    std::map<std::uint64_t, StoredData> scattered;           // by page * 64 + place: runs still to come
+    std::deque<std::pair<std::uint64_t, std::string>> near;  // cookies and names, as far back as names reach
+    std::uint64_t strip_page = 0;                            // whose strips are passing
     std::map<unsigned, std::vector<std::pair<std::uint32_t, std::uint32_t>>> strip_ranges;  // of its extents, so far
   };
 
+  void secret_item(const format::Key& key, ConstBytes value);
+  // The volume's own secret has not come, and nothing before which it could: all names are hashed anew.
+  void secret_is_lost();
   void volume_item(const format::Key& key, ConstBytes value);
   void inode(const format::Key& key, ConstBytes value);
   void inline_bytes(const format::Key& key, ConstBytes value);
@@ -136,6 +147,8 @@ class ItemChecker {
   Current current_;
   FixRecords unused_;  // for records of a page that is removed as a whole
   std::uint64_t items_ = 0;
+  bool secret_passed_ = false;  // found, or given up
+  bool secret_lost_ = false;
 };
 
 // Names, link counts, directories and reachability; and that each object's placement is there. `disks` of the volume.

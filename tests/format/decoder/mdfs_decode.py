@@ -19,10 +19,10 @@ from mdfs_disk import CRC32C, crc32c, Damaged, Disk, LABEL_AREA, MAIN_ROOT, newe
 NODE = 16384
 CELL = 131072
 SUB_BLOCK = 16384
-ROOT_DIRECTORY = 1
+NONE, ROOT_DIRECTORY = 0, 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
-STRIP = 19
+STRIP, SECRET = 19, 20
 FLAG_IMAGE, FLAG_INLINE = 1, 2
 RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
@@ -47,12 +47,50 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
+def siphash(key, text):
+    """SipHash-2-4."""
+    mask = 2**64 - 1
+    words = struct.unpack("<QQ", key)
+    a, b, c, d = (constant ^ words[i % 2] for i, constant in enumerate(
+        (0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261, 0x7465646279746573)))
+
+    def rotate(word, by):
+        return (word << by | word >> 64 - by) & mask
+
+    def rounds(count):
+        nonlocal a, b, c, d
+        for _ in range(count):
+            a = (a + b) & mask
+            b = rotate(b, 13) ^ a
+            a = rotate(a, 32)
+            c = (c + d) & mask
+            d = rotate(d, 16) ^ c
+            a = (a + d) & mask
+            d = rotate(d, 21) ^ a
+            c = (c + b) & mask
+            b = rotate(b, 17) ^ c
+            c = rotate(c, 32)
+
+    padded = text + bytes(7 - len(text) % 8) + bytes([len(text) & 255])
+    for word, in struct.iter_unpack("<Q", padded):
+        d ^= word
+        rounds(2)
+        a ^= word
+    c ^= 255
+    rounds(4)
+    return a ^ b ^ c ^ d
+
+
+def first_cookie(secret, name):
+    return 256 + siphash(secret, name) % (2**63 - 2**33)
+
+
 class Inode:
     def __init__(self, value):
         require(len(value) == 144, "inode: length")
         self.mode, self.links, _, _, self.size, self.stored_bytes = struct.unpack_from("<IIIIQQ", value, 0)
         self.flags, self.parent = struct.unpack_from("<QQ", value, 72)
-        self.entries, = struct.unpack_from("<Q", value, 112)
+        self.entries, self.reach = struct.unpack_from("<QI", value, 112)
 
     def is_directory(self):
         return self.mode & 0o170000 == 0o040000
@@ -123,6 +161,17 @@ class Volume:
             self.items[key] = value
             self.groups.setdefault(key[:2], []).append((key[2], value))
         require(self.nodes == self.commit.nodes, "commit: number of nodes")
+        self.secret = self.items[NONE, SECRET, 0]
+        require(len(self.secret) == 16, "secret: length")
+        for (number, kind, cookie), value in self.items.items():
+            if kind == DIRENT:
+                self._check_cookie(number, cookie, value[16:])
+            if kind == XATTR:
+                self._check_cookie(number, cookie, value[8:8 + struct.unpack_from("<H", value, 0)[0]])
+
+    def _check_cookie(self, number, cookie, name):
+        distance = cookie - first_cookie(self.secret, name)
+        require(0 <= distance <= self.inode(number).reach, "cookie of a name")
 
     def _use(self, disk, block, count):
         blocks = self.in_use.setdefault(disk, set())

@@ -265,12 +265,38 @@ TEST(ExtentTableTest, AgreesWithTheGeometryLayerAboutThePlacesOfAPage) {
     }
 }
 
-TEST(CookieTest, FollowsThePublishedHash) {
-  // XXH3-64 of the empty text is 0x2d06800538d394c2, of "a" 0xe6c632b61e964e1f.
-  EXPECT_EQ(first_cookie(""), 0x2d06800538d39400u);
-  EXPECT_EQ(first_cookie("a"), 0x66c632b61e964e00u);
-  EXPECT_TRUE(cookie_fits(first_cookie("scan") + 3, "scan"));
-  EXPECT_FALSE(cookie_fits(first_cookie("scan") + 256, "scan"));
+// The key 00 01 .. 0f of the published examples.
+constexpr NameSecret kExampleSecret{0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
+
+TEST(SipHashTest, AgreesWithThePublishedExamples) {
+  ByteVector text;
+  const std::array<std::uint64_t, 9> hashes = {0x726fdb47dd0e0e31u, 0x74f839c593dc67fdu, 0x0d6c8009d9a94f5au,
+                                               0x85676696d7fb7e2du, 0xcf2794e0277187b7u, 0x18765564cd99a68du,
+                                               0xcbc9466e58fee3ceu, 0xab0200f58b01d137u, 0x93f5f5799a932462u};
+  for (const std::uint64_t hash : hashes) {
+    EXPECT_EQ(siphash(kExampleSecret, text), hash) << text.size();
+    text.push_back(static_cast<std::byte>(text.size()));
+  }
+  while (text.size() < 15) text.push_back(static_cast<std::byte>(text.size()));
+  EXPECT_EQ(siphash(kExampleSecret, text), 0xa129ca6149be45e5u);
+}
+
+TEST(CookieTest, FollowsTheHashAndReachesAsFarAsTheObjectSays) {
+  EXPECT_EQ(first_cookie(kExampleSecret, ""), 256 + 0x726fdb47dd0e0e31u % 0x7ffffffe00000000u);
+  EXPECT_NE(first_cookie(kExampleSecret, "scan"), first_cookie({1, 2}, "scan"));
+  const std::uint64_t first = first_cookie(kExampleSecret, "scan");
+  EXPECT_TRUE(cookie_fits(kExampleSecret, first, "scan", 0));
+  EXPECT_FALSE(cookie_fits(kExampleSecret, first + 1, "scan", 0));
+  EXPECT_TRUE(cookie_fits(kExampleSecret, first + 3, "scan", 3));
+  EXPECT_FALSE(cookie_fits(kExampleSecret, first - 1, "scan", 3));
+}
+
+TEST(CookieTest, ASecretSurvivesItsEncodingAndHasOneLength) {
+  const ByteVector bytes = encode(kExampleSecret);
+  ASSERT_EQ(bytes.size(), 16u);
+  for (std::size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(bytes[i], static_cast<std::byte>(i));
+  EXPECT_EQ(*decode_secret(bytes), kExampleSecret);
+  EXPECT_EQ(decode_secret(ConstBytes(bytes).first(15)).error().where, "secret.length");
 }
 
 TEST(NameTest, NamesThatCannotBeEntriesAreRefused) {

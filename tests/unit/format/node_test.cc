@@ -122,9 +122,10 @@ TEST(NodeTest, TheWorkedExampleOfTheFormatDocumentIsWhatEncodeMakes) {
   node.volume_uuid = *Uuid::parse("00112233-4455-6677-8899-aabbccddeeff");
   node.generation = 7;
   node.address = {Address{0, 40}, Address{1, 41}, Address{}};
-  node.items.push_back({{1, MDFS_KIND_DIRENT, first_cookie("scan")}, encode(Dirent{16, 8, "scan"})});
-  EXPECT_EQ(node.items[0].key.offset, 0x2e25940d4eeac000u);
-  EXPECT_EQ(crc32c(encoded(node)), 0x47e37929u);
+  const NameSecret secret{0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
+  node.items.push_back({{1, MDFS_KIND_DIRENT, first_cookie(secret, "scan")}, encode(Dirent{16, 8, "scan"})});
+  EXPECT_EQ(node.items[0].key.offset, 0x53eb9b8ef4f63a78u);
+  EXPECT_EQ(crc32c(encoded(node)), 0x598f31d9u);
 }
 
 TEST_F(NodeCheckTest, ABranchYoungerThanItsNodeIsRefused) {

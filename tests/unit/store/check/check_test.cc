@@ -158,7 +158,12 @@ std::vector<Case> cases() {
                      ++key.offset;
                      t.put(key, value);
                    });
+                   lab.edit_inode(kRoot, [](auto& inode) { inode.reach = 1; });
                  }});
+  all.push_back({"SecretLost", {"secret-missing"}, false, [](Lab& lab) {
+                   lab.change([](Transaction& t) { t.erase(format::kSecretKey); });
+                 }});
+  all.push_back({"SecretDamaged", {"secret-missing"}, false, [](Lab& lab) { put_garbage(lab, format::kSecretKey); }});
   all.push_back({"DirectoryInItself",
                  {"directory-parent", "directory-cycle", "link-count", "directory-entries"},
                  false,
@@ -286,7 +291,7 @@ std::vector<Case> cases() {
                    put_garbage(lab, {7, MDFS_KIND_INODE, 0});
                  }});
   all.push_back({"XattrDamaged", {"item-damaged"}, false, [](Lab& lab) {
-                   put_garbage(lab, {Lab::kInline, MDFS_KIND_XATTR, format::first_cookie("user.note")});
+                   put_garbage(lab, {Lab::kInline, MDFS_KIND_XATTR, format::first_cookie(Lab::kSecret, "user.note")});
                  }});
   all.push_back({"ExtentPageDamaged", {"item-damaged", "stored-bytes", "block-leaked"}, false, [](Lab& lab) {
                    put_garbage(lab, {Lab::kImage, MDFS_KIND_EXTENTS, 0});

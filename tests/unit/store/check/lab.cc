@@ -44,6 +44,7 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
   Store& store = **opened;
   EXPECT_OK(store.transact(Purpose::kNormal, [&](Transaction& t) -> Status {
     for (std::uint64_t i = 0; i < kFiles + 8; ++i) EXPECT_EQ(t.new_object(), MDFS_OBJECT_FIRST + i);
+    t.put(format::kSecretKey, format::encode(kSecret));
     geometry::Placement placement;
     placement.disks = 3;
     placement.row = placement.plane = {0, 1, 2};
@@ -55,7 +56,7 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     inode.flags = MDFS_INODE_INLINE;
     put_inode(t, kInline, inode);
     t.put({kInline, MDFS_KIND_INLINE, 0}, value_of(200, 1));
-    t.put({kInline, MDFS_KIND_XATTR, format::first_cookie("user.note")},
+    t.put({kInline, MDFS_KIND_XATTR, format::first_cookie(Lab::kSecret, "user.note")},
           format::encode(format::Xattr{"user.note", value_of(10, 2)}));
 
     inode = inode_of(S_IFREG | 0644, 1);
@@ -252,7 +253,7 @@ void Lab::edit_inode(std::uint64_t number, const std::function<void(format::Inod
 }
 
 Key Lab::entry_key(std::uint64_t directory, const std::string& name) {
-  return {directory, MDFS_KIND_DIRENT, format::first_cookie(name)};
+  return {directory, MDFS_KIND_DIRENT, format::first_cookie(kSecret, name)};
 }
 
 void Lab::put_entry(Transaction& transaction, std::uint64_t directory, const std::string& name, std::uint64_t inode,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../store_fixture.h"
+#include "format/dirent.h"
 #include "format/extents.h"
 #include "format/inode.h"
 #include "geometry/geometry.h"
@@ -30,6 +31,7 @@ class Lab {
  public:
   static constexpr std::uint64_t kPlacement = 16, kInline = 17, kCells = 18, kLink = 19, kImage = 20, kDir = 21,
                                  kDeep = 22, kMovie = 23, kFirstFile = 24, kFiles = 400;
+  static constexpr format::NameSecret kSecret{1, 2};
   static constexpr std::uint64_t kObjects = 8 + kFiles;  // with the root
   // The samples of the movie where it is stored; noise in the scattered extent.
   static std::uint16_t movie_sample(std::uint64_t t, std::uint64_t y, std::uint64_t x);
