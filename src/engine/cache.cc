@@ -38,14 +38,13 @@ UnitPtr Cache::find(const UnitKey& key) { return look_up(key, true); }
 UnitPtr Cache::peek(const UnitKey& key) { return look_up(key, false); }
 
 UnitPtr Cache::find_or_create(const UnitKey& key) {
-  UnitPtr unit = insert(key);
-  make_room();  // holes take no buffers, but many of them as much memory
-  return unit;
-}
-
-UnitPtr Cache::insert(const UnitKey& key) {
   const std::size_t hash = KeyHash{}(key);
   Shard& shard = shard_of(hash);
+  std::array<UnitPtr, kVictimsOfNewUnit> victims;
+  if (over_budget()) {
+    if (UnitPtr known = look_up(key, false)) return known;
+    victims = trim(shard);
+  }
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.map.find(key);
   if (found != shard.map.end()) return found->second->unit;
@@ -77,10 +76,8 @@ void Cache::remember(Shard& shard, std::size_t hash) {
   }
 }
 
-UnitPtr Cache::evict_from(Shard& shard) {
-  // Each unit is looked at a few times at most, also when all are held.
-  std::size_t steps = (shard.small.size() + shard.main.size()) * (kMaxUses + 1);
-  for (; steps > 0; --steps) {
+UnitPtr Cache::evict_from(Shard& shard, std::size_t steps) {
+  for (; steps > 0 && !shard.map.empty(); --steps) {
     const std::size_t small_share = (shard.small.size() + shard.main.size()) / 10;
     if (!shard.small.empty() && (shard.small.size() > small_share || shard.main.empty())) {
       const auto oldest = shard.small.begin();
@@ -102,6 +99,20 @@ UnitPtr Cache::evict_from(Shard& shard) {
   return nullptr;
 }
 
+// Holes take no buffers, but many of them as much memory: each new unit takes the place of others. It looks at few of
+// them, since a request that holds more than the budget finds none that can go.
+std::array<UnitPtr, Cache::kVictimsOfNewUnit> Cache::trim(Shard& shard) {
+  std::array<UnitPtr, kVictimsOfNewUnit> victims;
+  const std::lock_guard lock(shard.mutex);
+  for (UnitPtr& victim : victims) {
+    victim = evict_from(shard, kStepsOfNewUnit);
+    if (victim == nullptr) break;
+    units_.fetch_sub(1, std::memory_order_relaxed);
+    evictions_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return victims;
+}
+
 void Cache::make_room() {
   std::size_t shards_without = 0;
   while (over_budget() && shards_without < kShards) {
@@ -109,7 +120,8 @@ void Cache::make_room() {
     UnitPtr victim;
     {
       const std::lock_guard lock(shard.mutex);
-      victim = evict_from(shard);
+      // Each unit is looked at a few times at most, also when all are held.
+      victim = evict_from(shard, shard.map.size() * (kMaxUses + 1));
     }
     if (victim == nullptr) {
       ++shards_without;

@@ -53,6 +53,8 @@ class Cache {
   static constexpr std::size_t kShards = 32;
   static constexpr std::size_t kUnitOverheadBytes = 512;  // of a unit with its places in map and queue
   static constexpr std::uint8_t kMaxUses = 3;
+  static constexpr std::size_t kVictimsOfNewUnit = 4;
+  static constexpr std::size_t kStepsOfNewUnit = 16;
 
   struct KeyHash {
     std::size_t operator()(const UnitKey& key) const;
@@ -74,10 +76,12 @@ class Cache {
 
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
   UnitPtr look_up(const UnitKey& key, bool count_use);
-  UnitPtr insert(const UnitKey& key);
   bool over_budget() const { return used_bytes() > budget_bytes_; }
-  // Takes one unit out of the shard, if one can be; the caller destroys it without the lock.
-  static UnitPtr evict_from(Shard& shard);
+  // Takes one unit out of the shard, if one can be and so many steps of the clock find it; the caller destroys it
+  // without the lock.
+  static UnitPtr evict_from(Shard& shard, std::size_t steps);
+  // Some that a new unit takes the place of; likewise.
+  std::array<UnitPtr, kVictimsOfNewUnit> trim(Shard& shard);
   static UnitPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);
   static void remember(Shard& shard, std::size_t hash);
 

@@ -230,5 +230,20 @@ TEST(ExtremeRead, ReadingHolesTakesNoMoreMemoryThanTheBudget) {
   }
 }
 
+// A window of tiny extents: all its units are held at once, and none of them can go. Looking at all for each one would
+// take minutes, and end the test.
+TEST(ExtremeRead, ARequestThatHoldsMoreThanTheBudgetDoesNotLookAtAllThatItHoldsForEachUnit) {
+  BufferPool pool(1u << 20);
+  Cache cache(pool, 1u << 20);
+  std::vector<UnitPtr> held;
+  for (std::uint64_t index = 0; index < 400'000; ++index) held.push_back(cache.find_or_create({1, index}));
+  for (std::uint64_t index = 0; index < held.size(); ++index) ASSERT_EQ(cache.peek({1, index}), held[index]);
+  const std::size_t most = cache.used_bytes();
+  held.clear();
+  for (std::uint64_t index = 0; index < 400'000; ++index) cache.find_or_create({2, index});
+  EXPECT_LE(cache.used_bytes(), (1u << 20) + 1024);
+  EXPECT_GT(most, 10u << 20);
+}
+
 }  // namespace
 }  // namespace mdfs::engine::testing
