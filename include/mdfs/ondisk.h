@@ -35,7 +35,8 @@ extern "C" {
 #define MDFS_MAX_NAME 255u
 #define MDFS_MAX_INLINE 2048u       /* ordinary file kept in the tree */
 #define MDFS_MAX_SYMLINK 4095u
-#define MDFS_MAX_XATTR 4096u        /* value */
+#define MDFS_MAX_XATTR 65536u       /* value */
+#define MDFS_XATTR_FIRST 4096u      /* of the value, in the item of its name; the rest has items of its own */
 #define MDFS_SUB_BLOCK 16384u       /* checksummed part of a raw extent */
 #define MDFS_MAX_EXTENT 16777216u   /* decoded bytes of one extent */
 #define MDFS_FILE_CELL 131072u      /* ordinary files are placed by cells of this size */
@@ -324,6 +325,10 @@ struct mdfs_secret {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_secret) == 16, "secret");
 
+#define MDFS_KIND_XATTR_REST 32u    /* 32 + n: (ino, cookie): bytes n * 6144 and on of the rest of a long value */
+#define MDFS_MAX_XATTR_RESTS 10u    /* items for the rest of one value */
+MDFS_STATIC_ASSERT(MDFS_XATTR_FIRST + MDFS_MAX_XATTR_RESTS * MDFS_MAX_ITEM == MDFS_MAX_XATTR, "rest of a value");
+
 #define MDFS_INODE_IMAGE 1u         /* has a geometry item; data in MDFS_KIND_EXTENTS */
 #define MDFS_INODE_INLINE 2u        /* data in MDFS_KIND_INLINE */
 
@@ -361,8 +366,8 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_dirent) == 16, "dirent");
 
 struct mdfs_xattr {
   uint16_t name_length;
-  uint16_t value_length;
-  uint32_t reserved;
+  uint16_t value_length; /* in this item */
+  uint32_t rest_length;  /* in items MDFS_KIND_XATTR_REST; 0 unless value_length is MDFS_XATTR_FIRST */
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_xattr) == 8, "xattr");
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/dirent.h"
 
+#include <algorithm>
+
 #include "format/fields.h"
 #include "format/limits.h"
 
@@ -9,6 +11,12 @@ namespace mdfs::format {
 namespace {
 
 void append(ByteVector& out, ConstBytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+
+// Parts of the value of an attribute.
+bool fits(std::size_t first, std::uint32_t rest) {
+  if (first < MDFS_XATTR_FIRST) return rest == 0;
+  return first == MDFS_XATTR_FIRST && rest <= MDFS_MAX_XATTR - MDFS_XATTR_FIRST;
+}
 
 }  // namespace
 
@@ -57,13 +65,19 @@ Result<Dirent> decode_dirent(ConstBytes value) {
   return dirent;
 }
 
+Xattr make_xattr(std::string_view name, ConstBytes value) {
+  const ConstBytes first = value.first(std::min<std::size_t>(value.size(), MDFS_XATTR_FIRST));
+  return {std::string(name), {first.begin(), first.end()}, static_cast<std::uint32_t>(value.size() - first.size())};
+}
+
 ByteVector encode(const Xattr& xattr) {
-  MDFS_CHECK(!xattr.name.empty() && xattr.name.size() <= MDFS_MAX_NAME && xattr.value.size() <= MDFS_MAX_XATTR);
+  MDFS_CHECK(!xattr.name.empty() && xattr.name.size() <= MDFS_MAX_NAME && fits(xattr.first.size(), xattr.rest_length));
   ByteVector out(sizeof(mdfs_xattr));
   MDFS_PUT(out, 0, mdfs_xattr, name_length, static_cast<std::uint16_t>(xattr.name.size()));
-  MDFS_PUT(out, 0, mdfs_xattr, value_length, static_cast<std::uint16_t>(xattr.value.size()));
+  MDFS_PUT(out, 0, mdfs_xattr, value_length, static_cast<std::uint16_t>(xattr.first.size()));
+  MDFS_PUT(out, 0, mdfs_xattr, rest_length, xattr.rest_length);
   append(out, as_bytes(xattr.name));
-  append(out, xattr.value);
+  append(out, xattr.first);
   return out;
 }
 
@@ -73,12 +87,14 @@ Result<Xattr> decode_xattr(ConstBytes value) {
   const std::size_t value_length = MDFS_GET(value, 0, mdfs_xattr, value_length);
   MDFS_FORMAT_REQUIRE(value.size() == sizeof(mdfs_xattr) + name_length + value_length, "xattr.length");
   MDFS_FORMAT_REQUIRE(name_length >= 1 && name_length <= MDFS_MAX_NAME, "xattr.name");
-  MDFS_FORMAT_REQUIRE(value_length <= MDFS_MAX_XATTR, "xattr.value");
+  MDFS_FORMAT_REQUIRE(value_length <= MDFS_XATTR_FIRST, "xattr.value");
   Xattr xattr;
+  xattr.rest_length = MDFS_GET(value, 0, mdfs_xattr, rest_length);
+  MDFS_FORMAT_REQUIRE(fits(value_length, xattr.rest_length), "xattr.rest");
   xattr.name = as_text(value.subspan(sizeof(mdfs_xattr), name_length));
   MDFS_FORMAT_REQUIRE(xattr.name.find('\0') == std::string::npos, "xattr.name");
   const ConstBytes bytes = value.subspan(sizeof(mdfs_xattr) + name_length);
-  xattr.value.assign(bytes.begin(), bytes.end());
+  xattr.first.assign(bytes.begin(), bytes.end());
   return xattr;
 }
 

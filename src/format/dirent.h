@@ -53,15 +53,27 @@ ByteVector encode(const Dirent& dirent);
 // Checks: dirent.length, dirent.inode (1 .. kMaxObject - 1), dirent.name.
 Result<Dirent> decode_dirent(ConstBytes value);
 
-// mdfs_xattr, its name and its value.
+// mdfs_xattr, its name and the first bytes of its value.
 struct Xattr {
-  std::string name;  // with its prefix: "user.comment"
-  ByteVector value;
+  std::string name;               // with its prefix: "user.comment"
+  ByteVector first;               // at most MDFS_XATTR_FIRST bytes
+  std::uint32_t rest_length = 0;  // of what other items hold; 0 unless `first` is as long as it may be
   bool operator==(const Xattr&) const = default;
 };
 
+// The item of a name whose whole value has at most MDFS_MAX_XATTR bytes.
+Xattr make_xattr(std::string_view name, ConstBytes value);
 ByteVector encode(const Xattr& xattr);
-// Checks: xattr.length, xattr.name (1..255 bytes, no NUL), xattr.value (at most MDFS_MAX_XATTR).
+// Checks: xattr.length, xattr.name (1..255 bytes, no NUL), xattr.value (the bounds above), xattr.rest (at most
+// MDFS_MAX_XATTR - MDFS_XATTR_FIRST).
 Result<Xattr> decode_xattr(ConstBytes value);
+
+// The items of the kinds MDFS_KIND_XATTR_REST + 0 .. that hold a rest of so many bytes.
+constexpr unsigned xattr_rests(std::uint32_t rest_length) { return (rest_length + MDFS_MAX_ITEM - 1) / MDFS_MAX_ITEM; }
+// Bytes of the item `number` of them.
+constexpr std::uint32_t xattr_rest_bytes(std::uint32_t rest_length, unsigned number) {
+  const std::uint32_t left = rest_length - number * MDFS_MAX_ITEM;
+  return left < MDFS_MAX_ITEM ? left : MDFS_MAX_ITEM;
+}
 
 }  // namespace mdfs::format

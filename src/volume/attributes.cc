@@ -84,15 +84,15 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
     apply(wanted, change.now_ns, inode);
     if (wanted.mode && !inode.is_symlink()) {
       MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, kAccessAclName));
-      if (place.xattr) {
-        MDFS_TRY_ASSIGN(Acl acl, parse_acl(place.xattr->value));
+      if (place.value) {
+        MDFS_TRY_ASSIGN(Acl acl, parse_acl(*place.value));
         change_mode(acl, inode.mode);
-        put_xattr(change.transaction, ino, inode, place, {std::string(kAccessAclName), encode_acl(acl)});
+        put_xattr(change.transaction, ino, inode, place, kAccessAclName, encode_acl(acl));
       }
     }
     if (wanted.uid || wanted.gid) {
       MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, secret_, ino, "security.capability"));
-      if (capability.xattr) erase_xattr(change.transaction, ino, capability.cookie);
+      if (capability.value) erase_xattr(change.transaction, ino, capability);
     }
     put_inode(change.transaction, ino, inode);
     if (sets_atime) atime_ns = inode.atime_ns;
@@ -139,8 +139,8 @@ Status VolumeImpl::drop_privileges(Ino ino, const std::function<Caller()>& calle
       put_inode(change.transaction, ino, item);
     }
     MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, secret_, ino, "security.capability"));
-    if (capability.xattr) erase_xattr(change.transaction, ino, capability.cookie);
-    dropped = dropped || capability.xattr.has_value();
+    if (capability.value) erase_xattr(change.transaction, ino, capability);
+    dropped = dropped || capability.value.has_value();
     return {};
   });
   if (!status.ok() || left) pin->has_privileges = true;

@@ -85,7 +85,7 @@ Status Contents::open(Inode& inode) {
   bool privileges = (item.mode & (S_ISUID | S_ISGID)) != 0;
   if (!privileges) {
     MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(store_, secret_, inode.ino, "security.capability"));
-    privileges = capability.xattr.has_value();
+    privileges = capability.value.has_value();
   }
   inode.has_privileges = privileges;
   MDFS_TRY_ASSIGN(inode.content, engine_.open(spec, [this, &inode](store::Transaction& transaction,

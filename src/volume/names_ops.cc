@@ -168,8 +168,7 @@ void VolumeImpl::put_new_acls(Change& change, Ino ino, format::Inode& inode, con
   const auto put = [&](std::string_view name, const Acl& acl) {
     const std::uint64_t first = format::first_cookie(secret_, name);
     const std::uint32_t reach = first == taken ? 1 : 0;
-    put_xattr(change.transaction, ino, inode, {std::nullopt, first + reach, reach},
-              {std::string(name), encode_acl(acl)});
+    put_xattr(change.transaction, ino, inode, {std::nullopt, first + reach, reach}, name, encode_acl(acl));
     taken = first + reach;
   };
   if (!is_minimal(inherited)) put(kAccessAclName, inherited);

@@ -11,6 +11,16 @@ namespace {
 
 std::string object_name(Ino ino) { return "inode " + std::to_string(ino); }
 
+format::Key rest_key(Ino ino, std::uint64_t cookie, unsigned number) {
+  return {ino, MDFS_KIND_XATTR_REST + number, cookie};
+}
+
+std::uint32_t rest_length_of(const XattrPlace& place) {
+  return place.value && place.value->size() > MDFS_XATTR_FIRST
+             ? static_cast<std::uint32_t>(place.value->size() - MDFS_XATTR_FIRST)
+             : 0;
+}
+
 Error at_object(const Error& error, Ino ino) { return Error{error.code, object_name(ino) + ": " + error.where}; }
 
 }  // namespace
@@ -114,13 +124,21 @@ Result<NamePlace> find_name(Reader& reader, const format::NameSecret& secret, In
 template <typename Reader>
 Result<XattrPlace> find_xattr(Reader& reader, const format::NameSecret& secret, Ino ino, std::string_view name) {
   XattrPlace place;
+  std::uint32_t rest_length = 0;
   MDFS_TRY(find_by_name(reader, secret, ino, MDFS_KIND_XATTR, name, place, [&](ConstBytes value) -> Result<bool> {
     auto xattr = format::decode_xattr(value);
     if (!xattr.ok()) return at_object(xattr.error(), ino);
     if (xattr->name != name) return false;
-    place.xattr = std::move(*xattr);
+    place.value = std::move(xattr->first);
+    rest_length = xattr->rest_length;
     return true;
   }));
+  for (unsigned number = 0; number < format::xattr_rests(rest_length); ++number) {
+    MDFS_TRY_ASSIGN(const std::optional<ByteVector> rest, reader.get(rest_key(ino, place.cookie, number)));
+    if (!rest || rest->size() != format::xattr_rest_bytes(rest_length, number))
+      return at_object({Errc::kCorrupt, "xattr.rest"}, ino);
+    place.value->insert(place.value->end(), rest->begin(), rest->end());
+  }
   return place;
 }
 
@@ -137,13 +155,23 @@ void erase_entry(store::Transaction& transaction, Ino directory, std::uint64_t c
 }
 
 void put_xattr(store::Transaction& transaction, Ino ino, format::Inode& inode, const XattrPlace& place,
-               const format::Xattr& xattr) {
+               std::string_view name, ConstBytes value) {
   inode.reach = std::max(inode.reach, place.reach);
+  const format::Xattr xattr = format::make_xattr(name, value);
   transaction.put({ino, MDFS_KIND_XATTR, place.cookie}, format::encode(xattr));
+  const unsigned rests = format::xattr_rests(xattr.rest_length);
+  for (unsigned number = 0; number < rests; ++number)
+    transaction.put(rest_key(ino, place.cookie, number),
+                    value.subspan(MDFS_XATTR_FIRST + std::size_t{number} * MDFS_MAX_ITEM,
+                                  format::xattr_rest_bytes(xattr.rest_length, number)));
+  for (unsigned number = rests; number < format::xattr_rests(rest_length_of(place)); ++number)
+    transaction.erase(rest_key(ino, place.cookie, number));
 }
 
-void erase_xattr(store::Transaction& transaction, Ino ino, std::uint64_t cookie) {
-  transaction.erase({ino, MDFS_KIND_XATTR, cookie});
+void erase_xattr(store::Transaction& transaction, Ino ino, const XattrPlace& place) {
+  transaction.erase({ino, MDFS_KIND_XATTR, place.cookie});
+  for (unsigned number = 0; number < format::xattr_rests(rest_length_of(place)); ++number)
+    transaction.erase(rest_key(ino, place.cookie, number));
 }
 
 #define MDFS_FOR_READER(Reader)                                                                            \

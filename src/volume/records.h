@@ -51,7 +51,7 @@ template <typename Reader>
 Result<NamePlace> find_name(Reader& reader, const format::NameSecret& secret, Ino directory, std::string_view name);
 
 struct XattrPlace {
-  std::optional<format::Xattr> xattr;
+  std::optional<ByteVector> value;  // whole
   std::uint64_t cookie = 0;
   std::uint32_t reach = 0;
 };
@@ -64,7 +64,7 @@ void put_entry(store::Transaction& transaction, Ino directory, std::uint64_t coo
 void erase_entry(store::Transaction& transaction, Ino directory, std::uint64_t cookie);
 // Inserts, or replaces what `place` holds. The caller puts `inode`.
 void put_xattr(store::Transaction& transaction, Ino ino, format::Inode& inode, const XattrPlace& place,
-               const format::Xattr& xattr);
-void erase_xattr(store::Transaction& transaction, Ino ino, std::uint64_t cookie);
+               std::string_view name, ConstBytes value);
+void erase_xattr(store::Transaction& transaction, Ino ino, const XattrPlace& place);
 
 }  // namespace mdfs::volume

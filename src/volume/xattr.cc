@@ -56,8 +56,8 @@ Status check_room_for_name(store::Transaction& transaction, Ino ino, std::string
 template <typename Reader>
 Result<Acl> VolumeImpl::read_acl(Reader& reader, Ino ino, std::string_view name) {
   MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(reader, secret_, ino, name));
-  if (!place.xattr) return Acl{};
-  auto acl = parse_acl(place.xattr->value);
+  if (!place.value) return Acl{};
+  auto acl = parse_acl(*place.value);
   if (!acl.ok()) return Error{Errc::kCorrupt, "inode " + std::to_string(ino) + ": " + acl.error().where};
   return acl;
 }
@@ -77,9 +77,9 @@ Status VolumeImpl::set_acl(Change& change, Ino ino, format::Inode& inode, std::s
   const bool stored = is_access ? !is_minimal(acl) : !acl.empty();
   if (stored && value.size() > MDFS_MAX_XATTR) return Error{Errc::kNoSpace, "length of an access control list"};
   if (stored) {
-    put_xattr(change.transaction, ino, inode, place, {std::string(name), encode_acl(acl)});
-  } else if (place.xattr) {
-    erase_xattr(change.transaction, ino, place.cookie);
+    put_xattr(change.transaction, ino, inode, place, name, encode_acl(acl));
+  } else if (place.value) {
+    erase_xattr(change.transaction, ino, place);
   }
   return {};
 }
@@ -108,11 +108,11 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
       if (name.starts_with("user.") && !inode.is_regular() && !inode.is_directory())
         return Error{Errc::kNotPermitted, "user attributes belong to files and directories"};
       MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, name));
-      if (place.xattr && mode == XattrMode::kCreate) return Error{Errc::kExists, std::string(name)};
-      if (!place.xattr && mode == XattrMode::kReplace) return Error{Errc::kNoData, std::string(name)};
-      if (value.size() > MDFS_MAX_XATTR) return Error{Errc::kNoSpace, "attribute values have at most 4096 bytes"};
-      if (!place.xattr) MDFS_TRY(check_room_for_name(change.transaction, ino, name));
-      put_xattr(change.transaction, ino, inode, place, {std::string(name), {value.begin(), value.end()}});
+      if (place.value && mode == XattrMode::kCreate) return Error{Errc::kExists, std::string(name)};
+      if (!place.value && mode == XattrMode::kReplace) return Error{Errc::kNoData, std::string(name)};
+      if (value.size() > MDFS_MAX_XATTR) return Error{Errc::kNoSpace, "attribute values have at most 65536 bytes"};
+      if (!place.value) MDFS_TRY(check_room_for_name(change.transaction, ino, name));
+      put_xattr(change.transaction, ino, inode, place, name, value);
       if (name == "security.capability") pin->has_privileges = true;
     }
     inode.ctime_ns = change.now_ns;
@@ -124,8 +124,8 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
 Result<ByteVector> VolumeImpl::get_xattr(Ino ino, std::string_view name) {
   MDFS_TRY(check_xattr_name(name));
   MDFS_TRY_ASSIGN(XattrPlace place, find_xattr(*store_, secret_, ino, name));
-  if (!place.xattr) return Error{Errc::kNoData, std::string(name)};
-  return std::move(place.xattr->value);
+  if (!place.value) return Error{Errc::kNoData, std::string(name)};
+  return std::move(*place.value);
 }
 
 Result<std::vector<std::string>> VolumeImpl::list_xattrs(Ino ino) {
@@ -140,11 +140,11 @@ Status VolumeImpl::remove_xattr(Ino ino, std::string_view name) {
   return change(store::Purpose::kFreeing, [&](Change& change) -> Status {
     MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
     MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, name));
-    if (!place.xattr) {
+    if (!place.value) {
       if (is_acl(name)) return {};  // as Linux has it
       return Error{Errc::kNoData, std::string(name)};
     }
-    erase_xattr(change.transaction, ino, place.cookie);
+    erase_xattr(change.transaction, ino, place);
     inode.ctime_ns = change.now_ns;
     put_inode(change.transaction, ino, inode);
     return {};

@@ -46,7 +46,7 @@ class Ext4:
         disk = os.path.join(self.folder, "disk")
         with open(disk, "wb") as file:
             file.truncate(512 << 20)
-        run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", disk)
+        run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal,ea_inode", disk)
         self.mounted = subprocess.run(["mount", "-o", "loop,nodev,nosuid", disk, self.path], capture_output=True,
                                       text=True, check=False)
 

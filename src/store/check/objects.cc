@@ -62,11 +62,13 @@ void ItemChecker::item(const Key& key, ConstBytes value) {
   if (!may_be_object(key.object) || key.kind == 0) return misplaced(key);
   if (key.kind == MDFS_KIND_INODE) return inode(key, value);
   if (current_.given_up) return;
-  const bool about_names = key.kind <= MDFS_KIND_XATTR;
+  const bool rest = key.kind >= MDFS_KIND_XATTR_REST && key.kind < MDFS_KIND_XATTR_REST + MDFS_MAX_XATTR_RESTS;
+  const bool about_names = key.kind <= MDFS_KIND_XATTR || rest;
   if (again_ && about_names && current_.inode) return;
-  const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP;
+  const bool known = key.kind <= MDFS_KIND_EXTENT_RUNS || key.kind == MDFS_KIND_STRIP || rest;
   if (!known) return;  // of a later version, or reserved: let it be
   if (!current_.inode) return give_up(FindingId::kInodeMissing, "first item left: " + to_string(key));
+  if (rest) return xattr_rest(key, value);
   switch (key.kind) {
     case MDFS_KIND_INLINE:
       return inline_bytes(key, value);
@@ -193,7 +195,11 @@ void ItemChecker::dirent(const Key& key, ConstBytes value) {
 void ItemChecker::xattr(const Key& key, ConstBytes value) {
   const auto decoded = format::decode_xattr(value);
   if (!decoded.ok()) return damaged(key, decoded.error());
-  if (format::cookie_fits(table_.secret, key.offset, decoded->name, current_.inode->reach)) return;
+  const auto expect_rest = [&](std::uint64_t new_cookie) {
+    if (decoded->rest_length > 0) current_.long_values[key.offset] = {decoded->rest_length, new_cookie, 0};
+  };
+  if (format::cookie_fits(table_.secret, key.offset, decoded->name, current_.inode->reach))
+    return expect_rest(key.offset);
   if (!secret_lost_) return damaged(key, {Errc::kCorrupt, "xattr.cookie"});
   edits_.items.try_emplace(key, EraseItem{});
   std::uint64_t cookie = format::first_cookie(table_.secret, decoded->name);
@@ -202,7 +208,30 @@ void ItemChecker::xattr(const Key& key, ConstBytes value) {
     const Key place{key.object, MDFS_KIND_XATTR, cookie};
     if (!edits_.items.try_emplace(place, PutItem{ByteVector(value.begin(), value.end())}).second) continue;
     if (distance > reach) edits_.inodes[key.object].reach = reach = distance;
-    return;
+    return expect_rest(cookie);
+  }
+}
+
+void ItemChecker::xattr_rest(const Key& key, ConstBytes value) {
+  const auto found = current_.long_values.find(key.offset);
+  if (found == current_.long_values.end()) return misplaced(key);
+  auto& [rest_length, new_cookie, parts] = found->second;
+  const auto number = static_cast<unsigned>(key.kind - MDFS_KIND_XATTR_REST);
+  if (number >= format::xattr_rests(rest_length)) return misplaced(key);
+  if (number == parts && value.size() == format::xattr_rest_bytes(rest_length, number)) ++parts;
+  if (new_cookie == key.offset) return;
+  edits_.items.try_emplace(key, EraseItem{});
+  edits_.items[{key.object, key.kind, new_cookie}] = PutItem{ByteVector(value.begin(), value.end())};
+}
+
+// A value without all of its parts goes as a whole.
+void ItemChecker::finish_xattrs() {
+  for (const auto& [cookie, value] : current_.long_values) {
+    const unsigned parts = format::xattr_rests(value.rest_length);
+    if (value.found == parts) continue;
+    damaged({current_.number, MDFS_KIND_XATTR, value.new_cookie}, {Errc::kCorrupt, "xattr.rest"});
+    for (unsigned number = 0; number < parts; ++number)
+      edit({current_.number, MDFS_KIND_XATTR_REST + number, value.new_cookie}, EraseItem{});
   }
 }
 
@@ -410,6 +439,7 @@ void ItemChecker::finish_object() {
   const format::Inode& inode = *current_.inode;
   if (inode.is_image() && !current_.geometry) return give_up(FindingId::kContentMissing, "no geometry");
   if (inode.is_symlink() && !current_.has_target) return give_up(FindingId::kContentMissing, "no target");
+  finish_xattrs();
   for (const auto& [where, data] : current_.scattered) {
     const Key page{current_.number, MDFS_KIND_EXTENTS, where / format::kMaxPlaces};
     report(FindingId::kRunsMissing, fmt::format("{}, place {}", name_of(page), where % format::kMaxPlaces),

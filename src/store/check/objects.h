@@ -104,7 +104,14 @@ class ItemChecker {
     std::uint64_t stored_blocks = 0;
     std::map<std::uint64_t, StoredData> scattered;           // by page * 64 + place: runs still to come
     std::deque<std::pair<std::uint64_t, std::string>> near;  // cookies and names, as far back as names reach
-    std::uint64_t strip_page = 0;                            // whose strips are passing
+    // By cookie, of values that are still to come: where the name's item stays or goes, and the parts that came.
+    struct LongValue {
+      std::uint32_t rest_length = 0;
+      std::uint64_t new_cookie = 0;
+      unsigned found = 0;
+    };
+    std::map<std::uint64_t, LongValue> long_values;
+    std::uint64_t strip_page = 0;                                                           // whose strips are passing
     std::map<unsigned, std::vector<std::pair<std::uint32_t, std::uint32_t>>> strip_ranges;  // of its extents, so far
   };
 
@@ -117,6 +124,8 @@ class ItemChecker {
   void symlink(const format::Key& key, ConstBytes value);
   void dirent(const format::Key& key, ConstBytes value);
   void xattr(const format::Key& key, ConstBytes value);
+  void xattr_rest(const format::Key& key, ConstBytes value);
+  void finish_xattrs();
   void geometry(const format::Key& key, ConstBytes value);
   void extents(const format::Key& key, ConstBytes value);
   void extent(const format::Key& key, unsigned place, const format::ExtentRecord& record);

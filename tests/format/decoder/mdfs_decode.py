@@ -23,6 +23,9 @@ NONE, ROOT_DIRECTORY = 0, 1
 VOLUME_OBJECT = 2
 INODE, INLINE, SYMLINK, DIRENT, XATTR, GEOMETRY, EXTENTS, FILE_CELL, ORPHAN, PLACEMENT, EXTENT_RUNS = range(1, 12)
 STRIP, SECRET = 19, 20
+XATTR_REST = 32  # + number
+XATTR_FIRST = 4096
+MAX_ITEM = 6144
 FLAG_IMAGE, FLAG_INLINE = 1, 2
 RAW, ZSTD = 0, 1
 ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11: 8}
@@ -167,7 +170,12 @@ class Volume:
             if kind == DIRENT:
                 self._check_cookie(number, cookie, value[16:])
             if kind == XATTR:
-                self._check_cookie(number, cookie, value[8:8 + struct.unpack_from("<H", value, 0)[0]])
+                name, first, rest = struct.unpack_from("<HHI", value, 0)
+                require(len(value) == 8 + name + first and (rest == 0 or first == XATTR_FIRST), "xattr: lengths")
+                self._check_cookie(number, cookie, value[8:8 + name])
+                for part in range(-(-rest // MAX_ITEM)):
+                    require(len(self.items[number, XATTR_REST + part, cookie]) == min(MAX_ITEM, rest - part * MAX_ITEM),
+                            "xattr: rest")
 
     def _check_cookie(self, number, cookie, name):
         distance = cookie - first_cookie(self.secret, name)

@@ -179,7 +179,8 @@ class Walk:
 
     def do_xattr(self):
         path, name = self.path(), "user." + self.chance.choice("xyz")
-        value, flags = self.chance.randbytes(self.chance.choice((0, 3, 300))), self.chance.choice((0, 0, 1, 2))
+        value = self.chance.randbytes(self.chance.choice((0, 3, 300, 9000, 65536)))
+        flags = self.chance.choice((0, 0, 1, 2))
         self.both(f"setxattr {path} {name} {flags}", lambda top, _: os.setxattr(f"{top}/{path}", name, value, flags))
         path, name = self.path(), "user." + self.chance.choice("xyz")
         self.both(f"getxattr {path} {name}", lambda top, _: os.getxattr(f"{top}/{path}", name))

@@ -266,7 +266,9 @@ def attributes(t):
     for size in (0, 1, 100, 1000, 3000):
         t(f"value of {size}", os.setxattr, "d", "user.size", b"v" * size)
         t("and back", os.getxattr, "d", "user.size")
-    t("value of 4097", os.setxattr, "d", "user.size", b"v" * 4097)
+    for size in (4096, 4097, 10240, 10241, 65535, 65536, 5000, 65536, 0):
+        t(f"value of {size}", os.setxattr, "d", "user.size", b"w" * size)
+        t("and back", os.getxattr, "d", "user.size")
     t("value of 65537", os.setxattr, "d", "user.huge", b"v" * 65537)
     buffer = ctypes.create_string_buffer(1000)
     for room in (0, 1, 2, 3, 999):

@@ -24,8 +24,16 @@ RC_GTEST_PROP(DirentTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
 
 RC_GTEST_PROP(XattrTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {
   Samples samples(seed);
-  const Xattr xattr{samples.name(), samples.bytes(samples.number(0, MDFS_MAX_XATTR))};
+  const ByteVector value = samples.bytes(samples.coin() ? samples.number(0, MDFS_MAX_XATTR) : samples.number(0, 9000));
+  const Xattr xattr = make_xattr(samples.name(), value);
   RC_ASSERT(*decode_xattr(encode(xattr)) == xattr);
+  ByteVector whole = xattr.first;
+  for (unsigned number = 0; number < xattr_rests(xattr.rest_length); ++number) {
+    const std::uint32_t bytes = xattr_rest_bytes(xattr.rest_length, number);
+    RC_ASSERT(number < MDFS_MAX_XATTR_RESTS && bytes >= 1 && bytes <= MDFS_MAX_ITEM);
+    whole.resize(whole.size() + bytes);
+  }
+  RC_ASSERT(whole.size() == value.size());
 }
 
 RC_GTEST_PROP(GeometryItemTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) {

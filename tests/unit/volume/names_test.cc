@@ -174,6 +174,27 @@ TEST_F(NamesTest, ChangesOfADirectorySetItsTimes) {
   EXPECT_GT(stat(d).mtime_ns, after.mtime_ns);
 }
 
+TEST_F(NamesTest, AttributesOf64KiBReadBackAndLeaveNothingBehind) {
+  const Ino f = make_file("f");
+  const auto items = [&] {
+    return volume().store().scan({f, MDFS_KIND_INODE, 1}, {f, UINT64_MAX, UINT64_MAX}, 100)->size();
+  };
+  const std::size_t none = items();
+  std::string text;
+  for (const std::size_t bytes : {65536u, 4096u, 4097u, 10240u, 10241u, 65535u, 1u, 65536u, 20000u}) {
+    while (text.size() < bytes) text += std::to_string(text.size());
+    const std::string value = text.substr(text.size() - bytes);
+    ASSERT_OK(volume().set_xattr(f, "user.long", as_bytes(value), XattrMode::kSet));
+    const auto got = volume().get_xattr(f, "user.long");
+    ASSERT_TRUE(got.ok());
+    EXPECT_EQ(as_text(*got), value) << bytes;
+    EXPECT_EQ(items() - none, bytes <= 4096 ? 1 : 1 + (bytes - 4096 + 6143) / 6144) << bytes;
+  }
+  EXPECT_EQ(volume().list_xattrs(f)->size(), 1u);
+  EXPECT_OK(volume().remove_xattr(f, "user.long"));
+  EXPECT_EQ(items(), none);
+}
+
 TEST_F(NamesTest, AttributesOfAllKindsAndNoMoreThanThereIsRoomFor) {
   const Ino f = make_file("f");
   const auto set = [&](std::string_view name, std::size_t bytes, XattrMode mode = XattrMode::kSet) {
@@ -182,7 +203,7 @@ TEST_F(NamesTest, AttributesOfAllKindsAndNoMoreThanThereIsRoomFor) {
   EXPECT_OK(set("user.a", 4096));
   EXPECT_OK(set("trusted.b", 0));
   EXPECT_OK(set("security.c", 1));
-  EXPECT_ERROR(Errc::kNoSpace, set("user.big", 4097));
+  EXPECT_ERROR(Errc::kNoSpace, set("user.big", 65537));
   EXPECT_ERROR(Errc::kNotSupported, set("system.other", 1));
   EXPECT_ERROR(Errc::kNotSupported, set("nothing", 1));
   EXPECT_ERROR(Errc::kInvalidArgument, set("user.", 1));

@@ -221,8 +221,10 @@ std::string NamespaceModel::apply(const Op& op, Volume& volume) {
       break;
     case OpKind::kSetXattr:
       if (!node || S_ISLNK(node->mode)) return "";
-      got = code_of(volume.set_xattr(node->ino, "user.x", as_bytes(bytes_for(op).substr(0, 99)), XattrMode::kSet));
-      node->xattrs["user.x"] = bytes_for(op).substr(0, 99);
+      // From nothing to the longest value, often beyond what one item holds.
+      node->xattrs["user.x"] =
+          std::string(std::min<std::size_t>(op.size * 7u, MDFS_MAX_XATTR), static_cast<char>('a' + op.name));
+      got = code_of(volume.set_xattr(node->ino, "user.x", as_bytes(node->xattrs["user.x"]), XattrMode::kSet));
       break;
     case OpKind::kSync:
       got = code_of(volume.sync());

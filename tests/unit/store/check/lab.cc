@@ -38,6 +38,13 @@ void put_inode(Transaction& transaction, std::uint64_t number, const format::Ino
 
 }  // namespace
 
+// No part of it equals one of the data.
+ByteVector Lab::report() {
+  ByteVector bytes(MDFS_XATTR_FIRST + MDFS_MAX_ITEM + 100);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i >> 8) * 37 ^ i * i);
+  return bytes;
+}
+
 Lab::Lab() : disks(make_disks(3, 16u << 20)) {
   EXPECT_OK(format_disks(disks, environment_));
   auto opened = open_disks(disks, environment_);
@@ -57,7 +64,12 @@ Lab::Lab() : disks(make_disks(3, 16u << 20)) {
     put_inode(t, kInline, inode);
     t.put({kInline, MDFS_KIND_INLINE, 0}, value_of(200, 1));
     t.put({kInline, MDFS_KIND_XATTR, format::first_cookie(Lab::kSecret, "user.note")},
-          format::encode(format::Xattr{"user.note", value_of(10, 2)}));
+          format::encode(format::make_xattr("user.note", value_of(10, 2))));
+    const ByteVector report = Lab::report();
+    const std::uint64_t cookie = format::first_cookie(Lab::kSecret, "user.report");
+    t.put({kInline, MDFS_KIND_XATTR, cookie}, format::encode(format::make_xattr("user.report", report)));
+    t.put({kInline, MDFS_KIND_XATTR_REST, cookie}, ConstBytes(report).subspan(MDFS_XATTR_FIRST, MDFS_MAX_ITEM));
+    t.put({kInline, MDFS_KIND_XATTR_REST + 1, cookie}, ConstBytes(report).subspan(MDFS_XATTR_FIRST + MDFS_MAX_ITEM));
 
     inode = inode_of(S_IFREG | 0644, 1);
     inode.size = 3 * kBlock - 100;

@@ -19,7 +19,7 @@ namespace mdfs::store {
 
 // Three disks with:
 //   /            names, f0 .. f399 (empty files, so that the tree has several leaves)
-//   /inline      200 bytes in the tree, with an extended attribute
+//   /inline      200 bytes in the tree, with two extended attributes; the long one has its value in three items
 //   /cells       three blocks of an ordinary file
 //   /link        a symbolic link
 //   /image       a raw 8-bit image of 128 x 128 in extents of 64 x 64, all four stored
@@ -35,6 +35,8 @@ class Lab {
   static constexpr std::uint64_t kObjects = 8 + kFiles;  // with the root
   // The samples of the movie where it is stored; noise in the scattered extent.
   static std::uint16_t movie_sample(std::uint64_t t, std::uint64_t y, std::uint64_t x);
+
+  static ByteVector report();  // the long attribute
 
   Lab();
 
