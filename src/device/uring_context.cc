@@ -6,6 +6,8 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -32,15 +34,39 @@ Error refused(int posix_errno) {
   return {Errc::kNoMemory, std::string("cannot make an io_uring: ") + std::strerror(posix_errno)};
 }
 
+// All that a ring may be asked for. The timeout is liburing's, on kernels before 5.11.
+constexpr std::array kOperations = {IORING_OP_NOP,    IORING_OP_READ,  IORING_OP_WRITE,     IORING_OP_READV,
+                                    IORING_OP_WRITEV, IORING_OP_FSYNC, IORING_OP_FALLOCATE, IORING_OP_TIMEOUT};
+
+// liburing 2.3 declares functions for both registrations, and its library lacks them.
+int register_with(const io_uring& ring, unsigned what, const void* argument, unsigned count) {
+  const long result = ::syscall(__NR_io_uring_register, ring.ring_fd, what, argument, count);
+  return result < 0 ? -errno : static_cast<int>(result);
+}
+
 }  // namespace
+
+Status make_ring(io_uring& ring) {
+  io_uring_params params{};
+  params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_R_DISABLED;
+  params.cq_entries = UringContext::kMaxInFlight;
+  if (const int result = io_uring_queue_init_params(UringContext::kSubmissionEntries, &ring, &params); result < 0)
+    return refused(-result);
+  std::array<io_uring_restriction, kOperations.size()> restrictions{};
+  for (std::size_t i = 0; i < kOperations.size(); ++i) {
+    restrictions[i].opcode = IORING_RESTRICTION_SQE_OP;
+    restrictions[i].sqe_op = static_cast<__u8>(kOperations[i]);
+  }
+  int result = register_with(ring, IORING_REGISTER_RESTRICTIONS, restrictions.data(), restrictions.size());
+  if (result == 0) result = register_with(ring, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+  if (result >= 0) return {};
+  io_uring_queue_exit(&ring);
+  return refused(-result);
+}
 
 Result<std::shared_ptr<UringContext>> UringContext::create() {
   std::shared_ptr<UringContext> context(new UringContext);
-  io_uring_params params{};
-  params.flags = IORING_SETUP_CQSIZE;
-  params.cq_entries = kMaxInFlight;
-  const int result = io_uring_queue_init_params(kSubmissionEntries, &context->ring_, &params);
-  if (result < 0) return refused(-result);
+  MDFS_TRY(make_ring(context->ring_));
   context->completer_ = std::thread(&UringContext::complete_loop, context.get());
   return context;
 }

@@ -19,6 +19,10 @@
 
 namespace mdfs::device {
 
+// A ring that can be asked for what disks need, and for nothing else: io_uring passes by filters of system calls.
+// kNotSupported, in words that name the cause, where the kernel or a sandbox refuses io_uring.
+Status make_ring(io_uring& ring);
+
 // One ring for all disks: bench/micro/device_bench shows a ring for each disk to be no faster and to take a fifth more
 // CPU time, as long as completion handlers only hand work on. Any thread may call start(). Short transfers are
 // continued, interrupted ones repeated.
@@ -43,7 +47,7 @@ class UringContext {
     unsigned repeats = 0;
   };
 
-  // kNotSupported, in words that name the cause, where the kernel or a sandbox refuses io_uring.
+  // kNotSupported as make_ring().
   static Result<std::shared_ptr<UringContext>> create();
   // All transfers must have completed.
   ~UringContext();
