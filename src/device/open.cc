@@ -110,6 +110,16 @@ Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode) {
   return fd;
 }
 
+Result<UniqueFd> open_descriptor_when_free(const std::string& path, OpenMode mode,
+                                           std::chrono::steady_clock::time_point patience) {
+  constexpr auto kStep = std::chrono::milliseconds(10);
+  for (;;) {
+    auto fd = open_disk_descriptor(path, mode);
+    if (fd.ok() || fd.error().code != Errc::kBusy || std::chrono::steady_clock::now() > patience) return fd;
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
 Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, std::shared_ptr<UringContext> context) {
   struct stat st {};
   if (::fstat(fd.get(), &st) != 0) return from_errno(errno, name);
@@ -131,12 +141,8 @@ Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, 
 Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenMode mode,
                                                   const std::shared_ptr<UringContext>& context,
                                                   std::chrono::steady_clock::time_point patience) {
-  constexpr auto kStep = std::chrono::milliseconds(10);
-  for (;;) {
-    auto disk = open_disk(path, mode, context);
-    if (disk.ok() || disk.error().code != Errc::kBusy || std::chrono::steady_clock::now() > patience) return disk;
-    std::this_thread::sleep_for(kStep);
-  }
+  MDFS_TRY_ASSIGN(UniqueFd fd, open_descriptor_when_free(path, mode, patience));
+  return adopt_disk(path, std::move(fd), context);
 }
 
 Status create_file_disk(const std::string& path, std::uint64_t size_bytes, bool sparse) {

@@ -31,9 +31,11 @@ Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenM
                                                   const std::shared_ptr<UringContext>& context,
                                                   std::chrono::steady_clock::time_point patience);
 
-// The two halves of open_disk(), for a disk that one program opens and checks and another one uses: the locks go with
+// The two halves of both, for a disk that one program opens and checks and another one uses: the locks go with
 // the descriptor. adopt_disk() takes one that may come from anybody: it looks at what it is.
 Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode);
+Result<UniqueFd> open_descriptor_when_free(const std::string& path, OpenMode mode,
+                                           std::chrono::steady_clock::time_point patience);
 Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, std::shared_ptr<UringContext> context);
 
 // Makes a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its

@@ -21,6 +21,8 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
+  // The caller closes it.
+  int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1) {
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;

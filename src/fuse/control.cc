@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/control.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -33,6 +34,7 @@ constexpr std::string_view kError = "error ";
 constexpr std::string_view kNote = "note ";
 constexpr std::string_view kDone = "done ";
 constexpr std::string_view kFailed = "failed ";
+constexpr const char* kSocketName = "control";
 constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxRequestBytes = 16384;
 constexpr std::size_t kMaxDescriptors = 64;
@@ -43,8 +45,17 @@ Status make_directory(const std::string& path) {
   return from_errno(errno, path);
 }
 
+// The directory of one volume, in the hands of its owner. Those above are the caller's.
+Result<device::UniqueFd> make_directory_for(const std::string& path, const Identity& owner) {
+  MDFS_TRY(make_directory(path));
+  device::UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.open() || (owner.uid != geteuid() && fchown(fd.get(), owner.uid, owner.gid) != 0))
+    return from_errno(errno, path);
+  return fd;
+}
+
 Result<sockaddr_un> address_in(const std::string& directory) {
-  const std::string path = directory + "/control";
+  const std::string path = directory + '/' + kSocketName;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return Error{Errc::kNameTooLong, path};
@@ -99,31 +110,32 @@ Result<std::string> runtime_directory(const Uuid& volume) {
   return base + "/mdfs/" + volume.to_string();
 }
 
-Result<std::unique_ptr<ControlServer>> ControlServer::start(const Uuid& volume, ControlHandler handler) {
-  MDFS_TRY_ASSIGN(const std::string directory, runtime_directory(volume));
-  MDFS_TRY(make_directory(directory.substr(0, directory.rfind('/'))));
-  MDFS_TRY(make_directory(directory));
-  MDFS_TRY_ASSIGN(const sockaddr_un address, address_in(directory));
+Result<std::unique_ptr<ControlServer>> ControlServer::listen(const Uuid& volume, const Identity& owner) {
+  MDFS_TRY_ASSIGN(const std::string path, runtime_directory(volume));
+  MDFS_TRY(make_directory(path.substr(0, path.rfind('/'))));
+  MDFS_TRY_ASSIGN(device::UniqueFd directory, make_directory_for(path, owner));
+  MDFS_TRY_ASSIGN(const sockaddr_un address, address_in(path));
   if (ControlClient::connect(volume).ok())
     return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already, from other disks: one is a copy"};
   unlink(address.sun_path);  // of a daemon that died
-  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int wake = eventfd(0, EFD_CLOEXEC);
-  std::unique_ptr<ControlServer> server(new ControlServer(directory, listener, wake, std::move(handler)));
-  if (listener < 0 || wake < 0 || bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(listener, 16) != 0)
+  device::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  device::UniqueFd wake(eventfd(0, EFD_CLOEXEC));
+  // The mode of the socket before it has a name: nobody else ever sees it open.
+  if (!listener.open() || !wake.open() || fchmod(listener.get(), 0600) != 0 ||
+      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener.get(), 16) != 0)
     return from_errno(errno, address.sun_path);
-  chmod(address.sun_path, 0600);
-  if (server->handler_) server->changes_ = std::make_unique<Lane>(1);
-  server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
-  return server;
+  return std::unique_ptr<ControlServer>(
+      new ControlServer(path, std::move(directory), std::move(listener), std::move(wake)));
 }
 
-ControlServer::~ControlServer() {
-  finish(Error{Errc::kCancelled, "the daemon ends"});
-  if (listener_ >= 0) close(listener_);
-  if (wake_ >= 0) close(wake_);
+void ControlServer::serve(ControlHandler handler) {
+  handler_ = std::move(handler);
+  if (handler_) changes_ = std::make_unique<Lane>(1);
+  thread_ = std::thread([this] { serve_clients(); });
 }
+
+ControlServer::~ControlServer() { finish(Error{Errc::kCancelled, "the daemon ends"}); }
 
 void ControlServer::stop_changes() {
   std::unique_ptr<Lane> changes;
@@ -149,13 +161,17 @@ ControlServer::Client ControlServer::hand_on(int client, ControlRequest request)
 
 void ControlServer::finish(const Status& outcome, const std::string& notes) {
   stop_changes();
-  if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  if (write(wake_, &one, sizeof one) != sizeof one) spdlog::error("waking the control thread: errno {}", errno);
-  thread_.join();
+  if (!listener_.open()) return;
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    if (write(wake_.get(), &one, sizeof one) != sizeof one) spdlog::error("waking the control thread: errno {}", errno);
+    thread_.join();
+  } else {
+    unlinkat(directory_.get(), kSocketName, 0);
+  }
   // Before anybody is told: the next daemon of this volume may begin at once, in the same directory.
-  close(std::exchange(listener_, -1));
-  rmdir(directory_.c_str());
+  listener_.reset();
+  unlinkat(AT_FDCWD, path_.c_str(), AT_REMOVEDIR);
   const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
   for (const int client : std::exchange(waiting_, {})) {
     for (const std::string& line : lines_of(notes)) send_line(client, std::string(kNote) + line);
@@ -164,11 +180,11 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
   }
 }
 
-void ControlServer::serve() {
+void ControlServer::serve_clients() {
   std::vector<pollfd> clients;
   bool ending = false;
   for (;;) {
-    std::vector<pollfd> all = {{ending ? -1 : wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    std::vector<pollfd> all = {{ending ? -1 : wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     all.insert(all.end(), clients.begin(), clients.end());
     const int ready = poll(all.data(), all.size(), !ending ? -1 : clients.empty() ? 0 : kLastRequestMs);
     if (ready < 0) {
@@ -199,10 +215,10 @@ void ControlServer::serve() {
     if (all[0].revents != 0) {
       // Nobody comes any more; those who have come, and ask now, are answered.
       ending = true;
-      unlink((directory_ + "/control").c_str());
+      unlinkat(directory_.get(), kSocketName, 0);
     }
     if (all[1].revents == 0) continue;
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int client = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) continue;
     if (clients.size() + waiting_.size() >= kMaxClients) {
       send_line(client, std::string(kError) + "too many clients");

@@ -22,6 +22,7 @@
 #include "base/uuid.h"
 #include "device/unique_fd.h"
 #include "fuse/lane.h"
+#include "fuse/privileges.h"
 
 namespace mdfs::fuse {
 
@@ -35,11 +36,16 @@ struct ControlRequest {
 // Carries out a change; the text is for whoever asked. Called by one thread, which may wait.
 using ControlHandler = std::function<Result<std::string>(ControlRequest request)>;
 
-// The daemon's end. Makes the directory and the socket, which only the owner may use; takes them away at the end.
+// The daemon's end. Makes the directory and the socket, which only the owner and root may use; takes them away at the
+// end, the directory as far as the process may then.
 class ControlServer {
  public:
-  // kBusy: another daemon serves a volume of this UUID. kNotFound: there is no runtime directory.
-  static Result<std::unique_ptr<ControlServer>> start(const Uuid& volume, ControlHandler handler);
+  // From now on clients may connect; they are answered once serve() has been called. The directory of the volume
+  // belongs to `owner`, who may be another user than the caller. kBusy: another daemon serves a volume of this UUID.
+  // kNotFound: there is no runtime directory.
+  static Result<std::unique_ptr<ControlServer>> listen(const Uuid& volume, const Identity& owner);
+  // Once. Its threads are made with the rights that the caller has left.
+  void serve(ControlHandler handler);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
@@ -54,18 +60,22 @@ class ControlServer {
  private:
   static constexpr std::size_t kMaxClients = 64;
 
-  ControlServer(std::string directory, int listener, int wake, ControlHandler handler)
-      : directory_(std::move(directory)), listener_(listener), wake_(wake), handler_(std::move(handler)) {}
-  void serve();
+  ControlServer(std::string path, device::UniqueFd directory, device::UniqueFd listener, device::UniqueFd wake)
+      : path_(std::move(path)),
+        directory_(std::move(directory)),
+        listener_(std::move(listener)),
+        wake_(std::move(wake)) {}
+  void serve_clients();
   // Goes: it has gone, or talks nonsense. Handed: its change is queued, and it is answered and closed there.
   enum class Client : std::uint8_t { kStays, kWaits, kGoes, kHanded };
   Client read_request(int client);
   Client hand_on(int client, ControlRequest request);
 
-  const std::string directory_;
-  int listener_;
-  const int wake_;  // eventfd
-  const ControlHandler handler_;
+  const std::string path_;  // of the directory
+  const device::UniqueFd directory_;
+  device::UniqueFd listener_;
+  const device::UniqueFd wake_;    // eventfd
+  ControlHandler handler_;         // set before there are threads
   std::mutex changes_mutex_;       // guards changes_
   std::unique_ptr<Lane> changes_;  // null: no more
   std::atomic<bool> ending_{false};

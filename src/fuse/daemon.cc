@@ -4,11 +4,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/capability.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <future>
 #include <optional>
 #include <thread>
 
@@ -29,13 +27,14 @@
 #include "device/find_disks.h"
 #include "device/modelled_disk.h"
 #include "device/open.h"
+#include "fuse/call_filter.h"
 #include "fuse/control.h"
 #include "fuse/disk_changes.h"
-#include "fuse/lane.h"
+#include "fuse/mount_helper.h"
 #include "fuse/mountpoint.h"
+#include "fuse/privileges.h"
 #include "fuse/server.h"
 #include "fuse/trace_recorder.h"
-#include "fuse/unmounter.h"
 #include "mdfs/ioctl.h"
 #include "store/store.h"
 #include "volume/volume.h"
@@ -70,11 +69,21 @@ sigset_t ending_signals() {
   return set;
 }
 
-// Waits for a signal that asks the daemon to end; passes it on.
+sigset_t awaited_signals() {
+  sigset_t set = ending_signals();
+  sigaddset(&set, kRefusedSignal);
+  return set;
+}
+
+// Of a daemon that is broken into, or that has a defect of MDFS.
+std::string refused_text() {
+  return fmt::format("the daemon was refused system calls that it does not need: {}", fmt::join(refused_calls(), ", "));
+}
+
+// Waits for a signal that asks the daemon to end, and passes it on; and for the one that tells of refused calls.
 class SignalThread {
  public:
-  SignalThread(Server& server, Unmounter& unmounter)
-      : thread_([this, &server, &unmounter] { wait(server, unmounter); }) {}
+  SignalThread(Server& server, MountHelper& helper) : thread_([this, &server, &helper] { wait(server, helper); }) {}
   ~SignalThread() {
     ending_ = true;
     pthread_kill(thread_.native_handle(), SIGTERM);  // blocked: it stays pending until the thread takes it
@@ -84,16 +93,20 @@ class SignalThread {
   SignalThread& operator=(const SignalThread&) = delete;
 
  private:
-  void wait(Server& server, Unmounter& unmounter) {
-    const sigset_t signals = ending_signals();
+  void wait(Server& server, MountHelper& helper) {
+    const sigset_t signals = awaited_signals();
     for (bool asked = false; !ending_;) {
       int number = 0;
       sigwait(&signals, &number);
+      if (number == kRefusedSignal) {
+        spdlog::error("{}", refused_text());
+        continue;
+      }
       if (ending_ || asked) continue;
       asked = true;
       spdlog::info("ending on signal {}", number);
       // Served until nothing refers to the mount: what is stored in mappings is still written.
-      if (const Status status = unmounter.unmount_lazily(); !status.ok()) spdlog::warn("{}", status.error().message());
+      if (const Status status = helper.unmount_lazily(); !status.ok()) spdlog::warn("{}", status.error().message());
       for (auto waited = kPollStep; server.running() && waited < kUnmountGrace; waited += kPollStep)
         std::this_thread::sleep_for(kPollStep);
       if (server.running()) server.stop();
@@ -104,32 +117,23 @@ class SignalThread {
   std::thread thread_;
 };
 
-// This thread, and all that it makes from now on, have no capabilities. Root's files stay root's to open.
-Status drop_capabilities() {
-  if (geteuid() != 0) return {};
-  const cap_t none = cap_init();
-  const int status = none == nullptr ? -1 : cap_set_proc(none);
-  const int number = errno;
-  if (none != nullptr) cap_free(none);
-  if (status != 0) return from_errno(number, "dropping capabilities");
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return from_errno(errno, "dropping capabilities");
-  return {};
-}
-
-// Runs `work` on the one thread that has kept its capabilities.
-Status run_on(Lane& lane, const std::function<Status()>& work) {
-  std::promise<Status> promise;
-  lane.post([&] { promise.set_value(work()); });
-  return promise.get_future().get();
-}
-
-Result<std::vector<std::unique_ptr<device::Disk>>> open_disks(const std::vector<std::string>& paths, bool read_only,
-                                                              const std::shared_ptr<device::UringContext>& context) {
-  std::vector<std::unique_ptr<device::Disk>> disks;
+Result<std::vector<device::UniqueFd>> open_descriptors(const std::vector<std::string>& paths, bool read_only) {
+  std::vector<device::UniqueFd> descriptors;
   const auto mode = read_only ? device::OpenMode::kReadOnly : device::OpenMode::kReadWrite;
   const auto patience = std::chrono::steady_clock::now() + kLockGrace;
   for (const std::string& path : paths) {
-    MDFS_TRY_ASSIGN(auto disk, device::open_disk_when_free(path, mode, context, patience));
+    MDFS_TRY_ASSIGN(auto descriptor, device::open_descriptor_when_free(path, mode, patience));
+    descriptors.push_back(std::move(descriptor));
+  }
+  return descriptors;
+}
+
+Result<std::vector<std::unique_ptr<device::Disk>>> adopt_disks(const std::vector<std::string>& paths,
+                                                               std::vector<device::UniqueFd> descriptors,
+                                                               const std::shared_ptr<device::UringContext>& context) {
+  std::vector<std::unique_ptr<device::Disk>> disks;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    MDFS_TRY_ASSIGN(auto disk, device::adopt_disk(paths[i], std::move(descriptors[i]), context));
     disks.push_back(std::move(disk));
   }
   return disks;
@@ -154,6 +158,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
 // What serve() is given: the options, and all that was found by them.
 struct Job {
   MountOptions options;
+  Uuid volume_uuid;
   std::vector<std::string> paths;         // of disks, absolute
   std::optional<model::Machine> machine;  // whose disks they are to be
 };
@@ -166,11 +171,15 @@ std::vector<std::unique_ptr<device::Disk>> as_modelled(std::vector<std::unique_p
   return disks;
 }
 
-ServerOptions server_options(const MountOptions& options, const std::string& source, bool read_only) {
+SessionOptions session_options(const Job& job) {
+  return {
+      .source = job.paths.front(), .kernel_options = job.options.kernel_options, .read_only = job.options.read_only};
+}
+
+ServerOptions server_options(const MountOptions& options, SessionOptions session, uid_t owner) {
   ServerOptions server;
-  server.source = source;
-  server.kernel_options = options.kernel_options;
-  server.kernel_options.emplace_back(read_only ? "ro" : "rw");
+  server.session = std::move(session);
+  server.owner = owner;
   server.staging.window_bytes = options.max_window_bytes;
   server.staging.file_bytes = 4 * options.max_window_bytes;
   server.staging_directory = options.staging_directory;
@@ -179,9 +188,9 @@ ServerOptions server_options(const MountOptions& options, const std::string& sou
 }
 
 // The mounted volume, from ready() to the end. Returns the outcome of closing it.
-Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& unmounter, ControlServer* control) {
+Status serve_until_unmounted(Server& server, volume::Volume& volume, MountHelper& helper, ControlServer* control) {
   {
-    const SignalThread signals(server, unmounter);
+    const SignalThread signals(server, helper);
     server.run();
   }
   if (control != nullptr) {
@@ -195,6 +204,7 @@ Status serve_until_unmounted(Server& server, volume::Volume& volume, Unmounter& 
 std::string last_words(device::ModelledMachine* modelled, TraceRecorder* trace) {
   std::string words;
   if (modelled != nullptr) words += report_text(modelled->report());
+  if (!refused_calls().empty()) words += refused_text() + '\n';
   log_report(words);
   if (trace == nullptr) return words;
   const Status status = trace->finish();
@@ -230,13 +240,6 @@ void notify(const std::string& lines, const Notice& notice) {
   for (const std::string& line : lines_of(lines)) notice(line);
 }
 
-// The last daemon may have been on its way out when the mount point was looked at; now that its disks are ours it has
-// ended.
-Status mount_now(Server& server, const std::string& mountpoint) {
-  if (is_dead_mount(mountpoint)) MDFS_TRY(unmount_path(mountpoint, Unmount::kLazily));
-  return server.mount(mountpoint);
-}
-
 // To whoever started the program as a service and asked to be told; does nothing if nobody did.
 void tell_service_manager([[maybe_unused]] const char* state) {
 #ifdef MDFS_SYSTEMD
@@ -244,31 +247,55 @@ void tell_service_manager([[maybe_unused]] const char* state) {
 #endif
 }
 
+// What the daemon is given by the user who mounts, before it becomes another.
+struct Belongings {
+  uid_t owner = geteuid();
+  SessionOptions session;
+  std::unique_ptr<MountHelper> helper;
+  std::shared_ptr<TraceRecorder> trace;       // null: nothing is recorded
+  std::vector<device::UniqueFd> descriptors;  // of disks
+  std::unique_ptr<ControlServer> control;     // null: there is no runtime directory
+  std::shared_ptr<device::UringContext> context;
+};
+
+// Opens all that takes rights to open, and gives the rights up. Nothing that a disk holds has been looked at but
+// labels, and no thread of the daemon is ever anything but this.
+Result<Belongings> pack_and_confine(const Job& job) {
+  const MountOptions& options = job.options;
+  Belongings with;
+  with.session = session_options(job);
+  MDFS_TRY_ASSIGN(const Identity identity, daemon_identity());
+  MDFS_TRY_ASSIGN(with.helper, MountHelper::start(options.mountpoint, with.session, identity));
+  if (!options.trace.empty()) {
+    MDFS_TRY_ASSIGN(with.trace, TraceRecorder::create(options.trace));
+  }
+  MDFS_TRY_ASSIGN(with.descriptors, open_descriptors(job.paths, options.read_only));
+  auto control = ControlServer::listen(job.volume_uuid, identity);
+  if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
+  if (control.ok()) {
+    with.control = std::move(*control);
+  } else {
+    spdlog::warn("no control socket: {}", control.error().message());
+  }
+  MDFS_TRY(become(identity, {}));
+  MDFS_TRY_ASSIGN(with.context, device::UringContext::create());
+  MDFS_TRY(filter_daemon_calls());
+  return with;
+}
+
 // The life of the daemon: everything between finding the disks and the last commit.
 Status serve(const Job& job, const Ready& ready) {
   const MountOptions& options = job.options;
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = awaited_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   mallopt(M_ARENA_MAX, kArenas);
   mallopt(M_MMAP_THRESHOLD, kMmapThresholdBytes);
   mallopt(M_TRIM_THRESHOLD, kTrimThresholdBytes);
   umask(077);
-  MDFS_TRY_ASSIGN(const auto unmounter, Unmounter::start(options.mountpoint));
-  std::shared_ptr<TraceRecorder> trace;
-  if (!options.trace.empty()) {
-    MDFS_TRY_ASSIGN(trace, TraceRecorder::create(options.trace));
-  }
-  // A thread keeps the capabilities it was made with: this one opens the disks and mounts, then ends.
-  auto privileged = std::make_unique<Lane>(1);
-  MDFS_TRY(drop_capabilities());
+  MDFS_TRY_ASSIGN(Belongings with, pack_and_confine(job));
 
   SystemEnvironment environment;
-  MDFS_TRY_ASSIGN(const auto context, device::UringContext::create());  // and its threads, without capabilities
-  std::vector<std::unique_ptr<device::Disk>> disks;
-  MDFS_TRY(run_on(*privileged, [&]() -> Status {
-    MDFS_TRY_ASSIGN(disks, open_disks(job.paths, options.read_only, context));
-    return {};
-  }));
+  MDFS_TRY_ASSIGN(auto disks, adopt_disks(job.paths, std::move(with.descriptors), with.context));
   device::SystemWaiter waiter;
   std::shared_ptr<device::ModelledMachine> modelled;
   if (job.machine) {
@@ -277,28 +304,31 @@ Status serve(const Job& job, const Ready& ready) {
     disks = as_modelled(std::move(disks), modelled);
   }
   MDFS_TRY_ASSIGN(auto volume, open_volume(std::move(disks), options, environment));
-  const Uuid uuid = volume->store().volume_uuid();
-  const bool read_only = volume->store().read_only();
-  ServerOptions server_settings = server_options(options, job.paths.front(), read_only);
+  if (volume->store().volume_uuid() != job.volume_uuid)
+    return Error{Errc::kCorrupt, fmt::format("the disks are of volume {}, not {}",
+                                             volume->store().volume_uuid().to_string(), job.volume_uuid.to_string())};
+  with.session.read_only = volume->store().read_only();
+  ServerOptions server_settings = server_options(options, with.session, with.owner);
   server_settings.modelled = modelled;
-  server_settings.trace = trace;
+  server_settings.trace = with.trace;
   MDFS_TRY_ASSIGN(auto server, Server::create(*volume, server_settings));
-  auto control = ControlServer::start(uuid, [&](ControlRequest request) {
-    return change_disks(*volume, modelled ? nullptr : context, std::move(request));
-  });
-  if (!control.ok() && control.error().code != Errc::kNotFound) return control.error();
-  if (!control.ok()) spdlog::warn("no control socket: {}", control.error().message());
-  MDFS_TRY(run_on(*privileged, [&] { return mount_now(*server, options.mountpoint); }));
-  privileged.reset();
+  // Ends before the volume does.
+  const std::unique_ptr<ControlServer> control = std::move(with.control);
+  if (control)
+    control->serve([&](ControlRequest request) {
+      return change_disks(*volume, modelled ? nullptr : with.context, std::move(request));
+    });
+  MDFS_TRY_ASSIGN(auto requests, with.helper->mount(with.session.read_only));
+  MDFS_TRY(server->attach(std::move(requests)));
 
   ready(notices(volume->store(), options.read_only));
-  const Status outcome = serve_until_unmounted(*server, *volume, *unmounter, control.ok() ? control->get() : nullptr);
+  const Status outcome = serve_until_unmounted(*server, *volume, *with.helper, control.get());
   if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
   // Whoever waits may take the disks at once.
   server.reset();
   volume.reset();
-  const std::string notes = last_words(modelled.get(), trace.get());
-  if (control.ok()) (*control)->finish(outcome, notes);
+  const std::string notes = last_words(modelled.get(), with.trace.get());
+  if (control) control->finish(outcome, notes);
   return outcome;
 }
 
@@ -316,9 +346,7 @@ void write_all(int fd, std::string_view text) {
   }
 }
 
-void detach_from_terminal() {
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0) return;
+void detach_from_terminal(int null) {
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (dup2(null, standard) < 0) spdlog::warn("leaving the terminal: errno {}", errno);
   close(null);
@@ -326,11 +354,12 @@ void detach_from_terminal() {
 
 [[noreturn]] void run_child(const Job& job, int report) {
   setsid();
-  if (chdir("/") != 0) _exit(1);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (chdir("/") != 0 || null < 0) _exit(1);
   start_syslog(std::string(kProgram));
   bool reported = false;
   const Status outcome = serve(job, [&](const std::string& notice) {
-    detach_from_terminal();
+    detach_from_terminal(null);
     write_all(report, kReadyMark + notice);
     close(report);
     reported = true;
@@ -418,7 +447,7 @@ Status unmount_when_free(const std::string& path) {
 }  // namespace
 
 Status run_mount(const MountOptions& asked, const Notice& notice) {
-  Job job{.options = asked, .paths = {}, .machine = {}};
+  Job job{.options = asked, .volume_uuid = {}, .paths = {}, .machine = {}};
   MountOptions& options = job.options;
   MDFS_TRY(set_log_level(options.log_level));
   if (!options.model.empty()) {
@@ -431,7 +460,8 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
   }
   MDFS_TRY_ASSIGN(options.mountpoint, prepare_mountpoint(options.mountpoint, notice));
   MDFS_TRY_ASSIGN(device::FoundDisks found, device::find_disks(options.disks));
-  MDFS_TRY(wait_for_earlier_mount(found.volume_uuid, notice));
+  job.volume_uuid = found.volume_uuid;
+  MDFS_TRY(wait_for_earlier_mount(job.volume_uuid, notice));
   for (const std::string& missing : found.missing) notice(missing + " was not found");
   for (const std::string& path : found.paths) {
     MDFS_TRY_ASSIGN(std::string absolute, absolute_path(path));

@@ -245,7 +245,10 @@ void model_report(fuse_req_t req) {
 }
 
 // Who may start and stop long work on the volume.
-bool owns_the_mount(const fuse_ctx& caller) { return caller.uid == 0 || caller.uid == ::getuid(); }
+bool owns_the_mount(fuse_req_t req) {
+  const uid_t caller = fuse_req_ctx(req)->uid;
+  return caller == 0 || caller == server_of(req).owner();
+}
 
 Result<mdfs_ioc_operation> run_operation(volume::Volume& volume, Ino ino, bool may_change,
                                          const mdfs_ioc_operation& in) {
@@ -273,7 +276,7 @@ Status fill_disks(volume::Volume& volume, bool may_change, mdfs_ioc_disks& disks
 
 void disk_statistics(fuse_req_t req, const mdfs_ioc_disks& in) {
   Server& server = server_of(req);
-  const bool may_change = owns_the_mount(*fuse_req_ctx(req));
+  const bool may_change = owns_the_mount(req);
   server.sync_lane().post([&server, req, may_change, disks = in]() mutable {
     const Status status = fill_disks(server.volume(), may_change, disks);
     if (!status.ok()) return reply_error(req, status.error());
@@ -284,7 +287,7 @@ void disk_statistics(fuse_req_t req, const mdfs_ioc_disks& in) {
 // Waits for disks, or for a step to end.
 void operation(fuse_req_t req, Ino ino, const mdfs_ioc_operation& in) {
   Server& server = server_of(req);
-  const bool may_change = owns_the_mount(*fuse_req_ctx(req));
+  const bool may_change = owns_the_mount(req);
   server.sync_lane().post([&server, req, ino, may_change, in] {
     const auto answer = run_operation(server.volume(), ino, may_change, in);
     if (!answer.ok()) return reply_error(req, answer.error());

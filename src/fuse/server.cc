@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/server.h"
 
-#include <fmt/format.h>
 #include <linux/fuse.h>
 #include <signal.h>
 #include <sys/uio.h>
@@ -10,9 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
-#include <mutex>
+#include <cstring>
 
 #include "base/log.h"
 #include "fuse/operations.h"
@@ -41,27 +38,6 @@ void patch_open_reply(const iovec* parts, int count) {
   std::memcpy(&open, parts[1].iov_base, sizeof open);
   open.open_flags |= FOPEN_PARALLEL_DIRECT_WRITES;
   std::memcpy(parts[1].iov_base, &open, sizeof open);
-}
-
-// What libfuse last complained about, in this process.
-std::mutex complaint_mutex;  // guards the next
-std::string complaint;
-
-void take_complaint(fuse_log_level level, const char* format, va_list arguments) {
-  char text[512];
-  const int length = vsnprintf(text, sizeof text, format, arguments);
-  if (length <= 0) return;
-  std::string line(text);
-  while (line.ends_with('\n')) line.pop_back();
-  if (level <= FUSE_LOG_ERR) spdlog::debug("{}", line);
-  const std::lock_guard lock(complaint_mutex);
-  complaint = std::move(line);
-}
-
-// " (fuse: ...)", or nothing.
-std::string last_complaint() {
-  const std::lock_guard lock(complaint_mutex);
-  return complaint.empty() ? "" : " (" + complaint + ")";
 }
 
 Server* self(void* userdata) { return static_cast<Server*>(userdata); }
@@ -114,35 +90,17 @@ Server::Server(volume::Volume& volume, const ServerOptions& options)
 Server::~Server() {
   volume_.set_change_listener({});
   volume_.set_privileges_listener({});
-  if (session_ != nullptr) fuse_session_destroy(session_);
 }
 
 Result<std::unique_ptr<Server>> Server::create(volume::Volume& volume, const ServerOptions& options) {
   std::unique_ptr<Server> server(new Server(volume, options));
   MDFS_TRY_ASSIGN(server->staging_, views::StagingPool::open(options.staging_directory, options.staging));
-
-  // A comma in a name would end an option.
-  std::string source = options.source;
-  for (char& c : source)
-    if (c == ',' || c == '\\') c = '_';
-  std::string joined = fmt::format("fsname={},subtype=mdfs,default_permissions,max_read={}", source, kMaxTransferBytes);
-  for (const std::string& option : options.kernel_options) joined += "," + option;
-  std::string program = "mdfs";
-  std::string dash_o = "-o";
-  char* arguments[] = {program.data(), dash_o.data(), joined.data(), nullptr};
-  fuse_args args{.argc = 3, .argv = arguments, .allocated = 0};
-  fuse_set_log_func(take_complaint);
-  const fuse_lowlevel_ops ops = operations();
-  server->session_ = fuse_session_new(&args, &ops, sizeof ops, server.get());
-  fuse_opt_free_args(&args);
-  if (server->session_ == nullptr)
-    return Error{Errc::kInvalidArgument, "mount options '" + joined + "'" + last_complaint()};
+  if (!options.session.read_only) MDFS_TRY(server->staging_->try_file());
+  MDFS_TRY_ASSIGN(server->session_, make_session(options.session, operations(), server.get()));
   return server;
 }
 
-Status Server::mount(const std::string& mountpoint) {
-  if (fuse_session_mount(session_, mountpoint.c_str()) != 0)
-    return Error{Errc::kIo, "mounting on " + mountpoint + last_complaint()};
+Status Server::attach(device::UniqueFd requests) {
   fuse_custom_io io{};
   io.read = [](int fd, void* buffer, std::size_t size, void* userdata) {
     return self(userdata)->read_request(fd, buffer, size);
@@ -150,9 +108,10 @@ Status Server::mount(const std::string& mountpoint) {
   io.writev = [](int fd, iovec* parts, int count, void* userdata) {
     return self(userdata)->write_reply(fd, parts, count);
   };
-  if (const int status = fuse_session_custom_io(session_, &io, fuse_session_fd(session_)); status != 0)
+  if (const int status = fuse_session_custom_io(session_.get(), &io, requests.get()); status != 0)
     return from_errno(-status, "FUSE session");
-  coherence_.start(session_);
+  requests.release();  // the session closes it
+  coherence_.start(session_.get());
   // Windows are written on the apply lane only, where the kernel may be told.
   volume_.set_change_listener([this](volume::Ino ino, std::uint64_t offset, std::uint64_t length) {
     coherence_.drop_plain(ino, {offset, length});
@@ -238,7 +197,7 @@ void Server::run() {
   fuse_loop_config* const config = fuse_loop_cfg_create();
   fuse_loop_cfg_set_max_threads(config, options_.threads);
   fuse_loop_cfg_set_clone_fd(config, 0);
-  const int status = fuse_session_loop_mt(session_, config);
+  const int status = fuse_session_loop_mt(session_.get(), config);
   fuse_loop_cfg_destroy(config);
   running_ = false;
   if (status < 0) spdlog::error("the FUSE session ended with errno {}", -status);
@@ -250,7 +209,7 @@ void Server::run() {
 }
 
 void Server::stop() {
-  fuse_session_exit(session_);
+  fuse_session_exit(session_.get());
   // The signal may come just before the loop waits: until it has returned, again.
   while (running_) {
     pthread_kill(loop_thread_, kWakeSignal);

@@ -3,37 +3,35 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <atomic>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "device/modelled_machine.h"
+#include "device/unique_fd.h"
 #include "fuse/buffer_pool.h"
 #include "fuse/coherence.h"
 #include "fuse/filled_pages.h"
 #include "fuse/lane.h"
 #include "fuse/node_table.h"
+#include "fuse/session.h"
 #include "fuse/trace_recorder.h"
 #include "views/staging.h"
 #include "volume/volume.h"
 
-struct fuse_session;
 struct fuse_conn_info;
 struct fuse_file_info;
 struct fuse_req;
 
 namespace mdfs::fuse {
 
-// The largest read or write that the kernel sends.
-inline constexpr std::size_t kMaxTransferBytes = 1u << 20;
-
 struct ServerOptions {
-  std::string source = "mdfs";              // shown by mount(8)
-  std::vector<std::string> kernel_options;  // for mount(2) and fusermount3: "ro", "noatime", "allow_other", ..
+  SessionOptions session;
+  uid_t owner = 0;  // who mounts
   views::StagingLimits staging;
   std::string staging_directory = "/var/tmp";
   bool cached_images = false;                         // as on a kernel that cannot map direct_io files
@@ -43,7 +41,7 @@ struct ServerOptions {
   unsigned threads = 10;  // that serve the kernel; each may hold a request of 1 MiB
 };
 
-// mount() once, run() once, from one thread; stop() from any. The volume outlives the server.
+// attach() once, run() once, from one thread; stop() from any. The volume outlives the server.
 class Server {
  public:
   static Result<std::unique_ptr<Server>> create(volume::Volume& volume, const ServerOptions& options);
@@ -51,8 +49,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // After this the mount point answers as soon as run() is called.
-  Status mount(const std::string& mountpoint);
+  // Takes what the kernel asks through the mount. After this the mount point answers as soon as run() is called.
+  Status attach(device::UniqueFd requests);
   // Serves until the file system is unmounted or stop() is called; then everything begun has been answered.
   void run();
   // Makes run() return although the file system is still mounted. Calls to the mount hang until the server is gone,
@@ -70,6 +68,7 @@ class Server {
   const std::shared_ptr<device::ModelledMachine>& modelled() const { return options_.modelled; }
   std::size_t largest_request_bytes() const { return options_.largest_request_bytes; }
   TraceRecorder* trace() { return options_.trace.get(); }  // null: nothing is recorded
+  uid_t owner() const { return options_.owner; }
   // The kernel lets direct_io files be mapped shared: images need no page cache.
   bool maps_direct_files() const { return maps_direct_files_; }
 
@@ -101,7 +100,7 @@ class Server {
   FilledPages filled_pages_;
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
-  fuse_session* session_ = nullptr;
+  Session session_;
   std::unique_ptr<Lane> apply_lane_, notify_lane_, long_lane_, sync_lane_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};

@@ -16,7 +16,7 @@ namespace mdfs::views {
 Result<std::unique_ptr<StagingPool>> StagingPool::open(const std::string& directory, const StagingLimits& limits) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return from_errno(errno, "staging directory " + directory);
-  return std::unique_ptr<StagingPool>(new StagingPool(fd, limits));
+  return std::unique_ptr<StagingPool>(new StagingPool(directory, fd, limits));
 }
 
 StagingPool::~StagingPool() { ::close(directory_fd_); }
@@ -40,6 +40,15 @@ void StagingPool::give_back(std::uint64_t memory_bytes, std::uint64_t file_bytes
   const std::lock_guard lock(mutex_);
   memory_used_ -= memory_bytes;
   file_used_ -= file_bytes;
+}
+
+Status StagingPool::try_file() {
+  const auto file = new_file();
+  if (file.ok()) ::close(*file);
+  if (!file.ok() && file.error().code == Errc::kAccessDenied)
+    return Error{file.error().code,
+                 fmt::format("staging directory {}: uid {} makes no files there", directory_, ::geteuid())};
+  return {};
 }
 
 Result<int> StagingPool::new_file() {

@@ -30,15 +30,20 @@ class StagingPool {
   StagingPool& operator=(const StagingPool&) = delete;
 
   const StagingLimits& limits() const { return limits_; }
+  // Fails if this user may not make files there. Where the filesystem has no files without names, only the windows
+  // that need one fail.
+  Status try_file();
 
  private:
   friend class Staging;
-  StagingPool(int directory_fd, const StagingLimits& limits) : directory_fd_(directory_fd), limits_(limits) {}
+  StagingPool(std::string directory, int directory_fd, const StagingLimits& limits)
+      : directory_(std::move(directory)), directory_fd_(directory_fd), limits_(limits) {}
   bool take_memory(std::uint64_t bytes);
   Status take_file(std::uint64_t bytes);
   void give_back(std::uint64_t memory_bytes, std::uint64_t file_bytes);
   Result<int> new_file();
 
+  const std::string directory_;
   const int directory_fd_;
   const StagingLimits limits_;
   std::mutex mutex_;  // guards the two counts

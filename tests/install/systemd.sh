@@ -20,6 +20,7 @@ if [ "$top" = --inside ]; then
   pid=$(systemctl show -P MainPID "$unit")
   grep -q '^NoNewPrivs:.*1' "/proc/$pid/status" || wrong "new privileges are possible"
   grep -q '^Seccomp:.*2' "/proc/$pid/status" || wrong "no filter of system calls"
+  grep -q "^Uid:.$(id -u mdfs)" "/proc/$pid/status" || wrong "the daemon is not the user mdfs"
   grep -q '^CapEff:.*0000000000000000' "/proc/$pid/status" || wrong "the daemon has kept capabilities"
   kill -9 "$pid"
   for _ in {1..200}; do
@@ -48,6 +49,7 @@ if [ "$top" = --boot ]; then
   mount -t overlay overlay -o lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work /etc ||
     cannot "no /etc of its own"
   rm -rf /etc/systemd
+  systemd-sysusers "$top/lib/sysusers.d/mdfs.conf" || { echo "no user mdfs"; exit 1; }
   mkdir /etc/mdfs
   printf 'DISKS=%s/disk0\nOPTIONS=-o cache=32M\n' "$work" >/etc/mdfs/run-place.conf
   sed "s|=[^ ]*/bin/mdfs|=/usr/bin/mdfs|" "$top/lib/systemd/system/mdfs@.service" >"$work/units/mdfs@.service"

@@ -25,6 +25,7 @@ THIRD_PARTY = {
     "blkid/": {"device"},
     "fuse": {"fuse"},
     "sys/capability": {"fuse", "tools"},
+    "seccomp": {"fuse"},
     "systemd": {"fuse"},
     "sys/acl": {"fuse", "tools"},
     "acl/": {"fuse", "tools"},

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <future>
@@ -24,9 +25,11 @@ class ControlTest : public testing::Test {
   }
 
   std::unique_ptr<ControlServer> start() {
-    auto server = ControlServer::start(volume_, handler_);
+    auto server = ControlServer::listen(volume_, {::geteuid(), ::getegid()});
     EXPECT_TRUE(server.ok()) << server.error().message();
-    return server.ok() ? std::move(*server) : nullptr;
+    if (!server.ok()) return nullptr;
+    (*server)->serve(handler_);
+    return std::move(*server);
   }
 
   const Uuid volume_;
@@ -74,7 +77,7 @@ TEST_F(ControlTest, AChangeIsHandedOnWithItsDescriptorsAndAnsweredByItsOutcome) 
 
 TEST_F(ControlTest, AVolumeHasOneDaemon) {
   const auto server = start();
-  const auto second = ControlServer::start(volume_, handler_);
+  const auto second = ControlServer::listen(volume_, {::geteuid(), ::getegid()});
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, Errc::kBusy);
 }
