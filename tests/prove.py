@@ -74,7 +74,7 @@ PROMISES = {
         Step(["{sources}/dev", "fuzz", "label", "commit", "node", "space", "items", "volume", "npy", "pnm", "machine",
               "trace", "text"], whole=["--seconds", "60"], part=["--seconds", "5"])]),
     12: ("no ioctl and no virtual path escapes or overflows", [
-        mount("bad_calls"), mount("privilege"),
+        mount("bad_calls"), mount("privilege"), mount("confinement"),
         Step(["{sources}/dev", "fuzz", "ioctl", "window"], whole=["--seconds", "60"], part=["--seconds", "5"])]),
     13: ("what mdfsck repaired checks clean; mdfsck -n writes nothing", [
         gtest("unit/store/check/store_check_tests", "*")]),
@@ -101,6 +101,7 @@ class Proof:
         self.logs = self.build / "proof"
         self.logs.mkdir(exist_ok=True)
         self.environment = dict(os.environ, MDFS=f"{self.build}/tools/mdfs", MKMDFS=f"{self.build}/tools/mkmdfs",
+                                OTHER_CALLS=f"{self.build}/tests/mount/other_calls.so",
                                 MDFSCK=f"{self.build}/tools/mdfsck", MDFS_SIM=f"{self.build}/tools/mdfs-sim")
         if not quick:
             self.environment.update(MDFS_TEST_WHOLE="1", MDFS_TORTURE="20")

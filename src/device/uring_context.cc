@@ -31,6 +31,7 @@ Error refused(int posix_errno) {
     return {Errc::kNotSupported,
             "io_uring is not available here (see sysctl kernel.io_uring_disabled; containers may forbid it)"};
   }
+  if (posix_errno == EINVAL) return {Errc::kNotSupported, "io_uring with restrictions, which Linux has since 5.10"};
   return {Errc::kNoMemory, std::string("cannot make an io_uring: ") + std::strerror(posix_errno)};
 }
 

@@ -17,6 +17,7 @@ USER = "mdfs"
 UID_WITHOUT_USER = 65533
 NONE = "0000000000000000"
 SYS_ADMIN = f"{1 << 21:016x}"
+OTHER_CALLS = os.environ.get("OTHER_CALLS")
 SANITIZED = bool(os.environ.get("MDFS_SANITIZED"))
 
 
@@ -74,6 +75,21 @@ class Confinement(unittest.TestCase):
         helpers = children(self.volume.daemon())
         self.assertEqual(len(helpers), 1)
         self.assertConfined(f"/proc/{helpers[0]}/status", *ids(), SYS_ADMIN)
+
+    @unittest.skipIf(SANITIZED or not OTHER_CALLS, "nothing is refused then, or there is no library that asks for it")
+    def test_a_refused_call_is_told_by_its_name_and_harms_nothing_else(self):
+        self.volume.unmount()
+        run(MDFS, "mount", self.volume.disks[0], self.volume.path,
+            env={**os.environ, "LD_PRELOAD": OTHER_CALLS})
+        data = os.urandom(3_000_000)
+        write_all(self.volume / "file", data)
+        self.assertEqual(read_all(self.volume / "file"), data)
+        done = subprocess.run([MDFS, "umount", self.volume.path], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr,
+                         "mdfs: the daemon was refused system calls that it does not need: getpriority\n")
+        self.volume.mount()
+        self.assertEqual(read_all(self.volume / "file"), data)
+        self.volume.unmount()
 
     def test_nobody_but_root_and_the_daemon_reaches_the_control_socket(self):
         volume = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["uuid"]
