@@ -75,9 +75,11 @@ sigset_t awaited_signals() {
   return set;
 }
 
-// Of a daemon that is broken into, or that has a defect of MDFS.
 std::string refused_text() {
-  return fmt::format("the daemon was refused system calls that it does not need: {}", fmt::join(refused_calls(), ", "));
+  return fmt::format(
+      "the daemon's filter refused system calls: {}; report this defect of MDFS, unless somebody has broken into the "
+      "daemon",
+      fmt::join(refused_calls(), ", "));
 }
 
 // Waits for a signal that asks the daemon to end, and passes it on; and for the one that tells of refused calls.
