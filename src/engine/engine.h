@@ -182,8 +182,8 @@ class Engine {
   virtual CacheStats cache_stats() const = 0;
 };
 
-// Frees all blocks and data items of an object no longer open, in steps of `items`; true when nothing is left. Called
-// by the volume for orphans, once a transaction.
+// Frees all blocks and data items of an object no longer open, in steps of `items`; true when nothing is left: extents
+// with a geometry, else cells and inline bytes. Called by the volume for orphans, once a transaction.
 Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
                             const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size,
                             std::size_t items);

@@ -58,7 +58,7 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
                             const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size,
                             std::size_t items_at_once) {
   const std::uint64_t kind = geometry ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
-  transaction.erase({object, MDFS_KIND_INLINE, 0});
+  if (!geometry) transaction.erase({object, MDFS_KIND_INLINE, 0});
   MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, items_at_once));
   format::ExtentTableShape shape;
   if (geometry)

@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 
+#include "base/log.h"
 #include "fuse/handles.h"
 #include "fuse/interrupts.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
+#include "views/geometry_json.h"
 #include "volume/acl.h"
 
 namespace mdfs::fuse {
@@ -96,6 +98,52 @@ Result<ByteVector> view_xattr(Server& server, fuse_ino_t ino, std::string_view n
   return volume::encode_acl(acl);
 }
 
+// What archives keep of an image, so that it comes back as one.
+Result<ByteVector> geometry_attribute(volume::Volume& volume, volume::Ino ino) {
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, volume.image_info(ino));
+  const std::string text = views::geometry_json({info.geometry, info.size_bytes});
+  const ConstBytes bytes = as_bytes(text);
+  return ByteVector(bytes.begin(), bytes.end());
+}
+
+bool is_image(volume::Volume& volume, volume::Ino ino) {
+  const auto attributes = volume.attributes(ino);
+  return attributes.ok() && attributes->is_image;
+}
+
+Status take_geometry(volume::Volume& volume, volume::Ino ino, std::string_view text, int flags,
+                     const engine::Stop& stop) {
+  MDFS_TRY_ASSIGN(const Attributes before, volume.attributes(ino));
+  if (flags == XATTR_CREATE && before.is_image) return {Errc::kExists, "the file is an image already"};
+  if (flags == XATTR_REPLACE && !before.is_image) return {Errc::kNoData, "the file is no image"};
+  MDFS_TRY_ASSIGN(const views::SizedGeometry sized, views::parse_geometry_json(text));
+  volume::ImageOptions options;
+  options.geometry = sized.geometry;
+  MDFS_TRY(volume.become_image(ino, options, stop));
+  if (before.is_image || before.size_bytes != 0 || sized.size_bytes == sized.geometry.size_bytes()) return {};
+  SetAttributes size;
+  size.size_bytes = sized.size_bytes;
+  const auto cut = volume.set_attributes(ino, size, {});
+  return cut.ok() ? Status() : Status(cut.error());
+}
+
+// A file that has its bytes is stored anew, which may take long.
+void set_geometry_attribute(fuse_req_t req, fuse_ino_t ino, std::string text, int flags) {
+  Server& server = server_of(req);
+  server.long_lane().post([&server, req, ino, text = std::move(text), flags] {
+    const Status status = take_geometry(server.volume(), ino, text, flags, stop_of(req));
+    if (!status.ok()) {
+      spdlog::info("inode {}: {} not taken: {}", ino, views::kGeometryAttribute, status.error().message());
+      return reply_error(req, status.error());
+    }
+    if (server.trace() != nullptr) server.trace()->forget(ino);
+    server.notify_lane().post([&server, req, ino] {
+      server.coherence().drop_attributes(ino);
+      fuse_reply_err(req, 0);
+    });
+  });
+}
+
 void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& change, const volume::Caller& caller) {
   Server& server = server_of(req);
   auto changed = server.volume().set_attributes(ino, change, caller);
@@ -166,6 +214,7 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
     fuse_reply_err(req, EINVAL);
     return;
   }
+  if (name == views::kGeometryAttribute) return set_geometry_attribute(req, ino, {value, size}, flags);
   const ConstBytes bytes = as_bytes({value, size});
   if (std::string_view(name) == volume::kAccessAclName && fuse_req_ctx(req)->uid != 0)
     return reply_status(req, volume.set_access_acl(ino, bytes, caller_with_groups(req)));
@@ -174,7 +223,13 @@ void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char* name, const char* v
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char* name, std::size_t size) {
   Server& server = server_of(req);
-  const auto value = is_virtual(ino) ? view_xattr(server, ino, name) : server.volume().get_xattr(ino, name);
+  const auto read = [&] {
+    if (is_virtual(ino)) return view_xattr(server, ino, name);
+    if (name == views::kGeometryAttribute && is_image(server.volume(), ino))
+      return geometry_attribute(server.volume(), ino);
+    return server.volume().get_xattr(ino, name);
+  };
+  const auto value = read();
   if (!value.ok()) return reply_error(req, value.error());
   reply_xattr(req, *value, size);
 }
@@ -189,6 +244,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, std::size_t size) {
       if (name.starts_with("trusted.") && !is_root) continue;  // others cannot read them, nor know of them
       joined.append(name).push_back('\0');
     }
+    if (is_image(server_of(req).volume(), ino)) joined.append(views::kGeometryAttribute).push_back('\0');
   }
   reply_xattr(req, as_bytes(joined), size);
 }
@@ -198,6 +254,8 @@ void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char* name) {
     fuse_reply_err(req, EPERM);
     return;
   }
+  if (name == views::kGeometryAttribute && is_image(server_of(req).volume(), ino))
+    return reply_error(req, {Errc::kNotPermitted, "an image stays one"});
   reply_status(req, server_of(req).volume().remove_xattr(ino, name));
 }
 

@@ -244,7 +244,7 @@ Status Contents::write_back(Inode& inode, bool data_only) {
 
 // ---- closing
 
-Status Contents::change_alone(Inode& inode, const std::function<Status(std::uint64_t)>& change) {
+Status Contents::change_alone(Inode& inode, Reopened reopened, const std::function<Status(std::uint64_t)>& change) {
   std::unique_lock lock(inode.content_mutex);
   inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
   inode.content_switching = true;
@@ -254,6 +254,7 @@ Status Contents::change_alone(Inode& inode, const std::function<Status(std::uint
   if (status.ok()) {
     const std::uint64_t size_bytes = engine_.size_bytes(*inode.content);
     status = engine_.write_back(*inode.content);
+    if (status.ok() && reopened == Reopened::kAnotherKind) engine_.discard(inode.content);
     if (status.ok()) status = close(inode);
     if (status.ok()) status = change(size_bytes);
   }

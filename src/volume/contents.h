@@ -80,9 +80,11 @@ class Contents {
   // What is in memory goes over what the item says.
   static void overlay_times(Inode& inode, format::Inode& item);
 
-  // Runs `change` while nobody uses the content, with the size of the file; the content is closed before, opened anew
-  // by the next user. The caller holds the inode's extend and shrink mutexes.
-  Status change_alone(Inode& inode, const std::function<Status(std::uint64_t size_bytes)>& change);
+  // Runs `change` while nobody uses the content, with the size of the file; the content is written back and closed
+  // before, opened anew by the next user. With kAnotherKind nothing of it stays cached. The caller holds the inode's
+  // extend and shrink mutexes.
+  enum class Reopened : std::uint8_t { kTheSame, kAnotherKind };
+  Status change_alone(Inode& inode, Reopened reopened, const std::function<Status(std::uint64_t size_bytes)>& change);
   // The inode has been removed and nobody holds it: its content is forgotten.
   void discard(Inode& inode);
   // Nobody has the file open any more: the content may be closed after a while.

@@ -31,26 +31,28 @@ Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
   MDFS_TRY(check_writable());
   MDFS_TRY(geometry::check(options.geometry));
   MDFS_TRY_ASSIGN(const geometry::Placement placement, placements_.for_image(options));
+  MDFS_TRY(clear_leftovers(ino));  // or the image had them
   const Pin pin = table_.pin(ino);
   const std::lock_guard extend(pin->extend_mutex);
   const std::lock_guard shrink(pin->shrink_mutex);
-  const Status status = contents_.change_alone(*pin, [&](std::uint64_t size_bytes) -> Status {
-    if (size_bytes != 0) return Error{Errc::kInvalidArgument, "only an empty file can be made an image"};
-    return change(store::Purpose::kNormal, [&](Change& change) -> Status {
-      MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
-      if (inode.is_image()) return Error{Errc::kInvalidArgument, "the file is an image already"};
-      MDFS_TRY_ASSIGN(inode.placement, placements_.find_or_make(change.transaction, placement));
-      change.transaction.put(geometry_key(ino), format::encode(options.geometry));
-      change.transaction.erase({ino, MDFS_KIND_INLINE, 0});
-      inode.base = options.disks ? 0 : inode.base % placement.slots();  // the file has had its turn of the rotor
-      inode.flags = MDFS_INODE_IMAGE;
-      inode.size = options.geometry.size_bytes();
-      inode.data_generation = change.transaction.generation();
-      inode.mtime_ns = inode.ctime_ns = change.now_ns;
-      put_inode(change.transaction, ino, inode);
-      return {};
-    });
-  });
+  const Status status =
+      contents_.change_alone(*pin, Contents::Reopened::kAnotherKind, [&](std::uint64_t size_bytes) -> Status {
+        if (size_bytes != 0) return Error{Errc::kInvalidArgument, "only an empty file can be made an image"};
+        return change(store::Purpose::kNormal, [&](Change& change) -> Status {
+          MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
+          if (inode.is_image()) return Error{Errc::kInvalidArgument, "the file is an image already"};
+          MDFS_TRY_ASSIGN(inode.placement, placements_.find_or_make(change.transaction, placement));
+          change.transaction.put(geometry_key(ino), format::encode(options.geometry));
+          change.transaction.erase({ino, MDFS_KIND_INLINE, 0});
+          inode.base = options.disks ? 0 : inode.base % placement.slots();  // the file has had its turn of the rotor
+          inode.flags = MDFS_INODE_IMAGE;
+          inode.size = options.geometry.size_bytes();
+          inode.data_generation = change.transaction.generation();
+          inode.mtime_ns = inode.ctime_ns = change.now_ns;
+          put_inode(change.transaction, ino, inode);
+          return {};
+        });
+      });
   MDFS_TRY(status);
   contents_.data_changed(*pin);
   return {};

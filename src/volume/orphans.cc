@@ -1,4 +1,5 @@
 // Orphans: inodes without a name. Their items and blocks are freed, in bounded transactions, when nobody holds them.
+// An inode with a name is among them while it has data of the other kind (becoming.cc): these are freed.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "format/limits.h"
@@ -17,20 +18,47 @@ Result<bool> erase_some_items(store::Transaction& transaction, Ino ino, std::siz
   return items.size() < at_once;
 }
 
+// Of an image, or of a file that was to become one.
+Result<bool> free_some_extents(store::Transaction& transaction, Ino ino, bool is_image, std::uint32_t block_size,
+                               std::size_t at_once) {
+  if (!is_image) {
+    MDFS_TRY_ASSIGN(const auto item, transaction.get(geometry_key(ino)));
+    if (!item) return true;
+  }
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, read_geometry(transaction, ino));
+  return engine::free_some_data(transaction, ino, geometry, block_size, at_once);
+}
+
+// Takes away a part of what a file with a name has of the other kind; true when nothing of it is left.
+Result<bool> free_some_leftovers(store::Transaction& transaction, Ino ino, std::uint32_t block_size,
+                                 std::size_t at_once) {
+  MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(transaction, ino));
+  if (inode && inode->links == 0) return true;  // goes as a whole
+  if (inode && inode->is_image()) {
+    MDFS_TRY_ASSIGN(const bool no_cells, engine::free_some_data(transaction, ino, {}, block_size, at_once));
+    if (!no_cells) return false;
+  } else if (inode && inode->is_regular()) {
+    MDFS_TRY_ASSIGN(const bool no_extents, free_some_extents(transaction, ino, false, block_size, at_once));
+    if (!no_extents) return false;
+    transaction.erase(geometry_key(ino));
+  }
+  transaction.erase(orphan_key(ino));
+  return true;
+}
+
 // Takes away a part of an orphan, `at_once` items; true when nothing is left.
 Result<bool> free_some(store::Transaction& transaction, Ino ino, std::uint32_t block_size, std::size_t at_once) {
   MDFS_TRY_ASSIGN(const std::optional<format::Inode> inode, find_inode(transaction, ino));
-  if (!inode || inode->links > 0) {
+  if (!inode) {
     transaction.erase(orphan_key(ino));
     return true;
   }
+  if (inode->links > 0) return true;
   if (inode->is_regular()) {
-    std::optional<geometry::Geometry> geometry;
-    if (inode->is_image()) {
-      MDFS_TRY_ASSIGN(geometry, read_geometry(transaction, ino));
-    }
-    MDFS_TRY_ASSIGN(const bool no_data, engine::free_some_data(transaction, ino, geometry, block_size, at_once));
-    if (!no_data) return false;
+    MDFS_TRY_ASSIGN(const bool no_extents, free_some_extents(transaction, ino, inode->is_image(), block_size, at_once));
+    if (!no_extents) return false;
+    MDFS_TRY_ASSIGN(const bool no_cells, engine::free_some_data(transaction, ino, {}, block_size, at_once));
+    if (!no_cells) return false;
   }
   MDFS_TRY_ASSIGN(const bool no_items, erase_some_items(transaction, ino, at_once));
   if (!no_items) return false;
@@ -65,7 +93,21 @@ Status VolumeImpl::queue_orphans_of_last_mount() {
   }
 }
 
+Status VolumeImpl::free_leftovers(Ino ino) {
+  const std::lock_guard lock(freeing_mutex_);
+  return free_in_steps([&](store::Transaction& transaction, std::size_t at_once) {
+    return free_some_leftovers(transaction, ino, store_->block_size(), at_once);
+  });
+}
+
+Status VolumeImpl::clear_leftovers(Ino ino) {
+  MDFS_TRY_ASSIGN(const auto any, store_->get(orphan_key(ino)));
+  return any ? free_leftovers(ino) : Status();
+}
+
 Status VolumeImpl::free_orphan(Ino ino) {
+  MDFS_TRY_ASSIGN(const std::optional<format::Inode> item, find_inode(*store_, ino));
+  if (item && item->links > 0) return free_leftovers(ino);
   const std::lock_guard lock(freeing_mutex_);
   const Pin pin = table_.pin(ino);
   if (table_.is_held(*pin)) {
@@ -74,10 +116,16 @@ Status VolumeImpl::free_orphan(Ino ino) {
   }
   contents_.discard(*pin);
   pin->unlinked = false;  // also if it cannot be freed: then the next mount tries again, not whoever lets go of it
+  return free_in_steps([&](store::Transaction& transaction, std::size_t at_once) {
+    return free_some(transaction, ino, store_->block_size(), at_once);
+  });
+}
+
+Status VolumeImpl::free_in_steps(const std::function<Result<bool>(store::Transaction&, std::size_t at_once)>& step) {
   std::size_t at_once = kAtOnce;
   for (bool gone = false; !gone;) {
     const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
-      MDFS_TRY_ASSIGN(gone, free_some(change.transaction, ino, store_->block_size(), at_once));
+      MDFS_TRY_ASSIGN(gone, step(change.transaction, at_once));
       return {};
     });
     if (status.ok()) continue;

@@ -208,6 +208,11 @@ class Volume {
   // ---- images
   // Gives an empty ordinary file a geometry; its size becomes the canonical size (a hole, reads as zeros).
   virtual Status make_image(Ino ino, const ImageOptions& options) = 0;
+  // The same for a file that has its bytes already, as many as the geometry says, or fewer of the last step along the
+  // slowest axis: they are stored anew, and stay what they are. kInvalidArgument if it has another size, kBusy if it
+  // changes meanwhile, kCancelled by `stop`: then it is what it was. An image of these samples takes spacing and units
+  // over; kExists for an image of others.
+  virtual Status become_image(Ino ino, const ImageOptions& options, const engine::Stop& stop) = 0;
   virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
   // The first part of it alone, which for an image at work is in memory.
   virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;

@@ -83,6 +83,7 @@ class VolumeImpl final : public Volume {
   Status sync() override;
 
   Status make_image(Ino ino, const ImageOptions& options) override;
+  Status become_image(Ino ino, const ImageOptions& options, const engine::Stop& stop) override;
   Result<ImageInfo> image_info(Ino ino) override;
   Result<geometry::Geometry> image_geometry(Ino ino) override;
   Result<Layout> layout(Ino ino) override;
@@ -196,6 +197,13 @@ class VolumeImpl final : public Volume {
   Status with_window(Inode& inode, const geometry::Window& window,
                      const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
 
+  // ---- files that become images (becoming.cc)
+  Status calibrate(Inode& inode, const geometry::Geometry& wanted);
+  Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes);
+  Status copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, const engine::Stop& stop);
+  // The data of the unnamed image `made` become those of `inode`, if it is still what it was.
+  Status take_data(Inode& inode, Inode& made, std::uint64_t generation);
+
   // ---- merit (merits.cc)
   Status walk_merits(std::int64_t until_ns);
 
@@ -203,6 +211,10 @@ class VolumeImpl final : public Volume {
   void orphan_unheld(Ino ino);
   Status queue_orphans_of_last_mount();
   Status free_orphan(Ino ino);
+  // Data of the kind that a file with a name has not, left by its becoming an image.
+  Status free_leftovers(Ino ino);
+  Status clear_leftovers(Ino ino);  // if there are any
+  Status free_in_steps(const std::function<Result<bool>(store::Transaction&, std::size_t at_once)>& step);
   bool free_queued_orphans(std::int64_t budget_ns);
   void reaper_loop();
 
@@ -269,7 +281,7 @@ class VolumeImpl final : public Volume {
   std::condition_variable orphans_changed_;
   std::deque<Ino> orphans_;
   bool stopping_ = false;
-  std::mutex freeing_mutex_;  // held while an orphan is freed
+  std::mutex freeing_mutex_;  // held while an orphan is freed; taken before all mutexes of inodes
   std::condition_variable committer_wakes_;
   std::thread reaper_, committer_, finalizer_, returner_;
   std::mutex returning_mutex_;  // held while extents return; guards the next

@@ -37,7 +37,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"evacuate-begin", {2, Effect::kNames}}, {"keep", {1, Effect::kNames}},
       {"balance", {1, Effect::kNames}},        {"settle", {1, Effect::kWriteBack}},
       {"defrag", {0, Effect::kNames}},         {"defrag-begin", {1, Effect::kNames}},
-      {"return", {0, Effect::kNames}},
+      {"return", {0, Effect::kNames}},         {"become", {1, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -181,6 +181,18 @@ Status Runner::keep_disk(const Operation& operation) {
   return volume_.keep_disk(static_cast<unsigned>(number_of(operation.arguments[0])));
 }
 
+// A row of bytes in extents of one block.
+Status Runner::become_image(Ino ino) {
+  MDFS_TRY_ASSIGN(const volume::Attributes attributes, volume_.attributes(ino));
+  volume::ImageOptions options;
+  options.geometry.rank = 1;
+  options.geometry.shape[0] = attributes.size_bytes;
+  options.geometry.extent[0] = 4096;
+  options.geometry.codec = geometry::Codec::kRaw;
+  options.geometry.axes = "x";
+  return volume_.become_image(ino, options, {});
+}
+
 Status Runner::run_names(const Operation& operation) {
   const std::string& verb = operation.verb;
   const auto forget = [&](Result<volume::Attributes> made) -> Status {
@@ -188,8 +200,9 @@ Status Runner::run_names(const Operation& operation) {
     volume_.forget(made->ino, 1);
     return {};
   };
-  if (verb == "link" || verb == "chmod" || verb == "xattr" || verb == "hold") {
+  if (verb == "link" || verb == "chmod" || verb == "xattr" || verb == "hold" || verb == "become") {
     MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
+    if (verb == "become") return become_image(ino);
     if (verb == "hold") {
       MDFS_TRY(volume_.open_file(ino, false));
       held_.push_back(ino);
@@ -337,6 +350,9 @@ std::vector<std::string> alphabet() {
       "truncate /big 100",
       "punch /f 4096 4096",
       "punch /big 0 200000",
+      "become /f",
+      "become /g",
+      "write /big 1000 5000; become /big",
       "window /image 16 32 16 32",
       "window /image 0 64 8 1",
       "window /packed 16 32 16 32",

@@ -56,6 +56,7 @@ class Runner {
   Status change_disks(const Operation& operation, std::uint64_t steps);
   Status keep_disk(const Operation& operation);
   Status return_extents();
+  Status become_image(volume::Ino ino);
   Status run_names(const Operation& operation);
   Status run_move(const Operation& operation, unsigned number);
   Status run_data(const Operation& operation, unsigned number);

@@ -72,6 +72,9 @@ class FakeVolume final : public volume::Volume {
   Status sync() override { return {}; }
 
   Status make_image(volume::Ino ino, const volume::ImageOptions& options) override;
+  Status become_image(volume::Ino, const volume::ImageOptions&, const engine::Stop&) override {
+    return {Errc::kNotSupported, ""};
+  }
   Result<volume::ImageInfo> image_info(volume::Ino ino) override;
   Result<geometry::Geometry> image_geometry(volume::Ino ino) override;
   Result<volume::Layout> layout(volume::Ino) override;

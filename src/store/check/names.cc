@@ -245,7 +245,10 @@ class NameChecker {
     }
     for (auto& [number, object] : table_.objects) {
       if (edits_.erased_objects.contains(number) || attached_.contains(number)) continue;
-      if (object.orphan && object.names > 0) {
+      if (object.orphan && object.names > 0 && object.leftovers) {
+        findings_.add(FindingId::kOrphan, fmt::format("object {}: data left by its becoming an image", number),
+                      {number});
+      } else if (object.orphan && object.names > 0) {
         findings_.add(FindingId::kOrphanStray, fmt::format("object {} has a name", number), {number});
         edits_.items[{MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, number}] = EraseItem{};
       }

@@ -151,6 +151,15 @@ void ItemChecker::inode(const Key& key, ConstBytes value) {
   summary.reach = decoded->reach;
 }
 
+bool ItemChecker::takes_data(bool image) {
+  const format::Inode& inode = *current_.inode;
+  if (!inode.is_regular()) return false;
+  if (inode.is_image() == image) return true;
+  if (!table_.orphans.contains(current_.number)) return false;
+  if (!again_) table_.objects[current_.number].leftovers = true;
+  return true;
+}
+
 void ItemChecker::inline_bytes(const Key& key, ConstBytes value) {
   if (!current_.inode->is_inline() || key.offset != 0) return misplaced(key);
   if (const Status status = format::check_inline(value); !status.ok()) return damaged(key, status.error());
@@ -237,14 +246,14 @@ void ItemChecker::finish_xattrs() {
 
 void ItemChecker::geometry(const Key& key, ConstBytes value) {
   const format::Inode& inode = *current_.inode;
-  if (!inode.is_image() || key.offset != 0) return misplaced(key);
+  if (!takes_data(true) || key.offset != 0) return misplaced(key);
   auto decoded = format::decode_geometry(value);
   if (!decoded.ok()) return give_up(FindingId::kContentMissing, decoded.error().where);
   current_.geometry = std::move(*decoded);
   geometry::Geometry& geometry = *current_.geometry;
   current_.shape = {static_cast<std::uint8_t>(geometry.codec), static_cast<std::uint32_t>(geometry.extent_bytes())};
   const std::uint64_t steps = ceil_div(inode.size, geometry.slab_bytes());
-  if (geometry.shape[0] == steps) return;
+  if (geometry.shape[0] == steps || !inode.is_image()) return;
   report(FindingId::kImageSize,
          fmt::format("object {}: shape {}, by its size {}", key.object, geometry.shape[0], steps), {key.object});
   edit(key, FixShape{steps});
@@ -270,8 +279,9 @@ bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::B
     erase_record(key, part);
     return false;
   }
+  const bool counts = current_.inode->is_image() == (key.kind != MDFS_KIND_FILE_CELL);
   for (const format::BlockRun& run : runs) {
-    current_.stored_blocks += run.blocks;
+    if (counts) current_.stored_blocks += run.blocks;
     if (blocks_.mark(run)) continue;
     auto& moves = records_fix(key).move;
     // What was found in an earlier window has been said.
@@ -296,8 +306,8 @@ bool ItemChecker::page_is_inside(std::uint64_t page) const {
 }
 
 void ItemChecker::extents(const Key& key, ConstBytes value) {
-  if (!current_.inode->is_image()) return misplaced(key);
-  if (!current_.geometry) return;  // reported at the end of the object
+  if (!takes_data(true)) return misplaced(key);
+  if (!current_.geometry) return current_.inode->is_image() ? void() : misplaced(key);  // reported with the object
   const auto page = format::ExtentPage::decode(value, current_.shape);
   if (!page.ok()) return damaged(key, page.error());
   const bool page_inside = page_is_inside(key.offset);
@@ -359,8 +369,8 @@ bool ItemChecker::place_is_inside(std::uint64_t page, unsigned place) const {
 }
 
 void ItemChecker::strip(const Key& key, ConstBytes value) {
-  if (!current_.inode->is_image()) return misplaced(key);
-  if (!current_.geometry) return;  // reported at the end of the object
+  if (!takes_data(true)) return misplaced(key);
+  if (!current_.geometry) return current_.inode->is_image() ? void() : misplaced(key);  // reported with the object
   const auto strip = format::decode_strip(value, current_.shape, block_size_);
   if (!strip.ok()) return damaged(key, strip.error());
   const std::uint64_t page = key.offset / MDFS_STRIPS_PER_PAGE;
@@ -397,7 +407,7 @@ void ItemChecker::strip(const Key& key, ConstBytes value) {
 
 void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   const format::Inode& inode = *current_.inode;
-  if (!inode.is_regular() || inode.is_image() || inode.is_inline()) return misplaced(key);
+  if (!takes_data(false) || inode.is_inline()) return misplaced(key);
   const auto cell = format::decode_file_cell(value, block_size_);
   if (!cell.ok()) return damaged(key, cell.error());
   const auto start = checked_mul(key.offset, MDFS_FILE_CELL);
@@ -410,7 +420,7 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
                 block_size_, blocks, run.crc32c});
   }
   const std::uint64_t end_block = inode.size <= *start ? 0 : ceil_div(inode.size - *start, block_size_);
-  if (cell->runs.back().end() <= end_block) return;
+  if (cell->runs.back().end() <= end_block || inode.is_image()) return;
   report(FindingId::kBeyondEnd, name_of(key), {key.object});
   records_fix(key).end_block = static_cast<unsigned>(end_block);
 }
@@ -448,7 +458,8 @@ void ItemChecker::finish_object() {
     edit({current_.number, MDFS_KIND_EXTENT_RUNS, where}, EraseItem{});
   }
   const std::uint64_t stored = current_.stored_blocks * block_size_;
-  if (stored == inode.stored_bytes) return;
+  const bool goes = inode.links == 0 && table_.orphans.contains(current_.number);  // some of it may have gone already
+  if (stored == inode.stored_bytes || goes) return;
   report(FindingId::kStoredBytes,
          fmt::format("object {}: {} recorded, {} found", current_.number, inode.stored_bytes, stored),
          {current_.number});

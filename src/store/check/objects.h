@@ -39,6 +39,7 @@ struct ObjectSummary {
   std::uint32_t subdirectories = 0;
   std::uint64_t found_entries = 0;
   bool orphan = false;
+  bool leftovers = false;  // data of the kind that it is not
 
   bool is_directory() const;
 };
@@ -138,6 +139,8 @@ class ItemChecker {
   void damaged(const format::Key& key, const Error& error);
   bool page_is_inside(std::uint64_t page) const;
   bool place_is_inside(std::uint64_t page, unsigned place) const;
+  // Data of an image, or of another file, as `image` says, belong to the object; perhaps only until they are freed.
+  bool takes_data(bool image);
   // Marks the blocks of a record; false if they cannot be its.
   bool use(const format::Key& key, unsigned part, const std::vector<format::BlockRun>& runs);
   FixRecords& records_fix(const format::Key& key);

@@ -169,6 +169,39 @@ TEST(CheckTest, AnOrphanIsNoErrorAndIsFreedByARepair) {
   EXPECT_EQ(clean.used_blocks, found.used_blocks - 3);
 }
 
+TEST(CheckTest, WhatAFileLeftAsItBecameAnImageIsNoError) {
+  const auto geometry = [](Lab& lab) { return lab.get({Lab::kImage, MDFS_KIND_GEOMETRY, 0}); };
+  const std::function<void(Lab&, format::Inode&)> become[] = {
+      [&](Lab& lab, format::Inode& cells) {  // the cells are left
+        cells.flags = MDFS_INODE_IMAGE;
+        cells.size = 128 * 128;
+        const ByteVector item = geometry(lab);
+        lab.change([&](Transaction& t) { t.put({Lab::kCells, MDFS_KIND_GEOMETRY, 0}, item); });
+      },
+      [](Lab&, format::Inode& image) { image.flags = 0; }};  // the extents are there already
+  const std::uint64_t numbers[] = {Lab::kCells, Lab::kImage};
+  for (unsigned state : {0u, 1u}) {
+    Lab lab;
+    auto inode = *format::decode_inode(lab.get(Lab::inode_key(numbers[state])));
+    become[state](lab, inode);
+    inode.stored_bytes = 0;
+    lab.change([&](Transaction& t) {
+      t.put(Lab::inode_key(numbers[state]), format::encode(inode));
+      t.put({MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, numbers[state]}, {});
+    });
+    for (const RepairMode mode : {RepairMode::kNothing, RepairMode::kPreen, RepairMode::kAll}) {
+      const CheckReport report = lab.check(mode, true);
+      EXPECT_EQ(report.exit_code(), 0) << text_of(report);
+      EXPECT_EQ(names_of(report), std::vector<std::string>{"orphan"}) << text_of(report);
+    }
+    // Without its place among the orphans it is damage.
+    lab.change([&](Transaction& t) { t.erase({MDFS_OBJECT_VOLUME, MDFS_KIND_ORPHAN, numbers[state]}); });
+    EXPECT_EQ(lab.check(RepairMode::kNothing).exit_code(), 4);
+    EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 1);
+    EXPECT_EQ(lab.check(RepairMode::kNothing).exit_code(), 0);
+  }
+}
+
 TEST(CheckTest, ALostLeafCostsOnlyWhatItHeld) {
   Lab whole;
   const std::size_t leaves = whole.leaves().size();
