@@ -38,6 +38,7 @@ constexpr const char* kSocketName = "control";
 constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxRequestBytes = 16384;
 constexpr std::size_t kMaxDescriptors = 64;
+constexpr int kTriesToBind = 10;
 constexpr int kLastRequestMs = 100;  // at the end, for the request of one who has connected
 
 Status make_directory(const std::string& path) {
@@ -110,21 +111,30 @@ Result<std::string> runtime_directory(const Uuid& volume) {
   return base + "/mdfs/" + volume.to_string();
 }
 
+void remove_runtime_directory(const Uuid& volume) {
+  const auto path = runtime_directory(volume);
+  if (path.ok()) rmdir(path->c_str());
+}
+
 Result<std::unique_ptr<ControlServer>> ControlServer::listen(const Uuid& volume, const Identity& owner) {
   MDFS_TRY_ASSIGN(const std::string path, runtime_directory(volume));
   MDFS_TRY(make_directory(path.substr(0, path.rfind('/'))));
-  MDFS_TRY_ASSIGN(device::UniqueFd directory, make_directory_for(path, owner));
   MDFS_TRY_ASSIGN(const sockaddr_un address, address_in(path));
   if (ControlClient::connect(volume).ok())
     return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already, from other disks: one is a copy"};
-  unlink(address.sun_path);  // of a daemon that died
   device::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   device::UniqueFd wake(eventfd(0, EFD_CLOEXEC));
   // The mode of the socket before it has a name: nobody else ever sees it open.
-  if (!listener.open() || !wake.open() || fchmod(listener.get(), 0600) != 0 ||
-      bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener.get(), 16) != 0)
-    return from_errno(errno, address.sun_path);
+  if (!listener.open() || !wake.open() || fchmod(listener.get(), 0600) != 0) return from_errno(errno, address.sun_path);
+  device::UniqueFd directory;
+  for (int tries = 1;; ++tries) {
+    MDFS_TRY_ASSIGN(directory, make_directory_for(path, owner));
+    unlink(address.sun_path);  // of a daemon that died
+    if (bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) break;
+    // An `mdfs umount` of the mount before may have just removed the directory.
+    if (errno != ENOENT || tries == kTriesToBind) return from_errno(errno, address.sun_path);
+  }
+  if (::listen(listener.get(), 16) != 0) return from_errno(errno, address.sun_path);
   return std::unique_ptr<ControlServer>(
       new ControlServer(path, std::move(directory), std::move(listener), std::move(wake)));
 }

@@ -28,6 +28,8 @@ namespace mdfs::fuse {
 
 // /run/mdfs/UUID for root, $XDG_RUNTIME_DIR/mdfs/UUID for others.
 Result<std::string> runtime_directory(const Uuid& volume);
+// If it is empty: that of root stays after the end of a daemon, which may not remove it.
+void remove_runtime_directory(const Uuid& volume);
 
 struct ControlRequest {
   std::vector<std::string> lines;  // one at least

@@ -496,7 +496,11 @@ Status unmount(const std::string& mountpoint, const Notice& notice) {
   }
   if (!synced.ok() && (synced.error().code != Errc::kReadOnly || !control.ok())) return synced;
   MDFS_TRY(unmount_when_free(path));
-  if (control.ok()) return control->wait_for_end(notice);
+  if (control.ok()) {
+    const Status outcome = control->wait_for_end(notice);
+    remove_runtime_directory(uuid);
+    return outcome;
+  }
   notice("no control socket: cannot tell when the daemon has ended");
   return {};
 }

@@ -99,7 +99,7 @@ class Confinement(unittest.TestCase):
             status = os.stat(path)
             self.assertEqual((status.st_uid, status.st_mode & 0o7777), (uid, mode), path)
         self.volume.unmount()
-        self.assertFalse(os.path.exists(folder + "/control"))
+        self.assertFalse(os.path.exists(folder))
 
     def test_a_mount_of_another_user_is_behind_a_filter_and_ends_by_a_signal(self):
         if not shutil.which("fusermount3") or not os.stat(shutil.which("fusermount3")).st_mode & 0o4000:
