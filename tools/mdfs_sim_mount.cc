@@ -71,9 +71,7 @@ Result<std::shared_ptr<const sim::StoredImage>> MountedImage::stored() {
   stored->block_bytes = block_size_;
   if (geometry_.codec == geometry::Codec::kRaw) stored->sub_block_bytes = MDFS_SUB_BLOCK;
   auto page = std::make_unique<mdfs_ioc_layout>();
-  for (std::uint64_t next = 0;; next = page->next) {
-    *page = {};
-    page->next = next;
+  for (;;) {
     MDFS_TRY(ask(file_, MDFS_IOC_LAYOUT, *page));
     if (page->count == 0) break;
     for (std::uint32_t i = 0; i < std::min<std::uint32_t>(page->count, MDFS_IOC_LAYOUT_ROWS); ++i) {

@@ -132,7 +132,7 @@ class Filling {
   // As the records say: the bytes themselves are gone.
   Status read(volume::Ino ino, Totals& whole, Totals& windows, FillPoint& point) {
     const geometry::Geometry geometry = image_geometry();
-    MDFS_TRY_ASSIGN(const volume::Layout layout, volume_->layout(ino));
+    MDFS_TRY_ASSIGN(const volume::LayoutPage layout, volume_->layout(ino, {}, SIZE_MAX, {}));
     auto stored = std::make_shared<sim::StoredImage>();
     stored->places.resize(geometry.grid()[0] * geometry.grid()[1]);
     stored->disk_bytes.assign(options_.disks, static_cast<double>(options_.disk_bytes));
@@ -140,12 +140,12 @@ class Filling {
     stored->block_bytes = layout.block_size;
     stored->max_request_bytes = engine::EngineOptions().largest_request_bytes;
     std::set<std::pair<unsigned, std::uint64_t>> ends;
-    for (const engine::ExtentPlace& place : layout.extents) {
+    for (const engine::ExtentPlace& place : layout.rows) {
       stored->places[sim::extent_number(2, geometry.grid(), place.index)] = {
           place.disk, place.block * layout.block_size, place.stored_bytes};
       ends.emplace(place.disk, place.block + place.stored_bytes / layout.block_size);
     }
-    for (const engine::ExtentPlace& place : layout.extents) point.runs += !ends.contains({place.disk, place.block});
+    for (const engine::ExtentPlace& place : layout.rows) point.runs += !ends.contains({place.disk, place.block});
     sim::Setup setup;
     setup.machine = machine_;
     setup.disks = options_.disks;

@@ -69,15 +69,20 @@ struct mdfs_ioc_plan {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
-/* Where extents lie: call with `next` from the previous call (0 first) until count is 0. */
+/* Where extents lie: call with `next` and `next_row` from the previous call (both 0 first) until count is 0. They are a
+ * position in the grid, so nothing is kept for a descriptor, and any descriptor of the image may go on with them. Rows
+ * come in the order of the pages of the extent table; of a page first its extents, then what lies in strips. The first
+ * call writes back and commits; later ones see what has been written back by then. An extent that is stored all the
+ * time is in exactly one row, wherever it moves between two calls; what goes from strips into its extent may be
+ * missed. */
 #define MDFS_IOC_LAYOUT_ROWS 200
 #define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to an extent that is not full, which lie in a strip */
 struct mdfs_ioc_layout {
-  uint64_t next;           /* in/out: cursor */
+  uint64_t next;           /* in/out: page; beyond the last one: count is 0 */
   uint32_t count;          /* out: rows filled */
   uint32_t block_size;     /* out */
   uint32_t disk_count;     /* out */
-  uint32_t reserved;
+  uint32_t next_row;       /* in/out: row of that page, below 16448, else EINVAL */
   struct {
     uint64_t index[MDFS_IOC_MAX_RANK];
     uint32_t disk, flags;  /* MDFS_IOC_LAYOUT_* */
@@ -246,9 +251,11 @@ struct mdfs_ioc_disks {
 #define MDFS_IOC_UNBIND _IO(MDFS_IOC_MAGIC, 4)
 /* Applies what has been written to the bound window; bytes not written keep their value. */
 #define MDFS_IOC_APPLY _IO(MDFS_IOC_MAGIC, 5)
-/* EFBIG: the window has more than 262144 extents. */
+/* EFBIG: the window has more than 262144 extents, or more than 524288 separate parts of them are read. */
 #define MDFS_IOC_PLAN _IOWR(MDFS_IOC_MAGIC, 6, struct mdfs_ioc_plan)
-/* Writes back and commits first; holes are left out. */
+/* The first call writes back and commits; holes are left out. This, MDFS_IOC_PLAN, MDFS_IOC_MERIT,
+ * MDFS_IOC_VOLUME_MERIT and MDFS_IOC_ZONES run on threads of their own, two at a time. When it is their turn, those of
+ * a killed caller end with EINTR. */
 #define MDFS_IOC_LAYOUT _IOWR(MDFS_IOC_MAGIC, 7, struct mdfs_ioc_layout)
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */

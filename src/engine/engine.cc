@@ -142,12 +142,17 @@ class EngineImpl final : public Engine {
     return replacer_.settle(content, most_bytes, all);
   }
   Status write_back_all(std::int64_t at_least_age_ns) override { return write_back_.write_back_all(at_least_age_ns); }
-  Result<std::vector<ExtentPlace>> layout(Content& content) override { return survey_.layout(content); }
-  Result<WindowPlan> plan(Content& content, const geometry::Window& window) override {
-    return survey_.plan(content, window);
+  Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop) override {
+    return survey_.layout(content, request, stop);
+  }
+  Result<std::vector<ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units) override {
+    return survey_.places_of(content, units);
+  }
+  Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop) override {
+    return survey_.plan(content, window, stop);
   }
 
-  Result<Merit> merit(Content& content) override { return survey_.merit(content); }
+  Result<Merit> merit(Content& content, const Stop& stop) override { return survey_.merit(content, stop); }
 
   Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from) override {
     return survey_.plan_defrag(content, from);

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "engine/defrag_plan.h"
+#include "engine/layout.h"
 #include "engine/merit.h"
 #include "engine/mover.h"
 #include "engine/window_source.h"
@@ -59,6 +60,9 @@ class WindowVersion;
 // Asked now and then by a call that may take long: true once its caller wants it to end, which it then does with
 // kCancelled. What has been done stays.
 using Stop = std::function<bool()>;
+inline Status stopped(const Stop& stop) {
+  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
+}
 
 struct WindowPlan {  // what reading a window costs, by the records as they are
   std::uint64_t extents = 0;
@@ -158,11 +162,15 @@ class Engine {
   // do. The engine does it by itself, for those that are complete, when nobody reads or writes.
   virtual Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all) = 0;
 
-  virtual Result<std::vector<ExtentPlace>> layout(Content& content) = 0;
-  virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window) = 0;
+  // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
+  // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.
+  virtual Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop) = 0;
+  // The extents, or cells, among these that have blocks, as they are now.
+  virtual Result<std::vector<ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units) = 0;
+  virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop) = 0;
   // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
-  // are: what is dirty does not count.
-  virtual Result<Merit> merit(Content& content) = 0;
+  // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.
+  virtual Result<Merit> merit(Content& content, const Stop& stop) = 0;
   // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
   virtual Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from) = 0;
   // Moves extents or cells to other blocks (engine/mover.h); the data stay what they are. What is dirty is written to

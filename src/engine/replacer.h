@@ -19,10 +19,6 @@ namespace mdfs::engine {
 
 class WindowRows;
 
-inline Status stopped(const Stop& stop) {
-  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
-}
-
 // Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
 // them. Those not handled at the end are let go as they are.
 class Claims {

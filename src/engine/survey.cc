@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <tuple>
 
 #include "base/checked.h"
+#include "engine/layout_walk.h"
 #include "engine/link.h"
 #include "engine/requests.h"
 #include "mdfs/ondisk.h"
@@ -16,13 +16,7 @@ namespace mdfs::engine {
 namespace {
 
 constexpr std::uint64_t kMostPlanned = 1u << 18;  // extents of a window, whose plan is in memory as a whole
-
-void add_cell(const Content& content, std::uint64_t index, const format::FileCell& cell,
-              std::vector<ExtentPlace>& places) {
-  for (const format::FileRun& run : cell.runs)
-    places.push_back(
-        {{index, 0, 0}, run.address.disk, run.address.block, std::uint64_t{run.blocks()} * content.block_size});
-}
+constexpr std::size_t kMostParts = 1u << 19;      // of these extents
 
 // The blocks of a cell that lie wholly before a byte of it.
 std::uint32_t block_mask_below(const Content& content, std::uint64_t byte) {
@@ -45,47 +39,30 @@ void plan_parts(const Content& content, const StoredExtent& extent, const std::v
   }
 }
 
-}  // namespace
-
-Status Survey::add_page(Content& content, std::uint64_t number, ConstBytes value, std::vector<ExtentPlace>& places) {
-  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(value, content.table));
-  for (unsigned place = 0; place < content.page_box.places; ++place) {
-    const std::optional<format::ExtentRecord> record = page.get(place);
-    if (!record) continue;
-    std::optional<ByteVector> runs_item;
-    if (record->is_scattered()) {
-      MDFS_TRY_ASSIGN(runs_item, core_.store.get(runs_key(content, {number, place})));
-      if (!runs_item) continue;  // moved meanwhile
-    }
-    MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content, *record, runs_item));
-    places.push_back({content.unit_of({number, place}), runs.front().disk, runs.front().block, record->stored_bytes,
-                      static_cast<std::uint32_t>(runs.size())});
+// The sub-blocks of a raw extent's record; those that touch are one part.
+void plan_record(const Content& content, const StoredExtent& extent, const std::vector<bool>& touched,
+                 std::vector<Segment>& segments) {
+  for (std::uint64_t first = 0, last = 0; first < touched.size(); first = last + 1) {
+    for (last = first; last < touched.size() && touched[last]; ++last) continue;
+    if (last == first) continue;
+    const std::uint64_t end = std::min<std::uint64_t>(last * content.part_bytes, content.unit_bytes);
+    append_segments(extent.runs, content.block_size, first * content.part_bytes, align_up(end, device::kAlignment),
+                    nullptr, 0, segments);
   }
-  return {};
 }
 
-Result<std::vector<ExtentPlace>> Survey::layout(Content& content) {
-  const std::uint64_t kind = content.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
-  std::vector<ExtentPlace> places;
-  for (format::Key next{content.object, kind, 0};;) {
-    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    core_.store.scan(next, {content.object, kind, UINT64_MAX}, kItemsAtOnce));
-    for (const store::Item& item : items) {
-      if (!content.is_image()) {
-        MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content.block_size));
-        add_cell(content, item.key.offset, cell, places);
-        continue;
-      }
-      MDFS_TRY(add_page(content, item.key.offset, item.value, places));
-    }
-    if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) break;
-    next.offset = items.back().key.offset + 1;
-  }
-  if (content.may_have_strips) MDFS_TRY(add_strips(content, places));
-  std::sort(places.begin(), places.end(), [&](const ExtentPlace& a, const ExtentPlace& b) {
-    return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
-  });
-  return places;
+}  // namespace
+
+Result<LayoutRows> Survey::layout(Content& content, const LayoutRequest& request, const Stop& stop) {
+  LayoutRows found;
+  found.next = request.from;
+  LayoutWalk walk(core_, content, request.of, stop);
+  MDFS_TRY_ASSIGN(found.at_end, walk.run(found.next, [&](const ExtentPlace& row) {
+    if (found.rows.size() >= request.most) return false;
+    found.rows.push_back(row);
+    return true;
+  }));
+  return found;
 }
 
 namespace {
@@ -109,13 +86,11 @@ GridBox sample_about(const LaidImage& image, const geometry::Coord& at) {
 
 }  // namespace
 
-Result<Merit> Survey::merit(Content& content) {
+Result<Merit> Survey::merit(Content& content, const Stop& stop) {
   const LaidImage image = describe(content);
   if (content.is_image() && checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
-    return merit_of_samples(content, image);
-  MDFS_TRY_ASSIGN(std::vector<ExtentPlace> places, units(content));
-  // Written while we looked.
-  std::erase_if(places, [&](const ExtentPlace& place) { return place.index[0] >= image.grid[0]; });
+    return merit_of_samples(content, image, stop);
+  MDFS_TRY_ASSIGN(const std::vector<ExtentPlace> places, units(content, image, stop));
   return merit_of(image, places);
 }
 
@@ -148,19 +123,27 @@ void add_cell_as_unit(const Content& content, std::uint64_t index, const format:
 
 }  // namespace
 
-Result<std::vector<ExtentPlace>> Survey::units(Content& content) {
+Result<std::vector<ExtentPlace>> Survey::units(Content& content, const LaidImage& image, const Stop& stop) {
   std::vector<ExtentPlace> places;
   if (content.is_image()) {
-    MDFS_TRY_ASSIGN(places, layout(content));
-    std::erase_if(places, [](const ExtentPlace& place) { return place.in_strip; });  // they do not stay
+    LayoutCursor at;
+    LayoutWalk walk(core_, content, LayoutOf::kExtents, stop);  // what is in strips does not stay there
+    MDFS_TRY(walk.run(at, [&](const ExtentPlace& place) {
+      // Rows beyond were written while we looked.
+      if (place.index[0] < image.grid[0]) places.push_back(place);
+      return places.size() < kMostWhole;
+    }));
+    std::sort(places.begin(), places.end(),
+              [](const ExtentPlace& a, const ExtentPlace& b) { return a.index < b.index; });
     return places;
   }
   for (format::Key next{content.object, MDFS_KIND_FILE_CELL, 0};;) {
+    MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                     core_.store.scan(next, {content.object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content.block_size));
-      add_cell_as_unit(content, item.key.offset, cell, places);
+      if (item.key.offset < image.grid[0]) add_cell_as_unit(content, item.key.offset, cell, places);
     }
     // Of a larger file the beginning speaks for the rest.
     if (items.size() < kItemsAtOnce || places.size() >= kMostWhole || items.back().key.offset == UINT64_MAX)
@@ -169,31 +152,40 @@ Result<std::vector<ExtentPlace>> Survey::units(Content& content) {
   }
 }
 
+Status Survey::add_unit(Content& content, const geometry::Coord& unit, std::vector<ExtentPlace>& places) {
+  if (!content.is_image()) {
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, unit[0]));
+    add_cell_as_unit(content, unit[0], cell, places);
+    return {};
+  }
+  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
+  if (!extent.has_record()) return {};
+  places.push_back({unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
+                    static_cast<std::uint32_t>(extent.runs.size())});
+  return {};
+}
+
+Result<std::vector<ExtentPlace>> Survey::places_of(Content& content, const std::vector<geometry::Coord>& units) {
+  std::vector<ExtentPlace> places;
+  for (const geometry::Coord& unit : units) MDFS_TRY(add_unit(content, unit, places));
+  return places;
+}
+
 Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
   const LaidImage image = describe(content);
   const std::uint64_t units_in_all = checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX);
   std::vector<ExtentPlace> places;
   DefragPlan plan;
   if (units_in_all <= kMostWhole) {
-    MDFS_TRY_ASSIGN(places, units(content));
-    std::erase_if(places, [&](const ExtentPlace& place) { return place.index[0] >= image.grid[0]; });
+    MDFS_TRY_ASSIGN(places, units(content, image, {}));
   } else {
-    // Whole runs, in their order.
-    const std::uint64_t run = content.groups.run_units(image.disks);
+    // Whole runs, in their order; of a run that is longer than that, parts.
+    const std::uint64_t run = std::min(content.groups.run_units(image.disks), kMostWhole);
     const std::uint64_t last = from + std::max<std::uint64_t>(1, kMostInPart / run) * run;
     const std::uint64_t end = content.groups.order_end(image.grid[0]);
     for (std::uint64_t order = from; order < std::min(last, end); ++order) {
       const std::optional<geometry::Coord> unit = content.groups.unit_at(order, image.grid[0]);
-      if (!unit) continue;
-      if (!content.is_image()) {
-        MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, (*unit)[0]));
-        add_cell_as_unit(content, (*unit)[0], cell, places);
-        continue;
-      }
-      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, *unit, false));
-      if (!extent.has_record()) continue;
-      places.push_back({*unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
-                        static_cast<std::uint32_t>(extent.runs.size())});
+      if (unit) MDFS_TRY(add_unit(content, *unit, places));
     }
     plan.next = last < end ? last : 0;
   }
@@ -203,12 +195,13 @@ Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
   return plan;
 }
 
-Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image) {
+Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image, const Stop& stop) {
   Merit merit;
   const std::uint64_t page_rows = ceil_div(image.grid[0], content.page_box.side[0]);
   const std::uint64_t pages = checked_mul(page_rows, content.pages_in_row()).value_or(UINT64_MAX);
   std::vector<geometry::Coord> seen;
   for (std::uint64_t i = 0; i < kSamples; ++i) {
+    MDFS_TRY(stopped(stop));
     // The next page that there is: images may be sparse.
     const format::Key from{content.object, MDFS_KIND_EXTENTS, pages / kSamples * i + pages / kSamples / 2};
     MDFS_TRY_ASSIGN(const auto next, core_.store.scan(from, {content.object, MDFS_KIND_EXTENTS, UINT64_MAX}, 1));
@@ -219,6 +212,12 @@ Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image)
     if (std::find(seen.begin(), seen.end(), box.first) != seen.end()) continue;
     seen.push_back(box.first);
     std::vector<ExtentPlace> places;
+    const auto take = [&](const ExtentPlace& extent) {
+      for (unsigned axis = 0; axis < image.rank; ++axis)
+        if (extent.index[axis] < box.first[axis] || extent.index[axis] >= box.last[axis]) return true;
+      places.push_back(extent);
+      return true;
+    };
     std::uint64_t last_page = UINT64_MAX;
     geometry::Coord at = box.first;
     for (bool more = true; more;) {
@@ -226,7 +225,9 @@ Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image)
       if (place.page != last_page) {
         last_page = place.page;
         MDFS_TRY_ASSIGN(const auto value, core_.store.get(page_key(content, place.page)));
-        if (value) MDFS_TRY(add_page(content, place.page, *value, places));
+        LayoutCursor row{place.page, 0};
+        bool taking = true;
+        if (value) MDFS_TRY(each_extent(core_, content, place.page, *value, row, take, taking));
       }
       // The next page's first extent inside the box.
       more = false;
@@ -236,35 +237,12 @@ Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image)
         if (!more) at[axis] = box.first[axis];
       }
     }
-    std::erase_if(places, [&](const ExtentPlace& place) {
-      for (unsigned axis = 0; axis < image.rank; ++axis)
-        if (place.index[axis] < box.first[axis] || place.index[axis] >= box.last[axis]) return true;
-      return false;
-    });
     merit += merit_of(image, places, kSampleWindows);
   }
   return merit;
 }
 
-Status Survey::add_strips(Content& content, std::vector<ExtentPlace>& places) {
-  for (format::Key next{content.object, MDFS_KIND_STRIP, 0};;) {
-    MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    core_.store.scan(next, {content.object, MDFS_KIND_STRIP, UINT64_MAX}, kItemsAtOnce));
-    for (const store::Item& item : items) {
-      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
-      for (unsigned place = 0; place < content.page_box.places; ++place) {
-        if (!strip.has(place)) continue;
-        const format::Address at = strip.part(place, content.block_size).address;
-        const geometry::Coord unit = content.unit_of({item.key.offset / MDFS_STRIPS_PER_PAGE, place});
-        places.push_back({unit, at.disk, at.block, strip.bytes, 1, true});
-      }
-    }
-    if (items.size() < kItemsAtOnce || items.back().key.offset == UINT64_MAX) return {};
-    next.offset = items.back().key.offset + 1;
-  }
-}
-
-Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window) {
+Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window, const Stop& stop) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   const geometry::Box box = geometry::byte_box(*content.image, window);
   if (geometry::piece_count(content.array(), box) > kMostPlanned)
@@ -275,6 +253,9 @@ Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window
   const std::vector<geometry::Piece> pieces = geometry::decompose(content.array(), box);
   plan.extents = pieces.size();
   for (const geometry::Piece& piece : pieces) {
+    MDFS_TRY(stopped(stop));
+    if (segments.size() > kMostParts)
+      return {Errc::kTooBig, "a window of more than 524288 separate parts of extents cannot be planned"};
     if (const UnitPtr unit = core_.cache.peek(content.key_of(content.unit_index(piece.extent))); unit != nullptr) {
       const std::lock_guard lock(unit->mutex);
       plan.cached += covers(content, *unit, piece.in_extent) ? 1 : 0;
@@ -296,12 +277,7 @@ Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window
     const std::vector<bool> touched =
         geometry::touched_sub_blocks(content.array(), piece.in_extent, content.part_bytes);
     plan_parts(content, extent, touched, segments);
-    for (std::uint64_t i = 0; i < touched.size() && extent.has_record(); ++i) {
-      if (!touched[i]) continue;
-      const std::uint64_t end = std::min<std::uint64_t>((i + 1) * content.part_bytes, content.unit_bytes);
-      append_segments(extent.runs, content.block_size, i * content.part_bytes, align_up(end, device::kAlignment),
-                      nullptr, 0, segments);
-    }
+    if (extent.has_record()) plan_record(content, extent, touched, segments);
   }
   if (segments.empty()) return plan;
   for (const geometry::DiskPlan& disk : plan_segments(segments, core_.options.largest_request_bytes).disks) {

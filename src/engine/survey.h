@@ -7,6 +7,7 @@
 
 #include "engine/core.h"
 #include "engine/defrag_plan.h"
+#include "engine/layout.h"
 
 namespace mdfs::engine {
 
@@ -15,23 +16,23 @@ class Survey {
  public:
   explicit Survey(Core& core) : core_(core) {}
 
-  Result<std::vector<ExtentPlace>> layout(Content& content);
-  Result<Merit> merit(Content& content);
+  Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop);
+  Result<std::vector<ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
+  Result<Merit> merit(Content& content, const Stop& stop);
   Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from);
-  Result<WindowPlan> plan(Content& content, const geometry::Window& window);
+  Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
   Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
 
  private:
   static constexpr std::size_t kItemsAtOnce = 256;
 
-  // Adds what a page of an image's extents holds.
-  Status add_page(Content& content, std::uint64_t number, ConstBytes value, std::vector<ExtentPlace>& places);
   static LaidImage describe(const Content& content);
-  // All extents, or cells as if they were extents.
-  Result<std::vector<ExtentPlace>> units(Content& content);
-  Result<Merit> merit_of_samples(Content& content, const LaidImage& image);
-  Status add_strips(Content& content, std::vector<ExtentPlace>& places);
+  // All extents, or cells as if they were extents: of an image that has no more than kMostWhole, or of the beginning of
+  // a file.
+  Result<std::vector<ExtentPlace>> units(Content& content, const LaidImage& image, const Stop& stop);
+  Status add_unit(Content& content, const geometry::Coord& unit, std::vector<ExtentPlace>& places);
+  Result<Merit> merit_of_samples(Content& content, const LaidImage& image, const Stop& stop);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
   // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.

@@ -37,8 +37,6 @@ struct Handle {
   bool traced_window = false;
   // Bytes staged and not yet applied.
   std::unique_ptr<views::WindowWriter> writer;
-  // MDFS_IOC_LAYOUT in progress.
-  std::shared_ptr<const volume::Layout> layout;
   // Virtual files only.
   std::shared_ptr<const Node> node;
   std::string text;  // info.json

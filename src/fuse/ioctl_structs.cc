@@ -322,15 +322,36 @@ mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found, const volume::Retu
   return out;
 }
 
-Result<mdfs_ioc_zones> next_zones(store::Store& store, const mdfs_ioc_zones& in) {
-  if (!all_zero(in.reserved)) return bad("reserved fields are zero");
-  if (in.disk >= store.disk_count()) return bad(fmt::format("disk {} of {}", in.disk, store.disk_count()));
-  MDFS_TRY_ASSIGN(const std::vector<store::ZoneUse> zones, store.zone_use(in.disk, in.next, MDFS_IOC_ZONES_ROWS));
-  const store::DiskInfo disk = store.disk_info(in.disk);
+mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
+  mdfs_ioc_layout out{};
+  out.next = page.next.page;
+  out.next_row = page.next.row;
+  out.block_size = page.block_size;
+  out.disk_count = page.disk_count;
+  out.count = static_cast<std::uint32_t>(std::min<std::size_t>(page.rows.size(), MDFS_IOC_LAYOUT_ROWS));
+  for (std::uint32_t i = 0; i < out.count; ++i) {
+    const engine::ExtentPlace& place = page.rows[i];
+    std::copy(place.index.begin(), place.index.end(), out.rows[i].index);
+    out.rows[i].disk = place.disk;
+    out.rows[i].block = place.block;
+    out.rows[i].stored_bytes = place.stored_bytes;
+    out.rows[i].flags = place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0;
+  }
+  return out;
+}
+
+Status check_zones_request(const mdfs_ioc_zones& in) {
+  return all_zero(in.reserved) ? Status() : Status(bad("reserved fields are zero"));
+}
+
+Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std::uint64_t first) {
+  if (number >= store.disk_count()) return bad(fmt::format("disk {} of {}", number, store.disk_count()));
+  MDFS_TRY_ASSIGN(const std::vector<store::ZoneUse> zones, store.zone_use(number, first, MDFS_IOC_ZONES_ROWS));
+  const store::DiskInfo disk = store.disk_info(number);
   mdfs_ioc_zones out{};
-  out.disk = in.disk;
+  out.disk = number;
   out.count = static_cast<std::uint32_t>(zones.size());
-  out.next = in.next + zones.size();
+  out.next = first + zones.size();
   out.zone_blocks = disk.zone_blocks;
   out.zone_count = disk.zone_blocks == 0 ? 0 : ceil_div(disk.blocks, disk.zone_blocks);
   out.data_blocks = disk.data_blocks;

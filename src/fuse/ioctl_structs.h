@@ -31,8 +31,10 @@ mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);
 mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
 mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& merit, const volume::ReturnState& returns);
-// The next rows of a disk's zones; may wait for the disk.
-Result<mdfs_ioc_zones> next_zones(store::Store& store, const mdfs_ioc_zones& in);
+mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page);
+Status check_zones_request(const mdfs_ioc_zones& in);
+// The rows of a disk's zones from `first` on; may wait for the disk.
+Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std::uint64_t first);
 mdfs_ioc_model to_ioc_model(const device::ModelledReport& report);
 
 }  // namespace mdfs::fuse

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "fuse/handles.h"
+#include "fuse/interrupts.h"
 #include "fuse/ioctl_structs.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
@@ -139,64 +141,41 @@ void apply(fuse_req_t req, Handle& handle) {
                   });
 }
 
+// List requests look through the tree, and any reader may ask for as many of them as it has threads: they run on a lane
+// of few threads, so that what they need in memory is bounded and fsync waits for none of them. A job keeps what its
+// caller asks for, not the structure, while it waits its turn. `answer` is given what ends it with its caller.
+template <typename Answer>
+void list(fuse_req_t req, Answer answer) {
+  server_of(req).list_lane().post([req, answer = std::move(answer)] {
+    const engine::Stop stop = stop_of(req);
+    const Status status = stop() ? Status(Errc::kCancelled, "the caller was interrupted") : answer(stop);
+    if (!status.ok()) reply_error(req, status.error());
+  });
+}
+
 void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
+  if (in.reserved0 != 0) return reply_error(req, {Errc::kInvalidArgument, "ioctl: reserved fields are zero"});
   Server& server = server_of(req);
-  mdfs_ioc_plan out{};
-  const auto make = [&]() -> Status {
-    if (in.reserved0 != 0) return Error{Errc::kInvalidArgument, "ioctl: reserved fields are zero"};
+  list(req, [&server, req, ino, asked = in.window](const engine::Stop& stop) -> Status {
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
-    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, in.window));
-    MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window));
-    out = to_ioc_plan(found);
-    out.window = in.window;
+    MDFS_TRY_ASSIGN(const geometry::Window window, to_window(info.geometry, asked));
+    MDFS_TRY_ASSIGN(const engine::WindowPlan found, server.volume().plan_window(ino, window, stop));
+    mdfs_ioc_plan out = to_ioc_plan(found);
+    out.window = asked;
     out.window.bytes = geometry::window_bytes(info.geometry, window);
     out.largest_request_bytes = server.largest_request_bytes();
+    reply_with(req, out);
     return {};
-  };
-  if (const Status status = make(); !status.ok()) return reply_error(req, status.error());
-  reply_with(req, out);
+  });
 }
 
-// The rows are those of one moment: the layout taken at the first call stays with the descriptor till the last.
-Status fill_layout(Server& server, Ino ino, Handle& handle, mdfs_ioc_layout& page) {
-  if (page.reserved != 0) return Error{Errc::kInvalidArgument, "ioctl: reserved fields are zero"};
-  std::shared_ptr<const volume::Layout> layout;
-  if (page.next == 0) {
-    MDFS_TRY_ASSIGN(volume::Layout taken, server.volume().layout(ino));
-    layout = std::make_shared<const volume::Layout>(std::move(taken));
-  } else {
-    const std::lock_guard lock(handle.mutex);
-    layout = handle.layout;
-  }
-  if (!layout || page.next > layout->extents.size())
-    return Error{Errc::kInvalidArgument, "layout: begin with next = 0"};
-  const std::uint64_t first = page.next;
-  page = {};
-  page.block_size = layout->block_size;
-  page.disk_count = static_cast<std::uint32_t>(layout->disk_stored_bytes.size());
-  page.count =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(MDFS_IOC_LAYOUT_ROWS, layout->extents.size() - first));
-  page.next = first + page.count;
-  for (std::uint32_t i = 0; i < page.count; ++i) {
-    const engine::ExtentPlace& place = layout->extents[first + i];
-    for (unsigned axis = 0; axis < geometry::kMaxRank; ++axis) page.rows[i].index[axis] = place.index[axis];
-    page.rows[i].disk = place.disk;
-    page.rows[i].block = place.block;
-    page.rows[i].stored_bytes = place.stored_bytes;
-    page.rows[i].flags = place.in_strip ? MDFS_IOC_LAYOUT_STRIP : 0;
-  }
-  const std::lock_guard lock(handle.mutex);
-  handle.layout = page.count == 0 ? nullptr : std::move(layout);
-  return {};
-}
-
-// Waits for disks: on the lane for that. The kernel keeps the description open until the answer.
-void layout(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_layout& in) {
+// Nothing is kept between the pages: the cursor says where the next one begins.
+void layout(fuse_req_t req, Ino ino, const mdfs_ioc_layout& in) {
   Server& server = server_of(req);
-  server.sync_lane().post([&server, req, ino, &handle, page = in]() mutable {
-    if (const Status status = fill_layout(server, ino, handle, page); !status.ok())
-      return reply_error(req, status.error());
-    reply_with(req, page);
+  list(req, [&server, req, ino, from = engine::LayoutCursor{in.next, in.next_row}](const engine::Stop& stop) -> Status {
+    MDFS_TRY_ASSIGN(const volume::LayoutPage page, server.volume().layout(ino, from, MDFS_IOC_LAYOUT_ROWS, stop));
+    reply_with(req, to_ioc_layout(page));
+    return {};
   });
 }
 
@@ -208,33 +187,33 @@ void sync(fuse_req_t req) {
   });
 }
 
-// Of the image, or of the volume. Looks into the tree: on the lane for what waits for disks.
+// Of the image, or of the volume.
 void merit(fuse_req_t req, Ino ino, bool of_volume) {
   Server& server = server_of(req);
-  server.sync_lane().post([&server, req, ino, of_volume] {
-    const auto find = [&]() -> Result<volume::VolumeMerit> {
-      if (of_volume) return server.volume().volume_merit();
-      volume::VolumeMerit one;
-      MDFS_TRY_ASSIGN(one.merit, server.volume().merit(ino));
-      one.images = one.merit.extents > 0 ? 1 : 0;
-      one.complete = true;
-      one.worst_score = one.merit.score();
-      one.worst = ino;
-      return one;
-    };
-    const auto found = find();
-    if (!found.ok()) return reply_error(req, found.error());
-    reply_with(req, to_ioc_merit(*found, of_volume ? server.volume().return_state() : volume::ReturnState{}));
+  list(req, [&server, req, ino, of_volume](const engine::Stop& stop) -> Status {
+    volume::VolumeMerit found;
+    if (of_volume) {
+      MDFS_TRY_ASSIGN(found, server.volume().volume_merit(stop));
+    } else {
+      MDFS_TRY_ASSIGN(found.merit, server.volume().merit(ino, stop));
+      found.images = found.merit.extents > 0 ? 1 : 0;
+      found.complete = true;
+      found.worst_score = found.merit.score();
+      found.worst = ino;
+    }
+    reply_with(req, to_ioc_merit(found, of_volume ? server.volume().return_state() : volume::ReturnState{}));
+    return {};
   });
 }
 
-// May wait for a disk, as layout does.
 void zones(fuse_req_t req, const mdfs_ioc_zones& in) {
+  const Status checked = check_zones_request(in);
+  if (!checked.ok()) return reply_error(req, checked.error());
   Server& server = server_of(req);
-  server.sync_lane().post([&server, req, in] {
-    const Result<mdfs_ioc_zones> out = next_zones(server.volume().store(), in);
-    if (!out.ok()) return reply_error(req, out.error());
-    reply_with(req, *out);
+  list(req, [&server, req, disk = in.disk, first = in.next](const engine::Stop&) -> Status {
+    MDFS_TRY_ASSIGN(const mdfs_ioc_zones out, next_zones(server.volume().store(), disk, first));
+    reply_with(req, out);
+    return {};
   });
 }
 
@@ -342,7 +321,7 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
       merit(req, ino, false);
       return true;
     case MDFS_IOC_LAYOUT:
-      with(std::type_identity<mdfs_ioc_layout>{}, [&](const auto& value) { layout(req, ino, handle, value); });
+      with(std::type_identity<mdfs_ioc_layout>{}, [&](const auto& value) { layout(req, ino, value); });
       return true;
     default:
       return false;

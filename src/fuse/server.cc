@@ -21,6 +21,7 @@ constexpr unsigned kApplyThreads = 4;
 constexpr unsigned kNotifyThreads = 1;
 constexpr unsigned kLongThreads = 8;
 constexpr unsigned kSyncThreads = 16;
+constexpr unsigned kListThreads = 2;  // times what one list request needs in memory: doc/SAFETY.md
 // Read-ahead and asynchronous direct requests that the kernel has outstanding.
 constexpr unsigned kMaxBackground = 64;
 // Interrupts the wait of the loop's first thread.
@@ -188,6 +189,7 @@ void Server::run() {
   notify_lane_ = std::make_unique<Lane>(kNotifyThreads);
   long_lane_ = std::make_unique<Lane>(kLongThreads);
   sync_lane_ = std::make_unique<Lane>(kSyncThreads);
+  list_lane_ = std::make_unique<Lane>(kListThreads);
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
   sigaction(kWakeSignal, &wake, nullptr);
@@ -206,6 +208,7 @@ void Server::run() {
   long_lane_.reset();
   notify_lane_.reset();
   sync_lane_.reset();
+  list_lane_.reset();
 }
 
 void Server::stop() {

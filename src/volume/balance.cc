@@ -73,6 +73,7 @@ Status Balance::go_on(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
   next_unit_ = 0;
+  listing_ = false;
   uncommitted_bytes_ = 0;
   // What has been deleted, or has moved before a crash, counts on no disk.
   if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_unlinked());
@@ -85,38 +86,43 @@ Status Balance::go_on(OperationRun& run) {
   return {};
 }
 
-Result<std::vector<Balance::Unit>> Balance::units_to_move(OperationRun& run, std::uint64_t object) {
+Status Balance::list_some(OperationRun& run, std::uint64_t object) {
+  units_.clear();
+  next_unit_ = 0;
+  listing_ = false;
   const std::uint64_t taking = run.record.parameters[0];
-  MDFS_TRY_ASSIGN(const std::vector<VolumeImpl::UnitPlace> places, volume_.unit_places(object));
-  std::vector<Unit> units;
-  if (places.empty()) return units;
+  MDFS_TRY_ASSIGN(const VolumeImpl::UnitPlaces places, volume_.next_units(object, at_));
+  if (places.units.empty()) return {};
   auto wished = volume_.disks_of_units(
       object, [&](const geometry::Placement& placement) { return volume_.placements_.with_disks(placement, taking); });
-  if (!wished.ok() && wished.error().code == Errc::kNotFound) return units;  // deleted meanwhile
+  if (!wished.ok() && wished.error().code == Errc::kNotFound) return {};  // deleted meanwhile
   MDFS_TRY(wished.ok() ? Status() : Status(wished.error()));
-  for (const VolumeImpl::UnitPlace& place : places) {
+  for (const VolumeImpl::UnitPlace& place : places.units) {
     const unsigned disk = (*wished)(place.unit);
     if (((taking >> disk) & 1) == 0 || place.blocks == 0 || place.disks == std::uint64_t{1} << disk) continue;
     std::uint64_t& lacking = lacking_[disk];
     if (lacking < place.blocks) continue;
     lacking -= place.blocks;
-    units.push_back({place.unit, place.blocks});
+    units_.push_back({place.unit, place.blocks});
   }
-  return units;
+  at_ = places.next;
+  listing_ = !places.at_end;
+  return {};
 }
 
-// The next object of which something moves; false when there is none.
+bool Balance::can_list(OperationRun& run, std::uint64_t object) {
+  const Status listed = list_some(run, object);
+  if (listed.ok()) return true;
+  spdlog::error("balancing: object {}: {}", object, listed.error().message());
+  run.record.note_trouble({object, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
+  return false;
+}
+
+// The next object of which something may move; false when there is none.
 Result<bool> Balance::find_object(OperationRun& run) {
   return look_at_objects(run, volume_.store(), run.record.cursor[0], [&](std::uint64_t object) {
-    auto units = units_to_move(run, object);
-    if (!units.ok()) {  // what cannot be listed stays; the rest moves
-      spdlog::error("balancing: object {}: {}", object, units.error().message());
-      run.record.note_trouble({object, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
-      return false;
-    }
-    units_ = std::move(*units);
-    next_unit_ = 0;
-    return !units_.empty();
+    at_ = {};
+    return can_list(run, object) && (!units_.empty() || listing_);
   });
 }
 
@@ -164,6 +170,10 @@ Status Balance::move_units(OperationRun& run) {
 Result<bool> Balance::step(OperationRun& run) {
   OperationRecord& record = run.record;
   if (record.parameters[0] == 0) return true;  // every disk has its share
+  if (next_unit_ == units_.size() && listing_) {
+    if (!can_list(run, record.cursor[0]) || (units_.empty() && !listing_)) ++record.cursor[0];
+    return false;
+  }
   if (next_unit_ == units_.size()) {
     if (!units_.empty()) ++record.cursor[0];
     units_.clear();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/layout.h"
 #include "engine/mover.h"
 #include "geometry/geometry.h"
 #include "volume/operation.h"
@@ -46,14 +47,19 @@ class Balance final : public Operation {
   // Blocks that a disk would hold more if everything were spread by weight.
   std::uint64_t lacking_blocks(unsigned disk) const;
   Result<bool> find_object(OperationRun& run);
-  Result<std::vector<Unit>> units_to_move(OperationRun& run, std::uint64_t object);
+  // The next ones of the object that move, in units_; some of the object is looked at.
+  Status list_some(OperationRun& run, std::uint64_t object);
+  // False if that failed: what cannot be listed stays.
+  bool can_list(OperationRun& run, std::uint64_t object);
   Status move_units(OperationRun& run);
   Result<std::optional<engine::MoveOutcome>> move(OperationRun& run, std::uint64_t object, engine::MoveRequest request);
 
   VolumeImpl& volume_;
-  // Of the object that the cursor names; forgotten between runs.
+  // Of the object that the cursor names, some at a time; forgotten between runs.
   std::vector<Unit> units_;
   std::size_t next_unit_ = 0;
+  engine::LayoutCursor at_;  // where the next ones are looked for
+  bool listing_ = false;     // the object has more of them to look at
   std::uint64_t uncommitted_bytes_ = 0;
   std::map<unsigned, std::uint64_t> lacking_;  // blocks, by disk that takes: counted down by what is chosen
 };

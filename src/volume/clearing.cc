@@ -3,6 +3,7 @@
 #include "volume/clearing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -34,8 +35,32 @@ Result<std::optional<store::Run>> Clearing::close(unsigned disk, std::uint32_t b
 void Clearing::begin(Units waiting) {
   waiting_ = std::move(waiting);
   next_ = 0;
-  looked_ = false;
+  files_.clear();
+  at_ = {};
+  listed_ = false;
   pieces_.clear();
+  find_ranges();
+}
+
+// A piece that lies in a stretch reaches at most kMostBlocks beyond it.
+void Clearing::find_ranges() {
+  std::vector<Range> found;
+  for (const store::Run& stretch : stretches_)
+    found.push_back({stretch.disk, stretch.block - std::min<std::uint64_t>(stretch.block, kMostBlocks),
+                     stretch.block + stretch.blocks + kMostBlocks});
+  std::sort(found.begin(), found.end());
+  ranges_.clear();
+  for (const Range& range : found) {
+    if (!ranges_.empty() && ranges_.back().disk == range.disk && range.begin <= ranges_.back().end)
+      ranges_.back().end = std::max(ranges_.back().end, range.end);
+    else
+      ranges_.push_back(range);
+  }
+}
+
+bool Clearing::is_near(const engine::ExtentPlace& place, std::uint64_t blocks) const {
+  const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), Range{place.disk, place.block + blocks, 0});
+  return after != ranges_.begin() && std::prev(after)->disk == place.disk && std::prev(after)->end > place.block;
 }
 
 bool Clearing::is_closed(const store::Run& stretch) const {
@@ -56,7 +81,7 @@ void Clearing::forget() {
   open_all();
   kept_.clear();
   obstacles_.clear();
-  too_large_.clear();
+  take_too_large();
   told_.clear();
   begin({});
 }
@@ -66,26 +91,54 @@ Result<bool> Clearing::step(OperationRun& run) {
     MDFS_TRY(move(run));
     return false;
   }
-  if (looked_) {
+  if (files_.empty() && listed_) {
     MDFS_TRY(commit());
     return true;
   }
   const std::int64_t until_ns = volume_.monotonic_ns() + kLookNs;
   do {
-    MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
-    for (const VolumeImpl::FileItem& file : files) MDFS_TRY(look_at(file.ino));
-  } while (next_ != 0 && pieces_.empty() && !run.stopping() && volume_.monotonic_ns() < until_ns);
-  looked_ = next_ == 0;
+    if (files_.empty())
+      MDFS_TRY(next_file());
+    else
+      look_at_some();
+  } while (pieces_.empty() && !(files_.empty() && listed_) && !run.stopping() && volume_.monotonic_ns() < until_ns);
   return false;
 }
 
+Status Clearing::next_file() {
+  MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
+  for (const VolumeImpl::FileItem& file : files) files_.push_back(file.ino);
+  at_ = {};
+  listed_ = next_ == 0;
+  return {};
+}
+
+// The first of the files: what is near a stretch, up to kMostPlaces. What is in strips is consolidated, not moved.
+void Clearing::look_at_some() {
+  std::vector<engine::ExtentPlace> places;
+  bool at_end = false;
+  while (!at_end && places.size() < kMostPlaces) {
+    const auto found = volume_.layout_rows(
+        files_.front(), {.from = at_, .most = VolumeImpl::kUnitsAtOnce, .of = engine::LayoutOf::kExtents});
+    if (!found.ok()) {  // removed meanwhile, or damaged: then its stretch is not cleared
+      at_end = true;
+      places.clear();
+      break;
+    }
+    for (const engine::ExtentPlace& place : found->rows)
+      if (is_near(place, ceil_div(place.stored_bytes, volume_.store().block_size()))) places.push_back(place);
+    at_ = found->next;
+    at_end = found->at_end;
+  }
+  cut(std::move(places));
+  if (!at_end) return;
+  files_.pop_front();
+  at_ = {};
+}
+
 // Contiguous blocks of one file are one piece, as long as it is not so long that moving it costs more than cutting it.
-Status Clearing::look_at(Ino ino) {
-  auto found = volume_.places_of(ino);
-  if (!found.ok()) return {};  // removed meanwhile, or damaged: then its stretch is not cleared
-  std::vector<engine::ExtentPlace>& places = *found;
-  std::erase_if(places,
-                [](const engine::ExtentPlace& place) { return place.in_strip; });  // they are settled, not moved
+void Clearing::cut(std::vector<engine::ExtentPlace> places) {
+  const Ino ino = files_.front();
   std::sort(places.begin(), places.end(), [](const engine::ExtentPlace& a, const engine::ExtentPlace& b) {
     return std::tie(a.disk, a.block) < std::tie(b.disk, b.block);
   });
@@ -109,7 +162,6 @@ Status Clearing::look_at(Ino ino) {
     piece.stretch = *stretch;
     pieces_.push_back(std::move(piece));
   }
-  return {};
 }
 
 bool Clearing::waits(const Piece& piece) const {
@@ -146,7 +198,11 @@ Status Clearing::move(OperationRun& run) {
   const bool damaged = outcome.ok() ? !moved.damaged.empty() : outcome.error().code == Errc::kCorrupt;
   if (no_room || damaged) {
     obstacles_.push_back(piece.run);
-    if (no_room && !waits(piece) && told_.emplace(piece.ino, piece.units.front()).second) too_large_.push_back(piece);
+    if (no_room && !waits(piece) && too_large_units_ + piece.units.size() <= kMostTooLarge &&
+        told_.emplace(piece.ino, piece.units.front()).second) {
+      too_large_units_ += piece.units.size();
+      too_large_.push_back(piece);
+    }
     open(piece.stretch);
   }
   if (piece.run.disk < run.record.disks.size()) run.record.disks[piece.run.disk].written_bytes += moved.moved_bytes;

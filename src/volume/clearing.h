@@ -21,8 +21,9 @@ class VolumeImpl;
 // Stretches of disks are closed to new blocks (store::Store::close_stretch), then all files are looked at, and what
 // lies in a stretch is moved: all that is contiguous there of one file into one hole, so that no window of it lies in
 // more runs than before; only what waits itself for being laid anew may come in up to kMostPieces. Where that cannot be
-// had the stretch is opened again and its obstacle remembered. What is known here is forgotten with the mount; at any
-// moment the volume is whole. One thread.
+// had the stretch is opened again and its obstacle remembered. Of a file with more than kMostPlaces extents about the
+// stretches so many are looked at together; a piece may be cut between two such parts. What is known here is forgotten
+// with the mount; at any moment the volume is whole. One thread.
 class Clearing {
  public:
   explicit Clearing(VolumeImpl& volume) : volume_(volume) {}
@@ -45,7 +46,10 @@ class Clearing {
   // anew themselves, may come in several pieces.
   void begin(Units waiting);
   // Pieces that found no hole as large as they are, and did not wait: each of them once.
-  std::vector<Piece> take_too_large() { return std::exchange(too_large_, {}); }
+  std::vector<Piece> take_too_large() {
+    too_large_units_ = 0;
+    return std::exchange(too_large_, {});
+  }
   // Some of the work. True when all is done and what was moved has left its blocks for good.
   Result<bool> step(OperationRun& run);
   // Still closed: everything that was found in it has moved.
@@ -64,9 +68,22 @@ class Clearing {
   static constexpr std::uint64_t kMostBlocks = 4096;  // that are moved to keep a piece whole
   static constexpr std::uint32_t kMostPieces = 8;
   static constexpr std::int64_t kLookNs = 20'000'000;  // of a step
+  static constexpr std::size_t kMostPlaces = 1u << 14;
+  static constexpr std::size_t kMostTooLarge =
+      1u << 16;  // units of pieces without a hole; the others wait for another round
 
   bool waits(const Piece& piece) const;
-  Status look_at(Ino ino);
+  // Blocks whose extents may be part of a piece that lies in a stretch.
+  struct Range {
+    unsigned disk = 0;
+    std::uint64_t begin = 0, end = 0;
+    auto operator<=>(const Range&) const = default;
+  };
+  void find_ranges();
+  bool is_near(const engine::ExtentPlace& place, std::uint64_t blocks) const;
+  Status next_file();
+  void look_at_some();
+  void cut(std::vector<engine::ExtentPlace> places);
   Status move(OperationRun& run);
   Status commit();
 
@@ -74,11 +91,15 @@ class Clearing {
   std::vector<store::Run> stretches_;
   std::vector<store::Run> kept_;
   std::vector<store::Run> obstacles_;  // what found no room
+  std::vector<Range> ranges_;          // of this round; ascending, disjoint
   Ino next_ = 0;
-  bool looked_ = false;  // at all files
+  std::deque<Ino> files_;  // to be looked at; the first one from at_ on
+  engine::LayoutCursor at_;
+  bool listed_ = false;  // files_ are the last ones
   std::deque<Piece> pieces_;
   Units waiting_;
   std::vector<Piece> too_large_;
+  std::size_t too_large_units_ = 0;
   std::set<std::pair<Ino, geometry::Coord>> told_;  // by their first unit
   std::uint64_t moved_bytes_ = 0;
   bool uncommitted_ = false;  // something has moved, whose blocks are in use for two more commits

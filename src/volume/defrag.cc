@@ -27,6 +27,7 @@ void Defrag::forget() {
   uncommitted_bytes_ = 0;
   tried_ = false;
   waiting_.clear();
+  waiting_units_ = 0;
   measured_later_.clear();
   clearing_.forget();
   clear_ = Clear::kChoose;
@@ -246,11 +247,10 @@ Status Defrag::move_group(OperationRun& run) {
       uncommitted_bytes_ = 0;
       return volume_.store().commit_unlinked();
     }
-    if (waiting_.size() < kMostWaiting) {
+    if (let_wait({current_.ino, group, {}, false})) {
       counted_ += group.bytes;
       tried_ = false;
       measured_later_.emplace(current_.ino, before_);
-      waiting_.push_back({current_.ino, std::move(moves_.front()), {}, false});
       moves_.pop_front();
       return {};
     }
@@ -344,9 +344,8 @@ Result<bool> Defrag::choose_stretches(OperationRun& run) {
 void Defrag::end_clearing(OperationRun& run) {
   clear_ = Clear::kFill;
   for (Clearing::Piece& piece : clearing_.take_too_large()) {
-    if (waiting_.size() >= kMostWaiting) break;
     const std::uint64_t bytes = std::uint64_t{piece.run.blocks} * volume_.store().block_size();
-    waiting_.push_back({piece.ino, {std::move(piece.units), piece.run.disk, bytes}, {}, true});
+    if (!let_wait({piece.ino, {std::move(piece.units), piece.run.disk, bytes}, {}, true})) break;
     run.record.bytes_total += bytes;
     has_progress_ = true;  // there is something new to try
   }
@@ -384,10 +383,18 @@ Status Defrag::fill_stretch(OperationRun& run) {
   return {};
 }
 
+bool Defrag::let_wait(Waiting waiting) {
+  if (waiting_.size() >= kMostWaiting || waiting_units_ + waiting.group.units.size() > kMostWaitingUnits) return false;
+  waiting_units_ += waiting.group.units.size();
+  waiting_.push_back(std::move(waiting));
+  return true;
+}
+
 // The first one that waits does so no longer.
 void Defrag::end_waiting(OperationRun& run, bool moved) {
   run.record.bytes_done += waiting_.front().group.bytes;
   if (!moved && !waiting_.front().lies_well) ++run.record.figures[kNoRoom];
+  waiting_units_ -= waiting_.front().group.units.size();
   waiting_.pop_front();
 }
 

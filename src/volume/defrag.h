@@ -51,6 +51,8 @@ class Defrag final : public Operation {
   static constexpr std::size_t kMostCandidates = 1u << 16;       // the worst ones; the others wait for the next run
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // moved, so that what is freed can be used again
   static constexpr std::size_t kMostWaiting = 1u << 12;
+  static constexpr std::size_t kMostWaitingUnits = 1u
+                                                   << 17;  // of all groups that wait: a group of tiny extents has many
   static constexpr unsigned kMostVainRounds = 8;
   static constexpr std::uint64_t kLeastFileBytes = 256u << 10;  // smaller ones have no window to speak of
 
@@ -85,6 +87,8 @@ class Defrag final : public Operation {
   Result<bool> choose_stretches(OperationRun& run);
   void end_clearing(OperationRun& run);
   Status fill_stretch(OperationRun& run);
+  // False if too many wait already.
+  bool let_wait(Waiting waiting);
   void end_waiting(OperationRun& run, bool moved);
   void measure(OperationRun& run, Ino ino, const engine::Merit& before);
   void close_current(OperationRun& run);
@@ -105,6 +109,7 @@ class Defrag final : public Operation {
   bool tried_ = false;                   // the first of the moves, before the last commit
   std::uint64_t uncommitted_bytes_ = 0;
   std::deque<Waiting> waiting_;
+  std::size_t waiting_units_ = 0;
   std::map<Ino, engine::Merit> measured_later_;  // of images with groups that wait: before anything was moved
   Clearing clearing_;
   Clear clear_ = Clear::kChoose;

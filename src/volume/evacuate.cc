@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -68,7 +67,7 @@ Status Evacuation::go_on(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
   next_unit_ = 0;
-  settling_ = written_back_ = false;
+  listing_ = settling_ = written_back_ = false;
   uncommitted_bytes_ = 0;
   if (!run.may_write() || has_left(run)) return {};
   begin_pass(run);
@@ -123,21 +122,37 @@ Result<bool> Evacuation::step(OperationRun& run) {
   return done;
 }
 
-// The cells of a file, or extents of an image, that have a block there.
-Result<std::vector<geometry::Coord>> Evacuation::units_on(unsigned disk, std::uint64_t object) {
-  MDFS_TRY_ASSIGN(const std::vector<VolumeImpl::UnitPlace> places, volume_.unit_places(object));
-  std::vector<geometry::Coord> units;
-  for (const VolumeImpl::UnitPlace& place : places)
-    if (((place.disks >> disk) & 1) != 0) units.push_back(place.unit);
-  return units;
+Status Evacuation::list_some(OperationRun& run, std::uint64_t object) {
+  units_.clear();
+  next_unit_ = 0;
+  listing_ = false;
+  MDFS_TRY_ASSIGN(const VolumeImpl::UnitPlaces places, volume_.next_units(object, at_));
+  for (const VolumeImpl::UnitPlace& place : places.units)
+    if (((place.disks >> disk(run)) & 1) != 0) units_.push_back(place.unit);
+  at_ = places.next;
+  listing_ = !places.at_end;
+  return {};
+}
+
+// What cannot be listed cannot be moved; the rest is.
+void Evacuation::note_unlisted(OperationRun& run, std::uint64_t object, const Error& error) {
+  spdlog::error("evacuation: object {}: {}", object, error.message());
+  ++stuck_;
+  ++run.record.items_failed;
 }
 
 Result<bool> Evacuation::strips_on(unsigned disk, std::uint64_t object) {
   MDFS_TRY_ASSIGN(const bool any, volume_.has_strips(object));
-  if (!any) return false;
-  MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> places, volume_.places_of(object));
-  return std::any_of(places.begin(), places.end(),
-                     [&](const engine::ExtentPlace& place) { return place.in_strip && place.disk == disk; });
+  engine::LayoutRequest request{.most = VolumeImpl::kUnitsAtOnce, .of = engine::LayoutOf::kStrips};
+  for (bool more = any; more;) {
+    MDFS_TRY_ASSIGN(const engine::LayoutRows strips, volume_.layout_rows(object, request));
+    if (std::any_of(strips.rows.begin(), strips.rows.end(),
+                    [&](const engine::ExtentPlace& place) { return place.disk == disk; }))
+      return true;
+    request.from = strips.next;
+    more = !strips.at_end;
+  }
+  return false;
 }
 
 // What lies in strips is not moved: it goes into its extents, which are written where the placement says now.
@@ -164,9 +179,8 @@ Status Evacuation::settle_some(OperationRun& run) {
          static_cast<std::uint16_t>(status.error().code == Errc::kNoSpace ? MDFS_TROUBLE_SKIPPED
                                                                           : MDFS_TROUBLE_UNREADABLE)});
   }
-  auto units = units_on(disk(run), object);
-  if (units.ok()) units_ = std::move(*units);
-  if (units_.empty()) ++run.record.cursor[1];
+  at_ = {};
+  listing_ = true;
   return {};
 }
 
@@ -176,16 +190,12 @@ Result<bool> Evacuation::find_object(OperationRun& run) {
     const Result<bool> strips = strips_on(disk(run), object);
     settling_ = strips.ok() && *strips;
     if (settling_) return true;
-    auto units = units_on(disk(run), object);
-    if (!units.ok()) {  // what cannot be listed cannot be moved; the rest is
-      spdlog::error("evacuation: object {}: {}", object, units.error().message());
-      ++stuck_;
-      ++run.record.items_failed;
+    at_ = {};
+    if (const Status listed = list_some(run, object); !listed.ok()) {
+      note_unlisted(run, object, listed.error());
       return false;
     }
-    units_ = std::move(*units);
-    next_unit_ = 0;
-    return !units_.empty();
+    return !units_.empty() || listing_;
   });
 }
 
@@ -193,6 +203,12 @@ Result<bool> Evacuation::find_object(OperationRun& run) {
 Result<bool> Evacuation::move_data(OperationRun& run) {
   if (settling_) {
     MDFS_TRY(settle_some(run));
+    return false;
+  }
+  if (next_unit_ == units_.size() && listing_) {
+    const std::uint64_t object = run.record.cursor[1];
+    if (const Status listed = list_some(run, object); !listed.ok()) note_unlisted(run, object, listed.error());
+    if (units_.empty() && !listing_) ++run.record.cursor[1];
     return false;
   }
   if (next_unit_ == units_.size()) {
@@ -207,7 +223,7 @@ Result<bool> Evacuation::move_data(OperationRun& run) {
   MDFS_TRY_ASSIGN(const bool moved, move_units(run, {first, first + static_cast<std::ptrdiff_t>(count)}));
   if (!moved) return false;
   next_unit_ += count;
-  if (next_unit_ == units_.size()) ++run.record.cursor[1];
+  if (next_unit_ == units_.size() && !listing_) ++run.record.cursor[1];
   return false;
 }
 
@@ -235,9 +251,10 @@ Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome
   }
   std::sort(others.rbegin(), others.rend());
   for (const auto& [free, other] : others) {
-    MDFS_TRY_ASSIGN(std::vector<geometry::Coord> left, units_on(disk(run), object));
-    const std::set<geometry::Coord> wanted(tried.units.begin(), tried.units.end());
-    std::erase_if(left, [&](const geometry::Coord& unit) { return !wanted.contains(unit); });
+    MDFS_TRY_ASSIGN(const auto places, volume_.unit_places(object, tried.units));
+    std::vector<geometry::Coord> left;
+    for (const VolumeImpl::UnitPlace& place : places)
+      if (((place.disks >> disk(run)) & 1) != 0) left.push_back(place.unit);
     if (left.empty()) return {};
     engine::MoveRequest request;
     request.units = std::move(left);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/layout.h"
 #include "engine/mover.h"
 #include "geometry/geometry.h"
 #include "volume/operation.h"
@@ -41,7 +42,9 @@ class Evacuation final : public Operation {
 
   Result<bool> move_data(OperationRun& run);
   Result<bool> find_object(OperationRun& run);
-  Result<std::vector<geometry::Coord>> units_on(unsigned disk, std::uint64_t object);
+  // The next ones of the object that have a block on the disk, in units_; some of the object is looked at.
+  Status list_some(OperationRun& run, std::uint64_t object);
+  void note_unlisted(OperationRun& run, std::uint64_t object, const Error& error);
   // Are there bytes of it in strips there?
   Result<bool> strips_on(unsigned disk, std::uint64_t object);
   Status settle_some(OperationRun& run);
@@ -52,9 +55,11 @@ class Evacuation final : public Operation {
   bool has_left(const OperationRun& run) const;
 
   VolumeImpl& volume_;
-  // Of the object that the cursor names; forgotten between runs.
+  // Of the object that the cursor names, some at a time; forgotten between runs.
   std::vector<geometry::Coord> units_;
   std::size_t next_unit_ = 0;
+  engine::LayoutCursor at_;    // where the next ones are looked for
+  bool listing_ = false;       // the object has more of them to look at
   bool settling_ = false;      // its strips, before its units are moved
   bool written_back_ = false;  // before that
   std::uint64_t stuck_ = 0;    // units of this pass that stay where they are

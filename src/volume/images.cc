@@ -1,5 +1,7 @@
 // Images: files with a geometry, and their windows.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "base/checked.h"
 #include "format/geometry_item.h"
 #include "volume/volume_impl.h"
@@ -85,21 +87,20 @@ Result<geometry::Geometry> VolumeImpl::image_geometry(Ino ino) {
   return geometry;
 }
 
-Result<Layout> VolumeImpl::layout(Ino ino) {
+Result<LayoutPage> VolumeImpl::layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,
+                                      const engine::Stop& stop) {
+  if (from.row >= engine::kMostRowsOfPage)
+    return Error{Errc::kInvalidArgument, fmt::format("layout: row {} of a page, which has rows 0 to {}", from.row,
+                                                     engine::kMostRowsOfPage - 1)};
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
-  if (!opened_read_only_) {
+  if (!opened_read_only_ && from == engine::LayoutCursor{}) {
     MDFS_TRY(engine_->write_back(*use));
     MDFS_TRY(store_->commit());
   }
-  Layout layout;
-  MDFS_TRY_ASSIGN(layout.extents, engine_->layout(*use));
-  layout.block_size = store_->block_size();
-  layout.disk_stored_bytes.resize(store_->disk_count());
-  for (const engine::ExtentPlace& place : layout.extents)
-    if (place.disk < layout.disk_stored_bytes.size()) layout.disk_stored_bytes[place.disk] += place.stored_bytes;
-  return layout;
+  MDFS_TRY_ASSIGN(engine::LayoutRows found, engine_->layout(*use, {.from = from, .most = most}, stop));
+  return LayoutPage{std::move(found.rows), found.next, found.at_end, store_->block_size(), store_->disk_count()};
 }
 
 Result<std::uint64_t> VolumeImpl::settle(Ino ino, std::uint64_t most_bytes, bool all) {
@@ -215,11 +216,11 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
   return {};
 }
 
-Result<engine::WindowPlan> VolumeImpl::plan_window(Ino ino, const geometry::Window& window) {
+Result<engine::WindowPlan> VolumeImpl::plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   engine::WindowPlan plan;
   const Status status = with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
-    MDFS_TRY_ASSIGN(plan, engine_->plan(content, window));
+    MDFS_TRY_ASSIGN(plan, engine_->plan(content, window, stop));
     return {};
   });
   MDFS_TRY(status);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <map>
+#include <optional>
 #include <utility>
 
 #include "base/checked.h"
@@ -52,48 +52,84 @@ Status VolumeImpl::keep_disk(unsigned disk) {
   return status;
 }
 
-Result<std::vector<engine::ExtentPlace>> VolumeImpl::places_of(Ino ino) {
+Result<engine::LayoutRows> VolumeImpl::layout_rows(Ino ino, const engine::LayoutRequest& request) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
-  return engine_->layout(*use);
+  return engine_->layout(*use, request, {});
 }
 
-Result<std::vector<VolumeImpl::UnitPlace>> VolumeImpl::unit_places(std::uint64_t object) {
-  constexpr std::size_t kAtOnce = 256;
-  std::vector<UnitPlace> units;
+namespace {
+
+Result<VolumeImpl::UnitPlace> place_of_cell(std::uint64_t cell, ConstBytes value, std::uint32_t block_size) {
+  MDFS_TRY_ASSIGN(const format::FileCell decoded, format::decode_file_cell(value, block_size));
+  VolumeImpl::UnitPlace unit{{cell}, 0, 0};
+  for (const format::FileRun& run : decoded.runs) {
+    if (run.address.disk >= MDFS_MAX_DISKS) return Error{Errc::kCorrupt, "file-cell.disk"};
+    unit.disks |= std::uint64_t{1} << run.address.disk;
+    unit.blocks += run.blocks();
+  }
+  return unit;
+}
+
+VolumeImpl::UnitPlace place_of_extent(const engine::ExtentPlace& place, std::uint32_t block_size) {
+  return {place.index, std::uint64_t{1} << place.disk, ceil_div(place.stored_bytes, block_size)};
+}
+
+}  // namespace
+
+// What has no data, or is gone, is neither.
+Result<std::optional<bool>> VolumeImpl::is_image_or_file(std::uint64_t object) {
   MDFS_TRY_ASSIGN(const auto item, store_->get({object, MDFS_KIND_INODE, 0}));
-  if (!item) return units;
+  if (!item) return std::optional<bool>();
   MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
-  if (!S_ISREG(inode.mode)) return units;
-  if (inode.is_image()) {
-    MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> places, places_of(object));
-    std::map<geometry::Coord, std::size_t> found;
-    for (const engine::ExtentPlace& place : places) {
-      if (place.in_strip) continue;
-      const auto [at, is_new] = found.emplace(place.index, units.size());
-      if (is_new) units.push_back({place.index, 0, 0});
-      units[at->second].disks |= std::uint64_t{1} << place.disk;
-      units[at->second].blocks += ceil_div(place.stored_bytes, store_->block_size());
-    }
-    return units;
+  return S_ISREG(inode.mode) ? std::optional(inode.is_image()) : std::nullopt;
+}
+
+Result<VolumeImpl::UnitPlaces> VolumeImpl::next_units(std::uint64_t object, const engine::LayoutCursor& from) {
+  UnitPlaces found;
+  found.at_end = true;
+  MDFS_TRY_ASSIGN(const std::optional<bool> is_image, is_image_or_file(object));
+  if (!is_image) return found;
+  if (*is_image) {
+    MDFS_TRY_ASSIGN(const engine::LayoutRows extents,
+                    layout_rows(object, {.from = from, .most = kUnitsAtOnce, .of = engine::LayoutOf::kExtents}));
+    for (const engine::ExtentPlace& place : extents.rows)
+      found.units.push_back(place_of_extent(place, store_->block_size()));
+    found.next = extents.next;
+    found.at_end = extents.at_end;
+    return found;
   }
-  for (std::uint64_t cell = 0;;) {
-    MDFS_TRY_ASSIGN(
-        const std::vector<store::Item> items,
-        store_->scan({object, MDFS_KIND_FILE_CELL, cell}, {object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kAtOnce));
-    for (const store::Item& one : items) {
-      MDFS_TRY_ASSIGN(const format::FileCell decoded, format::decode_file_cell(one.value, store_->block_size()));
-      UnitPlace& unit = units.emplace_back();
-      unit.unit = {one.key.offset};
-      for (const format::FileRun& run : decoded.runs) {
-        if (run.address.disk >= MDFS_MAX_DISKS) return Error{Errc::kCorrupt, "file-cell.disk"};
-        unit.disks |= std::uint64_t{1} << run.address.disk;
-        unit.blocks += run.blocks();
-      }
-    }
-    if (items.size() < kAtOnce || items.back().key.offset == UINT64_MAX) return units;
-    cell = items.back().key.offset + 1;
+  MDFS_TRY_ASSIGN(
+      const std::vector<store::Item> items,
+      store_->scan({object, MDFS_KIND_FILE_CELL, from.page}, {object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kUnitsAtOnce));
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const UnitPlace unit, place_of_cell(item.key.offset, item.value, store_->block_size()));
+    found.units.push_back(unit);
   }
+  found.at_end = items.size() < kUnitsAtOnce || items.back().key.offset == UINT64_MAX;
+  if (!found.at_end) found.next.page = items.back().key.offset + 1;
+  return found;
+}
+
+Result<std::vector<VolumeImpl::UnitPlace>> VolumeImpl::unit_places(std::uint64_t object,
+                                                                   const std::vector<geometry::Coord>& units) {
+  std::vector<UnitPlace> places;
+  MDFS_TRY_ASSIGN(const std::optional<bool> is_image, is_image_or_file(object));
+  if (!is_image) return places;
+  if (*is_image) {
+    const Pin pin = table_.pin(object);
+    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+    MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> extents, engine_->places_of(*use, units));
+    for (const engine::ExtentPlace& extent : extents) places.push_back(place_of_extent(extent, store_->block_size()));
+    return places;
+  }
+  for (const geometry::Coord& unit : units) {
+    MDFS_TRY_ASSIGN(const auto item, store_->get({object, MDFS_KIND_FILE_CELL, unit[0]}));
+    if (!item) continue;
+    MDFS_TRY_ASSIGN(const UnitPlace place, place_of_cell(unit[0], *item, store_->block_size()));
+    places.push_back(place);
+  }
+  return places;
 }
 
 Result<VolumeImpl::DiskOfUnit> VolumeImpl::disks_of_units(

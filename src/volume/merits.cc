@@ -13,14 +13,14 @@ constexpr std::size_t kItemsAtOnce = 64;
 Result<engine::Merit> VolumeImpl::data_merit(Ino ino) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
-  return engine_->merit(*use);
+  return engine_->merit(*use, {});
 }
 
-Result<engine::Merit> VolumeImpl::merit(Ino ino) {
+Result<engine::Merit> VolumeImpl::merit(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
-  return engine_->merit(*use);
+  return engine_->merit(*use, stop);
 }
 
 Result<engine::DefragPlan> VolumeImpl::plan_defrag(Ino ino, std::uint64_t from) {
@@ -51,13 +51,17 @@ Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
   return files;
 }
 
-Status VolumeImpl::walk_merits(std::int64_t until_ns) {
+Status VolumeImpl::walk_merits(std::int64_t until_ns, const engine::Stop& stop) {
   do {
     if (merits_next_ == 0) merits_so_far_ = {};
     MDFS_TRY_ASSIGN(const std::vector<FileItem> files, next_files(merits_next_));
     for (const FileItem& file : files) {
       if (!file.inode.is_image() || file.inode.stored_bytes == 0) continue;
-      const Result<engine::Merit> found = merit(file.ino);
+      const Result<engine::Merit> found = merit(file.ino, stop);
+      if (!found.ok() && found.error().code == Errc::kCancelled) {
+        merits_next_ = file.ino;  // the next caller looks at this one again
+        return found.error();
+      }
       if (!found.ok() || found->windows == 0) continue;  // removed meanwhile; what is damaged others report
       ++merits_so_far_.images;
       merits_so_far_.merit += *found;
@@ -73,9 +77,9 @@ Status VolumeImpl::walk_merits(std::int64_t until_ns) {
   return {};
 }
 
-Result<VolumeMerit> VolumeImpl::volume_merit() {
+Result<VolumeMerit> VolumeImpl::volume_merit(const engine::Stop& stop) {
   const std::lock_guard lock(merits_mutex_);
-  MDFS_TRY(walk_merits(environment_.monotonic_ns() + kWalkNs));
+  MDFS_TRY(walk_merits(environment_.monotonic_ns() + kWalkNs, stop));
   return merits_.complete ? merits_ : merits_so_far_;
 }
 

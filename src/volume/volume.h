@@ -93,10 +93,12 @@ struct ImageInfo {
   geometry::Placement placement;
 };
 
-struct Layout {
-  std::vector<engine::ExtentPlace> extents;      // holes left out
-  std::vector<std::uint64_t> disk_stored_bytes;  // by disk
+struct LayoutPage {
+  std::vector<engine::ExtentPlace> rows;  // holes left out
+  engine::LayoutCursor next;              // where the next page begins
+  bool at_end = false;                    // no row is left
   std::uint32_t block_size = 0;
+  unsigned disk_count = 0;
 };
 
 // The figures of merit of the images of a volume, each of which counts alike. The images are looked at in turn, for a
@@ -216,11 +218,18 @@ class Volume {
   virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
   // The first part of it alone, which for an image at work is in memory.
   virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;
-  virtual Result<Layout> layout(Ino ino) = 0;  // writes back and commits first
+  // Where an image's extents lie: at most `most` rows from a position on. The first page, of the position {}, writes
+  // the image back and commits first. Later pages see what has been written back when they are asked for: an extent
+  // that is stored all the time is in exactly one page. Nothing is kept between pages. EINVAL: a position that no row
+  // can have.
+  virtual Result<LayoutPage> layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,
+                                    const engine::Stop& stop) = 0;
   // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
-  virtual Result<engine::Merit> merit(Ino ino) = 0;  // of what has been written back
-  virtual Result<VolumeMerit> volume_merit() = 0;
+  virtual Result<engine::Merit> merit(Ino ino, const engine::Stop& stop) = 0;  // of what has been written back
+  virtual Result<VolumeMerit> volume_merit(const engine::Stop& stop) = 0;
+  Result<engine::Merit> merit(Ino ino) { return merit(ino, {}); }
+  Result<VolumeMerit> volume_merit() { return volume_merit({}); }
   // A volume does this by itself, when its disks have time: rewritten extents return to the places they left where more
   // of their neighbours then touch each other. This does all of it at once. What is dirty stays so.
   virtual Result<engine::ReturnOutcome> return_extents() = 0;
@@ -236,7 +245,7 @@ class Volume {
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from) {
     return write_window(ino, window, from, {});
   }
-  virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) = 0;
+  virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use what has come at once.
   virtual Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) = 0;

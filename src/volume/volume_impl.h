@@ -86,10 +86,13 @@ class VolumeImpl final : public Volume {
   Status become_image(Ino ino, const ImageOptions& options, const engine::Stop& stop) override;
   Result<ImageInfo> image_info(Ino ino) override;
   Result<geometry::Geometry> image_geometry(Ino ino) override;
-  Result<Layout> layout(Ino ino) override;
+  Result<LayoutPage> layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,
+                            const engine::Stop& stop) override;
   Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
-  Result<engine::Merit> merit(Ino ino) override;
-  Result<VolumeMerit> volume_merit() override;
+  using Volume::merit;
+  Result<engine::Merit> merit(Ino ino, const engine::Stop& stop) override;
+  using Volume::volume_merit;
+  Result<VolumeMerit> volume_merit(const engine::Stop& stop) override;
   Result<engine::ReturnOutcome> return_extents() override;
   ReturnState return_state() const override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
@@ -101,7 +104,7 @@ class VolumeImpl final : public Volume {
   using Volume::write_window;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
-  Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window) override;
+  Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
@@ -121,6 +124,23 @@ class VolumeImpl final : public Volume {
   // Of files as well, whose cells count as extents.
   Result<engine::Merit> data_merit(Ino ino);
   Result<engine::DefragPlan> plan_defrag(Ino ino, std::uint64_t from);
+  // Cells of a file, or extents of an image except those that are in strips alone, and the disks on which they have
+  // blocks. None for other objects. By the tree: what is dirty is left alone.
+  struct UnitPlace {
+    geometry::Coord unit{};
+    std::uint64_t disks = 0;  // bits
+    std::uint64_t blocks = 0;
+  };
+  struct UnitPlaces {
+    std::vector<UnitPlace> units;
+    engine::LayoutCursor next;  // where the next ones begin
+    bool at_end = false;        // there are none
+  };
+  static constexpr std::size_t kUnitsAtOnce = 1024;
+  // At most kUnitsAtOnce of them from a position on: an object may have more of them than fit in memory.
+  Result<UnitPlaces> next_units(std::uint64_t object, const engine::LayoutCursor& from);
+  // Those among `units` that have blocks now.
+  Result<std::vector<UnitPlace>> unit_places(std::uint64_t object, const std::vector<geometry::Coord>& units);
   std::int64_t monotonic_ns() { return environment_.monotonic_ns(); }
 
   std::size_t inodes_in_memory() { return table_.size(); }  // for tests
@@ -205,7 +225,7 @@ class VolumeImpl final : public Volume {
   Status take_data(Inode& inode, Inode& made, std::uint64_t generation);
 
   // ---- merit (merits.cc)
-  Status walk_merits(std::int64_t until_ns);
+  Status walk_merits(std::int64_t until_ns, const engine::Stop& stop);
 
   // ---- orphans (orphans.cc): inodes without a name, freed when nobody holds them
   void orphan_unheld(Ino ino);
@@ -221,16 +241,9 @@ class VolumeImpl final : public Volume {
   // ---- disks (members.cc)
   void members_changed();
   void placements_changed();  // and the members
-  // Where the extents of an image lie, as the tree says; what is dirty is left alone.
-  Result<std::vector<engine::ExtentPlace>> places_of(Ino ino);
-  // Cells of a file, or extents of an image but what lies in strips, and the disks that they have blocks on. None for
-  // other objects.
-  struct UnitPlace {
-    geometry::Coord unit{};
-    std::uint64_t disks = 0;  // bits
-    std::uint64_t blocks = 0;
-  };
-  Result<std::vector<UnitPlace>> unit_places(std::uint64_t object);
+  // Some rows of the layout of an image or file, by the tree: what is dirty is left alone.
+  Result<engine::LayoutRows> layout_rows(Ino ino, const engine::LayoutRequest& request);
+  Result<std::optional<bool>> is_image_or_file(std::uint64_t object);
   // The disk that the placement of an object, or one made of that, names for a unit. kNotFound: it has been deleted.
   using DiskOfUnit = std::function<unsigned(const geometry::Coord&)>;
   Result<DiskOfUnit> disks_of_units(std::uint64_t object,

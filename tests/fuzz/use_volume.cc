@@ -80,12 +80,12 @@ class Visitor {
       const std::uint64_t pieces =
           geometry::piece_count(geometry::byte_geometry(geometry), geometry::byte_box(geometry, window));
       if (pieces > kMaxPieces) continue;
-      (void)volume_.plan_window(ino, window).ok();
+      (void)volume_.plan_window(ino, window, {}).ok();
       (void)volume_.start_window(ino, window).ok();
       const std::uint64_t bytes = std::min<std::uint64_t>(geometry::window_bytes(geometry, window), kReadBytes);
       (void)volume_.read_window(ino, window, 0, MutableBytes(buffer_).first(bytes)).ok();
     }
-    if (volume_.layout(ino).ok()) ++images_;
+    if (volume_.layout(ino, {}, SIZE_MAX, {}).ok()) ++images_;
   }
 
   Volume& volume_;

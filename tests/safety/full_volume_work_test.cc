@@ -71,9 +71,9 @@ class Stacks {
 
   bool any_strips() {
     for (const Ino ino : inos_) {
-      const auto layout = volume_.layout(ino);
+      const auto layout = volume_.layout(ino, {}, SIZE_MAX, {});
       MDFS_CHECK(layout.ok());
-      for (const engine::ExtentPlace& place : layout->extents)
+      for (const engine::ExtentPlace& place : layout->rows)
         if (place.in_strip) return true;
     }
     return false;

@@ -328,7 +328,10 @@ Result<geometry::Geometry> FakeVolume::image_geometry(Ino ino) {
   return info.geometry;
 }
 
-Result<volume::Layout> FakeVolume::layout(Ino) { return volume::Layout{}; }
+Result<volume::LayoutPage> FakeVolume::layout(Ino, const engine::LayoutCursor&, std::size_t, const engine::Stop& stop) {
+  if (before_layout_) MDFS_TRY(before_layout_(stop));
+  return volume::LayoutPage{};
+}
 
 std::vector<std::uint64_t> FakeVolume::sample_offsets(const Inode& inode, const Window& window) const {
   const Geometry& geometry = *inode.geometry;
@@ -411,7 +414,7 @@ Status FakeVolume::write_window(Ino ino, const Window& window, const engine::Win
   return {};
 }
 
-Result<engine::WindowPlan> FakeVolume::plan_window(Ino, const Window&) {
+Result<engine::WindowPlan> FakeVolume::plan_window(Ino, const Window&, const engine::Stop&) {
   engine::WindowPlan plan;
   plan.extents = 1;
   plan.disks.resize(1);

@@ -77,12 +77,15 @@ class FakeVolume final : public volume::Volume {
   }
   Result<volume::ImageInfo> image_info(volume::Ino ino) override;
   Result<geometry::Geometry> image_geometry(volume::Ino ino) override;
-  Result<volume::Layout> layout(volume::Ino) override;
+  Result<volume::LayoutPage> layout(volume::Ino, const engine::LayoutCursor&, std::size_t,
+                                    const engine::Stop& stop) override;
+  // Asked by layout() before it answers; its error is the answer.
+  void before_layout(std::function<Status(const engine::Stop&)> call) { before_layout_ = std::move(call); }
   Result<engine::MoveOutcome> move_data(volume::Ino, const engine::MoveRequest&) override {
     return engine::MoveOutcome{};
   }
-  Result<engine::Merit> merit(volume::Ino) override { return engine::Merit{}; }
-  Result<volume::VolumeMerit> volume_merit() override { return volume::VolumeMerit{}; }
+  Result<engine::Merit> merit(volume::Ino, const engine::Stop&) override { return engine::Merit{}; }
+  Result<volume::VolumeMerit> volume_merit(const engine::Stop&) override { return volume::VolumeMerit{}; }
   Result<engine::ReturnOutcome> return_extents() override { return engine::ReturnOutcome{}; }
   volume::ReturnState return_state() const override { return {}; }
   Result<std::uint64_t> settle(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
@@ -94,7 +97,7 @@ class FakeVolume final : public volume::Volume {
   using Volume::write_window;
   Status write_window(volume::Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
-  Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&) override;
+  Result<engine::WindowPlan> plan_window(volume::Ino, const geometry::Window&, const engine::Stop&) override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
   Status keep_disk(unsigned disk) override;
@@ -114,6 +117,7 @@ class FakeVolume final : public volume::Volume {
   std::vector<std::uint64_t> sample_offsets(const Inode& inode, const geometry::Window& window) const;
 
   std::function<void()> before_window_write_;
+  std::function<Status(const engine::Stop&)> before_layout_;
   unsigned given_up_ = 0;
   std::mutex mutex_;  // guards everything below
   std::map<volume::Ino, std::unique_ptr<Inode>> inodes_;

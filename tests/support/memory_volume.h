@@ -40,6 +40,11 @@ Result<std::unique_ptr<volume::Volume>> open_volume(const std::vector<device::Di
                                                     const store::StoreOptions& store_options = {});
 std::vector<device::Disk*> borrowed(const MemoryDisks& disks);
 
+// All rows of an image's layout in one page.
+inline Result<volume::LayoutPage> whole_layout(volume::Volume& volume, volume::Ino ino) {
+  return volume.layout(ino, {}, SIZE_MAX, {});
+}
+
 // What a person sees of a file or directory: all of it but the times.
 struct Seen {
   volume::Ino ino = 0;

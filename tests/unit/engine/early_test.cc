@@ -70,7 +70,7 @@ class EarlyWriteBackTest : public ::testing::TestWithParam<Codec> {
     return bench_.engine().cache_stats().dirty_bytes == 0;
   }
   std::uint64_t parts_in_strips() {
-    const auto places = bench_.engine().layout(bench_.content());
+    const auto places = bench_.layout();
     MDFS_CHECK(places.ok());
     return static_cast<std::uint64_t>(
         std::count_if(places->begin(), places->end(), [](const ExtentPlace& place) { return place.in_strip; }));
@@ -149,7 +149,7 @@ TEST(EarlySizeTest, TheTreeEndsWhereWhatIsWrittenEarlyEnds) {
   // The upper half of the frame makes rows of pages; the row that follows, written before, does not.
   ASSERT_TRUE(append(kTall + kTall / 2, kTall + kTall / 2 + kRow));
   ASSERT_TRUE(append(kTall, kTall + kTall / 2));
-  const auto parts = [&] { return bench.engine().layout(bench.content())->size(); };
+  const auto parts = [&] { return bench.layout()->size(); };
   for (int i = 0; i < 500 && parts() == 8; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ASSERT_EQ(parts(), 8u + 4);
   EXPECT_EQ(bench.inode().size_bytes, kTall + kTall / 2);

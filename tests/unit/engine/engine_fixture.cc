@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine_fixture.h"
 
+#include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "base/checked.h"
 #include "store/format_volume.h"
@@ -133,6 +135,14 @@ ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
   MDFS_CHECK(got.ok());
   bytes.resize(*got);
   return bytes;
+}
+
+Result<std::vector<ExtentPlace>> Bench::layout() {
+  MDFS_TRY_ASSIGN(LayoutRows found, engine_->layout(*content_, {}, {}));
+  std::sort(found.rows.begin(), found.rows.end(), [](const ExtentPlace& a, const ExtentPlace& b) {
+    return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
+  });
+  return std::move(found.rows);
 }
 
 ByteVector Bench::read_all() { return read(0, size() + 7); }

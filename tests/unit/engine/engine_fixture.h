@@ -61,6 +61,8 @@ class Bench {
   void start_engine();
   void stop_engine();
   void open_content();
+  // All rows, sorted by their extents.
+  Result<std::vector<ExtentPlace>> layout();
   std::uint64_t size() { return engine_->size_bytes(*content_); }
 
   // The canonical bytes by one call of read().

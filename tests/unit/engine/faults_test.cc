@@ -63,7 +63,7 @@ TEST_P(EngineFaultsTest, ABitFlippedOnTheWayIsReadAgain) {
 
 TEST_P(EngineFaultsTest, ABitFlippedAtRestIsDamageAndNeverWrongBytes) {
   ASSERT_TRUE(bench_.reopen().ok());
-  const auto places = bench_.engine().layout(bench_.content());
+  const auto places = bench_.layout();
   ASSERT_TRUE(places.ok());
   const ExtentPlace& place = places->front();
   std::byte byte{};

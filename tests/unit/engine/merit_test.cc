@@ -138,7 +138,7 @@ TEST(MeritOfEngineTest, AnImageWrittenOnceScoresOne) {
     const ByteVector bytes = testing::noise(random, setting.geometry->size_bytes());
     ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
     ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
-    const Result<Merit> merit = bench.engine().merit(bench.content());
+    const Result<Merit> merit = bench.engine().merit(bench.content(), {});
     ASSERT_TRUE(merit.ok());
     EXPECT_EQ(merit->extents, 256u);
     EXPECT_EQ(merit->misplaced, 0u);
@@ -159,7 +159,7 @@ TEST(MeritOfEngineTest, ALargeImageIsSeenInSamples) {
     const ByteVector bytes = testing::noise(random, 1'000'000);
     ASSERT_TRUE(bench.write_window(window, bytes).ok());
   }
-  const Result<Merit> merit = bench.engine().merit(bench.content());
+  const Result<Merit> merit = bench.engine().merit(bench.content(), {});
   ASSERT_TRUE(merit.ok());
   EXPECT_GT(merit->extents, 200u);
   EXPECT_LE(merit->extents, 3u * 17 * 17);

@@ -32,7 +32,7 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
   }
 
   std::vector<ExtentPlace> layout() {
-    auto places = bench_.engine().layout(bench_.content());
+    auto places = bench_.layout();
     EXPECT_TRUE(places.ok());
     return std::move(places).value();
   }
@@ -269,7 +269,7 @@ TEST(EngineMoveThreadsTest, WritersAndReadersDoNotNoticeAMover) {
     mover.join();
     EXPECT_GT(moved, 0u);
     ASSERT_TRUE(bench.reopen().ok());
-    const auto places = bench.engine().layout(bench.content());
+    const auto places = bench.layout();
     ASSERT_TRUE(places.ok());
     std::uint64_t blocks = 0;
     for (const ExtentPlace& place : *places) blocks += (place.stored_bytes + 4095) / 4096;

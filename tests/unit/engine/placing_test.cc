@@ -61,7 +61,7 @@ class ReplacingTest : public ::testing::Test {
   // Runs in which these rows lie on each disk.
   std::vector<unsigned> runs() {
     std::map<unsigned, std::vector<std::uint64_t>> blocks;
-    const auto places = bench_.engine().layout(bench_.content());
+    const auto places = bench_.layout();
     EXPECT_TRUE(places.ok());
     for (const ExtentPlace& place : *places)
       if (place.index[0] == 2 || place.index[0] == 3) blocks[place.disk].push_back(place.block);

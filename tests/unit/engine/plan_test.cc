@@ -61,7 +61,7 @@ TEST_P(WindowPlanTest, ThreadsThatStartAndReadAWindowMakeTheRequestsOfItsPlan) {
     window.start = {random() % 256, random() % 256, 0};
     window.length = {600 + random() % 160, 600 + random() % 160, 0};
     const std::uint64_t bytes = geometry::window_bytes(*setting.geometry, window);
-    const Result<WindowPlan> plan = bench.engine().plan(bench.content(), window);
+    const Result<WindowPlan> plan = bench.engine().plan(bench.content(), window, {});
     ASSERT_TRUE(plan.ok());
     for (const auto& front : fronts) front->reads = 0;
     std::atomic<std::uint64_t> next{0}, failed{0};

@@ -63,7 +63,7 @@ TEST_F(ReturnerTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
   }
   EXPECT_TRUE(bench_.engine().objects_to_return().empty());
   EXPECT_EQ(bench_.read_all(), expected_);
-  const auto merit = bench_.engine().merit(bench_.content());
+  const auto merit = bench_.engine().merit(bench_.content(), {});
   ASSERT_TRUE(merit.ok());
   EXPECT_EQ(merit->score(), 1.0);
 }

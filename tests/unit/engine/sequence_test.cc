@@ -94,7 +94,7 @@ class Twins {
     TWINS_AGREE(bench_.inode().size_bytes == array_.size());
     std::uint64_t blocks = 0;
     const std::uint64_t block_size = bench_.any_store().block_size();
-    const auto places = bench_.engine().layout(bench_.content());
+    const auto places = bench_.layout();
     TWINS_AGREE(places.ok());
     for (const ExtentPlace& place : *places) blocks += (place.stored_bytes + block_size - 1) / block_size;
     TWINS_AGREE(on_disks_ || blocks == bench_.store().used_blocks());
@@ -196,7 +196,7 @@ class Twins {
 
   // Some units, those that there are and others, to disks of their own or all to one.
   void move() {
-    const auto places = bench_.engine().layout(bench_.content());
+    const auto places = bench_.layout();
     TWINS_AGREE(places.ok());
     MoveRequest request;
     for (const ExtentPlace& place : *places)

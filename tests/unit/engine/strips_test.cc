@@ -114,13 +114,13 @@ class StripsTest : public ::testing::TestWithParam<Codec> {
     }
   }
   static std::uint64_t rows_in_strips(Bench& bench) {
-    const auto places = bench.engine().layout(bench.content());
+    const auto places = bench.layout();
     MDFS_CHECK(places.ok());
     return static_cast<std::uint64_t>(
         std::count_if(places->begin(), places->end(), [](const ExtentPlace& place) { return place.in_strip; }));
   }
   static std::uint64_t extents(Bench& bench) {
-    return bench.engine().layout(bench.content())->size() - rows_in_strips(bench);
+    return bench.layout()->size() - rows_in_strips(bench);
   }
 
   std::mt19937_64 random_{5};
@@ -202,7 +202,7 @@ TEST_P(StripsTest, ASmallEdgeThatIsWrittenAgainAsAWholeIsNotReadBefore) {
     ASSERT_TRUE(bench.reopen().ok()) << turn;
     EXPECT_EQ(extents(bench), 4u);
     EXPECT_EQ(bench.read_all(), array_);
-    const auto places = bench.engine().layout(bench.content());
+    const auto places = bench.layout();
     for (const ExtentPlace& place : *places) {
       std::byte byte{};
       bench.store().memory_disk(place.disk).peek(place.block * 4096, {&byte, 1});
@@ -284,7 +284,7 @@ TEST_P(StripsTest, ABitFlippedInAStripIsDamageAndNeverWrongBytes) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, 3);
   ASSERT_TRUE(bench.reopen().ok());
-  const ExtentPlace place = bench.engine().layout(bench.content())->front();
+  const ExtentPlace place = bench.layout()->front();
   ASSERT_TRUE(place.in_strip);
   std::byte byte{};
   bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
@@ -301,7 +301,7 @@ TEST_P(StripsTest, ADamagedStripHoldsBackItsOwnExtentAlone) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, kDepth);
   ASSERT_TRUE(bench.reopen().ok());
-  const ExtentPlace place = bench.engine().layout(bench.content())->front();
+  const ExtentPlace place = bench.layout()->front();
   std::byte byte{};
   bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
   byte ^= std::byte{1};

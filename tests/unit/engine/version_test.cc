@@ -112,7 +112,7 @@ TEST_P(WindowVersionTest, ExtentsThatMoveStayInTheVersion) {
   Parts parts(bench, window);
   while (!parts.is_done()) {
     ASSERT_TRUE(parts.read(200'000).ok());
-    const auto places = bench.engine().layout(bench.content());
+    const auto places = bench.layout();
     ASSERT_TRUE(places.ok());
     MoveRequest request;
     for (const ExtentPlace& place : *places) request.units.push_back(place.index);
@@ -205,7 +205,7 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
     });
   threads.emplace_back([&] {  // moves extents to and fro
     for (unsigned disk = 0; !done; disk = (disk + 1) % 3) {
-      const auto places = bench.engine().layout(bench.content());
+      const auto places = bench.layout();
       MoveRequest request;
       for (const ExtentPlace& place : *places) request.units.push_back(place.index);
       request.disk = [disk](const geometry::Coord&) { return disk; };
@@ -299,7 +299,7 @@ class Changes {
   }
   void settle() { RC_ASSERT(bench_.engine().settle(bench_.content(), UINT64_MAX, true).ok()); }
   void move() {
-    const auto places = bench_.engine().layout(bench_.content());
+    const auto places = bench_.layout();
     RC_ASSERT(places.ok());
     MoveRequest request;
     for (const ExtentPlace& place : *places) request.units.push_back(place.index);

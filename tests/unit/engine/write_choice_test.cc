@@ -86,7 +86,7 @@ class WriteBackAgeTest : public ::testing::Test {
   }
   std::set<std::uint64_t> rows_on_disks() {
     std::set<std::uint64_t> rows;
-    const auto places = bench_.engine().layout(bench_.content());
+    const auto places = bench_.layout();
     EXPECT_TRUE(places.ok());
     for (const ExtentPlace& place : *places) rows.insert(place.index[0]);
     return rows;

@@ -351,9 +351,9 @@ TEST_F(DefragTest, FramesInStripsAreWrittenIntoTheirExtents) {
     ASSERT_OK(volume().fsync(ino, true));
   }
   const auto strips = [&] {
-    const auto layout = volume().layout(ino);
+    const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
-    return std::count_if(layout->extents.begin(), layout->extents.end(),
+    return std::count_if(layout->rows.begin(), layout->rows.end(),
                          [](const engine::ExtentPlace& place) { return place.in_strip; });
   };
   ASSERT_GT(strips(), 0);

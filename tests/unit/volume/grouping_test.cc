@@ -55,10 +55,10 @@ class GroupingTest : public VolumeTest {
   }
   // Contiguous stretches on each disk, summed over the disks.
   std::size_t physical_runs(Ino ino) {
-    const auto layout = volume().layout(ino);
+    const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
     std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> places;
-    for (const engine::ExtentPlace& place : layout->extents)
+    for (const engine::ExtentPlace& place : layout->rows)
       places[place.disk][place.block] = place.block + place.stored_bytes / layout->block_size;
     std::size_t runs = 0;
     for (const auto& [disk, list] : places) {
@@ -71,9 +71,9 @@ class GroupingTest : public VolumeTest {
   std::size_t owner_changes(const std::vector<Ino>& images) {
     std::map<std::pair<unsigned, std::uint64_t>, Ino> owners;
     for (const Ino ino : images) {
-      const auto layout = volume().layout(ino);
+      const auto layout = test::whole_layout(volume(), ino);
       EXPECT_OK(layout);
-      for (const engine::ExtentPlace& place : layout->extents) owners[{place.disk, place.block}] = ino;
+      for (const engine::ExtentPlace& place : layout->rows) owners[{place.disk, place.block}] = ino;
     }
     std::size_t changes = 0;
     Ino last = 0;
@@ -82,10 +82,10 @@ class GroupingTest : public VolumeTest {
   }
   // From the first block of an image to its last, on the disk where that is the most.
   std::uint64_t span_blocks(Ino ino) {
-    const auto layout = volume().layout(ino);
+    const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
     std::map<unsigned, std::pair<std::uint64_t, std::uint64_t>> ends;
-    for (const engine::ExtentPlace& place : layout->extents) {
+    for (const engine::ExtentPlace& place : layout->rows) {
       auto [found, made] = ends.try_emplace(place.disk, place.block, place.block);
       found->second = {std::min(found->second.first, place.block), std::max(found->second.second, place.block)};
     }
@@ -102,7 +102,7 @@ class GroupingTest : public VolumeTest {
         geometry::Window window;
         window.start = {y, x};
         window.length = {3 * kExtentSide, 3 * kExtentSide};
-        const auto plan = volume().plan_window(ino, window);
+        const auto plan = volume().plan_window(ino, window, {});
         EXPECT_OK(plan);
         for (const auto& disk : plan->disks) runs += static_cast<double>(disk.runs);
       }

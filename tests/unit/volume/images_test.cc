@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "fixture.h"
 
@@ -84,7 +85,7 @@ TEST_F(ImagesTest, OnlyAnEmptyOrdinaryFileBecomesAnImage) {
   EXPECT_ERROR(Errc::kNotImage, volume().image_info(full));
   ByteVector byte(1);
   EXPECT_ERROR(Errc::kNotImage, volume().read_window(full, window(0, 1, 0, 1), 0, byte));
-  EXPECT_ERROR(Errc::kNotImage, volume().layout(full));
+  EXPECT_ERROR(Errc::kNotImage, test::whole_layout(volume(), full));
 }
 
 TEST_F(ImagesTest, TheGeometryAloneIsThatOfTheInformation) {
@@ -121,7 +122,7 @@ TEST_F(ImagesTest, NonsenseIsRefusedAndChangesNothing) {
     EXPECT_FALSE(volume().read_window(image, bad, 0, byte).ok());
     EXPECT_FALSE(volume().write_window(image, bad, source("")).ok());
     EXPECT_FALSE(volume().start_window(image, bad).ok());
-    EXPECT_FALSE(volume().plan_window(image, bad).ok());
+    EXPECT_FALSE(volume().plan_window(image, bad, {}).ok());
   }
   EXPECT_ERROR(Errc::kInvalidArgument, volume().read_window(image, window(0, 1, 0, 1), 1, byte));
   EXPECT_EQ(stat(image).stored_bytes, 0u);
@@ -205,11 +206,14 @@ TEST_F(ImagesTest, EqualPlacementsAreShared) {
 TEST_F(ImagesTest, AnImageOfFewDisksLiesOnThose) {
   const Ino ino = make_image("i", plane(160, 160, 1, geometry::Codec::kRaw), {.disks = 2});
   EXPECT_OK(volume().write_window(ino, window(0, 160, 0, 160), source(std::string(25600, 'w'))));
-  const auto layout = volume().layout(ino);
+  const auto layout = test::whole_layout(volume(), ino);
   ASSERT_OK(layout);
-  EXPECT_EQ(layout->extents.size(), 100u);
+  EXPECT_EQ(layout->rows.size(), 100u);
   EXPECT_EQ(layout->block_size, 4096u);
-  EXPECT_EQ(std::count(layout->disk_stored_bytes.begin(), layout->disk_stored_bytes.end(), 0u), 2);
+  std::set<unsigned> disks;
+  for (const engine::ExtentPlace& place : layout->rows) disks.insert(place.disk);
+  EXPECT_EQ(disks.size(), 2u);
+  EXPECT_EQ(layout->disk_count, 4u);
 }
 
 TEST_F(ImagesTest, ManySmallImagesSpreadOverTheDisks) {
@@ -217,8 +221,8 @@ TEST_F(ImagesTest, ManySmallImagesSpreadOverTheDisks) {
   for (int i = 0; i < 40; ++i) {
     const Ino ino = make_image("i" + std::to_string(i), plane(16, 16, 1, geometry::Codec::kRaw));
     EXPECT_OK(volume().write_window(ino, window(0, 16, 0, 16), source(std::string(256, 'w'))));
-    const auto layout = volume().layout(ino);
-    for (std::size_t disk = 0; disk < 4; ++disk) bytes[disk] += layout->disk_stored_bytes[disk];
+    const auto layout = test::whole_layout(volume(), ino);
+    for (const engine::ExtentPlace& place : layout->rows) bytes.at(place.disk) += place.stored_bytes;
   }
   EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), *std::min_element(bytes.begin(), bytes.end()));
 }

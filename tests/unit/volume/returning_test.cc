@@ -44,11 +44,11 @@ class ReturningTest : public VolumeTest {
     }));
   }
   std::vector<std::pair<unsigned, std::uint64_t>> places(Ino ino) {
-    const auto layout = volume().layout(ino);
+    const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
     std::vector<std::pair<unsigned, std::uint64_t>> found;
     if (layout.ok())
-      for (const engine::ExtentPlace& place : layout->extents) found.emplace_back(place.disk, place.block);
+      for (const engine::ExtentPlace& place : layout->rows) found.emplace_back(place.disk, place.block);
     return found;
   }
   std::uint64_t returned() {

@@ -1,0 +1,39 @@
+// Rows of a layout, page by page: what a caller keeps between two pages is a position in the grid, not a list.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/merit.h"
+#include "format/extents.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+// A position among the rows of a layout. Rows are ordered by the page of the extent table. Within a page the extents
+// come first, by their place; then the parts in strips, strip by strip. A row's position does not depend on other rows
+// or on the blocks of its extent, so that writes and moves between two pages of rows neither hide a row nor repeat it.
+struct LayoutCursor {
+  std::uint64_t page = 0;  // of an ordinary file: the cell
+  std::uint32_t row = 0;   // extents: the place; parts: (strip + 1) * kMaxPlaces + place; of a file: the run
+
+  bool operator==(const LayoutCursor&) const = default;
+};
+inline constexpr std::uint32_t kMostRowsOfPage = (1 + MDFS_STRIPS_PER_PAGE) * format::kMaxPlaces;
+
+enum class LayoutOf : std::uint8_t { kAll, kExtents, kStrips };
+
+struct LayoutRequest {
+  LayoutCursor from{};
+  std::size_t most = SIZE_MAX;  // rows
+  LayoutOf of = LayoutOf::kAll;
+};
+
+struct LayoutRows {
+  std::vector<ExtentPlace> rows;
+  LayoutCursor next;    // of the first row that is left
+  bool at_end = false;  // none is left
+};
+
+}  // namespace mdfs::engine
