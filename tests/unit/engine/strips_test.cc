@@ -119,9 +119,7 @@ class StripsTest : public ::testing::TestWithParam<Codec> {
     return static_cast<std::uint64_t>(
         std::count_if(places->begin(), places->end(), [](const ExtentPlace& place) { return place.in_strip; }));
   }
-  static std::uint64_t extents(Bench& bench) {
-    return bench.layout()->size() - rows_in_strips(bench);
-  }
+  static std::uint64_t extents(Bench& bench) { return bench.layout()->size() - rows_in_strips(bench); }
 
   std::mt19937_64 random_{5};
   ByteVector array_;
