@@ -174,8 +174,10 @@ std::vector<std::unique_ptr<device::Disk>> as_modelled(std::vector<std::unique_p
 }
 
 SessionOptions session_options(const Job& job) {
-  return {
+  SessionOptions session{
       .source = job.paths.front(), .kernel_options = job.options.kernel_options, .read_only = job.options.read_only};
+  if (job.options.allow_other.value_or(geteuid() == 0)) session.kernel_options.emplace_back("allow_other");
+  return session;
 }
 
 ServerOptions server_options(const MountOptions& options, SessionOptions session, uid_t owner) {

@@ -107,9 +107,14 @@ constexpr std::array kRows = {
           options.read_only = false;
           return {};
         }},
-    Row{{"allow_other", "", "other users than the one who mounts may use the volume, as its permissions say"},
+    Row{{"allow_other", "", "all users may use the volume, as its permissions say (the default where root mounts)"},
         [](std::string_view, MountOptions& options) -> Status {
-          options.kernel_options.emplace_back("allow_other");
+          options.allow_other = true;
+          return {};
+        }},
+    Row{{"noallow_other", "", "only the user who mounts may use the volume (the default for users)"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.allow_other = false;
           return {};
         }},
     Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default 256M)"}, set_cache},

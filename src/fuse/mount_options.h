@@ -20,6 +20,7 @@ struct MountOptions {
 
   bool read_only = false;
   bool degraded = false;
+  std::optional<bool> allow_other;        // absent: where root mounts
   std::optional<std::uint64_t> rollback;  // to this generation; 0: to the commit before the newest
   bool foreground = false;
   bool cached_images = false;
@@ -33,7 +34,7 @@ struct MountOptions {
   std::string staging_directory = "/var/tmp";
   std::string model;  // name or file of a machine whose disks these are to be; empty: the disks as they are
   std::string trace;  // file that takes down what is asked of the mount; empty: none
-  // As mount(2) and fusermount3 take them: "allow_other", "noexec", ...
+  // As mount(2) and fusermount3 take them: "noatime", "noexec", ...
   std::vector<std::string> kernel_options;
 };
 

@@ -193,8 +193,20 @@ class Privilege(harness.MountTest):
         for number in range(3):
             self.assertNotEqual(as_user(os.open, self.volume.disks[number], os.O_RDWR), 0)
 
-    def test_without_allow_other_the_mount_is_its_users_alone(self):
-        other = Mounted(1, "32M", "cache=16M")
+    def test_where_root_mounts_others_come_in_unless_told_otherwise(self):
+        open_to_all = Mounted(1, "32M", "cache=16M")
+        try:
+            write_all(open_to_all / "file", b"x")
+            os.chmod(open_to_all / "file", 0o644)
+            self.assertEqual(as_user(read_all, open_to_all / "file"), 0)
+            os.chmod(open_to_all / "file", 0o600)
+            self.expect(errno.EACCES, read_all, open_to_all / "file")
+            open_to_all.unmount()
+        finally:
+            open_to_all.remove()
+
+    def test_with_noallow_other_the_mount_is_its_users_alone(self):
+        other = Mounted(1, "32M", "cache=16M,allow_other,noallow_other")
         try:
             write_all(other / "file", b"x")
             os.chmod(other / "file", 0o666)

@@ -24,7 +24,8 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
   EXPECT_EQ(options.model, "gigaview-t800");
   EXPECT_EQ(options.trace, "/tmp/t");
   EXPECT_EQ(options.atime, volume::AtimeMode::kNoAtime);
-  EXPECT_EQ(options.kernel_options, (std::vector<std::string>{"nosuid", "nodev", "noatime", "allow_other"}));
+  EXPECT_EQ(options.kernel_options, (std::vector<std::string>{"nosuid", "nodev", "noatime"}));
+  EXPECT_EQ(options.allow_other, std::optional(true));
 }
 
 TEST(MountOptions, WhatMountPassesIsTaken) {
