@@ -23,8 +23,8 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kAccessDenied, "access-denied", EACCES, 1, "access denied"},
     ErrcInfo{Errc::kNoSpace, "no-space", ENOSPC, 1, "no space left on the volume"},
     ErrcInfo{Errc::kReadOnly, "read-only", EROFS, 1, "the volume is read-only"},
-    ErrcInfo{Errc::kIo, "io", EIO, 1, "input/output error"},
-    ErrcInfo{Errc::kCorrupt, "corrupt", EIO, 1, "damaged data"},
+    ErrcInfo{Errc::kIo, "io", EIO, 3, "input/output error"},
+    ErrcInfo{Errc::kCorrupt, "corrupt", EIO, 3, "damaged data"},
     ErrcInfo{Errc::kTooBig, "too-big", EFBIG, 1, "too big"},
     ErrcInfo{Errc::kNameTooLong, "name-too-long", ENAMETOOLONG, 1, "name too long"},
     ErrcInfo{Errc::kBusy, "busy", EBUSY, 1, "in use"},
@@ -42,13 +42,14 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kOlderFormat, "older-format", EOPNOTSUPP, 1,
              "made by an earlier development version of MDFS, whose volumes this one cannot use"},
     ErrcInfo{Errc::kStaleDisk, "stale", ESTALE, 1, "out of date"},
-    ErrcInfo{Errc::kMissingDisk, "missing-disk", EIO, 1, "a disk is missing"},
-    ErrcInfo{Errc::kFork, "fork", EIO, 1, "disks went on apart from each other"},
+    ErrcInfo{Errc::kMissingDisk, "missing-disk", EIO, 3, "a disk is missing"},
+    ErrcInfo{Errc::kFork, "fork", EIO, 3, "disks went on apart from each other"},
     ErrcInfo{Errc::kNoQuorum, "no-quorum", EROFS, 1, "fewer than a majority of disks"},
     ErrcInfo{Errc::kCancelled, "cancelled", EINTR, 32, "cancelled"},
     ErrcInfo{Errc::kNoDevice, "no-device", ENXIO, 1, "no such device or address"},
     ErrcInfo{Errc::kNotImage, "not-an-image", EINVAL, 1, "not an image"},
     ErrcInfo{Errc::kUsage, "usage", EINVAL, 2, "usage"},
+    ErrcInfo{Errc::kBadData, "bad-data", EINVAL, 3, "bad data"},
 };
 
 constexpr bool table_is_in_order() {
@@ -57,7 +58,7 @@ constexpr bool table_is_in_order() {
   return true;
 }
 static_assert(table_is_in_order());
-static_assert(kTable.size() == static_cast<std::size_t>(Errc::kUsage) + 1);
+static_assert(kTable.size() == static_cast<std::size_t>(Errc::kBadData) + 1);
 
 }  // namespace
 

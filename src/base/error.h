@@ -46,6 +46,7 @@ enum class Errc : std::uint8_t {
   kNoDevice,
   kNotImage,
   kUsage,
+  kBadData,  // what a file that was handed in holds
 };
 
 struct ErrcInfo {

@@ -138,7 +138,7 @@ class Refusing:
                                   stdin=None if data is not None else subprocess.DEVNULL)
             text = done.stderr.decode(errors="replace")
             # Neither success, nor a signal, nor what a sanitizer ends with.
-            self.assertIn(done.returncode, (1, 2, 4, 8, 16, 32), f"{shown}: {text}")
+            self.assertIn(done.returncode, (1, 2, 3, 4, 8, 16, 32), f"{shown}: {text}")
             self.assertEqual(len(text.replace("Run with --help for the options.\n", "").splitlines()), 1,
                              f"{shown}: {text!r}")
             program = os.path.basename(words[0].decode())

@@ -270,11 +270,21 @@ class Commands(MountTest):
         for field in sorted(set().union(*map(fields, told))):
             self.assertIn(f"_{field}_", manual)
 
+    def test_usage_bad_data_and_other_failures_have_exit_codes_of_their_own(self):
+        with open(self.at("cut.npy"), "wb") as file:
+            file.write(b"\x93NUMPY\1\0")
+        for code, command in ((2, ("image", "import", "--type", "u9", self.at("cut.npy"), self.at("new"))),
+                              (2, ("image",)),
+                              (3, ("image", "import", self.at("cut.npy"), self.at("new"))),
+                              (1, ("image", "info", self.at("absent")))):
+            done = subprocess.run([MDFS, *command], capture_output=True, check=False)
+            self.assertEqual(done.returncode, code, (command, done.stderr))
+
     def refused(self, words, *command, data=None):
         before = sorted(os.listdir(self.dir))
         done = subprocess.run([MDFS, *map(str, command)], input=data, capture_output=True)
         line = done.stderr.decode().splitlines()
-        self.assertIn(done.returncode, (1, 2), command)
+        self.assertIn(done.returncode, (1, 2, 3), command)
         self.assertTrue(line and line[0].startswith("mdfs: "), line)
         self.assertIn(words, line[0])
         self.assertLessEqual(len(line), 2, line)

@@ -125,14 +125,14 @@ Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_v
   geometry.channels = 1;
   if (order.channel_axis) {
     if (array.lengths.back() < 1 || array.lengths.back() > kMaxChannels)
-      return Error{Errc::kInvalidArgument,
+      return Error{Errc::kBadData,
                    fmt::format("{} channels: 1 to {} are allowed", array.lengths.back(), kMaxChannels)};
     geometry.channels = static_cast<unsigned>(array.lengths.back());
   }
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     geometry.shape[axis] = array.lengths[axis];
     if (axis > 0 && array.lengths[axis] == 0)
-      return Error{Errc::kInvalidArgument,
+      return Error{Errc::kBadData,
                    fmt::format("shape {}: only the slowest axis may be 0 long", tools::format_shape(array.lengths))};
   }
   MDFS_TRY(array_bytes(array));

@@ -71,7 +71,7 @@ auto guarded(const std::string& name, Function function) -> decltype(function())
   try {
     return function();
   } catch (const std::exception& problem) {
-    return Error{Errc::kInvalidArgument, name + ": " + first_line(problem.what())};
+    return Error{Errc::kBadData, name + ": " + first_line(problem.what())};
   }
 }
 
@@ -176,7 +176,7 @@ class OiioSource final : public ImageSource {
                             : input_->read_scanlines(page_, 0, begin, begin + rows, spec.z, 0, spec.nchannels,
                                                      spec.format, band_.data());
     if (!read)
-      return {Errc::kInvalidArgument,
+      return {Errc::kBadData,
               fmt::format("{}: rows {} to {}: {}", name_, row_, row_ + rows - 1, first_line(input_->geterror()))};
     row_ += rows;
     used_ = 0;
@@ -225,7 +225,7 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const Pa
                              "axis z with --flatten",
                              name, pages)};
   if (facts.pages && pages != *facts.pages)
-    return Error{Errc::kInvalidArgument, fmt::format("{}: of {} pages {} can be read: {}; pick one with --page", name,
+    return Error{Errc::kBadData, fmt::format("{}: of {} pages {} can be read: {}; pick one with --page", name,
                                                      *facts.pages, pages, first_line(reason))};
   return pages;
 }
@@ -352,7 +352,7 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
       const QuietErrors quiet;
       return OIIO::ImageInput::open(path, &config);
     }();
-    if (!input) return Error{Errc::kInvalidArgument, path + ": no image file: " + first_line(OIIO::geterror())};
+    if (!input) return Error{Errc::kBadData, path + ": no image file: " + first_line(OIIO::geterror())};
     MDFS_TRY(check_read_format(input->format_name(), path));
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
       return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};

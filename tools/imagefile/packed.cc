@@ -91,7 +91,7 @@ Result<std::unique_ptr<ImageSource>> open_packed(tools::File file, const PackedH
   MDFS_TRY_ASSIGN(const std::uint64_t size, file.size_bytes());
   const std::uint64_t wanted = header.data_offset + *bytes;
   if (size != wanted)
-    return Error{Errc::kInvalidArgument,
+    return Error{Errc::kBadData,
                  fmt::format("{}: the file {}: it has {} bytes, its header and shape ask for {}", file.name(),
                              size < wanted ? "is cut short" : "goes on after its image", size, wanted)};
   if (::lseek(file.fd(), static_cast<off_t>(header.data_offset), SEEK_SET) < 0) return from_errno(errno, file.name());

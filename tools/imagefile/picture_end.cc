@@ -13,7 +13,7 @@ constexpr unsigned kStartOfImage = 0xd8, kEndOfImage = 0xd9, kStartOfScan = 0xda
 bool is_restart(unsigned marker) { return marker >= 0xd0 && marker <= 0xd7; }
 
 Status cut_short(const std::string& name, const char* format, std::uint64_t size) {
-  return {Errc::kInvalidArgument,
+  return {Errc::kBadData,
           fmt::format("{}: the file is cut short: the {} does not end within its {} bytes", name, format, size)};
 }
 
@@ -33,7 +33,7 @@ class JpegWalk {
     for (bool scanned = false;;) {
       MDFS_TRY_ASSIGN(const unsigned marker, next_marker());
       if (marker == kEndOfImage && scanned) return {};
-      if (marker == kEndOfImage) return {Errc::kInvalidArgument, name_ + ": JPEG without a picture"};
+      if (marker == kEndOfImage) return {Errc::kBadData, name_ + ": JPEG without a picture"};
       if (marker == kStartOfImage || marker == kTemporary || is_restart(marker)) continue;
       MDFS_TRY(skip_segment());
       if (marker != kStartOfScan) continue;
@@ -109,7 +109,7 @@ class GifWalk {
         MDFS_TRY_ASSIGN(const unsigned frame, next());
         at_ += palette_bytes(frame);
       } else if (kind != '!') {
-        return {Errc::kInvalidArgument, fmt::format("{}: GIF is damaged before byte {}", name_, at_)};
+        return {Errc::kBadData, fmt::format("{}: GIF is damaged before byte {}", name_, at_)};
       }
       ++at_;  // what the extension is, or how wide the codes of the frame are
       MDFS_TRY(skip_blocks());

@@ -39,9 +39,9 @@ Result<std::uint64_t> take_number(std::string_view text, std::size_t& at, std::s
     if (value > limit) break;
   }
   if (begin == text.size())
-    return Error{Errc::kInvalidArgument, fmt::format("{}: PNM header ends before the {}", name, field)};
+    return Error{Errc::kBadData, fmt::format("{}: PNM header ends before the {}", name, field)};
   if (i == begin || value < 1 || value > limit || begin == at)
-    return Error{Errc::kInvalidArgument,
+    return Error{Errc::kBadData,
                  fmt::format("{}: PNM {}: a number from 1 to {} is wanted", name, field, limit)};
   at = i;
   return value;
@@ -56,7 +56,7 @@ bool is_pnm(ConstBytes start) {
 }
 
 Result<PackedHeader> parse_pnm(ConstBytes start, const std::string& name) {
-  if (!is_pnm(start)) return Error{Errc::kInvalidArgument, name + ": not a PNM file"};
+  if (!is_pnm(start)) return Error{Errc::kBadData, name + ": not a PNM file"};
   const std::string_view text = as_text(start);
   if (text[1] != '5' && text[1] != '6')
     return Error{Errc::kNotSupported,
@@ -66,7 +66,7 @@ Result<PackedHeader> parse_pnm(ConstBytes start, const std::string& name) {
   MDFS_TRY_ASSIGN(const std::uint64_t height, take_number(text, at, "height", kMaxSide, name));
   MDFS_TRY_ASSIGN(const std::uint64_t maximum, take_number(text, at, "maximum value", kMaxValue, name));
   if (at >= text.size() || !is_space(text[at]))
-    return Error{Errc::kInvalidArgument, name + ": PNM header does not end with white space"};
+    return Error{Errc::kBadData, name + ": PNM header does not end with white space"};
   PackedHeader header;
   header.data_offset = at + 1;
   header.array.lengths = {height, width};

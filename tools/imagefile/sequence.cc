@@ -50,7 +50,7 @@ class SequenceSource final : public ImageSource {
     MDFS_TRY_ASSIGN(source_, open_source(path, {}));
     const ArrayInfo& found = source_->array();
     if (found.lengths != frame_.lengths || found.type != frame_.type)
-      return {Errc::kInvalidArgument, fmt::format("{}: this frame is {} {}, the first one {} {}", path,
+      return {Errc::kBadData, fmt::format("{}: this frame is {} {}, the first one {} {}", path,
                                                   tools::format_shape(found.lengths), geometry::name(found.type),
                                                   tools::format_shape(frame_.lengths), geometry::name(frame_.type))};
     left_in_frame_ = frame_bytes_;

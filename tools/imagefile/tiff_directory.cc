@@ -77,13 +77,13 @@ class Walk {
       MDFS_TRY_ASSIGN(at, page(at));
       ++file_.pages;
     }
-    if (file_.pages == 0) return Error{Errc::kInvalidArgument, name_ + ": TIFF without a page"};
+    if (file_.pages == 0) return Error{Errc::kBadData, name_ + ": TIFF without a page"};
     return file_;
   }
 
  private:
   Error damaged(const std::string& what) const {
-    return Error{Errc::kInvalidArgument, fmt::format("{}: page {}: {}", name_, file_.pages, what)};
+    return Error{Errc::kBadData, fmt::format("{}: page {}: {}", name_, file_.pages, what)};
   }
   Error cut_short(const std::string& what, std::uint64_t end) const {
     return damaged(
@@ -105,7 +105,7 @@ class Walk {
   }
 
   Result<std::uint64_t> header() {
-    const Error short_header{Errc::kInvalidArgument, name_ + ": the file is cut short within the TIFF header"};
+    const Error short_header{Errc::kBadData, name_ + ": the file is cut short within the TIFF header"};
     if (bytes_.size() < 8) return short_header;
     std::array<std::byte, 2> order{};
     MDFS_TRY(bytes_.read_at(0, order));
@@ -115,7 +115,7 @@ class Walk {
     if (bytes_.size() < 16) return short_header;
     MDFS_TRY_ASSIGN(const std::uint64_t width, number_at(4, 2));
     if (version != kBig || width != 8)
-      return Error{Errc::kInvalidArgument, fmt::format("{}: TIFF version {} is not known", name_, version)};
+      return Error{Errc::kBadData, fmt::format("{}: TIFF version {} is not known", name_, version)};
     wide_ = true;
     return number_at(8, 8);
   }
