@@ -17,6 +17,7 @@
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -185,6 +186,13 @@ Status wipe_signatures(const std::string& path) {
   }
   if (::fsync(fd.get()) != 0) return from_errno(errno, path);
   return {};
+}
+
+UdevText udev_text(const std::string& text) {
+  std::vector<char> shown(4 * text.size() + 1), encoded(4 * text.size() + 1);
+  if (blkid_safe_string(text.c_str(), shown.data(), shown.size()) != 0) return {};
+  if (blkid_encode_string(text.c_str(), encoded.data(), encoded.size()) != 0) return {};
+  return {shown.data(), encoded.data()};
 }
 
 std::optional<std::string> user_of_file(int fd) {

@@ -21,6 +21,12 @@ Result<std::optional<std::string>> find_contents(const std::string& path);
 // The caller holds the disk (open_disk() for reading and writing) and has asked the user.
 Status wipe_signatures(const std::string& path);
 
+// Text as udev keeps it in its properties: to be shown, and to be part of the name of a link.
+struct UdevText {
+  std::string shown, encoded;
+};
+UdevText udev_text(const std::string& text);
+
 // Which kernel service stands on this regular file: "the loop device loop3", "the swap space"; else nothing.
 std::optional<std::string> user_of_file(int fd);
 

@@ -56,7 +56,7 @@ class Installed(unittest.TestCase):
         for name in ("bin/mdfs", "bin/mdfs-sim", "sbin/mkmdfs", "sbin/mdfsck", "sbin/mkfs.mdfs", "sbin/fsck.mdfs",
                      "sbin/mount.mdfs", f"{LIBDIR}/libmdfs.so", f"{LIBDIR}/libmdfs.so.0",
                      f"{LIBDIR}/pkgconfig/libmdfs.pc", "include/mdfs/mdfs.h", "include/mdfs/ioctl.h",
-                     "share/bash-completion/completions/mdfs"):
+                     "share/bash-completion/completions/mdfs", "share/mdfs/magic", "lib/udev/rules.d/61-mdfs.rules"):
             self.assertTrue((self.top / name).exists(), name)
         for link, program in (("mkfs.mdfs", "mkmdfs"), ("fsck.mdfs", "mdfsck"), ("mount.mdfs", "mdfs")):
             self.assertEqual((self.top / "sbin" / link).resolve(), self.program(program).resolve())
@@ -70,6 +70,22 @@ class Installed(unittest.TestCase):
             if file.is_file() and not file.is_symlink() and os.access(file, os.X_OK):
                 found = run("readelf", "-d", file)
                 self.assertNotIn(BUILD, found, f"{file} looks for libraries in the build directory")
+
+    def test_other_programs_can_tell_what_a_disk_is(self):
+        disks = [self.work / f"disk{i}" for i in range(2)]
+        run(self.program("mkfs.mdfs"), "--size", "16M", "--label", "a b", *disks)
+        facts = json.loads(run(self.program("mdfs"), "disk", "probe", "--json", disks[1]))
+        self.assertEqual((facts["number"], facts["disks"], facts["label"], facts["bytes"]), (1, 2, "a b", 16 << 20))
+        said = run("file", "-m", self.top / "share/mdfs/magic", "-b", disks[1])
+        self.assertEqual(said, f'MDFS disk, format 2, disk 1 of 2, volume "a b", {facts["uuid"]}\n')
+        properties = dict(line.split("=", 1) for line in
+                          run(self.program("mdfs"), "disk", "probe", "--udev", disks[1]).splitlines())
+        self.assertEqual(properties, {
+            "ID_FS_TYPE": "mdfs", "ID_FS_USAGE": "filesystem", "ID_FS_VERSION": "2", "ID_FS_UUID": facts["uuid"],
+            "ID_FS_UUID_ENC": facts["uuid"], "ID_FS_UUID_SUB": facts["disk_uuid"],
+            "ID_FS_UUID_SUB_ENC": facts["disk_uuid"], "ID_FS_LABEL": "a_b", "ID_FS_LABEL_ENC": "a\\x20b"})
+        (self.work / "nothing").write_bytes(bytes(1 << 20))
+        run(self.program("mdfs"), "disk", "probe", "--udev", self.work / "nothing", code=1)
 
     def test_every_manual_page_is_there_and_renders(self):
         if not shutil.which("scdoc"):

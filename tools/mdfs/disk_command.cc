@@ -19,6 +19,7 @@
 #include "device/open.h"
 #include "device/probe.h"
 #include "device/same_disk.h"
+#include "device_names.h"
 #include "fuse/mountpoint.h"
 #include "mounted.h"
 #include "store/format_volume.h"
@@ -54,7 +55,15 @@ Status list(const ListArguments& arguments) {
     const auto leaving = evacuation_json(volume, arguments.path);
     json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
     json["disks"] = nlohmann::ordered_json::array();
-    for (const std::uint32_t i : disk_numbers(volume)) json["disks"].push_back(disk_json(i, volume));
+    for (const std::uint32_t i : disk_numbers(volume)) {
+      json["disks"].push_back(disk_json(i, volume));
+      const DeviceNames names = device_names(text_of(volume.disks[i].name));
+      const auto known = [](const std::string& text) {
+        return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+      };
+      json["disks"].back()["by_id"] = known(names.by_id);
+      json["disks"].back()["serial"] = known(names.serial);
+    }
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return {};
   }
@@ -69,6 +78,9 @@ Status list(const ListArguments& arguments) {
                format_size(disk.blocks * volume.block_size),
                readable ? format_size(disk.free_blocks * volume.block_size) : "-",
                readable ? fmt::format("{:.0f} %", used) : "-", text_of(disk.name));
+    const DeviceNames names = device_names(text_of(disk.name));
+    if (!names.by_id.empty()) fmt::print("{:52}{}\n", "", names.by_id);
+    if (!names.serial.empty()) fmt::print("{:52}serial {}\n", "", names.serial);
   }
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("{}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("{}\n", *line);
@@ -273,6 +285,7 @@ void add_disk_commands(CLI::App& app, Action& action) {
   add_add(*noun, action);
   add_weight(*noun, action);
   add_leave_commands(*noun, action);
+  add_probe_command(*noun, action);
   add_balance_command(*noun, action);
   add_disk_stats_command(*noun, action);
 }

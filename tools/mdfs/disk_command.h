@@ -47,6 +47,9 @@ Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& d
 std::optional<std::string> balancing_line(const std::string& path);
 std::optional<std::string> balancing_json(const std::string& path);
 
+// disk probe
+void add_probe_command(CLI::App& noun, Action& action);
+
 // disk remove, replace
 void add_leave_commands(CLI::App& noun, Action& action);
 
