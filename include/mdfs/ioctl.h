@@ -133,6 +133,24 @@ struct mdfs_ioc_volume {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
+/* Files that have data on disks which are missing or have failed, in order of their inodes: call with `next` from the
+ * previous call (0 first) until it is 0. A call looks at some files, for a moment. */
+#define MDFS_IOC_LOST_ROWS 200
+struct mdfs_ioc_lost {
+  uint64_t next;           /* in/out: inode */
+  uint64_t disks;          /* out: those disks, a bit each */
+  uint64_t looked_at;      /* out: files with data, in this call */
+  uint64_t unreadable_items; /* out: of the tree, in this call: what they say is not known */
+  uint32_t count;          /* out: rows filled */
+  uint32_t reserved0;
+  uint64_t reserved[4];
+  struct {
+    uint64_t inode;
+    uint64_t lost_bytes, stored_bytes; /* as stored: compressed where the image is */
+    uint64_t disks;        /* bits */
+  } rows[MDFS_IOC_LOST_ROWS];
+};
+
 /* How full a disk and its zones are: call with `next` from the previous call (0 first) until count is 0. A disk that is
  * not healthy has no zones. */
 #define MDFS_IOC_ZONES_ROWS 1024
@@ -254,8 +272,8 @@ struct mdfs_ioc_disks {
 /* EFBIG: the window has more than 262144 extents, or more than 524288 separate parts of them are read. */
 #define MDFS_IOC_PLAN _IOWR(MDFS_IOC_MAGIC, 6, struct mdfs_ioc_plan)
 /* The first call writes back and commits; holes are left out. This, MDFS_IOC_PLAN, MDFS_IOC_MERIT,
- * MDFS_IOC_VOLUME_MERIT and MDFS_IOC_ZONES run on threads of their own, two at a time. When it is their turn, those of
- * a killed caller end with EINTR. */
+ * MDFS_IOC_VOLUME_MERIT, MDFS_IOC_ZONES and MDFS_IOC_LOST run on threads of their own, two at a time. When it is their
+ * turn, those of a killed caller end with EINTR. */
 #define MDFS_IOC_LAYOUT _IOWR(MDFS_IOC_MAGIC, 7, struct mdfs_ioc_layout)
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */
@@ -280,6 +298,8 @@ struct mdfs_ioc_disks {
 #define MDFS_IOC_READ_NUMBER 10
 #define MDFS_IOC_READ(size) \
   _IOC(_IOC_READ | _IOC_WRITE, MDFS_IOC_MAGIC, MDFS_IOC_READ_NUMBER, sizeof(struct mdfs_ioc_window) + (size))
+
+#define MDFS_IOC_LOST _IOWR(MDFS_IOC_MAGIC, 13, struct mdfs_ioc_lost)
 
 #ifdef __cplusplus
 }

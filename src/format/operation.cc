@@ -68,7 +68,21 @@ Status check(const OperationRecord& record) {
 void OperationRecord::note_trouble(const OperationTrouble& trouble) {
   ++items_failed;
   if (trouble.what != MDFS_TROUBLE_SKIPPED && trouble.disk < disks.size()) ++disks[trouble.disk].failed;
-  if (troubles.size() < MDFS_MAX_TROUBLES) troubles.push_back(trouble);
+  if (troubles.size() < MDFS_MAX_TROUBLES) {
+    troubles.push_back(trouble);
+    return;
+  }
+  // An object that has no row takes one of an object that has several: each is named while there is room for that.
+  const auto is_its = [&](const OperationTrouble& row) { return row.object == trouble.object; };
+  if (std::any_of(troubles.begin(), troubles.end(), is_its)) return;
+  for (std::size_t last = troubles.size(); last-- > 1;) {
+    const auto same = [&](const OperationTrouble& row) { return row.object == troubles[last].object; };
+    const auto end = troubles.begin() + static_cast<std::ptrdiff_t>(last);
+    if (std::none_of(troubles.begin(), end, same)) continue;
+    troubles.erase(end);
+    troubles.push_back(trouble);
+    return;
+  }
 }
 
 ByteVector encode(const OperationRecord& record) {

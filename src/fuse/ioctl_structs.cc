@@ -340,6 +340,27 @@ mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
   return out;
 }
 
+Status check_lost_request(const mdfs_ioc_lost& in) {
+  return in.reserved0 == 0 && all_zero(in.reserved) ? Status() : Status(bad("reserved fields are zero"));
+}
+
+mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found) {
+  mdfs_ioc_lost out{};
+  out.next = found.next;
+  out.disks = found.disks;
+  out.looked_at = found.looked_at;
+  out.unreadable_items = found.unreadable_items;
+  for (const volume::LostFile& file : found.files) {
+    if (out.count == MDFS_IOC_LOST_ROWS) break;
+    auto& row = out.rows[out.count++];
+    row.inode = file.ino;
+    row.lost_bytes = file.lost_bytes;
+    row.stored_bytes = file.stored_bytes;
+    row.disks = file.disks;
+  }
+  return out;
+}
+
 Status check_zones_request(const mdfs_ioc_zones& in) {
   return all_zero(in.reserved) ? Status() : Status(bad("reserved fields are zero"));
 }

@@ -33,6 +33,8 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
 mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& merit, const volume::ReturnState& returns);
 mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page);
 Status check_zones_request(const mdfs_ioc_zones& in);
+Status check_lost_request(const mdfs_ioc_lost& in);
+mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found);
 // The rows of a disk's zones from `first` on; may wait for the disk.
 Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std::uint64_t first);
 mdfs_ioc_model to_ioc_model(const device::ModelledReport& report);

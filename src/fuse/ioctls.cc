@@ -206,6 +206,17 @@ void merit(fuse_req_t req, Ino ino, bool of_volume) {
   });
 }
 
+void lost(fuse_req_t req, const mdfs_ioc_lost& in) {
+  const Status checked = check_lost_request(in);
+  if (!checked.ok()) return reply_error(req, checked.error());
+  Server& server = server_of(req);
+  list(req, [&server, req, from = in.next](const engine::Stop& stop) -> Status {
+    MDFS_TRY_ASSIGN(const volume::LostFiles found, server.volume().lost_files(from, MDFS_IOC_LOST_ROWS, stop));
+    reply_with(req, to_ioc_lost(found));
+    return {};
+  });
+}
+
 void zones(fuse_req_t req, const mdfs_ioc_zones& in) {
   const Status checked = check_zones_request(in);
   if (!checked.ok()) return reply_error(req, checked.error());
@@ -354,6 +365,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_ZONES) {
     const Result<mdfs_ioc_zones> value = input_as<mdfs_ioc_zones>(in, in_size);
     return value.ok() ? zones(req, *value) : reply_error(req, value.error());
+  }
+  if (command == MDFS_IOC_LOST) {
+    const Result<mdfs_ioc_lost> value = input_as<mdfs_ioc_lost>(in, in_size);
+    return value.ok() ? lost(req, *value) : reply_error(req, value.error());
   }
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;

@@ -138,7 +138,7 @@ Status Evacuation::list_some(OperationRun& run, std::uint64_t object) {
 void Evacuation::note_unlisted(OperationRun& run, std::uint64_t object, const Error& error) {
   spdlog::error("evacuation: object {}: {}", object, error.message());
   ++stuck_;
-  ++run.record.items_failed;
+  run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_TROUBLE_UNREADABLE});
 }
 
 Result<bool> Evacuation::strips_on(unsigned disk, std::uint64_t object) {
@@ -323,8 +323,8 @@ Result<bool> Evacuation::leave(OperationRun& run) {
   if (removed.error().code != Errc::kNotEmpty) return removed.error();
   const std::uint64_t passes = ++run.record.cursor[2];
   if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
-    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named, or make room, and "
-                                        "remove it again",
+    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named (all of it by mdfs "
+                                        "volume lost, if the disk is missing), or make room, and remove it again",
                                         stuck_, disk(run))};
   begin_pass(run);
   return false;

@@ -56,8 +56,8 @@ class PieceReader {
 
   PieceReader(store::Store& store, PieceCollector& collector) : store_(store), collector_(collector) {}
 
-  // Takes the pieces over and sorts them. Those on disks that are missing are left out; those that lie nowhere are
-  // noted in the record.
+  // Takes the pieces over and sorts them. Those on stale disks are left out; those on disks that are missing, or that
+  // lie nowhere, are noted in the record.
   void begin(std::vector<StoredPiece> pieces, format::OperationRecord& record);
   bool done() const;
   void forget();
@@ -76,7 +76,10 @@ class PieceReader {
     std::size_t first = 0, last = 0;   // in Disk::order
     bool together = true;              // else a piece too large or in several runs, read by itself
   };
-  enum class Where : std::uint8_t { kHere, kMissingDisk, kNowhere };
+  // kLost: on a disk that is missing or has failed; kLeftOut: on a stale one.
+  enum class Where : std::uint8_t { kHere, kLost, kLeftOut, kNowhere };
+  static void note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
+                        format::OperationRecord& record);
   static Where place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks);
   std::uint64_t first_byte(const StoredPiece& piece) const;
   std::uint64_t end_byte(const StoredPiece& piece) const;

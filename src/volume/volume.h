@@ -125,6 +125,20 @@ using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::ui
 // Called by the thread that writes: it may not wait for other requests.
 using PrivilegesListener = std::function<void(Ino ino)>;
 
+// Of files, images among them, with data on disks that are missing or have failed.
+struct LostFile {
+  Ino ino = 0;
+  std::uint64_t lost_bytes = 0, stored_bytes = 0;  // as stored
+  std::uint64_t disks = 0;                         // bits
+};
+struct LostFiles {
+  std::vector<LostFile> files;         // by inode
+  std::uint64_t disks = 0;             // those that are not there, bits
+  std::uint64_t looked_at = 0;         // files
+  std::uint64_t unreadable_items = 0;  // of the tree
+  Ino next = 0;                        // to go on from; 0: all have been looked at
+};
+
 class DiskStatistics;
 class Operations;
 
@@ -227,6 +241,8 @@ class Volume {
   // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
   virtual Result<engine::Merit> merit(Ino ino, const engine::Stop& stop) = 0;  // of what has been written back
+  // From an inode on, at most `most`, for a moment; bounded memory. What stale disks still have is not lost.
+  virtual Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) = 0;
   virtual Result<VolumeMerit> volume_merit(const engine::Stop& stop) = 0;
   Result<engine::Merit> merit(Ino ino) { return merit(ino, {}); }
   Result<VolumeMerit> volume_merit() { return volume_merit({}); }

@@ -92,6 +92,7 @@ class VolumeImpl final : public Volume {
   using Volume::merit;
   Result<engine::Merit> merit(Ino ino, const engine::Stop& stop) override;
   using Volume::volume_merit;
+  Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) override;
   Result<VolumeMerit> volume_merit(const engine::Stop& stop) override;
   Result<engine::ReturnOutcome> return_extents() override;
   ReturnState return_state() const override;

@@ -180,9 +180,10 @@ class Calls(harness.MountTest):
 
     def test_cursors_of_a_layout(self):
         fd = os.open(self.volume / "scan", os.O_RDONLY)
-        for cursor in (1, 200, 2 ** 31, 2 ** 63, 2 ** 64 - 1):
-            self.assertEqual(self.tried(fd, LAYOUT, struct.pack("<Q", cursor) + bytes(LAYOUT_BYTES - 8)), errno.EINVAL)
-        self.assertEqual(self.tried(fd, LAYOUT, bytes(20) + b"\1" + bytes(LAYOUT_BYTES - 21)), errno.EINVAL)
+        for page in (0, 1, 200, 2 ** 31, 2 ** 63, 2 ** 64 - 1):  # beyond the last one there is nothing
+            for row, result in ((0, 0), (1, 0), (16447, 0), (16448, errno.EINVAL), (2 ** 32 - 1, errno.EINVAL)):
+                call = struct.pack("<QIIII", page, 0, 0, 0, row)
+                self.assertEqual(self.tried(fd, LAYOUT, call + bytes(LAYOUT_BYTES - len(call))), result, (page, row))
         os.close(fd)
 
     def test_virtual_paths(self):

@@ -324,7 +324,10 @@ class DisksTest(unittest.TestCase):
             os.listdir(self.volume.path)
             if change:
                 self.assertIn("nothing can move", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, "1"))
-                self.assertIn("disk 1: missing", run(MDFS, "scrub", "start", "--wait", self.volume.path))
+                scrub = subprocess.run([MDFS, "scrub", "start", "--wait", self.volume.path], capture_output=True,
+                                       text=True, check=False)
+                self.assertEqual(scrub.returncode, 3)  # what lies on the disk cannot be read
+                self.assertIn("disk 1: missing", scrub.stdout)
                 self.store("later", MIB)
             self.volume.unmount()
             os.rename(away + "/disk1", self.volume.disks[1])

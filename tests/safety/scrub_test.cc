@@ -244,7 +244,7 @@ TEST(ScrubTest, ADryRunFindsAndLeavesAlone) {
   EXPECT_TRUE(findings(base.disks).contains("label-damaged"));
 }
 
-TEST(ScrubTest, WhatLiesOnAMissingDiskIsPassedOver) {
+TEST(ScrubTest, DataOnAMissingDiskAreCountedAndNamed) {
   SmallVolume base(3, kDiskBytes);
   base.disks[2].reset();
   SeededEnvironment environment(17);
@@ -252,7 +252,12 @@ TEST(ScrubTest, WhatLiesOnAMissingDiskIsPassedOver) {
   ASSERT_TRUE(volume.ok());
   const OperationRecord record = scrub(**volume);
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
-  EXPECT_EQ(record.items_failed, 0u);
+  EXPECT_GT(record.items_failed, 0u);
+  EXPECT_EQ(record.disks[2].failed, record.items_failed);
+  for (const auto& trouble : record.troubles) {
+    EXPECT_EQ(trouble.disk, 2u);
+    EXPECT_EQ(trouble.what, MDFS_TROUBLE_UNREADABLE);
+  }
   EXPECT_EQ(record.disks[2].read_bytes, 0u);
   EXPECT_GT(record.disks[0].read_bytes, 0u);
 }

@@ -85,6 +85,9 @@ class FakeVolume final : public volume::Volume {
     return engine::MoveOutcome{};
   }
   Result<engine::Merit> merit(volume::Ino, const engine::Stop&) override { return engine::Merit{}; }
+  Result<volume::LostFiles> lost_files(volume::Ino, std::size_t, const engine::Stop&) override {
+    return volume::LostFiles{};
+  }
   Result<volume::VolumeMerit> volume_merit(const engine::Stop&) override { return volume::VolumeMerit{}; }
   Result<engine::ReturnOutcome> return_extents() override { return engine::ReturnOutcome{}; }
   volume::ReturnState return_state() const override { return {}; }

@@ -7,6 +7,7 @@
 namespace mdfs::tools {
 
 void add_mount_commands(CLI::App& app, Action& action);   // mount, umount
+void add_lost_command(CLI::App& noun, Action& action);  // volume lost
 void add_volume_commands(CLI::App& app, Action& action);  // volume sync, status
 void add_defrag_commands(CLI::App& app, Action& action);  // defrag start, status, cancel, resume
 void add_image_commands(CLI::App& app, Action& action);   // image create, import, export, info, layout

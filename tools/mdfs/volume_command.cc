@@ -288,6 +288,8 @@ void add_volume_commands(CLI::App& app, Action& action) {
   command->add_option("PATH", *measured, "Mount point, or any file on the volume")->required();
   command->callback([measured, &action] { action = [measured] { return metrics_command(*measured); }; });
 
+  add_lost_command(*noun, action);
+
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");
   command->add_option("--svg", map->svg, "Draw them into this file");

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <set>
+
 #include "format/limits.h"
 #include "geometry/decompose.h"
 #include "samples.h"
@@ -53,6 +55,19 @@ RC_GTEST_PROP(OperationItemTest, ReadsBackAsItWasWritten, (std::uint64_t seed)) 
   const auto decoded = decode_operation(encode(record));
   RC_ASSERT(check_name(decoded) == "");
   RC_ASSERT(*decoded == record);
+}
+
+TEST(OperationItemTest, NamesAsManyObjectsAsThereAreRows) {
+  OperationRecord record;
+  record.disks.resize(2);
+  for (std::uint64_t object = 20; object < 200; ++object)
+    for (unsigned piece = 0; piece < 100; ++piece) record.note_trouble({object, piece, 0, 1, MDFS_TROUBLE_UNREADABLE});
+  EXPECT_EQ(record.items_failed, 18'000u);
+  std::set<std::uint64_t> named;
+  for (const OperationTrouble& trouble : record.troubles) named.insert(trouble.object);
+  EXPECT_EQ(named.size(), MDFS_MAX_TROUBLES);
+  EXPECT_EQ(*named.begin(), 20u);
+  EXPECT_TRUE(decode_operation(encode(record)).ok());
 }
 
 TEST(OperationItemTest, SaysWhatMakesNoSense) {

@@ -1,0 +1,69 @@
+// Files that have data on disks which are missing or have failed.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/scrub_data.h"
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::int64_t kLookNs = 200'000'000;  // of one call
+
+std::uint64_t bits_of_lost_disks(store::Store& store) {
+  std::uint64_t bits = 0;
+  for (unsigned i = 0; i < store.disk_count(); ++i) {
+    const store::DiskState state = store.disk_info(i).state;
+    if (state == store::DiskState::kMissing || state == store::DiskState::kFailed) bits |= std::uint64_t{1} << i;
+  }
+  return bits;
+}
+
+std::uint64_t disks_of(const StoredPiece& piece) {
+  std::uint64_t bits = 0;
+  for (const format::BlockRun& run : piece.runs)
+    if (run.address.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.address.disk;
+  return bits;
+}
+
+}  // namespace
+
+// Files whole: a call ends between two of them, or in the middle of one that is to be looked at again.
+Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engine::Stop& stop) {
+  LostFiles found;
+  found.disks = bits_of_lost_disks(*store_);
+  store::Verifier* const verifier = store_->verifier();
+  if (found.disks == 0 || verifier == nullptr) return found;
+  PieceCollector collector(*store_, *verifier);
+  format::OperationRecord unread;
+  LostFile file;
+  const std::int64_t until_ns = environment_.monotonic_ns() + kLookNs;
+  const auto end_file = [&] {
+    if (file.ino == 0) return;
+    ++found.looked_at;
+    if (file.lost_bytes > 0) found.files.push_back(file);
+  };
+  format::Key next{from, 0, 0};
+  for (bool more = true; more;) {
+    if (stop && stop()) return Error{Errc::kCancelled, "the caller was interrupted"};
+    std::vector<StoredPiece> pieces;
+    more = collector.collect(next, pieces, unread);
+    found.unreadable_items = unread.items_failed;
+    for (const StoredPiece& piece : pieces) {
+      if (piece.object != file.ino) {
+        end_file();
+        file = {.ino = piece.object};
+        if (found.files.size() >= most || environment_.monotonic_ns() > until_ns) {
+          found.next = piece.object;
+          return found;
+        }
+      }
+      const std::uint64_t lost = disks_of(piece) & found.disks;
+      file.stored_bytes += piece.stored_bytes;
+      if (lost != 0) file.lost_bytes += piece.stored_bytes;
+      file.disks |= lost;
+    }
+  }
+  end_file();
+  return found;
+}
+
+}  // namespace mdfs::volume

@@ -1,0 +1,106 @@
+"""A disk is gone: which files have lost data, by their paths."""
+# SPDX-License-Identifier: Apache-2.0
+import errno
+import json
+import os
+import subprocess
+import unittest
+
+import harness
+from harness import MDFS, Mounted, make_image, run, write_all
+
+EXTENT = 64
+
+
+class Lost(unittest.TestCase):
+    def setUp(self):
+        self.volume = Mounted(disks=3, size="64M")
+        self.addCleanup(self.volume.remove)
+
+    def fill(self):
+        """Images of one extent and of many, files, a name with a space, two names of one file, a file in the tree."""
+        top = self.volume.path
+        os.makedirs(f"{top}/a/b c")
+        paths = []
+        for number in range(90):
+            path = f"{top}/a/b c/small {number}"
+            make_image(path, [EXTENT, EXTENT], extent=(EXTENT, EXTENT), codec=0)
+            write_all(path, os.urandom(EXTENT * EXTENT))
+            paths.append(path)
+        make_image(f"{top}/large", [16 * EXTENT, 16 * EXTENT], extent=(EXTENT, EXTENT), codec=0)
+        write_all(f"{top}/large", os.urandom((16 * EXTENT) ** 2))
+        write_all(f"{top}/a/plain", os.urandom(1 << 20))
+        os.link(f"{top}/a/plain", f"{top}/second name")
+        write_all(f"{top}/tiny", b"tiny")
+        run(MDFS, "volume", "sync", top)
+        return [*paths, f"{top}/large", f"{top}/a/plain", f"{top}/tiny"]
+
+    def lost(self, code):
+        done = subprocess.run([MDFS, "volume", "lost", "--json", self.volume.path], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def lose_disk(self, number, options="cache=64M"):
+        self.volume.unmount()
+        os.makedirs(f"{self.volume.folder}/away", exist_ok=True)  # disks are looked for beside those that are named
+        os.rename(self.volume.disks[number], f"{self.volume.folder}/away/disk")
+        self.volume.mount(options, [disk for disk in self.volume.disks if os.path.exists(disk)])
+
+    @staticmethod
+    def reads(path):
+        try:
+            with open(path, "rb") as file:
+                while file.read(1 << 16):
+                    pass
+            return True
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return False
+
+    def on_disk(self, path, disk):
+        layout = json.loads(run(MDFS, "image", "layout", "--json", path))
+        return sum(row["stored_bytes"] for row in layout["extents"] if row["disk"] == disk)
+
+    def test_every_file_that_cannot_be_read_whole_is_named_and_no_other(self):
+        paths = self.fill()
+        whole = self.lost(0)
+        self.assertEqual((whole["files"], whole["disks"]), ([], []))
+        expected = self.on_disk(self.volume / "large", 1)
+        for options in ("cache=64M", "cache=64M,ro"):
+            with self.subTest(options=options):
+                if options.endswith("ro"):
+                    self.volume.unmount()
+                    self.volume.mount(options, [self.volume.disks[0], self.volume.disks[2]])
+                else:
+                    self.lose_disk(1, options)
+                found = self.lost(3)
+                self.assertEqual([disk["number"] for disk in found["disks"]], [1])
+                named = {path for file in found["files"] for path in file["paths"]}
+                unreadable = {path for path in paths if not self.reads(path)}
+                self.assertGreater(len(unreadable), 20)
+                if f"{self.volume.path}/a/plain" in unreadable:
+                    unreadable.add(f"{self.volume.path}/second name")
+                self.assertEqual(named, unreadable)
+                large = next(file for file in found["files"] if file["paths"] == [f"{self.volume.path}/large"])
+                self.assertEqual((large["lost_bytes"], large["stored_bytes"]), (expected, (16 * EXTENT) ** 2))
+                self.assertEqual(large["disks"], [1])
+        text = subprocess.run([MDFS, "volume", "lost", self.volume.path], capture_output=True, text=True, check=False)
+        self.assertEqual(text.returncode, 3)
+        self.assertEqual(len(text.stdout.splitlines()), len(found["files"]) + 1)
+        self.assertIn("disk 1 (", text.stdout)
+
+    def test_a_scrub_counts_what_is_not_there(self):
+        self.fill()
+        self.lose_disk(1)
+        pieces = len(self.lost(3)["files"])
+        done = subprocess.run([MDFS, "scrub", "start", "--wait", "--json", self.volume.path], capture_output=True,
+                              text=True, check=False)
+        told = json.loads(done.stdout)
+        self.assertGreaterEqual(told["items_failed"], pieces)
+        self.assertEqual(len({trouble["inode"] for trouble in told["troubles"]}), min(64, pieces))
+
+
+if __name__ == "__main__":
+    harness.main()
