@@ -6,6 +6,8 @@ import os
 import subprocess
 import unittest
 
+import numpy
+
 import harness
 from harness import MDFS, Mounted, make_image, run, write_all
 
@@ -100,6 +102,45 @@ class Lost(unittest.TestCase):
         told = json.loads(done.stdout)
         self.assertGreaterEqual(told["items_failed"], pieces)
         self.assertEqual(len({trouble["inode"] for trouble in told["troubles"]}), min(64, pieces))
+
+    def salvage(self, code, *words):
+        done = subprocess.run([MDFS, "image", "salvage", "--json", *words], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_salvage_copies_all_extents_that_can_be_read_and_fills_the_others(self):
+        top = self.volume.path
+        samples = numpy.random.default_rng(1).integers(0, 60000, (900, 700, 3), numpy.uint16)
+        make_image(f"{top}/scan", [900, 700], element="u16", channels=3, extent=(100, 100), codec=0)
+        write_all(f"{top}/scan", samples.tobytes())
+        run(MDFS, "volume", "sync", top)
+        whole = self.salvage(0, f"{top}/scan", f"{top}/copy")
+        self.assertEqual(whole["filled"], [])
+        with open(f"{top}/copy", "rb") as file:
+            self.assertEqual(file.read(), samples.tobytes())
+        os.unlink(f"{top}/copy")
+        layout = json.loads(run(MDFS, "image", "layout", "--json", f"{top}/scan"))
+        expected = samples.copy()
+        lost = [row["index"] for row in layout["extents"] if row["disk"] == 1]
+        for y, x in lost:
+            expected[y * 100:y * 100 + 100, x * 100:x * 100 + 100] = 65535
+        self.lose_disk(1)
+        outside = f"{self.volume.folder}/copy.npy"
+        for target in (outside, f"{top}/copy"):
+            told = self.salvage(3, "--fill", "65535", f"{top}/scan", target)
+            self.assertEqual(sorted(told["filled"]), sorted(f"y{y * 100}+100,x{x * 100}+100" for y, x in lost))
+            self.assertEqual(told["filled_bytes"], len(lost) * 100 * 100 * 6)
+        numpy.testing.assert_array_equal(numpy.load(outside), expected)
+        with open(f"{top}/copy", "rb") as file:
+            self.assertEqual(file.read(), expected.tobytes())
+        for words in (("--fill", "65536"), ("--fill", "-1"), ("--fill", "x")):
+            refused = subprocess.run([MDFS, "image", "salvage", *words, f"{top}/scan", f"{top}/other"],
+                                     capture_output=True, check=False)
+            self.assertEqual(refused.returncode, 2)
+        there = subprocess.run([MDFS, "image", "salvage", f"{top}/scan", f"{top}/copy"], capture_output=True,
+                               check=False)
+        self.assertEqual(there.returncode, 1)
+        self.assertFalse(os.path.exists(f"{top}/other"))
 
 
 if __name__ == "__main__":

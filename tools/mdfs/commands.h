@@ -10,6 +10,7 @@ void add_mount_commands(CLI::App& app, Action& action);   // mount, umount
 void add_lost_command(CLI::App& noun, Action& action);  // volume lost
 void add_volume_commands(CLI::App& app, Action& action);  // volume sync, status
 void add_defrag_commands(CLI::App& app, Action& action);  // defrag start, status, cancel, resume
+void add_salvage_command(CLI::App& noun, Action& action);  // image salvage
 void add_image_commands(CLI::App& app, Action& action);   // image create, import, export, info, layout
 void add_window_commands(CLI::App& app, Action& action);  // window read, write, explain
 void add_disk_commands(CLI::App& app, Action& action);    // disk list, add, weight, remove, replace, stats
