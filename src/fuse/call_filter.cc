@@ -122,7 +122,9 @@ std::vector<Rule> daemon_rules() {
       {"connect"},
       {"getsockopt"},
       {"setsockopt"},
-      // The terminal is left, the process that unmounts is waited for.
+      // The terminal is left, the process that unmounts is waited for; perror(3), by which libfuse tells errors of the
+      // kernel's device, duplicates a descriptor.
+      {"dup"},
       {"dup2"},
       {"dup3"},
       {"wait4"},

@@ -128,6 +128,8 @@ TEST(CallFilter, TheDaemonMakesThreadsReadsFilesAndTakesMemory) {
   const test::TempDir folder;
   const Outcome outcome = in_a_process([&]() -> std::string {
     if (const Status status = filter_daemon_calls(); !status.ok()) return status.error().message();
+    errno = EAGAIN;
+    ::perror("as libfuse tells an error of the kernel's device");
     std::string said;
     std::thread([&] { said += std::string(std::size_t{64} << 20, 'x').substr(0, 1); }).join();
     char byte = 0;
