@@ -77,6 +77,9 @@ std::vector<Rule> common_rules() {
   };
 }
 
+/// TCGETS2 of glibc since 2.42, without <asm/termbits.h>, which does not bear <termios.h> beside it.
+constexpr unsigned int kTcgets2 = 0x802c542a;
+
 std::vector<Rule> daemon_rules() {
   std::vector<Rule> rules = common_rules();
   const std::vector<Rule> more = {
@@ -122,9 +125,11 @@ std::vector<Rule> daemon_rules() {
       {"connect"},
       {"getsockopt"},
       {"setsockopt"},
-      // The terminal is left, the process that unmounts is waited for; perror(3), by which libfuse tells errors of the
-      // kernel's device, duplicates a descriptor.
+      // The terminal is left, the process that unmounts is waited for. perror(3), by which libfuse tells errors of the
+      // kernel's device, duplicates a descriptor and asks whether it is of a terminal.
       {"dup"},
+      {"ioctl", {SCMP_A1_32(SCMP_CMP_EQ, TCGETS)}},
+      {"ioctl", {SCMP_A1_32(SCMP_CMP_EQ, kTcgets2)}},
       {"dup2"},
       {"dup3"},
       {"wait4"},

@@ -127,6 +127,8 @@ TEST(CallFilter, TheDaemonIsRefusedWhatItDoesNotNeedAndToldOf) {
 TEST(CallFilter, TheDaemonMakesThreadsReadsFilesAndTakesMemory) {
   const test::TempDir folder;
   const Outcome outcome = in_a_process([&]() -> std::string {
+    const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);  // where a daemon's standard error goes
+    if (::dup2(nowhere, STDERR_FILENO) != STDERR_FILENO) return "no standard error";
     if (const Status status = filter_daemon_calls(); !status.ok()) return status.error().message();
     errno = EAGAIN;
     ::perror("as libfuse tells an error of the kernel's device");
