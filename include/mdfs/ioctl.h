@@ -115,6 +115,7 @@ struct mdfs_ioc_merit {
 };
 
 /* State of the volume; on any file or directory of it. */
+#define MDFS_VOLUME_ZEROES_LOST 1u /* mounted with errors=zero: what lies on missing disks reads as zeros */
 struct mdfs_ioc_volume {
   uint8_t uuid[16];
   char name[64];
@@ -123,6 +124,8 @@ struct mdfs_ioc_volume {
   uint64_t cache_budget_bytes, cache_bytes, cache_dirty_bytes, cache_hits, cache_misses;
   uint32_t read_only;
   uint32_t policy;         /* MDFS_POLICY_* of this mount, for what has none of its own */
+  uint32_t flags;          /* MDFS_VOLUME_* */
+  uint32_t reserved0;
   char read_only_reason[128];
   struct {
     uint8_t uuid[16];
@@ -141,9 +144,10 @@ struct mdfs_ioc_lost {
   uint64_t disks;          /* out: those disks, a bit each */
   uint64_t looked_at;      /* out: files with data, in this call */
   uint64_t unreadable_items; /* out: of the tree, in this call: what they say is not known */
+  uint64_t looked_at_bytes; /* out: of them, as stored */
   uint32_t count;          /* out: rows filled */
   uint32_t reserved0;
-  uint64_t reserved[4];
+  uint64_t reserved[3];
   struct {
     uint64_t inode;
     uint64_t lost_bytes, stored_bytes; /* as stored: compressed where the image is */

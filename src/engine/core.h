@@ -33,8 +33,10 @@ struct Core {
         loads(the_options.cache_bytes / 4),
         writes(the_options.cache_bytes / 8),
         tasks(threads),
-        background(1) {}
+        background(1),
+        zeroed_disks(the_options.zeros_for_lost && the_store.read_only() ? the_store.lost_disks() : 0) {}
 
+  bool is_zeroed(unsigned disk) const { return disk < 64 && (zeroed_disks >> disk & 1) != 0; }
   std::size_t dirty_limit_bytes() const { return options.cache_bytes / 2; }
   // Nobody has read or written for a while, and little is dirty: the disks have time for what moves by itself.
   bool is_quiet() const {
@@ -56,8 +58,9 @@ struct Core {
   std::atomic<std::uint64_t> dirty_bytes{0};
   std::atomic<std::size_t> kept_bytes{0};  // of units that versions of windows keep
   SettleQueue settle;
-  TaskPool tasks;       // decodes and encodes; never waits for a disk, but for a damaged extent read again
-  TaskPool background;  // starts loads ahead of readers
+  TaskPool tasks;                    // decodes and encodes; never waits for a disk, but for a damaged extent read again
+  TaskPool background;               // starts loads ahead of readers
+  const std::uint64_t zeroed_disks;  // bits of those whose data read as zeros
 };
 
 }  // namespace mdfs::engine

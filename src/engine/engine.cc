@@ -170,6 +170,8 @@ class EngineImpl final : public Engine {
   void forget_all_returns() override { core_.left.forget_all(); }
   bool is_quiet() const override { return core_.is_quiet(); }
 
+  bool zeroes_lost() const override { return core_.options.zeros_for_lost && core_.store.read_only(); }
+
   CacheStats cache_stats() const override {
     return {core_.cache.used_bytes(), core_.dirty_bytes.load(), core_.cache.hits(),
             core_.cache.misses(),     core_.cache.evictions(),  core_.options.cache_bytes};

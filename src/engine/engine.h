@@ -30,6 +30,9 @@ struct EngineOptions {
   unsigned decode_threads = 0;   // 0 = all cores
   bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
   bool settle_when_idle = true;  // a thread calls settle() by itself, while no disk is missing
+  // What lies on disks that are missing or have failed reads as zeros. Only for a store that is opened read-only: what
+  // is written beside such zeros would make them last.
+  bool zeros_for_lost = false;
 };
 
 // What the engine must know of an object to reach its data.
@@ -188,6 +191,8 @@ class Engine {
   // Nobody has read or written for a while, and little is dirty.
   virtual bool is_quiet() const = 0;
   virtual CacheStats cache_stats() const = 0;
+  // EngineOptions::zeros_for_lost, of a store that is read-only.
+  virtual bool zeroes_lost() const = 0;
 };
 
 // Frees all blocks and data items of an object no longer open, in steps of `items`; true when nothing is left: extents

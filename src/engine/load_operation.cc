@@ -83,12 +83,15 @@ Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
 Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   fetch.inline_bytes.reset();
   fetch.pieces.clear();
-  if (fetch.kept != nullptr) {
-    fetch.extent = *fetch.kept;
-    return {};
-  }
-  if (content_.is_image()) {
-    MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(content_, fetch.coord, fresh));
+  if (fetch.kept != nullptr || content_.is_image()) {
+    if (fetch.kept != nullptr) {
+      fetch.extent = *fetch.kept;
+    } else {
+      MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(content_, fetch.coord, fresh));
+    }
+    std::vector<store::Run>& runs = fetch.extent.runs;
+    if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
+      runs.clear();  // as if it had never been written, under its strips
     return {};
   }
   bool in_tree = false;
@@ -197,6 +200,10 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
   if (fetch.pieces.empty()) return;
   fetch.strips = core_.cache.acquire(bytes);
   for (const Fetch::Piece& piece : fetch.pieces) {
+    if (core_.is_zeroed(fetch.extent.parts[piece.part].run.disk)) {
+      std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * content_.block_size);
+      continue;
+    }
     const std::uint64_t begin = std::uint64_t{piece.first_block} * content_.block_size;
     append_segments({fetch.extent.parts[piece.part].run}, content_.block_size, begin,
                     begin + std::uint64_t{piece.blocks} * content_.block_size, fetch.strips.data() + piece.at, number,
@@ -216,8 +223,12 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
     const std::optional<format::BlockPlace> place = fetch.cell.find(part);
     if (!place) continue;
     const store::Run run{place->address.disk, place->address.block, 1};
-    fetch.extent.runs.push_back(run);
     const std::size_t at = std::size_t{part} * content_.block_size;
+    if (core_.is_zeroed(run.disk)) {
+      std::memset(fetch.stored.data() + at, 0, content_.block_size);
+      continue;
+    }
+    fetch.extent.runs.push_back(run);
     append_segments({run}, content_.block_size, 0, content_.block_size, fetch.stored.data() + at, number, segments);
   }
 }

@@ -152,6 +152,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   volume::VolumeOptions volume_options;
   volume_options.engine.cache_bytes = options.cache_bytes;
   volume_options.engine.grouping = options.grouping;
+  volume_options.engine.zeros_for_lost = options.zeros_for_lost;
   volume_options.commit_interval_ns = options.commit_interval_ns;
   volume_options.atime = options.atime;
   return volume::Volume::open(std::move(store), volume_options, environment);
@@ -218,7 +219,7 @@ std::string last_words(device::ModelledMachine* modelled, TraceRecorder* trace) 
 }
 
 // What the one who mounts is to know, a line each.
-std::string notices(store::Store& store, bool asked_read_only) {
+std::string notices(store::Store& store, const MountOptions& options) {
   std::string lines;
   const auto add = [&](const std::string& line) { lines += (lines.empty() ? "" : "\n") + line; };
   for (unsigned i = 0; i < store.disk_count(); ++i) {
@@ -235,8 +236,10 @@ std::string notices(store::Store& store, bool asked_read_only) {
                       i));
     if (disk.state == store::DiskState::kFailed)
       add(fmt::format("disk {} ({}) has failed: it is smaller than its label says", i, disk.name));
+    if (options.zeros_for_lost && disk.is_lost())
+      add(fmt::format("errors=zero: what lies on disk {} reads as zeros; 'mdfs volume lost' names the files", i));
   }
-  if (store.read_only() && !asked_read_only) add("mounted read-only: " + store.read_only_reason());
+  if (store.read_only() && !options.read_only) add("mounted read-only: " + store.read_only_reason());
   return lines;
 }
 
@@ -325,7 +328,7 @@ Status serve(const Job& job, const Ready& ready) {
   MDFS_TRY_ASSIGN(auto requests, with.helper->mount(with.session.read_only));
   MDFS_TRY(server->attach(std::move(requests)));
 
-  ready(notices(volume->store(), options.read_only));
+  ready(notices(volume->store(), options));
   const Status outcome = serve_until_unmounted(*server, *volume, *with.helper, control.get());
   if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
   // Whoever waits may take the disks at once.

@@ -283,6 +283,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.cache_misses = cache.misses;
   out.read_only = store.read_only();
   out.policy = static_cast<std::uint32_t>(store.policy());
+  out.flags = volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0;
   put_text(out.read_only_reason, store.read_only_reason());
   for (unsigned i = 0; i < out.disk_count; ++i) {
     const store::DiskInfo disk = store.disk_info(i);
@@ -349,6 +350,7 @@ mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found) {
   out.next = found.next;
   out.disks = found.disks;
   out.looked_at = found.looked_at;
+  out.looked_at_bytes = found.looked_at_bytes;
   out.unreadable_items = found.unreadable_items;
   for (const volume::LostFile& file : found.files) {
     if (out.count == MDFS_IOC_LOST_ROWS) break;

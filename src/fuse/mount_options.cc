@@ -53,6 +53,12 @@ Status set_rollback(std::string_view value, MountOptions& options) {
   return {};
 }
 
+Status set_errors(std::string_view value, MountOptions& options) {
+  if (value != "eio" && value != "zero") return usage(fmt::format("errors={}: eio, or zero together with ro", value));
+  options.zeros_for_lost = value == "zero";
+  return {};
+}
+
 Status set_max_window(std::string_view value, MountOptions& options) {
   MDFS_TRY_ASSIGN(options.max_window_bytes, size_between("max_window", value, kMinWindowBytes, kMaxWindowBytes));
   return {};
@@ -127,6 +133,8 @@ constexpr std::array kRows = {
         }},
     Row{{"rollback", "[GENERATION]", "with ro: read an older commit, by default the one before the newest"},
         set_rollback},
+    Row{{"errors", "HOW", "what lies on a missing disk: eio, an error (the default), or zero; zero only with ro"},
+        set_errors},
     Row{{"noatime", "", "reading leaves access times alone"},
         [](std::string_view, MountOptions& options) -> Status {
           options.atime = volume::AtimeMode::kNoAtime;
@@ -221,6 +229,12 @@ Status parse_mount_options(std::string_view list, MountOptions& options) {
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
     if (!word.empty()) MDFS_TRY(parse_word(word, options));
   }
+  return {};
+}
+
+Status check_mount_options(const MountOptions& options) {
+  if (options.zeros_for_lost && !options.read_only)
+    return usage("errors=zero: only together with ro, since what is written beside such zeros would make them last");
   return {};
 }
 

@@ -21,6 +21,7 @@ struct MountOptions {
   bool read_only = false;
   bool degraded = false;
   std::optional<bool> allow_other;        // absent: where root mounts
+  bool zeros_for_lost = false;            // with ro: what lies on a missing disk reads as zeros
   std::optional<std::uint64_t> rollback;  // to this generation; 0: to the commit before the newest
   bool foreground = false;
   bool cached_images = false;
@@ -49,5 +50,7 @@ std::span<const MountOptionInfo> mount_option_table();
 
 // Reads "ro,cache=1G,.." into `options`; later words win. kUsage names the word and what it may be.
 Status parse_mount_options(std::string_view list, MountOptions& options);
+// Whether they go together, once all are read.
+Status check_mount_options(const MountOptions& options);
 
 }  // namespace mdfs::fuse

@@ -212,7 +212,8 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
   for (std::size_t i = 0; i < recovered.members.size(); ++i) {
     MemberDisk& member = recovered.members[i];
     if (!member.healthy()) {
-      const std::string name = member.disk ? member.disk->name() : fmt::format("disk {}", i);
+      const std::string name =
+          member.disk ? member.disk->name() : fmt::format("disk {} ({})", i, member.member.uuid.to_string());
       const std::uint64_t bytes = member.member.blocks * recovered.label.block_size;
       if (!member.disk && member.state != DiskState::kNone) member.trouble = "missing";
       if (member.state == DiskState::kStale)

@@ -96,6 +96,13 @@ bool Store::is_whole() const {
   return true;
 }
 
+std::uint64_t Store::lost_disks() const {
+  std::uint64_t bits = 0;
+  for (unsigned i = 0; i < disk_count(); ++i)
+    if (disk_info(i).is_lost()) bits |= std::uint64_t{1} << i;
+  return bits;
+}
+
 Status Store::set_weight(unsigned /*index*/, std::uint16_t /*weight*/) { return fixed_members(); }
 Status Store::set_leaving(unsigned /*index*/, bool /*leaving*/, std::uint64_t* /*missing_blocks*/) {
   return fixed_members();

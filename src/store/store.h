@@ -132,6 +132,8 @@ struct DiskInfo {
   std::uint64_t spilled_runs =
       0;  // wished for here, stored on other disks for want of room, since the store was opened
 
+  // What lies on it cannot be read.
+  bool is_lost() const { return state == DiskState::kMissing || state == DiskState::kFailed; }
   // It can be read and written, whether new blocks are given out of it or not.
   bool is_there() const { return state == DiskState::kHealthy || state == DiskState::kLeaving; }
 };
@@ -199,7 +201,8 @@ class Store {
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
   virtual unsigned disk_count() const = 0;
   virtual DiskInfo disk_info(unsigned index) const = 0;
-  bool is_whole() const;  // every member is there
+  bool is_whole() const;             // every member is there
+  std::uint64_t lost_disks() const;  // those that are missing or have failed, a bit each
   // For data blocks only. A missing disk is one that answers every request with kMissingDisk.
   virtual device::Disk& disk(unsigned index) = 0;
 

@@ -8,15 +8,6 @@ namespace {
 
 constexpr std::int64_t kLookNs = 200'000'000;  // of one call
 
-std::uint64_t bits_of_lost_disks(store::Store& store) {
-  std::uint64_t bits = 0;
-  for (unsigned i = 0; i < store.disk_count(); ++i) {
-    const store::DiskState state = store.disk_info(i).state;
-    if (state == store::DiskState::kMissing || state == store::DiskState::kFailed) bits |= std::uint64_t{1} << i;
-  }
-  return bits;
-}
-
 std::uint64_t disks_of(const StoredPiece& piece) {
   std::uint64_t bits = 0;
   for (const format::BlockRun& run : piece.runs)
@@ -26,10 +17,10 @@ std::uint64_t disks_of(const StoredPiece& piece) {
 
 }  // namespace
 
-// Files whole: a call ends between two of them, or in the middle of one that is to be looked at again.
+// A call ends between two files.
 Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engine::Stop& stop) {
   LostFiles found;
-  found.disks = bits_of_lost_disks(*store_);
+  found.disks = store_->lost_disks();
   store::Verifier* const verifier = store_->verifier();
   if (found.disks == 0 || verifier == nullptr) return found;
   PieceCollector collector(*store_, *verifier);
@@ -39,6 +30,7 @@ Result<LostFiles> VolumeImpl::lost_files(Ino from, std::size_t most, const engin
   const auto end_file = [&] {
     if (file.ino == 0) return;
     ++found.looked_at;
+    found.looked_at_bytes += file.stored_bytes;
     if (file.lost_bytes > 0) found.files.push_back(file);
   };
   format::Key next{from, 0, 0};

@@ -212,7 +212,7 @@ PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::ve
     if (run.address.disk >= disks.size()) return Where::kNowhere;
     const store::DiskInfo& disk = disks[run.address.disk];
     if (!inside(run.address.block, run.blocks, disk.blocks)) return Where::kNowhere;
-    if (disk.state == store::DiskState::kMissing || disk.state == store::DiskState::kFailed) return Where::kLost;
+    if (disk.is_lost()) return Where::kLost;
     if (!disk.is_there()) where = Where::kLeftOut;
   }
   return where;
@@ -220,10 +220,9 @@ PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::ve
 
 void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
                             format::OperationRecord& record) {
-  const auto run = std::find_if(piece.runs.begin(), piece.runs.end(), [&](const format::BlockRun& one) {
-    return disks[one.address.disk].state != store::DiskState::kHealthy;
-  });
-  const format::Address& at = (run == piece.runs.end() ? piece.runs.front() : *run).address;
+  const auto run = std::find_if(piece.runs.begin(), piece.runs.end(),
+                                [&](const format::BlockRun& one) { return disks[one.address.disk].is_lost(); });
+  const format::Address& at = run->address;
   record.note_trouble({piece.object, piece.where, at.block, at.disk, MDFS_TROUBLE_UNREADABLE});
 }
 
@@ -236,8 +235,11 @@ void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord
     const StoredPiece& piece = pieces_[i];
     const Where where = place_of(piece, disks);
     if (where == Where::kHere) disks_[piece.runs.front().address.disk].order.push_back(i);
-    if (where == Where::kLost) note_lost(piece, disks, record);
-    if (where != Where::kNowhere || !collector_.is_current(piece)) continue;
+    if (where == Where::kHere || where == Where::kLeftOut || !collector_.is_current(piece)) continue;
+    if (where == Where::kLost) {
+      note_lost(piece, disks, record);
+      continue;
+    }
     spdlog::error("scrub: {}: there is no such place; run mdfsck", name_of(piece));
     record.note_trouble({piece.object, piece.where, piece.runs.front().address.block, 0, MDFS_TROUBLE_SKIPPED});
   }

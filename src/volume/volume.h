@@ -135,6 +135,7 @@ struct LostFiles {
   std::vector<LostFile> files;         // by inode
   std::uint64_t disks = 0;             // those that are not there, bits
   std::uint64_t looked_at = 0;         // files
+  std::uint64_t looked_at_bytes = 0;   // of them, as stored
   std::uint64_t unreadable_items = 0;  // of the tree
   Ino next = 0;                        // to go on from; 0: all have been looked at
 };

@@ -142,6 +142,94 @@ class Lost(unittest.TestCase):
         self.assertEqual(there.returncode, 1)
         self.assertFalse(os.path.exists(f"{top}/other"))
 
+    def error_of(self, *words):
+        done = subprocess.run([MDFS, *words], capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        return done.returncode, done.stderr
+
+    def test_with_errors_zero_what_lies_on_the_missing_disk_reads_as_zeros_and_all_else_as_it_was(self):
+        top = self.volume.path
+        images = {}
+        for name, codec in (("raw", 0), ("packed", 1)):
+            samples = numpy.random.default_rng(2).integers(1, 60, (700, 900), numpy.uint8)
+            make_image(f"{top}/{name}", [700, 900], extent=(100, 100), codec=codec)
+            write_all(f"{top}/{name}", samples.tobytes())
+            run(MDFS, "volume", "sync", top)
+            layout = json.loads(run(MDFS, "image", "layout", "--json", f"{top}/{name}"))
+            for y, x in [row["index"] for row in layout["extents"] if row["disk"] == 1]:
+                samples[y * 100:y * 100 + 100, x * 100:x * 100 + 100] = 0
+            images[name] = samples
+        # Some of its rows lie in strips, which are newer than what lies under them.
+        with open(f"{top}/raw", "r+b") as file:
+            for row in range(0, 700, 7):
+                file.seek(row * 900)
+                file.write(b"\xff" * 900)
+                os.fsync(file.fileno())
+        content = os.urandom(1 << 20)
+        write_all(f"{top}/plain", content)
+        write_all(f"{top}/tiny", b"tiny")
+        run(MDFS, "volume", "sync", top)
+        self.volume.unmount()
+        self.volume.mount()
+        with open(f"{top}/raw", "rb") as file:
+            stripped = numpy.frombuffer(file.read(), numpy.uint8).reshape(700, 900)
+        self.lose_disk(1, "cache=64M,errors=zero,ro")
+        for _ in range(2):
+            with open(f"{top}/packed", "rb") as file:
+                numpy.testing.assert_array_equal(
+                    numpy.frombuffer(file.read(), numpy.uint8).reshape(700, 900), images["packed"])
+            with open(f"{top}/raw", "rb") as file:
+                found = numpy.frombuffer(file.read(), numpy.uint8).reshape(700, 900)
+            self.assertTrue(((found == stripped) | (found == 0)).all())
+            self.assertTrue((found[images["raw"] != 0] != 0).any())
+            self.assertTrue((found == 0).any())
+        with open(f"{top}/plain", "rb") as file:
+            read = file.read()
+        self.assertEqual(len(read), len(content))
+        blocks = [(read[at:at + 4096], content[at:at + 4096]) for at in range(0, len(content), 4096)]
+        self.assertTrue(all(have in (wanted, bytes(4096)) for have, wanted in blocks))
+        with open(f"{top}/tiny", "rb") as file:
+            self.assertEqual(file.read(), b"tiny")
+        self.assertEqual(len(self.lost(3)["files"]), 2 + (read != content))
+        window = run(MDFS, "window", "read", f"{top}/packed", "y0+100", "-o", f"{self.volume.folder}/w.npy")
+        numpy.testing.assert_array_equal(numpy.load(f"{self.volume.folder}/w.npy"), images["packed"][:100], window)
+
+    def test_errors_zero_is_for_reading_alone_and_hides_nothing_from_salvage(self):
+        paths = self.fill()
+        self.lose_disk(1)
+        self.volume.unmount()
+        places = [disk for disk in self.volume.disks if os.path.exists(disk)]
+        code, said = self.error_of("mount", "-o", "errors=zero", *places, self.volume.path)
+        self.assertEqual(code, 2)
+        self.assertIn("errors=zero", said)
+        self.assertIn("ro", said)
+        code, said = self.error_of("mount", "-o", "ro,errors=none", *places, self.volume.path)
+        self.assertEqual(code, 2)
+        self.assertIn("eio", said)
+        self.volume.mount("ro,errors=zero", places)
+        self.assertIn("zeros", harness.status_of(self.volume.path, unhealthy=True))
+        code, said = self.error_of("image", "salvage", f"{self.volume.path}/large", f"{self.volume.folder}/large.npy")
+        self.assertIn("errors=zero", said)
+        self.assertFalse(os.path.exists(f"{self.volume.folder}/large.npy"))
+        self.assertTrue(all(self.reads(path) for path in paths))
+        code, said = self.error_of("mount", "-o", "remount,rw", self.volume.path)
+        self.assertFalse(os.access(f"{self.volume.path}/new", os.W_OK))
+        self.volume.unmount()
+        self.volume.mount("ro,errors=zero,errors=eio", places)
+        self.assertFalse(all(self.reads(path) for path in paths))
+
+    def test_who_cannot_read_an_image_is_told_which_disk_is_missing(self):
+        self.fill()
+        uuid = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["disks"][1]["uuid"]
+        self.lose_disk(1)
+        for words in (("window", "read", f"{self.volume.path}/large", "y0+1024", "-o", f"{self.volume.folder}/w.npy"),
+                      ("image", "export", f"{self.volume.path}/large", f"{self.volume.folder}/e.npy")):
+            with self.subTest(words=words):
+                code, said = self.error_of(*words)
+                self.assertEqual(code, 3)
+                self.assertIn(f"disk 1 ({uuid}) is missing", said)
+                self.assertIn("salvage", said)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -18,6 +18,7 @@
 #include "imagefile/image_file.h"
 #include "import.h"
 #include "layout_picture.h"
+#include "lost_files.h"
 #include "mounted.h"
 #include "parts.h"
 #include "support/file.h"
@@ -291,7 +292,9 @@ void add_image_commands(CLI::App& app, Action& action) {
       ->add_option("DST", exported->target,
                    ".npy, .raw, .pgm, .ppm, .png, .tif, .jpg, .exr, .dpx; - is raw to standard output")
       ->required();
-  command->callback([exported, &action] { action = [exported] { return export_command(*exported); }; });
+  command->callback([exported, &action] {
+    action = [exported] { return with_lost_disks(export_command(*exported), exported->path); };
+  });
 
   const auto shown = std::make_shared<InfoArguments>();
   command = noun->add_subcommand("info", "Show what an image is");

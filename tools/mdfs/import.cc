@@ -25,12 +25,11 @@
 #include "image_text.h"
 #include "imagefile/image_file.h"
 #include "mounted.h"
+#include "pending_image.h"
 #include "support/command.h"
-#include "support/exclusive_file.h"
 #include "support/file.h"
 #include "support/progress.h"
 #include "support/text.h"
-#include "write_back.h"
 
 namespace mdfs::tools {
 namespace {
@@ -227,13 +226,6 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
              format_size(made.stored_bytes));
 }
 
-// The hidden name means nothing to the reader of an error.
-Error named_as(Error error, const std::string& hidden, const std::string& path) {
-  if (const std::size_t at = error.where.find(hidden); at != std::string::npos)
-    error.where.replace(at, hidden.size(), path);
-  return error;
-}
-
 Status check_paths(const ImportArguments& arguments) {
   struct stat there {};
   if (::stat(arguments.path.c_str(), &there) == 0 && S_ISDIR(there.st_mode))
@@ -274,35 +266,16 @@ Status import_image(const ImportArguments& arguments) {
   }
 
   const mdfs_ioc_geometry request = arguments.image.request(wanted);
-  MDFS_TRY_ASSIGN(const FilePlace place, FilePlace::of(arguments.path));
-  MDFS_TRY_ASSIGN(ExclusiveFile pending, ExclusiveFile::create(place, [&](const std::string& hidden) -> Status {
-                    const int created = mdfs_create(hidden.c_str(), &request, 0666);
-                    return created < 0
-                               ? Status(named_as(library_error(created, arguments.path), hidden, arguments.path))
-                               : Status();
-                  }));
-  const std::string descriptor = path_of_descriptor(pending.file().fd());
-  mdfs_ioc_geometry made{};
-  geometry::Geometry geometry;
-  MDFS_TRY_ASSIGN(const Image image, open_image(descriptor, O_RDONLY));
-  MDFS_TRY_ASSIGN(made, image_info(*image, arguments.path));
-  MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));
+  MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
   {
-    MDFS_TRY_ASSIGN(File file, File::open(descriptor, O_WRONLY));
+    MDFS_TRY_ASSIGN(File file, File::open(pending.descriptor_path(), O_WRONLY));
     Progress progress("importing", total, !arguments.quiet);
-    MDFS_TRY(copy(*source, first, file, geometry, progress));
+    MDFS_TRY(copy(*source, first, file, pending.geometry(), progress));
     MDFS_TRY(file.close());
   }
-  // On the disks before it takes its name, and the name as well before success is told.
-  const auto sync = [&]() -> Status {
-    const int synced = mdfs_sync(image.get());
-    return synced < 0 ? Status(library_error(synced, arguments.path)) : Status();
-  };
-  MDFS_TRY(wait_with_bar(descriptor, !arguments.quiet, sync));
-  MDFS_TRY(pending.commit(place, arguments.force));
-  MDFS_TRY(sync());
-  MDFS_TRY_ASSIGN(made, image_info(*image, arguments.path));
-  print_result(arguments, geometry, made);
+  MDFS_TRY(pending.finish(arguments.force, !arguments.quiet));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
+  print_result(arguments, pending.geometry(), made);
   return {};
 }
 

@@ -1,22 +1,17 @@
 // mdfs volume lost: the files that have data on disks which are missing or have failed, by their paths.
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <ftw.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
 #include "commands.h"
+#include "inode_names.h"
+#include "lost_files.h"
 #include "mounted.h"
 #include "support/command.h"
-#include "support/file.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -28,65 +23,7 @@ struct LostArguments {
   bool json = false;
 };
 
-struct Lost {
-  std::uint64_t lost_bytes = 0, stored_bytes = 0, disks = 0;
-  std::vector<std::string> paths;
-};
-
-struct AllLost {
-  std::map<std::uint64_t, Lost> files;  // by inode
-  std::uint64_t disks = 0, looked_at = 0, unreadable_items = 0;
-};
-
-Result<AllLost> ask(const std::string& path) {
-  MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY));
-  AllLost all;
-  mdfs_ioc_lost page{};
-  do {
-    page.count = 0;
-    if (::ioctl(file.fd(), MDFS_IOC_LOST, &page) != 0) return from_errno(errno, path + ": lost files");
-    if (page.count > MDFS_IOC_LOST_ROWS) return Error{Errc::kCorrupt, path + ": the daemon's answer"};
-    for (std::uint32_t i = 0; i < page.count; ++i)
-      all.files[page.rows[i].inode] = {page.rows[i].lost_bytes, page.rows[i].stored_bytes, page.rows[i].disks, {}};
-    all.disks |= page.disks;
-    all.looked_at += page.looked_at;
-    all.unreadable_items += page.unreadable_items;
-  } while (page.next != 0);
-  return all;
-}
-
-// nftw() has no place for a context.
-thread_local std::map<std::uint64_t, Lost>* wanted = nullptr;
-
-int note_path(const char* path, const struct stat* found, int, struct FTW*) {
-  const auto lost = wanted->find(found->st_ino);
-  if (lost != wanted->end()) lost->second.paths.emplace_back(path);
-  return 0;
-}
-
-Status name_files(const std::string& top, AllLost& all) {
-  if (all.files.empty()) return {};
-  constexpr int kDescriptors = 64;
-  wanted = &all.files;
-  const int walked = ::nftw(top.c_str(), note_path, kDescriptors, FTW_PHYS | FTW_MOUNT);
-  wanted = nullptr;
-  return walked < 0 ? Status(from_errno(errno, top + ": looking for names")) : Status();
-}
-
-std::vector<std::uint32_t> numbers_of(std::uint64_t bits) {
-  std::vector<std::uint32_t> numbers;
-  for (std::uint32_t i = 0; i < MDFS_IOC_MAX_DISKS; ++i)
-    if ((bits >> i & 1) != 0) numbers.push_back(i);
-  return numbers;
-}
-
-std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t number) {
-  const std::string name = text_of(volume.disks[number].name);
-  return fmt::format("disk {} ({}{}) is {}", number, uuid_text(volume.disks[number].uuid),
-                     name.empty() ? "" : ", " + name, state_name(volume.disks[number].state));
-}
-
-void print_json(const mdfs_ioc_volume& volume, const AllLost& all) {
+void print_json(const mdfs_ioc_volume& volume, const LostFiles& all, const InodeNames& names) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = uuid_text(volume.uuid);
@@ -103,22 +40,22 @@ void print_json(const mdfs_ioc_volume& volume, const AllLost& all) {
   json["files"] = nlohmann::ordered_json::array();
   for (const auto& [inode, lost] : all.files)
     json["files"].push_back({{"inode", inode},
-                             {"paths", lost.paths},
+                             {"paths", names.at(inode)},
                              {"lost_bytes", lost.lost_bytes},
                              {"stored_bytes", lost.stored_bytes},
                              {"disks", numbers_of(lost.disks)}});
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-void print_text(const mdfs_ioc_volume& volume, const AllLost& all) {
+void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const InodeNames& names) {
   for (const auto& [inode, lost] : all.files) {
-    std::string names;
-    for (const std::string& path : lost.paths) names += (names.empty() ? "" : ", also ") + printable(path);
-    if (names.empty()) names = fmt::format("inode {} (no name)", inode);
-    fmt::print("{}: {} of {} stored are on disk {}\n", names, format_size(lost.lost_bytes),
+    std::string paths;
+    for (const std::string& path : names.at(inode)) paths += (paths.empty() ? "" : ", also ") + printable(path);
+    if (paths.empty()) paths = fmt::format("inode {} (no name)", inode);
+    fmt::print("{}: {} of {} stored are on disk {}\n", paths, format_size(lost.lost_bytes),
                format_size(lost.stored_bytes), fmt::join(numbers_of(lost.disks), ", "));
   }
-  for (const std::uint32_t i : numbers_of(all.disks)) fmt::print("{}\n", disk_text(volume, i));
+  for (const std::uint32_t i : numbers_of(all.disks)) fmt::print("{}\n", lost_disk_text(volume, i));
   if (all.files.empty())
     fmt::print("{}\n", all.disks == 0 ? "no disk is missing or has failed" : "no file has data on what is not there");
   if (all.unreadable_items > 0)
@@ -128,12 +65,14 @@ void print_text(const mdfs_ioc_volume& volume, const AllLost& all) {
 
 Status lost_command(const LostArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
-  MDFS_TRY_ASSIGN(AllLost all, ask(arguments.path));
-  MDFS_TRY(name_files(arguments.path, all));
+  MDFS_TRY_ASSIGN(const LostFiles all, lost_files(arguments.path, volume));
+  InodeNames names;
+  for (const auto& [inode, lost] : all.files) names[inode];
+  MDFS_TRY(find_names(arguments.path, names));
   if (arguments.json)
-    print_json(volume, all);
+    print_json(volume, all, names);
   else
-    print_text(volume, all);
+    print_text(volume, all, names);
   if (all.files.empty() && all.unreadable_items == 0) return {};
   return {Errc::kMissingDisk,
           fmt::format("{} file{} cannot be read whole", all.files.size(), all.files.size() == 1 ? "" : "s")};

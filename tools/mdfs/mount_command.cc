@@ -103,6 +103,7 @@ Status mount_command(const MountArguments& arguments) {
   if (has_word(arguments.options, "remount") && !arguments.places.empty()) return remount_command(arguments);
   fuse::MountOptions options;
   for (const std::string& list : arguments.options) MDFS_TRY(fuse::parse_mount_options(list, options));
+  MDFS_TRY(fuse::check_mount_options(options));
   if (arguments.places.size() < 2) return {Errc::kUsage, "mount: one disk or more and the mount point are wanted"};
   options.disks.assign(arguments.places.begin(), arguments.places.end() - 1);
   options.mountpoint = arguments.places.back();

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <ftw.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -13,13 +12,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "inode_names.h"
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "support/command.h"
@@ -34,7 +33,7 @@ namespace {
 constexpr std::array kStates = {"", "running", "cancelled", "done", "failed"};
 constexpr std::array kTroubles = {"", "damaged", "unreadable", "node", "space-page", "label", "skipped"};
 constexpr auto kPollStep = std::chrono::milliseconds(100);
-constexpr unsigned kMostWalked = 1'000'000;  // names that are looked at for those of damaged files
+constexpr std::uint64_t kMostWalked = 1'000'000;  // names that are looked at for those of damaged files
 
 std::string run_state_name(std::uint32_t state) {
   return state > 0 && state < kStates.size() ? kStates[state] : fmt::format("{}", state);
@@ -46,27 +45,18 @@ std::string time_text(std::int64_t ns) {
 
 std::uint32_t rows(std::uint32_t count, std::uint32_t most) { return std::min(count, most); }
 
-// Names of inodes, found by walking below the path: nftw() has no place for a context.
-thread_local std::map<std::uint64_t, std::string>* wanted_names = nullptr;
-thread_local unsigned walked = 0;
-
-int note_name(const char* path, const struct stat* found, int, struct FTW*) {
-  const auto wanted = wanted_names->find(found->st_ino);
-  if (wanted != wanted_names->end() && wanted->second.empty()) wanted->second = path;
-  return ++walked >= kMostWalked ? 1 : 0;
-}
-
-std::map<std::uint64_t, std::string> names_of(const mdfs_ioc_operation& operation, const std::string& path) {
-  std::map<std::uint64_t, std::string> names;
+InodeNames names_of(const mdfs_ioc_operation& operation, const std::string& path) {
+  InodeNames names;
   for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
     if (operation.troubles[i].object != 0) names[operation.troubles[i].object];
-  if (names.empty()) return names;
-  constexpr int kDescriptors = 16;
-  wanted_names = &names;
-  walked = 0;
-  (void)::nftw(path.c_str(), note_name, kDescriptors, FTW_PHYS | FTW_MOUNT);
-  wanted_names = nullptr;
+  (void)find_names(path, names, kMostWalked);
   return names;
+}
+
+// One of its names; empty if there is none.
+std::string name_of(const InodeNames& names, std::uint64_t inode) {
+  const auto found = names.find(inode);
+  return found == names.end() || found->second.empty() ? std::string() : found->second.front();
 }
 
 // Disks that the volume has now, with their state.
@@ -81,10 +71,10 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> disks_of(const mdfs_ioc_ope
 }
 
 template <typename Trouble>
-std::string trouble_text(const Trouble& trouble, const std::map<std::uint64_t, std::string>& names) {
-  const auto found = names.find(trouble.object);
-  const std::string name = found == names.end() || found->second.empty() ? "" : " (" + printable(found->second) + ")";
-  const std::string object = fmt::format("inode {}{}", trouble.object, name);
+std::string trouble_text(const Trouble& trouble, const InodeNames& names) {
+  const std::string name = name_of(names, trouble.object);
+  const std::string object =
+      fmt::format("inode {}{}", trouble.object, name.empty() ? "" : " (" + printable(name) + ")");
   switch (trouble.what) {
     case MDFS_TROUBLE_DATA:
       return fmt::format("{}: data do not match their checksum, disk {} block {}", object, trouble.disk, trouble.block);
@@ -227,10 +217,9 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
   json["troubles"] = nlohmann::ordered_json::array();
   for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i) {
     const auto& trouble = operation.troubles[i];
-    const auto name = names.find(trouble.object);
     json["troubles"].push_back({{"what", trouble.what < kTroubles.size() ? kTroubles[trouble.what] : "?"},
                                 {"inode", trouble.object},
-                                {"path", name == names.end() ? "" : name->second},
+                                {"path", name_of(names, trouble.object)},
                                 {"offset", trouble.offset},
                                 {"disk", trouble.disk},
                                 {"block", trouble.block}});

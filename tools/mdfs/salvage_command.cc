@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,16 +17,16 @@
 #include "base/aligned_buffer.h"
 #include "commands.h"
 #include "convert.h"
+#include "geometry/window_spec.h"
 #include "image_text.h"
 #include "imagefile/image_file.h"
 #include "mounted.h"
 #include "parts.h"
+#include "pending_image.h"
 #include "support/command.h"
-#include "support/exclusive_file.h"
 #include "support/file.h"
 #include "support/progress.h"
 #include "support/text.h"
-#include "write_back.h"
 
 namespace mdfs::tools {
 namespace {
@@ -179,48 +178,19 @@ class FileTarget final : public Target {
 
 class ImageTarget final : public Target {
  public:
-  static Result<std::unique_ptr<Target>> create(const SalvageArguments& arguments, const Geometry& geometry) {
-    MDFS_TRY_ASSIGN(FilePlace place, FilePlace::of(arguments.target));
-    const mdfs_ioc_geometry request = client::from_geometry(geometry);
-    MDFS_TRY_ASSIGN(ExclusiveFile pending, ExclusiveFile::create(place, [&](const std::string& hidden) -> Status {
-                      const int created = mdfs_create(hidden.c_str(), &request, 0666);
-                      return created < 0 ? Status(library_error(created, arguments.target)) : Status();
-                    }));
-    MDFS_TRY_ASSIGN(Image image, open_image(path_of_descriptor(pending.file().fd()), O_RDWR));
-    return std::unique_ptr<Target>(
-        new ImageTarget(arguments, geometry, std::move(place), std::move(pending), std::move(image)));
-  }
+  ImageTarget(PendingImage pending, bool force, bool quiet)
+      : pending_(std::move(pending)), force_(force), quiet_(quiet) {}
 
   Status write(const Window& part, ConstBytes bytes) override {
-    const mdfs_ioc_window window = client::from_window(geometry_, part);
-    const ssize_t put = mdfs_write_window(image_.get(), &window, bytes.data(), bytes.size(), nullptr);
-    return put < 0 ? Status(library_error(put, arguments_.target)) : Status();
+    const mdfs_ioc_window window = client::from_window(pending_.geometry(), part);
+    const ssize_t put = mdfs_write_window(&pending_.image(), &window, bytes.data(), bytes.size(), nullptr);
+    return put < 0 ? Status(library_error(put, "writing the copy")) : Status();
   }
-
-  Status finish() override {
-    const auto sync = [&]() -> Status {
-      const int synced = mdfs_sync(image_.get());
-      return synced < 0 ? Status(library_error(synced, arguments_.target)) : Status();
-    };
-    MDFS_TRY(wait_with_bar(path_of_descriptor(pending_.file().fd()), true, sync));
-    MDFS_TRY(pending_.commit(place_, arguments_.force));
-    return sync();
-  }
+  Status finish() override { return pending_.finish(force_, !quiet_); }
 
  private:
-  ImageTarget(const SalvageArguments& arguments, const Geometry& geometry, FilePlace place, ExclusiveFile pending,
-              Image image)
-      : arguments_(arguments),
-        geometry_(geometry),
-        place_(std::move(place)),
-        pending_(std::move(pending)),
-        image_(std::move(image)) {}
-
-  const SalvageArguments& arguments_;
-  const Geometry& geometry_;
-  FilePlace place_;
-  ExclusiveFile pending_;
-  Image image_;
+  PendingImage pending_;
+  const bool force_, quiet_;
 };
 
 Result<std::unique_ptr<Target>> create_target(const SalvageArguments& arguments, const Geometry& geometry) {
@@ -230,16 +200,12 @@ Result<std::unique_ptr<Target>> create_target(const SalvageArguments& arguments,
   if (!arguments.force && ::lstat(arguments.target.c_str(), &there) == 0)
     return Error{Errc::kExists, arguments.target + ": give --force to replace it"};
   const bool has_format = arguments.target.find('.', slash == std::string::npos ? 0 : slash) != std::string::npos;
-  if (volume_info(folder).ok() && !has_format) return ImageTarget::create(arguments, geometry);
+  if (volume_info(folder).ok() && !has_format) {
+    MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.target, client::from_geometry(geometry)));
+    return std::unique_ptr<Target>(std::make_unique<ImageTarget>(std::move(pending), arguments.force, arguments.json));
+  }
   MDFS_TRY_ASSIGN(auto sink, imagefile::create_sink(arguments.target, imagefile::array_of(geometry), arguments.force));
   return std::unique_ptr<Target>(std::make_unique<FileTarget>(std::move(sink)));
-}
-
-std::string window_text(const Geometry& geometry, const Window& window) {
-  std::string text;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis)
-    text += fmt::format("{}{}{}+{}", axis > 0 ? "," : "", geometry.axes[axis], window.start[axis], window.length[axis]);
-  return text;
 }
 
 void print_result(const SalvageArguments& arguments, const Geometry& geometry, const std::vector<Window>& filled) {
@@ -253,18 +219,24 @@ void print_result(const SalvageArguments& arguments, const Geometry& geometry, c
     json["filled_bytes"] = bytes;
     json["fill"] = arguments.fill;
     json["filled"] = nlohmann::ordered_json::array();
-    for (const Window& window : filled) json["filled"].push_back(window_text(geometry, window));
+    for (const Window& window : filled) json["filled"].push_back(geometry::to_spec(geometry, window));
     fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
   fmt::print("{}: {} of {} copied\n", arguments.target, format_size(geometry.size_bytes() - bytes),
              format_size(geometry.size_bytes()));
   for (std::size_t i = 0; i < std::min(filled.size(), kShownWindows); ++i)
-    fmt::print("filled with {}: {}\n", arguments.fill, window_text(geometry, filled[i]));
+    fmt::print("filled with {}: {}\n", arguments.fill, geometry::to_spec(geometry, filled[i]));
   if (filled.size() > kShownWindows) fmt::print("and {} more: --json lists them\n", filled.size() - kShownWindows);
 }
 
 Status salvage(const SalvageArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.source));
+  if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
+    return {Errc::kInvalidArgument,
+            arguments.source +
+                ": the volume is mounted with errors=zero, so that what cannot be read looks like zeros; "
+                "mount it without"};
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.source, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.source));
   MDFS_TRY_ASSIGN(const Geometry geometry, client::to_geometry(info));

@@ -68,6 +68,8 @@ std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
   for (std::uint32_t i = 0; i < count; ++i)
     all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<State>(volume.disks[i].state)));
+  if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
+    all.emplace_back("mounted with errors=zero: what lies on disks that are missing reads as zeros");
   std::erase(all, "");
   return all;
 }

@@ -19,6 +19,7 @@
 #include "handle_pool.h"
 #include "image_text.h"
 #include "imagefile/image_file.h"
+#include "lost_files.h"
 #include "mounted.h"
 #include "parts.h"
 #include "support/file.h"
@@ -290,7 +291,7 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->add_flag("--force", read->force, "Replace an existing file");
   command->add_option("PATH", read->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", read->spec, "The window")->required();
-  command->callback([read, &action] { action = [read] { return read_command(*read); }; });
+  command->callback([read, &action] { action = [read] { return with_lost_disks(read_command(*read), read->path); }; });
 
   const auto write = std::make_shared<WriteArguments>();
   command = noun->add_subcommand("write", "Replace a window, atomically");

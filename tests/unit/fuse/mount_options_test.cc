@@ -86,10 +86,26 @@ TEST(MountOptions, TheTableNamesWhatIsParsed) {
     if (info.value == "DIRECTORY") word += "=/tmp";
     if (info.value == "LEVEL") word += "=info";
     if (info.value == "POLICY") word += "=near";
+    if (info.value == "HOW") word += "=zero";
     if (info.value == "MACHINE" || info.value == "FILE") word += "=" + std::string(info.name);
     EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
     EXPECT_FALSE(info.help.empty());
   }
+}
+
+TEST(MountOptions, ZerosForWhatIsLostAreForReadingAlone) {
+  for (const auto& [words, fit] : {std::pair{"errors=zero", false},
+                                   {"errors=zero,ro", true},
+                                   {"ro,errors=zero,rw", false},
+                                   {"errors=zero,errors=eio", true},
+                                   {"", true}}) {
+    MountOptions options;
+    ASSERT_TRUE(parse_mount_options(words, options).ok()) << words;
+    EXPECT_EQ(check_mount_options(options).ok(), fit) << words;
+  }
+  MountOptions options;
+  for (const char* word : {"errors", "errors=", "errors=zeros", "errors=ZERO"})
+    EXPECT_FALSE(parse_mount_options(word, options).ok()) << word;
 }
 
 }  // namespace

@@ -1,0 +1,21 @@
+// Names of inodes, found by walking below a directory of a mounted volume.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace mdfs::tools {
+
+// The wanted inodes, each with the paths that were found; an inode without a name below the directory has none.
+using InodeNames = std::map<std::uint64_t, std::vector<std::string>>;
+
+// Fills in the paths, in the order of the walk, which stays on the file system of `top` and ends after `most` entries.
+// Directories that the caller may not read are passed over. An error if `top` itself cannot be read.
+Status find_names(const std::string& top, InodeNames& names, std::uint64_t most = UINT64_MAX);
+
+}  // namespace mdfs::tools
