@@ -136,11 +136,7 @@ void set_geometry_attribute(fuse_req_t req, fuse_ino_t ino, std::string text, in
       spdlog::info("inode {}: {} not taken: {}", ino, views::kGeometryAttribute, status.error().message());
       return reply_error(req, status.error());
     }
-    if (server.trace() != nullptr) server.trace()->forget(ino);
-    server.notify_lane().post([&server, req, ino] {
-      server.coherence().drop_attributes(ino);
-      fuse_reply_err(req, 0);
-    });
+    reply_to_new_image(server, ino, [req] { fuse_reply_err(req, 0); });
   });
 }
 

@@ -35,12 +35,7 @@ void set_geometry(fuse_req_t req, Ino ino, const Handle& handle, const mdfs_ioc_
     return server.volume().make_image(ino, options);
   };
   if (const Status status = set(); !status.ok()) return reply_error(req, status.error());
-  if (server.trace() != nullptr) server.trace()->forget(ino);
-  // The file has a size now, which the kernel does not know.
-  server.notify_lane().post([&server, req, ino] {
-    server.coherence().drop_attributes(ino);
-    fuse_reply_ioctl(req, 0, nullptr, 0);
-  });
+  reply_to_new_image(server, ino, [req] { fuse_reply_ioctl(req, 0, nullptr, 0); });
 }
 
 void get_geometry(fuse_req_t req, Ino ino) {

@@ -106,6 +106,14 @@ void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes) {
   if (fuse_reply_entry(req, &entry) != 0) server.volume().forget(attributes->ino, 1);
 }
 
+void reply_to_new_image(Server& server, volume::Ino ino, std::function<void()> reply) {
+  if (server.trace() != nullptr) server.trace()->forget(ino);
+  server.notify_lane().post([&server, ino, reply = std::move(reply)] {
+    server.coherence().drop_attributes(ino);
+    reply();
+  });
+}
+
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply) {
   if (!server.coherence().has_views(ino)) return reply();
   server.notify_lane().post([&server, ino, reply = std::move(reply)] {

@@ -40,6 +40,9 @@ void reply_status(fuse_req_t req, const Status& status);
 // A new entry, holding one look-up of the volume's inode, which goes back if nobody waits for the answer any more.
 void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes);
 
+// The file has become an image: `reply` runs once the kernel knows nothing of it any more that is no longer so.
+void reply_to_new_image(Server& server, volume::Ino ino, std::function<void()> reply);
+
 // The image or file has changed through its plain face: `reply` runs once the virtual files are in step; at once, in
 // this thread, where there are none. `reply` answers the request.
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply);

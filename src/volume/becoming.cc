@@ -20,12 +20,11 @@ bool same_samples(const geometry::Geometry& a, const geometry::Geometry& b) {
 }
 
 // All that an image has stored goes over to another object.
-Status move_data_items(store::Transaction& transaction, const std::vector<store::Item>& items, Ino to) {
+void move_data_items(store::Transaction& transaction, const std::vector<store::Item>& items, Ino to) {
   for (const store::Item& item : items) {
     transaction.put({to, item.key.kind, item.key.offset}, item.value);
     transaction.erase(item.key);
   }
-  return {};
 }
 
 }  // namespace
@@ -152,7 +151,8 @@ Status VolumeImpl::take_data(Inode& inode, Inode& made, std::uint64_t generation
         change.transaction.put(geometry_key(inode.ino), *geometry);
         all = items.size() < kItemsAtOnce;
         if (!items.empty()) after = items.back().key;
-        return move_data_items(change.transaction, items, inode.ino);
+        move_data_items(change.transaction, items, inode.ino);
+        return {};
       });
       MDFS_TRY(moved);
       next = after;

@@ -11,24 +11,10 @@
 #include "damages.h"
 #include "format/dirent.h"
 #include "format/extents.h"
-#include "format/file_cell.h"
 #include "format/geometry_item.h"
-#include "format/strip.h"
 
 namespace mdfs::store {
 namespace {
-
-constexpr std::uint64_t kRoot = MDFS_OBJECT_ROOT_DIRECTORY;
-
-void erase(Lab& lab, const Key& key) {
-  lab.change([&](Transaction& t) { t.erase(key); });
-}
-
-format::FileCell cell_of(Lab& lab) {
-  return *format::decode_file_cell(lab.get({Lab::kCells, MDFS_KIND_FILE_CELL, 0}), 4096);
-}
-
-format::Strip strip_of(Lab& lab) { return *format::decode_strip(lab.get(lab.movie_strip_key), lab.movie_shape, 4096); }
 
 class DamageTest : public testing::TestWithParam<Case> {};
 

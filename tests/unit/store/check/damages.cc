@@ -9,19 +9,11 @@
 #include "base/crc32c.h"
 #include "format/dirent.h"
 #include "format/extents.h"
-#include "format/file_cell.h"
 #include "format/geometry_item.h"
-#include "format/strip.h"
 #include "store/check/check.h"
 
 namespace mdfs::store {
 namespace {
-
-constexpr std::uint64_t kRoot = MDFS_OBJECT_ROOT_DIRECTORY;
-
-format::FileCell cell_of(Lab& lab) {
-  return *format::decode_file_cell(lab.get({Lab::kCells, MDFS_KIND_FILE_CELL, 0}), 4096);
-}
 
 void put_cell(Lab& lab, const format::FileCell& cell) {
   lab.change([&](Transaction& t) { t.put({Lab::kCells, MDFS_KIND_FILE_CELL, 0}, format::encode(cell)); });
@@ -34,8 +26,6 @@ void edit_page(Lab& lab, const std::function<void(format::ExtentPage&)>& how) {
   lab.change([&](Transaction& t) { t.put(key, page.encode()); });
 }
 
-format::Strip strip_of(Lab& lab) { return *format::decode_strip(lab.get(lab.movie_strip_key), lab.movie_shape, 4096); }
-
 // Beside the one that there is.
 void put_strip(Lab& lab, const format::Strip& strip, std::uint64_t away) {
   Key key = lab.movie_strip_key;
@@ -45,10 +35,6 @@ void put_strip(Lab& lab, const format::Strip& strip, std::uint64_t away) {
 
 void put_garbage(Lab& lab, const Key& key) {
   lab.change([&](Transaction& t) { t.put(key, value_of(50, 9)); });
-}
-
-void erase(Lab& lab, const Key& key) {
-  lab.change([&](Transaction& t) { t.erase(key); });
 }
 
 }  // namespace

@@ -7,9 +7,25 @@
 #include <string>
 #include <vector>
 
+#include "format/file_cell.h"
+#include "format/strip.h"
 #include "lab.h"
 
 namespace mdfs::store {
+
+inline constexpr std::uint64_t kRoot = MDFS_OBJECT_ROOT_DIRECTORY;
+
+inline void erase(Lab& lab, const Key& key) {
+  lab.change([&](Transaction& t) { t.erase(key); });
+}
+// Of the file that has cells.
+inline format::FileCell cell_of(Lab& lab) {
+  return *format::decode_file_cell(lab.get({Lab::kCells, MDFS_KIND_FILE_CELL, 0}), 4096);
+}
+// Of the movie.
+inline format::Strip strip_of(Lab& lab) {
+  return *format::decode_strip(lab.get(lab.movie_strip_key), lab.movie_shape, 4096);
+}
 
 struct Case {
   std::string name;                   // of the test
