@@ -44,9 +44,10 @@ constexpr std::string_view kUuidPrefix = "UUID=";
 
 // What the commit slots of a disk say of it.
 struct Slots {
-  std::set<Uuid> commits;                    // that it holds, and their parents
-  std::optional<format::CommitSlot> newest;  // absent: it holds none
-  std::vector<format::SpaceEntry> maps;      // of its own blocks, at each of its commits
+  // That it knows: those it holds, their parents, and the last one that each member took part in. Two members that were
+  // written apart, however long ago, both know the last commit that they have in common.
+  std::set<Uuid> commits;
+  std::uint64_t newest = 0;  // generation; 0: it holds no commit
 };
 
 Slots slots_on(const std::string& path, const format::Label& label) {
@@ -64,8 +65,9 @@ Slots slots_on(const std::string& path, const format::Label& label) {
       if (!slot.ok()) continue;
       slots.commits.insert(slot->commit_id);
       if (!slot->parent_id.is_nil()) slots.commits.insert(slot->parent_id);
-      if (label.disk_index < slot->space.size()) slots.maps.push_back(slot->space[label.disk_index]);
-      if (!slots.newest || slot->generation > slots.newest->generation) slots.newest = std::move(*slot);
+      for (const format::MemberState& member : slot->states)
+        if (!member.commit_id.is_nil()) slots.commits.insert(member.commit_id);
+      slots.newest = std::max(slots.newest, slot->generation);
     }
   }
   return slots;
@@ -149,7 +151,7 @@ class Search {
     FoundDisks result{.volume_uuid = first.volume_uuid, .volume_name = first.name, .paths = {}, .missing = {}};
     for (const std::size_t other : chosen.strangers)
       spdlog::warn(
-          "{}: its label says disk {} of volume {}, but it holds no commit that the others know; it is left "
+          "{}: its label says disk {} of volume {}, but it knows no commit that the others know; it is left "
           "out (name it to have it looked at)",
           found_[other].path, found_[other].label.disk_index, first.volume_uuid.to_string());
     for (std::size_t i = 0; i < first.members.size(); ++i) {
@@ -174,7 +176,7 @@ class Search {
   struct Chosen {
     std::size_t table = 0;               // whose label has the newest table of members
     std::map<Uuid, std::size_t> disks;   // by UUID of the disk
-    std::vector<std::size_t> strangers;  // have labels of the volume and none of its commits
+    std::vector<std::size_t> strangers;  // have labels of the volume and know none of its commits
   };
 
   Status add(const std::string& path, const format::Label& label, bool named) {
@@ -187,7 +189,7 @@ class Search {
     return {};
   }
 
-  // A number for each disk, equal for those that commits join: each holds one that the other holds or follows.
+  // A number for each disk, equal for those that commits join: each knows one that the other knows.
   std::vector<std::size_t> chains() const {
     std::vector<std::size_t> chain(found_.size());
     std::iota(chain.begin(), chain.end(), std::size_t{0});
@@ -201,38 +203,10 @@ class Search {
     return chain;
   }
 
-  // A disk that was away for more commits than it keeps: commits without it repeat what its own last one said of its
-  // map of blocks.
-  static bool was_left_behind(const Found& disk, const format::CommitSlot& newest) {
-    const std::size_t index = disk.label.disk_index;
-    if (!disk.slots.newest || disk.slots.newest->generation >= newest.generation || index >= newest.space.size())
-      return false;
-    const auto& maps = disk.slots.maps;
-    return std::find(maps.begin(), maps.end(), newest.space[index]) != maps.end();
-  }
-
-  // Of these chains; null if they hold none.
-  const format::CommitSlot* newest_of(const std::vector<std::size_t>& chain, const std::set<std::size_t>& which) const {
-    const format::CommitSlot* newest = nullptr;
-    for (std::size_t i = 0; i < found_.size(); ++i) {
-      const auto& slot = found_[i].slots.newest;
-      if (which.contains(chain[i]) && slot && (newest == nullptr || slot->generation > newest->generation))
-        newest = &*slot;
-    }
-    return newest;
-  }
-
-  // Where nobody names a disk: the chain that knows that all others were left behind, else the one of most disks.
+  // Where nobody names a disk: the chain of most disks.
   Result<std::size_t> chain_to_trust(const std::vector<std::size_t>& chain) const {
     std::map<std::size_t, std::set<Uuid>> members;
     for (std::size_t i = 0; i < found_.size(); ++i) members[chain[i]].insert(found_[i].label.disk_uuid);
-    for (const auto& [one, disks] : members) {
-      const format::CommitSlot* newest = newest_of(chain, {one});
-      bool knows_all = newest != nullptr;
-      for (std::size_t i = 0; i < found_.size() && knows_all; ++i)
-        knows_all = chain[i] == one || was_left_behind(found_[i], *newest);
-      if (knows_all) return one;
-    }
     const auto larger = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
     const auto most = std::max_element(members.begin(), members.end(), larger);
     for (const auto& [other, disks] : members)
@@ -243,8 +217,27 @@ class Search {
     return most->first;
   }
 
-  // Whoever can write to a device can give it a label. So what nobody names counts as a member only if it holds a
-  // commit of the chain that is trusted, or was left behind by it.
+  // What is left out must be less than what is taken: a disk that was named may itself be the one that is not what it
+  // says, and an old state would silently take the place of the newest.
+  Status check_strangers(const Chosen& chosen) const {
+    std::set<Uuid> absent;
+    std::string names;
+    for (const std::size_t other : chosen.strangers) {
+      const format::Label& label = found_[other].label;
+      const auto& members = found_[chosen.table].label.members;
+      const bool member = std::any_of(members.begin(), members.end(),
+                                      [&](const format::Member& one) { return one.uuid == label.disk_uuid; });
+      if (!member || chosen.disks.contains(label.disk_uuid) || found_[other].slots.newest == 0) continue;
+      if (absent.insert(label.disk_uuid).second) names += (names.empty() ? "" : ", ") + found_[other].path;
+    }
+    if (absent.empty() || absent.size() < chosen.disks.size()) return {};
+    return {Errc::kForeignDisk, fmt::format("{} and {} have labels of one volume, but know no commit of each other: "
+                                            "name those that are to be used, and take the others out of reach",
+                                            names, found_[chosen.disks.begin()->second].path)};
+  }
+
+  // Whoever can write to a device can give it a label. So what nobody names counts as a member only if it knows a
+  // commit that the chain which is trusted knows.
   Result<Chosen> choose() const {
     const std::vector<std::size_t> chain = chains();
     std::set<std::size_t> trusted;
@@ -257,13 +250,11 @@ class Search {
       MDFS_TRY_ASSIGN(const std::size_t one, chain_to_trust(chain));
       trusted.insert(one);
     }
-    const format::CommitSlot* newest = newest_of(chain, trusted);
     Chosen chosen;
     std::optional<std::size_t> table;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       const Found& disk = found_[i];
-      if (!disk.named && !no_commits && !trusted.contains(chain[i]) &&
-          (newest == nullptr || !was_left_behind(disk, *newest))) {
+      if (!disk.named && !no_commits && !trusted.contains(chain[i])) {
         chosen.strangers.push_back(i);
         continue;
       }
@@ -281,6 +272,7 @@ class Search {
                    fmt::format("{} and {} are copies of one disk: name the right one", other.path, disk.path)};
     }
     chosen.table = table.value_or(0);
+    MDFS_TRY(check_strangers(chosen));
     return chosen;
   }
 

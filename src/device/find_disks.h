@@ -25,9 +25,10 @@ struct FoundDisks {
 // All members of the volume that `named` are of: block devices, files, directories whose entries are tried, or
 // "UUID=..." of the volume, whose disks are looked for among the block devices of the machine. What is not named is
 // looked for beside the named files, or among the block devices if one of them is named. A disk that nobody names is
-// taken only if it holds a commit that the named ones know, or if none is named, that most of them know: anybody who
-// can write to a device can give it a label. Errors name the disk: kForeignDisk (no volume on it, or disks of two
-// volumes), kInvalidArgument (the same disk twice, or two copies of it).
+// taken only if it knows a commit that the named ones know, or if none is named, that most of them know: anybody who
+// can write to a device can give it a label. Which of those that are taken hold the newest commit is not looked at
+// here. Errors name the disk: kForeignDisk (no volume on it, disks of two volumes, or disks that would be left out
+// though they are as many as those that are taken), kInvalidArgument (the same disk twice, or two copies of it).
 Result<FoundDisks> find_disks(const std::vector<std::string>& named);
 
 }  // namespace mdfs::device

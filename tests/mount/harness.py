@@ -30,7 +30,7 @@ LAYOUT_HEAD = struct.Struct("=QIIII")
 LAYOUT_ROW = struct.Struct("=5QIIQQ")
 LAYOUT_BYTES = LAYOUT_HEAD.size + 200 * LAYOUT_ROW.size
 PLAN_BYTES = WINDOW.size + 24 + 8 + 8 + 64 * 24
-VOLUME_BYTES = 16 + 64 + 8 + 5 * 8 + 5 * 8 + 8 + 128 + 64 * (16 + 8 + 16 + 96)
+VOLUME_BYTES = 16 + 64 + 8 + 5 * 8 + 5 * 8 + 16 + 128 + 64 * (16 + 8 + 16 + 96)
 
 
 def ioc(direction, number, size):

@@ -82,9 +82,15 @@ class FindDisks : public testing::Test {
     close(fd);
   }
 
+  // A disk that was away, and the last commit that it took part in.
+  struct Away {
+    std::size_t disk = 0;
+    Uuid last;
+  };
+
   // A committed slot in the first ring.
   static void put_commit(const std::string& path, std::uint64_t generation, const Uuid& commit, const Uuid& parent,
-                         std::uint32_t map_crc32c = 0) {
+                         const std::vector<Away>& away = {}) {
     const auto label = read_label(path);
     ASSERT_TRUE(label.ok());
     format::CommitSlot slot;
@@ -93,15 +99,17 @@ class FindDisks : public testing::Test {
     slot.commit_id = commit;
     slot.parent_id = parent;
     slot.generation = generation;
-    // What is said of the disks' maps.
     slot.space.resize(label->members.size());
-    for (format::SpaceEntry& map : slot.space) map.crc32c = map_crc32c;
     slot.members = label->members;
     slot.participants = (std::uint64_t{1} << label->members.size()) - 1;
     const format::Address place{0, 40};
     slot.roots.push_back(
         {MDFS_ROOT_MAIN, 0, 1, 0, format::make_pointer(ByteVector(MDFS_NODE_SIZE), 1, {&place, 1}), {}});
     slot.states = format::member_states(slot, nullptr);
+    for (const Away& one : away) {
+      slot.participants &= ~(std::uint64_t{1} << one.disk);
+      slot.states[one.disk] = {one.last, 1, 0};
+    }
     ByteVector sector(MDFS_SLOT_SIZE);
     format::encode(slot, sector);
     const int fd = open(path.c_str(), O_WRONLY);
@@ -155,7 +163,7 @@ TEST_F(FindDisks, AnyOneLabelOfADiskIsEnough) {
 TEST_F(FindDisks, AForgedLabelDoesNotStandInForAMember) {
   make_volume("a", 3);
   const Uuid first = environment().new_uuid(), second = environment().new_uuid();
-  for (const char* name : {"a0", "a1", "a2"}) put_commit(path(name), 7, second, first, 77);
+  for (const char* name : {"a0", "a1", "a2"}) put_commit(path(name), 7, second, first);
   // A label like that of disk 2, alone or with a commit that it has made up; the disk itself is away or not.
   fs::copy_file(path("a2"), path("forged"));
   for (const bool away : {false, true}) {
@@ -190,27 +198,45 @@ TEST_F(FindDisks, ADiskThatMissedTheLastCommitsBelongsIfItKnowsOneOfThem) {
   EXPECT_EQ(found->paths.size(), 2u);
 }
 
-TEST_F(FindDisks, ADiskThatWasAwayForLongBelongsIfItsMapIsAsTheOthersKnowIt) {
+TEST_F(FindDisks, ADiskThatWasAwayForLongBelongsAndSoDoTheOthersWhereItIsTheOneThatIsNamed) {
   make_volume("a", 3);
-  for (const char* name : {"a0", "a1", "a2"})
-    put_commit(path(name), 7, environment().new_uuid(), environment().new_uuid(), 77);
-  const Uuid first = environment().new_uuid(), second = environment().new_uuid();
-  for (const char* name : {"a0", "a1"}) put_commit(path(name), 40, second, first, 77);
-  for (const auto& named : {std::vector<std::string>{path("a0")}, {folder()}}) {
-    const auto behind = find_disks(named);
-    ASSERT_TRUE(behind.ok());
-    EXPECT_EQ(behind->paths.size(), 3u);
+  const Uuid common = environment().new_uuid(), first = environment().new_uuid(), second = environment().new_uuid();
+  put_commit(path("a2"), 7, common, environment().new_uuid());
+  for (const char* name : {"a0", "a1"}) put_commit(path(name), 40, second, first, {{2, common}});
+  for (const auto& named : {std::vector<std::string>{path("a0")}, {path("a2")}, {folder()}}) {
+    const auto found = find_disks(named);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ(found->paths.size(), 3u);
   }
-  // It went on by itself: its map is another one.
-  put_commit(path("a2"), 7, environment().new_uuid(), environment().new_uuid(), 78);
-  const auto apart = find_disks({path("a0")});
-  ASSERT_TRUE(apart.ok());
-  EXPECT_EQ(apart->paths.size(), 2u);
-  // It says to be newer than all others.
-  put_commit(path("a2"), 41, environment().new_uuid(), environment().new_uuid(), 77);
-  const auto newer = find_disks({path("a0")});
-  ASSERT_TRUE(newer.ok());
-  EXPECT_EQ(newer->paths.size(), 2u);
+}
+
+TEST_F(FindDisks, DisksThatWereWrittenApartLongAgoBelongTogetherSoThatTheyAreRefusedTogether) {
+  make_volume("a", 2);
+  const Uuid common = environment().new_uuid();
+  put_commit(path("a0"), 40, environment().new_uuid(), environment().new_uuid(), {{1, common}});
+  put_commit(path("a1"), 70, environment().new_uuid(), environment().new_uuid(), {{0, common}});
+  for (const auto& named : {std::vector<std::string>{path("a0")}, {path("a1")}, {folder()}}) {
+    const auto found = find_disks(named);
+    ASSERT_TRUE(found.ok()) << found.error().message();
+    EXPECT_EQ(found->paths.size(), 2u);
+  }
+}
+
+TEST_F(FindDisks, ANamedDiskDoesNotOutvoteAsManyOthersThatDoNotKnowIt) {
+  make_volume("a", 3);
+  const Uuid first = environment().new_uuid(), second = environment().new_uuid();
+  for (const char* name : {"a0", "a1"}) put_commit(path(name), 40, second, first);
+  put_commit(path("a2"), 900, environment().new_uuid(), environment().new_uuid());
+  for (const bool two : {true, false}) {
+    if (!two) fs::remove(path("a1"));
+    const auto found = find_disks({path("a2")});
+    ASSERT_FALSE(found.ok());
+    EXPECT_EQ(found.error().code, Errc::kForeignDisk);
+    EXPECT_NE(found.error().where.find("a0"), std::string::npos) << found.error().message();
+    EXPECT_TRUE(find_disks({path("a2"), path("a0")}).ok()) << "which are to be looked at is said";
+  }
+  fs::remove(path("a0"));
+  EXPECT_TRUE(find_disks({path("a2")}).ok()) << "the others are out of reach";
 }
 
 TEST_F(FindDisks, WhatIsMissingIsNamed) {
