@@ -183,10 +183,13 @@ void ItemChecker::dirent(const Key& key, ConstBytes value) {
   if (!entry.ok()) return damaged(key, entry.error());
   const std::string where = fmt::format("directory {}, entry \"{}\"", key.object, entry->name);
   auto& near = current_.near;
-  while (!near.empty() && key.offset - near.front().first > current_.inode->reach) near.pop_front();
-  const bool twice = std::any_of(near.begin(), near.end(), [&](const auto& e) { return e.second == entry->name; });
-  near.emplace_back(key.offset, entry->name);
-  if (twice) {
+  for (; !near.empty() && key.offset - near.front().first > current_.inode->reach; near.pop_front()) {
+    const auto passed = current_.near_names.find(near.front().second);
+    if (--passed->second == 0) current_.near_names.erase(passed);
+  }
+  const Current::NameId id{format::first_cookie(table_.secret, entry->name), std::hash<std::string>()(entry->name)};
+  near.emplace_back(key.offset, id);
+  if (++current_.near_names[id] > 1) {
     report(FindingId::kEntryDuplicate, where, {key.object, key.offset});
     edit(key, EraseItem{});
     return;

@@ -103,8 +103,12 @@ class ItemChecker {
     bool has_target = false;
     bool given_up = false;
     std::uint64_t stored_blocks = 0;
-    std::map<std::uint64_t, StoredData> scattered;           // by page * 64 + place: runs still to come
-    std::deque<std::pair<std::uint64_t, std::string>> near;  // cookies and names, as far back as names reach
+    std::map<std::uint64_t, StoredData> scattered;  // by page * 64 + place: runs still to come
+    // Names as far back as names reach, which a damaged inode may say is very far: by the hash that their cookies come
+    // from, and another one.
+    using NameId = std::pair<std::uint64_t, std::size_t>;
+    std::deque<std::pair<std::uint64_t, NameId>> near;  // by cookie
+    std::map<NameId, unsigned> near_names;              // and how many of each
     // By cookie, of values that are still to come: where the name's item stays or goes, and the parts that came.
     struct LongValue {
       std::uint32_t rest_length = 0;

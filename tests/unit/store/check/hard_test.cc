@@ -211,5 +211,24 @@ TEST(HardCheckTest, APowerCutAtAnyPointOfARepairIsSafe) {
   test::tried("{} cuts of a repair, each repaired anew", states);
 }
 
+// Each name may be anywhere, says the inode: comparing each with all others would take hours where there are millions.
+TEST(CheckTest, NamesThatAreAllWithinReachOfEachOtherAreLookedAtOnceEach) {
+  Lab lab;
+  constexpr std::uint64_t kNames = 50'000, kAtOnce = 5'000, kFirst = std::uint64_t{1} << 40;
+  for (std::uint64_t begin = 0; begin < kNames; begin += kAtOnce)
+    lab.change([&](Transaction& t) {
+      for (std::uint64_t i = begin; i < begin + kAtOnce; ++i)
+        t.put({MDFS_OBJECT_ROOT_DIRECTORY, MDFS_KIND_DIRENT, kFirst + i},
+              format::encode(format::Dirent{Lab::kInline, 8, "name " + std::to_string(i == 7 ? 6 : i)}));
+    });
+  lab.edit_inode(MDFS_OBJECT_ROOT_DIRECTORY, [](auto& inode) { inode.reach = UINT32_MAX; });
+  const CheckReport report = lab.check(RepairMode::kNothing);
+  const auto count = [&](FindingId id) {
+    return std::count_if(report.findings.begin(), report.findings.end(), [&](const auto& f) { return f.id == id; });
+  };
+  EXPECT_EQ(count(FindingId::kEntryDuplicate), 1);
+  EXPECT_GT(report.exit_code(), 0);
+}
+
 }  // namespace
 }  // namespace mdfs::store
