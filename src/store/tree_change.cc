@@ -155,6 +155,9 @@ void Tree::split_up(Path& path, std::size_t changed_index) {
     }
     Step& parent = path[depth - 1];
     changed_index = parent.index + 1;
+    // A first branch stands for keys below its own, too: then it gets a smaller one before another comes behind it.
+    Key& own = parent.node->body.branches[parent.index].key;
+    if (!(own < first_key(*right))) own = first_key(node);
     add_branch(*parent.node, changed_index, first_key(*right), right);
   }
 }

@@ -24,13 +24,18 @@ void change(Store& store, Model& model, const Case& setup, std::mt19937_64& rand
   const Status status = store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
     const std::size_t steps = 1 + random() % 20;
     const bool erasing = random() % 3 == 0;
+    // Anywhere, or one key after another, upwards or downwards: leaves at the beginnings of nodes empty and fill.
+    const std::uint64_t pattern = random() % 4, from = random() % (random() % 2 == 0 ? setup.keys : 40);
     for (std::size_t i = 0; i < steps; ++i) {
-      const Key key = item_key(random() % setup.keys);
+      const Key key = item_key(pattern > 1    ? random() % setup.keys
+                               : pattern == 1 ? (from + i) % setup.keys
+                                              : (from + setup.keys - i % setup.keys) % setup.keys);
       if (erasing || random() % 4 == 0) {
         transaction.erase(key);
         after.erase(key);
       } else {
-        const ByteVector value = value_of(random() % (setup.max_value + 1), random());
+        const ByteVector value =
+            value_of(random() % 3 == 0 ? setup.max_value : random() % (setup.max_value + 1), random());
         transaction.put(key, value);
         after[key] = value;
       }
@@ -93,7 +98,46 @@ TEST_P(TreeProperty, EqualsAMapThroughTransactionsCommitsAndReopenings) {
 INSTANTIATE_TEST_SUITE_P(Shapes, TreeProperty,
                          testing::Values(Case{1, 4096, 16u << 20, 400, 200}, Case{2, 4096, 0, 2000, 60},
                                          Case{4, 4096, 1u << 20, 500, 4096}, Case{3, 16384, 100000, 300, 6144},
-                                         Case{1, 65536, 1u << 20, 3000, 100}));
+                                         Case{2, 4096, 1u << 20, 1500, 6144}, Case{1, 65536, 1u << 20, 3000, 100}));
+
+// The branch of a leaf that is gone was the first: the next one has a key that is too large for what comes then.
+TEST(StoreTest, KeysBelowTheFirstBranchOfANodeAreFoundWhenItsLeafDivides) {
+  SeededEnvironment environment(1);
+  const Disks disks = make_disks(2, 32u << 20);
+  ASSERT_OK(format_disks(disks, environment));
+  auto store = open_disks(disks, environment);
+  ASSERT_OK(store);
+  constexpr std::size_t kLarge = MDFS_MAX_ITEM;  // two make a leaf
+  Model model = read_all(**store);
+  const auto put = [&](std::uint64_t first, std::uint64_t last) {
+    ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      for (std::uint64_t i = first; i < last; ++i) {
+        transaction.put({20, 4, i}, value_of(kLarge, i));
+        model[{20, 4, i}] = value_of(kLarge, i);
+      }
+      return {};
+    }));
+  };
+  // Three levels. Wherever a node of the middle one begins, what it begins with goes, and smaller keys come.
+  constexpr std::uint64_t kFirst = 1000, kKeys = 800, kGap = 8;
+  for (std::uint64_t i = 0; i < kKeys; i += 40) put(kFirst + i, kFirst + i + 40);
+  for (std::uint64_t gap = kFirst; gap < kFirst + kKeys; gap += kGap) {
+    ASSERT_OK((*store)->transact(Purpose::kFreeing, [&](Transaction& transaction) -> Status {
+      for (std::uint64_t i = gap; i < gap + kGap; ++i) transaction.erase({20, 4, i});
+      return {};
+    }));
+    ASSERT_OK((*store)->commit());
+    for (std::uint64_t i = gap + kGap - 1; i > gap; --i) put(i, i + 1);
+    put(gap, gap + 1);
+    ASSERT_OK((*store)->commit());
+  }
+  EXPECT_TRUE(read_all(**store) == model);
+  ASSERT_OK((*store)->commit());
+  EXPECT_TRUE(read_all(**store) == model);
+  store = open_disks(disks, environment);
+  ASSERT_OK(store);
+  EXPECT_TRUE(read_all(**store) == model);
+}
 
 TEST(StoreTest, TransactionsSeeTheirOwnChangesInScans) {
   SeededEnvironment environment(1);
