@@ -17,6 +17,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "device/backing.h"
 #include "device/probe.h"
 #include "device/unique_fd.h"
 #include "device/uring_disk.h"
@@ -103,6 +104,9 @@ Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode) {
   MDFS_TRY_ASSIGN(UniqueFd fd, open_descriptor(path, st, mode, direct));
   if (::fstat(fd.get(), &st) != 0) return from_errno(errno, path);
   MDFS_TRY(check_kind(path, st));
+  if (S_ISBLK(st.st_mode) && mode != OpenMode::kLook)
+    if (const auto user = user_below(st.st_rdev, mode))
+      return {Errc::kBusy, fmt::format("{} is in use by {}", path, *user)};
   if (S_ISREG(st.st_mode) && mode != OpenMode::kLook) {
     MDFS_TRY(lock_file(path, fd.get(), mode));
     if (const auto user = user_of_file(fd.get())) return {Errc::kBusy, fmt::format("{} is in use by {}", path, *user)};

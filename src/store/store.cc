@@ -130,8 +130,11 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       objects_(recovered.winner.objects),
       generation_(recovered.winner.generation),
       last_commit_(std::move(recovered.winner)) {
-  for (unsigned i = 0; i < disk_count_; ++i)
+  for (unsigned i = 0; i < disk_count_; ++i) {
+    const bool current = last_commit_.states[i].commit_id == last_commit_.commit_id;
     if (members_[i].healthy()) participants_.push_back(participant(i));
+    if (disk_info(i).is_lost() && current && !members_[i].member.is_leaving()) awaits_disks_ = true;
+  }
   note_tree();
 }
 

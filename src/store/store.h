@@ -232,6 +232,9 @@ class Store {
   virtual void stop_waiting() {}
   // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
+  // A disk is absent that has the newest commit, and nothing has been committed since: the first commit makes it stale.
+  // So nothing is to be written but what somebody asks for; the store itself mends nothing.
+  virtual bool holds_still() const { return false; }
 
   // ---- members. One such call works at a time; each change is one commit, and safe to cut anywhere. kReadOnly: the
   // store cannot be written. kInvalidArgument: no such disk, or it is in the wrong state. kNotSupported: a store whose

@@ -20,12 +20,12 @@ constexpr unsigned kCommitsForGates = 2;
 Status StoreImpl::read_only_error() const { return {Errc::kReadOnly, read_only_reason()}; }
 
 bool StoreImpl::mends_itself() const {
-  if (read_only_) return false;
+  if (read_only_ || holds_still()) return false;
   return shared_.io.has_bad_copies() || (has_far_nodes_ && space_.has_room_at_home(Space::When::kSoon));
 }
 
 bool StoreImpl::dirty() const {
-  if (shared_.io.has_bad_copies() && !read_only_) return true;
+  if (shared_.io.has_bad_copies() && !read_only_ && !holds_still()) return true;
   const std::lock_guard lock(commit_mutex_);
   return applied_ > durable_;
 }
@@ -33,6 +33,7 @@ bool StoreImpl::dirty() const {
 Status StoreImpl::commit() { return commit_until(applied_, mends_itself()); }
 
 Status StoreImpl::commit_unlinked() {
+  if (holds_still()) return {};
   for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
   return {};
 }
@@ -271,6 +272,7 @@ void StoreImpl::stop_waiting() {
 void StoreImpl::publish(const SealedCommit& sealed) {
   for (const format::Pointer& pointer : sealed.pointers) shared_.cache.unpin(pointer);
   generation_ = sealed.slot.generation;
+  has_committed_ = true;
   {
     const std::lock_guard lock(commit_mutex_);
     durable_ = sealed.sequence;

@@ -53,6 +53,7 @@ class StoreImpl final : public Store, public Verifier {
   bool wait_for_unfinalized(std::chrono::nanoseconds idle) override;
   void stop_waiting() override;
   bool dirty() const override;
+  bool holds_still() const override { return awaits_disks_ && !has_committed_; }
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
@@ -183,6 +184,8 @@ class StoreImpl final : public Store, public Verifier {
   std::atomic<std::uint64_t> generation_;
   std::atomic<std::uint64_t> applied_{0};  // transactions that took effect
   std::atomic<bool> read_only_{false};
+  bool awaits_disks_ = false;               // since open()
+  std::atomic<bool> has_committed_{false};  // since open()
 
   mutable std::mutex commit_mutex_;  // guards all below
   std::condition_variable committed_;

@@ -57,9 +57,9 @@ format::DiskErrors DiskStatistics::errors_of(unsigned disk) const {
   return errors;
 }
 
-Status DiskStatistics::save() {
+Status DiskStatistics::save(bool asked_for) {
   const std::lock_guard lock(mutex_);
-  if (store_.read_only()) return {};
+  if (store_.read_only() || (!asked_for && store_.holds_still() && !store_.dirty())) return {};
   std::vector<format::DiskErrors> now;
   for (unsigned i = 0; i < before_.size(); ++i) now.push_back(errors_of(i));
   if (now == saved_) return {};
@@ -110,7 +110,7 @@ Status DiskStatistics::reset() {
       before.since_ns = environment_.now_ns();
     }
   }
-  MDFS_TRY(save());
+  MDFS_TRY(save(true));
   return store_.commit();
 }
 

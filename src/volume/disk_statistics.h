@@ -31,8 +31,9 @@ class DiskStatistics {
   Status load();
   // Disks have come or gone: one that came begins with no errors, those of one that has gone are forgotten.
   void members_changed();
-  // Puts into the tree what has changed since the last time; they are safe with the next commit.
-  Status save();
+  // Puts into the tree what has changed since the last time; they are safe with the next commit. Not where that would
+  // be the first commit without a disk (Store::holds_still), unless somebody asks for it.
+  Status save(bool asked_for = false);
   // By number; of a number that no disk has, nothing.
   std::vector<DiskStatistic> now() const;
   // The errors of all disks are counted from zero again.

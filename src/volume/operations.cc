@@ -78,6 +78,9 @@ Status Operations::load() {
     if (record.running() && store_.read_only()) {
       record.state = MDFS_OPERATION_CANCELLED;  // for this mount
       record.reason = "mounted for reading only";
+    } else if (record.running() && store_.holds_still()) {
+      record.state = MDFS_OPERATION_CANCELLED;  // for this mount, unless somebody resumes it
+      record.reason = "a disk is missing, which would become stale; it goes on when all are there, or by 'resume'";
     } else if (record.running()) {
       OperationRun run(kind, record, may_write(record), where.stop, readers_);
       if (const Status status = where.operation->go_on(run); status.ok()) {

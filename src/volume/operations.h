@@ -37,7 +37,7 @@ struct Turn {
 // At most one operation of each kind runs at a time; those of several kinds take turns, step by step, on one thread.
 // Any thread may call any method. Where each stands is kept in the tree (MDFS_KIND_OPERATION): when it is started or
 // stopped, with each batch that it commits itself, and every few seconds. An operation that was running when the
-// volume was left, in whatever way, goes on when it is mounted for writing again.
+// volume was left, in whatever way, goes on when it is mounted for writing again, with all disks that it was left with.
 class Operations {
  public:
   // The store outlives this.

@@ -83,6 +83,7 @@ void VolumeImpl::orphan_unheld(Ino ino) {
 }
 
 Status VolumeImpl::queue_orphans_of_last_mount() {
+  if (store_->holds_still()) return {};  // the next mount frees them
   for (Ino next = 0;;) {
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                     store_->scan(orphan_key(next), orphan_key(format::kMaxObject - 1), kAtOnce));

@@ -3,9 +3,12 @@
 MDFS_TEST_SEEDS=A-B picks the seeds.
 """
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
+import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -104,6 +107,60 @@ class Rejoin(unittest.TestCase):
                 self.make(dice.choice([2, 3, 3, 5]))
                 for _ in range(STEPS):
                     self.step(dice)
+
+    def states(self):
+        return [disk["state"] for disk in json.loads(harness.status_of(self.mnt, "--json", unhealthy=None))["disks"]]
+
+    def test_a_disk_that_was_away_while_nobody_wrote_is_what_it_was_whatever_there_was_to_mend_and_to_go_on_with(self):
+        self.make(3)
+        first = f"{self.folder}/disk0"
+        run(MDFS, "mount", first, self.mnt)
+        for number in range(30):
+            harness.write_all(f"{self.mnt}/file{number}", os.urandom(500_000))
+        left = os.open(f"{self.mnt}/left", os.O_RDWR | os.O_CREAT)
+        os.write(left, os.urandom(100_000))
+        run(MDFS, "volume", "sync", self.mnt)
+        os.unlink(f"{self.mnt}/left")
+        run(MDFS, "scrub", "start", "--budget", "64K", self.mnt)
+        run(MDFS, "volume", "sync", self.mnt)
+        # What was left has no name, and nobody frees it: the daemon is killed.
+        pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and self.mnt.encode() in
+                read_or_nothing(f"/proc/{pid}/cmdline").split(b"\0")]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):  # its daemon may be gone already
+            os.close(left)
+        subprocess.run(["umount", "-l", self.mnt], check=False)
+        with open(f"{self.folder}/disk1", "r+b") as disk:
+            blocks = disk.read()
+            for block in range(600, len(blocks) // 4096 - 70):
+                if any(blocks[block * 4096:block * 4096 + 64]):
+                    disk.seek(block * 4096 + 100)
+                    disk.write(b"damage")
+        for away in ({"disk2"}, set()):
+            self.put([disk for disk in self.disks if disk not in away])
+            run(MDFS, "mount", "-o", "commit=1", first, self.mnt)
+            self.assertNotIn("stale", self.states())
+            self.assertEqual("missing" in self.states(), bool(away))
+            failed = 0
+            for name in sorted(os.listdir(self.mnt)):
+                try:
+                    harness.read_all(f"{self.mnt}/{name}")
+                except OSError:
+                    failed += 1
+            self.assertGreater(failed, 0)
+            said = run(MDFS, "scrub", "status", self.mnt)
+            self.assertIn("a disk is missing" if away else "running", said)
+            os.sync()
+            time.sleep(2.5)
+            run(MDFS, "umount", self.mnt)
+
+
+def read_or_nothing(path):
+    try:
+        return harness.read_all(path)
+    except OSError:
+        return b""
 
 
 if __name__ == "__main__":

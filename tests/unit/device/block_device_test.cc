@@ -76,6 +76,31 @@ TEST_F(BlockDeviceTest, IsHeldAloneByReaderAndWriterButMayBeLookedAt) {
   }
 }
 
+TEST_F(BlockDeviceTest, ALoopDeviceOnAFileThatIsHeldIsInUseAndSoIsAnotherOnTheSameFile) {
+  const auto refused = [&](const std::string& path, OpenMode mode, const std::string& why) {
+    const auto opened = open_disk(path, mode, context_);
+    ASSERT_FALSE(opened.ok()) << path;
+    EXPECT_EQ(opened.error().code, Errc::kBusy);
+    EXPECT_NE(opened.error().where.find(why), std::string::npos) << opened.error().message();
+    EXPECT_TRUE(open_disk(path, OpenMode::kLook, context_).ok());
+  };
+  {
+    const auto held = open_disk(device_, OpenMode::kReadWrite, context_);
+    ASSERT_TRUE(held.ok());
+    const std::string second = output_of("PATH=$PATH:/sbin:/usr/sbin losetup --find --show " + file_);
+    ASSERT_FALSE(second.empty());
+    refused(second, OpenMode::kReadWrite, "on the same file");
+    output_of("PATH=$PATH:/sbin:/usr/sbin losetup --detach " + second);
+  }
+  output_of("PATH=$PATH:/sbin:/usr/sbin losetup --detach " + device_);
+  const auto held = open_disk(file_, OpenMode::kReadOnly, context_);
+  ASSERT_TRUE(held.ok()) << held.error().message();
+  device_ = output_of("PATH=$PATH:/sbin:/usr/sbin losetup --find --show " + file_);
+  ASSERT_FALSE(device_.empty());
+  refused(device_, OpenMode::kReadWrite, "which another program holds");
+  EXPECT_TRUE(open_disk(device_, OpenMode::kReadOnly, context_).ok()) << "two that read";
+}
+
 TEST_F(BlockDeviceTest, AFileBehindALoopDeviceIsInUse) {
   const auto disk = open_disk(file_, OpenMode::kReadWrite, context_);
   ASSERT_FALSE(disk.ok());
