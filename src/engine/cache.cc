@@ -76,7 +76,7 @@ void Cache::remember(Shard& shard, std::size_t hash) {
   }
 }
 
-UnitPtr Cache::evict_from(Shard& shard, std::size_t steps) {
+UnitPtr Cache::evict_from(Shard& shard, std::size_t& steps) {
   for (; steps > 0 && !shard.map.empty(); --steps) {
     const std::size_t small_share = (shard.small.size() + shard.main.size()) / 10;
     if (!shard.small.empty() && (shard.small.size() > small_share || shard.main.empty())) {
@@ -105,7 +105,8 @@ std::array<UnitPtr, Cache::kVictimsOfNewUnit> Cache::trim(Shard& shard) {
   std::array<UnitPtr, kVictimsOfNewUnit> victims;
   const std::lock_guard lock(shard.mutex);
   for (UnitPtr& victim : victims) {
-    victim = evict_from(shard, kStepsOfNewUnit);
+    std::size_t steps = kStepsOfNewUnit;
+    victim = evict_from(shard, steps);
     if (victim == nullptr) break;
     units_.fetch_sub(1, std::memory_order_relaxed);
     evictions_.fetch_add(1, std::memory_order_relaxed);
@@ -113,15 +114,20 @@ std::array<UnitPtr, Cache::kVictimsOfNewUnit> Cache::trim(Shard& shard) {
   return victims;
 }
 
-void Cache::make_room() {
+// Where requests hold most of the units, those that can go are hard to find: who wants much looks at many.
+void Cache::make_room(std::size_t size) {
+  std::size_t patience = kLeastSteps + size / kBytesPerStep;  // units that are looked at and cannot go
   std::size_t shards_without = 0;
-  while (over_budget() && shards_without < kShards) {
+  while (over_budget() && shards_without < kShards && patience > 0) {
     Shard& shard = shards_[next_victim_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
     UnitPtr victim;
     {
       const std::lock_guard lock(shard.mutex);
       // Each unit is looked at a few times at most, also when all are held.
-      victim = evict_from(shard, shard.map.size() * (kMaxUses + 1));
+      const std::size_t most = std::min(patience, shard.map.size() * (kMaxUses + 1));
+      std::size_t left = most;
+      victim = evict_from(shard, left);
+      patience -= most - left;
     }
     if (victim == nullptr) {
       ++shards_without;
@@ -135,7 +141,7 @@ void Cache::make_room() {
 
 BufferRef Cache::acquire(std::size_t size) {
   BufferRef buffer = pool_.acquire(size);
-  make_room();
+  make_room(size);
   return buffer;
 }
 

@@ -40,7 +40,6 @@ class Cache {
 
   // A buffer, after making room for it.
   BufferRef acquire(std::size_t size);
-  void make_room();
 
   std::size_t budget_bytes() const { return budget_bytes_; }
   std::size_t used_bytes() const;
@@ -55,6 +54,9 @@ class Cache {
   static constexpr std::uint8_t kMaxUses = 3;
   static constexpr std::size_t kVictimsOfNewUnit = 4;
   static constexpr std::size_t kStepsOfNewUnit = 16;
+  // A new buffer: so many, and one for so many of its bytes.
+  static constexpr std::size_t kLeastSteps = 512;
+  static constexpr std::size_t kBytesPerStep = 64;
 
   struct KeyHash {
     std::size_t operator()(const UnitKey& key) const;
@@ -77,9 +79,10 @@ class Cache {
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
   UnitPtr look_up(const UnitKey& key, bool count_use);
   bool over_budget() const { return used_bytes() > budget_bytes_; }
+  void make_room(std::size_t size);
   // Takes one unit out of the shard, if one can be and so many steps of the clock find it; the caller destroys it
-  // without the lock.
-  static UnitPtr evict_from(Shard& shard, std::size_t steps);
+  // without the lock. `steps`: then what is left of them.
+  static UnitPtr evict_from(Shard& shard, std::size_t& steps);
   // Some that a new unit takes the place of; likewise.
   std::array<UnitPtr, kVictimsOfNewUnit> trim(Shard& shard);
   static UnitPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);
