@@ -92,6 +92,11 @@ class Allocator {
   // As keep() had it, or nothing happens.
   void let_go(const Run& place);
 
+  // SpaceMap::next_hole() outside of open windows, closed stretches and kept places.
+  Search next_hole(std::uint16_t disk, BlockRange range, std::uint64_t blocks) const {
+    return maps_[disk]->next_hole(range, blocks, windows_on(disk));
+  }
+
   std::uint64_t data_free() const;
   std::uint64_t metadata_free() const;
   std::size_t open_windows() const { return table_.size(); }

@@ -253,6 +253,80 @@ Search SpaceMap::find_hole(BlockRange range, std::uint64_t blocks, const Avoided
   return best;
 }
 
+BlockRange SpaceMap::usable_in_page(std::uint64_t page) const {
+  return {std::max(layout_.first_usable(), page * kPageBlocks),
+          std::min(layout_.end_usable(), (page + 1) * kPageBlocks)};
+}
+
+namespace {
+
+// Joins free ranges that come in order.
+class HoleJoiner {
+ public:
+  HoleJoiner(std::uint64_t blocks, const AvoidedRanges* avoid) : blocks_(blocks), avoid_(avoid) {}
+
+  // True: what was joined before [begin, end) is long enough.
+  bool add(std::uint64_t begin, std::uint64_t end) {
+    if (avoid_ == nullptr) return add_piece(begin, end);
+    auto other = avoid_->upper_bound(begin);
+    if (other != avoid_->begin() && std::prev(other)->second > begin) --other;
+    for (; other != avoid_->end() && other->first < end; ++other) {
+      if (add_piece(begin, std::max(begin, other->first))) return true;
+      begin = std::max(begin, other->second);
+    }
+    return add_piece(begin, std::max(begin, end));
+  }
+  bool long_enough() const { return hole_.end - hole_.begin >= blocks_; }
+  bool reaches(std::uint64_t block) const { return !hole_.empty() && hole_.end == block; }
+  Search found() const { return {Search::Kind::kFound, hole_.begin, hole_.size()}; }
+
+ private:
+  bool add_piece(std::uint64_t begin, std::uint64_t end) {
+    if (begin == end) return false;
+    if (reaches(begin)) {
+      hole_.end = end;
+      return false;
+    }
+    if (long_enough()) return true;
+    hole_ = {begin, end};
+    return false;
+  }
+
+  const std::uint64_t blocks_;
+  const AvoidedRanges* const avoid_;
+  BlockRange hole_;
+};
+
+}  // namespace
+
+Search SpaceMap::next_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const {
+  MDFS_CHECK(blocks > 0);
+  range.begin = std::max(range.begin, layout_.first_usable());
+  range.end = std::min(range.end, layout_.end_usable());
+  if (range.empty()) return {};
+  HoleJoiner joiner(blocks, avoid);
+  for (std::uint64_t number = range.begin / kPageBlocks; number * kPageBlocks < range.end; ++number) {
+    const Page& page = pages_[number];
+    const std::uint64_t base = number * kPageBlocks;
+    if (joiner.long_enough() && !joiner.reaches(base)) return joiner.found();
+    if (page.busy_free == 0) continue;
+    const BlockRange usable = usable_in_page(number);
+    const std::uint64_t begin = std::max(range.begin, usable.begin);
+    const std::uint64_t end = std::min(range.end, usable.end);
+    if (page.busy_free == usable.size()) {
+      if (joiner.add(begin, end)) return joiner.found();
+      continue;
+    }
+    if (!page.bits) return {Search::Kind::kNeedPage, number, 0};
+    for (std::uint64_t bit = begin - base; (bit = next_bit(page.bits->busy, bit, end - base, false)) < end - base;) {
+      const std::uint64_t stop = next_bit(page.bits->busy, bit, end - base, true);
+      if (joiner.add(base + bit, base + stop)) return joiner.found();
+      bit = stop;
+    }
+  }
+  return joiner.long_enough() ? joiner.found() : Search{};
+}
+
 Search SpaceMap::emptiest_stretch(std::uint64_t number, std::uint64_t blocks, const AvoidedRanges& avoid) const {
   const Page& page = pages_[number];
   MDFS_CHECK(page.bits != nullptr && blocks > 0);

@@ -81,6 +81,10 @@ class SpaceMap {
   // be null): its first block and its length. The first one of those that are as long. A hole ends with its bitmap
   // page.
   Search find_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid, Fit fit) const;
+  // The first hole of at least so many blocks inside `range`, as far as it lies between `avoid` (may be null): its
+  // first block and its length. A hole goes on from one bitmap page to the next; pages all free or all in use need not
+  // be in memory.
+  Search next_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;
   // Of the data of a loaded page, the stretch of so many blocks that has the fewest in use and lies between `avoid`:
   // its first block, and how many of it are in use (in `blocks`). The first one of those with as few.
   Search emptiest_stretch(std::uint64_t page, std::uint64_t blocks, const AvoidedRanges& avoid) const;
@@ -131,6 +135,8 @@ class SpaceMap {
   void count_free(std::uint64_t block, std::uint64_t blocks, bool now_free);
   void set_dirty(std::uint64_t page);
   std::uint64_t page_data_free(std::uint64_t page) const;
+  // The part of a page that may be given out.
+  BlockRange usable_in_page(std::uint64_t page) const;
   Search find_in_page(std::uint64_t page, BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;
 
   format::DiskLayout layout_;

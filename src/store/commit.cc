@@ -13,7 +13,6 @@ namespace mdfs::store {
 namespace {
 
 constexpr std::uint64_t kLargestWriteBytes = 1u << 20;
-constexpr std::uint64_t kSmallestDiscardBytes = 64u << 10;
 
 struct Piece {
   std::uint64_t offset;
@@ -133,25 +132,6 @@ Status finalize_commit(format::CommitSlot slot, std::span<const Participant> par
   slot.state = MDFS_SLOT_COMMITTED;
   MDFS_TRY(write_slots(slot, encode_slot(slot), participants));
   return flush_all(participants);
-}
-
-void discard_runs(const std::vector<alloc::Run>& runs, std::span<const Participant> participants,
-                  std::uint32_t block_size) {
-  std::vector<device::Io> ios;
-  std::vector<device::Disk*> disks;
-  for (const alloc::Run& run : alloc::merged(runs)) {
-    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size;
-    const Participant* target = participant(participants, run.disk);
-    if (target == nullptr || bytes < kSmallestDiscardBytes) continue;
-    device::Io& io = ios.emplace_back();
-    io.op = device::Op::kDiscard;
-    io.offset = run.block * block_size;
-    io.discard_bytes = bytes;
-    disks.push_back(target->disk);
-  }
-  std::vector<device::Addressed> requests;
-  for (std::size_t i = 0; i < ios.size(); ++i) requests.push_back({disks[i], &ios[i]});
-  (void)device::run(requests);  // advice only
 }
 
 }  // namespace mdfs::store

@@ -52,9 +52,4 @@ void abandon_commit(const format::CommitSlot& slot, const std::optional<format::
 // Committed slots -> flush all: of a commit with witnesses, which from now on do not count any more.
 Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants);
 
-// Tells the disks of runs of at least 64 KiB, adjacent ones together, that nobody needs them. What a disk answers does
-// not matter.
-void discard_runs(const std::vector<alloc::Run>& runs, std::span<const Participant> participants,
-                  std::uint32_t block_size);
-
 }  // namespace mdfs::store

@@ -149,19 +149,22 @@ std::uint64_t Space::spare_data(Purpose purpose) const {
   std::uint64_t kept = promised_.blocks;
   if (purpose == Purpose::kNormal) kept += data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
   if (purpose == Purpose::kPromised) kept += data_reserve_ / 2;
-  const std::uint64_t free = allocator_->data_free();
+  const std::uint64_t free = allocator_->data_free() + discarding_data();
   return free > kept ? free - kept : 0;
 }
 
 Status Space::promise(const Room& room, Purpose purpose) {
   std::unique_lock lock(mutex_);
   promised_ += {0, room.puts, room.bytes};  // first, so that what is taken meanwhile leaves room for them
-  Status status;
   // Only a transaction that frees may use what is kept for working.
   const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kPromised : purpose;
-  if (room.puts > 0) status = keep_room(lock, tree_.changed, kept_nodes(leaves), purpose);
-  if (status.ok() && spare_data(purpose) < room.blocks)
-    status = {Errc::kNoSpace, fmt::format("{} blocks", room.blocks)};
+  const auto find_room = [&]() -> Status {
+    if (room.puts > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
+    if (spare_data(purpose) >= room.blocks) return {};
+    return {Errc::kNoSpace, fmt::format("{} blocks", room.blocks)};
+  };
+  Status status = find_room();
+  while (!status.ok() && wait_for_discards(lock)) status = find_room();
   if (status.ok()) {
     promised_.blocks += room.blocks;
   } else {
@@ -215,6 +218,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
     const std::uint64_t uncovered = request.blocks - covered;
     const bool enough = uncovered == 0 || spare_data(Purpose::kNormal) >= uncovered;
     const alloc::Answer answer = enough ? allocate_once(request) : alloc::Answer{};
+    if (answer.kind == Kind::kNone && wait_for_discards(lock, &request)) continue;
     if (answer.kind == Kind::kNone)
       return Error{Errc::kNoSpace, fmt::format("no run of {} blocks for disk {}", request.blocks, request.disk)};
     if (answer.kind == Kind::kFound) {
@@ -323,7 +327,8 @@ SpaceInfo Space::info() const {
   info.total_blocks = total_data_;
   std::uint64_t far_blocks = 0;
   for (const NodePlace& place : far_) far_blocks += place.copies * node_blocks_;
-  std::uint64_t used = total_data_ - std::min(total_data_, allocator_->data_free() + gated_data() + far_blocks);
+  const std::uint64_t free_now = allocator_->data_free() + discarding_data();
+  std::uint64_t used = total_data_ - std::min(total_data_, free_now + gated_data() + far_blocks);
   if (all_healthy_) {
     std::uint64_t linked = 0;
     for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
@@ -335,7 +340,7 @@ SpaceInfo Space::info() const {
   info.free_blocks = total_data_ - used;
   const std::uint64_t missing = missing_nodes(home_nodes(gated_ - gated_data())) * place_blocks();
   const std::uint64_t kept = promised_.blocks + data_reserve_ + missing;
-  const std::uint64_t free = std::min(allocator_->data_free() + gated_data(), info.free_blocks);
+  const std::uint64_t free = std::min(free_now + gated_data(), info.free_blocks);
   info.available_blocks = free > kept ? free - kept : 0;
   return info;
 }
@@ -346,7 +351,7 @@ void Space::describe(std::size_t disk, DiskInfo& info) const {
   if (map == nullptr) return;
   info.free_blocks = map->disk_free();
   info.data_blocks = map->data_range().size();
-  info.data_free_blocks = map->data_free();
+  info.data_free_blocks = map->data_free() + discarding_blocks(static_cast<std::uint16_t>(disk), map->data_range());
   info.zone_blocks = map->zone_blocks();
   info.spilled_runs = fullness_.spilled(disk);
 }
@@ -458,7 +463,8 @@ Status Space::fill_pool(std::size_t nodes, Purpose purpose, const Room& promised
     const Purpose leaves = purpose == Purpose::kNormal ? purpose : Purpose::kFreeing;
     return keep_room(lock, nodes, kept_nodes(leaves, promised), purpose);
   };
-  const Status filled = fill();
+  Status filled = fill();
+  while (!filled.ok() && wait_for_discards(lock)) filled = fill();
   if (filled.ok())
     tree_.changed = std::max<std::uint64_t>(tree_.changed, nodes);  // until note_tree() says how many it became
   else

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "format/pointer.h"
 #include "store/fullness.h"
 #include "store/held_blocks.h"
+#include "store/recently_freed.h"
 #include "store/recovery.h"
 #include "store/space_pages.h"
 #include "store/store.h"
@@ -49,6 +51,10 @@ class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
   static constexpr std::size_t kLinkedRunsLimit = 1024;
+  // What one of so many last commits had in use is not discarded, though it may be written over: as many as a ring of
+  // slots has generations.
+  static constexpr std::uint64_t kKeptCommits = MDFS_RING_SLOTS / 2;
+  static constexpr std::size_t kDiscardableLimit = 16384;   // runs
   static constexpr std::uint64_t kHeldShare = 8;            // of the data blocks, that wait for holds at most
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
@@ -125,6 +131,26 @@ class Space {
   std::vector<Run> published(std::uint64_t generation);
   void release(std::span<const Run> runs);
 
+  // ---- discards (space_discard.cc). Blocks are taken while their disk is told that nobody needs them: whoever finds
+  // no other room meanwhile waits for that. The caller keeps changes of members away. The next run of holes of at least
+  // `smallest` blocks before block `end` that the disk may be told of: at most `most` blocks, and an eighth of what is
+  // free. Nothing if there is none before the end, where the position is then. Left out are blocks in use in one of the
+  // last kKeptCommits commits, and those that are kept for somebody.
+  std::optional<Run> begin_discard(std::uint16_t disk, DiscardPosition& position, std::uint64_t end,
+                                   std::uint64_t smallest, std::uint32_t most);
+  void end_discard(const Run& run);
+  // To be called before some discards are begun, and while none is under way: first come those who wait for blocks.
+  // As long as there are any, begin_discard() gives nothing and leaves the position where it is.
+  void let_waiters_go();
+  // It is known what the last commits had in use: this mount has made enough of them, and none freed very many runs.
+  bool may_discard() const;
+  // Commits are needed until blocks that have been freed before this call may be discarded.
+  bool wants_commits_to_discard() const;
+  // Runs of at least so many blocks that have become free to be discarded since the last call.
+  std::vector<Run> take_discardable(std::uint64_t smallest);
+  // From now on, or no more, runs are kept for take_discardable().
+  void collect_discardable(bool wanted);
+
   // Where a page lies and what it must be; nothing if that is not known.
   std::optional<format::SpaceEntry> page_entry(unsigned disk, format::SpacePage page) const;
   // The next commit writes the page anew, from memory; false if memory does not hold it.
@@ -162,6 +188,13 @@ class Space {
   Status keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes, std::uint64_t kept, Purpose purpose);
   void release_place(const NodePlace& place);
   void release_locked(std::span<const Run> runs);  // mutex_ is held
+  // Waits for the discards under way; false if there are none (of these blocks).
+  bool wait_for_discards(std::unique_lock<std::mutex>& lock, const AllocationRequest* request = nullptr);
+  bool knows_recent() const { return published_ + 1 >= kKeptCommits && generation_ >= no_discard_before_; }
+  std::uint64_t discarding_blocks(std::uint16_t disk, alloc::BlockRange range) const;
+  std::uint64_t discarding_data() const;  // in all
+  // The first part of a free run of one bitmap page that none of the last commits had in use.
+  Run discardable_part(const Run& run, std::uint64_t smallest) const;
   // Far places that are not needed go, and those that could lie in the metadata regions move there.
   void trim();
   std::uint64_t home_nodes(
@@ -202,6 +235,15 @@ class Space {
   std::vector<Run> freeing_;  // unlinked since the last seal
   std::deque<Gate> gates_;
   HeldBlocks held_;
+  RecentlyFreed recent_;
+  std::uint64_t no_discard_before_ = 0;  // generation: more has been freed than is remembered
+  std::uint64_t published_ = 0;          // commits of this mount
+  std::uint64_t generation_ = 0;         // of the last one
+  std::vector<Run> discarding_;          // taken until end_discard()
+  std::uint64_t discard_waiters_ = 0;
+  std::condition_variable discard_ended_;
+  bool collects_discardable_ = false;
+  std::vector<Run> discardable_;  // at most kDiscardableLimit
   struct PageOf {
     std::uint16_t disk = 0;
     std::uint64_t page = 0;

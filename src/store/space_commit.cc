@@ -159,6 +159,12 @@ std::vector<Run> Space::published(std::uint64_t generation) {
   const std::lock_guard lock(mutex_);
   for (const PageOf& page : sealed_pages_) allocator_->map(page.disk)->unpin(page.page);
   sealed_pages_.clear();
+  ++published_;
+  generation_ = generation;
+  if (generation >= kKeptCommits)
+    recent_.forget(generation - kKeptCommits + 1, [&](const Run& run) {
+      if (collects_discardable_ && discardable_.size() < kDiscardableLimit) discardable_.push_back(run);
+    });
   std::vector<Run> expired;
   while (!gates_.empty() && gates_.front().generation + kFallbackRoots <= generation) {
     expired.insert(expired.end(), gates_.front().runs.begin(), gates_.front().runs.end());
@@ -192,6 +198,9 @@ void Space::release_locked(std::span<const Run> runs) {
     gated_ -= run.blocks;
     if (run.block >= map->layout().metadata_end()) gated_data_[run.disk] -= run.blocks;
   }
+  // The commit before the last freed them, or one before that.
+  const std::uint64_t freed_in = generation_ - std::min<std::uint64_t>(generation_, kFallbackRoots);
+  if (!recent_.add(freed_in, runs)) no_discard_before_ = freed_in + kKeptCommits - 1;
   trim();
   shrink();
 }

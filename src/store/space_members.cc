@@ -36,7 +36,9 @@ Status Space::add_disk(std::uint16_t disk, const format::SpaceEntry& top) {
 std::uint64_t Space::used_blocks(std::uint16_t disk) const {
   const std::lock_guard lock(mutex_);
   const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
-  return map ? map->layout().usable_blocks() - map->data_free() - map->metadata_free() : 0;
+  if (map == nullptr) return 0;
+  return map->layout().usable_blocks() - map->data_free() - map->metadata_free() -
+         discarding_blocks(disk, {0, map->layout().blocks()});
 }
 
 Status Space::remove_disk(std::uint16_t disk) {
@@ -44,6 +46,7 @@ Status Space::remove_disk(std::uint16_t disk) {
   const std::lock_guard lock(mutex_);
   if (used > 0) return {Errc::kNotEmpty, fmt::format("disk {}: {} blocks are in use", disk, used)};
   allocator_->set_map(disk, nullptr);
+  recent_.forget_disk(disk);
   index_[disk].reset();
   tops_[disk] = {};
   count_disks();

@@ -112,6 +112,10 @@ Result<bool> Store::move_nodes_off(unsigned /*index*/, std::uint16_t& /*level*/,
   return fixed_members();
 }
 Status Store::remove_disk(unsigned /*index*/) { return fixed_members(); }
+Status Store::commit_discardable() { return {Errc::kNotSupported, "a store without disks"}; }
+Status Store::trim_some(std::vector<DiskTrim>& /*disks*/, std::uint64_t /*smallest_blocks*/) {
+  return commit_discardable();
+}
 
 StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment)
     : environment_(environment),
@@ -136,6 +140,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
     if (disk_info(i).is_lost() && current && !members_[i].member.is_leaving()) awaits_disks_ = true;
   }
   note_tree();
+  set_discard(options.discard);
 }
 
 Participant StoreImpl::participant(unsigned index) {

@@ -157,6 +157,22 @@ struct SpaceInfo {
   std::uint64_t objects = 0;
 };
 
+// How far a disk has been told of its free blocks.
+struct DiscardPosition {
+  std::uint64_t next = 0;      // block
+  std::uint64_t hole_end = 0;  // block: so far `next` lies in a hole that is long enough
+};
+
+// Telling a disk of its free blocks, some at a time. kRefused: it cannot be told; kNotThere: there is no healthy disk.
+struct DiskTrim {
+  enum class State : std::uint8_t { kMore, kDone, kRefused, kFailed, kNotThere };
+  State state = State::kMore;
+  DiscardPosition position;
+  std::uint64_t end = UINT64_MAX;      // block: here it is done
+  std::uint64_t discarded_blocks = 0;  // so far
+  std::string why;                     // kFailed
+};
+
 struct StoreOptions {
   bool read_only = false;
   bool degraded = false;  // write without a majority of disks
@@ -165,7 +181,7 @@ struct StoreOptions {
   std::size_t node_cache_bytes = 16u << 20;
   std::size_t dirty_node_limit = 512;                            // more dirty nodes than this start a commit
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // default: the one that the volume was made with
-  bool discard = false;  // tell the disks of larger runs of freed data blocks, when they may be reused
+  bool discard = false;                                          // set_discard()
 };
 
 // Blocks that have left the volume, or are about to, and that somebody still reads: as long as the hold lasts they are
@@ -289,6 +305,19 @@ class Store {
   // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Waits for the disk
   // where zones do not end with bitmap pages.
   virtual Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) = 0;
+
+  // ---- discards: blocks that no commit needs, neither one of the last four nor the next one, and that nobody has
+  // reserved. kReadOnly: the store cannot be written. kBusy: holds_still(). kNotSupported: a store without disks.
+  // Commits until all that has been freed before the call may be discarded.
+  virtual Status commit_discardable();
+  // Tells each disk that is not done (one entry each, by index) of one more free run, all at once. Runs of holes of at
+  // least so many blocks. Those who need the blocks meanwhile wait for the disks.
+  virtual Status trim_some(std::vector<DiskTrim>& disks, std::uint64_t smallest_blocks);
+  // From now on disks are told of larger runs that have been freed, by discard_freed(). A bounded number of runs is
+  // remembered; what is beyond it is left for trim_some().
+  virtual void set_discard(bool /*wanted*/) {}
+  // Waits for such runs and tells the disks of them. False once stop_waiting() has been called. One thread.
+  virtual bool discard_freed() { return false; }
 
   // What the disk was asked for since the mount, and what went wrong; null if nobody counts.
   virtual device::DiskCounters* counters(unsigned) { return nullptr; }

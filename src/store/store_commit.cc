@@ -281,9 +281,10 @@ void StoreImpl::publish(const SealedCommit& sealed) {
     if (!sealed.slot.witnesses.empty()) unfinalized_ = sealed.slot;
     committed_.notify_all();
   }
-  std::vector<Run> expired = space_.published(sealed.slot.generation);
-  if (options_.discard) discard_runs(expired, participants_, label_.block_size);
-  space_.release(expired);
+  space_.release(space_.published(sealed.slot.generation));
+  const std::lock_guard lock(commit_mutex_);
+  has_discardable_ = true;
+  committed_.notify_all();
 }
 
 void StoreImpl::fail(const Error& error, std::uint64_t generation) {

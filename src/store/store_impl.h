@@ -71,6 +71,12 @@ class StoreImpl final : public Store, public Verifier {
   SpaceInfo space() const override;
   Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) override;
 
+  // store_discard.cc
+  Status commit_discardable() override;
+  Status trim_some(std::vector<DiskTrim>& disks, std::uint64_t smallest_blocks) override;
+  void set_discard(bool wanted) override;
+  bool discard_freed() override;
+
   device::DiskCounters* counters(unsigned index) override { return members_[index].disk->counters(); }
 
   // store_verify.cc
@@ -129,6 +135,17 @@ class StoreImpl final : public Store, public Verifier {
   bool still_holds(const NodeWanted& node);
   void count_healed(unsigned disk);
 
+  // ---- discards (store_discard.cc); members_mutex_ is held in these
+  struct Discard {
+    Run run;
+    Status status;
+  };
+  // All at once; then the blocks are free again.
+  void discard(std::vector<Discard>& discards);
+  void discard_freed(const Run& freed);
+  std::uint64_t smallest_discard() const;  // blocks
+  std::uint32_t largest_discard() const;
+
   // ---- members (store_members.cc); members_mutex_ is held in these
   struct Formatted {
     format::Label label;
@@ -186,12 +203,14 @@ class StoreImpl final : public Store, public Verifier {
   std::atomic<bool> read_only_{false};
   bool awaits_disks_ = false;               // since open()
   std::atomic<bool> has_committed_{false};  // since open()
+  std::atomic<std::uint64_t> refuses_discards_{0};  // disks that did, a bit each; since set_discard()
 
   mutable std::mutex commit_mutex_;  // guards all below
   std::condition_variable committed_;
   bool in_flight_ = false;
   bool failed_ = false;
   bool stop_waiting_ = false;
+  bool has_discardable_ = false;
   std::uint64_t durable_ = 0;  // transactions on the disks
   format::CommitSlot last_commit_;
   std::optional<format::CommitSlot> unfinalized_;  // the last commit, if its witnesses are all that proves it

@@ -283,6 +283,47 @@ TEST(SpaceMapTest, TheBestHoleIsTheOneThatLookingAtEachBlockFinds) {
   }
 }
 
+// Holes go on over the ends of bitmap pages, so that four pages are enough for all cases.
+TEST(SpaceMapTest, TheNextHoleIsTheOneThatLookingAtEachBlockFinds) {
+  const format::DiskLayout layout(4096, 4 * 32768, 1024);
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 20; ++round) {
+    SpaceMap map = make_map(layout, true);
+    std::vector<bool> free(layout.blocks());
+    for (std::uint64_t block = layout.first_usable(); block < layout.end_usable(); ++block) free[block] = true;
+    for (std::uint64_t i = random() % 40; i > 0; --i) {
+      const std::uint64_t block = layout.first_usable() + random() % layout.usable_blocks();
+      if (!free[block]) continue;
+      map.take(block, 1);
+      free[block] = false;
+    }
+    AvoidedRanges avoid;
+    std::vector<bool> wanted = free;
+    for (std::uint64_t begin = random() % 50000; begin < layout.blocks(); begin += 1 + random() % 50000) {
+      const std::uint64_t end = std::min(begin + 1 + random() % 3000, layout.blocks());
+      avoid[begin] = end;
+      for (; begin < end; ++begin) wanted[begin] = false;
+    }
+    for (int i = 0; i < 20; ++i) {
+      const BlockRange range{random() % layout.blocks(), 1 + random() % layout.blocks()};
+      const std::uint64_t blocks = 1 + random() % 40000;
+      const bool avoiding = random() % 2 == 0;
+      const std::vector<bool>& there = avoiding ? wanted : free;
+      Search expected;
+      for (std::uint64_t begin = range.begin; begin < range.end && expected.kind == Kind::kNone;) {
+        std::uint64_t end = begin;
+        while (end < range.end && there[end]) ++end;
+        if (end - begin >= blocks) expected = {Kind::kFound, begin, end - begin};
+        begin = end + 1;
+      }
+      const Search found = map.next_hole(range, blocks, avoiding ? &avoid : nullptr);
+      ASSERT_EQ(found.kind, expected.kind);
+      ASSERT_EQ(found.value, expected.value);
+      ASSERT_EQ(found.blocks, expected.blocks);
+    }
+  }
+}
+
 TEST(SpaceMapTest, TheEmptiestStretchIsTheOneThatLookingAtEachBlockFinds) {
   const format::DiskLayout layout(4096, 2 * 32768, 1024);
   SpaceMap map = make_map(layout, true);

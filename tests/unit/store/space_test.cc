@@ -284,44 +284,5 @@ TEST(SpillTest, AFullDiskSpillsToAnotherOnlyIfItMay) {
   EXPECT_EQ(run->disk, 1);
 }
 
-TEST(DiscardTest, FreedRunsAreDiscardedWhenTheyMayBeReusedAndNotBefore) {
-  SeededEnvironment environment(4);
-  const Disks disks = make_disks(1, 16u << 20);
-  ASSERT_OK(format_disks(disks, environment));
-  StoreOptions options;
-  options.discard = true;
-  auto store = open_disks(disks, environment, options);
-  ASSERT_OK(store);
-  AllocationRequest request;
-  request.blocks = 20;
-  request.owner = 16;
-  const auto run = (*store)->allocate(request, nullptr);
-  ASSERT_OK(run);
-  disks[0]->poke(run->block * 4096, value_of(4096, 77));
-  const auto step = [&](bool link) {
-    const Status changed = (*store)->transact(Purpose::kFreeing, [&](Transaction& transaction) -> Status {
-      link ? transaction.link(*run) : transaction.unlink(*run);
-      return {};
-    });
-    EXPECT_OK(changed);
-    EXPECT_OK((*store)->commit());
-  };
-  const auto content = [&] {
-    ByteVector bytes(4096);
-    disks[0]->peek(run->block * 4096, bytes);
-    return bytes;
-  };
-  step(true);
-  step(false);
-  EXPECT_TRUE(content() == value_of(4096, 77));
-  const Status changed = (*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    transaction.put({20, 1, 1}, value_of(3, 3));
-    return {};
-  });
-  ASSERT_OK(changed);
-  ASSERT_OK((*store)->commit());
-  EXPECT_TRUE(content() == ByteVector(4096));
-}
-
 }  // namespace
 }  // namespace mdfs::store
