@@ -260,6 +260,33 @@ struct mdfs_ioc_disks {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
+/* Telling the disks which blocks nobody needs, as fstrim(8) does; FITRIM works as well, on the disks one behind another
+ * in the order of their numbers. Call it again, with the answer as it came, while a disk is in MDFS_IOC_TRIM_MORE: each
+ * call works for a moment. For root and for whom the mount belongs to, else EPERM; EROFS where the volume cannot be
+ * written. */
+#define MDFS_IOC_TRIM_MORE 0
+#define MDFS_IOC_TRIM_DONE 1
+#define MDFS_IOC_TRIM_REFUSED 2   /* the disk, or what lies below its file, knows no such thing */
+#define MDFS_IOC_TRIM_FAILED 3    /* `why` */
+#define MDFS_IOC_TRIM_NOT_THERE 4 /* no disk, or one that is not healthy */
+#define MDFS_IOC_TRIM_COMMIT 1u   /* flag, on the first call: first commit until what has been deleted may be told */
+struct mdfs_ioc_trim {
+  uint32_t struct_bytes;   /* in: sizeof this structure */
+  uint32_t flags;          /* in: MDFS_IOC_TRIM_COMMIT; out: zero */
+  uint64_t minimum_bytes;  /* in: shorter free runs are left */
+  uint32_t disk_count;     /* out */
+  uint32_t reserved0;
+  uint64_t reserved[4];
+  struct {
+    uint64_t next, hole_end; /* in/out: block; 0 first */
+    uint64_t discarded_bytes; /* in/out: so far; 0 first */
+    uint64_t blocks;       /* out: size of the disk */
+    uint32_t state;        /* in/out: MDFS_IOC_TRIM_*; MDFS_IOC_TRIM_MORE first */
+    uint32_t reserved;
+    char why[128];         /* out */
+  } disks[MDFS_IOC_MAX_DISKS];
+};
+
 /* Makes an empty ordinary file an image (write access needed); the size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
 /* EINVAL on a file that is no image. */
@@ -304,6 +331,8 @@ struct mdfs_ioc_disks {
   _IOC(_IOC_READ | _IOC_WRITE, MDFS_IOC_MAGIC, MDFS_IOC_READ_NUMBER, sizeof(struct mdfs_ioc_window) + (size))
 
 #define MDFS_IOC_LOST _IOWR(MDFS_IOC_MAGIC, 13, struct mdfs_ioc_lost)
+/* On any file or directory. One such call works at a time. */
+#define MDFS_IOC_TRIM _IOWR(MDFS_IOC_MAGIC, 14, struct mdfs_ioc_trim)
 
 #ifdef __cplusplus
 }

@@ -148,6 +148,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   store_options.degraded = options.degraded;
   store_options.rollback = options.rollback;
   store_options.policy = options.policy;
+  store_options.discard = options.discard;
   MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(disks), store_options, environment));
   volume::VolumeOptions volume_options;
   volume_options.engine.cache_bytes = options.cache_bytes;

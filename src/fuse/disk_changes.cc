@@ -63,6 +63,10 @@ Result<std::string> change_disks(volume::Volume& volume, const std::shared_ptr<d
     MDFS_TRY(volume.set_disk_weight(disk, weight));
     return std::string();
   }
+  if (words[0] == "discard" && words.size() == 2 && (words[1] == "on" || words[1] == "off")) {
+    volume.store().set_discard(words[1] == "on");
+    return std::string();
+  }
   if (words[0] == "keep" && words.size() == 2) {
     MDFS_TRY_ASSIGN(const std::uint16_t disk, small_number(words[1], "disk"));
     MDFS_TRY(volume.keep_disk(disk));

@@ -13,6 +13,7 @@
 #include "fuse/ioctl_structs.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
+#include "fuse/trims.h"
 #include "fuse/view_nodes.h"
 #include "mdfs/ioctl.h"
 
@@ -338,6 +339,11 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
 
 void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file_info* fi, unsigned flags,
               const void* in, std::size_t in_size, std::size_t out_size) {
+  if (command == FITRIM) {
+    const auto range = input_as<fstrim_range>(in, in_size);
+    if (!range.ok() || out_size < sizeof(fstrim_range)) return reply_error(req, {Errc::kInvalidArgument, "FITRIM"});
+    return trim_range(req, owns_the_mount(req), *range);
+  }
   // The direction and the size are part of the command word; the kernel's buffers must agree with it.
   const std::size_t wanted_in = (_IOC_DIR(command) & _IOC_WRITE) != 0 ? _IOC_SIZE(command) : 0;
   const std::size_t wanted_out = (_IOC_DIR(command) & _IOC_READ) != 0 ? _IOC_SIZE(command) : 0;
@@ -364,6 +370,10 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_LOST) {
     const Result<mdfs_ioc_lost> value = input_as<mdfs_ioc_lost>(in, in_size);
     return value.ok() ? lost(req, *value) : reply_error(req, value.error());
+  }
+  if (command == MDFS_IOC_TRIM) {
+    const Result<mdfs_ioc_trim> value = input_as<mdfs_ioc_trim>(in, in_size);
+    return value.ok() ? trim(req, owns_the_mount(req), *value) : reply_error(req, value.error());
   }
   const bool on_a_file = (flags & FUSE_IOCTL_DIR) == 0 && !is_virtual(ino);
   if (on_a_file && file_ioctl(req, ino, command, handle_of(fi), in, in_size)) return;

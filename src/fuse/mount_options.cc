@@ -161,6 +161,16 @@ constexpr std::array kRows = {
           options.grouping = false;
           return {};
         }},
+    Row{{"discard", "", "tell the disks of blocks that were freed, some commits later; see mdfs volume trim"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.discard = true;
+          return {};
+        }},
+    Row{{"nodiscard", "", "do not (the default)"},
+        [](std::string_view, MountOptions& options) -> Status {
+          options.discard = false;
+          return {};
+        }},
     Row{{"model", "MACHINE", "the disks answer in the time of this machine's, see mdfs-machine(5)"}, set_model},
     Row{{"trace", "FILE", "write down what is asked of the mount, for mdfs-sim replay"}, set_trace},
     Row{{"cached_images", "", "images go through the kernel's page cache; windows are then bound with O_DIRECT only"},

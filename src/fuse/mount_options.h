@@ -25,6 +25,7 @@ struct MountOptions {
   std::optional<std::uint64_t> rollback;  // to this generation; 0: to the commit before the newest
   bool foreground = false;
   bool cached_images = false;
+  bool discard = false;
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
   bool grouping = true;

@@ -190,6 +190,7 @@ void Server::run() {
   long_lane_ = std::make_unique<Lane>(kLongThreads);
   sync_lane_ = std::make_unique<Lane>(kSyncThreads);
   list_lane_ = std::make_unique<Lane>(kListThreads);
+  trim_lane_ = std::make_unique<Lane>(1);
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
   sigaction(kWakeSignal, &wake, nullptr);
@@ -209,6 +210,7 @@ void Server::run() {
   notify_lane_.reset();
   sync_lane_.reset();
   list_lane_.reset();
+  trim_lane_.reset();
 }
 
 void Server::stop() {

@@ -80,6 +80,7 @@ class Server {
   Lane& long_lane() { return *long_lane_; }      // holes and changes of size
   Lane& sync_lane() { return *sync_lane_; }      // fsync and other waits for the disks
   Lane& list_lane() { return *list_lane_; }      // what looks through many records: layouts, merit, zones, plans
+  Lane& trim_lane() { return *trim_lane_; }      // telling the disks of free blocks; one thread
 
   // Answers OPEN. With parallel writes the kernel does not send those to a direct_io file one after another, where they
   // do not make it longer; libfuse 3.14 does not know the flag.
@@ -102,7 +103,7 @@ class Server {
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
   Session session_;
-  std::unique_ptr<Lane> apply_lane_, notify_lane_, long_lane_, sync_lane_, list_lane_;
+  std::unique_ptr<Lane> apply_lane_, notify_lane_, long_lane_, sync_lane_, list_lane_, trim_lane_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   bool maps_direct_files_ = false;  // set before the first operation

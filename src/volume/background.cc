@@ -1,4 +1,4 @@
-// What happens by itself: write-back and a commit every few seconds, and finalization.
+// What happens by itself: write-back and a commit every few seconds, finalization, and discards.
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
@@ -44,6 +44,12 @@ void VolumeImpl::finalizer_loop() {
       spdlog::critical("commit: {}", finalized.error().message());
 }
 
+// Disks may take their time: no commit waits for this.
+void VolumeImpl::discarder_loop() {
+  while (store_->discard_freed()) {
+  }
+}
+
 void VolumeImpl::stop_threads() {
   store_->stop_waiting();
   {
@@ -56,6 +62,7 @@ void VolumeImpl::stop_threads() {
   if (committer_.joinable()) committer_.join();
   if (finalizer_.joinable()) finalizer_.join();
   if (returner_.joinable()) returner_.join();
+  if (discarder_.joinable()) discarder_.join();
 }
 
 }  // namespace mdfs::volume

@@ -155,6 +155,13 @@ bool VolumeImpl::free_queued_orphans(std::int64_t budget_ns) {
   }
 }
 
+Status VolumeImpl::free_deleted() {
+  constexpr std::int64_t kBudgetNs = 10'000'000'000;
+  MDFS_TRY(check_writable());
+  if (!store_->holds_still()) free_queued_orphans(kBudgetNs);
+  return store_->commit_discardable();
+}
+
 void VolumeImpl::reaper_loop() {
   constexpr std::int64_t kTurnNs = 100'000'000;
   for (;;) {

@@ -265,6 +265,9 @@ class Volume {
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) = 0;
 
   // ---- disks; errors are those of the store. New files and images use what has come at once.
+  // What has been deleted is freed, as far as that takes a moment, and commits are made until disks may be told of it
+  // (store::Store::trim_some).
+  virtual Status free_deleted() = 0;
   virtual Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) = 0;
   virtual Status set_disk_weight(unsigned disk, std::uint16_t weight) = 0;
   // A disk that was leaving gets new blocks again. Leaving is an operation (evacuate.h); kBusy while it runs.

@@ -53,6 +53,7 @@ Status VolumeImpl::start() {
     committer_ = std::thread([this] { committer_loop(); });
     finalizer_ = std::thread([this] { finalizer_loop(); });
     returner_ = std::thread([this] { returner_loop(); });
+    discarder_ = std::thread([this] { discarder_loop(); });
   } else {
     free_queued_orphans(INT64_MAX);
   }

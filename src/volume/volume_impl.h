@@ -107,6 +107,7 @@ class VolumeImpl final : public Volume {
                       const engine::Stop& stop) override;
   Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) override;
 
+  Status free_deleted() override;
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
   Status keep_disk(unsigned disk) override;
@@ -258,6 +259,7 @@ class VolumeImpl final : public Volume {
   // ---- background (background.cc)
   void committer_loop();
   void finalizer_loop();
+  void discarder_loop();
   Status write_back_all(std::int64_t at_least_age_ns);
   void stop_threads();
 
@@ -297,7 +299,7 @@ class VolumeImpl final : public Volume {
   bool stopping_ = false;
   std::mutex freeing_mutex_;  // held while an orphan is freed; taken before all mutexes of inodes
   std::condition_variable committer_wakes_;
-  std::thread reaper_, committer_, finalizer_, returner_;
+  std::thread reaper_, committer_, finalizer_, returner_, discarder_;
   std::mutex returning_mutex_;  // held while extents return; guards the next
   Ino last_to_return_ = 0;
   std::atomic<std::uint64_t> returned_extents_{0}, returned_bytes_{0};

@@ -104,6 +104,7 @@ class FakeVolume final : public volume::Volume {
   Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) override;
   Status set_disk_weight(unsigned disk, std::uint16_t weight) override;
   Status keep_disk(unsigned disk) override;
+  Status free_deleted() override;
   store::SpaceInfo space() override;
   volume::Operations& operations() override;
   volume::DiskStatistics& disk_statistics() override;

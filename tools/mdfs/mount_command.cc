@@ -10,9 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "base/log.h"
 #include "commands.h"
+#include "disk_command.h"
 #include "fuse/daemon.h"
 #include "fuse/mount_options.h"
 #include "mounted.h"
@@ -77,8 +79,21 @@ Result<unsigned long> flags_of(const std::string& place) {
   return flags;
 }
 
-// The flags of the mount change; what the daemon was told stays as it is. All else that mount(8) repeats here, from
-// fstab(5) or as the kernel shows it, is passed over, as FUSE does in the kernel.
+// Of the words `discard` and `nodiscard` the last one; nothing if there is none.
+std::optional<bool> wanted_discard(const std::vector<std::string>& lists) {
+  std::optional<bool> wanted;
+  for (const std::string& list : lists)
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find(',', begin), list.size());
+      const std::string_view word = std::string_view(list).substr(begin, end - begin);
+      if (word == "discard" || word == "nodiscard") wanted = word == "discard";
+      begin = end + 1;
+    }
+  return wanted;
+}
+
+// The flags of the mount change, and `discard`; what else the daemon was told stays as it is. All else that mount(8)
+// repeats here, from fstab(5) or as the kernel shows it, is passed over, as FUSE does in the kernel.
 Status remount_command(const MountArguments& arguments) {
   const std::string& place = arguments.places.back();
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(place));
@@ -94,6 +109,10 @@ Status remount_command(const MountArguments& arguments) {
   const bool read_only = (flags & MS_RDONLY) != 0;
   if (!read_only && volume.read_only != 0)
     return {Errc::kReadOnly, place + ": the volume was mounted like that; unmount it and mount it again"};
+  if (const std::optional<bool> discard = wanted_discard(arguments.options)) {
+    MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
+    MDFS_TRY(daemon.change({*discard ? "discard on" : "discard off"}, {}));
+  }
   if (::mount("none", place.c_str(), nullptr, MS_REMOUNT | flags, nullptr) != 0) return from_errno(errno, place);
   // Nothing is written from now on: what was is on the disks when this returns.
   return read_only && volume.read_only == 0 ? sync_with_bar(place) : Status{};

@@ -1,4 +1,4 @@
-// mdfs volume sync, status and map.
+// mdfs volume sync, status, metrics and map.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -290,6 +290,7 @@ void add_volume_commands(CLI::App& app, Action& action) {
   command->callback([measured, &action] { action = [measured] { return metrics_command(*measured); }; });
 
   add_lost_command(*noun, action);
+  add_trim_command(*noun, action);
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");
