@@ -192,6 +192,24 @@ class Trim(unittest.TestCase):
         self.assertLess(self.stored(), full - 11 * MIB)
         self.look()
 
+    def test_while_a_disk_is_missing_that_would_become_stale_nothing_is_trimmed(self):
+        self.fill_and_delete()
+        self.volume.unmount()
+        away = f"{self.volume.folder}/away"
+        os.mkdir(away)
+        os.rename(self.volume.disks[2], f"{away}/disk2")
+        self.volume.mount()
+        done = subprocess.run([MDFS, "volume", "trim", self.volume.path], capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("missing", done.stderr)
+        with self.assertRaises(OSError):
+            fitrim(self.volume.path)
+        self.volume.unmount()
+        os.rename(f"{away}/disk2", self.volume.disks[2])
+        self.volume.mount()
+        self.assertNotIn("stale", harness.status_of(self.volume.path))
+        self.trim()
+
 
 if __name__ == "__main__":
     harness.main()

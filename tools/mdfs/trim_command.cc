@@ -21,6 +21,15 @@
 namespace mdfs::tools {
 namespace {
 
+Error trim_error(int number, const std::string& path) {
+  if (number == EPERM) return {Errc::kNotPermitted, path + ": trim: for root and for whom the mount belongs to"};
+  if (number == EBUSY)
+    return {Errc::kBusy, path +
+                             ": trim: a disk is missing that has the newest commit, and would become stale by the "
+                             "commits that come first; attach it and mount again"};
+  return from_errno(number, path + ": trim");
+}
+
 struct TrimArguments {
   std::string path;
   std::string minimum;
@@ -56,9 +65,7 @@ Status trim_all(const std::string& path, const mdfs_ioc_volume& volume, mdfs_ioc
   trim.flags = MDFS_IOC_TRIM_COMMIT;
   std::uint64_t before = 0;
   do {
-    if (::ioctl(file.fd(), MDFS_IOC_TRIM, &trim) != 0)
-      return errno == EPERM ? Error{Errc::kNotPermitted, path + ": trim: for root and for whom the mount belongs to"}
-                            : from_errno(errno, path + ": trim");
+    if (::ioctl(file.fd(), MDFS_IOC_TRIM, &trim) != 0) return trim_error(errno, path);
     const std::uint64_t now = looked_at(trim, volume.block_size);
     if (now > before) progress.add(now - before);
     before = std::max(before, now);
