@@ -1,4 +1,4 @@
-// What block devices stand on.
+// What stands on what.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/backing.h"
 
@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 #include <system_error>
+#include <vector>
 
 #include "device/unique_fd.h"
 
@@ -60,28 +61,47 @@ bool is_device_held(const std::string& path) {
   return !fd.open() && errno == EBUSY;
 }
 
-bool is_same_file(const std::string& one, const std::string& other) {
-  struct stat a {
-  }, b{};
-  return ::stat(one.c_str(), &a) == 0 && ::stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+bool is_file(const std::string& path, const struct stat& file) {
+  struct stat other {};
+  return ::stat(path.c_str(), &other) == 0 && other.st_dev == file.st_dev && other.st_ino == file.st_ino;
+}
+
+// "loop3", of each loop device on this file.
+std::vector<std::string> loops_on(const struct stat& file) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& device : fs::directory_iterator("/sys/block", error)) {
+    const fs::path backing = device.path() / "loop" / "backing_file";
+    if (fs::exists(backing, error) && is_file(line_of(backing), file))
+      names.push_back(device.path().filename().string());
+  }
+  return names;
 }
 
 }  // namespace
 
+std::optional<std::string> user_of_file(int fd) {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  if (const std::vector<std::string> loops = loops_on(file); !loops.empty()) return "the loop device " + loops.front();
+  std::ifstream swaps("/proc/swaps");
+  for (std::string line; std::getline(swaps, line);)
+    if (is_file(line.substr(0, line.find(' ')), file)) return "the swap space";
+  return std::nullopt;
+}
+
 std::optional<std::string> user_below(dev_t device, OpenMode mode) {
   std::set<fs::path> loops;
   collect_loops(whole_device(fmt::format("/sys/dev/block/{}:{}", major(device), minor(device))), kMostLevels, loops);
-  std::error_code error;
   for (const fs::path& loop : loops) {
     const std::string file = line_of(loop / "loop" / "backing_file");
     if (is_file_held(file, mode)) return fmt::format("the file {} below it, which another program holds", file);
+    struct stat found {};
+    if (::stat(file.c_str(), &found) != 0) continue;
     // Whether who holds it reads or writes cannot be seen.
-    for (const auto& other : fs::directory_iterator("/sys/block", error)) {
-      const std::string name = other.path().filename().string();
-      if (whole_device(other.path()) == loop || !fs::exists(other.path() / "loop" / "backing_file", error)) continue;
-      if (is_same_file(line_of(other.path() / "loop" / "backing_file"), file) && is_device_held("/dev/" + name))
-        return fmt::format("the loop device {}, on the same file {}", name, file);
-    }
+    for (const std::string& other : loops_on(found))
+      if (other != loop.filename() && is_device_held("/dev/" + other))
+        return fmt::format("the loop device {}, on the same file {}", other, file);
   }
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// What block devices stand on: files behind loop devices, disks below device-mapper and partitions.
+// What stands on what: files behind loop devices and swap space, disks below device-mapper and partitions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,6 +10,9 @@
 #include "device/open.h"
 
 namespace mdfs::device {
+
+// Which kernel service stands on this regular file: "the loop device loop3", "the swap space"; else nothing.
+std::optional<std::string> user_of_file(int fd);
 
 // Somebody else who uses what the block device of this number stands on, as far as this machine's /sys shows it: "the
 // file /srv/disk0 below it, which another program holds", "the loop device loop3, on the same file". Nothing if nobody

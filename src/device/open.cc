@@ -18,7 +18,6 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "device/backing.h"
-#include "device/probe.h"
 #include "device/unique_fd.h"
 #include "device/uring_disk.h"
 

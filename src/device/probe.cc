@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <utility>
@@ -135,18 +134,6 @@ Result<bool> holds_only_zeros(const std::string& path, int fd, std::uint64_t siz
   }
 }
 
-std::string first_line(const fs::path& path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-bool same_file(const std::string& path, const struct stat& st) {
-  struct stat other {};
-  return ::stat(path.c_str(), &other) == 0 && other.st_dev == st.st_dev && other.st_ino == st.st_ino;
-}
-
 }  // namespace
 
 Result<std::optional<std::string>> recognise(const std::string& path) {
@@ -193,23 +180,6 @@ UdevText udev_text(const std::string& text) {
   if (blkid_safe_string(text.c_str(), shown.data(), shown.size()) != 0) return {};
   if (blkid_encode_string(text.c_str(), encoded.data(), encoded.size()) != 0) return {};
   return {shown.data(), encoded.data()};
-}
-
-std::optional<std::string> user_of_file(int fd) {
-  struct stat st {};
-  if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/sys/block", error)) {
-    const auto backing = entry.path() / "loop" / "backing_file";
-    if (fs::exists(backing, error) && same_file(first_line(backing), st)) {
-      return "the loop device " + entry.path().filename().string();
-    }
-  }
-  std::ifstream swaps("/proc/swaps");
-  for (std::string line; std::getline(swaps, line);) {
-    if (same_file(line.substr(0, line.find(' ')), st)) return "the swap space";
-  }
-  return std::nullopt;
 }
 
 }  // namespace mdfs::device

@@ -27,7 +27,4 @@ struct UdevText {
 };
 UdevText udev_text(const std::string& text);
 
-// Which kernel service stands on this regular file: "the loop device loop3", "the swap space"; else nothing.
-std::optional<std::string> user_of_file(int fd);
-
 }  // namespace mdfs::device
