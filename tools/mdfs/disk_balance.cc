@@ -97,13 +97,6 @@ std::uint64_t bits_of(const std::vector<std::uint32_t>& disks) {
   return bits;
 }
 
-std::vector<unsigned> disks_of(std::uint64_t bits) {
-  std::vector<unsigned> disks;
-  for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
-    if (((bits >> disk) & 1) != 0) disks.push_back(disk);
-  return disks;
-}
-
 }  // namespace
 
 Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, bool all_lacking,
@@ -136,7 +129,7 @@ std::optional<std::string> balancing_line(const std::string& path) {
   if (!now.ok() || now->state != MDFS_OPERATION_RUNNING || (now->flags & MDFS_OPERATION_DRY_RUN) != 0)
     return std::nullopt;
   const auto left = operation_eta_s(*now);
-  return fmt::format("balancing onto disk {}: {} of about {}{}", fmt::join(disks_of(now->parameters[0]), ", "),
+  return fmt::format("balancing onto disk {}: {} of about {}{}", fmt::join(disk_numbers(now->parameters[0]), ", "),
                      format_size(now->bytes_done), format_size(now->bytes_total),
                      left ? ", about " + duration_text(*left) + " left" : std::string());
 }
@@ -144,7 +137,7 @@ std::optional<std::string> balancing_line(const std::string& path) {
 std::optional<std::string> balancing_json(const std::string& path) {
   const auto now = balancing(path);
   if (!now.ok() || now->state != MDFS_OPERATION_RUNNING) return std::nullopt;
-  return operation_json(*now, kWords, path, {{"onto", disks_of(now->parameters[0])}});
+  return operation_json(*now, kWords, path, {{"onto", disk_numbers(now->parameters[0])}});
 }
 
 void add_balance_command(CLI::App& noun, Action& action) {

@@ -28,7 +28,7 @@ void print_json(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
   json["output_version"] = kOutputVersion;
   json["uuid"] = uuid_text(volume.uuid);
   json["disks"] = nlohmann::ordered_json::array();
-  for (const std::uint32_t i : numbers_of(all.disks)) {
+  for (const std::uint32_t i : disk_numbers(all.disks)) {
     const std::string name = text_of(volume.disks[i].name);
     json["disks"].push_back({{"number", i},
                              {"uuid", uuid_text(volume.disks[i].uuid)},
@@ -43,7 +43,7 @@ void print_json(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
                              {"paths", names.at(inode)},
                              {"lost_bytes", lost.lost_bytes},
                              {"stored_bytes", lost.stored_bytes},
-                             {"disks", numbers_of(lost.disks)}});
+                             {"disks", disk_numbers(lost.disks)}});
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -53,9 +53,9 @@ void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
     for (const std::string& path : names.at(inode)) paths += (paths.empty() ? "" : ", also ") + printable(path);
     if (paths.empty()) paths = fmt::format("inode {} (no name)", inode);
     fmt::print("{}: {} of {} stored are on disk {}\n", paths, format_size(lost.lost_bytes),
-               format_size(lost.stored_bytes), fmt::join(numbers_of(lost.disks), ", "));
+               format_size(lost.stored_bytes), fmt::join(disk_numbers(lost.disks), ", "));
   }
-  for (const std::uint32_t i : numbers_of(all.disks)) fmt::print("{}\n", lost_disk_text(volume, i));
+  for (const std::uint32_t i : disk_numbers(all.disks)) fmt::print("{}\n", lost_disk_text(volume, i));
   if (all.files.empty())
     fmt::print("{}\n", all.disks == 0 ? "no disk is missing or has failed" : "no file has data on what is not there");
   if (all.unreadable_items > 0)

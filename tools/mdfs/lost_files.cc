@@ -55,13 +55,6 @@ Result<LostFiles> lost_files(const std::string& path, const mdfs_ioc_volume& vol
   return all;
 }
 
-std::vector<std::uint32_t> numbers_of(std::uint64_t bits) {
-  std::vector<std::uint32_t> numbers;
-  for (std::uint32_t i = 0; i < MDFS_IOC_MAX_DISKS; ++i)
-    if ((bits >> i & 1) != 0) numbers.push_back(i);
-  return numbers;
-}
-
 std::string lost_disk_text(const mdfs_ioc_volume& volume, std::uint32_t number) {
   const std::string name = text_of(volume.disks[number].name);
   return fmt::format("disk {} ({}{}) is {}", number, uuid_text(volume.disks[number].uuid),
@@ -74,7 +67,7 @@ Error with_lost_disks(Error error, const std::string& path) {
   const std::uint64_t lost = volume.ok() ? lost_disks_of(path) : 0;
   if (lost == 0) return error;
   std::string disks;
-  for (const std::uint32_t number : numbers_of(lost))
+  for (const std::uint32_t number : disk_numbers(lost))
     disks += (disks.empty() ? "" : ", ") + lost_disk_text(*volume, number);
   return {
       Errc::kMissingDisk,

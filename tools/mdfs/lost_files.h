@@ -26,7 +26,6 @@ struct LostFiles {
 // Of the volume that the path is on, with a bar.
 Result<LostFiles> lost_files(const std::string& path, const mdfs_ioc_volume& volume);
 
-std::vector<std::uint32_t> numbers_of(std::uint64_t bits);
 // "disk 1 (UUID, /dev/sdb) is missing"
 std::string lost_disk_text(const mdfs_ioc_volume& volume, std::uint32_t number);
 

@@ -56,10 +56,21 @@ constexpr std::array kFlagWords = {
     FlagWord{"norelatime", MS_RELATIME, false},
 };
 
+// Of all lists, in order; the lists outlive them.
+std::vector<std::string_view> words_of(const std::vector<std::string>& lists) {
+  std::vector<std::string_view> words;
+  for (const std::string_view list : lists)
+    for (std::size_t begin = 0; begin <= list.size();) {
+      const std::size_t end = std::min(list.find(',', begin), list.size());
+      words.push_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return words;
+}
+
 bool has_word(const std::vector<std::string>& lists, std::string_view word) {
-  return std::any_of(lists.begin(), lists.end(), [&](const std::string& list) {
-    return (',' + list + ',').find(fmt::format(",{},", word)) != std::string::npos;
-  });
+  const std::vector<std::string_view> words = words_of(lists);
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // Those of the mount as it is, by statvfs(3).
@@ -82,13 +93,8 @@ Result<unsigned long> flags_of(const std::string& place) {
 // Of the words `discard` and `nodiscard` the last one; nothing if there is none.
 std::optional<bool> wanted_discard(const std::vector<std::string>& lists) {
   std::optional<bool> wanted;
-  for (const std::string& list : lists)
-    for (std::size_t begin = 0; begin <= list.size();) {
-      const std::size_t end = std::min(list.find(',', begin), list.size());
-      const std::string_view word = std::string_view(list).substr(begin, end - begin);
-      if (word == "discard" || word == "nodiscard") wanted = word == "discard";
-      begin = end + 1;
-    }
+  for (const std::string_view word : words_of(lists))
+    if (word == "discard" || word == "nodiscard") wanted = word == "discard";
   return wanted;
 }
 
@@ -98,14 +104,9 @@ Status remount_command(const MountArguments& arguments) {
   const std::string& place = arguments.places.back();
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(place));
   MDFS_TRY_ASSIGN(unsigned long flags, flags_of(place));
-  for (const std::string& list : arguments.options)
-    for (std::size_t begin = 0; begin <= list.size();) {
-      const std::size_t end = std::min(list.find(',', begin), list.size());
-      const std::string_view word = std::string_view(list).substr(begin, end - begin);
-      for (const FlagWord& known : kFlagWords)
-        if (known.word == word) flags = known.set ? flags | known.flag : flags & ~known.flag;
-      begin = end + 1;
-    }
+  for (const std::string_view word : words_of(arguments.options))
+    for (const FlagWord& known : kFlagWords)
+      if (known.word == word) flags = known.set ? flags | known.flag : flags & ~known.flag;
   const bool read_only = (flags & MS_RDONLY) != 0;
   if (!read_only && volume.read_only != 0)
     return {Errc::kReadOnly, place + ": the volume was mounted like that; unmount it and mount it again"};

@@ -25,6 +25,13 @@ std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume) {
   return numbers;
 }
 
+std::vector<std::uint32_t> disk_numbers(std::uint64_t bits) {
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < MDFS_IOC_MAX_DISKS; ++i)
+    if ((bits >> i & 1) != 0) numbers.push_back(i);
+  return numbers;
+}
+
 std::string state_name(std::uint32_t state) {
   return state < kStates.size() ? kStates[state] : fmt::format("{}", state);
 }

@@ -19,6 +19,8 @@ std::string text_of(const char (&field)[N]) {
 
 // The disks of the volume by number: holes, which disks have left, are not among them.
 std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume);
+// Of disks that are given as a bit each.
+std::vector<std::uint32_t> disk_numbers(std::uint64_t bits);
 std::string state_name(std::uint32_t state);
 // Healthy, or leaving.
 bool is_readable(std::uint32_t state);
