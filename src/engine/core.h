@@ -36,7 +36,7 @@ struct Core {
         background(1),
         zeroed_disks(the_options.zeros_for_lost && the_store.read_only() ? the_store.lost_disks() : 0) {}
 
-  bool is_zeroed(unsigned disk) const { return disk < 64 && (zeroed_disks >> disk & 1) != 0; }
+  bool is_zeroed(unsigned disk) const { return disk < MDFS_MAX_DISKS && (zeroed_disks >> disk & 1) != 0; }
   std::size_t dirty_limit_bytes() const { return options.cache_bytes / 2; }
   // Nobody has read or written for a while, and little is dirty: the disks have time for what moves by itself.
   bool is_quiet() const {

@@ -282,6 +282,7 @@ void StoreImpl::publish(const SealedCommit& sealed) {
     committed_.notify_all();
   }
   space_.release(space_.published(sealed.slot.generation));
+  if (!discards_freed_) return;
   const std::lock_guard lock(commit_mutex_);
   has_discardable_ = true;
   committed_.notify_all();

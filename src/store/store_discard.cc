@@ -90,6 +90,7 @@ Status StoreImpl::trim_some(std::vector<DiskTrim>& disks, std::uint64_t smallest
 
 void StoreImpl::set_discard(bool wanted) {
   refuses_discards_ = 0;
+  discards_freed_ = wanted;
   space_.collect_discardable(wanted);
 }
 

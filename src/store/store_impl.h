@@ -201,8 +201,9 @@ class StoreImpl final : public Store, public Verifier {
   std::atomic<std::uint64_t> generation_;
   std::atomic<std::uint64_t> applied_{0};  // transactions that took effect
   std::atomic<bool> read_only_{false};
-  bool awaits_disks_ = false;               // since open()
-  std::atomic<bool> has_committed_{false};  // since open()
+  bool awaits_disks_ = false;                       // since open()
+  std::atomic<bool> has_committed_{false};          // since open()
+  std::atomic<bool> discards_freed_{false};         // set_discard()
   std::atomic<std::uint64_t> refuses_discards_{0};  // disks that did, a bit each; since set_discard()
 
   mutable std::mutex commit_mutex_;  // guards all below
