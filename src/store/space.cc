@@ -155,6 +155,7 @@ std::uint64_t Space::spare_data(Purpose purpose) const {
 
 Status Space::promise(const Room& room, Purpose purpose) {
   std::unique_lock lock(mutex_);
+  if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
   promised_ += {0, room.puts, room.bytes};  // first, so that what is taken meanwhile leaves room for them
   // Only a transaction that frees may use what is kept for working.
   const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kPromised : purpose;
@@ -216,7 +217,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
   for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that goes on reads more at once
     std::unique_lock lock(mutex_);
     const std::uint64_t uncovered = request.blocks - covered;
-    const bool enough = uncovered == 0 || spare_data(Purpose::kNormal) >= uncovered;
+    const bool enough = knows_freed_ && (uncovered == 0 || spare_data(Purpose::kNormal) >= uncovered);
     const alloc::Answer answer = enough ? allocate_once(request) : alloc::Answer{};
     if (answer.kind == Kind::kNone && wait_for_discards(lock, &request)) continue;
     if (answer.kind == Kind::kNone)
@@ -295,7 +296,8 @@ void Space::close_owner(std::uint64_t owner) {
 
 std::uint64_t Space::gated() const {
   const std::lock_guard lock(mutex_);
-  return gated_ - std::min(gated_, held_.waiting_blocks());
+  const std::uint64_t unknown = knows_freed_ ? 0 : 1;
+  return std::max(gated_ - std::min(gated_, held_.waiting_blocks()), unknown);
 }
 
 std::shared_ptr<const HeldBlocks::State> Space::hold(std::vector<Run> runs) {
@@ -457,6 +459,7 @@ Status Space::keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes,
 
 Status Space::fill_pool(std::size_t nodes, Purpose purpose, const Room& promised) {
   std::unique_lock lock(mutex_);
+  if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
   const auto fill = [&]() -> Status {
     while (pool_.size() + far_.size() < nodes) MDFS_TRY(take_into_pool(lock, purpose, Where::kAnywhere));
     // What is kept for working is for all others.

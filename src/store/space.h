@@ -75,6 +75,11 @@ class Space {
   Status set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missing_blocks);
   std::uint64_t used_blocks(std::uint16_t disk) const;
 
+  // Before the first block is given out: what the commit of this generation, which a mount found, had freed waits for
+  // the next commit. Not known: nothing is given out before that.
+  void keep_fallback(std::uint64_t generation, const std::optional<std::vector<Run>>& freed);
+  bool gives_out() const;
+
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
@@ -175,6 +180,7 @@ class Space {
   alloc::Answer allocate_once(const AllocationRequest& request);
   // What the log should be told after this answer; empty: nothing.
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
+  void gate(const Run& run);         // does what follows from that it waits; mutex_ is held
   std::uint64_t gated_data() const;  // in all
   void count_disks();                // what follows from which disks are usable
   // All places in the pool anew.
@@ -234,6 +240,7 @@ class Space {
   std::vector<Run> linked_;   // since the last seal; more than kLinkedRunsLimit are not counted
   std::vector<Run> freeing_;  // unlinked since the last seal
   std::deque<Gate> gates_;
+  bool knows_freed_ = true;  // keep_fallback()
   HeldBlocks held_;
   RecentlyFreed recent_;
   std::uint64_t no_discard_before_ = 0;  // generation: more has been freed than is remembered

@@ -99,6 +99,34 @@ std::optional<std::vector<Run>> Space::take_linked() {
   return linked;
 }
 
+void Space::keep_fallback(std::uint64_t generation, const std::optional<std::vector<Run>>& freed) {
+  knows_freed_ = freed.has_value();
+  if (!freed || freed->empty()) return;
+  pin(*freed);
+  const std::lock_guard lock(mutex_);
+  std::vector<Run> waiting;
+  for (const Run& run : *freed) {
+    alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
+    if (map == nullptr) continue;
+    map->unpin(format::DiskLayout::bitmap_page(run.block));
+    if (!map->is_free(run.block, run.blocks)) continue;
+    map->take(run.block, run.blocks);
+    gate(run);
+    waiting.push_back(run);
+  }
+  gates_.push_back({generation, std::move(waiting)});
+}
+
+bool Space::gives_out() const {
+  const std::lock_guard lock(mutex_);
+  return knows_freed_;
+}
+
+void Space::gate(const Run& run) {
+  gated_ += run.blocks;
+  if (run.block >= allocator_->map(run.disk)->layout().metadata_end()) gated_data_[run.disk] += run.blocks;
+}
+
 // Blocks on a missing disk, or of a damaged bitmap, stay in use until the disk is rebuilt or repaired.
 void Space::unlink(std::span<const Run> runs, Holds holds) {
   const std::lock_guard lock(mutex_);
@@ -107,9 +135,8 @@ void Space::unlink(std::span<const Run> runs, Holds holds) {
     if (map == nullptr) continue;
     map->unlink(run.block, run.blocks);
     freeing_.push_back(run);
-    gated_ += run.blocks;
+    gate(run);
     if (holds == Holds::kNodes) node_blocks_linked_ -= std::min<std::uint64_t>(node_blocks_linked_, run.blocks);
-    if (run.block >= map->layout().metadata_end()) gated_data_[run.disk] += run.blocks;
   }
 }
 
@@ -159,6 +186,7 @@ std::vector<Run> Space::published(std::uint64_t generation) {
   const std::lock_guard lock(mutex_);
   for (const PageOf& page : sealed_pages_) allocator_->map(page.disk)->unpin(page.page);
   sealed_pages_.clear();
+  knows_freed_ = true;
   ++published_;
   generation_ = generation;
   if (generation >= kKeptCommits)

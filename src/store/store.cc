@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "device/disk_counters.h"
 #include "format/limits.h"
+#include "store/freed_blocks.h"
 #include "store/store_impl.h"
 
 namespace mdfs::store {
@@ -76,7 +77,10 @@ Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::D
     if (!present.ok()) reason = "recovery could not be completed: " + present.error().message();
   }
   auto store = std::make_unique<StoreImpl>(std::move(recovered), options, environment);
-  if (!reason.empty()) store->set_read_only(std::move(reason));
+  if (reason.empty())
+    store->keep_fallback();
+  else
+    store->set_read_only(std::move(reason));
   MDFS_TRY(store->check_root());
   return std::unique_ptr<Store>(std::move(store));
 }
@@ -147,6 +151,10 @@ Participant StoreImpl::participant(unsigned index) {
   return {static_cast<std::uint16_t>(index), &disk_slot(index).for_commits(), layout_of(*members_[index].label)};
 }
 
+void StoreImpl::keep_fallback() {
+  space_.keep_fallback(last_commit_.generation, blocks_freed_by(last_commit_, members_));
+}
+
 Status StoreImpl::check_root() {
   const Status read = TreeReader(shared_).check_root();
   if (read.ok()) return {};
@@ -201,7 +209,7 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
   const std::uint64_t promised = reservation != nullptr ? reservation->blocks() : 0;
   auto run = space_.allocate(request, promised);
   if (!run.ok() && run.error().code == Errc::kNoSpace && space_.gated() > 0) {
-    MDFS_TRY(commit_unlinked());
+    MDFS_TRY(release_gated());
     run = space_.allocate(request, promised);
   }
   // A caller that cannot take anything else is more important than readers of what is gone.
@@ -240,7 +248,7 @@ Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
   if (read_only_) return read_only_error().error();
   Status promised = space_.promise(room, purpose);
   if (!promised.ok() && space_.gated() > 0) {
-    MDFS_TRY(commit_unlinked());
+    MDFS_TRY(release_gated());
     promised = space_.promise(room, purpose);
   }
   if (!promised.ok() && space_.break_holds()) promised = space_.promise(room, purpose);

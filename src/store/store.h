@@ -251,6 +251,8 @@ class Store {
   // A disk is absent that has the newest commit, and nothing has been committed since: the first commit makes it stale.
   // So nothing is to be written but what somebody asks for; the store itself mends nothing.
   virtual bool holds_still() const { return false; }
+  // Since open().
+  virtual bool has_committed() const { return true; }
 
   // ---- members. One such call works at a time; each change is one commit, and safe to cut anywhere. kReadOnly: the
   // store cannot be written. kInvalidArgument: no such disk, or it is in the wrong state. kNotSupported: a store whose

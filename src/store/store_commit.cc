@@ -32,8 +32,9 @@ bool StoreImpl::dirty() const {
 
 Status StoreImpl::commit() { return commit_until(applied_, mends_itself()); }
 
-Status StoreImpl::commit_unlinked() {
-  if (holds_still()) return {};
+Status StoreImpl::commit_unlinked() { return holds_still() ? Status() : release_gated(); }
+
+Status StoreImpl::release_gated() {
   for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
   return {};
 }
@@ -87,8 +88,10 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
 // What sealing needs in memory: the bitmap pages of replaced nodes, and a place for every changed node.
 Status StoreImpl::prepare_commit() {
   if (next_generation_ > format::kMaxGeneration) return {Errc::kReadOnly, "there is no number for another commit"};
-  rewrite_bad_copies();
-  bring_nodes_home();
+  if (space_.gives_out()) {
+    rewrite_bad_copies();
+    bring_nodes_home();
+  }
   free_nodes();
   // Room for them was made when they changed.
   if (space_.places() >= shared_.tree.changed_nodes()) return {};

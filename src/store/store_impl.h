@@ -29,6 +29,9 @@ class StoreImpl final : public Store, public Verifier {
   // Reads the root; the error names what is damaged.
   Status check_root();
   void set_read_only(std::string reason);
+  // To be called before the store is written to: the commit before the one that was found stays readable until the
+  // next one.
+  void keep_fallback();
 
   const Uuid& volume_uuid() const override { return label_.volume_uuid; }
   std::string volume_name() const override { return label_.name; }
@@ -53,6 +56,7 @@ class StoreImpl final : public Store, public Verifier {
   bool wait_for_unfinalized(std::chrono::nanoseconds idle) override;
   void stop_waiting() override;
   bool dirty() const override;
+  bool has_committed() const override { return has_committed_; }
   bool holds_still() const override { return awaits_disks_ && !has_committed_; }
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
@@ -121,6 +125,7 @@ class StoreImpl final : public Store, public Verifier {
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
   Status commit_until(std::uint64_t sequence, bool forced);
+  Status release_gated();  // commit_unlinked(), also where a disk is missing: somebody wants room
   Status lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change);
   void publish(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);

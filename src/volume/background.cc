@@ -29,7 +29,11 @@ void VolumeImpl::committer_loop() {
     if (const Status saved = disk_statistics_.save(); !saved.ok())
       spdlog::warn("counters of the disks: {}", saved.error().message());
     // What was deleted is free two commits later: of a volume that has come to rest nobody else would make them.
-    Status committed = store_->dirty() ? store_->commit() : store_->commit_unlinked();
+    Status committed;
+    if (store_->dirty())
+      committed = store_->commit();
+    else if (store_->has_committed())
+      committed = store_->commit_unlinked();
     if (committed.ok()) committed = store_->finalize();
     if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());
   }

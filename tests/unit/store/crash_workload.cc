@@ -22,8 +22,6 @@ std::uint64_t acknowledged_before(const std::vector<device::Event>& events, std:
   return acknowledged;
 }
 
-namespace {
-
 void expect_data_intact(Store& store, const Model& state, const std::string& text) {
   for (auto item = state.lower_bound({kDataObject, 0, 0}); item != state.end(); ++item) {
     const ByteVector& value = item->second;
@@ -34,8 +32,6 @@ void expect_data_intact(Store& store, const Model& state, const std::string& tex
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), data.data())) << text;
   }
 }
-
-}  // namespace
 
 // The checker finds every copy of every node good and marked in use, and all rings and space pages as they must be.
 // What it says of the items is of no interest here: they are no files.

@@ -49,6 +49,9 @@ class Workload {
   }
 
   Store& store() { return *store_; }
+  // Ends the store, as a kill would.
+  void close() { store_.reset(); }
+  const Disks& disks() const { return disks_; }
   // Every write to this disk is recorded.
   std::unique_ptr<device::Disk> recorder(std::size_t disk) {
     return std::make_unique<device::RecorderDisk>(*disks_[disk], log_, static_cast<std::uint32_t>(disk));
@@ -160,6 +163,8 @@ class Workload {
 
 // On those of the disks that have a label, as they would be found.
 Result<std::unique_ptr<Store>> open_labelled(const Disks& disks, Environment& environment);
+// The data that the items of `state` name.
+void expect_data_intact(Store& store, const Model& state, const std::string& text);
 void expect_structure_is_sound(const Disks& disks, bool recovered, const std::string& text);
 void expect_recovers(const Disks& disks, const std::vector<Model>& states, std::uint64_t acknowledged,
                      const std::string& text);
