@@ -37,11 +37,14 @@ def mount(name, *tests):
 
 
 CRASH = "{build}/tests/crash/crash_tests"
+CANARY = ["--ops", "write /f 4000 6000; fsync /f; mkdir /d/m"]
 PROMISES = {
     1: ("a metadata operation is seen after a crash whole or not at all", [
-        Step([CRASH, "--canary", "--ops", "write /f 4000 6000; fsync /f; mkdir /d/m"]),
+        Step([CRASH, "--canary", "flushes", *CANARY]),
+        Step([CRASH, "--canary", "mount", "--cuts", "few", "--kills", "3", *CANARY]),
+        Step([CRASH, "--canary", "absent", "--disks", "3", "--cuts", "few", "--absent", "9", *CANARY]),
         Step([CRASH], whole=["--length", "2", "--nested", "1", "--sample", "1000", "--disks", "2,3",
-                             "--kills", "3", "--absent", "5"], part=["--length", "1"])]),
+                             "--kills", "3", "--absent", "5", "--again", "7"], part=["--length", "1"])]),
     2: ("what fsync has returned for survives every later cut", [
         gtest("unit/store/store_tests", "*/CrashTest.*:CrashDuringRecoveryTest.*:ConcurrencyTest.*"),
         gtest("unit/volume/volume_tests", "SharedCommitsTest.*"), mount("torture/survive"), mount("daemon")]),

@@ -26,7 +26,7 @@ struct Arguments {
   unsigned samples = 0;
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   unsigned seconds = 0;
-  bool canary = false;
+  std::string canary;
   std::string cuts;
   std::string operations;
   std::vector<unsigned> disks{2};
@@ -51,6 +51,9 @@ void add_to(CLI::App& app, Arguments& arguments) {
   app.add_option("--absent", arguments.run.absent_every,
                  "every so-many-th state is mounted without each disk in turn, and then with all; 0: none")
       ->capture_default_str();
+  app.add_option("--again", arguments.run.kill_again_every,
+                 "every so-many-th of these second mounts is killed, and mounted a third time and cut; 0: none")
+      ->capture_default_str();
   app.add_option("--seed", arguments.run.seed, "of samples")->capture_default_str();
   app.add_option("--cuts", arguments.cuts,
                  "how many subsets of outstanding writes: many (of single letters), few (of longer sequences)")
@@ -59,7 +62,10 @@ void add_to(CLI::App& app, Arguments& arguments) {
   app.add_option("--seconds", arguments.seconds, "stop after so long");
   app.add_flag("--spoiled", arguments.run.spoiled,
                "one copy of each tree node is bad to begin with; two disks and more");
-  app.add_flag("--canary", arguments.canary, "flushes lie: succeeds if the loss is seen");
+  app.add_option("--canary", arguments.canary,
+                 "plants a fault, and succeeds if a loss is seen: flushes lie; the flush that a mount makes first lies "
+                 "(with --kills); an absent disk counts as agreeing (with --absent)")
+      ->check(CLI::IsMember({"flushes", "mount", "absent"}));
 }
 
 struct Sequence {
@@ -120,9 +126,11 @@ RunOptions options_for(const Arguments& arguments, const Sequence& sequence) {
 // A command that does it once more, from the root of the sources.
 std::string again(const Arguments& arguments, const Sequence& sequence) {
   const RunOptions options = options_for(arguments, sequence);
-  return fmt::format("./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {}{} --ops '{}'",
-                     options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
-                     options.kill_every, options.absent_every, options.spoiled ? " --spoiled" : "", sequence.text);
+  return fmt::format(
+      "./dev crash --disks {} --seed {} --cuts {} --nested {} --kills {} --absent {} --again {}{} --ops '{}'",
+      options.disks, options.seed, few_cuts(arguments, sequence) ? "few" : "many", options.depth - 1,
+      options.kill_every, options.absent_every, options.kill_again_every, options.spoiled ? " --spoiled" : "",
+      sequence.text);
 }
 
 // Tries sequences until there are no more; each thread runs one of these.
@@ -183,7 +191,9 @@ class Work {
 };
 
 int run(Arguments arguments) {
-  arguments.run.flushes_lie = arguments.canary;
+  arguments.run.flushes_lie = arguments.canary == "flushes";
+  arguments.run.mount_flush_lies = arguments.canary == "mount";
+  arguments.run.believes_absent = arguments.canary == "absent";
   Totals totals;
   for (const unsigned disks : arguments.disks) {
     arguments.run.disks = disks;
@@ -197,7 +207,7 @@ int run(Arguments arguments) {
   }
   fmt::print("{} states rebuilt\n", totals.states.load());
   fmt::print("{} distinct crash states, {} lost\n", totals.distinct.size(), totals.lost.load());
-  return (totals.lost > 0) == arguments.canary ? 0 : 1;
+  return (totals.lost > 0) == !arguments.canary.empty() ? 0 : 1;
 }
 
 }  // namespace

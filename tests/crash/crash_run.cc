@@ -136,6 +136,7 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
       if (event.kind == device::EventKind::kEnd && event.op == device::Op::kFlush) event.ok = false;
 
   Judged judged(totals);
+  LaterSessions later(history, options, judged);
   std::string first;
   std::uint64_t lost = 0;
   const auto note = [&](std::size_t position, const std::string& how, const Progress& progress, std::string wrong) {
@@ -161,8 +162,7 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
     note(cut.position, "cut (" + cut.text + ")", progress, wrong);
     for (int absent = 0; absent < static_cast<int>(left.size()); ++absent) {
       Boot boot{clone(left), clone(left), {}, absent, "mounted without disk " + std::to_string(absent)};
-      note(cut.position, "cut (" + cut.text + ")", progress,
-           judge_second_session(std::move(boot), history, progress, options, judged, lost));
+      note(cut.position, "cut (" + cut.text + ")", progress, later.judge(std::move(boot), progress));
     }
     return true;
   });
@@ -176,11 +176,10 @@ std::string try_operations(const std::vector<Operation>& operations, const Memor
       const int absent = kills % 2 == 0 ? static_cast<int>(kills / 2 % kill.seen.size()) : -1;
       Boot boot{std::move(kill.seen), std::move(kill.durable), std::move(kill.in_cache), absent,
                 absent < 0 ? "mounted" : "mounted without disk " + std::to_string(absent)};
-      note(kill.position, "killed (" + kill.text + ")", progress,
-           judge_second_session(std::move(boot), history, progress, options, judged, lost));
+      note(kill.position, "killed (" + kill.text + ")", progress, later.judge(std::move(boot), progress));
       return true;
     });
-  totals.lost += lost;
+  totals.lost += lost + later.lost();
   return first;
 }
 

@@ -24,12 +24,17 @@ struct RunOptions {
   unsigned thorough_every = 8;  // states that are also written to again, checked by the checker and mounted again
   unsigned depth = 1;           // 2: a second cut while the first is recovered from
   // Every so-many-th state is also mounted without each disk in turn, and then with all; and of every so-many-th kill
-  // the disks are mounted again. What these second sessions do is cut everywhere. 0: never.
+  // the disks are mounted again. What these second sessions do is cut everywhere, and every so-many-th of them is
+  // killed, and a third session is cut. 0: never.
   unsigned absent_every = 0;
   unsigned kill_every = 0;
+  unsigned kill_again_every = 0;
   device::CutBounds boot_bounds{0, 3, 6, 2, 1, false};
-  bool spoiled = false;      // disk 0 has a bad copy of every node to begin with
-  bool flushes_lie = false;  // for the canary: no flush is believed, so what was promised may be lost
+  bool spoiled = false;  // disk 0 has a bad copy of every node to begin with
+  // For the canaries: with each of these faults planted something must be seen to be lost.
+  bool flushes_lie = false;       // no flush has kept anything
+  bool mount_flush_lies = false;  // the flush that a mount makes before it writes has kept nothing
+  bool believes_absent = false;   // a commit counts as whole though only an absent disk could say so (-o degraded)
 };
 
 // Counts over all runs; any thread.

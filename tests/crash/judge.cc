@@ -100,7 +100,7 @@ volume::VolumeOptions judging_options() {
 }
 
 std::string judge(const MemoryDisks& disks, const History& history, const Progress& progress, const Look& look,
-                  std::uint64_t seed, const Kept& kept) {
+                  std::uint64_t seed, const std::vector<Kept>& kept) {
   SeededEnvironment environment(seed);
   if (look.checked) {
     const std::string checked = check_disks(disks, environment, true);
@@ -110,8 +110,10 @@ std::string judge(const MemoryDisks& disks, const History& history, const Progre
   if (!volume.ok()) return "mounting: " + volume.error().message();
   auto tree = test::read_tree(**volume);
   if (!tree.ok()) return tree.error().message();
-  if (kept.promised && !tree->contains(kept.path)) return kept.path + " is not there, which was synced";
-  if (!kept.path.empty()) tree->erase(kept.path);
+  for (const Kept& file : kept) {
+    if (file.promised && !tree->contains(file.path)) return file.path + " is not there, which was synced";
+    tree->erase(file.path);
+  }
   std::string wrong = history.explain(*tree, progress.returned, progress.started);
   if (wrong.empty()) wrong = test::find_inconsistency(**volume, false);
   if (wrong.empty() && look.thorough) wrong = write_again(std::move(*volume), std::move(*tree), disks, environment);

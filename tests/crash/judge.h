@@ -35,13 +35,20 @@ struct Progress {
   std::size_t started = 0;
 };
 
+// A file that a later session makes, which the history does not know; it must be there if `promised`.
+struct Kept {
+  std::string path;
+  bool promised = false;
+};
+
 // Many cuts leave the same bytes: of a sequence each state is judged once for what had been promised by then.
 class Judged {
  public:
   explicit Judged(Totals& totals) : totals_(totals) {}
 
   // Counts a state; false: it has been judged.
-  bool is_new(const test::MemoryDisks& disks, const Progress& progress, bool nested) {
+  bool is_new(const test::MemoryDisks& disks, const Progress& progress, bool nested,
+              const std::vector<Kept>& kept = {}) {
     std::uint64_t digest = 0;
     for (const auto& disk : disks) digest = digest * 0x9e3779b97f4a7c15u + disk->digest();
     ++totals_.states;
@@ -49,12 +56,14 @@ class Judged {
       const std::lock_guard lock(totals_.mutex);
       totals_.distinct.insert(digest);
     }
-    return judged_.emplace(digest, progress.returned, progress.started, nested).second;
+    std::uint64_t promises = 0;
+    for (std::size_t i = 0; i < kept.size(); ++i) promises |= std::uint64_t{kept[i].promised} << i;
+    return judged_.emplace(digest, progress.returned, progress.started, promises, nested).second;
   }
 
  private:
   Totals& totals_;
-  std::set<std::tuple<std::uint64_t, std::size_t, std::size_t, bool>> judged_;
+  std::set<std::tuple<std::uint64_t, std::size_t, std::size_t, std::uint64_t, bool>> judged_;
 };
 
 // How closely a state is looked at.
@@ -66,13 +75,8 @@ struct Look {
 // For a volume that is mounted to be looked at: with few threads, as starting them takes longer than the rest.
 volume::VolumeOptions judging_options();
 
-// What is found on the disks, before and after recovery: what is wrong with it, or "". `kept`: a file of a second
-// session, which the history does not know; it must be there if `promised`.
-struct Kept {
-  std::string path;
-  bool promised = false;
-};
+// What is found on the disks, before and after recovery: what is wrong with it, or "". `kept`: of later sessions.
 std::string judge(const test::MemoryDisks& disks, const History& history, const Progress& progress, const Look& look,
-                  std::uint64_t seed, const Kept& kept = {});
+                  std::uint64_t seed, const std::vector<Kept>& kept = {});
 
 }  // namespace mdfs::crash
