@@ -42,7 +42,7 @@ PROMISES = {
     1: ("a metadata operation is seen after a crash whole or not at all", [
         Step([CRASH, "--canary", "flushes", *CANARY]),
         Step([CRASH, "--canary", "mount", "--cuts", "few", "--kills", "3", *CANARY]),
-        Step([CRASH, "--canary", "absent", "--disks", "3", "--cuts", "few", "--absent", "9", *CANARY]),
+        Step([CRASH, "--canary", "absent", "--disks", "3", "--cuts", "few", "--absent", "27", *CANARY]),
         Step([CRASH], whole=["--length", "2", "--nested", "1", "--sample", "1000", "--disks", "2,3",
                              "--kills", "3", "--absent", "5", "--again", "7"], part=["--length", "1"])]),
     2: ("what fsync has returned for survives every later cut", [

@@ -110,11 +110,12 @@ MemoryDisk::Chunk& MemoryDisk::own_chunk(std::uint64_t index) {
   return *chunk;
 }
 
-MemoryDisk::Page& MemoryDisk::own_page(std::uint64_t index) {
+MemoryDisk::Page& MemoryDisk::own_page(std::uint64_t index, bool fresh) {
   auto& page = own_chunk(index / kPagesPerChunk).pages[index % kPagesPerChunk];
   if (!page || page->owner != owner_) {
     auto mine = std::make_shared<Page>();
-    if (page) mine->bytes = page->bytes;
+    if (!fresh && page) mine->bytes = page->bytes;
+    if (!fresh && !page) mine->bytes.fill(std::byte{0});
     mine->owner = owner_;
     page = std::move(mine);
   }
@@ -140,7 +141,8 @@ void MemoryDisk::copy_in(std::uint64_t offset, ConstBytes bytes) {
   while (!bytes.empty()) {
     const std::uint64_t within = offset % kPageBytes;
     const auto part = bytes.first(std::min<std::uint64_t>(bytes.size(), kPageBytes - within));
-    std::memcpy(own_page(offset / kPageBytes).bytes.data() + within, part.data(), part.size());
+    Page& page = own_page(offset / kPageBytes, part.size() == kPageBytes);
+    std::memcpy(page.bytes.data() + within, part.data(), part.size());
     offset += part.size();
     bytes = bytes.subspan(part.size());
   }
@@ -155,7 +157,7 @@ void MemoryDisk::clear(std::uint64_t offset, std::uint64_t bytes) {
       if (part == kPageBytes) {
         own_chunk(page / kPagesPerChunk).pages[page % kPagesPerChunk].reset();
       } else {
-        std::memset(own_page(page).bytes.data() + within, 0, part);
+        std::memset(own_page(page, false).bytes.data() + within, 0, part);
       }
     }
     offset += part;

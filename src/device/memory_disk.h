@@ -48,9 +48,10 @@ class MemoryDisk final : public Disk {
 
   // `owner` is the only disk that may change the object in place; clone() leaves the old objects without one.
   struct Page {
+    Page() {}  // the bytes are whatever they are
     std::uint64_t owner = 0;
     mutable std::atomic<std::uint64_t> digest{0};  // 0: not known
-    std::array<std::byte, kPageBytes> bytes{};
+    std::array<std::byte, kPageBytes> bytes;
   };
   struct Chunk {
     std::uint64_t owner = 0;
@@ -61,7 +62,8 @@ class MemoryDisk final : public Disk {
   static std::uint64_t new_owner();
   const Page* find_page(std::uint64_t page) const;  // null: zeros
   Chunk& own_chunk(std::uint64_t chunk);
-  Page& own_page(std::uint64_t page);
+  // `fresh`: all of its bytes will be written over.
+  Page& own_page(std::uint64_t page, bool fresh);
   // The caller holds mutex_.
   void copy_out(std::uint64_t offset, MutableBytes out) const;
   void copy_in(std::uint64_t offset, ConstBytes bytes);

@@ -57,9 +57,10 @@ bool Label::same_disk(const Label& other) const {
 
 bool Label::same_identity(const Label& other) const {
   Label copy = other;
+  copy.label_number = label_number;
   copy.members = members;
   copy.membership = membership;
-  return same_disk(copy);
+  return *this == copy;
 }
 
 void encode(const Label& label, MutableBytes out) {

@@ -18,6 +18,8 @@ bool bitmap_get(ConstBytes page, std::uint64_t bit);
 void bitmap_set(MutableBytes page, std::uint64_t bit, bool in_use);
 // Sets or clears [first, first + count), byte-wise inside.
 void bitmap_fill(MutableBytes page, std::uint64_t first, std::uint64_t count, bool in_use);
+// Are all of [first, first + count) set?
+bool bitmap_all_set(ConstBytes page, std::uint64_t first, std::uint64_t count);
 // Clear bits among the first `bits`.
 std::uint64_t bitmap_free(ConstBytes page, std::uint64_t bits = MDFS_BITS_PER_PAGE);
 

@@ -3,6 +3,7 @@
 #include "store/labels.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/checked.h"
 
@@ -10,6 +11,8 @@ namespace mdfs::store {
 namespace {
 
 constexpr std::uint64_t kArea = MDFS_LABEL_AREA;
+constexpr std::uint64_t kUsed = MDFS_SLOT_SIZE * (1 + MDFS_RING_SLOTS);  // of it: the label and the ring
+static_assert(kUsed <= kArea && kUsed % MDFS_SECTOR == 0);
 
 // The four areas of a disk that ends at `end` bytes (whole label areas).
 std::array<std::uint64_t, MDFS_LABELS_PER_DISK> area_offsets(std::uint64_t end) {
@@ -25,7 +28,7 @@ void read_areas(device::Disk& disk, std::uint64_t end, unsigned first, unsigned 
   std::array<device::Io, MDFS_LABELS_PER_DISK> ios;
   std::vector<device::Addressed> requests;
   for (unsigned i = first; i <= last; ++i) {
-    areas.bytes[i] = AlignedBuffer(kArea);
+    areas.bytes[i] = AlignedBuffer(kUsed);
     ios[i].offset = offsets[i];
     ios[i].buffers = {areas.bytes[i].bytes()};
     requests.push_back({&disk, &ios[i]});
@@ -58,11 +61,27 @@ void choose_label(const Areas& areas, DiskLabels& found) {
   }
 }
 
+ConstBytes slot_bytes(const Areas& areas, unsigned label, unsigned ring_slot) {
+  if (areas.bytes[label].empty()) return {};
+  return areas.bytes[label].bytes().subspan(MDFS_SLOT_SIZE * (1 + ring_slot), MDFS_SLOT_SIZE);
+}
+
+bool is_same(ConstBytes a, ConstBytes b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Most slots are the same in all rings: these are decoded once.
 void read_slots(const Areas& areas, DiskLabels& found) {
   for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
-    if (areas.bytes[i].empty()) continue;
     for (unsigned j = 0; j < MDFS_RING_SLOTS; ++j) {
-      const ConstBytes bytes = areas.bytes[i].bytes().subspan(MDFS_SLOT_SIZE * (1 + j), MDFS_SLOT_SIZE);
+      const ConstBytes bytes = slot_bytes(areas, i, j);
+      if (bytes.empty()) continue;
+      unsigned same = 0;
+      while (same < i && !is_same(bytes, slot_bytes(areas, same, j))) ++same;
+      if (same < i) {
+        found.ring[i][j] = found.ring[same][j];
+        continue;
+      }
       auto slot = format::decode_commit_slot(bytes, found.label->volume_uuid);
       if (!slot.ok())
         if (const auto generation = format::sealed_slot_generation(bytes, found.label->volume_uuid))

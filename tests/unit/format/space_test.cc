@@ -74,6 +74,13 @@ RC_GTEST_PROP(BitmapTest, FillsAndCountsLikeAPlainArray, (std::uint64_t seed)) {
   RC_ASSERT(bitmap_free(page, bits) == static_cast<std::uint64_t>(std::count(
                                            plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(bits), false)));
   for (std::uint64_t bit = 0; bit < MDFS_BITS_PER_PAGE; ++bit) RC_ASSERT(bitmap_get(page, bit) == plain[bit]);
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t first = samples.number(0, MDFS_BITS_PER_PAGE);
+    const std::uint64_t count = std::min(MDFS_BITS_PER_PAGE - first, samples.number(0, samples.coin() ? 20 : 9999));
+    const auto begin = plain.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(count);
+    RC_ASSERT(bitmap_all_set(page, first, count) == std::all_of(begin, end, [](bool in_use) { return in_use; }));
+  }
 }
 
 TEST(BitmapTest, AnEmptyDiskHasAllUsableBlocksFreeAndNoOthers) {
