@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/checked.h"
@@ -195,7 +196,7 @@ void LoadOperation::put_decoded(Unit& unit, BufferRef decoded) const {
 void LoadOperation::put_inline(const Fetch& fetch, Unit& unit) const {
   BufferRef whole = core_.cache.acquire(std::max<std::size_t>(unit.buffer.size(), content_.block_size));
   std::memset(whole.data(), 0, whole.size());
-  std::memcpy(whole.data(), fetch.inline_bytes->data(), fetch.inline_bytes->size());
+  std::copy(fetch.inline_bytes->begin(), fetch.inline_bytes->end(), whole.data());  // a damaged file may have none
   for (const ByteRanges::Range& range : unit.valid.ranges())
     if (range.begin < unit.buffer.size())
       std::memcpy(whole.data() + range.begin, unit.buffer.data() + range.begin,
