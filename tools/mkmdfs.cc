@@ -29,7 +29,7 @@ namespace {
 
 struct Options {
   std::string block_size = "4K", label, weights = "auto";
-  std::optional<std::string> size, zone_size, policy;
+  std::optional<std::string> size, grow_to, zone_size, policy;
   bool sparse = false, force = false, json = false;
   std::vector<std::string> disks;
 };
@@ -104,6 +104,7 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
                              {"blocks", disk.blocks},
                              {"zone_blocks", disk.zone_blocks},
                              {"metadata_blocks", disk.metadata_blocks},
+                             {"room_blocks", disk.room_blocks},
                              {"free_blocks", disk.free_blocks},
                              {"weight", weights.weights[i]}});
     if (!weights.rates.empty()) json["disks"].back()["read_mb_s"] = weights.rates[i].bytes_per_second / 1e6;
@@ -132,6 +133,10 @@ Status make_volume(const Options& options) {
   if (options.zone_size) {
     MDFS_TRY_ASSIGN(format.zone_bytes, parse_size(*options.zone_size, "--zone-size"));
     if (format.zone_bytes == 0) return {Errc::kUsage, "--zone-size 0: at least one block is wanted"};
+  }
+  if (options.grow_to) {
+    MDFS_TRY_ASSIGN(format.room_bytes, parse_size(*options.grow_to, "--grow-to"));
+    if (format.room_bytes == 0) return {Errc::kUsage, "--grow-to 0: at least the size of the disks is wanted"};
   }
   format.name = options.label;
   if (options.policy) {
@@ -190,6 +195,8 @@ int main(int argc, char** argv) {
   app.add_option("--block-size", options.block_size, "Allocation unit, 4K to 64K (default 4K)");
   app.add_option("--size", options.size, "Make files of this size for disks");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
+  app.add_option("--grow-to", options.grow_to,
+                 "Keep room to resize each disk to this size (default: 16 times what it has)");
   app.add_option("--zone-size", options.zone_size, "Region over which a disk's data are scattered (default: by size)");
   app.add_option("--policy", options.policy, "Where on a disk new groups begin: scatter (default), first or near");
   app.add_option("--weights", options.weights,

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* ---- sizes and limits ---------------------------------------------------------------------------------------- */
-#define MDFS_FORMAT_VERSION 2u
+#define MDFS_FORMAT_VERSION 3u
 #define MDFS_MAX_DISKS 64u
 #define MDFS_MIN_BLOCK_SIZE 4096u
 #define MDFS_MAX_BLOCK_SIZE 65536u
@@ -125,9 +125,11 @@ struct mdfs_label {
   uint32_t membership;   /* counts changes of the member table */
   uint8_t name[64];      /* UTF-8, zero padded */
   uint8_t policy;        /* MDFS_POLICY_*, for what has none of its own */
-  uint8_t reserved0[327];
+  uint8_t reserved0[7];
+  uint64_t room_blocks;  /* that the space pages have room for: the disk never gets larger */
+  uint8_t reserved1[312];
   struct mdfs_member members[64];
-  uint8_t reserved1[1536];
+  uint8_t reserved2[1536];
 };
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_label, members) == 512, "label members");
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_label) == 4096, "label");

@@ -64,6 +64,12 @@ void Allocator::give_up_all_on(std::size_t disk) {
   let_go_between(disk, {0, UINT64_MAX});
 }
 
+void Allocator::end_changed(std::size_t disk) {
+  give_up_all_on(disk);
+  node_next_outside_[disk] = maps_[disk]->data_range().begin;
+  last_end_[disk] = 0;
+}
+
 void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
   MDFS_CHECK(disk <= maps_.size());
   if (disk == maps_.size()) {

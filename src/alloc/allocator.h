@@ -62,6 +62,8 @@ class Allocator {
   // Another disk, at the end of the table or in the place of one that is not there; or none any more (null). Windows
   // on it are closed.
   void set_map(std::size_t disk, std::unique_ptr<SpaceMap> map);
+  // After the map of a disk got another end: windows, stretches and places that are kept lay where they were.
+  void end_changed(std::size_t disk);
   // Whether new blocks of this disk are given out; data_free() and metadata_free() count those that are only.
   void set_avoided(std::size_t disk, bool avoided);
   bool usable(std::size_t disk) const { return maps_[disk] != nullptr && !avoided_[disk]; }

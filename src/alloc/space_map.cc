@@ -19,7 +19,10 @@ std::uint64_t first_bit(std::uint64_t block) { return block % kPageBlocks; }
 
 SpaceMap::SpaceMap(const format::DiskLayout& layout, std::uint64_t zone_blocks,
                    const std::vector<std::uint64_t>& free_blocks)
-    : layout_(layout), zone_blocks_(std::max<std::uint64_t>(zone_blocks, 1)), pages_(layout.space_pages(0)) {
+    : layout_(layout),
+      zone_blocks_(std::max<std::uint64_t>(zone_blocks, 1)),
+      end_(layout.end_usable()),
+      pages_(layout.space_pages(0)) {
   MDFS_CHECK(free_blocks.size() == pages_.size());
   const std::uint64_t boundary = layout_.metadata_end();
   for (std::uint64_t i = 0; i < pages_.size(); ++i) {
@@ -76,9 +79,11 @@ void SpaceMap::unpin(std::uint64_t page) {
 
 void SpaceMap::shrink(std::uint64_t keep) {
   for (std::uint64_t looked = 0; looked < pages_.size() && loaded_pages_ > keep; ++looked) {
+    const bool whole = (shrink_cursor_ + 1) * kPageBlocks <= end_;
     Page& page = pages_[shrink_cursor_];
     shrink_cursor_ = (shrink_cursor_ + 1) % pages_.size();
-    if (!page.bits || page.pins > 0 || page.dirty || page.disk_free != page.busy_free) continue;
+    if (!page.bits || page.pins > 0 || page.dirty) continue;
+    if (whole ? page.disk_free != page.busy_free : page.bits->disk != page.bits->busy) continue;
     page.bits.reset();
     --loaded_pages_;
   }
@@ -116,14 +121,14 @@ void SpaceMap::count_free(std::uint64_t block, std::uint64_t blocks, bool now_fr
   Page& page = page_of(block, blocks);
   const std::uint64_t boundary = layout_.metadata_end();
   const std::uint64_t low = block >= boundary ? 0 : std::min(blocks, boundary - block);
-  const std::uint64_t high = blocks - low;
+  const std::uint64_t high = block >= end_ ? 0 : std::min(blocks, end_ - block) - low;
   if (now_free) {
-    page.busy_free += static_cast<std::uint32_t>(blocks);
+    page.busy_free += static_cast<std::uint32_t>(low + high);
     page.longest = MDFS_BITS_PER_PAGE;
     metadata_free_ += low;
     data_free_ += high;
   } else {
-    page.busy_free -= static_cast<std::uint32_t>(blocks);
+    page.busy_free -= static_cast<std::uint32_t>(low + high);
     metadata_free_ -= low;
     data_free_ -= high;
   }
@@ -178,7 +183,7 @@ void SpaceMap::unlink(std::uint64_t block, std::uint64_t blocks) {
 Search SpaceMap::find(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const {
   MDFS_CHECK(blocks > 0);
   range.begin = std::max(range.begin, layout_.first_usable());
-  range.end = std::min(range.end, layout_.end_usable());
+  range.end = std::min(range.end, end_);
   if (range.empty() || blocks > kPageBlocks || blocks > range.size()) return {};
   for (std::uint64_t number = range.begin / kPageBlocks; number * kPageBlocks < range.end; ++number) {
     const Page& page = pages_[number];
@@ -220,7 +225,7 @@ Search SpaceMap::find_in_page(std::uint64_t number, BlockRange range, std::uint6
 Search SpaceMap::find_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid, Fit fit) const {
   MDFS_CHECK(blocks > 0);
   range.begin = std::max(range.begin, layout_.first_usable());
-  range.end = std::min(range.end, layout_.end_usable());
+  range.end = std::min(range.end, end_);
   Search best;
   const auto consider = [&](std::uint64_t begin, std::uint64_t end) {
     if (end < begin + blocks) return;
@@ -254,8 +259,7 @@ Search SpaceMap::find_hole(BlockRange range, std::uint64_t blocks, const Avoided
 }
 
 BlockRange SpaceMap::usable_in_page(std::uint64_t page) const {
-  return {std::max(layout_.first_usable(), page * kPageBlocks),
-          std::min(layout_.end_usable(), (page + 1) * kPageBlocks)};
+  return {std::max(layout_.first_usable(), page * kPageBlocks), std::min(end_, (page + 1) * kPageBlocks)};
 }
 
 namespace {
@@ -302,7 +306,7 @@ class HoleJoiner {
 Search SpaceMap::next_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const {
   MDFS_CHECK(blocks > 0);
   range.begin = std::max(range.begin, layout_.first_usable());
-  range.end = std::min(range.end, layout_.end_usable());
+  range.end = std::min(range.end, end_);
   if (range.empty()) return {};
   HoleJoiner joiner(blocks, avoid);
   for (std::uint64_t number = range.begin / kPageBlocks; number * kPageBlocks < range.end; ++number) {

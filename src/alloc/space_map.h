@@ -48,7 +48,27 @@ class SpaceMap {
   std::uint64_t zone_blocks() const { return zone_blocks_; }
   std::uint64_t page_count() const { return pages_.size(); }
   BlockRange metadata_range() const { return {layout_.first_usable(), layout_.metadata_end()}; }
-  BlockRange data_range() const { return {layout_.metadata_end(), layout_.end_usable()}; }
+  BlockRange data_range() const { return {layout_.metadata_end(), end_}; }
+
+  // ---- another size (space_map_resize.cc)
+  // Pages that must be loaded, and stay so, to change the size from one layout to the other: [first, last].
+  struct Pages {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  static Pages edge_pages(const format::DiskLayout& from, const format::DiskLayout& to);
+  // From now on nothing at or behind this block is given out or counts as free; at most end_usable(), behind the
+  // metadata region. The page of `end` is loaded.
+  void set_end(std::uint64_t end);
+  std::uint64_t end() const { return end_; }
+  // Blocks at or behind end() that are in use or taken.
+  std::uint64_t busy_behind() const;
+  // Blocks in use or taken, of the whole disk.
+  std::uint64_t busy_blocks() const;
+  // The disk has this size now; the edge pages are loaded. Larger: by the two label areas at its end at least, whose
+  // old blocks are taken until somebody releases them; bitmaps of pages that come are blank. Smaller: end() is that of
+  // the new layout, and nothing is busy behind it.
+  void resize(const format::DiskLayout& layout);
 
   // The page shared by metadata region and data, if there is one.
   std::optional<std::uint64_t> boundary_page() const;
@@ -135,12 +155,17 @@ class SpaceMap {
   void count_free(std::uint64_t block, std::uint64_t blocks, bool now_free);
   void set_dirty(std::uint64_t page);
   std::uint64_t page_data_free(std::uint64_t page) const;
+  void grow(const format::DiskLayout& layout);
+  void cut(const format::DiskLayout& layout);
+  // Free blocks of a page before end().
+  std::uint64_t free_before_end(std::uint64_t page) const;
   // The part of a page that may be given out.
   BlockRange usable_in_page(std::uint64_t page) const;
   Search find_in_page(std::uint64_t page, BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;
 
   format::DiskLayout layout_;
   std::uint64_t zone_blocks_;
+  std::uint64_t end_;
   std::vector<Page> pages_;
   std::uint64_t metadata_free_ = 0;
   std::uint64_t data_free_ = 0;

@@ -46,6 +46,8 @@ class Disk {
   virtual ~Disk() = default;
   virtual const std::string& name() const = 0;  // for messages: path of the device or file
   virtual std::uint64_t size_bytes() const = 0;
+  // Asks the device or file how large it is now; size_bytes() says that from then on. One thread at a time.
+  virtual Result<std::uint64_t> measure() { return size_bytes(); }
   virtual bool writable() const = 0;
   // Starts all requests at once. Never fails as a call: what cannot be started completes with an error.
   virtual void submit(std::span<Io* const> batch) = 0;

@@ -54,7 +54,7 @@ Slots slots_on(const std::string& path, const format::Label& label) {
   Slots slots;
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.open()) return slots;
-  const format::DiskLayout layout(label.block_size, label.disk_blocks, label.metadata_blocks);
+  const format::DiskLayout layout(label.block_size, label.disk_blocks, label.metadata_blocks, label.room_blocks);
   ByteVector area(MDFS_LABEL_AREA);
   for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number) {
     const auto offset = static_cast<off_t>(layout.label_offset(number));

@@ -35,19 +35,6 @@ Status check_kind(const std::string& path, const struct stat& st) {
   return {Errc::kInvalidArgument, path + " is neither a block device nor a regular file"};
 }
 
-Result<std::uint64_t> size_of(const std::string& path, int fd, const struct stat& st) {
-  if (S_ISREG(st.st_mode)) return align_down(static_cast<std::uint64_t>(st.st_size), kAlignment);
-  std::uint64_t size = 0;
-  int sector = 0;
-  if (::ioctl(fd, BLKGETSIZE64, &size) != 0 || ::ioctl(fd, BLKSSZGET, &sector) != 0) {
-    return from_errno(errno, path);
-  }
-  if (sector <= 0 || kAlignment % static_cast<unsigned>(sector) != 0) {
-    return {Errc::kNotSupported, fmt::format("{}: sectors of {} bytes", path, sector)};
-  }
-  return align_down(size, kAlignment);
-}
-
 // An open-file-description lock on the whole file: it conflicts with any other opening, in this process too.
 Status lock_file(const std::string& path, int fd, OpenMode mode) {
   struct flock lock {};
@@ -129,7 +116,7 @@ Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, s
   MDFS_TRY(check_kind(name, st));
   const int flags = ::fcntl(fd.get(), F_GETFL);
   if (flags < 0) return from_errno(errno, name);
-  MDFS_TRY_ASSIGN(const std::uint64_t size, size_of(name, fd.get(), st));
+  MDFS_TRY_ASSIGN(const std::uint64_t size, UringDisk::size_of(name, fd.get()));
   const bool writable = (flags & O_ACCMODE) == O_RDWR;
   const bool direct = (flags & O_DIRECT) != 0;
   return std::unique_ptr<Disk>(std::make_unique<UringDisk>(

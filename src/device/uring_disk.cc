@@ -2,8 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/uring_disk.h"
 
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <utility>
 
+#include "base/checked.h"
 #include "device/request.h"
 
 namespace mdfs::device {
@@ -27,7 +34,28 @@ std::vector<iovec> to_vectors(const std::vector<MutableBytes>& buffers) {
 }  // namespace
 
 UringDisk::UringDisk(std::shared_ptr<UringContext> context, UniqueFd fd, Properties properties)
-    : context_(std::move(context)), fd_(std::move(fd)), properties_(std::move(properties)) {}
+    : context_(std::move(context)),
+      fd_(std::move(fd)),
+      properties_(std::move(properties)),
+      size_bytes_(properties_.size_bytes) {}
+
+Result<std::uint64_t> UringDisk::size_of(const std::string& name, int fd) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return from_errno(errno, name);
+  if (S_ISREG(st.st_mode)) return align_down(static_cast<std::uint64_t>(st.st_size), kAlignment);
+  std::uint64_t size = 0;
+  int sector = 0;
+  if (::ioctl(fd, BLKGETSIZE64, &size) != 0 || ::ioctl(fd, BLKSSZGET, &sector) != 0) return from_errno(errno, name);
+  if (sector <= 0 || kAlignment % static_cast<unsigned>(sector) != 0)
+    return {Errc::kNotSupported, fmt::format("{}: sectors of {} bytes", name, sector)};
+  return align_down(size, kAlignment);
+}
+
+Result<std::uint64_t> UringDisk::measure() {
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, size_of(properties_.name, fd_.get()));
+  size_bytes_ = bytes;
+  return bytes;
+}
 
 void UringDisk::submit(std::span<Io* const> batch) {
   std::vector<std::unique_ptr<UringContext::Transfer>> transfers;

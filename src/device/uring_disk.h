@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -26,8 +27,12 @@ class UringDisk final : public Disk {
 
   UringDisk(std::shared_ptr<UringContext> context, UniqueFd fd, Properties properties);
 
+  // Of an open block device or regular file, rounded down to kAlignment. kNotSupported: sectors that do not divide it.
+  static Result<std::uint64_t> size_of(const std::string& name, int fd);
+
   const std::string& name() const override { return properties_.name; }
-  std::uint64_t size_bytes() const override { return properties_.size_bytes; }
+  std::uint64_t size_bytes() const override { return size_bytes_; }
+  Result<std::uint64_t> measure() override;
   bool writable() const override { return properties_.writable; }
   bool direct() const { return properties_.direct; }
   void submit(std::span<Io* const> batch) override;
@@ -36,6 +41,7 @@ class UringDisk final : public Disk {
   const std::shared_ptr<UringContext> context_;
   const UniqueFd fd_;
   const Properties properties_;
+  std::atomic<std::uint64_t> size_bytes_;
 };
 
 }  // namespace mdfs::device

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "engine/link.h"
 #include "engine/requests.h"
 #include "format/file_cell.h"
@@ -30,7 +31,7 @@ Status each_extent(Core& core, const Content& content, std::uint64_t page, Const
     }
     MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content, *record, runs_item));
     taking = take({content.unit_of({page, at.row}), runs.front().disk, runs.front().block, record->stored_bytes,
-                   static_cast<std::uint32_t>(runs.size())});
+                   static_cast<std::uint32_t>(runs.size()), highest_end(runs)});
     if (!taking) return {};
   }
   return {};
@@ -60,7 +61,9 @@ Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
         if (!take({{at.page, 0, 0},
                    run.address.disk,
                    run.address.block,
-                   std::uint64_t{run.blocks()} * content_.block_size}))
+                   std::uint64_t{run.blocks()} * content_.block_size,
+                   1,
+                   run.address.block + run.blocks()}))
           return false;
       }
       if (at.page == UINT64_MAX) return true;
@@ -107,7 +110,8 @@ Status LayoutWalk::strips_of_page(LayoutCursor& at, const TakeRow& take, bool& t
         const unsigned place = at.row - strip_rows;
         if (!strip.has(place)) continue;
         const format::Address address = strip.part(place, content_.block_size).address;
-        taking = take({content_.unit_of({at.page, place}), address.disk, address.block, strip.bytes, 1, true});
+        taking = take({content_.unit_of({at.page, place}), address.disk, address.block, strip.bytes, 1,
+                       address.block + ceil_div(strip.bytes, content_.block_size), true});
         if (!taking) return {};
       }
       at.row = strip_rows + format::kMaxPlaces;

@@ -19,6 +19,7 @@ struct ExtentPlace {  // one row of a layout
   std::uint64_t block = 0;
   std::uint64_t stored_bytes = 0;
   std::uint32_t pieces = 1;  // runs on the disk; the first one begins at `block`
+  std::uint64_t end = 0;     // behind the highest block of them
   bool in_strip = false;     // not the extent: bytes of it that were appended and lie in a strip
 };
 

@@ -39,6 +39,12 @@ Status Records::check(const store::Run& run) const {
                                       run.disk, disk_blocks_[run.disk].load())};
 }
 
+std::uint64_t highest_end(const std::vector<store::Run>& runs) {
+  std::uint64_t end = 0;
+  for (const store::Run& run : runs) end = std::max(end, run.end());
+  return end;
+}
+
 Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
                                         const std::optional<ByteVector>& runs_item) {
   const std::uint64_t blocks = ceil_div(record.stored_bytes, content.block_size);

@@ -63,6 +63,8 @@ Result<Strips> strips_of(const Content& content, const std::vector<store::Item>&
 // Blocks that the runs of a record take, in order; a scattered record's runs are in `runs_item`.
 Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
                                         const std::optional<ByteVector>& runs_item);
+// Behind the highest block of these runs of one disk.
+std::uint64_t highest_end(const std::vector<store::Run>& runs);
 
 // Records of images and files as the tree has them. Extent pages are kept, decoded, up to a bound; whoever changes a
 // page in the tree says so with replace(), before units that depend on it can leave the cache; but not who frees what a

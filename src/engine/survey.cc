@@ -117,6 +117,7 @@ void add_cell_as_unit(const Content& content, std::uint64_t index, const format:
   for (const format::FileRun& run : cell.runs) {
     place.pieces += place.pieces == 0 || run.address.disk != next.disk || run.address.block != next.block ? 1 : 0;
     next = {run.address.disk, run.address.block + run.blocks()};
+    if (run.address.disk == place.disk) place.end = std::max(place.end, next.block);
   }
   places.push_back(place);
 }
@@ -161,7 +162,7 @@ Status Survey::add_unit(Content& content, const geometry::Coord& unit, std::vect
   MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
   if (!extent.has_record()) return {};
   places.push_back({unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
-                    static_cast<std::uint32_t>(extent.runs.size())});
+                    static_cast<std::uint32_t>(extent.runs.size()), highest_end(extent.runs)});
   return {};
 }
 

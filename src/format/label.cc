@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/label.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/checked.h"
@@ -30,8 +31,10 @@ Status check_sizes(const Label& label) {
   MDFS_FORMAT_REQUIRE(valid_disk_blocks(label.block_size, label.disk_blocks), "label.disk-blocks");
   MDFS_FORMAT_REQUIRE(label.zone_blocks >= 1 && label.zone_blocks <= label.disk_blocks, "label.zone-blocks");
   MDFS_FORMAT_REQUIRE(label.metadata_blocks <= label.disk_blocks, "label.metadata-blocks");
-  MDFS_FORMAT_REQUIRE(DiskLayout(label.block_size, label.disk_blocks, label.metadata_blocks).consistent(),
-                      "label.metadata-blocks");
+  MDFS_FORMAT_REQUIRE(label.room_blocks >= label.disk_blocks && valid_disk_blocks(label.block_size, label.room_blocks),
+                      "label.room-blocks");
+  const DiskLayout layout(label.block_size, label.disk_blocks, label.metadata_blocks, label.room_blocks);
+  MDFS_FORMAT_REQUIRE(layout.consistent(), "label.metadata-blocks");
   return {};
 }
 
@@ -63,6 +66,13 @@ bool Label::same_identity(const Label& other) const {
   return *this == copy;
 }
 
+std::uint64_t least_blocks(const Label& label) {
+  const DiskLayout layout(label.block_size, label.disk_blocks, label.metadata_blocks, label.room_blocks);
+  const std::uint64_t unit = MDFS_LABEL_AREA / label.block_size;
+  const std::uint64_t parts = layout.metadata_end() + 1 + 2 * unit;
+  return align_up(std::max({parts, label.zone_blocks, std::uint64_t{MDFS_MIN_DISK_SIZE} / label.block_size}), unit);
+}
+
 void encode(const Label& label, MutableBytes out) {
   MDFS_CHECK(out.size() == MDFS_SECTOR && check(label).ok() && label.name.size() <= sizeof(mdfs_label::name));
   std::fill(out.begin(), out.end(), std::byte{0});
@@ -79,6 +89,7 @@ void encode(const Label& label, MutableBytes out) {
   MDFS_PUT(out, 0, mdfs_label, disk_blocks, label.disk_blocks);
   MDFS_PUT(out, 0, mdfs_label, zone_blocks, label.zone_blocks);
   MDFS_PUT(out, 0, mdfs_label, metadata_blocks, label.metadata_blocks);
+  MDFS_PUT(out, 0, mdfs_label, room_blocks, label.room_blocks);
   MDFS_PUT(out, 0, mdfs_label, created_ns, label.created_ns);
   MDFS_PUT(out, 0, mdfs_label, label_number, label.label_number);
   MDFS_PUT(out, 0, mdfs_label, ring_slots, std::uint16_t{MDFS_RING_SLOTS});
@@ -88,6 +99,7 @@ void encode(const Label& label, MutableBytes out) {
   for (std::size_t i = 0; i < label.members.size(); ++i) encode(label.members[i], out, member_offset(i));
   put_bytes(out, offsetof(mdfs_label, reserved0), label.reserved0);
   put_bytes(out, offsetof(mdfs_label, reserved1), label.reserved1);
+  put_bytes(out, offsetof(mdfs_label, reserved2), label.reserved2);
   seal(out, offsetof(mdfs_label, crc32c));
 }
 
@@ -110,6 +122,7 @@ Result<Label> decode_label(ConstBytes bytes) {
   label.disk_blocks = MDFS_GET(bytes, 0, mdfs_label, disk_blocks);
   label.zone_blocks = MDFS_GET(bytes, 0, mdfs_label, zone_blocks);
   label.metadata_blocks = MDFS_GET(bytes, 0, mdfs_label, metadata_blocks);
+  label.room_blocks = MDFS_GET(bytes, 0, mdfs_label, room_blocks);
   label.created_ns = MDFS_GET(bytes, 0, mdfs_label, created_ns);
   label.label_number = MDFS_GET(bytes, 0, mdfs_label, label_number);
   label.membership = MDFS_GET(bytes, 0, mdfs_label, membership);
@@ -121,6 +134,7 @@ Result<Label> decode_label(ConstBytes bytes) {
   for (std::size_t i = 0; i < count; ++i) label.members.push_back(decode_member(bytes, member_offset(i)));
   get_bytes(bytes, offsetof(mdfs_label, reserved0), label.reserved0);
   get_bytes(bytes, offsetof(mdfs_label, reserved1), label.reserved1);
+  get_bytes(bytes, offsetof(mdfs_label, reserved2), label.reserved2);
   MDFS_TRY(check(label));
   return label;
 }

@@ -26,6 +26,7 @@ struct Label {
   std::uint64_t disk_blocks = 0;
   std::uint64_t zone_blocks = 0;
   std::uint64_t metadata_blocks = 0;
+  std::uint64_t room_blocks = 0;  // at least disk_blocks
   std::int64_t created_ns = 0;
   std::uint16_t label_number = 0;
   std::uint32_t membership = 1;
@@ -34,6 +35,7 @@ struct Label {
   std::vector<Member> members;
   Kept<sizeof(mdfs_label::reserved0)> reserved0{};
   Kept<sizeof(mdfs_label::reserved1)> reserved1{};
+  Kept<sizeof(mdfs_label::reserved2)> reserved2{};
 
   bool operator==(const Label&) const = default;
   // Equal in all that the four labels of one disk share.
@@ -41,6 +43,9 @@ struct Label {
   // The same, whatever their tables of members say: one may have been written before a disk came or went.
   bool same_identity(const Label& other) const;
 };
+
+// The least size that this disk can be given: whole label areas, with room for a block of data.
+std::uint64_t least_blocks(const Label& label);
 
 // Writes MDFS_SECTOR bytes with their checksum. The label must be one that decode accepts (else abort).
 void encode(const Label& label, MutableBytes out);

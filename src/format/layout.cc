@@ -14,6 +14,7 @@ constexpr std::uint64_t kMetadataShare = 64;
 constexpr std::uint64_t kMinNodes = 32;
 constexpr std::uint64_t kLargestShare = 4;
 constexpr std::uint64_t kMaxDiskBytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t kRoomFactor = 16;
 
 }  // namespace
 
@@ -32,6 +33,12 @@ std::uint64_t default_zone_blocks(std::uint32_t block_size, std::uint64_t disk_b
   return std::min(std::bit_floor(std::max<std::uint64_t>(disk_blocks / kMinZones, 1)), largest);
 }
 
+std::uint64_t default_room_blocks(std::uint32_t block_size, std::uint64_t disk_blocks) {
+  const std::uint64_t largest =
+      align_down(std::min(kMaxDiskBytes / block_size, Address::kMaxBlock), MDFS_LABEL_AREA / block_size);
+  return disk_blocks > largest / kRoomFactor ? largest : kRoomFactor * disk_blocks;
+}
+
 std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks) {
   const std::uint64_t unit = node_blocks(block_size);
   std::uint64_t blocks = std::max(disk_blocks / kMetadataShare, kMinNodes * unit);
@@ -39,19 +46,30 @@ std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t di
   return align_down(blocks, unit);
 }
 
-DiskLayout::DiskLayout(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t metadata_blocks)
-    : block_size_(block_size), blocks_(disk_blocks), metadata_blocks_(metadata_blocks) {
-  MDFS_CHECK(valid_block_size(block_size) && disk_blocks <= Address::kMaxBlock + 1);
+DiskLayout::DiskLayout(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t metadata_blocks,
+                       std::uint64_t room_blocks)
+    : block_size_(block_size),
+      blocks_(disk_blocks),
+      metadata_blocks_(metadata_blocks),
+      room_blocks_(room_blocks == 0 ? disk_blocks : room_blocks) {
+  MDFS_CHECK(valid_block_size(block_size) && blocks_ <= room_blocks_ && room_blocks_ <= Address::kMaxBlock + 1);
   std::uint64_t total = 0;
-  std::uint64_t count = std::max<std::uint64_t>(ceil_div(disk_blocks, MDFS_BITS_PER_PAGE), 1);
+  std::uint64_t count = std::max<std::uint64_t>(ceil_div(blocks_, MDFS_BITS_PER_PAGE), 1);
+  std::uint64_t room = std::max<std::uint64_t>(ceil_div(room_blocks_, MDFS_BITS_PER_PAGE), 1);
   for (;;) {
     pages_.push_back(count);
-    total += count;
-    if (count == 1) break;
+    pages_before_.push_back(total);
+    total += room;
+    if (room == 1) break;
     count = ceil_div(count, MDFS_ENTRIES_PER_PAGE);
+    room = ceil_div(room, MDFS_ENTRIES_PER_PAGE);
   }
   const std::uint64_t end = 2 * MDFS_LABEL_AREA + 2 * MDFS_SECTOR * total;
   first_usable_ = align_up(end, std::max(block_size_, MDFS_NODE_SIZE)) / block_size_;
+}
+
+DiskLayout DiskLayout::resized(std::uint64_t disk_blocks) const {
+  return {block_size_, disk_blocks, metadata_blocks_, room_blocks_};
 }
 
 bool DiskLayout::consistent() const {
@@ -73,9 +91,7 @@ std::uint64_t DiskLayout::slot_offset(unsigned number, unsigned ring_slot) const
 
 std::uint64_t DiskLayout::space_offset(SpacePage page, unsigned place) const {
   MDFS_CHECK(page.level < pages_.size() && page.page < pages_[page.level] && place < 2);
-  std::uint64_t before = 0;
-  for (unsigned level = 0; level < page.level; ++level) before += pages_[level];
-  return 2 * MDFS_LABEL_AREA + MDFS_SECTOR * (2 * (before + page.page) + place);
+  return 2 * MDFS_LABEL_AREA + MDFS_SECTOR * (2 * (pages_before_[page.level] + page.page) + place);
 }
 
 std::uint64_t DiskLayout::bitmap_blocks(std::uint64_t page) const {

@@ -3,8 +3,9 @@
 //   | label 0 | label 1 | space pages | metadata region | data ...        | label 2 | label 3 |
 //   0        128 KiB  256 KiB                                        end - 256 KiB          end
 //
-// `end` is the size of the disk rounded down to 128 KiB; the rest of the disk is not used.
-// SPDX-License-Identifier: Apache-2.0
+// `end` is the size of the disk rounded down to 128 KiB; the rest of the disk is not used. Where the space pages lie
+// and end follows from the largest size that the disk may be given (`room_blocks`), so that it grows and shrinks
+// without moving anything but the labels at its end. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ std::uint64_t disk_blocks(std::uint32_t block_size, std::uint64_t disk_bytes);
 // Defaults of mkmdfs. disk_blocks is valid.
 // Largest power of two that leaves 32 zones on the disk, at least one block, at most 1 GiB.
 std::uint64_t default_zone_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
+// What the space pages have room for: 16 times the disk, or the largest disk there can be.
+std::uint64_t default_room_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
 // A 64th of the disk in whole nodes, at least 32 nodes (fewer where that is more than a quarter), at most 1 GiB.
 std::uint64_t default_metadata_blocks(std::uint32_t block_size, std::uint64_t disk_blocks);
 
@@ -44,8 +47,11 @@ struct SpacePage {
 // The layout of one disk. Immutable; cheap to copy.
 class DiskLayout {
  public:
-  // block_size is valid; disk_blocks at most 2^48.
-  DiskLayout(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t metadata_blocks);
+  // block_size is valid; disk_blocks at most room_blocks, which is at most 2^48; room_blocks 0: as many as disk_blocks.
+  DiskLayout(std::uint32_t block_size, std::uint64_t disk_blocks, std::uint64_t metadata_blocks,
+             std::uint64_t room_blocks = 0);
+  // The same disk when it has another size, at most room_blocks().
+  DiskLayout resized(std::uint64_t disk_blocks) const;
 
   // The parts fit on the disk and leave at least one data block.
   bool consistent() const;
@@ -53,15 +59,17 @@ class DiskLayout {
   std::uint32_t block_size() const { return block_size_; }
   std::uint64_t blocks() const { return blocks_; }
   std::uint64_t bytes() const { return blocks_ * block_size_; }
+  std::uint64_t room_blocks() const { return room_blocks_; }
 
   // Byte offset of label `number` (0..3), and of a commit slot in its ring (0..7).
   std::uint64_t label_offset(unsigned number) const;
   std::uint64_t slot_offset(unsigned number, unsigned ring_slot) const;
 
-  // Levels of space pages; the top level has one page.
+  // Levels of space pages, as many as the room wants; the top level has one page. Pages that stand for blocks of the
+  // disk exist; there is room for more.
   unsigned space_levels() const { return static_cast<unsigned>(pages_.size()); }
   std::uint64_t space_pages(unsigned level) const { return pages_[level]; }
-  // Byte offset of one of the two places (0 or 1) of a page.
+  // Byte offset of one of the two places (0 or 1) of a page; the same for every size of the disk.
   std::uint64_t space_offset(SpacePage page, unsigned place) const;
   // The page and the bit that stand for a block.
   static std::uint64_t bitmap_page(std::uint64_t block) { return block / MDFS_BITS_PER_PAGE; }
@@ -84,8 +92,10 @@ class DiskLayout {
   std::uint32_t block_size_;
   std::uint64_t blocks_;
   std::uint64_t metadata_blocks_;
+  std::uint64_t room_blocks_;
   std::uint64_t first_usable_ = 0;
-  std::vector<std::uint64_t> pages_;  // a level
+  std::vector<std::uint64_t> pages_;         // of a level, that exist
+  std::vector<std::uint64_t> pages_before_;  // room for pages of lower levels
 };
 
 // The ring slot of a generation in the given state (MDFS_SLOT_*).

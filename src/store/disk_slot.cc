@@ -46,6 +46,15 @@ void DiskSlot::detach() {
   writable_ = false;
 }
 
+Result<std::uint64_t> DiskSlot::measure() {
+  ++users_;
+  device::Disk* const disk = disk_;
+  auto bytes = disk != nullptr ? disk->measure() : Result<std::uint64_t>(Error{Errc::kMissingDisk, name()});
+  --users_;
+  if (bytes.ok()) size_bytes_ = *bytes;
+  return bytes;
+}
+
 void DiskSlot::ended(device::Io& io) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(io.context));
   io.done = pending->done;

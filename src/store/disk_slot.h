@@ -23,6 +23,7 @@ class DiskSlot final : public device::Disk {
 
   const std::string& name() const override { return *name_.load(); }
   std::uint64_t size_bytes() const override { return size_bytes_; }
+  Result<std::uint64_t> measure() override;
   bool writable() const override { return writable_; }
   void submit(std::span<device::Io* const> batch) override { pass_on(batch, Writes::kRemembered); }
 

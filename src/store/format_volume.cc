@@ -152,11 +152,11 @@ format::SpaceEntry fill_bitmap(const NewDisk& disk, std::uint64_t page, MutableB
   return format::make_space_entry(out, 0, format::bitmap_free(out));
 }
 
-// All space pages in their first place, zeros in the second; levels follow each other on the disk.
+// All space pages in their first place, zeros in the second. Behind those of a level there is room for more of them.
 Status write_space(NewDisk& disk) {
-  SectorStream stream(*disk.disk, disk.layout.space_offset({0, 0}, 0));
   std::vector<format::SpaceEntry> below;
   for (unsigned level = 0; level < disk.layout.space_levels(); ++level) {
+    SectorStream stream(*disk.disk, disk.layout.space_offset({level, 0}, 0));
     std::vector<format::SpaceEntry> entries;
     for (std::uint64_t page = 0; page < disk.layout.space_pages(level); ++page) {
       MDFS_TRY_ASSIGN(const MutableBytes sector, stream.next());
@@ -174,10 +174,11 @@ Status write_space(NewDisk& disk) {
       }
       MDFS_TRY(stream.next());
     }
+    MDFS_TRY(stream.finish());
     below = std::move(entries);
   }
   disk.top = below.front();
-  return stream.finish();
+  return {};
 }
 
 format::CommitSlot first_commit(const std::vector<NewDisk>& disks, const format::Pointer& root,
@@ -236,10 +237,18 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
   label.zone_blocks = options.zone_bytes != 0 ? options.zone_bytes / options.block_size
                                               : format::default_zone_blocks(options.block_size, blocks);
   label.metadata_blocks = format::default_metadata_blocks(options.block_size, blocks);
+  label.room_blocks = options.room_bytes != 0 ? format::disk_blocks(options.block_size, options.room_bytes)
+                                              : format::default_room_blocks(options.block_size, blocks);
   label.name = options.name;
   label.policy = static_cast<std::uint8_t>(options.policy);
   if (label.zone_blocks > blocks)
     return invalid(fmt::format("{}: zone size {}: larger than the disk", disk.name, options.zone_bytes));
+  if (label.room_blocks < blocks || !format::valid_disk_blocks(options.block_size, label.room_blocks))
+    return invalid(fmt::format("{}: room for {} bytes: at least the {} of the disk, at most 2^62", disk.name,
+                               options.room_bytes, disk.bytes));
+  if (!layout_of(label).consistent() && label.room_blocks > blocks && options.room_bytes != 0)
+    return invalid(fmt::format("{}: {} bytes are too few to keep room for growth to {}", disk.name, disk.bytes,
+                               options.room_bytes));
   if (!layout_of(label).consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))
     return invalid(fmt::format("{}: {} bytes are too few for blocks of {}", disk.name, disk.bytes, options.block_size));
   return label;
@@ -287,7 +296,7 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
   FormattedVolume volume{planned.front().label.volume_uuid, options.block_size, {}};
   for (const NewDisk& disk : planned)
     volume.disks.push_back({disk.label.disk_uuid, disk.label.disk_blocks, disk.label.zone_blocks,
-                            disk.label.metadata_blocks, disk.top.free_blocks});
+                            disk.label.metadata_blocks, disk.label.room_blocks, disk.top.free_blocks});
   return volume;
 }
 

@@ -21,6 +21,7 @@ namespace mdfs::store {
 struct FormatOptions {
   std::uint32_t block_size = 4096;  // 4096..65536, a power of two
   std::uint64_t zone_bytes = 0;     // 0 = chosen by the size of each disk
+  std::uint64_t room_bytes = 0;     // the largest size that a disk can be given later; 0 = 16 times its size
   std::string name;                 // at most 63 bytes of UTF-8
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
   std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
@@ -32,6 +33,7 @@ struct FormattedDisk {
   std::uint64_t blocks = 0;
   std::uint64_t zone_blocks = 0;
   std::uint64_t metadata_blocks = 0;
+  std::uint64_t room_blocks = 0;  // what it can be grown to
   std::uint64_t free_blocks = 0;
 };
 

@@ -129,7 +129,7 @@ std::optional<std::vector<alloc::Run>> blocks_freed_by(const format::CommitSlot&
   for (std::size_t i = 0; i < std::min(parent->members.size(), winner.members.size()); ++i) {
     // A disk that came with the winner holds nothing of its parent.
     if (!members[i].healthy() || parent->members[i].uuid != winner.members[i].uuid) continue;
-    // Of another size, it had its space pages elsewhere.
+    // Its last bitmaps stand for other blocks.
     if (parent->members[i].blocks != winner.members[i].blocks) return std::nullopt;
     Comparison comparison(members[i], static_cast<std::uint16_t>(i), runs);
     if (!comparison.run(parent->space[i], winner.space[i], budget)) return std::nullopt;

@@ -159,6 +159,43 @@ Status write_labels(const std::vector<LabelWrite>& writes) {
   return outcome;
 }
 
+namespace {
+
+// A whole label area: the label, and of the ring the one slot.
+AlignedBuffer area_with(format::Label label, unsigned number, const format::CommitSlot& slot) {
+  const format::DiskLayout layout = layout_of(label);
+  AlignedBuffer area(MDFS_LABEL_AREA);
+  std::fill(area.bytes().begin(), area.bytes().end(), std::byte{0});
+  label.label_number = static_cast<std::uint16_t>(number);
+  format::encode(label, area.bytes().first(MDFS_SECTOR));
+  const std::uint64_t place = layout.slot_offset(number, format::ring_slot(slot.generation, slot.state));
+  format::encode(slot, area.bytes().subspan(place - layout.label_offset(number), MDFS_SLOT_SIZE));
+  return area;
+}
+
+}  // namespace
+
+Status move_labels(device::Disk& disk, const format::Label& label, const format::DiskLayout& old,
+                   const format::CommitSlot& committed) {
+  const format::DiskLayout layout = layout_of(label);
+  MDFS_CHECK(committed.state == MDFS_SLOT_COMMITTED && old.bytes() != layout.bytes());
+  for (const unsigned number : {2u, 3u})
+    MDFS_TRY(device::write(disk, layout.label_offset(number), area_with(label, number, committed).bytes()));
+  MDFS_TRY(device::flush(disk));
+  // One after the other: the other one is good meanwhile.
+  for (unsigned number = 0; number < 2; ++number) {
+    std::array<bool, MDFS_LABELS_PER_DISK> wanted{};
+    wanted[number] = true;
+    MDFS_TRY(write_labels({{&disk, label, wanted}}));
+  }
+  AlignedBuffer zeros(MDFS_LABEL_AREA);
+  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
+  for (const unsigned number : {2u, 3u})
+    if (old.label_offset(number) + MDFS_LABEL_AREA <= disk.size_bytes())
+      MDFS_TRY(device::write(disk, old.label_offset(number), zeros.bytes()));
+  return device::flush(disk);
+}
+
 Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout) {
   AlignedBuffer zeros(MDFS_LABEL_AREA);
   std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
@@ -168,7 +205,7 @@ Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout) {
 }
 
 format::DiskLayout layout_of(const format::Label& label) {
-  return {label.block_size, label.disk_blocks, label.metadata_blocks};
+  return {label.block_size, label.disk_blocks, label.metadata_blocks, label.room_blocks};
 }
 
 AlignedBuffer encode_slot(const format::CommitSlot& slot) {

@@ -50,6 +50,11 @@ struct LabelWrite {
   std::array<bool, MDFS_LABELS_PER_DISK> wanted{true, true, true, true};
 };
 Status write_labels(const std::vector<LabelWrite>& writes);
+// The labels at the end of a disk, with their rings, go where `label` says that they lie, and all four get its
+// contents. `old`: where the last two have been; another end by two label areas at least. Whatever a cut does, two
+// labels with whole rings stay, and say who the disk is. The old areas are zeroed last.
+Status move_labels(device::Disk& disk, const format::Label& label, const format::DiskLayout& old,
+                   const format::CommitSlot& committed);
 // Overwrites the four label areas, rings included, with zeros.
 Status wipe_labels(device::Disk& disk, const format::DiskLayout& layout);
 

@@ -27,9 +27,9 @@ void RecentlyFreed::forget(std::uint64_t generation, const std::function<void(co
   }
 }
 
-void RecentlyFreed::forget_disk(std::uint16_t disk) {
-  std::erase_if(runs_, [&](const auto& entry) { return entry.first.first == disk; });
-  std::erase_if(order_, [&](const Freed& freed) { return freed.run.disk == disk; });
+void RecentlyFreed::forget_behind(std::uint16_t disk, std::uint64_t block) {
+  std::erase_if(runs_, [&](const auto& entry) { return entry.first.first == disk && entry.first.second >= block; });
+  std::erase_if(order_, [&](const Freed& freed) { return freed.run.disk == disk && freed.run.block >= block; });
 }
 
 alloc::AvoidedRanges RecentlyFreed::within(std::uint16_t disk, alloc::BlockRange range) const {

@@ -24,7 +24,9 @@ class RecentlyFreed {
   bool add(std::uint64_t generation, std::span<const alloc::Run> runs);
   // Forgets what was freed up to this generation, run by run. Some of it may have been freed again later.
   void forget(std::uint64_t generation, const std::function<void(const alloc::Run&)>& forgotten);
-  void forget_disk(std::uint16_t disk);
+  // All of the disk from this block on, where runs begin or end if one lies there.
+  void forget_behind(std::uint16_t disk, std::uint64_t block);
+  void forget_disk(std::uint16_t disk) { forget_behind(disk, 0); }
   bool empty() const { return order_.empty(); }
   // What of a range inside one bitmap page was freed recently.
   alloc::AvoidedRanges within(std::uint16_t disk, alloc::BlockRange range) const;

@@ -99,6 +99,29 @@ Status check_one_volume(const std::vector<Candidate>& candidates) {
   return {};
 }
 
+// The size that the winner gives a disk need not be that of its labels, but must fit what else they say.
+Status check_blocks(const Candidate& candidate, std::uint64_t blocks) {
+  const format::Label& label = *candidate.labels.label;
+  if (blocks == label.disk_blocks) return {};
+  const std::uint64_t change = std::max(blocks, label.disk_blocks) - std::min(blocks, label.disk_blocks);
+  const bool fits = change >= 2 * MDFS_LABEL_AREA / label.block_size && blocks <= label.room_blocks &&
+                    label.zone_blocks <= blocks && layout_of(label).resized(blocks).consistent();
+  if (fits) return {};
+  return {Errc::kCorrupt, fmt::format("{}: label.disk-blocks: {}, in the commit {}", candidate.disk->name(),
+                                      label.disk_blocks, blocks)};
+}
+
+// A change of size was cut: the labels at the end, and their rings, are not where they will be.
+void take_size(MemberDisk& member) {
+  member.labels_at = layout_of(*member.label);
+  member.label->disk_blocks = member.member.blocks;
+  for (unsigned i = 2; i < MDFS_LABELS_PER_DISK; ++i) {
+    member.labels.good[i] = false;
+    member.labels.membership[i].reset();
+    member.labels.ring[i].fill(std::nullopt);
+  }
+}
+
 Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
   for (Candidate& candidate : candidates) {
     const format::Label& label = *candidate.labels.label;
@@ -112,11 +135,9 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
       return {Errc::kCorrupt, fmt::format("{}: label.block-size: {}, elsewhere {}", candidate.disk->name(),
                                           label.block_size, recovered.label.block_size)};
     MemberDisk& member = recovered.members[index];
-    if (label.disk_blocks != member.member.blocks)
-      return {Errc::kCorrupt, fmt::format("{}: label.disk-blocks: {}, in the commit {}", candidate.disk->name(),
-                                          label.disk_blocks, member.member.blocks)};
+    MDFS_TRY(check_blocks(candidate, member.member.blocks));
     member.state = DiskState::kHealthy;
-    if (candidate.labels.truncated) {
+    if (member.member.blocks * label.block_size > candidate.disk->size_bytes()) {
       member.state = DiskState::kFailed;
       member.trouble = "smaller than its label says";
     } else if (!candidate.current) {
@@ -126,6 +147,7 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     member.label = label;
     member.disk = std::move(candidate.disk);
     member.labels = std::move(candidate.labels);
+    if (label.disk_blocks != member.member.blocks) take_size(member);
     if (!member.healthy()) spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.trouble);
   }
   return {};
@@ -279,6 +301,16 @@ Status make_present(Recovered& recovered) {
     std::vector<device::Io> slots = slot_writes(layout_of(*member.label), committed, slot);
     member.label->membership = recovered.label.membership;
     member.label->members = recovered.label.members;
+    if (member.labels_at) {
+      spdlog::warn("{}: a change of its size was cut; its labels are moved", member.disk->name());
+      MDFS_TRY(move_labels(*member.disk, *member.label, *member.labels_at, committed));
+      for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
+        member.labels.membership[i] = recovered.label.membership;
+        member.labels.good[i] = true;
+        if (i >= 2) member.labels.ring[i][ring_slot] = committed.commit_id;
+      }
+      member.labels_at.reset();
+    }
     LabelWrite label{member.disk.get(), *member.label, {}};
     for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
       if (member.labels.ring[i][ring_slot] != committed.commit_id)

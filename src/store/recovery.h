@@ -24,8 +24,10 @@ struct MemberDisk {
   std::unique_ptr<device::Disk> disk;  // never null: a missing one answers with kMissingDisk
   DiskState state = DiskState::kMissing;
   format::Member member;
-  std::optional<format::Label> label;  // absent if the disk is
+  std::optional<format::Label> label;  // absent if the disk is; with the size that the winner gives the disk
   DiskLabels labels;
+  // Where the labels at its end lie while a change of its size is not finished; else absent.
+  std::optional<format::DiskLayout> labels_at;
   std::string trouble;  // why it is not healthy
 
   bool healthy() const { return state == DiskState::kHealthy; }

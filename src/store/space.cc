@@ -86,7 +86,10 @@ void Space::count_disks() {
 }
 
 void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead) {
-  const format::DiskLayout layout = layout_of(*members_[disk].label);
+  const format::DiskLayout layout = [&] {
+    const std::lock_guard lock(mutex_);
+    return allocator_->map(disk)->layout();
+  }();
   const std::uint64_t last = std::min(page + ahead, layout.space_pages(0) - 1);
   // Both places of all of them lie side by side.
   const std::uint64_t offset = layout.space_offset({0, page}, 0);
@@ -96,6 +99,7 @@ void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahea
     {
       const std::lock_guard lock(mutex_);
       const alloc::SpaceMap& map = *allocator_->map(disk);
+      if (last >= map.page_count()) return;  // the disk has become smaller
       if (map.loaded(page) || map.broken(page)) return;
       for (std::uint64_t i = page; i <= last; ++i) entries.push_back(index_[disk]->entry(i));
     }
@@ -105,6 +109,7 @@ void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahea
       const ConstBytes bytes = buffer.bytes().subspan(layout.space_offset({0, i}, entry.place) - offset, MDFS_SECTOR);
       const Status status = read.ok() ? format::check_bitmap(layout, i, entry, bytes) : read;
       const std::lock_guard lock(mutex_);
+      if (i >= allocator_->map(disk)->page_count()) return;
       // A page may have been loaded, changed, written elsewhere and forgotten meanwhile.
       if (index_[disk]->entry(i) == entry && (i == page || status.ok())) install(disk, i, status, bytes);
     }

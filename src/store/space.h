@@ -80,6 +80,20 @@ class Space {
   void keep_fallback(std::uint64_t generation, const std::optional<std::vector<Run>>& freed);
   bool gives_out() const;
 
+  // ---- another size of a disk (space_resize.cc); the caller keeps commits and transactions away
+  // No new blocks behind the end that the disk would have with this layout; with its own one: everywhere again.
+  // kNoSpace as set_avoided(). kCorrupt: a bitmap page at one of the two ends is damaged.
+  Status set_end(std::uint16_t disk, const format::DiskLayout& layout, std::uint64_t* missing_blocks);
+  // In use, or waiting to be free, behind that end.
+  std::uint64_t used_behind(std::uint16_t disk) const;
+  // Does a copy of the node lie on a disk that is avoided, or behind the end?
+  bool must_move(std::uint16_t disk, const format::Pointer& node) const;
+  // The disk has this size. Larger: `new_bitmaps` are the pages that have come, blank and on the disk, and the blocks
+  // of the old label areas are taken until free_labels(). Smaller: kNotEmpty if something is in use behind set_end().
+  Status resize(std::uint16_t disk, const format::DiskLayout& layout,
+                const std::vector<format::SpaceEntry>& new_bitmaps);
+  void free_labels(std::uint16_t disk, const format::DiskLayout& old);
+
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
@@ -183,6 +197,10 @@ class Space {
   void gate(const Run& run);         // does what follows from that it waits; mutex_ is held
   std::uint64_t gated_data() const;  // in all
   void count_disks();                // what follows from which disks are usable
+  // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.
+  Status pin_edge(std::uint16_t disk, const format::DiskLayout& layout);
+  void unpin_edge(std::uint16_t disk, const format::DiskLayout& layout);
+  bool is_behind_end(const Run& run) const;
   // All places in the pool anew.
   Status refill_pool(std::unique_lock<std::mutex>& lock);
   enum class Where : std::uint8_t { kHome, kFar, kAnywhere };

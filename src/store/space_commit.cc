@@ -200,7 +200,7 @@ std::vector<Run> Space::published(std::uint64_t generation) {
   }
   std::vector<Run> leaving;
   std::erase_if(expired, [&](const Run& run) {
-    const bool leaves = !allocator_->usable(run.disk);
+    const bool leaves = !allocator_->usable(run.disk) || is_behind_end(run);
     if (leaves) leaving.push_back(run);
     return leaves;
   });

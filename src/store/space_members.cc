@@ -37,8 +37,7 @@ std::uint64_t Space::used_blocks(std::uint16_t disk) const {
   const std::lock_guard lock(mutex_);
   const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
   if (map == nullptr) return 0;
-  return map->layout().usable_blocks() - map->data_free() - map->metadata_free() -
-         discarding_blocks(disk, {0, map->layout().blocks()});
+  return map->busy_blocks() - discarding_blocks(disk, {0, map->layout().blocks()});
 }
 
 Status Space::remove_disk(std::uint16_t disk) {

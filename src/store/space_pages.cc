@@ -79,6 +79,22 @@ bool SpaceIndex::known(format::SpacePage page) const {
   return true;
 }
 
+void SpaceIndex::resize(const format::DiskLayout& layout, const std::vector<format::SpaceEntry>& new_bitmaps) {
+  const std::uint64_t before = entries_[0].size();
+  const std::uint64_t bitmaps = layout.space_pages(0);
+  MDFS_CHECK(layout.space_levels() == layout_.space_levels());
+  MDFS_CHECK(new_bitmaps.size() == bitmaps - std::min(before, bitmaps));
+  layout_ = layout;
+  for (unsigned level = 0; level < layout.space_levels(); ++level) entries_[level].resize(layout.space_pages(level));
+  known_.resize(bitmaps, true);
+  std::copy(new_bitmaps.begin(), new_bitmaps.end(),
+            entries_[0].end() - static_cast<std::ptrdiff_t>(new_bitmaps.size()));
+  std::erase_if(rewrite_, [&](const format::SpacePage& page) { return page.page >= layout.space_pages(page.level); });
+  if (layout.space_levels() == 1) return;
+  for (std::uint64_t page = std::min(before, bitmaps) - 1; page < bitmaps; ++page)
+    rewrite_.insert({1, page / MDFS_ENTRIES_PER_PAGE});
+}
+
 std::vector<format::SpaceEntry> SpaceIndex::children(format::SpacePage page) const {
   const auto& below = entries_[page.level - 1];
   const std::uint64_t first = page.page * MDFS_ENTRIES_PER_PAGE;

@@ -41,6 +41,9 @@ class SpaceIndex {
   const format::SpaceEntry& entry(format::SpacePage page) const { return entries_[page.level][page.page]; }
   // Is it known where the page lies and what it holds? A page above the bitmaps: of all bitmaps below it.
   bool known(format::SpacePage page) const;
+  // The disk has this size now. Bitmaps that come are on the disk, at these places; the next seal writes the pages
+  // above them, and above the last bitmap, anew. All pages of the old layout are known.
+  void resize(const format::DiskLayout& layout, const std::vector<format::SpaceEntry>& new_bitmaps);
   // The next seal writes this page above the bitmaps, which is known, anew.
   void rewrite(format::SpacePage page) { rewrite_.insert(page); }
   bool has_rewrites() const { return !rewrite_.empty(); }

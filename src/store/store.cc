@@ -116,6 +116,13 @@ Result<bool> Store::move_nodes_off(unsigned /*index*/, std::uint16_t& /*level*/,
   return fixed_members();
 }
 Status Store::remove_disk(unsigned /*index*/) { return fixed_members(); }
+Result<SizeRange> Store::size_range(unsigned /*index*/) { return fixed_members(); }
+Status Store::set_disk_end(unsigned /*index*/, std::uint64_t /*blocks*/, std::uint64_t* /*missing_blocks*/) {
+  return fixed_members();
+}
+std::uint64_t Store::used_behind_end(unsigned /*index*/) const { return 0; }
+Status Store::resize_disk(unsigned /*index*/, std::uint64_t /*blocks*/) { return fixed_members(); }
+
 Status Store::commit_discardable() { return {Errc::kNotSupported, "a store without disks"}; }
 Status Store::trim_some(std::vector<DiskTrim>& /*disks*/, std::uint64_t /*smallest_blocks*/) {
   return commit_discardable();

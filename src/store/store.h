@@ -144,6 +144,14 @@ struct ZoneUse {
   std::uint64_t used_blocks = 0;
 };
 
+// Sizes that a disk can be given: whole label areas, both included.
+struct SizeRange {
+  std::uint64_t least_blocks = 0;
+  std::uint64_t most_blocks = 0;    // the device is no larger now, or the room is not
+  std::uint64_t room_blocks = 0;    // what the space pages have room for
+  std::uint64_t device_blocks = 0;  // what the device or file has
+};
+
 // A disk that is to become a member, open for writing; what it holds is lost.
 struct JoiningDisk {
   std::unique_ptr<device::Disk> disk;
@@ -264,10 +272,23 @@ class Store {
   // From now on the disk gets no new blocks; or it gets them again. A disk that is not there can leave, too.
   // kNoSpace: the others have no room for what lies on it; `missing_blocks`, unless null, is how much they lack.
   virtual Status set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks);
+  // ---- another size of a disk, which the device or file must have already (larger) or may get afterwards (smaller).
+  // Asks the device for its size.
+  virtual Result<SizeRange> size_range(unsigned index);
+  // Nothing new is put behind the end that a disk of so many blocks has; the size it has: everywhere again. kNoSpace:
+  // there is no room elsewhere for what lies there; `missing_blocks`, unless null, is how much is lacking.
+  virtual Status set_disk_end(unsigned index, std::uint64_t blocks, std::uint64_t* missing_blocks);
+  // Blocks in use behind that end, what waits for being reused included; 0 for a disk that is not there.
+  virtual std::uint64_t used_behind_end(unsigned index) const;
+  // The disk has so many blocks from now on; a smaller one after set_disk_end(). kNotEmpty: something lies behind the
+  // end. kInvalidArgument names the sizes that are possible. After any other error the size is the old one, or the new
+  // one and the next mount moves the labels.
+  virtual Status resize_disk(unsigned index, std::uint64_t blocks);
+
   // Blocks in use on the disk, by data and nodes; what waits for being reused included. 0 for one that is not there.
   virtual std::uint64_t used_blocks(unsigned index) const;
-  // Moves copies of tree nodes off a disk that is leaving, some at a time, and commits: true when there are none left.
-  // `level` and `next` are where to go on, at first 0 and kMinKey.
+  // Moves copies of tree nodes off a disk that is leaving, or off what lies behind its end, some at a time, and
+  // commits: true when there are none left. `level` and `next` are where to go on, at first 0 and kMinKey.
   virtual Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next);
   // A disk that is leaving and holds nothing any more stops being a member; then its labels are wiped and it is
   // closed. kNotEmpty: something is still there. For a disk that is not there nobody can know: the caller has looked.

@@ -99,6 +99,12 @@ class StoreImpl final : public Store, public Verifier {
   Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next) override;
   Status remove_disk(unsigned index) override;
 
+  // store_resize.cc
+  Result<SizeRange> size_range(unsigned index) override;
+  Status set_disk_end(unsigned index, std::uint64_t blocks, std::uint64_t* missing_blocks) override;
+  std::uint64_t used_behind_end(unsigned index) const override;
+  Status resize_disk(unsigned index, std::uint64_t blocks) override;
+
  protected:
   void give_back(const Room& room) override { space_.give_back(room); }
 
@@ -159,7 +165,8 @@ class StoreImpl final : public Store, public Verifier {
   };
   std::vector<format::Member> table() const;
   Status check_member(unsigned index) const;
-  Status check_membership() const;  // may it change once more?
+  format::DiskLayout layout(unsigned index) const;  // of a member that is there
+  Status check_membership() const;                  // may it change once more?
   Result<std::vector<Formatted>> format_new(const std::vector<JoiningDisk>& disks, std::vector<format::Member>& table);
   // Leads one commit that brings `change` to the disks; it is called with writer_ held, and if it fails nothing is
   // changed.
@@ -167,6 +174,11 @@ class StoreImpl final : public Store, public Verifier {
   // All labels of healthy disks with this table. What fails is mended by the next mount.
   void write_tables(const std::vector<format::Member>& table, std::uint32_t membership);
   std::vector<LabelWrite> labels_with(const std::vector<format::Member>& table, std::uint32_t membership) const;
+
+  // ---- another size (store_resize.cc); members_mutex_ is held in these
+  Status check_size(unsigned index, std::uint64_t blocks);
+  Result<std::vector<format::SpaceEntry>> write_new_bitmaps(unsigned index, const format::DiskLayout& layout);
+  Status move_labels_of(unsigned index, const format::DiskLayout& old);
 
   DiskSlot& disk_slot(unsigned index) { return static_cast<DiskSlot&>(*members_[index].disk); }
   Participant participant(unsigned index);  // of a healthy member

@@ -206,6 +206,7 @@ Result<bool> StoreImpl::move_nodes_off(unsigned index, std::uint16_t& level, Key
     TreeReader reader(shared_);
     MDFS_TRY_ASSIGN(const Tree::NodesOn found, reader.nodes_on(static_cast<std::uint16_t>(index), level, next));
     for (const Tree::NodesOn::Found& node : found.nodes) {
+      if (!space_.must_move(static_cast<std::uint16_t>(index), node.pointer)) continue;
       const Rewrite outcome = rewrite(node.key, level, node.pointer);
       if (outcome == Rewrite::kNoRoom && moved == 0)
         return Error{Errc::kNoSpace, fmt::format("no room for the tree nodes of disk {}", index)};

@@ -132,12 +132,12 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
 // ---- space pages
 
 std::uint64_t StoreImpl::space_pages(unsigned disk) const {
-  return members_[disk].healthy() ? all_pages(layout_of(*members_[disk].label)) : 0;
+  return members_[disk].healthy() ? all_pages(layout(disk)) : 0;
 }
 
 Status StoreImpl::check_space_page(unsigned disk, SpacePage page, const format::SpaceEntry& entry,
                                    ConstBytes bytes) const {
-  const format::DiskLayout layout = layout_of(*members_[disk].label);
+  const format::DiskLayout layout = this->layout(disk);
   if (page.level == 0) return format::check_bitmap(layout, page.page, entry, bytes);
   const auto below = format::decode_space_page(layout, page, entry, bytes);
   return below.ok() ? Status() : Status(below.error());
@@ -148,7 +148,7 @@ Status StoreImpl::read_space_page(unsigned disk, SpacePage page) {
   const auto entry = space_.page_entry(disk, page);
   if (!entry) return {};  // the page above it is bad, and says so
   AlignedBuffer sector(MDFS_SECTOR);
-  const std::uint64_t offset = layout_of(*members_[disk].label).space_offset(page, entry->place);
+  const std::uint64_t offset = layout(disk).space_offset(page, entry->place);
   MDFS_TRY(device::read(*members_[disk].disk, offset, sector.bytes()));
   return check_space_page(disk, page, *entry, sector.bytes());
 }
@@ -158,7 +158,7 @@ Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t
   const std::uint64_t all = space_pages(disk);
   if (first >= all || count == 0) return {};
   count = std::min(count, all - first);
-  const format::DiskLayout layout = layout_of(*members_[disk].label);
+  const format::DiskLayout layout = this->layout(disk);
   // Both places of all pages lie side by side.
   const std::uint64_t offset = layout.space_offset(page_at(layout, first), 0);
   AlignedBuffer buffer(count * 2 * MDFS_SECTOR);

@@ -21,11 +21,25 @@ std::optional<unsigned> Evacuation::target(const OperationRun& run) const {
 Status Evacuation::check(const OperationRun& run) const {
   store::Store& store = volume_.store();
   const auto& parameters = run.record.parameters;
-  if (parameters[0] >= store.disk_count() || parameters[1] > store.disk_count() || parameters[0] + 1 == parameters[1])
+  if (parameters[0] >= store.disk_count() || parameters[1] > store.disk_count() || parameters[0] + 1 == parameters[1] ||
+      (parameters[1] != 0 && parameters[2] != 0))
     return {Errc::kInvalidArgument, "there is no such disk"};
   if (const auto to = target(run); to && store.disk_info(*to).state != store::DiskState::kHealthy)
     return {Errc::kInvalidArgument, fmt::format("disk {} cannot take what lies on another", *to)};
   return {};
+}
+
+std::uint64_t Evacuation::first_block(const OperationRun& run) const {
+  return new_blocks(run) == 0 ? 0 : new_blocks(run) - 2 * MDFS_LABEL_AREA / volume_.store().block_size();
+}
+
+bool Evacuation::has_to_go(const OperationRun& run, const VolumeImpl::UnitPlace& place) const {
+  return place.reaches_behind(disk(run), first_block(run));
+}
+
+std::uint64_t Evacuation::used_bytes(const OperationRun& run) const {
+  const store::Store& store = volume_.store();
+  return (new_blocks(run) == 0 ? store.used_blocks(disk(run)) : store.used_behind_end(disk(run))) * store.block_size();
 }
 
 // As set_leaving() judges it, for a dry run.
@@ -46,9 +60,12 @@ Status Evacuation::check_room(OperationRun& run) const {
 
 Status Evacuation::begin(OperationRun& run) {
   MDFS_TRY(check(run));
+  if (has_left(run) && new_blocks(run) != 0)
+    return {Errc::kInvalidArgument, fmt::format("disk {} has that size already", disk(run))};
   if (has_left(run)) return {Errc::kInvalidArgument, fmt::format("there is no disk {}", disk(run))};
   store::Store& store = volume_.store();
   if (!store.read_only()) MDFS_TRY(store.commit_unlinked());  // what has been deleted is room
+  if (new_blocks(run) != 0) return begin_resize(run);
   run.record.bytes_total = store.used_blocks(disk(run)) * store.block_size();
   run.record.cursor = {};
   if (!run.may_write()) return check_room(run);
@@ -63,6 +80,43 @@ Status Evacuation::begin(OperationRun& run) {
   return go_on(run);
 }
 
+Status Evacuation::limit(const OperationRun& run, std::uint64_t* missing_blocks) {
+  MDFS_TRY(volume_.store().set_disk_end(disk(run), new_blocks(run), missing_blocks));
+  limited_disk_ = disk(run);
+  return {};
+}
+
+// Where it lies at the end is nobody's business but this operation's: without it the whole disk is used again.
+void Evacuation::rest() {
+  if (!limited_disk_) return;
+  const unsigned disk = *std::exchange(limited_disk_, std::nullopt);
+  const Status freed = volume_.store().set_disk_end(disk, volume_.store().disk_info(disk).blocks, nullptr);
+  if (!freed.ok())
+    spdlog::warn("disk {} gets nothing new at its end before the next mount: {}", disk, freed.error().message());
+}
+
+Status Evacuation::begin_resize(OperationRun& run) {
+  store::Store& store = volume_.store();
+  MDFS_TRY_ASSIGN(const store::SizeRange range, store.size_range(disk(run)));
+  const std::uint64_t now = store.disk_info(disk(run)).blocks;
+  if (new_blocks(run) < range.least_blocks || new_blocks(run) > range.most_blocks)
+    return {Errc::kInvalidArgument, fmt::format("disk {} can have {} to {} blocks, not {}", disk(run),
+                                                range.least_blocks, range.most_blocks, new_blocks(run))};
+  run.record.cursor = {};
+  if (new_blocks(run) > now) {
+    if (run.may_write()) MDFS_TRY(store.resize_disk(disk(run), new_blocks(run)));
+    if (run.may_write()) volume_.members_changed();
+    return {};
+  }
+  std::uint64_t missing = 0;
+  const Status limited = limit(run, &missing);
+  run.record.bytes_total = used_bytes(run);
+  run.record.figures[0] = missing * store.block_size();
+  if (limited.ok() && !run.may_write()) rest();
+  if (limited.ok() && run.may_write()) begin_pass(run);
+  return limited;
+}
+
 Status Evacuation::go_on(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
@@ -71,6 +125,7 @@ Status Evacuation::go_on(OperationRun& run) {
   uncommitted_bytes_ = 0;
   if (!run.may_write() || has_left(run)) return {};
   begin_pass(run);
+  if (new_blocks(run) != 0) return limit(run, nullptr);
   return volume_.store().set_leaving(disk(run), true, nullptr);
 }
 
@@ -89,7 +144,7 @@ void Evacuation::begin_pass(OperationRun& run) {
 void Evacuation::note_progress(OperationRun& run) const {
   store::Store& store = volume_.store();
   OperationRecord& record = run.record;
-  const std::uint64_t left = store.used_blocks(disk(run)) * store.block_size();
+  const std::uint64_t left = used_bytes(run);
   const std::uint64_t moved = disk(run) < record.disks.size() ? record.disks[disk(run)].read_bytes : 0;
   record.bytes_total = std::max(record.bytes_total, left);
   if (!store.disk_info(disk(run)).is_there()) record.bytes_total = std::max(record.bytes_total, moved);
@@ -128,7 +183,7 @@ Status Evacuation::list_some(OperationRun& run, std::uint64_t object) {
   listing_ = false;
   MDFS_TRY_ASSIGN(const VolumeImpl::UnitPlaces places, volume_.next_units(object, at_));
   for (const VolumeImpl::UnitPlace& place : places.units)
-    if (((place.disks >> disk(run)) & 1) != 0) units_.push_back(place.unit);
+    if (has_to_go(run, place)) units_.push_back(place.unit);
   at_ = places.next;
   listing_ = !places.at_end;
   return {};
@@ -141,13 +196,14 @@ void Evacuation::note_unlisted(OperationRun& run, std::uint64_t object, const Er
   run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_TROUBLE_UNREADABLE});
 }
 
-Result<bool> Evacuation::strips_on(unsigned disk, std::uint64_t object) {
+Result<bool> Evacuation::strips_on(const OperationRun& run, std::uint64_t object) {
   MDFS_TRY_ASSIGN(const bool any, volume_.has_strips(object));
   engine::LayoutRequest request{.most = VolumeImpl::kUnitsAtOnce, .of = engine::LayoutOf::kStrips};
   for (bool more = any; more;) {
     MDFS_TRY_ASSIGN(const engine::LayoutRows strips, volume_.layout_rows(object, request));
-    if (std::any_of(strips.rows.begin(), strips.rows.end(),
-                    [&](const engine::ExtentPlace& place) { return place.disk == disk; }))
+    if (std::any_of(strips.rows.begin(), strips.rows.end(), [&](const engine::ExtentPlace& place) {
+          return place.disk == disk(run) && place.end > first_block(run);
+        }))
       return true;
     request.from = strips.next;
     more = !strips.at_end;
@@ -187,7 +243,7 @@ Status Evacuation::settle_some(OperationRun& run) {
 // The next object with something on the disk; false when there is none.
 Result<bool> Evacuation::find_object(OperationRun& run) {
   return look_at_objects(run, volume_.store(), run.record.cursor[1], [&](std::uint64_t object) {
-    const Result<bool> strips = strips_on(disk(run), object);
+    const Result<bool> strips = strips_on(run, object);
     settling_ = strips.ok() && *strips;
     if (settling_) return true;
     at_ = {};
@@ -254,7 +310,7 @@ Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome
     MDFS_TRY_ASSIGN(const auto places, volume_.unit_places(object, tried.units));
     std::vector<geometry::Coord> left;
     for (const VolumeImpl::UnitPlace& place : places)
-      if (((place.disks >> disk(run)) & 1) != 0) left.push_back(place.unit);
+      if (has_to_go(run, place)) left.push_back(place.unit);
     if (left.empty()) return {};
     engine::MoveRequest request;
     request.units = std::move(left);
@@ -306,6 +362,7 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
 }
 
 bool Evacuation::has_left(const OperationRun& run) const {
+  if (new_blocks(run) != 0) return volume_.store().disk_info(disk(run)).blocks == new_blocks(run);
   return volume_.store().disk_info(disk(run)).state == store::DiskState::kNone;
 }
 
@@ -315,13 +372,22 @@ Result<bool> Evacuation::leave(OperationRun& run) {
   const bool there = store.disk_info(disk(run)).is_there();
   Status removed = Error{Errc::kNotEmpty, fmt::format("disk {}", disk(run))};
   // Of a disk that is not there nobody knows what lies on it but by looking at all objects.
-  if (there || stuck_ == 0) removed = store.remove_disk(disk(run));
+  if (new_blocks(run) != 0)
+    removed = store.resize_disk(disk(run), new_blocks(run));
+  else if (there || stuck_ == 0)
+    removed = store.remove_disk(disk(run));
   if (removed.ok()) {
+    limited_disk_.reset();
     volume_.members_changed();
     return true;
   }
   if (removed.error().code != Errc::kNotEmpty) return removed.error();
   const std::uint64_t passes = ++run.record.cursor[2];
+  if (new_blocks(run) != 0 && (passes >= kMostPasses || (stuck_ > 0 && passes > 1)))
+    return Error{Errc::kIo,
+                 fmt::format("{} pieces of files, {} in all, stay at the end of disk {}: its size is what it "
+                             "was; delete what is named, or make room, and try again",
+                             stuck_, format_size(used_bytes(run)), disk(run))};
   if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
     return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named (all of it by mdfs "
                                         "volume lost, if the disk is missing), or make room, and remove it again",

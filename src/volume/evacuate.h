@@ -1,4 +1,5 @@
 // Emptying a disk, so that it can leave the volume: new blocks avoid it, what lies on it moves, then it is no member.
+// Or emptying its end, so that it becomes smaller. A disk that becomes larger has nothing to move.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,12 +11,12 @@
 #include "engine/mover.h"
 #include "geometry/geometry.h"
 #include "volume/operation.h"
+#include "volume/volume_impl.h"
 
 namespace mdfs::volume {
 
-class VolumeImpl;
-
-// Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others.
+// Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others; 2 the
+// size in blocks that the disk gets, or 0: it leaves.
 // Cursor: 0 what is being done (Phase), 1 the next object, 2 passes over the objects so far.
 // A step moves some units of one object, or some tree nodes. What writers place on the disk while they do not know yet
 // that it leaves is found by another pass. Units that cannot be read stay, and are named; the disk stays too then.
@@ -26,6 +27,7 @@ class Evacuation final : public Operation {
   Status begin(OperationRun& run) override;
   Status go_on(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
+  void rest() override;
 
  private:
   enum Phase : std::uint64_t { kData = 0, kNodes = 1, kLeave = 2 };
@@ -35,6 +37,14 @@ class Evacuation final : public Operation {
 
   unsigned disk(const OperationRun& run) const { return static_cast<unsigned>(run.record.parameters[0]); }
   std::optional<unsigned> target(const OperationRun& run) const;
+  // The disk stays, and gets so many blocks; 0: it leaves.
+  static std::uint64_t new_blocks(const OperationRun& run) { return run.record.parameters[2]; }
+  // What lies at or behind this block of the disk has to go.
+  std::uint64_t first_block(const OperationRun& run) const;
+  bool has_to_go(const OperationRun& run, const VolumeImpl::UnitPlace& place) const;
+  std::uint64_t used_bytes(const OperationRun& run) const;  // that has to go
+  Status begin_resize(OperationRun& run);
+  Status limit(const OperationRun& run, std::uint64_t* missing_blocks);
   Status check(const OperationRun& run) const;
   Status check_room(OperationRun& run) const;
   void begin_pass(OperationRun& run);
@@ -46,7 +56,7 @@ class Evacuation final : public Operation {
   Status list_some(OperationRun& run, std::uint64_t object);
   void note_unlisted(OperationRun& run, std::uint64_t object, const Error& error);
   // Are there bytes of it in strips there?
-  Result<bool> strips_on(unsigned disk, std::uint64_t object);
+  Result<bool> strips_on(const OperationRun& run, std::uint64_t object);
   Status settle_some(OperationRun& run);
   Result<bool> move_units(OperationRun& run, std::vector<geometry::Coord> units);
   Result<engine::MoveRequest> request_for(OperationRun& run, std::vector<geometry::Coord> units);
@@ -64,6 +74,7 @@ class Evacuation final : public Operation {
   bool written_back_ = false;  // before that
   std::uint64_t stuck_ = 0;    // units of this pass that stay where they are
   std::uint64_t uncommitted_bytes_ = 0;
+  std::optional<unsigned> limited_disk_;  // gets nothing new behind the end that it is to have
   std::uint16_t node_level_ = 0;
   format::Key next_node_ = format::kMinKey;
 };

@@ -62,17 +62,20 @@ namespace {
 
 Result<VolumeImpl::UnitPlace> place_of_cell(std::uint64_t cell, ConstBytes value, std::uint32_t block_size) {
   MDFS_TRY_ASSIGN(const format::FileCell decoded, format::decode_file_cell(value, block_size));
-  VolumeImpl::UnitPlace unit{{cell}, 0, 0};
+  VolumeImpl::UnitPlace unit{{cell}, 0, 0, {}};
   for (const format::FileRun& run : decoded.runs) {
     if (run.address.disk >= MDFS_MAX_DISKS) return Error{Errc::kCorrupt, "file-cell.disk"};
     unit.disks |= std::uint64_t{1} << run.address.disk;
     unit.blocks += run.blocks();
+    std::uint64_t& end = unit.ends[run.address.disk];
+    end = std::max(end, run.address.block + run.blocks());
   }
   return unit;
 }
 
 VolumeImpl::UnitPlace place_of_extent(const engine::ExtentPlace& place, std::uint32_t block_size) {
-  return {place.index, std::uint64_t{1} << place.disk, ceil_div(place.stored_bytes, block_size)};
+  return {
+      place.index, std::uint64_t{1} << place.disk, ceil_div(place.stored_bytes, block_size), {{place.disk, place.end}}};
 }
 
 }  // namespace

@@ -217,6 +217,7 @@ Status Operations::start(const OperationRequest& request) {
   if (status.ok()) status = save(request.kind, where, record);
   if (status.ok() && !store_.read_only()) status = store_.commit();
   if (!status.ok()) {
+    where.operation->rest();
     lock.lock();
     where.checkpoint = checkpoint;
     where.record = std::move(before);

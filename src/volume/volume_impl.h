@@ -132,6 +132,12 @@ class VolumeImpl final : public Volume {
     geometry::Coord unit{};
     std::uint64_t disks = 0;  // bits
     std::uint64_t blocks = 0;
+    std::map<unsigned, std::uint64_t> ends;  // behind the highest block on each of these disks
+
+    bool reaches_behind(unsigned disk, std::uint64_t block) const {
+      const auto end = ends.find(disk);
+      return end != ends.end() && end->second > block;
+    }
   };
   struct UnitPlaces {
     std::vector<UnitPlace> units;

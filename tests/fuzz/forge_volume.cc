@@ -55,7 +55,7 @@ constexpr std::array kLabelFields = {
     FIELD(mdfs_label, features_ro_compat), FIELD(mdfs_label, disk_index),  FIELD(mdfs_label, disk_count),
     FIELD(mdfs_label, block_size),         FIELD(mdfs_label, disk_blocks), FIELD(mdfs_label, zone_blocks),
     FIELD(mdfs_label, metadata_blocks),    FIELD(mdfs_label, membership),  FIELD(mdfs_label, policy),
-    FIELD(mdfs_label, features_incompat),
+    FIELD(mdfs_label, features_incompat),  FIELD(mdfs_label, room_blocks),
 };
 constexpr std::array kNodeFields = {FIELD(mdfs_node_header, generation), FIELD(mdfs_node_header, owner),
                                     FIELD(mdfs_node_header, level),      FIELD(mdfs_node_header, item_count),

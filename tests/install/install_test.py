@@ -77,11 +77,11 @@ class Installed(unittest.TestCase):
         facts = json.loads(run(self.program("mdfs"), "disk", "probe", "--json", disks[1]))
         self.assertEqual((facts["number"], facts["disks"], facts["label"], facts["bytes"]), (1, 2, "a b", 16 << 20))
         said = run("file", "-m", self.top / "share/mdfs/magic", "-b", disks[1])
-        self.assertEqual(said, f'MDFS disk, format 2, disk 1 of 2, volume "a b", {facts["uuid"]}\n')
+        self.assertEqual(said, f'MDFS disk, format 3, disk 1 of 2, volume "a b", {facts["uuid"]}\n')
         properties = dict(line.split("=", 1) for line in
                           run(self.program("mdfs"), "disk", "probe", "--udev", disks[1]).splitlines())
         self.assertEqual(properties, {
-            "ID_FS_TYPE": "mdfs", "ID_FS_USAGE": "filesystem", "ID_FS_VERSION": "2", "ID_FS_UUID": facts["uuid"],
+            "ID_FS_TYPE": "mdfs", "ID_FS_USAGE": "filesystem", "ID_FS_VERSION": "3", "ID_FS_UUID": facts["uuid"],
             "ID_FS_UUID_ENC": facts["uuid"], "ID_FS_UUID_SUB": facts["disk_uuid"],
             "ID_FS_UUID_SUB_ENC": facts["disk_uuid"], "ID_FS_LABEL": "a_b", "ID_FS_LABEL_ENC": "a\\x20b"})
         (self.work / "nothing").write_bytes(bytes(1 << 20))

@@ -455,7 +455,12 @@ class Volumes(Refusing, MountTest):
             run(MDFS, "umount", self.at("mnt"))
 
     def test_volumes_of_another_version(self):
-        for offset, value, says in ((12, struct.pack("<I", 3), "newer"), (12, struct.pack("<I", 1), "earlier"),
+        with open(self.members[0], "rb") as disk:
+            disk.seek(12)
+            version = disk.read(4)
+        known, = struct.unpack("<I", version)
+        for offset, value, says in ((12, struct.pack("<I", known + 1), "newer"),
+                                    (12, struct.pack("<I", known - 1), "earlier"),
                                     (32, struct.pack("<Q", 1 << 40), "newer"),
                                     (32, struct.pack("<Q", 1), "newer")):
             for disk in self.members:
@@ -465,7 +470,7 @@ class Volumes(Refusing, MountTest):
             self.refused(says, MDFSCK, "-y", *self.members)
             self.refused(f"holds|{says}", MKMDFS, self.members[0])
             for disk in self.members:
-                self.sealed(disk, offset, bytes([2, 0, 0, 0]) if offset == 12 else bytes(8))
+                self.sealed(disk, offset, version if offset == 12 else bytes(8))
         # Of features that may be read without being known the volume stays readable.
         for disk in self.members:
             self.sealed(disk, 24, struct.pack("<Q", 1 << 7))

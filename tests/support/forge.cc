@@ -37,7 +37,7 @@ Forge::Forge(const Disks& disks) {
     MDFS_CHECK(label.ok());
     volume_uuid = label->volume_uuid;
     block_size = label->block_size;
-    layouts_.emplace_back(label->block_size, label->disk_blocks, label->metadata_blocks);
+    layouts_.emplace_back(label->block_size, label->disk_blocks, label->metadata_blocks, label->room_blocks);
     MDFS_CHECK(layouts_.back().space_levels() == 1);
   }
   std::uint64_t newest = 0;

@@ -84,6 +84,7 @@ Status list(const ListArguments& arguments) {
   }
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("{}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("{}\n", *line);
+  if (const auto line = resizing_line(arguments.path)) fmt::print("{}\n", *line);
   for (const std::string& trouble : all_troubles(volume, arguments.path)) fmt::print("trouble: {}\n", trouble);
   return {};
 }
@@ -285,6 +286,7 @@ void add_disk_commands(CLI::App& app, Action& action) {
   add_add(*noun, action);
   add_weight(*noun, action);
   add_leave_commands(*noun, action);
+  add_resize_command(*noun, action);
   add_probe_command(*noun, action);
   add_balance_command(*noun, action);
   add_disk_stats_command(*noun, action);

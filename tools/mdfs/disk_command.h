@@ -50,6 +50,11 @@ std::optional<std::string> balancing_json(const std::string& path);
 // disk probe
 void add_probe_command(CLI::App& noun, Action& action);
 
+// disk resize
+void add_resize_command(CLI::App& noun, Action& action);
+// While a disk is being made smaller: how far that is.
+std::optional<std::string> resizing_line(const std::string& path);
+
 // disk remove, replace
 void add_leave_commands(CLI::App& noun, Action& action);
 

@@ -62,7 +62,7 @@ Result<mdfs_ioc_operation> evacuation(const std::string& path) {
 bool is_under_way(const LeaveArguments& arguments, std::uint32_t disk, std::optional<std::uint32_t> target) {
   const auto now = evacuation(arguments.path);
   return now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0 &&
-         now->parameters[0] == disk && now->parameters[1] == (target ? *target + 1u : 0u);
+         now->parameters[0] == disk && now->parameters[1] == (target ? *target + 1u : 0u) && now->parameters[2] == 0;
 }
 
 Result<mdfs_ioc_operation> start(const LeaveArguments& arguments, std::uint32_t disk,
@@ -129,6 +129,9 @@ Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, s
 Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
   const auto now = evacuation(arguments.path);
   if (now.ok() && now->state == MDFS_OPERATION_RUNNING) {
+    if (now->parameters[2] != 0)
+      return {Errc::kInvalidArgument,
+              fmt::format("disk {} is being made smaller, none is being emptied", now->parameters[0])};
     if (now->parameters[0] != disk)
       return {Errc::kInvalidArgument, fmt::format("disk {} is being emptied, not disk {}", now->parameters[0], disk)};
     const auto cancelled =
@@ -175,6 +178,10 @@ Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const md
   const auto now = evacuation(arguments.path);
   if (now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0)
     drained = now->parameters[0];
+  if (drained && now.ok() && now->parameters[2] != 0)
+    return Error{Errc::kBusy, fmt::format("disk {} is being made smaller; nothing was changed: wait for it, or stop it "
+                                          "with mdfs disk resize --cancel {} {}",
+                                          *drained, arguments.path, *drained)};
   if (drained)
     return Error{Errc::kBusy,
                  fmt::format("disk {0} is being drained; nothing was changed: wait for it, or stop it with "

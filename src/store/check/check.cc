@@ -92,7 +92,8 @@ std::vector<format::DiskLayout> Checker::make_layouts(const Recovered& volume) {
   const std::uint64_t nothing = 2 * MDFS_LABEL_AREA / volume.label.block_size;
   for (const MemberDisk& member : volume.members)
     layouts.emplace_back(volume.label.block_size, member.member.is_hole() ? nothing : member.member.blocks,
-                         member.label ? member.label->metadata_blocks : 0);
+                         member.label ? member.label->metadata_blocks : 0,
+                         member.label ? member.label->room_blocks : 0);
   return layouts;
 }
 

@@ -194,7 +194,7 @@ class Volume:
             self._use(disk, block, count)
         if disk not in self.disks:
             return None
-        require(block + count <= self.disks[disk].label.blocks, "address: beyond the disk")
+        require(block + count <= self.commit.members[disk][1], "address: beyond the disk")
         return self.disks[disk].read(block * self.block_size, length)
 
     def _node(self, pointer):
@@ -419,28 +419,30 @@ class Volume:
     def verify_space(self):
         """Bitmaps against what the tree uses; content() of everything must have been called with use=True."""
         for index, disk in self.disks.items():
-            counts = [ceil_div(disk.label.blocks, 32768)]
-            while counts[-1] > 1:
+            size = self.commit.members[index][1]
+            counts, room = [ceil_div(size, 32768)], [ceil_div(disk.label.room_blocks, 32768)]
+            while room[-1] > 1:
                 counts.append(ceil_div(counts[-1], 256))
-            end = 2 * LABEL_AREA + 8192 * sum(counts)
+                room.append(ceil_div(room[-1], 256))
+            end = 2 * LABEL_AREA + 8192 * sum(room)
             first = ceil_div(end, max(self.block_size, 16384)) * max(self.block_size, 16384) // self.block_size
-            last = disk.label.blocks - 2 * LABEL_AREA // self.block_size
+            last = size - 2 * LABEL_AREA // self.block_size
             in_use = set(range(first)) | set(range(last, counts[0] * 32768)) | self.in_use.get(index, set())
-            for number, page in self._bitmaps(disk, counts, self.commit.space[index]):
+            for number, page in self._bitmaps(disk, counts, room, self.commit.space[index]):
                 value = int.from_bytes(page, "little")
                 wanted = sum(1 << (block - number * 32768) for block in
                              in_use.intersection(range(number * 32768, (number + 1) * 32768)))
                 require(value == wanted, f"disk {index}: bitmap page {number} does not agree with the tree")
 
     @staticmethod
-    def _bitmaps(disk, counts, top):
+    def _bitmaps(disk, counts, room, top):
         entries = [top]
         for level in reversed(range(len(counts))):
             below = []
             for page in range(counts[level]):
                 crc, place, free = entries[page]
                 require(place < 2, "space entry: place")
-                data = disk.read(2 * LABEL_AREA + 4096 * (2 * (sum(counts[:level]) + page) + place), 4096)
+                data = disk.read(2 * LABEL_AREA + 4096 * (2 * (sum(room[:level]) + page) + place), 4096)
                 require(crc32c(data) == crc, f"space page {level}.{page}: checksum")
                 if level == 0:
                     require(free == 32768 - bin(int.from_bytes(data, "little")).count("1"), "bitmap: free blocks")

@@ -79,7 +79,7 @@ class Label:
     def __init__(self, sector):
         sealed(sector, b"MDFSLABL", "label")
         (version, _, _, incompatible) = struct.unpack_from("<IQQQ", sector, 12)
-        require(version == 2, "label: version")
+        require(version == 3, "label: version")
         require(incompatible & ~KNOWN_FEATURES == 0, "label: incompatible features")
         self.volume = sector[40:56]
         self.disk = sector[56:72]
@@ -89,6 +89,9 @@ class Label:
         require(self.block_size in (4096, 8192, 16384, 32768, 65536), "label: block size")
         require(self.blocks * self.block_size % LABEL_AREA == 0, "label: disk blocks")
         require(self.number < 4, "label: number")
+        self.room_blocks, = struct.unpack_from("<Q", sector, 192)
+        require(self.blocks <= self.room_blocks and self.room_blocks * self.block_size % LABEL_AREA == 0,
+                "label: room blocks")
         self.policy = sector[184]
         require(self.policy <= 3, "label: policy")
         self.membership, = struct.unpack_from("<I", sector, 116)

@@ -156,6 +156,84 @@ TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
   }
 }
 
+// What a map that is grown and cut says, beside a plain array and beside a map that was made with that size.
+TEST(SpaceMapTest, EqualsAPlainArrayWhateverSizesTheDiskIsGiven) {
+  constexpr std::uint64_t kUnit = MDFS_LABEL_AREA / 4096, kMost = 5 * 32768;
+  std::mt19937_64 random(11);
+  format::DiskLayout layout(4096, 3 * 32768 + 5 * kUnit, 1024, kMost);
+  SpaceMap map = make_map(layout, true);
+  std::vector<State> states(kMost, State::kFree);
+  for (int i = 0; i < 120; ++i) {
+    for (int j = 0; j < 30; ++j) {
+      const std::uint64_t blocks = 1 + random() % 300;
+      const Search found =
+          map.find({layout.first_usable() + random() % layout.usable_blocks(), kMost}, blocks, nullptr);
+      if (found.kind != Kind::kFound) continue;
+      map.take(found.value, blocks);
+      if (random() % 2 == 0) {
+        map.link(found.value, blocks);
+        std::fill_n(states.begin() + static_cast<std::ptrdiff_t>(found.value), blocks, State::kLinked);
+      } else {
+        map.release(found.value, blocks);
+      }
+    }
+    map.clear_dirty();
+    const std::uint64_t size = 32768 + kUnit * (2 + random() % ((kMost - 32768) / kUnit - 2));
+    const std::uint64_t change = size > layout.blocks() ? size - layout.blocks() : layout.blocks() - size;
+    if (change < 2 * kUnit) continue;
+    const format::DiskLayout old = layout, wanted = layout.resized(size);
+    if (size < old.blocks()) {
+      map.set_end(wanted.end_usable());
+      const std::uint64_t free = map.data_free();
+      for (std::uint64_t block = wanted.end_usable(); block < old.end_usable(); ++block) {
+        if (states[block] != State::kLinked) continue;
+        ASSERT_GT(map.busy_behind(), 0u);
+        map.unlink(block, 1);
+        map.release(block, 1);
+        states[block] = State::kFree;
+      }
+      ASSERT_EQ(map.busy_behind(), 0u);
+      ASSERT_EQ(map.data_free(), free) << "what is freed behind the end is no room";
+      ASSERT_EQ(map.find({wanted.end_usable(), kMost}, 1, nullptr).kind, Kind::kNone);
+      if (i % 3 == 0) {
+        map.set_end(old.end_usable());
+      } else {
+        map.resize(layout = wanted);
+      }
+    } else {
+      map.resize(layout = wanted);
+      for (std::uint64_t block = old.end_usable(); block < old.blocks(); ++block) {
+        ASSERT_TRUE(map.is_taken(block, 1)) << "a label may lie there";
+        map.release(block, 1);
+      }
+      for (std::uint64_t page = old.space_pages(0); page < layout.space_pages(0); ++page) {
+        AlignedBuffer blank(MDFS_SECTOR);
+        format::make_empty_bitmap(layout, page, blank.bytes());
+        map.install(page, blank.bytes());
+      }
+    }
+    std::uint64_t free = 0;
+    for (std::uint64_t block = layout.metadata_end(); block < layout.end_usable(); ++block) {
+      ASSERT_EQ(map.is_free(block, 1), states[block] == State::kFree) << block;
+      free += states[block] == State::kFree ? 1 : 0;
+    }
+    ASSERT_EQ(map.data_free(), free);
+    ASSERT_EQ(map.page_count(), layout.space_pages(0));
+    ASSERT_EQ(map.end(), layout.end_usable());
+    AlignedBuffer page(MDFS_SECTOR), blank(MDFS_SECTOR);
+    for (std::uint64_t number = 0; number < layout.space_pages(0); ++number) {
+      map.copy_disk_bitmap(number, page.bytes());
+      ASSERT_EQ(format::bitmap_free(page.bytes()), map.page_disk_free(number));
+      format::make_empty_bitmap(layout, number, blank.bytes());
+      for (std::uint64_t bit = 0; bit < MDFS_BITS_PER_PAGE; ++bit) {
+        const std::uint64_t block = number * MDFS_BITS_PER_PAGE + bit;
+        const bool linked = block < kMost && states[block] == State::kLinked;
+        ASSERT_EQ(format::bitmap_get(page.bytes(), bit), linked || format::bitmap_get(blank.bytes(), bit)) << block;
+      }
+    }
+  }
+}
+
 TEST(SpaceMapTest, AsksForThePagesThatItNeedsAndSkipsFullOnes) {
   const format::DiskLayout layout(4096, 8 * 32768, 1024);
   SpaceMap map = make_map(layout, false);

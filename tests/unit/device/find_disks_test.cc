@@ -30,6 +30,7 @@ class FindDisks : public testing::Test {
     format::Label label;
     label.volume_uuid = environment_.new_uuid();
     label.disk_blocks = kDiskBytes / 4096;
+    label.room_blocks = 16 * label.disk_blocks;
     label.zone_blocks = 32;
     label.metadata_blocks = 64;
     label.name = prefix;

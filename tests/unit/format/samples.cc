@@ -48,6 +48,7 @@ Label Samples::label() {
   label.features.compat = number(0, UINT64_MAX);
   fill(label.reserved0);
   fill(label.reserved1);
+  fill(label.reserved2);
   label.volume_uuid = uuid();
   label.block_size = static_cast<std::uint32_t>(4096u << number(0, 4));
   label.created_ns = static_cast<std::int64_t>(number(0, INT64_MAX));
@@ -60,6 +61,7 @@ Label Samples::label() {
   label.disk_index = static_cast<std::uint16_t>(number(0, label.members.size() - 1));
   label.disk_uuid = label.members[label.disk_index].uuid;
   label.disk_blocks = label.members[label.disk_index].blocks;
+  label.room_blocks = number(1, 16) * label.disk_blocks;
   label.zone_blocks = default_zone_blocks(label.block_size, label.disk_blocks);
   label.metadata_blocks = default_metadata_blocks(label.block_size, label.disk_blocks);
   return label;

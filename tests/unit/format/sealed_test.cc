@@ -147,7 +147,9 @@ TEST(LabelTest, EachCheckIsReportedByItsName) {
     return [=](MutableBytes bytes) { store_le<decltype(field)>(bytes, offset, field); };
   };
   EXPECT_EQ(with(put(std::uint8_t{0}, 0)), "label.magic");
-  EXPECT_EQ(with(put(std::uint32_t{3}, offsetof(mdfs_label, format_version))), "label.version");
+  EXPECT_EQ(with(put(MDFS_FORMAT_VERSION + 1, offsetof(mdfs_label, format_version))), "label.version");
+  EXPECT_EQ(with(put(std::uint64_t{0}, offsetof(mdfs_label, room_blocks))), "label.room-blocks");
+  EXPECT_EQ(with(put(UINT64_MAX, offsetof(mdfs_label, room_blocks))), "label.room-blocks");
   EXPECT_EQ(with(put(std::uint16_t{0}, offsetof(mdfs_label, disk_count))), "label.disk-count");
   EXPECT_EQ(with(put(std::uint16_t{65}, offsetof(mdfs_label, disk_count))), "label.disk-count");
   EXPECT_EQ(with(put(std::uint16_t{64}, offsetof(mdfs_label, disk_index))), "label.disk-index");
@@ -166,7 +168,7 @@ TEST(LabelTest, AnotherVersionSaysWhetherItIsNewerOrOlder) {
   ByteVector bytes = encoded(Samples(3).label());
   for (const auto& [version, code] :
        {std::pair{MDFS_FORMAT_VERSION + 1, Errc::kNewerFormat}, std::pair{UINT32_MAX, Errc::kNewerFormat},
-        std::pair{1u, Errc::kOlderFormat}, std::pair{0u, Errc::kOlderFormat}}) {
+        std::pair{MDFS_FORMAT_VERSION - 1, Errc::kOlderFormat}, std::pair{0u, Errc::kOlderFormat}}) {
     store_le<std::uint32_t>(bytes, offsetof(mdfs_label, format_version), version);
     seal(bytes, offsetof(mdfs_label, crc32c));
     EXPECT_EQ(decode_label(bytes).error().code, code) << version;

@@ -20,18 +20,22 @@ inline constexpr std::uint64_t kDataObject = 1000;
 // A volume whose items also own data blocks, so that a block reused too early shows as wrong data.
 class Workload {
  public:
-  // `blank` more disks are there, which are of no volume yet.
-  Workload(std::size_t disks, std::uint64_t seed, std::size_t blank = 0)
+  // `blank` more disks are there, which are of no volume yet. The volume is made while the disks have kDiskBytes; then
+  // they get `device_bytes`.
+  Workload(std::size_t disks, std::uint64_t seed, std::size_t blank = 0, std::uint64_t device_bytes = kDiskBytes,
+           const FormatOptions& options = {})
       : environment_(seed), random_(seed), disks_(make_disks(disks + blank, kDiskBytes)) {
     std::vector<device::Disk*> members;
     for (std::size_t i = 0; i < disks; ++i) members.push_back(disks_[i].get());
-    EXPECT_OK(format_volume(members, {}, environment_));
+    EXPECT_OK(format_volume(members, options, environment_));
+    if (device_bytes != kDiskBytes)
+      for (const auto& disk : disks_) disk->resize(device_bytes);
     bases_ = clone_disks(disks_);
     std::vector<std::unique_ptr<device::Disk>> recorders;
     for (std::size_t i = 0; i < disks; ++i) recorders.push_back(recorder(i));
-    StoreOptions options;
-    options.node_cache_bytes = 64u << 10;
-    auto store = Store::open(std::move(recorders), options, environment_);
+    StoreOptions store_options;
+    store_options.node_cache_bytes = 64u << 10;
+    auto store = Store::open(std::move(recorders), store_options, environment_);
     EXPECT_OK(store);
     store_ = std::move(*store);
     states_.emplace_back();

@@ -155,6 +155,7 @@ TEST_F(HostileTest, ADiskThatIsNotOfTheSizeThatTheCommitSaysIsRefused) {
   test::Forge forge(disks_);
   const std::size_t blocks = offsetof(mdfs_commit_slot, members) + offsetof(mdfs_member, blocks);
   const auto old = load_le<std::uint64_t>(forge.slot, blocks);
+  // No change of its size that was cut leaves that: labels would lie on labels.
   store_le<std::uint64_t>(forge.slot, blocks, old - MDFS_LABEL_AREA / 4096);
   forge.put_back({}, disks_);
   auto store = open_disks(disks_, environment_);

@@ -1,0 +1,197 @@
+// mdfs disk resize: a disk of a mounted volume gets another size.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "device/find_disks.h"
+#include "device/open.h"
+#include "disk_command.h"
+#include "format/label.h"
+#include "format/layout.h"
+#include "mdfs/ondisk.h"
+#include "mounted.h"
+#include "operation_text.h"
+#include "support/text.h"
+#include "volume_text.h"
+
+namespace mdfs::tools {
+namespace {
+
+constexpr OperationWords kWords = {"change of the size", "files and images looked at", "extents moved", "stay"};
+
+struct ResizeArguments {
+  std::string path, disk, size, budget;
+  bool dry_run = false, cancel = false, json = false;
+};
+
+// What the disk is now, and which sizes it could have.
+struct Sizes {
+  std::uint32_t number = 0;
+  std::string path;
+  std::uint32_t block_size = 0;
+  std::uint64_t now = 0, least = 0, device = 0, room = 0;  // blocks
+
+  std::uint64_t most() const { return std::min(device, room); }
+  std::string text(std::uint64_t blocks) const { return format_size(blocks * block_size); }
+};
+
+Result<Sizes> sizes_of(const mdfs_ioc_volume& volume, std::uint32_t number) {
+  const auto& disk = volume.disks[number];
+  Sizes sizes{number, text_of(disk.name), volume.block_size, disk.blocks, 0, 0, 0};
+  if (state_name(disk.state) != "healthy")
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("disk {} is {}: its size stays as it is", number, state_name(disk.state))};
+  MDFS_TRY_ASSIGN(const format::Label label, device::read_label(sizes.path));
+  if (uuid_text(disk.uuid) != label.disk_uuid.to_string())
+    return Error{Errc::kForeignDisk, fmt::format("{} is not disk {} of this volume", sizes.path, number)};
+  MDFS_TRY_ASSIGN(const auto ring, device::UringContext::create());
+  MDFS_TRY_ASSIGN(const auto device, device::open_disk(sizes.path, device::OpenMode::kLook, ring));
+  sizes.least = format::least_blocks(label);
+  sizes.room = label.room_blocks;
+  sizes.device = format::disk_blocks(volume.block_size, device->size_bytes());
+  return sizes;
+}
+
+// In blocks: whole label areas.
+Result<std::uint64_t> wanted_blocks(const ResizeArguments& arguments, const Sizes& sizes) {
+  if (arguments.size == "max") return sizes.most();
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(arguments.size, "SIZE"));
+  return format::disk_blocks(sizes.block_size, bytes);
+}
+
+Status check_wanted(const Sizes& sizes, std::uint64_t blocks) {
+  if (blocks < sizes.least)
+    return {Errc::kUsage,
+            fmt::format("{}: disk {} has at least {}", sizes.text(blocks), sizes.number, sizes.text(sizes.least))};
+  if (blocks > sizes.room)
+    return {Errc::kUsage,
+            fmt::format("{}: disk {} was made to be grown to {} at most (mkmdfs --grow-to); add another disk, or "
+                        "replace this one by a larger one",
+                        sizes.text(blocks), sizes.number, sizes.text(sizes.room))};
+  if (blocks > sizes.device)
+    return {Errc::kUsage, fmt::format("{}: {} has {}: make it larger first (truncate -s, lvextend)", sizes.text(blocks),
+                                      sizes.path, sizes.text(sizes.device))};
+  return {};
+}
+
+Result<mdfs_ioc_operation> start(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_START);
+  asked.flags = arguments.dry_run ? MDFS_OPERATION_DRY_RUN : 0;
+  if (!arguments.budget.empty()) {
+    MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
+  }
+  asked.parameters[0] = sizes.number;
+  asked.parameters[2] = blocks;
+  return call_operation(arguments.path, asked);
+}
+
+Error explained(const Error& error, const Sizes& sizes, std::uint64_t blocks) {
+  if (error.code == Errc::kBusy)
+    return {Errc::kBusy, "a disk of this volume is being emptied or made smaller already: wait for it, or cancel it"};
+  if (error.code == Errc::kNoSpace)
+    return {Errc::kNoSpace, fmt::format("what lies behind the first {} of disk {} has no room elsewhere: delete files, "
+                                        "or add a disk",
+                                        sizes.text(blocks), sizes.number)};
+  return error;
+}
+
+nlohmann::ordered_json members(const Sizes& sizes, std::uint64_t blocks) {
+  return {{"disk", sizes.number}, {"bytes_before", sizes.now * sizes.block_size}, {"bytes", blocks * sizes.block_size}};
+}
+
+Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kWords));
+  if (arguments.json) fmt::print("{}\n", operation_json(ended, kWords, arguments.path, members(sizes, blocks)));
+  if (ended.state == MDFS_OPERATION_CANCELLED)
+    return {Errc::kCancelled,
+            fmt::format("stopped; disk {} has its {}, as before", sizes.number, sizes.text(sizes.now))};
+  if (ended.state != MDFS_OPERATION_DONE) return operation_error(ended);
+  if (arguments.json) return {};
+  if (blocks < sizes.now) fmt::print("{} moved\n", format_size(ended.bytes_total));
+  fmt::print("disk {} ({}) has {}, before {}\n", sizes.number, sizes.path, sizes.text(blocks), sizes.text(sizes.now));
+  if (blocks < sizes.now)
+    fmt::print("what lies behind byte {} of {} is not used any more\n", blocks * sizes.block_size, sizes.path);
+  return {};
+}
+
+Result<mdfs_ioc_operation> now(const std::string& path) {
+  return call_operation(path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_STATUS));
+}
+
+bool is_resizing(const mdfs_ioc_operation& operation, std::uint32_t disk) {
+  return operation.state == MDFS_OPERATION_RUNNING && (operation.flags & MDFS_OPERATION_DRY_RUN) == 0 &&
+         operation.parameters[0] == disk && operation.parameters[2] != 0;
+}
+
+Status cancel(const ResizeArguments& arguments, std::uint32_t disk) {
+  const auto running = now(arguments.path);
+  if (!running.ok() || !is_resizing(*running, disk))
+    return {Errc::kNoData, fmt::format("the size of disk {} is not being changed", disk)};
+  MDFS_TRY(call_operation(arguments.path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_CANCEL)));
+  fmt::print("disk {} keeps its size; what has moved stays where it is now\n", disk);
+  return {};
+}
+
+Status resize(const ResizeArguments& arguments) {
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
+  MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  if (arguments.cancel) return cancel(arguments, disk);
+  if (arguments.size.empty()) return {Errc::kUsage, "SIZE is wanted: bytes, with K, M, G or T, or max"};
+  MDFS_TRY_ASSIGN(const Sizes sizes, sizes_of(volume, disk));
+  MDFS_TRY_ASSIGN(const std::uint64_t blocks, wanted_blocks(arguments, sizes));
+  MDFS_TRY(check_wanted(sizes, blocks));
+  const std::uint64_t change = std::max(blocks, sizes.now) - std::min(blocks, sizes.now);
+  const std::uint64_t least_change = 2 * MDFS_LABEL_AREA / sizes.block_size;
+  if (change < least_change) {
+    if (arguments.json)
+      fmt::print("{}\n", members(sizes, sizes.now).dump(2));
+    else
+      fmt::print("disk {} has {} already\n", disk, sizes.text(sizes.now));
+    return {};
+  }
+  const auto running = now(arguments.path);
+  if (!running.ok() || !is_resizing(*running, disk) || running->parameters[2] != blocks) {
+    const auto started = start(arguments, sizes, blocks);
+    if (!started.ok()) return explained(started.error(), sizes, blocks);
+    if (arguments.dry_run && arguments.json)
+      fmt::print("{}\n", operation_json(*started, kWords, arguments.path, members(sizes, blocks)));
+    if (arguments.dry_run && !arguments.json)
+      fmt::print("disk {} ({}) would have {}, now {}; {} would move\n", disk, sizes.path, sizes.text(blocks),
+                 sizes.text(sizes.now), format_size(started->bytes_total));
+    if (arguments.dry_run) return {};
+  }
+  return watch(arguments, sizes, blocks);
+}
+
+}  // namespace
+
+std::optional<std::string> resizing_line(const std::string& path) {
+  const auto running = now(path);
+  if (!running.ok() || !is_resizing(*running, static_cast<std::uint32_t>(running->parameters[0]))) return std::nullopt;
+  const auto left = operation_eta_s(*running);
+  return fmt::format("disk {} is being made smaller: {} of {} moved{}", running->parameters[0],
+                     format_size(running->bytes_done), format_size(running->bytes_total),
+                     left ? ", about " + duration_text(*left) + " left" : std::string());
+}
+
+void add_resize_command(CLI::App& noun, Action& action) {
+  const auto arguments = std::make_shared<ResizeArguments>();
+  CLI::App* command = noun.add_subcommand("resize", "Give a disk another size");
+  command->add_flag("--dry-run", arguments->dry_run, "Check everything and say how much would move");
+  command->add_option("--budget", arguments->budget,
+                      "Read and write at most so many bytes a second (default: no limit)");
+  command->add_flag("--cancel", arguments->cancel, "Stop making that disk smaller");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
+  command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
+  command->add_option("SIZE", arguments->size, "The new size, or max: all of the device");
+  command->callback([arguments, &action] { action = [arguments] { return resize(*arguments); }; });
+}
+
+}  // namespace mdfs::tools
