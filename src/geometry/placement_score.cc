@@ -52,21 +52,6 @@ struct Mean {
   double value() const { return count == 0 ? 1 : sum / static_cast<double>(count); }
 };
 
-// best[n]: the time of n extents if each goes to the disk that finishes it first.
-std::vector<double> best_times(const std::vector<double>& weight, std::size_t extents) {
-  std::vector<double> best(extents + 1, 0);
-  std::vector<double> used(weight.size());
-  for (std::size_t n = 1; n <= extents; ++n) {
-    std::size_t first = 0;
-    const auto finish = [&](std::size_t disk) { return (used[disk] + 1) / weight[disk]; };
-    for (std::size_t disk = 1; disk < weight.size(); ++disk)
-      if (weight[disk] > 0 && (weight[first] <= 0 || finish(disk) < finish(first))) first = disk;
-    used[first] += 1;
-    best[n] = std::max(best[n - 1], used[first] / weight[first]);
-  }
-  return best;
-}
-
 // Calls visit(extents, busiest) for every wanted box of up to 8 extents a side at every position.
 template <typename Wanted, typename Visit>
 void each_box(OffsetTable row, OffsetTable plane, Wanted wanted, Visit visit) {
@@ -94,6 +79,20 @@ void each_box(OffsetTable row, OffsetTable plane, Wanted wanted, Visit visit) {
 }
 
 }  // namespace
+
+std::vector<double> best_times(const std::vector<double>& weight, std::size_t extents) {
+  std::vector<double> best(extents + 1, 0);
+  std::vector<double> used(weight.size());
+  for (std::size_t n = 1; n <= extents; ++n) {
+    std::size_t first = 0;
+    const auto finish = [&](std::size_t disk) { return (used[disk] + 1) / weight[disk]; };
+    for (std::size_t disk = 1; disk < weight.size(); ++disk)
+      if (weight[disk] > 0 && (weight[first] <= 0 || finish(disk) < finish(first))) first = disk;
+    used[first] += 1;
+    best[n] = std::max(best[n - 1], used[first] / weight[first]);
+  }
+  return best;
+}
 
 double typical_2d(OffsetTable row) {
   const std::size_t slots = row.size();

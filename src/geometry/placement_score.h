@@ -29,6 +29,10 @@ unsigned worst_excess_2d(OffsetTable row);
 // (time of the busiest disk) / (the time if each extent went to the disk that finishes it first).
 double weighted_typical_2d(OffsetTable row, std::span<const std::uint16_t> slot);
 
+// best[n]: the time of n extents, 0..extents, if each goes to the disk that finishes it first. A disk of weight w takes
+// 1 / w for an extent, one of weight 0 none.
+std::vector<double> best_times(const std::vector<double>& weight, std::size_t extents);
+
 // Mean ratio over all positions and all boxes of 2..8 extents a side of aspect at most 4:1.
 double typical_3d(OffsetTable row, OffsetTable plane);
 // The same over slices: boxes one extent thick along one axis, 2..8 extents along the others.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "format/geometry_item.h"
+#include "geometry/placement_growth.h"
 #include "volume/records.h"
 
 namespace mdfs::volume {
@@ -21,6 +22,15 @@ Status check_offset(const char* option, const std::optional<unsigned>& offset, u
 // New extents may be placed there; one that is missing may be back tomorrow.
 bool takes_extents(const store::DiskInfo& disk) {
   return disk.state != store::DiskState::kNone && disk.state != store::DiskState::kLeaving;
+}
+
+// On one disk all ranks look alike: tables for three serve them all.
+unsigned rank_of(const geometry::Placement& placement) {
+  const auto any = [](const std::vector<std::uint16_t>& table) {
+    return std::any_of(table.begin(), table.end(), [](std::uint16_t offset) { return offset != 0; });
+  };
+  if (any(placement.plane) || placement.slots() == 1) return 3;
+  return any(placement.row) ? 2 : 1;
 }
 
 }  // namespace
@@ -93,15 +103,24 @@ Status Placements::change_all(const std::function<geometry::Placement(const geom
   return done;
 }
 
-// On one disk all ranks look alike: tables for three serve them all.
 geometry::Placement Placements::anew(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks) {
-  const auto any = [](const std::vector<std::uint16_t>& table) {
-    return std::any_of(table.begin(), table.end(), [](std::uint16_t offset) { return offset != 0; });
-  };
-  unsigned rank = 1;
-  if (any(placement.row)) rank = 2;
-  if (any(placement.plane) || placement.slots() == 1) rank = 3;
-  return general(rank, disks);
+  return general(rank_of(placement), disks);
+}
+
+geometry::Placement Placements::grown(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks,
+                                      std::uint64_t taking) {
+  const Growth growth{placement, disks, taking};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(grown_.begin(), grown_.end(), [&](const auto& made) { return made.first == growth; });
+    if (found != grown_.end()) return found->second;
+  }
+  geometry::Placement made = geometry::grown_placement(placement, rank_of(placement), disks, taking);
+  const std::lock_guard lock(mutex_);
+  if (grown_.size() >= kMaxGrown) grown_.clear();
+  grown_.emplace_back(growth, made);
+  return made;
 }
 
 geometry::Placement Placements::without_disk(const geometry::Placement& placement, std::uint16_t disk) {
@@ -128,7 +147,7 @@ geometry::Placement Placements::with_disks(const geometry::Placement& placement,
   std::vector<std::uint16_t> wanted = disks;
   std::sort(slots.begin(), slots.end());
   std::sort(wanted.begin(), wanted.end());
-  return slots == wanted ? placement : anew(placement, disks);
+  return slots == wanted ? placement : grown(placement, disks, joining);
 }
 
 Status Placements::replace_disk(std::uint16_t disk, std::optional<unsigned> target) {

@@ -55,12 +55,16 @@ class Placements {
   void look_at_loads();
   // Of the same kind, for these disks.
   geometry::Placement anew(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks);
+  // The same where some of them take their share of what lies by `placement`.
+  geometry::Placement grown(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks,
+                            std::uint64_t taking);
   geometry::Placement without_disk(const geometry::Placement& placement, std::uint16_t disk);
   // Puts what `change` makes of each placement in its place.
   Status change_all(const std::function<geometry::Placement(const geometry::Placement&)>& change);
 
   static constexpr std::size_t kMaxCached = 1024;
   static constexpr std::size_t kMaxGeneral = 64;
+  static constexpr std::size_t kMaxGrown = 64;
   static constexpr unsigned kMaxSlots = 256;  // scaled weights
   static constexpr std::uint64_t kBasesBetweenLooks = 256;
 
@@ -68,7 +72,14 @@ class Placements {
   std::mutex mutex_;  // guards all below
   std::unordered_map<std::uint64_t, std::shared_ptr<const geometry::Placement>> cache_;
   std::map<std::pair<unsigned, std::vector<std::uint16_t>>, geometry::Placement> general_;  // by rank and disks
-  std::uint64_t rotor_;                                                                     // of bases
+  struct Growth {
+    geometry::Placement before;
+    std::vector<std::uint16_t> disks;
+    std::uint64_t taking = 0;
+    bool operator==(const Growth&) const = default;
+  };
+  std::vector<std::pair<Growth, geometry::Placement>> grown_;
+  std::uint64_t rotor_;         // of bases
   std::uint64_t subset_rotor_;  // of the first disks of images that use a few
   std::uint64_t bases_until_look_ = 0;
   std::vector<bool> loaded_;  // by disk: clearly fuller than the emptiest

@@ -283,6 +283,21 @@ class DisksTest(unittest.TestCase):
         self.look()
         self.check_clean(new[0])
 
+    def test_balancing_says_when_defragmentation_would_help_and_then_it_does(self):
+        hint = "mdfs defrag start"
+        self.store("file", 4 * MIB)
+        self.assertNotIn(hint, run(MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk2")))
+        self.store_image("image", 2048)
+        said = run(MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk3"))
+        self.assertIn(hint, said)
+
+        def runs():
+            return json.loads(run(MDFS, "image", "layout", "--json", self.volume / "image"))["merit"]["score"]
+        self.assertGreater(runs(), 1.1)
+        run(MDFS, "defrag", "start", "--wait", self.volume.path)
+        self.assertLess(runs(), 1.1)
+        self.look()
+
     def test_balancing_gives_a_disk_its_share_by_weight_and_no_more(self):
         self.store_image("image", 4096)
         run(MDFS, "disk", "add", "--balance", self.volume.path, self.new_disk("disk2"))
