@@ -18,8 +18,8 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr unsigned kMaxWindows = 10'000'000;
-constexpr unsigned kMaxReplications = 10'000;
+constexpr unsigned kMaxLoadWindows = 10'000'000;
+constexpr unsigned kMaxLoadReplications = 10'000;
 constexpr unsigned kMaxClients = 1'000'000;
 constexpr unsigned kFormulaPositions = 100;
 constexpr double kNearlyFull = 0.999;
@@ -34,10 +34,10 @@ void add_load_options(CLI::App& command, LoadCommand& options) {
   add_sim_options(command, options);
   command.add_option("--size", options.size, "Window in pixels, slowest axis first")->capture_default_str();
   command.add_option("--windows", options.load.windows, "Windows of one replication")
-      ->check(CLI::Range(1U, kMaxWindows))
+      ->check(CLI::Range(1U, kMaxLoadWindows))
       ->capture_default_str();
   command.add_option("--replications", options.load.replications, "Independent runs, for the error bar")
-      ->check(CLI::Range(1U, kMaxReplications))
+      ->check(CLI::Range(1U, kMaxLoadReplications))
       ->capture_default_str();
   command.add_flag("--own-images", options.load.own_images, "Each client reads an image of its own");
 }
@@ -297,7 +297,7 @@ void add_streams(SimProgram& program) {
       ->delimiter(',');
   command->add_option("--slice", streams->slice, "Length of a time-slice, like \"776 ms\"")->capture_default_str();
   command->add_option("--slices", streams->slices, "How many")
-      ->check(CLI::Range(1U, kMaxWindows))
+      ->check(CLI::Range(1U, kMaxLoadWindows))
       ->capture_default_str();
   command->add_option("--skip", streams->skipped, "Slices at the start that give no delays")->capture_default_str();
   auto* frame =

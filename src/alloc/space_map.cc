@@ -11,8 +11,6 @@
 namespace mdfs::alloc {
 namespace {
 
-constexpr std::uint64_t kPageBlocks = MDFS_BITS_PER_PAGE;
-
 std::uint64_t first_bit(std::uint64_t block) { return block % kPageBlocks; }
 
 }  // namespace

@@ -14,6 +14,9 @@
 
 namespace mdfs::alloc {
 
+// Of which one space page says what is free.
+inline constexpr std::uint64_t kPageBlocks = MDFS_BITS_PER_PAGE;
+
 // A half-open range of blocks of one disk.
 struct BlockRange {
   std::uint64_t begin = 0;

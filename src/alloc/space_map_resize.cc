@@ -10,8 +10,6 @@
 namespace mdfs::alloc {
 namespace {
 
-constexpr std::uint64_t kPageBlocks = MDFS_BITS_PER_PAGE;
-
 BlockRange part_in(BlockRange range, std::uint64_t page) {
   return {std::max(range.begin, page * kPageBlocks), std::min(range.end, (page + 1) * kPageBlocks)};
 }

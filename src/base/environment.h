@@ -11,6 +11,8 @@
 
 namespace mdfs {
 
+inline constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
 // All that the core takes from the world besides disks. Any thread may call it.
 class Environment {
  public:

@@ -20,8 +20,7 @@ namespace mdfs::engine {
 
 namespace {
 
-constexpr std::uint64_t kGroupBytes = 4u << 20;  // contiguous blocks asked for at once
-constexpr std::uint64_t kNobody = 0;             // owner of what has no group
+constexpr std::uint64_t kNobody = 0;  // owner of what has no group
 
 bool is_zero(ConstBytes bytes) {
   // Equal to itself shifted by one, and the first is zero.
@@ -117,7 +116,7 @@ class Placer {
 
   Status place(const std::vector<Staged*>& units) {
     std::size_t next = 0;
-    std::uint64_t group_blocks = std::max<std::uint64_t>(1, kGroupBytes / content_.block_size);
+    std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / content_.block_size);
     bool together = true;  // what is replaced of several groups
     while (next < units.size()) {
       // What is replaced stays near its group; what is new goes on where the last group ended.

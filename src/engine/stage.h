@@ -9,6 +9,9 @@
 
 namespace mdfs::engine {
 
+// Contiguous blocks for what is written.
+inline constexpr std::uint64_t kBytesAskedAtOnce = 4u << 20;
+
 // What becomes of one unit. The first part is what the caller wants, the rest is filled in by stage().
 struct Staged {
   std::uint64_t index = 0;

@@ -42,7 +42,7 @@ bool is_full(const Content& content, const Unit& unit) {
 }
 
 // Of the full image. One that grows beyond the shape it was opened with has no last row.
-std::uint64_t grid_rows(const Content& content) {
+std::uint64_t planned_rows(const Content& content) {
   const std::uint64_t planned = content.array().shape[0];
   if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return UINT64_MAX;
   return ceil_div(planned, content.array().extent[0]);
@@ -75,7 +75,7 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
     if (!unit->full && is_full(content, *unit)) {
       unit->full = true;
       const geometry::Coord coord = content.unit_coord(unit->key.index);
-      content.add_full(coord, content.groups.units_in_group(coord, grid_rows(content)));
+      content.add_full(coord, content.groups.units_in_group(coord, planned_rows(content)));
       kick = kick || content.ripe_bytes >= core_.batch_bytes();
     }
     if (content.may_have_strips && content.rank > 1 &&

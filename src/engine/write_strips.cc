@@ -17,7 +17,6 @@ namespace mdfs::engine {
 
 namespace {
 
-constexpr std::uint64_t kGroupBytes = 4u << 20;  // contiguous blocks asked for at once
 constexpr std::uint64_t kMostStripBytes = 4u << 20;
 // Strips are their own owners, so that their groups come and go as a whole and leave those of extents alone.
 constexpr std::uint64_t kStripOwner = std::uint64_t{1} << 63;
@@ -185,7 +184,7 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
   std::stable_sort(jobs.begin(), jobs.end(), [](const StripJob& a, const StripJob& b) {
     return std::tie(a.disk, a.order) < std::tie(b.disk, b.order);
   });
-  std::uint64_t group_blocks = std::max<std::uint64_t>(1, kGroupBytes / content.block_size);
+  std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / content.block_size);
   for (std::size_t next = 0; next < jobs.size();) {
     std::uint64_t blocks = jobs[next].blocks;
     std::size_t end = next + 1;

@@ -15,7 +15,7 @@
 namespace mdfs::format {
 namespace {
 
-std::size_t member_offset(std::size_t i) { return offsetof(mdfs_label, members) + i * sizeof(mdfs_member); }
+std::size_t label_member_offset(std::size_t i) { return offsetof(mdfs_label, members) + i * sizeof(mdfs_member); }
 
 Status check_table(const Label& label) {
   MDFS_TRY(check_members(label.members, "label.members"));
@@ -96,7 +96,7 @@ void encode(const Label& label, MutableBytes out) {
   MDFS_PUT(out, 0, mdfs_label, membership, label.membership);
   put_text(out, offsetof(mdfs_label, name), label.name);
   MDFS_PUT(out, 0, mdfs_label, policy, label.policy);
-  for (std::size_t i = 0; i < label.members.size(); ++i) encode(label.members[i], out, member_offset(i));
+  for (std::size_t i = 0; i < label.members.size(); ++i) encode(label.members[i], out, label_member_offset(i));
   put_bytes(out, offsetof(mdfs_label, reserved0), label.reserved0);
   put_bytes(out, offsetof(mdfs_label, reserved1), label.reserved1);
   put_bytes(out, offsetof(mdfs_label, reserved2), label.reserved2);
@@ -131,7 +131,7 @@ Result<Label> decode_label(ConstBytes bytes) {
   const auto count = MDFS_GET(bytes, 0, mdfs_label, disk_count);
   MDFS_FORMAT_REQUIRE(count >= 1 && count <= MDFS_MAX_DISKS, "label.disk-count");
   MDFS_FORMAT_REQUIRE(MDFS_GET(bytes, 0, mdfs_label, ring_slots) == MDFS_RING_SLOTS, "label.ring-slots");
-  for (std::size_t i = 0; i < count; ++i) label.members.push_back(decode_member(bytes, member_offset(i)));
+  for (std::size_t i = 0; i < count; ++i) label.members.push_back(decode_member(bytes, label_member_offset(i)));
   get_bytes(bytes, offsetof(mdfs_label, reserved0), label.reserved0);
   get_bytes(bytes, offsetof(mdfs_label, reserved1), label.reserved1);
   get_bytes(bytes, offsetof(mdfs_label, reserved2), label.reserved2);

@@ -9,10 +9,10 @@
 namespace mdfs::format {
 namespace {
 
-constexpr std::size_t kHeader = sizeof(mdfs_operation);
+constexpr std::size_t kRecordHeader = sizeof(mdfs_operation);
 constexpr std::size_t kDiskRow = sizeof(mdfs_operation_disk);
 constexpr std::size_t kTroubleRow = sizeof(mdfs_operation_trouble);
-static_assert(kHeader + MDFS_MAX_DISKS * kDiskRow + MDFS_MAX_TROUBLES * kTroubleRow <= MDFS_MAX_ITEM);
+static_assert(kRecordHeader + MDFS_MAX_DISKS * kDiskRow + MDFS_MAX_TROUBLES * kTroubleRow <= MDFS_MAX_ITEM);
 
 template <std::size_t N>
 void put_numbers(MutableBytes out, std::size_t offset, const std::array<std::uint64_t, N>& numbers) {
@@ -88,7 +88,7 @@ void OperationRecord::note_trouble(const OperationTrouble& trouble) {
 ByteVector encode(const OperationRecord& record) {
   MDFS_CHECK(record.disks.size() <= MDFS_MAX_DISKS && record.troubles.size() <= MDFS_MAX_TROUBLES &&
              check(record).ok());
-  ByteVector out(kHeader + record.disks.size() * kDiskRow + record.troubles.size() * kTroubleRow);
+  ByteVector out(kRecordHeader + record.disks.size() * kDiskRow + record.troubles.size() * kTroubleRow);
   MDFS_PUT(out, 0, mdfs_operation, state, record.state);
   MDFS_PUT(out, 0, mdfs_operation, flags, record.flags);
   MDFS_PUT(out, 0, mdfs_operation, budget_bytes_s, record.budget_bytes_s);
@@ -110,7 +110,7 @@ ByteVector encode(const OperationRecord& record) {
            std::string_view(record.reason).substr(0, sizeof mdfs_operation::reason - 1));
   MDFS_PUT(out, 0, mdfs_operation, disk_count, static_cast<std::uint16_t>(record.disks.size()));
   MDFS_PUT(out, 0, mdfs_operation, trouble_count, static_cast<std::uint16_t>(record.troubles.size()));
-  std::size_t base = kHeader;
+  std::size_t base = kRecordHeader;
   for (const OperationDisk& disk : record.disks) {
     put_disk(out, base, disk);
     base += kDiskRow;
@@ -123,11 +123,11 @@ ByteVector encode(const OperationRecord& record) {
 }
 
 Result<OperationRecord> decode_operation(ConstBytes value) {
-  MDFS_FORMAT_REQUIRE(value.size() >= kHeader, "operation.length");
+  MDFS_FORMAT_REQUIRE(value.size() >= kRecordHeader, "operation.length");
   const std::size_t disks = MDFS_GET(value, 0, mdfs_operation, disk_count);
   const std::size_t troubles = MDFS_GET(value, 0, mdfs_operation, trouble_count);
   MDFS_FORMAT_REQUIRE(disks <= MDFS_MAX_DISKS && troubles <= MDFS_MAX_TROUBLES, "operation.rows");
-  MDFS_FORMAT_REQUIRE(value.size() == kHeader + disks * kDiskRow + troubles * kTroubleRow, "operation.rows");
+  MDFS_FORMAT_REQUIRE(value.size() == kRecordHeader + disks * kDiskRow + troubles * kTroubleRow, "operation.rows");
   OperationRecord record;
   record.state = MDFS_GET(value, 0, mdfs_operation, state);
   record.flags = MDFS_GET(value, 0, mdfs_operation, flags);
@@ -150,9 +150,9 @@ Result<OperationRecord> decode_operation(ConstBytes value) {
       get_padded_text(value, offsetof(mdfs_operation, reason), sizeof mdfs_operation::reason);
   MDFS_FORMAT_REQUIRE(reason.size() < sizeof mdfs_operation::reason, "operation.reason");
   record.reason = reason;
-  for (std::size_t i = 0; i < disks; ++i) record.disks.push_back(get_disk(value, kHeader + i * kDiskRow));
+  for (std::size_t i = 0; i < disks; ++i) record.disks.push_back(get_disk(value, kRecordHeader + i * kDiskRow));
   for (std::size_t i = 0; i < troubles; ++i)
-    record.troubles.push_back(get_trouble(value, kHeader + disks * kDiskRow + i * kTroubleRow));
+    record.troubles.push_back(get_trouble(value, kRecordHeader + disks * kDiskRow + i * kTroubleRow));
   MDFS_TRY(check(record));
   return record;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "fuse/handles.h"
 #include "fuse/interrupts.h"
@@ -22,8 +23,6 @@ namespace {
 
 using volume::Attributes;
 using volume::SetAttributes;
-
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 std::int64_t to_ns(const timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
 

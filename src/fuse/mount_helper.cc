@@ -27,16 +27,16 @@ constexpr std::size_t kMaxTextBytes = 1024;
 enum Request : unsigned char { kMount = 'm', kMountReadOnly = 'r', kUnmount = 'u' };
 
 // A letter for the code of an error, as in error_table(), and its words; without an error nothing but this.
-constexpr char kDone = '.';
+constexpr char kDoneByte = '.';
 
 std::string to_text(const Status& status) {
-  if (status.ok()) return {kDone};
+  if (status.ok()) return {kDoneByte};
   return static_cast<char>('A' + static_cast<int>(status.error().code)) + status.error().where.substr(0, kMaxTextBytes);
 }
 
 Status to_status(std::string_view text) {
   if (text.empty()) return Error{Errc::kIo, "the mounting process has gone"};
-  if (text[0] == kDone) return {};
+  if (text[0] == kDoneByte) return {};
   return Error{static_cast<Errc>(text[0] - 'A'), std::string(text.substr(1))};
 }
 

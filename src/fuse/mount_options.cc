@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 namespace mdfs::fuse {
@@ -17,7 +18,6 @@ constexpr std::uint64_t kMaxCacheBytes = std::uint64_t{1} << 44;
 constexpr std::uint64_t kMaxCommitSeconds = 3600;
 constexpr std::uint64_t kMinWindowBytes = 1u << 20;
 constexpr std::uint64_t kMaxWindowBytes = std::uint64_t{1} << 44;
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 Error usage(std::string where) { return {Errc::kUsage, "mount option " + std::move(where)}; }
 

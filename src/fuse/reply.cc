@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "fuse/interrupts.h"
 
 namespace mdfs::fuse {
 namespace {
-
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 timespec to_timespec(std::int64_t ns) {
   std::int64_t seconds = ns / kNsPerSecond;

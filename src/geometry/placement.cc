@@ -20,12 +20,6 @@ unsigned distinct(const std::vector<std::uint16_t>& disk_list) {
   return static_cast<unsigned>(std::set<std::uint16_t>(disk_list.begin(), disk_list.end()).size());
 }
 
-std::vector<std::uint16_t> multiples(unsigned slots, std::uint64_t offset) {
-  std::vector<std::uint16_t> table(slots);
-  for (unsigned i = 0; i < slots; ++i) table[i] = static_cast<std::uint16_t>(offset % slots * i % slots);
-  return table;
-}
-
 Status check_table(std::string_view what, const std::vector<std::uint16_t>& table, unsigned slots) {
   if (table.size() != slots)
     return Error{Errc::kCorrupt, fmt::format("placement: {} {} entries for {} slots", table.size(), what, slots)};

@@ -29,7 +29,7 @@ bool is_equal(const std::vector<std::uint16_t>& disk_list) {
   return std::set<std::uint16_t>(disk_list.begin(), disk_list.end()).size() == disk_list.size();
 }
 
-struct Window {
+struct SampledWindow {
   std::array<std::uint64_t, 3> origin{}, size{};  // planes, rows, columns
 };
 
@@ -55,12 +55,12 @@ std::vector<std::array<std::uint64_t, 3>> typical_shapes(unsigned rank) {
 }
 
 // The same positions for all candidates. Multiples of irrational steps fill the period evenly, a step for each axis.
-std::vector<Window> sample_windows(unsigned rank, std::uint64_t period) {
+std::vector<SampledWindow> sample_windows(unsigned rank, std::uint64_t period) {
   constexpr std::array<double, 3> kSteps = {kRowFraction, kPlaneFraction3d, kRowFraction3d};
-  std::vector<Window> windows;
+  std::vector<SampledWindow> windows;
   for (const auto& shape : typical_shapes(rank))
     for (unsigned i = 0; i < (rank == 3 ? kPositions3d : kPositions); ++i) {
-      Window window{{}, shape};
+      SampledWindow window{{}, shape};
       for (unsigned axis = 3 - rank; axis < 3; ++axis) {
         const double turns = kSteps[axis] * static_cast<double>(windows.size());
         window.origin[axis] = static_cast<std::uint64_t>((turns - std::floor(turns)) * static_cast<double>(period));
@@ -102,7 +102,7 @@ class GrowthScorer {
     // A disk that no slot names any more still holds what was not moved.
     for (const double weight : weight_) time_of_one_.push_back(weight > 0 ? 1 / weight : 1);
     std::size_t most = 0;
-    for (const Window& window : windows_)
+    for (const SampledWindow& window : windows_)
       most = std::max<std::size_t>(most, window.size[0] * window.size[1] * window.size[2]);
     best_ = best_times(weight_, most);
   }
@@ -110,7 +110,7 @@ class GrowthScorer {
   double score(const Placement& after) const {
     std::vector<double> time(weight_.size());
     double sum = 0;
-    for (const Window& window : windows_) {
+    for (const SampledWindow& window : windows_) {
       std::fill(time.begin(), time.end(), 0);
       double busiest = 0;
       for (std::uint64_t z = 0; z < window.size[0]; ++z)
@@ -132,7 +132,7 @@ class GrowthScorer {
  private:
   const Placement& before_;
   std::uint64_t taking_;
-  std::vector<Window> windows_;
+  std::vector<SampledWindow> windows_;
   std::vector<double> weight_, time_of_one_, best_;  // by disk, by disk, by extents of a window
 };
 

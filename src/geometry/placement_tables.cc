@@ -25,13 +25,13 @@ static_assert(kOffsets3d.size() == kLargestTable - kLargestTable3d);
 
 std::vector<std::uint16_t> wide(std::span<const std::uint8_t> table) { return {table.begin(), table.end()}; }
 
-std::vector<std::uint16_t> multiples(unsigned slots, unsigned offset) {
+}  // namespace
+
+std::vector<std::uint16_t> multiples(unsigned slots, std::uint64_t offset) {
   std::vector<std::uint16_t> table(slots);
-  for (unsigned i = 0; i < slots; ++i) table[i] = static_cast<std::uint16_t>(std::uint64_t{offset} * i % slots);
+  for (unsigned i = 0; i < slots; ++i) table[i] = static_cast<std::uint16_t>(offset % slots * i % slots);
   return table;
 }
-
-}  // namespace
 
 unsigned rule_offset(unsigned slots, double fraction) {
   MDFS_CHECK(slots > 0 && fraction > 0 && fraction < 1);

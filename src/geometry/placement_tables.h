@@ -21,6 +21,9 @@ std::vector<std::uint16_t> table_2d(unsigned slots);
 // the two rule offsets.
 PlacementTables tables_3d(unsigned slots);
 
+// offset * i mod slots, for i in 0..slots - 1.
+std::vector<std::uint16_t> multiples(unsigned slots, std::uint64_t offset);
+
 // The multiplier coprime with `slots` that is nearest to slots * fraction. With the golden ratio's square
 // (kRowFraction) rows stay far apart; in three dimensions the plastic number does the same for two offsets.
 unsigned rule_offset(unsigned slots, double fraction);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kAll = "all";
 constexpr std::size_t kMaxSpecBytes = 255;  // a name of a directory entry
 
-Error malformed(std::string where) { return {Errc::kInvalidArgument, std::move(where)}; }
+Error bad_window(std::string where) { return {Errc::kInvalidArgument, std::move(where)}; }
 
 // Reads digits from the front of `text`.
 Result<std::uint64_t> take_number(std::string_view& text, std::string_view item) {
@@ -22,7 +22,7 @@ Result<std::uint64_t> take_number(std::string_view& text, std::string_view item)
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure == std::errc::result_out_of_range)
     return Error{Errc::kOverflow, fmt::format("the number in \"{}\" is too large", item)};
-  if (failure != std::errc{}) return malformed(fmt::format("a number is missing in \"{}\"", item));
+  if (failure != std::errc{}) return bad_window(fmt::format("a number is missing in \"{}\"", item));
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }
@@ -34,7 +34,7 @@ class SpecParser {
   explicit SpecParser(const Geometry& geometry) : geometry_(geometry), window_(whole(geometry)) {}
 
   Status item(std::string_view item) {
-    if (item.empty()) return malformed("an item of the window is empty: axes are separated by one comma");
+    if (item.empty()) return bad_window("an item of the window is empty: axes are separated by one comma");
     if (is_digit(item[0])) return plain_number(item);
     const char letter = item[0];
     std::string_view rest = item.substr(1);
@@ -42,13 +42,13 @@ class SpecParser {
     if (letter == 'l') return level(item, rest);
     const std::size_t axis = geometry_.axes.find(letter);
     if (axis == std::string::npos)
-      return malformed(fmt::format("\"{}\" names no axis of this image; its axes are {}", item, geometry_.axes));
+      return bad_window(fmt::format("\"{}\" names no axis of this image; its axes are {}", item, geometry_.axes));
     return range(static_cast<unsigned>(axis), item, rest);
   }
 
   Result<Window> finish() {
     if (plain_count_ != 0 && plain_count_ != plain_.size())
-      return malformed(fmt::format("{} plain numbers: a rectangle has four, x,y,width,height", plain_count_));
+      return bad_window(fmt::format("{} plain numbers: a rectangle has four, x,y,width,height", plain_count_));
     if (plain_count_ != 0) {
       MDFS_TRY(rectangle_axis('x', plain_[0], plain_[2]));
       MDFS_TRY(rectangle_axis('y', plain_[1], plain_[3]));
@@ -60,16 +60,16 @@ class SpecParser {
 
  private:
   Status once(bool& seen, std::string_view what) {
-    if (seen) return malformed(fmt::format("{} is given twice", what));
+    if (seen) return bad_window(fmt::format("{} is given twice", what));
     seen = true;
     return {};
   }
 
   Status plain_number(std::string_view item) {
     MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(item, item));
-    if (!item.empty()) return malformed(fmt::format("\"{}\" follows a plain number", item));
+    if (!item.empty()) return bad_window(fmt::format("\"{}\" follows a plain number", item));
     if (plain_count_ == plain_.size())
-      return malformed("more than four plain numbers: a rectangle is x,y,width,height");
+      return bad_window("more than four plain numbers: a rectangle is x,y,width,height");
     plain_[plain_count_++] = number;
     return {};
   }
@@ -77,7 +77,7 @@ class SpecParser {
   Status channel(std::string_view item, std::string_view rest) {
     MDFS_TRY(once(channel_seen_, "the channel"));
     MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
-    if (!rest.empty()) return malformed(fmt::format("\"{}\": one channel is picked by c and its number", item));
+    if (!rest.empty()) return bad_window(fmt::format("\"{}\": one channel is picked by c and its number", item));
     if (number >= geometry_.channels)
       return Error{Errc::kOutOfRange, fmt::format("channel {} is not in 0..{}", number, geometry_.channels - 1)};
     window_.channel = static_cast<unsigned>(number);
@@ -87,7 +87,7 @@ class SpecParser {
   Status level(std::string_view item, std::string_view rest) {
     MDFS_TRY(once(level_seen_, "the level"));
     MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
-    if (!rest.empty()) return malformed(fmt::format("\"{}\": a level is l and its number", item));
+    if (!rest.empty()) return bad_window(fmt::format("\"{}\": a level is l and its number", item));
     if (number != 0)
       return Error{Errc::kOutOfRange, fmt::format("level {} does not exist: the image has level 0 only", number)};
     return {};
@@ -99,17 +99,17 @@ class SpecParser {
     window_.length[axis] = 1;
     window_.single[axis] = rest.empty();
     if (rest.empty()) return {};
-    if (rest[0] != '+') return malformed(fmt::format("\"{}\": an axis is written as START or START+LENGTH", item));
+    if (rest[0] != '+') return bad_window(fmt::format("\"{}\": an axis is written as START or START+LENGTH", item));
     rest.remove_prefix(1);
     MDFS_TRY_ASSIGN(window_.length[axis], take_number(rest, item));
-    if (!rest.empty()) return malformed(fmt::format("\"{}\" follows the length in \"{}\"", rest, item));
+    if (!rest.empty()) return bad_window(fmt::format("\"{}\" follows the length in \"{}\"", rest, item));
     return {};
   }
 
   Status rectangle_axis(char letter, std::uint64_t start, std::uint64_t length) {
     const std::size_t axis = geometry_.axes.find(letter);
     if (axis == std::string::npos)
-      return malformed(
+      return bad_window(
           fmt::format("a rectangle x,y,width,height needs axes x and y; the image has {}", geometry_.axes));
     MDFS_TRY(once(axis_seen_[axis], fmt::format("axis {}", letter)));
     window_.start[axis] = start;
@@ -129,8 +129,8 @@ class SpecParser {
 }  // namespace
 
 Result<Window> parse_window(const Geometry& geometry, std::string_view spec) {
-  if (spec.empty()) return malformed("the window is empty text; \"all\" is the whole image");
-  if (spec.size() > kMaxSpecBytes) return malformed(fmt::format("a window has at most {} characters", kMaxSpecBytes));
+  if (spec.empty()) return bad_window("the window is empty text; \"all\" is the whole image");
+  if (spec.size() > kMaxSpecBytes) return bad_window(fmt::format("a window has at most {} characters", kMaxSpecBytes));
   SpecParser parser(geometry);
   if (spec == kAll) return parser.finish();
   for (;;) {

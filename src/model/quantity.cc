@@ -44,15 +44,15 @@ constexpr std::array kUnits = {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-Error bad(std::string why) { return {Errc::kInvalidArgument, std::move(why)}; }
+Error bad_quantity(std::string why) { return {Errc::kInvalidArgument, std::move(why)}; }
 
 Result<double> whole_text(std::string_view text, Quantity::Kind kind, std::string_view example) {
   std::string_view rest = text;
   MDFS_TRY_ASSIGN(const Quantity quantity, take_quantity(rest));
   skip_blanks(rest);
-  if (!rest.empty()) return bad(fmt::format("\"{}\" is followed by \"{}\"", text, rest));
+  if (!rest.empty()) return bad_quantity(fmt::format("\"{}\" is followed by \"{}\"", text, rest));
   if (quantity.kind != kind)
-    return bad(fmt::format("\"{}\" has the wrong kind of unit; write it like {}", text, example));
+    return bad_quantity(fmt::format("\"{}\" has the wrong kind of unit; write it like {}", text, example));
   return quantity.value;
 }
 
@@ -67,8 +67,8 @@ Result<double> take_number(std::string_view& text) {
   const auto [end, failure] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::general);
   if (failure != std::errc{} || !std::isfinite(number))
-    return bad(fmt::format("a number is missing before \"{}\"", text));
-  if (number < 0) return bad(fmt::format("{} is negative", number));
+    return bad_quantity(fmt::format("a number is missing before \"{}\"", text));
+  if (number < 0) return bad_quantity(fmt::format("{} is negative", number));
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }
@@ -81,7 +81,7 @@ Result<Quantity> take_quantity(std::string_view& text) {
   std::size_t letters = 0;
   while (letters < text.size() && is_letter(text[letters])) ++letters;
   const std::string_view name = text.substr(0, letters);
-  if (name.empty()) return bad(fmt::format("\"{}\" has no unit (write 10 ms, 64 KiB or 75 MB/s)", start));
+  if (name.empty()) return bad_quantity(fmt::format("\"{}\" has no unit (write 10 ms, 64 KiB or 75 MB/s)", start));
   for (const Unit& unit : kUnits) {
     if (unit.name != name) continue;
     text.remove_prefix(letters);
@@ -93,18 +93,19 @@ Result<Quantity> take_quantity(std::string_view& text) {
     if (!is_rate) {
       const double most = unit.kind == Quantity::Kind::kTime ? kMaxSeconds : kMaxBytes;
       if (quantity.value > most)
-        return bad(fmt::format("\"{}\" is above {:g} {}", start, most, unit.kind == Quantity::Kind::kTime ? "s" : "B"));
+        return bad_quantity(
+            fmt::format("\"{}\" is above {:g} {}", start, most, unit.kind == Quantity::Kind::kTime ? "s" : "B"));
       return quantity;
     }
     text = ahead.substr(2);
     if (quantity.value < kMinRate || quantity.value > kMaxRate)
-      return bad(fmt::format("\"{}\": a rate is from {:g} to {:g} B/s", start, kMinRate, kMaxRate));
+      return bad_quantity(fmt::format("\"{}\": a rate is from {:g} to {:g} B/s", start, kMinRate, kMaxRate));
     return Quantity{Quantity::Kind::kRate, quantity.value};
   }
   if (name == "KB" || name == "K" || name == "M" || name == "G")
-    return bad(
+    return bad_quantity(
         fmt::format("unit \"{}\" is ambiguous: kB, MB, GB are powers of 1000, KiB, MiB, GiB powers of 1024", name));
-  return bad(
+  return bad_quantity(
       fmt::format("unit \"{}\" is none of ns us ms s, B kB MB GB TB, KiB MiB GiB TiB, bit kbit Mbit Gbit", name));
 }
 

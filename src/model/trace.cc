@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxWords = 16;
 
-Error bad(std::string why) { return {Errc::kInvalidArgument, std::move(why)}; }
+Error bad_trace(std::string why) { return {Errc::kInvalidArgument, std::move(why)}; }
 
 Result<std::vector<std::string_view>> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   constexpr std::string_view kBlanks = " \t\r";
   for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;
        at = line.find_first_not_of(kBlanks, at)) {
-    if (words.size() == kMaxWords) return bad(fmt::format("a line has at most {} words", kMaxWords));
+    if (words.size() == kMaxWords) return bad_trace(fmt::format("a line has at most {} words", kMaxWords));
     const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
     words.push_back(line.substr(at, end - at));
     at = end;
@@ -34,7 +34,7 @@ Result<std::uint64_t> whole_number(std::string_view text, std::string_view what)
   std::uint64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure != std::errc{} || end != text.data() + text.size() || text.empty())
-    return bad(fmt::format("{} \"{}\" is no whole number", what, text));
+    return bad_trace(fmt::format("{} \"{}\" is no whole number", what, text));
   return number;
 }
 
@@ -46,11 +46,11 @@ std::pair<std::string_view, std::string_view> split_pair(std::string_view word) 
 }
 
 Result<TraceLine> parse_image(const std::vector<std::string_view>& words) {
-  if (words.size() < 2) return bad(fmt::format("\"{}\" wants the number of its object", words[0]));
+  if (words.size() < 2) return bad_trace(fmt::format("\"{}\" wants the number of its object", words[0]));
   TraceImage image;
   MDFS_TRY_ASSIGN(image.object, whole_number(words[1], "object"));
   if (words[0] == "file") {
-    if (words.size() > 2) return bad(fmt::format("\"{}\" is left over", words[2]));
+    if (words.size() > 2) return bad_trace(fmt::format("\"{}\" is left over", words[2]));
     return TraceLine(image);
   }
   geometry::Geometry geometry;
@@ -70,16 +70,16 @@ Result<TraceLine> parse_image(const std::vector<std::string_view>& words) {
       geometry.extent = extent.length;
     } else if (key == "bytes") {
       MDFS_TRY_ASSIGN(const std::uint64_t bytes, whole_number(value, "bytes"));
-      if (bytes < 1 || bytes > geometry::kMaxChannels) return bad(fmt::format("bytes={} of a sample", value));
+      if (bytes < 1 || bytes > geometry::kMaxChannels) return bad_trace(fmt::format("bytes={} of a sample", value));
       geometry.channels = static_cast<unsigned>(bytes);
     } else if (key == "base") {
       MDFS_TRY_ASSIGN(image.base, whole_number(value, "base"));
     } else {
-      return bad(fmt::format("\"{}\" is nothing that an image has", words[i]));
+      return bad_trace(fmt::format("\"{}\" is nothing that an image has", words[i]));
     }
   }
   if (geometry.rank == 0 || extent.rank != geometry.rank || geometry.channels == 0)
-    return bad("an image has shape, extent (of as many axes) and bytes");
+    return bad_trace("an image has shape, extent (of as many axes) and bytes");
   MDFS_TRY(geometry::check(geometry));
   image.geometry = std::move(geometry);
   return TraceLine(std::move(image));
@@ -87,13 +87,13 @@ Result<TraceLine> parse_image(const std::vector<std::string_view>& words) {
 
 Result<ByteRange> parse_range(std::string_view text) {
   const std::size_t plus = text.find('+');
-  if (plus == std::string_view::npos) return bad(fmt::format("\"{}\": bytes are @OFFSET+LENGTH", text));
+  if (plus == std::string_view::npos) return bad_trace(fmt::format("\"{}\": bytes are @OFFSET+LENGTH", text));
   ByteRange range;
   MDFS_TRY_ASSIGN(range.offset, whole_number(text.substr(1, plus - 1), "offset"));
   MDFS_TRY_ASSIGN(range.length, whole_number(text.substr(plus + 1), "length"));
   if (range.length == 0 || range.offset > geometry::kMaxImageBytes ||
       range.length > geometry::kMaxImageBytes - range.offset)
-    return bad(fmt::format("\"{}\": no such bytes", text));
+    return bad_trace(fmt::format("\"{}\": no such bytes", text));
   return range;
 }
 
@@ -101,9 +101,9 @@ Result<TraceLine> parse_request(const std::vector<std::string_view>& words) {
   TraceRequest request;
   std::string_view rest = words[0];
   const auto seconds = take_number(rest);
-  if (!seconds.ok() || !rest.empty()) return bad("a line begins with its time in seconds, image or file");
+  if (!seconds.ok() || !rest.empty()) return bad_trace("a line begins with its time in seconds, image or file");
   request.time_s = *seconds;
-  if (words.size() < 2) return bad("the window is missing");
+  if (words.size() < 2) return bad_trace("the window is missing");
   if (words[1].starts_with('@')) {
     MDFS_TRY_ASSIGN(request.range, parse_range(words[1]));
   } else {
@@ -120,7 +120,7 @@ Result<TraceLine> parse_request(const std::vector<std::string_view>& words) {
     } else if (key == "op" && (value == "read" || value == "write")) {
       request.write = value == "write";
     } else {
-      return bad(fmt::format("\"{}\" is left over", words[i]));
+      return bad_trace(fmt::format("\"{}\" is left over", words[i]));
     }
   }
   return TraceLine(std::move(request));

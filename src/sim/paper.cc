@@ -13,7 +13,7 @@
 namespace mdfs::sim {
 namespace {
 
-constexpr double kMega = 1e6;
+constexpr double kMegabyte = 1e6;
 constexpr double kMebi = 1048576;
 
 class Papers {
@@ -126,7 +126,7 @@ Status Papers::t800_disks() {
     MDFS_TRY_ASSIGN(const System system, preset_system("gigaview-t800", disks));
     fit[disks] = fit_squares(system, seed_);
   }
-  const auto rate = [&](unsigned disks) { return fit[disks].bytes_per_s / kMega; };
+  const auto rate = [&](unsigned disks) { return fit[disks].bytes_per_s / kMegabyte; };
   value("4 disks: throughput", "MB/s", 3.88, 0.05, rate(4));
   for (const unsigned disks : {4U, 8U, 12U})
     claim(fmt::format("{} disks: throughput is a local maximum", disks), "MB/s", rate(disks),
@@ -155,12 +155,12 @@ Status Papers::t9000_table() {
     value(prefix + "delay", "ms", delay[i], 0.02, random.mean_delay_s * 1e3);
     value(prefix + "disk utilization", "", busy[i], 0.025, utilization_of(random.use, "disk"));
     value(prefix + "maximum sustainable, by formula", "MB/s", sustained[i], 0.02,
-          random.throughput() / utilization_of(random.use, "disk") / kMega);
+          random.throughput() / utilization_of(random.use, "disk") / kMegabyte);
     LoadOptions backlog = load();
     backlog.length = plane(640, 512);
     backlog.windows = kBacklogWindows;
     value(prefix + "maximum sustainable, by backlog", "MB/s", sustained[i], 0.03,
-          saturate(system, backlog).done_bytes_per_s / kMega);
+          saturate(system, backlog).done_bytes_per_s / kMegabyte);
     MDFS_TRY(t9000_fit(disks[i]));
   }
   return {};
@@ -171,7 +171,7 @@ Status Papers::t9000_fit(unsigned disks) {
   const LatencyFit fit = fit_squares(system, seed_);
   if (disks == 16) {
     unreachable("1994 paper, Table 3: latency and throughput of 16 disks", "44 ms, 11.8 MB/s",
-                fmt::format("{:.0f} ms, {:.1f} MB/s", fit.latency_s * 1e3, fit.bytes_per_s / kMega),
+                fmt::format("{:.0f} ms, {:.1f} MB/s", fit.latency_s * 1e3, fit.bytes_per_s / kMegabyte),
                 "44 ms + 983 KB / 11.8 MB/s = 127 ms, not the 135 ms of the same column");
     return {};
   }
@@ -179,7 +179,8 @@ Status Papers::t9000_fit(unsigned disks) {
   const std::array latency = {123.0, 75.0, 95.0};
   const std::array throughput = {4.01, 7.97, 12.8};
   value(fmt::format("{} disks: latency of the fit", disks), "ms", latency[i], 0.20, fit.latency_s * 1e3);
-  value(fmt::format("{} disks: throughput of the fit", disks), "MB/s", throughput[i], 0.06, fit.bytes_per_s / kMega);
+  value(fmt::format("{} disks: throughput of the fit", disks), "MB/s", throughput[i], 0.06,
+        fit.bytes_per_s / kMegabyte);
   return {};
 }
 
@@ -190,7 +191,7 @@ Status Papers::t9000_load() {
   MDFS_TRY_ASSIGN(const PoissonPair same, same_load(four, window, 0.9, load()));
   const double bytes = 512.0 * 512 * 3;
   value("4 disks: delay of 512x512", "s", 0.305, 0.02, same.single_delay_s);
-  value("fixed server: throughput", "MB/s", 2.62, 0.04, bytes / same.single_delay_s / kMega);
+  value("fixed server: throughput", "MB/s", 2.62, 0.04, bytes / same.single_delay_s / kMegabyte);
   claim("at 90 % of the fixed server, the GigaView is faster: its delay", "ms", same.system_s * 1e3,
         same.system_s < same.fixed_s);
   claim("at 90 % of the fixed server, the fixed server is slower: its delay", "ms", same.fixed_s * 1e3,
@@ -233,16 +234,16 @@ Status Papers::workstation_cap() {
   for (unsigned i = 0; i < 3; ++i) {
     const unsigned disks = 8 + 4 * i;
     MDFS_TRY_ASSIGN(const System a, preset_system("dec-cluster", disks));
-    cluster[i] = fit_squares(a, seed_).bytes_per_s / kMega;
+    cluster[i] = fit_squares(a, seed_).bytes_per_s / kMegabyte;
     MDFS_TRY_ASSIGN(const System b, preset_system("gigaview-t9000-000", disks));
-    gigaview[i] = fit_squares(b, seed_).bytes_per_s / kMega;
+    gigaview[i] = fit_squares(b, seed_).bytes_per_s / kMegabyte;
   }
   MDFS_TRY_ASSIGN(const System sixteen, preset_system("dec-cluster", 16));
   LoadOptions backlog = load();
   backlog.length = plane(1033, 1033);
   backlog.windows = kBacklogWindows;
   backlog.replications = 1;
-  value("cap of the bus", "MB/s", 15, 0.05, saturate(sixteen, backlog).done_bytes_per_s / kMega);
+  value("cap of the bus", "MB/s", 15, 0.05, saturate(sixteen, backlog).done_bytes_per_s / kMegabyte);
   value("throughput of the fit, 16 disks", "MB/s", 15, 0.05, cluster[2]);
   const double spread =
       *std::max_element(cluster.begin(), cluster.end()) / *std::min_element(cluster.begin(), cluster.end()) - 1;
@@ -354,7 +355,7 @@ Status Papers::powerwall() {
   geometry::Window window;
   window.length = options.length;
   const WindowResult single = read_window(one, window, seed_);
-  value("one volume", "MB/s", 88, 0.01, single.record.read_bytes / single.record.delay_s() / kMega);
+  value("one volume", "MB/s", 88, 0.01, single.record.read_bytes / single.record.delay_s() / kMegabyte);
   MDFS_TRY_ASSIGN(const System ten, preset_system("powerwall-san", 40));
   Simulation simulation(ten, seed_);
   for (unsigned panel = 0; panel < 10; ++panel) simulation.submit_at(0, window, panel, panel);
@@ -365,7 +366,7 @@ Status Papers::powerwall() {
     bytes += record.read_bytes;
     last = std::max(last, record.done_s);
   }
-  value("ten volumes", "MB/s", 880, 0.01, bytes / last / kMega);
+  value("ten volumes", "MB/s", 880, 0.01, bytes / last / kMegabyte);
   return {};
 }
 

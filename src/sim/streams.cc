@@ -10,7 +10,7 @@ namespace mdfs::sim {
 namespace {
 
 constexpr std::uint64_t kMaxFrames = 100'000'000;
-constexpr std::size_t kBatches = 20;
+constexpr std::size_t kStreamBatches = 20;
 
 struct Frames {
   std::uint64_t count = 0;
@@ -101,7 +101,7 @@ Result<StreamsResult> run_streams(const System& system, const StreamsOptions& op
   const double span = options.slices * options.slice_s;
   result.frames_per_s = static_cast<double>(due.size()) / span;
   result.bytes_per_s = bytes / span;
-  result.mean = confidence_interval(batch_means(result.all_delays_s, kBatches));
+  result.mean = confidence_interval(batch_means(result.all_delays_s, kStreamBatches));
   result.mean.mean = summarize(result.all_delays_s).mean;  // the batches leave a remainder out
   return result;
 }

@@ -11,7 +11,7 @@
 namespace mdfs::store {
 namespace {
 
-constexpr std::uint64_t kPagesAtOnce = 256;
+constexpr std::uint64_t kPagesReadAtOnce = 256;
 
 }  // namespace
 
@@ -33,9 +33,9 @@ void SpaceIndex::read(device::Disk& disk) {
 
 void SpaceIndex::read_level(device::Disk& disk, unsigned level) {
   const std::uint64_t count = layout_.space_pages(level);
-  AlignedBuffer buffer(std::min(count, kPagesAtOnce) * MDFS_SECTOR);
-  for (std::uint64_t first = 0; first < count; first += kPagesAtOnce) {
-    const std::uint64_t batch = std::min(kPagesAtOnce, count - first);
+  AlignedBuffer buffer(std::min(count, kPagesReadAtOnce) * MDFS_SECTOR);
+  for (std::uint64_t first = 0; first < count; first += kPagesReadAtOnce) {
+    const std::uint64_t batch = std::min(kPagesReadAtOnce, count - first);
     std::vector<device::Io> ios(batch);
     std::vector<device::Addressed> requests;
     for (std::uint64_t i = 0; i < batch; ++i) {

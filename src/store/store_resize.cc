@@ -19,9 +19,9 @@ namespace {
 
 using format::DiskLayout;
 
-constexpr unsigned kCommitsUntilFree = 4;       // of what was unlinked last
+constexpr unsigned kCommitsUntilEmpty = 4;      // of what was unlinked last
 constexpr unsigned kCommitsUntilForgotten = 2;  // so that no commit that may still be needed has these space pages
-constexpr std::uint64_t kPagesAtOnce = 128;
+constexpr std::uint64_t kPagesMovedAtOnce = 128;
 constexpr std::uint64_t kEndBytes = 2 * MDFS_LABEL_AREA;
 
 }  // namespace
@@ -83,7 +83,7 @@ Result<std::vector<format::SpaceEntry>> StoreImpl::write_new_bitmaps(unsigned in
   const std::uint64_t end = layout.space_pages(0);
   std::uint64_t first = std::min(this->layout(index).space_pages(0), end);
   while (first < end) {
-    const std::uint64_t count = std::min(kPagesAtOnce, end - first);
+    const std::uint64_t count = std::min(kPagesMovedAtOnce, end - first);
     AlignedBuffer pages(count * 2 * MDFS_SECTOR);  // both places of each
     std::fill(pages.bytes().begin(), pages.bytes().end(), std::byte{0});
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -131,7 +131,7 @@ Status StoreImpl::resize_disk(unsigned index, std::uint64_t blocks) {
     return {Errc::kInvalidArgument,
             fmt::format("{}: {} bytes: the device has {}", members_[index].disk->name(), wanted.bytes(), device_bytes)};
   const bool larger = blocks > old.blocks();
-  for (unsigned i = 0; i < (larger ? kCommitsUntilForgotten : kCommitsUntilFree); ++i)
+  for (unsigned i = 0; i < (larger ? kCommitsUntilForgotten : kCommitsUntilEmpty); ++i)
     if (larger || space_.used_behind(disk) > 0) MDFS_TRY(commit_until(applied_, true));
   MDFS_TRY_ASSIGN(const std::vector<format::SpaceEntry> new_bitmaps, write_new_bitmaps(index, wanted));
   if (larger) MDFS_TRY(device::flush(*members_[index].disk));

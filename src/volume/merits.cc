@@ -6,7 +6,7 @@ namespace mdfs::volume {
 namespace {
 
 constexpr std::int64_t kWalkNs = 200'000'000;  // of one question about the volume
-constexpr std::size_t kItemsAtOnce = 64;
+constexpr std::size_t kImagesAtOnce = 64;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveReq
 // The inode is the first item of its object; behind the last object that was seen the next one begins.
 Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  store_->scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kItemsAtOnce));
+                  store_->scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kImagesAtOnce));
   std::vector<FileItem> files;
   for (const store::Item& item : items) {
     if (item.key.object == MDFS_OBJECT_VOLUME || item.key.kind != MDFS_KIND_INODE) continue;
@@ -47,7 +47,7 @@ Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
     if (!inode.ok()) continue;  // what is damaged others report
     if (inode->is_regular() && inode->links > 0) files.push_back({item.key.object, *inode});
   }
-  next = items.size() < kItemsAtOnce ? 0 : items.back().key.object + 1;
+  next = items.size() < kImagesAtOnce ? 0 : items.back().key.object + 1;
   return files;
 }
 

@@ -8,7 +8,7 @@
 namespace mdfs::volume {
 namespace {
 
-constexpr std::size_t kAtOnce = 256;
+constexpr std::size_t kOrphansAtOnce = 256;
 
 // Of whatever kind, also those that only a newer version knows, but the inode. True when none is left.
 Result<bool> erase_some_items(store::Transaction& transaction, Ino ino, std::size_t at_once) {
@@ -86,10 +86,10 @@ Status VolumeImpl::queue_orphans_of_last_mount() {
   if (store_->holds_still()) return {};  // the next mount frees them
   for (Ino next = 0;;) {
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    store_->scan(orphan_key(next), orphan_key(format::kMaxObject - 1), kAtOnce));
+                    store_->scan(orphan_key(next), orphan_key(format::kMaxObject - 1), kOrphansAtOnce));
     const std::lock_guard lock(orphans_mutex_);
     for (const store::Item& item : items) orphans_.push_back(item.key.offset);
-    if (items.size() < kAtOnce) return {};
+    if (items.size() < kOrphansAtOnce) return {};
     next = items.back().key.offset + 1;
   }
 }
@@ -123,7 +123,7 @@ Status VolumeImpl::free_orphan(Ino ino) {
 }
 
 Status VolumeImpl::free_in_steps(const std::function<Result<bool>(store::Transaction&, std::size_t at_once)>& step) {
-  std::size_t at_once = kAtOnce;
+  std::size_t at_once = kOrphansAtOnce;
   for (bool gone = false; !gone;) {
     const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
       MDFS_TRY_ASSIGN(gone, step(change.transaction, at_once));

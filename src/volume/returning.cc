@@ -11,7 +11,7 @@
 namespace mdfs::volume {
 namespace {
 
-constexpr std::int64_t kLookNs = 50'000'000, kNothingNs = 1'000'000'000;
+constexpr std::int64_t kReturningNs = 50'000'000, kNothingNs = 1'000'000'000;
 constexpr std::int64_t kQuietSliceNs = 200'000'000, kBusySliceNs = 10'000'000;
 constexpr std::int64_t kBusyShare = 4;             // of the time, beside others
 constexpr std::int64_t kCommitNs = 1'000'000'000;  // between commits for this alone
@@ -70,7 +70,7 @@ bool VolumeImpl::stopping() {
 // All of the time while nobody reads or writes, else a small share of it, in slices. Operations that move extents go
 // first.
 void VolumeImpl::returner_loop() {
-  std::int64_t wait_ns = kLookNs;
+  std::int64_t wait_ns = kReturningNs;
   std::int64_t committed_ns = environment_.monotonic_ns();
   for (;;) {
     {
@@ -79,7 +79,7 @@ void VolumeImpl::returner_loop() {
     }
     wait_ns = kNothingNs;
     if (store_->read_only() || engine_->extents_to_return() == 0 || operations_.one_moves()) continue;
-    wait_ns = kLookNs;
+    wait_ns = kReturningNs;
     const std::int64_t begin_ns = environment_.monotonic_ns();
     const bool quiet = engine_->is_quiet();
     bool has_moved = false;
@@ -99,7 +99,7 @@ void VolumeImpl::returner_loop() {
     }
     return_objects(pace);
     if (!quiet) {
-      wait_ns = std::max(kLookNs, (kBusyShare - 1) * (environment_.monotonic_ns() - begin_ns));
+      wait_ns = std::max(kReturningNs, (kBusyShare - 1) * (environment_.monotonic_ns() - begin_ns));
     }
   }
 }

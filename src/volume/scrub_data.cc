@@ -17,7 +17,7 @@
 namespace mdfs::volume {
 namespace {
 
-constexpr std::size_t kItemsAtOnce = 128;
+constexpr std::size_t kRecordsAtOnce = 128;
 constexpr std::uint64_t kLargestGap = 65536;  // read over rather than around
 
 format::Key after(const format::Key& key) {
@@ -151,10 +151,10 @@ void PieceCollector::take(const std::vector<store::Item>& items, std::vector<Sto
 }
 
 bool PieceCollector::collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record) {
-  const auto items = store_.scan(next, format::kMaxKey, kItemsAtOnce);
+  const auto items = store_.scan(next, format::kMaxKey, kRecordsAtOnce);
   if (items.ok()) {
     take(*items, pieces, record);
-    if (items->size() < kItemsAtOnce) return false;
+    if (items->size() < kRecordsAtOnce) return false;
     next = after(items->back().key);
     return true;
   }

@@ -11,7 +11,7 @@ namespace mdfs::volume {
 namespace {
 
 constexpr std::size_t kMaxNamesBytes = 65536;  // XATTR_LIST_MAX: what listxattr(2) can show
-constexpr std::size_t kAtOnce = 64;
+constexpr std::size_t kAttributesAtOnce = 64;
 
 bool is_acl(std::string_view name) { return name == kAccessAclName || name == kDefaultAclName; }
 
@@ -34,12 +34,12 @@ template <typename Reader, typename Visit>
 Status for_each_xattr(Reader& reader, Ino ino, const Visit& visit) {
   for (std::uint64_t next = 0;;) {
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    reader.scan({ino, MDFS_KIND_XATTR, next}, {ino, MDFS_KIND_XATTR, UINT64_MAX}, kAtOnce));
+                    reader.scan({ino, MDFS_KIND_XATTR, next}, {ino, MDFS_KIND_XATTR, UINT64_MAX}, kAttributesAtOnce));
     for (const store::Item& item : items) {
       MDFS_TRY_ASSIGN(const format::Xattr xattr, format::decode_xattr(item.value));
       visit(xattr);
     }
-    if (items.size() < kAtOnce || items.back().key.offset == UINT64_MAX) return {};
+    if (items.size() < kAttributesAtOnce || items.back().key.offset == UINT64_MAX) return {};
     next = items.back().key.offset + 1;
   }
 }

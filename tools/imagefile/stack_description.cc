@@ -35,7 +35,7 @@ constexpr std::array kUnits = {
     UnitRow{"sec", "s", 0},         UnitRow{"ms", "ms", 0},
 };
 
-const UnitRow* find_unit(std::string_view written) {
+const UnitRow* find_unit_row(std::string_view written) {
   const auto* const row =
       std::find_if(kUnits.begin(), kUnits.end(), [&](const UnitRow& one) { return one.written == written; });
   return row == kUnits.end() ? nullptr : row;
@@ -147,7 +147,7 @@ void set_distances(const TiffFile& tiff, Stack& stack) {
 }
 
 double per_cm(double distance, const std::string& written) {
-  const UnitRow* const unit = find_unit(written);
+  const UnitRow* const unit = find_unit_row(written);
   return unit == nullptr || unit->cm == 0 || !is_distance(distance) ? 0 : 1 / (distance * unit->cm);
 }
 
@@ -159,7 +159,7 @@ PageFacts facts_of(const Stack& stack, std::uint64_t pages) {
   if (facts.rows_per_cm == 0 || facts.columns_per_cm == 0) facts.rows_per_cm = facts.columns_per_cm = 0;
   const bool over_time = stack.frames > 1;
   const double distance = over_time ? stack.t : stack.z;
-  const UnitRow* const unit = find_unit(over_time ? stack.t_unit : stack.z_unit);
+  const UnitRow* const unit = find_unit_row(over_time ? stack.t_unit : stack.z_unit);
   if (over_time) facts.axis = 't';
   if (unit == nullptr || (unit->cm == 0) != over_time || !is_distance(distance)) return facts;
   facts.spacing = distance;

@@ -18,9 +18,9 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kWords = {"balancing", "files and images looked at", "extents moved", "damaged"};
+constexpr OperationWords kBalanceWords = {"balancing", "files and images looked at", "extents moved", "damaged"};
 
-enum Figure : std::size_t { kMovedBytes, kNoRoom };
+enum BalanceFigure : std::size_t { kBytesMoved, kBytesWithoutRoom };
 
 struct BalanceArguments {
   std::string path, budget;
@@ -50,27 +50,28 @@ void print_others_that_lack(const std::string& path) {
   asked.flags = MDFS_OPERATION_DRY_RUN;
   asked.parameters[1] = 1;
   if (!call_operation(path, asked).ok()) return;
-  const auto planned = wait_for_operation(path, MDFS_OPERATION_BALANCE, kWords);
-  if (!planned.ok() || planned->figures[kMovedBytes] == 0) return;
+  const auto planned = wait_for_operation(path, MDFS_OPERATION_BALANCE, kBalanceWords);
+  if (!planned.ok() || planned->figures[kBytesMoved] == 0) return;
   fmt::print("{} would move if every disk with too little were named: give no DISK\n",
-             format_size(planned->figures[kMovedBytes]));
+             format_size(planned->figures[kBytesMoved]));
 }
 
 // What has ended.
 Status report(const mdfs_ioc_operation& ended, const std::string& path, bool json) {
   const bool dry_run = (ended.flags & MDFS_OPERATION_DRY_RUN) != 0;
   if (json) {
-    fmt::print("{}\n",
-               operation_json(ended, kWords, path,
-                              {{"moved_bytes", ended.figures[kMovedBytes]}, {"no_room", ended.figures[kNoRoom]}}));
+    fmt::print("{}\n", operation_json(ended, kBalanceWords, path,
+                                      {{"moved_bytes", ended.figures[kBytesMoved]},
+                                       {"no_room", ended.figures[kBytesWithoutRoom]}}));
   } else {
-    fmt::print("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kMovedBytes]),
+    fmt::print("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kBytesMoved]),
                dry_run ? "would move" : "moved", ended.items_changed);
-    if (ended.figures[kNoRoom] > 0) fmt::print("{} stay where they are: there was no room\n", ended.figures[kNoRoom]);
+    if (ended.figures[kBytesWithoutRoom] > 0)
+      fmt::print("{} stay where they are: there was no room\n", ended.figures[kBytesWithoutRoom]);
     if (ended.parameters[0] == 0) fmt::print("every disk has its share\n");
-    if (!dry_run && ended.figures[kMovedBytes] > 0) print_defrag_hint(path);
+    if (!dry_run && ended.figures[kBytesMoved] > 0) print_defrag_hint(path);
   }
-  return operation_outcome(ended, kWords);
+  return operation_outcome(ended, kBalanceWords);
 }
 
 Status cancel(const std::string& path) {
@@ -118,9 +119,9 @@ Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& d
   } else if (!started.ok()) {
     return started.error();
   }
-  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(path, MDFS_OPERATION_BALANCE, kWords));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(path, MDFS_OPERATION_BALANCE, kBalanceWords));
   const Status outcome = report(ended, path, json);
-  if (outcome.ok() && !json && !all_lacking && ended.figures[kMovedBytes] == 0) print_others_that_lack(path);
+  if (outcome.ok() && !json && !all_lacking && ended.figures[kBytesMoved] == 0) print_others_that_lack(path);
   return outcome;
 }
 
@@ -137,7 +138,7 @@ std::optional<std::string> balancing_line(const std::string& path) {
 std::optional<std::string> balancing_json(const std::string& path) {
   const auto now = balancing(path);
   if (!now.ok() || now->state != MDFS_OPERATION_RUNNING) return std::nullopt;
-  return operation_json(*now, kWords, path, {{"onto", disk_numbers(now->parameters[0])}});
+  return operation_json(*now, kBalanceWords, path, {{"onto", disk_numbers(now->parameters[0])}});
 }
 
 void add_balance_command(CLI::App& noun, Action& action) {

@@ -19,7 +19,8 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kWords = {"emptying of the disk", "files and images looked at", "extents moved", "stay"};
+constexpr OperationWords kLeavingWords = {"emptying of the disk", "files and images looked at", "extents moved",
+                                          "stay"};
 
 struct LeaveArguments {
   std::string path, disk, replacement, budget;
@@ -41,8 +42,9 @@ std::string stuck_text(const mdfs_ioc_operation& operation) {
 
 // Until it is over, with a bar on a terminal. Interrupted, the work goes on in the daemon.
 Status watch(const LeaveArguments& arguments) {
-  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kWords));
-  if (arguments.json) fmt::print("{}\n", operation_json(ended, kWords, arguments.path, nullptr));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
+                  wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kLeavingWords));
+  if (arguments.json) fmt::print("{}\n", operation_json(ended, kLeavingWords, arguments.path, nullptr));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             "the emptying was stopped; the disk gets no new blocks: remove it again, or give --cancel with it"};
@@ -114,7 +116,7 @@ Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, s
   if (!planned.ok()) return explained(planned.error(), volume, disk);
   const std::string state = state_name(volume.disks[disk].state);
   if (arguments.json)
-    fmt::print("{}\n", operation_json(*planned, kWords, arguments.path, nullptr));
+    fmt::print("{}\n", operation_json(*planned, kLeavingWords, arguments.path, nullptr));
   else if (state == "stale")
     fmt::print("{} is stale: what can be read of it would move; how much that is nobody has counted\n",
                disk_text(volume, disk));
@@ -221,7 +223,7 @@ Status replace(const LeaveArguments& arguments) {
 std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path) {
   for (const std::uint32_t i : disk_numbers(volume))
     if (const auto now = evacuation(path); is_leaving(volume.disks[i].state) && now.ok())
-      return operation_json(*now, kWords, path, {{"disk", now->parameters[0]}});
+      return operation_json(*now, kLeavingWords, path, {{"disk", now->parameters[0]}});
   return std::nullopt;
 }
 

@@ -23,7 +23,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kWords = {"change of the size", "files and images looked at", "extents moved", "stay"};
+constexpr OperationWords kResizeWords = {"change of the size", "files and images looked at", "extents moved", "stay"};
 
 struct ResizeArguments {
   std::string path, disk, size, budget;
@@ -106,8 +106,9 @@ nlohmann::ordered_json members(const Sizes& sizes, std::uint64_t blocks) {
 }
 
 Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {
-  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended, wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kWords));
-  if (arguments.json) fmt::print("{}\n", operation_json(ended, kWords, arguments.path, members(sizes, blocks)));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
+                  wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kResizeWords));
+  if (arguments.json) fmt::print("{}\n", operation_json(ended, kResizeWords, arguments.path, members(sizes, blocks)));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             fmt::format("stopped; disk {} has its {}, as before", sizes.number, sizes.text(sizes.now))};
@@ -160,7 +161,7 @@ Status resize(const ResizeArguments& arguments) {
     const auto started = start(arguments, sizes, blocks);
     if (!started.ok()) return explained(started.error(), sizes, blocks);
     if (arguments.dry_run && arguments.json)
-      fmt::print("{}\n", operation_json(*started, kWords, arguments.path, members(sizes, blocks)));
+      fmt::print("{}\n", operation_json(*started, kResizeWords, arguments.path, members(sizes, blocks)));
     if (arguments.dry_run && !arguments.json)
       fmt::print("disk {} ({}) would have {}, now {}; {} would move\n", disk, sizes.path, sizes.text(blocks),
                  sizes.text(sizes.now), format_size(started->bytes_total));

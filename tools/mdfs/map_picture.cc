@@ -13,11 +13,8 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr double kWidth = 960;
-constexpr double kMargin = 20;
-constexpr double kLine = 18;
 constexpr double kLeft = 200;
-constexpr double kStrip = kWidth - kLeft - kMargin;
+constexpr double kStrip = kPageWidth - kLeft - kPageMargin;
 constexpr std::size_t kMostCells = 180;  // of a strip
 constexpr double kCellHeight = 26;
 constexpr int kLegendSteps = 10;
@@ -61,36 +58,36 @@ void draw_disk(Svg& svg, const DiskOccupation& disk, double top) {
 
 std::string map_svg(const std::vector<DiskOccupation>& disks, const std::vector<std::uint32_t>& numbers,
                     const std::vector<std::string>& names, const std::string& title, std::uint32_t block_size) {
-  Svg svg(kWidth, title);
-  double top = kMargin + 8;
-  svg.text(kMargin, top, title, Svg::Anchor::kStart, "#222222", 16);
-  top += kLine + 2;
+  Svg svg(kPageWidth, title);
+  double top = kPageMargin + 8;
+  svg.text(kPageMargin, top, title, Svg::Anchor::kStart, "#222222", 16);
+  top += kLineHeight + 2;
   std::size_t most = 0;
   for (const DiskOccupation& disk : disks) most = std::max(most, disk.zones.size());
   const std::size_t step = ceil_div(std::max<std::size_t>(most, 1), kMostCells);
-  svg.text(kMargin, top,
+  svg.text(kPageMargin, top,
            step == 1 ? std::string("zones of each disk, from its first byte to its last; darker: more in use")
                      : fmt::format("zones of each disk, from its first byte to its last; a cell stands for {} of the "
                                    "longest disk's zones: their mean",
                                    step),
            Svg::Anchor::kStart, "#555555");
-  top += kLine;
+  top += kLineHeight;
   draw_legend(svg, top);
-  top += 2 * kLine;
+  top += 2 * kLineHeight;
   for (std::size_t i = 0; i < disks.size(); ++i) {
     const DiskOccupation& disk = disks[i];
     const std::string state =
         disk.there ? fmt::format("{:.1f} % of {}", disk.share() * 100, format_size(disk.data_blocks * block_size))
                    : std::string("not there");
-    svg.text(kMargin, top + 11, fmt::format("disk {}: {}", i < numbers.size() ? numbers[i] : i, state));
+    svg.text(kPageMargin, top + 11, fmt::format("disk {}: {}", i < numbers.size() ? numbers[i] : i, state));
     constexpr std::size_t kShown = 28;
     const std::string name = i < names.size() ? names[i] : std::string();
-    svg.text(kMargin, top + 24, name.size() > kShown ? ".." + name.substr(name.size() - kShown + 2) : name,
+    svg.text(kPageMargin, top + 24, name.size() > kShown ? ".." + name.substr(name.size() - kShown + 2) : name,
              Svg::Anchor::kStart, "#777777", 10);
     if (disk.there) draw_disk(svg, disk, top);
     top += kCellHeight + 10;
   }
-  return svg.finish(top + kMargin);
+  return svg.finish(top + kPageMargin);
 }
 
 }  // namespace mdfs::tools

@@ -7,6 +7,11 @@
 
 namespace mdfs::tools {
 
+// Of a page, in pixels.
+inline constexpr double kPageWidth = 960;
+inline constexpr double kPageMargin = 20;
+inline constexpr double kLineHeight = 18;
+
 // Elements in the order of their drawing; lengths in pixels. Text may be any bytes: what XML does not take is replaced.
 class Svg {
  public:

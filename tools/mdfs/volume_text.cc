@@ -12,16 +12,16 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::array kStates = {"healthy", "missing", "stale", "failed", "none", "leaving"};
+constexpr std::array kDiskStates = {"healthy", "missing", "stale", "failed", "none", "leaving"};
 
-enum State : std::uint32_t { kHealthy = 0, kNone = 4, kLeaving = 5 };
+bool is_state(std::uint32_t state, DiskState wanted) { return state == static_cast<std::uint32_t>(wanted); }
 
 }  // namespace
 
 std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume) {
   std::vector<std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
-    if (volume.disks[i].state != kNone) numbers.push_back(i);
+    if (!is_state(volume.disks[i].state, DiskState::kNone)) numbers.push_back(i);
   return numbers;
 }
 
@@ -33,12 +33,12 @@ std::vector<std::uint32_t> disk_numbers(std::uint64_t bits) {
 }
 
 std::string state_name(std::uint32_t state) {
-  return state < kStates.size() ? kStates[state] : fmt::format("{}", state);
+  return state < kDiskStates.size() ? kDiskStates[state] : fmt::format("{}", state);
 }
 
-bool is_readable(std::uint32_t state) { return state == kHealthy || state == kLeaving; }
+bool is_readable(std::uint32_t state) { return is_state(state, DiskState::kHealthy) || is_leaving(state); }
 
-bool is_leaving(std::uint32_t state) { return state == kLeaving; }
+bool is_leaving(std::uint32_t state) { return is_state(state, DiskState::kLeaving); }
 
 std::string uuid_text(const std::uint8_t (&octets)[16]) {
   Uuid uuid;

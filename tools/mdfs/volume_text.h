@@ -12,6 +12,9 @@
 
 namespace mdfs::tools {
 
+// Of mdfs_ioc_volume.disks[].state.
+enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kLeaving };
+
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};

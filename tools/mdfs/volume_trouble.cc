@@ -5,36 +5,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "volume_text.h"
 
 namespace mdfs::tools {
 namespace {
 
-enum class State : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kLeaving };
-
-template <std::size_t N>
-std::string_view text_of(const char (&field)[N]) {
-  return {field, strnlen(field, N)};
-}
-
-std::string of_disk(std::uint32_t number, std::string_view path, State state) {
+std::string of_disk(std::uint32_t number, std::string_view path, DiskState state) {
   const std::string disk = path.empty() ? fmt::format("disk {}", number) : fmt::format("disk {} ({})", number, path);
   switch (state) {
-    case State::kHealthy:
-    case State::kNone:
-    case State::kLeaving:
+    case DiskState::kHealthy:
+    case DiskState::kNone:
+    case DiskState::kLeaving:
       return {};
-    case State::kMissing:
+    case DiskState::kMissing:
       return disk +
              " is missing, and what lies on it cannot be read: unmount, attach it, and mount again; what is written "
              "without it leaves it stale";
-    case State::kStale:
+    case DiskState::kStale:
       return disk +
              " is stale: the volume was written without it, so it counts as missing and is only read from; 'mdfs disk "
              "remove' moves what lies on it to the others, and then it can be added as a new one";
-    case State::kFailed:
+    case DiskState::kFailed:
       return disk + " has failed: it is smaller than its label says; unmount, give it back its size, and mount again";
   }
   return disk + ": in a state that this program does not know";
@@ -67,7 +61,7 @@ std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   if (volume.read_only != 0) all.push_back(of_reason(text_of(volume.read_only_reason)));
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
   for (std::uint32_t i = 0; i < count; ++i)
-    all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<State>(volume.disks[i].state)));
+    all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<DiskState>(volume.disks[i].state)));
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: what lies on disks that are missing reads as zeros");
   std::erase(all, "");

@@ -18,7 +18,6 @@ namespace {
 
 using format::Key;
 
-constexpr std::uint64_t kRoot = MDFS_OBJECT_ROOT_DIRECTORY;
 constexpr std::uint8_t kDirectoryType = S_IFDIR >> 12;
 constexpr std::size_t kMostBytes = 4096;  // of a path
 
@@ -60,7 +59,7 @@ class PathFinder {
 
   // Notes the names of an object and of the directories above it, as far as they are not noted yet.
   void climb(std::uint64_t object) {
-    while (object != kRoot) {
+    while (object != MDFS_OBJECT_ROOT_DIRECTORY) {
       const auto found = entry_.find(object);
       if (found == entry_.end()) return;
       const EntrySummary& entry = *found->second;
@@ -100,7 +99,7 @@ class PathFinder {
       return true;
     };
     if (about.cookie != 0 && !prepend(entry_key(about))) return std::nullopt;
-    for (std::uint64_t object = about.object; object != kRoot;) {
+    for (std::uint64_t object = about.object; object != MDFS_OBJECT_ROOT_DIRECTORY;) {
       const auto found = entry_.find(object);
       if (found == entry_.end()) return std::nullopt;
       object = found->second->directory;
