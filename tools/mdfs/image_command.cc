@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "convert.h"
 #include "geometry/shape_text.h"
+#include "geometry/window_spec.h"
 #include "image_text.h"
 #include "imagefile/image_file.h"
 #include "import.h"
@@ -136,20 +137,24 @@ std::string index_text(const geometry::Geometry& geometry, const std::uint64_t* 
 }
 
 struct LayoutArguments : InfoArguments {
-  std::string svg;
+  std::string svg, window;
 };
 
-Result<LayoutPicture> new_picture(const std::string& path, const geometry::Geometry& geometry) {
-  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
+Result<LayoutPicture> new_picture(const LayoutArguments& arguments, const geometry::Geometry& geometry) {
+  std::optional<geometry::Window> window;
+  if (!arguments.window.empty()) {
+    MDFS_TRY_ASSIGN(window, geometry::parse_window(geometry, arguments.window));
+  }
+  MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   std::vector<LayoutPicture::Disk> disks;
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS); ++i)
     disks.push_back({{}, volume.disks[i].blocks});
-  return LayoutPicture(geometry, std::move(disks), volume.block_size, path);
+  return LayoutPicture(geometry, std::move(disks), volume.block_size, arguments.path, window);
 }
 
 Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& geometry, std::uint64_t stored_bytes,
                    File& file) {
-  MDFS_TRY_ASSIGN(LayoutPicture picture, new_picture(arguments.path, geometry));
+  MDFS_TRY_ASSIGN(LayoutPicture picture, new_picture(arguments, geometry));
   Progress progress("looking", stored_bytes);
   mdfs_ioc_layout rows{};
   do {
@@ -304,7 +309,8 @@ void add_image_commands(CLI::App& app, Action& action) {
 
   const auto layout = std::make_shared<LayoutArguments>();
   command = noun->add_subcommand("layout", "Show where its extents are stored");
-  command->add_option("--svg", layout->svg, "Draw it into this file");
+  CLI::Option* const svg = command->add_option("--svg", layout->svg, "Draw it into this file");
+  command->add_option("--window", layout->window, "What this window needs in full colour, all else pale")->needs(svg);
   command->add_flag("--json", layout->json, "Print JSON");
   command->add_option("PATH", layout->path, "Image on the mounted volume")->required();
   command->callback([layout, &action] { action = [layout] { return layout_command(*layout); }; });

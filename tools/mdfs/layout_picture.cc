@@ -10,18 +10,16 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "geometry/shape_text.h"
+#include "geometry/window_spec.h"
 
 namespace mdfs::tools {
 namespace {
 
-constexpr double kWidth = 960;
-constexpr double kMargin = 20;
 constexpr double kGap = 16;             // between planes
 constexpr double kMostCellPx = 26;      // of a small grid
 constexpr double kLeastCellPx = 7;      // below, a cell stands for several extents
 constexpr double kNumberedCellPx = 15;  // from here on a cell has room for the number of its disk
 constexpr double kMostPlaneHeight = 560;
-constexpr double kLine = 18;
 constexpr double kStripHeight = 20;
 constexpr double kStripLeft = 180;  // room for the names
 constexpr const char* kHole = "#FFFFFF";
@@ -30,19 +28,26 @@ constexpr const char* kPaper = "#EDEDED";  // of a strip, and between cells
 }  // namespace
 
 LayoutPicture::LayoutPicture(const geometry::Geometry& geometry, std::vector<Disk> disks, std::uint32_t block_size,
-                             std::string title)
-    : geometry_(geometry), disks_(std::move(disks)), block_size_(block_size), title_(std::move(title)) {
+                             std::string title, std::optional<geometry::Window> window)
+    : geometry_(geometry),
+      disks_(std::move(disks)),
+      block_size_(block_size),
+      title_(std::move(title)),
+      window_(std::move(window)) {
   const geometry::Coord grid = geometry_.grid();
   columns_ = std::max<std::uint64_t>(1, grid[geometry_.rank - 1]);
   if (geometry_.rank > 1) rows_ = std::max<std::uint64_t>(1, grid[geometry_.rank - 2]);
   if (geometry_.rank == 3) {
-    const std::uint64_t depth = std::max<std::uint64_t>(1, grid[0]);
+    const std::uint64_t first = window_ ? window_->start[0] / geometry_.extent[0] : 0;
+    const std::uint64_t end = window_ ? ceil_div(window_->start[0] + window_->length[0], geometry_.extent[0]) : grid[0];
+    const std::uint64_t depth = std::max<std::uint64_t>(1, end - first);
     const std::uint64_t count = std::min<std::uint64_t>(depth, kMaxPlanes);
     planes_.clear();
-    for (std::uint64_t i = 0; i < count; ++i) planes_.push_back(count == 1 ? 0 : i * (depth - 1) / (count - 1));
+    for (std::uint64_t i = 0; i < count; ++i)
+      planes_.push_back(first + (count == 1 ? 0 : i * (depth - 1) / (count - 1)));
   }
   const auto count = static_cast<double>(planes_.size());
-  const double room = (kWidth - 2 * kMargin - (count - 1) * kGap) / count;
+  const double room = (kPageWidth - 2 * kPageMargin - (count - 1) * kGap) / count;
   column_step_ = ceil_div(columns_, static_cast<std::uint64_t>(room / kLeastCellPx));
   row_step_ = ceil_div(rows_, static_cast<std::uint64_t>(kMostPlaneHeight / kLeastCellPx));
   cell_columns_ = ceil_div(columns_, column_step_);
@@ -57,6 +62,15 @@ std::size_t LayoutPicture::cell_of(std::size_t plane, std::uint64_t row, std::ui
   return (plane * cell_rows_ + row / row_step_) * cell_columns_ + column / column_step_;
 }
 
+bool LayoutPicture::is_needed(const geometry::Coord& index) const {
+  for (unsigned axis = 0; axis < geometry_.rank; ++axis) {
+    const std::uint64_t first = index[axis] * geometry_.extent[axis];
+    if (first >= window_->start[axis] + window_->length[axis] || first + geometry_.extent[axis] <= window_->start[axis])
+      return false;
+  }
+  return true;
+}
+
 void LayoutPicture::add(const geometry::Coord& index, unsigned disk, std::uint64_t block, std::uint64_t stored_bytes) {
   const std::uint64_t column = index[geometry_.rank - 1];
   const std::uint64_t row = geometry_.rank > 1 ? index[geometry_.rank - 2] : 0;
@@ -64,6 +78,8 @@ void LayoutPicture::add(const geometry::Coord& index, unsigned disk, std::uint64
   ++extents_;
   DiskUse& use = use_[disk];
   ++use.extents;
+  const bool needed = !window_ || is_needed(index);
+  if (needed) ++use.needed;
   use.bytes += stored_bytes;
   const std::uint64_t all = std::max<std::uint64_t>(disks_[disk].blocks, 1);
   const auto bin = [&](std::uint64_t at) {
@@ -75,14 +91,15 @@ void LayoutPicture::add(const geometry::Coord& index, unsigned disk, std::uint64
   const std::uint64_t depth = geometry_.rank == 3 ? index[0] : 0;
   const auto plane = std::find(planes_.begin(), planes_.end(), depth);
   if (plane == planes_.end()) return;
-  std::vector<std::uint32_t>& cell = cells_[cell_of(static_cast<std::size_t>(plane - planes_.begin()), row, column)];
-  cell.resize(disks_.size());
-  ++cell[disk];
+  Cell& cell = cells_[cell_of(static_cast<std::size_t>(plane - planes_.begin()), row, column)];
+  cell.extents.resize(disks_.size());
+  ++cell.extents[disk];
+  cell.is_needed = cell.is_needed || needed;
 }
 
 void LayoutPicture::draw_cell(Svg& svg, std::size_t cell, double x, double y) const {
   const double side = cell_px_ > 4 ? cell_px_ - 1 : cell_px_;
-  const std::vector<std::uint32_t>& counts = cells_[cell];
+  const std::vector<std::uint32_t>& counts = cells_[cell].extents;
   const std::uint64_t row = cell / cell_columns_ % cell_rows_;
   const std::uint64_t column = cell % cell_columns_;
   const auto inside = static_cast<double>((std::min(rows_, (row + 1) * row_step_) - row * row_step_) *
@@ -92,7 +109,9 @@ void LayoutPicture::draw_cell(Svg& svg, std::size_t cell, double x, double y) co
     if (counts[disk] == 0) continue;
     const double width = side * counts[disk] / inside;
     const std::string colour = disk_colour(disk);
-    svg.rect(at, y, width, side, colour, fmt::format("data-disk=\"{}\" data-extents=\"{}\"", disk, counts[disk]));
+    svg.rect(at, y, width, side, colour,
+             fmt::format("data-disk=\"{}\" data-extents=\"{}\"{}", disk, counts[disk],
+                         cells_[cell].is_needed ? "" : " opacity=\"0.25\""));
     if (inside == 1 && cell_px_ >= kNumberedCellPx)
       svg.text(x + side / 2, y + side / 2 + 4, std::to_string(disk), Svg::Anchor::kMiddle, ink_on(colour), 11);
     at += width;
@@ -117,25 +136,35 @@ std::string LayoutPicture::cells_text() const {
   return fmt::format("a cell stands for {} extents, the widths of its colours for their shares; white: holes", shape);
 }
 
+std::string LayoutPicture::window_text() const {
+  std::uint64_t extents = 0, busiest = 0;
+  for (const DiskUse& use : use_) {
+    extents += use.needed;
+    busiest = std::max(busiest, use.needed);
+  }
+  return fmt::format("in full colour: window {}, {} extents, {} on the busiest disk", to_spec(geometry_, *window_),
+                     extents, busiest);
+}
+
 double LayoutPicture::draw_planes(Svg& svg, double top) const {
-  svg.text(kMargin, top, cells_text(), Svg::Anchor::kStart, "#555555");
-  top += geometry_.rank == 3 ? kLine + 6 : 10;
+  svg.text(kPageMargin, top, cells_text(), Svg::Anchor::kStart, "#555555");
+  top += geometry_.rank == 3 ? kLineHeight + 6 : 10;
   const double width = static_cast<double>(cell_columns_) * cell_px_;
   for (std::size_t i = 0; i < planes_.size(); ++i) {
-    const double left = kMargin + static_cast<double>(i) * (width + kGap);
+    const double left = kPageMargin + static_cast<double>(i) * (width + kGap);
     if (geometry_.rank == 3)
       svg.text(left, top - 6,
                fmt::format("extents {}={} of 0..{}", geometry_.axes.substr(0, 1), planes_[i],
                            std::max<std::uint64_t>(1, geometry_.grid()[0]) - 1));
     draw_plane(svg, i, left, top);
   }
-  return top + static_cast<double>(cell_rows_) * cell_px_ + 2 * kLine;
+  return top + static_cast<double>(cell_rows_) * cell_px_ + 2 * kLineHeight;
 }
 
 double LayoutPicture::draw_strips(Svg& svg, double top) const {
   std::uint64_t most_blocks = 1;
   for (const Disk& disk : disks_) most_blocks = std::max(most_blocks, disk.blocks);
-  svg.text(kMargin, top,
+  svg.text(kPageMargin, top,
            fmt::format("where on each disk, from its first byte to its last; a mark is at least one pixel wide: {} of "
                        "the largest disk",
                        format_size(most_blocks * block_size_ / kBins)),
@@ -144,9 +173,9 @@ double LayoutPicture::draw_strips(Svg& svg, double top) const {
   for (unsigned number = 0; number < disks_.size(); ++number) {
     const DiskUse& use = use_[number];
     const std::string colour = disk_colour(number);
-    svg.rect(kMargin, top + 3, 14, 14, colour);
+    svg.rect(kPageMargin, top + 3, 14, 14, colour);
     const double share = extents_ == 0 ? 0 : 100.0 * static_cast<double>(use.extents) / static_cast<double>(extents_);
-    svg.text(kMargin + 20, top + 14, fmt::format("disk {}: {} ({:.1f} %)", number, use.extents, share));
+    svg.text(kPageMargin + 20, top + 14, fmt::format("disk {}: {} ({:.1f} %)", number, use.extents, share));
     svg.rect(kStripLeft, top, kBins, kStripHeight, kPaper);
     for (std::size_t bin = 0; bin < kBins;) {
       std::size_t end = bin;
@@ -163,21 +192,22 @@ double LayoutPicture::draw_strips(Svg& svg, double top) const {
 }
 
 std::string LayoutPicture::svg() const {
-  Svg svg(kWidth, title_);
-  double top = kMargin + 8;
-  svg.text(kMargin, top, title_, Svg::Anchor::kStart, "#222222", 16);
-  top += kLine + 2;
+  Svg svg(kPageWidth, title_);
+  double top = kPageMargin + 8;
+  svg.text(kPageMargin, top, title_, Svg::Anchor::kStart, "#222222", 16);
+  top += kLineHeight + 2;
   const std::uint64_t bytes = std::accumulate(use_.begin(), use_.end(), std::uint64_t{0},
                                               [](std::uint64_t sum, const DiskUse& use) { return sum + use.bytes; });
   svg.text(
-      kMargin, top,
+      kPageMargin, top,
       fmt::format("{} {}, {} extents of {}, {} stored in {} on {} disks", geometry_.axes,
                   geometry::shape_text(geometry_.rank, geometry_.shape),
                   geometry::shape_text(geometry_.rank, geometry_.grid()),
                   geometry::shape_text(geometry_.rank, geometry_.extent), extents_, format_size(bytes), disks_.size()));
-  top = draw_planes(svg, top + kLine + 4);
+  if (window_) svg.text(kPageMargin, top += kLineHeight + 2, window_text());
+  top = draw_planes(svg, top + kLineHeight + 4);
   top = draw_strips(svg, top);
-  return svg.finish(top + kMargin);
+  return svg.finish(top + kPageMargin);
 }
 
 }  // namespace mdfs::tools

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace mdfs::tools {
 // of extents is drawn in one colour a disk, of three axes some planes side by side. Where there are more extents than
 // cells, a cell stands for several, and the widths of its colours are their shares. Below that a strip for each disk,
 // from its first byte to its last, with a mark where the image lies. Every drawn cell and mark carries the number of
-// its extents as data-extents.
+// its extents as data-extents. With a window, the extents that it needs have full colour and all others are pale, and
+// the planes are its own.
 class LayoutPicture {
  public:
   struct Disk {
@@ -23,7 +25,7 @@ class LayoutPicture {
     std::uint64_t blocks = 0;
   };
   LayoutPicture(const geometry::Geometry& geometry, std::vector<Disk> disks, std::uint32_t block_size,
-                std::string title);
+                std::string title, std::optional<geometry::Window> window = std::nullopt);
 
   void add(const geometry::Coord& index, unsigned disk, std::uint64_t block, std::uint64_t stored_bytes);
   std::string svg() const;
@@ -36,6 +38,7 @@ class LayoutPicture {
     std::uint64_t extents = 0;
     std::uint64_t bytes = 0;
     std::vector<std::uint32_t> bins = std::vector<std::uint32_t>(kBins);  // extents that begin there
+    std::uint64_t needed = 0;                                             // extents of the window
     std::vector<bool> covered = std::vector<bool>(kBins);
   };
 
@@ -45,17 +48,24 @@ class LayoutPicture {
   void draw_cell(Svg& svg, std::size_t cell, double x, double y) const;
   double draw_strips(Svg& svg, double top) const;
   std::string cells_text() const;
+  std::string window_text() const;
+  bool is_needed(const geometry::Coord& index) const;
 
   const geometry::Geometry geometry_;
   const std::vector<Disk> disks_;
   const std::uint32_t block_size_;
   const std::string title_;
+  const std::optional<geometry::Window> window_;
   std::uint64_t rows_ = 1, columns_ = 1;            // of a plane of the grid
   std::vector<std::uint64_t> planes_{0};            // drawn, by their index
   std::uint64_t row_step_ = 1, column_step_ = 1;    // extents that a cell stands for
   std::uint64_t cell_rows_ = 1, cell_columns_ = 1;  // of a plane
   double cell_px_ = 1;
-  std::vector<std::vector<std::uint32_t>> cells_;  // by plane, row, column: extents by disk
+  struct Cell {
+    std::vector<std::uint32_t> extents;  // by disk
+    bool is_needed = false;              // by the window
+  };
+  std::vector<Cell> cells_;  // by plane, row, column
   std::vector<DiskUse> use_;
   std::uint64_t extents_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "geometry/window_spec.h"
 #include "mdfs/layout_picture.h"
 #include "mdfs/map_picture.h"
 
@@ -67,6 +68,30 @@ TEST(LayoutPictureTest, OfThreeAxesSomePlanesAreDrawnAndAllExtentsAreOnTheStrips
   EXPECT_EQ(marked, 9 * 4 * 5);
   for (const char* plane : {"z=0 of 0..8", "z=2 of", "z=5 of", "z=8 of"})
     EXPECT_NE(svg.find(plane), std::string::npos) << plane;
+}
+
+TEST(LayoutPictureTest, WhatAWindowNeedsHasFullColourAndAllElseIsPale) {
+  const geometry::Geometry image = image_of(3, {9, 6, 7});
+  const auto window =
+      geometry::parse_window(image, "z20+8,y10+12,x8+16");  // planes 2 and 3, rows 1 and 2, columns 1 and 2
+  ASSERT_TRUE(window.ok());
+  LayoutPicture picture(image, std::vector<LayoutPicture::Disk>(3, {"", 5000}), 4096, "volume", *window);
+  for (std::uint64_t z = 0; z < 9; ++z)
+    for (std::uint64_t y = 0; y < 6; ++y)
+      for (std::uint64_t x = 0; x < 7; ++x)
+        picture.add({z, y, x}, static_cast<unsigned>((x + y + z) % 3), 10 * z, 4096);
+  const std::string svg = picture.svg();
+  const std::regex full("data-extents=\"\\d+\"/>"), pale("data-extents=\"\\d+\" opacity=\"0.25\"/>");
+  const auto count = [&](const std::regex& pattern) {
+    return std::distance(std::sregex_iterator(svg.begin(), svg.end(), pattern), std::sregex_iterator());
+  };
+  EXPECT_EQ(count(pale), 2 * 6 * 7 - 8);
+  EXPECT_NE(svg.find("z=2 of 0..8"), std::string::npos);
+  EXPECT_NE(svg.find("z=3 of 0..8"), std::string::npos);
+  EXPECT_EQ(svg.find("z=4 of 0..8"), std::string::npos);
+  EXPECT_NE(svg.find("window z20+8,y10+12,x8+16, 8 extents, 3 on the busiest disk"), std::string::npos)
+      << svg.substr(0, 2000);
+  EXPECT_GE(count(full), 8);
 }
 
 TEST(LayoutPictureTest, DisksHaveColoursOfTheirOwn) {
