@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/codec.h"
 
+#define ZSTD_STATIC_LINKING_ONLY  // for what a context takes
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace mdfs::codec {
 namespace {
@@ -15,17 +17,18 @@ namespace {
 constexpr std::uint32_t kFrameMagic = 0xFD2FB528;
 
 struct FreeContext {
-  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// Of this thread; null while there is no memory for one.
-ZSTD_CCtx* compressor() {
-  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context;
-  if (!context) context.reset(ZSTD_createCCtx());
-  return context.get();
+// What zstd chooses, with smaller tables where they would be beyond the bound.
+ZSTD_compressionParameters parameters_for(int level, std::size_t decoded_bytes) {
+  ZSTD_compressionParameters chosen = ZSTD_getCParams(level, decoded_bytes, 0);
+  while (ZSTD_estimateCCtxSize_usingCParams(chosen) > kMostEncoderBytes)
+    --(chosen.chainLog >= chosen.hashLog ? chosen.chainLog : chosen.hashLog);
+  return chosen;
 }
 
+// Of this thread, some 100 KiB; null while there is no memory for one.
 ZSTD_DCtx* decompressor() {
   thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context;
   if (!context) context.reset(ZSTD_createDCtx());
@@ -39,13 +42,15 @@ Error zstd_error(std::size_t result, const char* what) {
   return Error{memory ? Errc::kNoMemory : Errc::kIo, std::string(what) + ": " + ZSTD_getErrorName(result)};
 }
 
-Result<std::size_t> encode_zstd(int level, ConstBytes decoded, MutableBytes out) {
+Result<std::size_t> encode_zstd(int level, ConstBytes decoded, MutableBytes out, ZSTD_CCtx* context) {
   if (level < min_level() || level > max_level())
     return {Errc::kOutOfRange, "zstd level " + std::to_string(level) + " is not in " + std::to_string(min_level()) +
                                    ".." + std::to_string(max_level())};
-  ZSTD_CCtx* context = compressor();
   if (context == nullptr) return {Errc::kNoMemory, "zstd context"};
+  const ZSTD_compressionParameters tables = parameters_for(level, decoded.size());
   for (const auto& [parameter, value] : {std::pair{ZSTD_c_compressionLevel, level},
+                                         {ZSTD_c_hashLog, static_cast<int>(tables.hashLog)},
+                                         {ZSTD_c_chainLog, static_cast<int>(tables.chainLog)},
                                          {ZSTD_c_contentSizeFlag, 1},
                                          {ZSTD_c_checksumFlag, 0},
                                          {ZSTD_c_dictIDFlag, 0}}) {
@@ -80,11 +85,26 @@ std::size_t compress_bound(Codec codec, std::size_t decoded_bytes) {
   return codec == Codec::kRaw ? decoded_bytes : ZSTD_compressBound(decoded_bytes);
 }
 
-Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out) {
+std::size_t encoder_bytes(Codec codec, int level, std::size_t decoded_bytes) {
+  if (codec == Codec::kRaw) return 0;
+  return ZSTD_estimateCCtxSize_usingCParams(parameters_for(level, decoded_bytes));
+}
+
+Encoder::Encoder() : context_(ZSTD_createCCtx()) {}
+Encoder::~Encoder() = default;
+void Encoder::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
+std::size_t Encoder::bytes() const { return context_ ? ZSTD_sizeof_CCtx(context_.get()) : 0; }
+
+Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out, Encoder& encoder) {
   MDFS_CHECK(!decoded.empty() && out.size() >= compress_bound(codec, decoded.size()));
-  if (codec == Codec::kZstd) return encode_zstd(level, decoded, out);
+  if (codec == Codec::kZstd) return encode_zstd(level, decoded, out, encoder.context_.get());
   std::copy(decoded.begin(), decoded.end(), out.begin());
   return decoded.size();
+}
+
+Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out) {
+  Encoder encoder;
+  return encode(codec, level, decoded, out, encoder);
 }
 
 Status decode(Codec codec, ConstBytes stored, MutableBytes decoded) {

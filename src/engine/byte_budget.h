@@ -1,15 +1,19 @@
-// A bound on bytes at work: who wants to start more waits.
+// A bound on bytes at work: who wants to start more waits for a turn.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <mutex>
 #include <utility>
 
 namespace mdfs::engine {
 
-// Any thread. A demand larger than the limit is let through when nothing else is at work.
+// Any thread. First come, first served: no demand passes one that waits, so a large one gets its turn as well as a
+// small one. A demand larger than the limit is let through when nothing else is at work.
+//
+// A holder that waits for a second share of the same budget may wait forever.
 class ByteBudget {
  public:
   // A share of the budget, given back at the end.
@@ -35,37 +39,67 @@ class ByteBudget {
 
   explicit ByteBudget(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
   std::size_t limit_bytes() const { return limit_bytes_; }
+  // For tests and statistics.
+  std::size_t used_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return used_bytes_;
+  }
+  std::size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
 
   Share wait_for(std::size_t bytes) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return fits(bytes); });
-    used_bytes_ += bytes;
+    if (waiting_.empty() && fits(bytes)) {
+      used_bytes_ += bytes;
+    } else {
+      Waiter self{bytes};
+      waiting_.push_back(&self);
+      self.admitted_now.wait(lock, [&] { return self.admitted; });
+    }
     return {this, bytes};
   }
-  // An empty share if there is no room now.
+  // An empty share if there is no room now, or others wait for it.
   Share try_for(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (!fits(bytes)) return {};
+    if (!waiting_.empty() || !fits(bytes)) return {};
     used_bytes_ += bytes;
     return {this, bytes};
   }
   // Nothing is at work.
   void wait_until_idle() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return used_bytes_ == 0; });
+    idle_.wait(lock, [&] { return used_bytes_ == 0; });
   }
 
  private:
+  struct Waiter {
+    explicit Waiter(std::size_t wanted) : bytes(wanted) {}
+    const std::size_t bytes;
+    bool admitted = false;
+    std::condition_variable admitted_now;
+  };
+
   bool fits(std::size_t bytes) const { return used_bytes_ == 0 || used_bytes_ + bytes <= limit_bytes_; }
   void give_back(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     used_bytes_ -= bytes;
-    changed_.notify_all();
+    // Under the lock: once it has been admitted, the waiter goes.
+    while (!waiting_.empty() && fits(waiting_.front()->bytes)) {
+      Waiter& next = *waiting_.front();
+      waiting_.pop_front();
+      used_bytes_ += next.bytes;
+      next.admitted = true;
+      next.admitted_now.notify_one();
+    }
+    if (used_bytes_ == 0) idle_.notify_all();
   }
 
   const std::size_t limit_bytes_;
-  std::mutex mutex_;  // guards used_bytes_
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable idle_;
+  std::deque<Waiter*> waiting_;  // in order of arrival
   std::size_t used_bytes_ = 0;
 };
 

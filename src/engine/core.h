@@ -10,6 +10,7 @@
 #include "engine/buffer_pool.h"
 #include "engine/byte_budget.h"
 #include "engine/cache.h"
+#include "engine/encoding_memory.h"
 #include "engine/engine.h"
 #include "engine/left_places.h"
 #include "engine/records.h"
@@ -32,6 +33,7 @@ struct Core {
         left(the_store),
         loads(the_options.cache_bytes / 4),
         writes(the_options.cache_bytes / 8),
+        encoding(the_options.cache_bytes),
         tasks(threads),
         background(1),
         zeroed_disks(the_options.zeros_for_lost && the_store.read_only() ? the_store.lost_disks() : 0) {}
@@ -55,6 +57,7 @@ struct Core {
   LeftPlaces left;
   ByteBudget loads;
   ByteBudget writes;  // units that writers are about to make dirty
+  EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};
   std::atomic<std::size_t> kept_bytes{0};  // of units that versions of windows keep
   SettleQueue settle;

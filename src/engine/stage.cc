@@ -40,8 +40,11 @@ void encode_raw(const Content& content, Staged& staged) {
 Status encode_zstd(Core& core, const Content& content, Staged& staged) {
   const std::size_t bound = codec::compress_bound(content.image->codec, content.unit_bytes);
   BufferRef frame = core.cache.acquire(align_up(bound, content.block_size));
-  MDFS_TRY_ASSIGN(const std::size_t used, codec::encode(content.image->codec, content.image->codec_level,
-                                                        {staged.content.data(), content.unit_bytes}, frame.bytes()));
+  codec::Encoder encoder = core.encoding.idle().take();
+  MDFS_TRY_ASSIGN(const std::size_t used,
+                  codec::encode(content.image->codec, content.image->codec_level,
+                                {staged.content.data(), content.unit_bytes}, frame.bytes(), encoder));
+  core.encoding.idle().give_back(std::move(encoder));
   std::memset(frame.data() + used, 0, align_up(used, content.block_size) - used);
   staged.stored_bytes = static_cast<std::uint32_t>(used);
   staged.crc32c = {crc32c({frame.data(), used})};
@@ -88,15 +91,28 @@ std::uint32_t blocks_of(const Content& content, const Staged& staged) {
   return static_cast<std::uint32_t>(ceil_div(staged.stored_bytes, content.block_size));
 }
 
+// Encoders that are larger than half of their budget work one after another, and others may have turns between them.
 Status encode_all(Core& core, const Content& content, std::vector<Staged>& units) {
+  const std::size_t each = encoder_bytes(content);
+  ByteBudget& budget = core.encoding.encoders_of(each);
+  const std::size_t most = encoders_at_once(budget.limit_bytes(), each, units.size(), core.tasks.threads() + 1);
+  if (most == 1) {
+    for (Staged& unit : units) {
+      const ByteBudget::Share share = each > 0 ? budget.wait_for(each) : ByteBudget::Share();
+      MDFS_TRY(encode(core, content, unit));
+    }
+    return {};
+  }
+  const ByteBudget::Share share = each > 0 ? budget.wait_for(most * each) : ByteBudget::Share();
   std::mutex mutex;  // guards status
   Status status;
-  core.tasks.parallel_for(units.size(), [&](std::size_t i) {
+  const auto encode_one = [&](std::size_t i) {
     Status one = encode(core, content, units[i]);
     if (one.ok()) return;
     const std::lock_guard lock(mutex);
     if (status.ok()) status = std::move(one);
-  });
+  };
+  core.tasks.parallel_for(units.size(), encode_one, most);
   return status;
 }
 
@@ -275,6 +291,10 @@ std::uint64_t worst_case_blocks(const Content& content, const Staged& staged) {
 }
 
 Status stage(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+  std::size_t frames = 0;
+  for (const Staged& staged : units)
+    frames += frame_bytes(content, static_cast<std::size_t>(std::popcount(staged.blocks)));
+  ByteBudget::Share share = frames > 0 ? core.encoding.frames_of(frames).wait_for(frames) : ByteBudget::Share();
   Status status = encode_all(core, content, units);
   if (status.ok()) status = place_all(core, content, units, reservation);
   if (status.ok()) status = write_units(core, content, units);

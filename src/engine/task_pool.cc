@@ -58,9 +58,9 @@ void TaskPool::drain() {
   idle_.wait(lock, [this] { return running_ == 0 && tasks_.empty(); });
 }
 
-void TaskPool::parallel_for(std::size_t count, const std::function<void(std::size_t)>& work) {
+void TaskPool::parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, std::size_t most) {
   if (count == 0) return;
-  if (count == 1 || threads_.empty()) {
+  if (count == 1 || most <= 1 || threads_.empty()) {
     for (std::size_t i = 0; i < count; ++i) work(i);
     return;
   }
@@ -83,7 +83,7 @@ void TaskPool::parallel_for(std::size_t count, const std::function<void(std::siz
     shared->finished += done;
     if (shared->finished == count) shared->all_finished.notify_all();
   };
-  const std::size_t helpers = std::min<std::size_t>(threads_.size(), count - 1);
+  const std::size_t helpers = std::min({threads_.size(), count - 1, most - 1});
   for (std::size_t i = 0; i < helpers; ++i) post(take_part);
   take_part();
   std::unique_lock lock(shared->mutex);

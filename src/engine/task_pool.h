@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -26,8 +27,9 @@ class TaskPool {
   bool post_if_fewer(std::size_t waiting, std::function<void()> task);
   // Returns when all tasks posted before have ended. Not from a task.
   void drain();
-  // Calls `work` for 0 .. count - 1, on all threads and the caller's, and returns when all calls have.
-  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work);
+  // Calls `work` for 0 .. count - 1, on all threads and the caller's, but at most `most` of them, and returns when all
+  // calls have.
+  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, std::size_t most = SIZE_MAX);
 
  private:
   void run();

@@ -158,11 +158,11 @@ Status WriteBack::wait_for_room() {
 }
 
 Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes) {
-  while (true) {
-    MDFS_TRY(wait_for_room());
-    ByteBudget::Share share = core_.writes.wait_for(bytes);
-    if (core_.dirty_bytes.load(std::memory_order_relaxed) <= core_.dirty_limit_bytes()) return share;
-  }
+  // The turn first: who came later does not take the room that who came earlier waits for. Write-back, which makes
+  // room, needs no share of these.
+  ByteBudget::Share share = core_.writes.wait_for(bytes);
+  MDFS_TRY(wait_for_room());
+  return share;
 }
 
 std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {

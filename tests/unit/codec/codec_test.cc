@@ -47,6 +47,34 @@ RC_GTEST_PROP(CodecTest, DamagedFramesNeverCrashAndNeverDecodeToAnotherSize, (st
   for (std::size_t i = bytes.size(); i < back.size(); ++i) RC_ASSERT(back[i] == std::byte{0xee});
 }
 
+// An encoder keeps what it has, so a new one for each level and size.
+TEST(CodecTest, AnEncoderTakesNoMoreThanItIsCountedFor) {
+  for (const std::size_t bytes : {1u, 200u, 4096u, 70'000u, 1u << 20, 3u << 20, 16u << 20}) {
+    const ByteVector samples(bytes, std::byte{7});
+    ByteVector out(compress_bound(Codec::kZstd, bytes));
+    for (int level = -5; level <= max_level(); ++level) {
+      Encoder encoder;
+      ASSERT_TRUE(encode(Codec::kZstd, level, samples, out, encoder).ok());
+      EXPECT_LE(encoder.bytes(), encoder_bytes(Codec::kZstd, level, bytes)) << level << ", " << bytes;
+    }
+  }
+  EXPECT_EQ(encoder_bytes(Codec::kRaw, 0, 16u << 20), 0u);
+}
+
+TEST(CodecTest, NoLevelTakesMoreThanTheBoundForTheLargestExtent) {
+  const std::size_t bytes = 16u << 20;
+  ByteVector samples = sample(5);
+  samples.resize(bytes, std::byte{3});
+  for (int level = min_level(); level <= max_level(); ++level)
+    EXPECT_LE(encoder_bytes(Codec::kZstd, level, bytes), kMostEncoderBytes) << level;
+  for (const int level : {19, 22}) {
+    const ByteVector stored = encoded(Codec::kZstd, level, samples);
+    ByteVector back(bytes);
+    ASSERT_TRUE(decode(Codec::kZstd, stored, back).ok());
+    EXPECT_EQ(back, samples);
+  }
+}
+
 TEST(CodecTest, AFrameSaysItsContentSizeAndCarriesNoChecksum) {
   const ByteVector stored = encoded(Codec::kZstd, 3, ByteVector(100000));
   EXPECT_EQ(load_le<std::uint32_t>(stored, 0), 0xFD2FB528u);
