@@ -23,7 +23,7 @@ extern "C" {
 #define MDFS_MIN_DISK_SIZE 4194304u
 #define MDFS_LABEL_AREA 131072u     /* one label with its ring; two at each end of a disk */
 #define MDFS_LABELS_PER_DISK 4u     /* labels 0, 1 from the front; 2, 3 end at the last whole block */
-#define MDFS_SECTOR 4096u           /* label, space page; what witnesses count in */
+#define MDFS_SECTOR 4096u           /* label, space page; what checksum records count in */
 #define MDFS_SLOT_SIZE 8192u        /* commit slot */
 #define MDFS_RING_SLOTS 8u          /* commit slots in a label area, at 8192 * (1 + i) of it */
 #define MDFS_NODE_SIZE 16384u
@@ -55,11 +55,11 @@ extern "C" {
 /* ---- features: unknown bits mean, in turn: nothing; mount read-only; do not mount ---------------------------- */
 #define MDFS_COMPAT_KNOWN 0ull
 #define MDFS_RO_COMPAT_KNOWN 0ull
-#define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_WITNESSES)
+#define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS)
 /* Set when a volume is made: images may have MDFS_KIND_STRIP items. */
 #define MDFS_INCOMPAT_STRIPS (1ull << 5)
-/* Set when a volume is made: commits may be proven by their witnesses. */
-#define MDFS_INCOMPAT_WITNESSES (1ull << 6)
+/* Set when a volume is made: commits may be proven by their checksum records. */
+#define MDFS_INCOMPAT_CHECKSUM_RECORDS (1ull << 6)
 /* Reserved bits, set by no version yet. */
 #define MDFS_RO_COMPAT_PROTECTION (1ull << 0)
 #define MDFS_RO_COMPAT_LEVELS (1ull << 1)
@@ -136,7 +136,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_label) == 4096, "label");
 
 /* ---- commit slot ------------------------------------------------------------------------------------------------ */
 /* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of every label. A commit with
- * witnesses is at first written to the labels 0 and 2 only, prepared. */
+ * checksum records is at first written to the labels 0 and 2 only, prepared. */
 #define MDFS_SLOT_PREPARED 1u
 #define MDFS_SLOT_COMMITTED 2u
 
@@ -164,15 +164,15 @@ struct mdfs_space_top {
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_space_top) == 16, "space top");
 
 /* A write that a commit relies on and that no flush had followed when its slot was written. */
-#define MDFS_MAX_WITNESSES 96u
-#define MDFS_MAX_WITNESS_SECTORS 256u
-struct mdfs_witness {
+#define MDFS_MAX_CHECKSUM_RECORDS 96u
+#define MDFS_MAX_RECORDED_SECTORS 256u
+struct mdfs_checksum_record {
   uint16_t disk;
   uint16_t sectors;      /* of MDFS_SECTOR bytes, 1..256 */
   uint32_t crc32c;       /* of these bytes */
   uint64_t sector;       /* the first, from the start of the disk */
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_witness) == 16, "witness");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_checksum_record) == 16, "checksum_record");
 
 /* The newest commit that a member took part in: what tells a disk that was away from one that was written apart. */
 struct mdfs_member_state {
@@ -210,7 +210,7 @@ struct mdfs_commit_slot {
   uint16_t disk_count;
   uint16_t root_count;
   uint32_t membership;   /* counts changes of the member table; at least 1 */
-  uint16_t witness_count;
+  uint16_t checksum_record_count;
   uint16_t reserved0;
   uint64_t features_compat; /* of the volume, with those of its labels */
   uint64_t features_ro_compat;
@@ -224,7 +224,7 @@ struct mdfs_commit_slot {
   struct mdfs_space_top space[64];
   struct mdfs_member members[64]; /* the disks of the volume from this commit on; the first disk_count are in use */
   struct mdfs_member_state member_states[64]; /* likewise */
-  struct mdfs_witness witnesses[MDFS_MAX_WITNESSES];
+  struct mdfs_checksum_record checksum_records[MDFS_MAX_CHECKSUM_RECORDS];
   uint8_t reserved2[512];
 };
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, features_compat) == 120, "commit features");
@@ -232,7 +232,7 @@ MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, roots) == 512, "commit root
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, space) == 1024, "commit space");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, members) == 2048, "commit members");
 MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, member_states) == 4096, "commit member states");
-MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, witnesses) == 6144, "commit witnesses");
+MDFS_STATIC_ASSERT(offsetof(struct mdfs_commit_slot, checksum_records) == 6144, "commit checksum_records");
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_commit_slot) == MDFS_SLOT_SIZE, "commit slot");
 
 /* ---- space pages ------------------------------------------------------------------------------------------------- */

@@ -19,15 +19,19 @@ std::size_t state_offset(std::size_t i) {
   return offsetof(mdfs_commit_slot, member_states) + i * sizeof(mdfs_member_state);
 }
 
-std::size_t witness_offset(std::size_t i) { return offsetof(mdfs_commit_slot, witnesses) + i * sizeof(mdfs_witness); }
+std::size_t checksum_record_offset(std::size_t i) {
+  return offsetof(mdfs_commit_slot, checksum_records) + i * sizeof(mdfs_checksum_record);
+}
 
-Status check_witnesses(const CommitSlot& slot) {
-  MDFS_FORMAT_REQUIRE(slot.witnesses.size() <= MDFS_MAX_WITNESSES, "commit.witnesses");
-  for (const Witness& witness : slot.witnesses) {
-    MDFS_FORMAT_REQUIRE(witness.disk < slot.space.size() && ((slot.participants >> witness.disk) & 1) != 0,
-                        "commit.witnesses");
-    MDFS_FORMAT_REQUIRE(witness.sectors >= 1 && witness.sectors <= MDFS_MAX_WITNESS_SECTORS, "commit.witnesses");
-    MDFS_FORMAT_REQUIRE(witness.sector <= Address::kMaxBlock, "commit.witnesses");
+Status check_checksum_records(const CommitSlot& slot) {
+  MDFS_FORMAT_REQUIRE(slot.checksum_records.size() <= MDFS_MAX_CHECKSUM_RECORDS, "commit.checksum_records");
+  for (const ChecksumRecord& checksum_record : slot.checksum_records) {
+    MDFS_FORMAT_REQUIRE(
+        checksum_record.disk < slot.space.size() && ((slot.participants >> checksum_record.disk) & 1) != 0,
+        "commit.checksum_records");
+    MDFS_FORMAT_REQUIRE(checksum_record.sectors >= 1 && checksum_record.sectors <= MDFS_MAX_RECORDED_SECTORS,
+                        "commit.checksum_records");
+    MDFS_FORMAT_REQUIRE(checksum_record.sector <= Address::kMaxBlock, "commit.checksum_records");
   }
   return {};
 }
@@ -88,7 +92,7 @@ Status check(const CommitSlot& slot) {
   for (const SpaceEntry& top : slot.space)
     MDFS_FORMAT_REQUIRE(top.place < 2 && top.free_blocks <= Address::kMaxBlock, "commit.space");
   MDFS_TRY(check_roots(slot));
-  MDFS_TRY(check_witnesses(slot));
+  MDFS_TRY(check_checksum_records(slot));
   MDFS_TRY(check_table(slot));
   return check_states(slot);
 }
@@ -183,13 +187,13 @@ void encode(const CommitSlot& slot, MutableBytes out) {
   MDFS_PUT(out, 0, mdfs_commit_slot, features_incompat, slot.features.incompat);
   put_bytes(out, CommitReserve::kBegin, slot.reserve.middle);
   put_bytes(out, offsetof(mdfs_commit_slot, reserved2), slot.reserve.end);
-  MDFS_PUT(out, 0, mdfs_commit_slot, witness_count, static_cast<std::uint16_t>(slot.witnesses.size()));
-  for (std::size_t i = 0; i < slot.witnesses.size(); ++i) {
-    const std::size_t base = witness_offset(i);
-    MDFS_PUT(out, base, mdfs_witness, disk, slot.witnesses[i].disk);
-    MDFS_PUT(out, base, mdfs_witness, sectors, slot.witnesses[i].sectors);
-    MDFS_PUT(out, base, mdfs_witness, crc32c, slot.witnesses[i].crc32c);
-    MDFS_PUT(out, base, mdfs_witness, sector, slot.witnesses[i].sector);
+  MDFS_PUT(out, 0, mdfs_commit_slot, checksum_record_count, static_cast<std::uint16_t>(slot.checksum_records.size()));
+  for (std::size_t i = 0; i < slot.checksum_records.size(); ++i) {
+    const std::size_t base = checksum_record_offset(i);
+    MDFS_PUT(out, base, mdfs_checksum_record, disk, slot.checksum_records[i].disk);
+    MDFS_PUT(out, base, mdfs_checksum_record, sectors, slot.checksum_records[i].sectors);
+    MDFS_PUT(out, base, mdfs_checksum_record, crc32c, slot.checksum_records[i].crc32c);
+    MDFS_PUT(out, base, mdfs_checksum_record, sector, slot.checksum_records[i].sector);
   }
   seal(out, offsetof(mdfs_commit_slot, crc32c));
 }
@@ -241,13 +245,13 @@ Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid)
                    MDFS_GET(bytes, 0, mdfs_commit_slot, features_incompat)};
   get_bytes(bytes, CommitReserve::kBegin, slot.reserve.middle);
   get_bytes(bytes, offsetof(mdfs_commit_slot, reserved2), slot.reserve.end);
-  const auto witnesses = MDFS_GET(bytes, 0, mdfs_commit_slot, witness_count);
-  MDFS_FORMAT_REQUIRE(witnesses <= MDFS_MAX_WITNESSES, "commit.witnesses");
-  for (std::size_t i = 0; i < witnesses; ++i) {
-    const std::size_t base = witness_offset(i);
-    slot.witnesses.push_back({MDFS_GET(bytes, base, mdfs_witness, disk), MDFS_GET(bytes, base, mdfs_witness, sectors),
-                              MDFS_GET(bytes, base, mdfs_witness, crc32c),
-                              MDFS_GET(bytes, base, mdfs_witness, sector)});
+  const auto checksum_records = MDFS_GET(bytes, 0, mdfs_commit_slot, checksum_record_count);
+  MDFS_FORMAT_REQUIRE(checksum_records <= MDFS_MAX_CHECKSUM_RECORDS, "commit.checksum_records");
+  for (std::size_t i = 0; i < checksum_records; ++i) {
+    const std::size_t base = checksum_record_offset(i);
+    slot.checksum_records.push_back(
+        {MDFS_GET(bytes, base, mdfs_checksum_record, disk), MDFS_GET(bytes, base, mdfs_checksum_record, sectors),
+         MDFS_GET(bytes, base, mdfs_checksum_record, crc32c), MDFS_GET(bytes, base, mdfs_checksum_record, sector)});
   }
   MDFS_TRY(check_known(slot));
   MDFS_TRY(check(slot));

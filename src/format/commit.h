@@ -36,15 +36,15 @@ struct SpaceEntry {
   bool operator==(const SpaceEntry&) const = default;
 };
 
-// mdfs_witness: a write that no flush had followed when the commit that relies on it was written.
-struct Witness {
+// mdfs_checksum_record: a write that no flush had followed when the commit that relies on it was written.
+struct ChecksumRecord {
   std::uint16_t disk = 0;
   std::uint16_t sectors = 0;  // of MDFS_SECTOR bytes, 1..256
   std::uint32_t crc32c = 0;   // of these bytes
   std::uint64_t sector = 0;   // the first
   std::uint64_t offset() const { return sector * MDFS_SECTOR; }
   std::uint64_t bytes() const { return std::uint64_t{sectors} * MDFS_SECTOR; }
-  bool operator==(const Witness&) const = default;
+  bool operator==(const ChecksumRecord&) const = default;
 };
 
 // mdfs_member_state: the newest commit that a member took part in; of a hole none.
@@ -82,7 +82,7 @@ struct CommitSlot {
   std::vector<MemberState> states;  // likewise
   Features features;
   // If there are any: what may prove the commit though no committed slot does (FORMAT.md 4.2, 4.3).
-  std::vector<Witness> witnesses;
+  std::vector<ChecksumRecord> checksum_records;
   CommitReserve reserve;  // as in the commit before
 
   bool operator==(const CommitSlot&) const = default;
@@ -103,7 +103,7 @@ void encode(const CommitSlot& slot, MutableBytes out);
 // (of another volume), commit.state, commit.commit-id, commit.generation (1..kMaxGeneration), commit.disk-count,
 // commit.participants, commit.next-object, commit.objects (bounds: limits.h), commit.root-count, commit.roots (kinds
 // known once each, the main root present, one node at least and kMaxNodes at most, born no later than the commit),
-// commit.space, commit.witnesses (at most MDFS_MAX_WITNESSES, of at most 1 MiB, on disks that take part),
+// commit.space, commit.checksum_records (at most MDFS_MAX_CHECKSUM_RECORDS, of at most 1 MiB, on disks that take part),
 // commit.membership, commit.members (no hole takes part), commit.member-states (no younger than the commit; none of a
 // hole).
 // What a newer version may have meant is kNewerFormat: a state, a flag, an incompatible feature, a kind of root, a type

@@ -52,18 +52,19 @@ Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Partic
 }
 
 // All that prove the commit; none if they cannot. One that writes nothing has nothing to be known by.
-std::vector<format::Witness> witnesses_of(const SealedCommit& sealed, const std::vector<std::vector<device::Io>>& ios,
-                                          std::span<const Participant> participants) {
-  if (!sealed.witnesses) return {};
-  std::size_t count = sealed.witnesses->size();
+std::vector<format::ChecksumRecord> checksum_records_of(const SealedCommit& sealed,
+                                                        const std::vector<std::vector<device::Io>>& ios,
+                                                        std::span<const Participant> participants) {
+  if (!sealed.checksum_records) return {};
+  std::size_t count = sealed.checksum_records->size();
   for (const auto& writes : ios) count += writes.size();
-  if (count > MDFS_MAX_WITNESSES) return {};
-  std::vector<format::Witness> witnesses = *sealed.witnesses;
+  if (count > MDFS_MAX_CHECKSUM_RECORDS) return {};
+  std::vector<format::ChecksumRecord> checksum_records = *sealed.checksum_records;
   for (std::size_t i = 0; i < participants.size(); ++i)
     for (const device::Io& io : ios[i])
-      witnesses.push_back({participants[i].index, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR), checksum_of(io),
-                           io.offset / MDFS_SECTOR});
-  return witnesses;
+      checksum_records.push_back({participants[i].index, static_cast<std::uint16_t>(io.bytes() / MDFS_SECTOR),
+                                  checksum_of(io), io.offset / MDFS_SECTOR});
+  return checksum_records;
 }
 
 format::CommitSlot with_state(format::CommitSlot slot, std::uint32_t state) {
@@ -99,8 +100,8 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
     MDFS_CHECK(pieces[disk].empty() || participant(participants, disk) != nullptr);
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (std::size_t i = 0; i < participants.size(); ++i) append_writes(pieces[participants[i].index], ios[i]);
-  sealed.slot.witnesses = witnesses_of(sealed, ios, participants);
-  const bool proves_itself = !sealed.slot.witnesses.empty();
+  sealed.slot.checksum_records = checksum_records_of(sealed, ios, participants);
+  const bool proves_itself = !sealed.slot.checksum_records.empty();
   sealed.slot.state = MDFS_SLOT_PREPARED;
   const AlignedBuffer prepared = encode_slot(sealed.slot);
   for (std::size_t i = 0; i < participants.size(); ++i)

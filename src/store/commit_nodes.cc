@@ -59,7 +59,7 @@ Result<format::Node> read_copies(const format::CommitSlot& slot, const Wanted& w
 // Copies of nodes that the records have room for.
 std::uint64_t most_copies(const format::CommitSlot& slot) {
   std::uint64_t bytes = 0;
-  for (const format::Witness& record : slot.witnesses) bytes += record.bytes();
+  for (const format::ChecksumRecord& record : slot.checksum_records) bytes += record.bytes();
   return bytes / MDFS_NODE_SIZE;
 }
 

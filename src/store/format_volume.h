@@ -25,7 +25,7 @@ struct FormatOptions {
   std::string name;                 // at most 63 bytes of UTF-8
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
   std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
-  std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_WITNESSES;
+  std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS;
 };
 
 struct FormattedDisk {

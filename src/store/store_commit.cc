@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "format/limits.h"
+#include "store/checksum_records.h"
 #include "store/store_impl.h"
-#include "store/witnesses.h"
 
 namespace mdfs::store {
 namespace {
@@ -191,7 +191,7 @@ SealedCommit StoreImpl::seal(Change change) {
   slot.flags = 2 * participants_.size() > format::count_disks(slot.members) ? 0 : MDFS_COMMIT_DEGRADED;
   slot.roots = {root};
   slot.features = features_;
-  sealed.witnesses = call_witnesses(slot, change);
+  sealed.checksum_records = list_checksum_records(slot, change);
   const std::lock_guard commit_lock(commit_mutex_);
   slot.parent_id = last_commit_.commit_id;
   slot.states = format::member_states(slot, &last_commit_);
@@ -200,18 +200,20 @@ SealedCommit StoreImpl::seal(Change change) {
   return sealed;
 }
 
-std::optional<std::vector<format::Witness>> StoreImpl::call_witnesses(const format::CommitSlot& slot, Change change) {
+std::optional<std::vector<format::ChecksumRecord>> StoreImpl::list_checksum_records(const format::CommitSlot& slot,
+                                                                                    Change change) {
   // What is remembered is of this commit alone, so it is taken in any case.
   const std::optional<std::vector<Run>> linked = space_.take_linked();
-  bool known =
-      linked && (features_.incompat & MDFS_INCOMPAT_WITNESSES) != 0 && slot.flags == 0 && change == Change::kContents;
-  std::vector<format::Witness> witnesses;
+  bool known = linked && (features_.incompat & MDFS_INCOMPAT_CHECKSUM_RECORDS) != 0 && slot.flags == 0 &&
+               change == Change::kContents;
+  std::vector<format::ChecksumRecord> checksum_records;
   for (const Participant& participant : participants_) {
     const auto writes = disk_slot(participant.index).unflushed().take();
-    known = known && writes && add_witnesses(participant.index, *writes, *linked, label_.block_size, witnesses);
+    known = known && writes &&
+            add_checksum_records(participant.index, *writes, *linked, label_.block_size, checksum_records);
   }
   if (!known) return std::nullopt;
-  return witnesses;
+  return checksum_records;
 }
 
 Status StoreImpl::write_committed_slots() {
@@ -281,7 +283,7 @@ void StoreImpl::publish(const SealedCommit& sealed) {
     durable_ = sealed.sequence;
     last_commit_ = sealed.slot;
     unfinalized_.reset();
-    if (!sealed.slot.witnesses.empty()) unfinalized_ = sealed.slot;
+    if (!sealed.slot.checksum_records.empty()) unfinalized_ = sealed.slot;
     committed_.notify_all();
   }
   space_.release(space_.published(sealed.slot.generation));

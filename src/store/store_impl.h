@@ -122,11 +122,12 @@ class StoreImpl final : public Store, public Verifier {
   enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
   void free_nodes();
-  // What a commit brings to the disks. One that changes the members has no witnesses (FORMAT.md 4.2).
+  // What a commit brings to the disks. One that changes the members has no checksum records (FORMAT.md 4.2).
   enum class Change : std::uint8_t { kContents, kMembers };
   SealedCommit seal(Change change);
   // Of the data that the commit links, if they are known and the commit is an ordinary one. Once for each commit.
-  std::optional<std::vector<format::Witness>> call_witnesses(const format::CommitSlot& slot, Change change);
+  std::optional<std::vector<format::ChecksumRecord>> list_checksum_records(const format::CommitSlot& slot,
+                                                                           Change change);
   Status write_committed_slots();  // by the leader of a commit, or while there is none
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
@@ -231,7 +232,7 @@ class StoreImpl final : public Store, public Verifier {
   bool has_discardable_ = false;
   std::uint64_t durable_ = 0;  // transactions on the disks
   format::CommitSlot last_commit_;
-  std::optional<format::CommitSlot> unfinalized_;  // the last commit, if its witnesses are all that proves it
+  std::optional<format::CommitSlot> unfinalized_;  // the last commit, if its checksum records are all that proves it
   std::string read_only_reason_;
 };
 

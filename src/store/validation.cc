@@ -12,13 +12,13 @@
 #include <set>
 
 #include "base/log.h"
-#include "store/witnesses.h"
+#include "store/checksum_records.h"
 
 namespace mdfs::store {
 namespace {
 
+using format::ChecksumRecord;
 using format::CommitSlot;
-using format::Witness;
 
 struct Validity {
   bool valid = false;                  // as far as the disks that are here can tell
@@ -78,17 +78,17 @@ bool has_gone_on_without(const Candidate& candidate, const CommitSlot& slot) {
                      [&](const CommitSlot& other) { return other.generation >= slot.generation; });
 }
 
-std::vector<Witness> mismatches(const Candidate& candidate, const CommitSlot& slot) {
+std::vector<ChecksumRecord> mismatches(const Candidate& candidate, const CommitSlot& slot) {
   return mismatching_records(*candidate.disk, candidate.labels.label->disk_index, slot);
 }
 
 bool has_records(const Candidate& candidate, const CommitSlot& slot) {
-  return std::any_of(slot.witnesses.begin(), slot.witnesses.end(),
-                     [&](const Witness& record) { return record.disk == candidate.labels.label->disk_index; });
+  return std::any_of(slot.checksum_records.begin(), slot.checksum_records.end(),
+                     [&](const ChecksumRecord& record) { return record.disk == candidate.labels.label->disk_index; });
 }
 
 // Its blocks lie within these runs, which are merged.
-bool covered(const Witness& record, const std::vector<alloc::Run>& runs, std::uint32_t block_size) {
+bool covered(const ChecksumRecord& record, const std::vector<alloc::Run>& runs, std::uint32_t block_size) {
   return std::any_of(runs.begin(), runs.end(), [&](const alloc::Run& run) {
     return run.disk == record.disk && run.block * block_size <= record.offset() &&
            record.offset() + record.bytes() <= run.end() * block_size;
@@ -97,7 +97,7 @@ bool covered(const Witness& record, const std::vector<alloc::Run>& runs, std::ui
 
 // Are all of these records of nodes that have a good copy elsewhere? Then the bad copies of the commit's nodes are
 // kept.
-bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, const std::vector<Witness>& bad,
+bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, const std::vector<ChecksumRecord>& bad,
              Validity& validity) {
   const std::uint32_t block_size = candidates.front().labels.label->block_size;
   std::array<device::Disk*, MDFS_MAX_DISKS> disks{};
@@ -106,7 +106,8 @@ bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, c
   auto nodes = read_commit_nodes(slot, disks, block_size);
   if (!nodes.ok()) return false;
   const std::vector<alloc::Run> runs = alloc::merged(std::move(nodes->runs));
-  if (!std::all_of(bad.begin(), bad.end(), [&](const Witness& record) { return covered(record, runs, block_size); }))
+  if (!std::all_of(bad.begin(), bad.end(),
+                   [&](const ChecksumRecord& record) { return covered(record, runs, block_size); }))
     return false;
   validity.bad_copies = std::move(nodes->bad);
   return true;
@@ -120,11 +121,11 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
   };
   Validity validity;
   std::uint64_t awaited = slot.participants;
-  std::vector<Witness> bad;
+  std::vector<ChecksumRecord> bad;
   for (const Candidate& candidate : candidates) {
     if (!takes_part(candidate, slot) || candidate.labels.truncated) continue;
     if (has_gone_on_without(candidate, slot)) return give_up(candidate.disk->name(), "the disk has gone on without it");
-    const std::vector<Witness> here = mismatches(candidate, slot);
+    const std::vector<ChecksumRecord> here = mismatches(candidate, slot);
     if (!candidate.labels.holds(slot.commit_id)) {
       const bool holds_parent = candidate.labels.holds(slot.parent_id);
       if (holds_parent && !here.empty())
@@ -153,7 +154,7 @@ Result<ByGeneration> find_valid(const std::vector<Candidate>& candidates) {
   std::set<Uuid> asked;  // every disk holds a slot of the same commit
   for (const Candidate& candidate : candidates)
     for (const CommitSlot& slot : candidate.labels.slots) {
-      if (slot.state == MDFS_SLOT_COMMITTED || slot.witnesses.empty()) continue;
+      if (slot.state == MDFS_SLOT_COMMITTED || slot.checksum_records.empty()) continue;
       if (!asked.insert(slot.commit_id).second) continue;
       Validity validity;
       if (has_successor(candidates, slot))
@@ -222,7 +223,7 @@ std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSl
   const CommitSlot* newest = nullptr;
   for (const CommitSlot& slot : candidate.labels.slots) {
     // One without records was not acknowledged before its committed slot was written.
-    const bool acknowledged = slot.state == MDFS_SLOT_COMMITTED || !slot.witnesses.empty();
+    const bool acknowledged = slot.state == MDFS_SLOT_COMMITTED || !slot.checksum_records.empty();
     if (acknowledged && (newest == nullptr || slot.generation > newest->generation)) newest = &slot;
   }
   if (newest == nullptr) return std::nullopt;
@@ -237,7 +238,8 @@ std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSl
 
 bool has_commit(const Candidate& candidate, const CommitSlot& slot) {
   if (candidate.labels.holds(slot.commit_id)) return true;
-  if (!takes_part(candidate, slot) || slot.witnesses.empty() || has_gone_on_without(candidate, slot)) return false;
+  if (!takes_part(candidate, slot) || slot.checksum_records.empty() || has_gone_on_without(candidate, slot))
+    return false;
   return (candidate.labels.holds(slot.parent_id) || has_records(candidate, slot)) &&
          mismatches(candidate, slot).empty();
 }

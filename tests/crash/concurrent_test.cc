@@ -136,7 +136,8 @@ std::size_t finalized_commits(const std::vector<device::Event>& events) {
     if (event.data->size() != MDFS_SLOT_SIZE || !as_text(*event.data).starts_with(MDFS_COMMIT_MAGIC)) continue;
     const auto slot =
         format::decode_commit_slot(*event.data, format::get_uuid(*event.data, offsetof(mdfs_commit_slot, volume_uuid)));
-    if (slot.ok() && slot->state == MDFS_SLOT_COMMITTED && !slot->witnesses.empty()) commits.insert(slot->commit_id);
+    if (slot.ok() && slot->state == MDFS_SLOT_COMMITTED && !slot->checksum_records.empty())
+      commits.insert(slot->commit_id);
   }
   return commits.size();
 }

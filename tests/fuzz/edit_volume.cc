@@ -70,22 +70,22 @@ class Mender {
     const std::size_t root = offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, pointer);
     mend_pointer(slot, root, 0);
     for (std::size_t of = 0; of < disks_.size(); ++of) mend_space(slot, of);
-    mend_witnesses(slot);
+    repair_recorded(slot);
     format::seal(slot, offsetof(mdfs_commit_slot, crc32c));
     disks_[disk]->poke(offset, slot);
   }
 
-  // To be what they witness now.
-  void mend_witnesses(ByteVector& slot) {
-    const std::size_t count = MDFS_GET(slot, 0, mdfs_commit_slot, witness_count);
-    for (std::size_t i = 0; i < std::min<std::size_t>(count, MDFS_MAX_WITNESSES); ++i) {
-      const std::size_t base = offsetof(mdfs_commit_slot, witnesses) + i * sizeof(mdfs_witness);
-      const std::size_t disk = MDFS_GET(slot, base, mdfs_witness, disk);
-      const std::uint64_t bytes = std::uint64_t{MDFS_GET(slot, base, mdfs_witness, sectors)} * MDFS_SECTOR;
-      const std::uint64_t sector = MDFS_GET(slot, base, mdfs_witness, sector);
+  // To be what they checksum record now.
+  void repair_recorded(ByteVector& slot) {
+    const std::size_t count = MDFS_GET(slot, 0, mdfs_commit_slot, checksum_record_count);
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, MDFS_MAX_CHECKSUM_RECORDS); ++i) {
+      const std::size_t base = offsetof(mdfs_commit_slot, checksum_records) + i * sizeof(mdfs_checksum_record);
+      const std::size_t disk = MDFS_GET(slot, base, mdfs_checksum_record, disk);
+      const std::uint64_t bytes = std::uint64_t{MDFS_GET(slot, base, mdfs_checksum_record, sectors)} * MDFS_SECTOR;
+      const std::uint64_t sector = MDFS_GET(slot, base, mdfs_checksum_record, sector);
       if (disk >= disks_.size() || sector > disks_[disk]->size_bytes() / MDFS_SECTOR) continue;
       if (bytes > disks_[disk]->size_bytes() - sector * MDFS_SECTOR) continue;
-      MDFS_PUT(slot, base, mdfs_witness, crc32c, crc32c(peek(disks_, disk, sector * MDFS_SECTOR, bytes)));
+      MDFS_PUT(slot, base, mdfs_checksum_record, crc32c, crc32c(peek(disks_, disk, sector * MDFS_SECTOR, bytes)));
     }
   }
 

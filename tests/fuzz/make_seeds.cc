@@ -57,7 +57,8 @@ void write_structures(const std::filesystem::path& to, const safety::SmallVolume
     std::string name;
     if (structure.kind == Kind::kLabel) name = "label/first";
     if (structure.kind == Kind::kSlot && !format::all_zero(bytes)) name = "commit/first";
-    if (name == "commit/first" && MDFS_GET(bytes, 0, mdfs_commit_slot, witness_count) != 0) name = "commit/witnesses";
+    if (name == "commit/first" && MDFS_GET(bytes, 0, mdfs_commit_slot, checksum_record_count) != 0)
+      name = "commit/checksum_records";
     if (structure.kind == Kind::kNode) name = leaf ? "node/leaf" : "node/interior";
     if (structure.kind == Kind::kBitmap) {
       name = "space/bitmap";

@@ -10,8 +10,8 @@ SLOT = 8192
 LABEL_AREA = 131072
 MAIN_ROOT = 1
 CRC32C = 1
-FEATURE_STRIPS, FEATURE_WITNESSES = 32, 64
-KNOWN_FEATURES = FEATURE_STRIPS | FEATURE_WITNESSES
+FEATURE_STRIPS, FEATURE_CHECKSUM_RECORDS = 32, 64
+KNOWN_FEATURES = FEATURE_STRIPS | FEATURE_CHECKSUM_RECORDS
 HOLE, LEAVING = 1, 2
 
 
@@ -136,10 +136,10 @@ class Commit:
             require(member or not any(last), "commit: member states")
             require(not self.participants >> i & 1 or (last, generation) == (self.id, self.generation),
                     "commit: member states")
-        require(count <= 96, "commit: witnesses")
-        self.witnesses = [struct.unpack_from("<HHIQ", sector, 6144 + 16 * i) for i in range(count)]
-        require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in self.witnesses),
-                "commit: witnesses")
+        require(count <= 96, "commit: checksum_records")
+        self.checksum_records = [struct.unpack_from("<HHIQ", sector, 6144 + 16 * i) for i in range(count)]
+        require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in self.checksum_records),
+                "commit: checksum_records")
 
 
 class Disk:
@@ -182,20 +182,20 @@ def holds(disk, commit):
     if commit.id not in there:
         return False if commit.parent in there else None
     return all(crc32c(disk.read(sector * SECTOR, sectors * SECTOR)) == crc
-               for index, sectors, crc, sector in commit.witnesses if index == disk.label.index)
+               for index, sectors, crc, sector in commit.checksum_records if index == disk.label.index)
 
 
 def newest_commit(disks):
-    committed, parents, witnessed = {}, set(), []
+    committed, parents, recorded = {}, set(), []
     for disk in disks:
         for commit in disk.commits():
             parents.add(commit.parent)
             if commit.state == 2:
                 committed.setdefault(commit.generation, {})[commit.id] = commit
-            elif commit.witnesses:
-                witnessed.append(commit)
+            elif commit.checksum_records:
+                recorded.append(commit)
     last = max(committed, default=0)
-    for commit in witnessed:
+    for commit in recorded:
         if commit.generation > last and (commit.id in parents or
                                          False not in [holds(disk, commit) for disk in disks]):
             committed.setdefault(commit.generation, {})[commit.id] = commit

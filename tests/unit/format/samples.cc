@@ -89,13 +89,13 @@ CommitSlot Samples::commit_slot() {
                           number(0, Address::kMaxBlock)});
   slot.participants = number(1, slot.space.size() == 64 ? UINT64_MAX : (1ull << slot.space.size()) - 1);
   if (coin())
-    for (std::size_t i = number(1, MDFS_MAX_WITNESSES); i-- > 0;) {
-      Witness witness{0, static_cast<std::uint16_t>(number(1, MDFS_MAX_WITNESS_SECTORS)),
-                      static_cast<std::uint32_t>(number(0, UINT32_MAX)), number(0, Address::kMaxBlock)};
+    for (std::size_t i = number(1, MDFS_MAX_CHECKSUM_RECORDS); i-- > 0;) {
+      ChecksumRecord checksum_record{0, static_cast<std::uint16_t>(number(1, MDFS_MAX_RECORDED_SECTORS)),
+                                     static_cast<std::uint32_t>(number(0, UINT32_MAX)), number(0, Address::kMaxBlock)};
       do {
-        witness.disk = static_cast<std::uint16_t>(number(0, slot.space.size() - 1));
-      } while (((slot.participants >> witness.disk) & 1) == 0);
-      slot.witnesses.push_back(witness);
+        checksum_record.disk = static_cast<std::uint16_t>(number(0, slot.space.size() - 1));
+      } while (((slot.participants >> checksum_record.disk) & 1) == 0);
+      slot.checksum_records.push_back(checksum_record);
     }
   slot.membership = static_cast<std::uint32_t>(number(1, kMaxMembership));
   for (std::size_t i = 0; i < slot.space.size(); ++i) {

@@ -159,7 +159,7 @@ TEST_F(RecoveryTest, HalvesThatWentOnApartAreRefused) {
 
 TEST_F(RecoveryTest, OneCommittedSlotOnOneDiskProvesTheCommitForAll) {
   FormatOptions options;
-  options.features_incompat = 0;  // commits have no witnesses
+  options.features_incompat = 0;  // commits have no checksum records
   make(3, options);
   ASSERT_OK(put(disks_, 1));
   const Disks before = clone_disks(disks_);

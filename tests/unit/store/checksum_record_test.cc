@@ -1,4 +1,4 @@
-// Commits that one flush makes last: known by their witnesses, by the commit after them, or given up.
+// Commits that one flush makes last: known by their checksum records, by the commit after them, or given up.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -11,10 +11,10 @@
 #include "base/log.h"
 #include "device/disk_counters.h"
 #include "format/layout.h"
+#include "store/checksum_records.h"
 #include "store/labels.h"
 #include "store/unflushed.h"
 #include "store/verifier.h"
-#include "store/witnesses.h"
 #include "store_fixture.h"
 
 namespace mdfs::store {
@@ -26,7 +26,7 @@ const Key kKey{20, 1, 0};
 
 const Status quiet = set_log_level("off");
 
-class WitnessTest : public testing::Test {
+class ChecksumRecordTest : public testing::Test {
  protected:
   void make(std::size_t count, const FormatOptions& options = {}) {
     disks_ = make_disks(count, kDiskBytes);
@@ -87,11 +87,11 @@ class WitnessTest : public testing::Test {
     });
   }
 
-  static void spoil(const Disks& disks, const format::Witness& witness) {
+  static void spoil(const Disks& disks, const format::ChecksumRecord& checksum_record) {
     ByteVector byte(1);
-    disks[witness.disk]->peek(witness.offset() + 77, byte);
+    disks[checksum_record.disk]->peek(checksum_record.offset() + 77, byte);
     byte[0] ^= std::byte{0x40};
-    disks[witness.disk]->poke(witness.offset() + 77, byte);
+    disks[checksum_record.disk]->poke(checksum_record.offset() + 77, byte);
   }
 
   static std::uint64_t flushes(Store& store) { return store.counters(0)->flushes; }
@@ -125,7 +125,7 @@ class WitnessTest : public testing::Test {
   Disks disks_;
 };
 
-TEST_F(WitnessTest, ASmallCommitTakesOneFlushAndIsFoundAfterACut) {
+TEST_F(ChecksumRecordTest, ASmallCommitTakesOneFlushAndIsFoundAfterACut) {
   make(2);
   auto store = open(disks_);
   const std::uint64_t before = flushes(*store);
@@ -136,16 +136,16 @@ TEST_F(WitnessTest, ASmallCommitTakesOneFlushAndIsFoundAfterACut) {
   }
 }
 
-TEST_F(WitnessTest, ALargeCommitTakesTwoFlushesAndHasNoWitnesses) {
+TEST_F(ChecksumRecordTest, ALargeCommitTakesTwoFlushesAndHasNoChecksumRecords) {
   make(2);
   auto store = open(disks_);
   const alloc::Run run = write_blocks(*store, Unflushed::kMaxBytes / kBlock + 1, 3);
   ASSERT_OK(change(*store, {run}, std::nullopt));
   EXPECT_EQ(flushes_of_commit(*store), 2u);
-  EXPECT_TRUE(slot_of(*store).witnesses.empty());
+  EXPECT_TRUE(slot_of(*store).checksum_records.empty());
 }
 
-TEST_F(WitnessTest, WhatALargeCommitWroteIsNoConcernOfTheSmallOneAfterIt) {
+TEST_F(ChecksumRecordTest, WhatALargeCommitWroteIsNoConcernOfTheSmallOneAfterIt) {
   make(2);
   auto store = open(disks_);
   ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
@@ -162,19 +162,19 @@ TEST_F(WitnessTest, WhatALargeCommitWroteIsNoConcernOfTheSmallOneAfterIt) {
   }
 }
 
-TEST_F(WitnessTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
+TEST_F(ChecksumRecordTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
   make(1);
   auto store = open(disks_);
   std::vector<alloc::Run> runs;
-  for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) runs.push_back(write_blocks(*store, 1, i));
-  for (const std::ptrdiff_t linked : {MDFS_MAX_WITNESSES / 2, MDFS_MAX_WITNESSES}) {
+  for (unsigned i = 0; i < 2 * MDFS_MAX_CHECKSUM_RECORDS; ++i) runs.push_back(write_blocks(*store, 1, i));
+  for (const std::ptrdiff_t linked : {MDFS_MAX_CHECKSUM_RECORDS / 2, MDFS_MAX_CHECKSUM_RECORDS}) {
     ASSERT_OK(change(*store, {runs.end() - linked, runs.end()}, std::nullopt));
     runs.resize(runs.size() - linked);
-    // What was written before the first of the two commits is no witness of the second.
+    // What was written before the first of the two commits is no checksum record of the second.
     EXPECT_EQ(flushes_of_commit(*store), 1u);
   }
   runs.clear();
-  for (unsigned i = 0; i < 2 * MDFS_MAX_WITNESSES; ++i) {
+  for (unsigned i = 0; i < 2 * MDFS_MAX_CHECKSUM_RECORDS; ++i) {
     const alloc::Run run = write_blocks(*store, 1, i);
     if (i % 2 == 0) runs.push_back(run);
   }
@@ -183,7 +183,7 @@ TEST_F(WitnessTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
 }
 
-TEST_F(WitnessTest, ACommitThatWritesNothingIsProvenByItsSlots) {
+TEST_F(ChecksumRecordTest, ACommitThatWritesNothingIsProvenByItsSlots) {
   make(2);
   {
     auto store = open(disks_);
@@ -203,33 +203,33 @@ TEST_F(WitnessTest, ACommitThatWritesNothingIsProvenByItsSlots) {
   EXPECT_EQ(value_on(disks_), 1u);
 }
 
-TEST_F(WitnessTest, AVolumeOfAnEarlierVersionKeepsItsTwoFlushes) {
+TEST_F(ChecksumRecordTest, AVolumeOfAnEarlierVersionKeepsItsTwoFlushes) {
   FormatOptions options;
   options.features_incompat = MDFS_INCOMPAT_STRIPS;
   make(2, options);
   auto store = open(disks_);
   ASSERT_OK(change(*store, {}, 1));
   EXPECT_EQ(flushes_of_commit(*store), 2u);
-  EXPECT_TRUE(slot_of(*store).witnesses.empty());
+  EXPECT_TRUE(slot_of(*store).checksum_records.empty());
 }
 
 // Is the record of nothing but nodes? They lie in the metadata region of the disk, space pages before it.
-bool is_of_nodes(const format::Witness& record) {
+bool is_of_nodes(const format::ChecksumRecord& record) {
   const format::DiskLayout layout(kBlock, kDiskBytes / kBlock,
                                   format::default_metadata_blocks(kBlock, kDiskBytes / kBlock));
   const std::uint64_t block = record.offset() / kBlock;
   return block >= layout.first_usable() && block < layout.metadata_end();
 }
 
-TEST_F(WitnessTest, ACommitWhoseNodesHaveAGoodCopyEachSurvivesOneBadRecordOfNodesAndNoOther) {
+TEST_F(ChecksumRecordTest, ACommitWhoseNodesHaveAGoodCopyEachSurvivesOneBadRecordOfNodesAndNoOther) {
   const auto store = make_with(2, 2);
   const format::CommitSlot slot = slot_of(*store);
-  ASSERT_GE(slot.witnesses.size(), 4u);
+  ASSERT_GE(slot.checksum_records.size(), 4u);
   std::set<std::pair<std::uint16_t, bool>> heard;
-  for (const format::Witness& witness : slot.witnesses) {
-    const std::uint64_t value = is_of_nodes(witness) ? 2 : 1;
+  for (const format::ChecksumRecord& checksum_record : slot.checksum_records) {
+    const std::uint64_t value = is_of_nodes(checksum_record) ? 2 : 1;
     const Disks damaged = clone_disks(disks_);
-    spoil(damaged, witness);
+    spoil(damaged, checksum_record);
     const Disks looked_at = clone_disks(damaged);
     StoreOptions read_only;
     read_only.read_only = true;
@@ -238,30 +238,30 @@ TEST_F(WitnessTest, ACommitWhoseNodesHaveAGoodCopyEachSurvivesOneBadRecordOfNode
     EXPECT_EQ(value_on(damaged), value);
     if (value == 2) {
       // The mount repaired the copy: any other copy may go now.
-      for (const format::Witness& other : slot.witnesses) {
+      for (const format::ChecksumRecord& other : slot.checksum_records) {
         const Disks twice = clone_disks(damaged);
-        if (other != witness && is_of_nodes(other)) spoil(twice, other);
+        if (other != checksum_record && is_of_nodes(other)) spoil(twice, other);
         EXPECT_EQ(value_on(twice), value);
       }
     } else {
       // Now that the volume has been used without it, it does not come back with the bytes.
-      spoil(damaged, witness);
+      spoil(damaged, checksum_record);
       EXPECT_EQ(value_on(damaged), 1u);
     }
-    heard.insert({witness.disk, value == 2});
+    heard.insert({checksum_record.disk, value == 2});
   }
   EXPECT_EQ(heard.size(), 4u);  // nodes and space pages on both disks
 }
 
-TEST_F(WitnessTest, ACommitWithoutAnyGoodCopyOfANodeIsGivenUp) {
+TEST_F(ChecksumRecordTest, ACommitWithoutAnyGoodCopyOfANodeIsGivenUp) {
   const auto store = make_with(2, 2);
   const Disks damaged = clone_disks(disks_);
-  for (const format::Witness& witness : slot_of(*store).witnesses)
-    if (is_of_nodes(witness)) spoil(damaged, witness);
+  for (const format::ChecksumRecord& checksum_record : slot_of(*store).checksum_records)
+    if (is_of_nodes(checksum_record)) spoil(damaged, checksum_record);
   EXPECT_EQ(value_on(damaged), 1u);
 }
 
-TEST_F(WitnessTest, ACommitWhoseSlotIsLostOnOneDiskSurvivesAndTheDiskStaysCurrent) {
+TEST_F(ChecksumRecordTest, ACommitWhoseSlotIsLostOnOneDiskSurvivesAndTheDiskStaysCurrent) {
   const auto store = make_with(2, 2);
   const DiskLabels labels = read_labels(*disks_[0]);
   for (std::size_t disk = 0; disk < 2; ++disk) {
@@ -276,9 +276,9 @@ TEST_F(WitnessTest, ACommitWhoseSlotIsLostOnOneDiskSurvivesAndTheDiskStaysCurren
     Disks torn = clone_disks(disks_);
     for (const unsigned label : {0u, 2u})
       torn[disk]->zero(layout_of(*labels.label).label_offset(label), MDFS_LABEL_AREA);
-    for (const format::Witness& witness : slot_of(*store).witnesses)
-      if (witness.disk == disk && is_of_nodes(witness)) {
-        spoil(torn, witness);
+    for (const format::ChecksumRecord& checksum_record : slot_of(*store).checksum_records)
+      if (checksum_record.disk == disk && is_of_nodes(checksum_record)) {
+        spoil(torn, checksum_record);
         break;
       }
     EXPECT_TRUE(open(torn)->read_only());
@@ -286,22 +286,22 @@ TEST_F(WitnessTest, ACommitWhoseSlotIsLostOnOneDiskSurvivesAndTheDiskStaysCurren
   }
 }
 
-TEST_F(WitnessTest, TheCommitAfterItProvesACommitWhateverItsWitnessesSay) {
+TEST_F(ChecksumRecordTest, TheCommitAfterItProvesACommitWhateverItsChecksumRecordsSay) {
   const auto store = make_with(2, 2);
   const format::CommitSlot second = slot_of(*store);
   ASSERT_OK(put(*store, 3));
   const format::CommitSlot third = slot_of(*store);
   // A page of the map that the second wrote, and the third did not write over.
   const Disks damaged = clone_disks(disks_);
-  ASSERT_FALSE(second.witnesses.empty() || third.witnesses.empty());
-  spoil(damaged, third.witnesses.front());
-  spoil(damaged, second.witnesses.back());
+  ASSERT_FALSE(second.checksum_records.empty() || third.checksum_records.empty());
+  spoil(damaged, third.checksum_records.front());
+  spoil(damaged, second.checksum_records.back());
   auto opened = open_disks(damaged, environment_);
   ASSERT_OK(opened);
   EXPECT_EQ((*opened)->generation(), second.generation);
 }
 
-TEST_F(WitnessTest, WhileADiskThatTookPartIsAbsentTheCommitIsReadAndNothingIsBuiltOnIt) {
+TEST_F(ChecksumRecordTest, WhileADiskThatTookPartIsAbsentTheCommitIsReadAndNothingIsBuiltOnIt) {
   const auto store = make_with(2, 3);
   for (unsigned missing = 0; missing < 3; ++missing) {
     Disks two = clone_disks(disks_);
@@ -325,7 +325,7 @@ TEST_F(WitnessTest, WhileADiskThatTookPartIsAbsentTheCommitIsReadAndNothingIsBui
   }
 }
 
-TEST_F(WitnessTest, WaitingForACommitThatIsNotFinalizedEndsWhenTheDisksAreIdleOrOnRequest) {
+TEST_F(ChecksumRecordTest, WaitingForACommitThatIsNotFinalizedEndsWhenTheDisksAreIdleOrOnRequest) {
   const auto store = make_with(1, 2);
   EXPECT_TRUE(store->wait_for_unfinalized(std::chrono::milliseconds(1)));
   ASSERT_OK(store->finalize());
@@ -340,7 +340,7 @@ TEST_F(WitnessTest, WaitingForACommitThatIsNotFinalizedEndsWhenTheDisksAreIdleOr
   waiting.join();
 }
 
-TEST_F(WitnessTest, AFinalizedCommitIsBuiltOnWithoutADisk) {
+TEST_F(ChecksumRecordTest, AFinalizedCommitIsBuiltOnWithoutADisk) {
   const auto store = make_with(2, 3);
   ASSERT_OK(store->finalize());
   for (unsigned missing = 0; missing < 3; ++missing) {
@@ -357,7 +357,7 @@ TEST_F(WitnessTest, AFinalizedCommitIsBuiltOnWithoutADisk) {
 }
 
 // The power is cut while a commit is written; one healthy disk is late at the next boot and there at the one after.
-TEST_F(WitnessTest, ADiskThatIsLateAtBootLosesNothingThatWasSyncedBefore) {
+TEST_F(ChecksumRecordTest, ADiskThatIsLateAtBootLosesNothingThatWasSyncedBefore) {
   const auto store = make_with(1, 3);
   ASSERT_OK(store->finalize());
   // A block on each disk, synced; then each is written anew, elsewhere, and that commit is cut on one disk.
@@ -398,7 +398,7 @@ TEST_F(WitnessTest, ADiskThatIsLateAtBootLosesNothingThatWasSyncedBefore) {
   }
 }
 
-TEST_F(WitnessTest, ADiskThatMissedTheCommitContradictsItAndAnOlderOneIsAwaited) {
+TEST_F(ChecksumRecordTest, ADiskThatMissedTheCommitContradictsItAndAnOlderOneIsAwaited) {
   const auto store = make_with(1, 3);
   const Disks away = clone_disks(disks_);
   ASSERT_OK(put(*store, 2));
@@ -416,7 +416,7 @@ TEST_F(WitnessTest, ADiskThatMissedTheCommitContradictsItAndAnOlderOneIsAwaited)
   }
 }
 
-TEST_F(WitnessTest, AFinalizedCommitNeedsNoWitnesses) {
+TEST_F(ChecksumRecordTest, AFinalizedCommitNeedsNoChecksumRecords) {
   const auto store = make_with(2, 2);
   const format::CommitSlot slot = slot_of(*store);
   const std::uint64_t before = flushes(*store);
@@ -424,15 +424,15 @@ TEST_F(WitnessTest, AFinalizedCommitNeedsNoWitnesses) {
   EXPECT_EQ(flushes(*store), before + 1);
   ASSERT_OK(store->finalize());
   EXPECT_EQ(flushes(*store), before + 1);  // once is enough
-  for (const format::Witness& witness : slot.witnesses) {
-    if (witness.disk != 0) continue;
+  for (const format::ChecksumRecord& checksum_record : slot.checksum_records) {
+    if (checksum_record.disk != 0) continue;
     const Disks damaged = clone_disks(disks_);
-    spoil(damaged, witness);
+    spoil(damaged, checksum_record);
     EXPECT_EQ(value_on(damaged), 2u);
   }
 }
 
-TEST_F(WitnessTest, RecoveryReadsEveryWitnessOnceHoweverManyDisksThereAre) {
+TEST_F(ChecksumRecordTest, RecoveryReadsEveryChecksumRecordOnceHoweverManyDisksThereAre) {
   const auto store = make_with(1, 3);
   const format::CommitSlot slot = slot_of(*store);
   const Disks unfinalized = clone_disks(disks_);
@@ -443,10 +443,10 @@ TEST_F(WitnessTest, RecoveryReadsEveryWitnessOnceHoweverManyDisksThereAre) {
     for (unsigned i = 0; i < 3; ++i) sum += opened->counters(i)->reads;
     return sum;
   };
-  EXPECT_EQ(reads(unfinalized), reads(clone_disks(disks_)) + slot.witnesses.size());
+  EXPECT_EQ(reads(unfinalized), reads(clone_disks(disks_)) + slot.checksum_records.size());
 }
 
-TEST_F(WitnessTest, LinkedDataAreWitnesses) {
+TEST_F(ChecksumRecordTest, LinkedDataAreChecksumRecords) {
   const auto store = make_with(1, 2);
   const alloc::Run run = write_blocks(*store, 3, 9);
   ASSERT_OK(change(*store, {run}, 2));
@@ -457,7 +457,7 @@ TEST_F(WitnessTest, LinkedDataAreWitnesses) {
   EXPECT_EQ(value_on(torn), 1u);
 }
 
-TEST_F(WitnessTest, WhatWasWrittenButNotLinkedMayBeWrittenAgainBesideACommit) {
+TEST_F(ChecksumRecordTest, WhatWasWrittenButNotLinkedMayBeWrittenAgainBesideACommit) {
   make(2);
   auto store = open(disks_);
   const alloc::Run run = write_blocks(*store, 3, 9);
@@ -470,7 +470,7 @@ TEST_F(WitnessTest, WhatWasWrittenButNotLinkedMayBeWrittenAgainBesideACommit) {
   store->abandon(other);
 }
 
-TEST_F(WitnessTest, WhatWasWrittenTwiceCountsAsItIsInTheEnd) {
+TEST_F(ChecksumRecordTest, WhatWasWrittenTwiceCountsAsItIsInTheEnd) {
   make(1);
   auto store = open(disks_);
   const alloc::Run run = write_blocks(*store, 2, 9);
@@ -480,7 +480,7 @@ TEST_F(WitnessTest, WhatWasWrittenTwiceCountsAsItIsInTheEnd) {
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
 }
 
-TEST_F(WitnessTest, AWriteThatIsLinkedInPartTakesTwoFlushes) {
+TEST_F(ChecksumRecordTest, AWriteThatIsLinkedInPartTakesTwoFlushes) {
   const auto store = make_with(1, 1);
   alloc::Run run = write_blocks(*store, 4, 9);
   alloc::Run half = run;
@@ -537,7 +537,7 @@ TEST(UnflushedTest, RemembersAsMuchAsIsLittleAndForgetsAllOnceThatIsNotAll) {
   EXPECT_EQ(writes->front().crc32c, 3u);
 }
 
-TEST(AddWitnessesTest, TakesWhatLiesInLinkedRunsOfTheDiskAndDoubtsWhatLiesPartlyThere) {
+TEST(AddChecksumRecordsTest, TakesWhatLiesInLinkedRunsOfTheDiskAndDoubtsWhatLiesPartlyThere) {
   const std::vector<alloc::Run> linked = {{0, 10, 2}, {0, 12, 3}, {1, 30, 5}, {0, 30, 1}};
   const auto at = [](std::uint64_t block, std::uint64_t blocks) {
     return Unflushed::Write{block * kBlock, blocks * kBlock, 7};
@@ -547,9 +547,10 @@ TEST(AddWitnessesTest, TakesWhatLiesInLinkedRunsOfTheDiskAndDoubtsWhatLiesPartly
       const auto inside = [&](std::uint64_t block) { return (block >= 10 && block < 15) || block == 30; };
       std::uint64_t count = 0;
       for (std::uint64_t block = begin; block < begin + blocks; ++block) count += inside(block) ? 1 : 0;
-      std::vector<format::Witness> witnesses;
-      EXPECT_EQ(add_witnesses(0, {at(begin, blocks)}, linked, kBlock, witnesses), count == 0 || count == blocks);
-      EXPECT_EQ(witnesses.size(), count == blocks ? 1u : 0u) << begin << " " << blocks;
+      std::vector<format::ChecksumRecord> checksum_records;
+      EXPECT_EQ(add_checksum_records(0, {at(begin, blocks)}, linked, kBlock, checksum_records),
+                count == 0 || count == blocks);
+      EXPECT_EQ(checksum_records.size(), count == blocks ? 1u : 0u) << begin << " " << blocks;
     }
 }
 
