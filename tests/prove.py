@@ -53,7 +53,7 @@ PROMISES = {
         gtest("safety/safety_tests", "*StuckDiskTest.*"), gtest("safety/random_fault_tests", "*"),
         mount("failing_disks"),
         gtest("safety/allocation_tests", "*")]),
-    4: ("damaged bytes are healed or refused, never read", [
+    4: ("damaged bytes are repaired or refused, never read", [
         gtest("safety/safety_tests", "DamageTest.*:ScrubTest.*"), mount("scrub")]),
     5: ("torn, lost, misdirected and swapped blocks are noticed", [gtest("safety/safety_tests", "*LyingDiskTest.*")]),
     6: ("a lost disk takes with it what lay on it and nothing else", [

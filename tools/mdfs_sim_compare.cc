@@ -27,7 +27,7 @@ namespace mdfs::tools {
 namespace {
 
 constexpr unsigned kMaxWindows = 100'000;
-constexpr unsigned kReplications = 50;  // of a machine with chance
+constexpr unsigned kReplications = 50;  // of a machine with randomness
 constexpr unsigned kTriesForAWindow = 200;
 constexpr std::size_t kReadAgain = 10;           // windows
 constexpr std::uint64_t kMostPieces = 1u << 20;  // extents of one window
@@ -224,10 +224,10 @@ Result<Subject> subject_of(const CompareOptions& options, const model::Machine& 
   return Subject{std::move(mounted), std::move(system), misplaced};
 }
 
-// The mean delay of each window over replications of the machine's chance.
+// The mean delay of each window over replications of the machine's randomness.
 std::vector<double> simulate(const sim::System& system, const Windows& windows, std::uint64_t seed,
                              std::string& bottleneck) {
-  const unsigned replications = system.route().has_chance() ? kReplications : 1;
+  const unsigned replications = system.route().is_random() ? kReplications : 1;
   std::vector<double> delays(windows.size());
   for (unsigned run = 0; run < replications; ++run) {
     const sim::InTurnResult result = sim::read_in_turn(system, windows, seed + run);

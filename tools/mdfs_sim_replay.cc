@@ -180,8 +180,8 @@ Status run_replay(const ReplayOptions& options) {
   MDFS_TRY(shape_files(trace));
   MDFS_TRY_ASSIGN(const std::vector<sim::TraceEntry> entries, entries_of(trace, options.trace));
   MDFS_TRY_ASSIGN(const std::vector<sim::System> systems, systems_of(setup, trace));
-  // Without chance in the machine all replications are the same one.
-  const unsigned replications = systems.front().route().has_chance() ? options.replications : 1;
+  // Without randomness in the machine all replications are the same one.
+  const unsigned replications = systems.front().route().is_random() ? options.replications : 1;
   const sim::LoadResult result = sim::replay(systems, entries, options.seed, replications);
   Report report(options, "replay", &systems.front());
   report.parameter("trace", options.trace);

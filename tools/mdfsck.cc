@@ -145,7 +145,7 @@ void print_findings(const store::CheckReport& report) {
 
 std::string count_of_findings(std::uint64_t count) { return fmt::format("{} finding{}", count, count == 1 ? "" : "s"); }
 
-// What would mend the findings of a check that changed nothing.
+// What would repair the findings of a check that changed nothing.
 std::string remedy(const store::CheckReport& report) {
   std::uint64_t safe = 0, forced = 0, never = 0;
   bool disk_missing = false;

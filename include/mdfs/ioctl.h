@@ -230,7 +230,7 @@ struct mdfs_ioc_operation {
   uint32_t trouble_count;  /* rows; items_failed may be more */
   struct {
     uint64_t read_bytes, written_bytes;
-    uint64_t healed;       /* pieces written anew, or moved away */
+    uint64_t repaired;       /* pieces written anew, or moved away */
     uint64_t failed;       /* pieces that are damaged and stay so, or could not be moved */
   } disks[MDFS_IOC_MAX_DISKS];
   struct {
@@ -255,7 +255,7 @@ struct mdfs_ioc_disks {
     int64_t since_ns;      /* the next ones count from here, 1970 = 0 */
     uint64_t read_errors, write_errors, flush_errors;           /* requests that failed */
     uint64_t checksum_errors; /* pieces that did not match their checksum */
-    uint64_t healed;       /* copies of metadata written anew */
+    uint64_t repaired;       /* copies of metadata written anew */
     uint64_t reserved;
   } disks[MDFS_IOC_MAX_DISKS];
 };

@@ -511,7 +511,7 @@ struct mdfs_disk_errors {
   uint64_t write_errors;
   uint64_t flush_errors;
   uint64_t checksum_errors;
-  uint64_t healed;       /* copies written anew */
+  uint64_t repaired;       /* copies written anew */
   uint8_t reserved[32];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_disk_errors) == 96, "disk errors");
@@ -544,7 +544,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation) == 368, "operation");
 struct mdfs_operation_disk {
   uint64_t read_bytes;
   uint64_t written_bytes;
-  uint64_t healed;       /* pieces written anew, or evacuated */
+  uint64_t repaired;       /* pieces written anew, or evacuated */
   uint64_t failed;       /* pieces that are damaged and stay so, or could not be moved */
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_disk) == 32, "operation disk");

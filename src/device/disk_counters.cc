@@ -28,7 +28,7 @@ void DiskCounters::ended(const Io& io, bool ok) {
 
 void DiskCounters::reset() {
   for (auto* counter : {&reads, &writes, &flushes, &read_bytes, &written_bytes, &read_errors, &write_errors,
-                        &flush_errors, &checksum_errors, &healed})
+                        &flush_errors, &checksum_errors, &repaired})
     *counter = 0;
 }
 

@@ -11,13 +11,13 @@
 
 namespace mdfs::device {
 
-// Counted where requests pass; checksum_errors and healed by whoever finds and mends. Any thread.
+// Counted where requests pass; checksum_errors and repaired by whoever finds and repairs. Any thread.
 struct DiskCounters {
   std::atomic<std::uint64_t> reads{0}, writes{0}, flushes{0};  // requests that ended, discards left out
   std::atomic<std::uint64_t> read_bytes{0}, written_bytes{0};
   std::atomic<std::uint64_t> read_errors{0}, write_errors{0}, flush_errors{0};
   std::atomic<std::uint64_t> checksum_errors{0};  // bytes came that are not what was written
-  std::atomic<std::uint64_t> healed{0};           // copies written anew
+  std::atomic<std::uint64_t> repaired{0};         // copies written anew
 
   void ended(const Io& io, bool ok);
   void reset();  // all to zero

@@ -155,7 +155,7 @@ void FaultyDisk::add(Fault fault) {
   plan_.push_back({fault, 0});
 }
 
-void FaultyDisk::heal() {
+void FaultyDisk::work_again() {
   std::lock_guard lock(mutex_);
   plan_.clear();
   gone_ = stale_ = false;

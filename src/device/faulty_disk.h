@@ -72,7 +72,7 @@ class FaultyDisk final : public Disk {
 
   void add(Fault fault);
   // Ends all faults, kGone and kStale too; stuck requests stay stuck.
-  void heal();
+  void work_again();
   // Starts the stuck requests.
   void release();
   std::size_t stuck() const;

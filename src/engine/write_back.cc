@@ -173,7 +173,7 @@ std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
   return contents;
 }
 
-// Beyond three quarters of the limit there is too much dirt.
+// Beyond three quarters of the limit there are too many dirty bytes.
 std::shared_ptr<Content> WriteBack::choose(bool may_be_pieces, WhichUnits& which) {
   const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   std::vector<std::shared_ptr<Content>> contents = dirty_contents();

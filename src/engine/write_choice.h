@@ -25,7 +25,8 @@ struct WriteChoice {
   WhichUnits which = WhichUnits::kAll;
 };
 
-// Groups that are full make a good batch, the larger the better; `pressed` by too much dirt also those that make none.
+// Groups that are full make a good batch, the larger the better; `pressed` by too many dirty bytes also
+// those that make none.
 // If there are none, the content goes that nobody has added to for longest, its full units before the others, which
 // have to be read: of one that is being written the groups would be torn that are about to be full. Nothing: there is
 // nothing to do now. Pure.

@@ -14,7 +14,7 @@ ByteVector encode(const DiskErrors& errors) {
   MDFS_PUT(out, 0, mdfs_disk_errors, write_errors, errors.write_errors);
   MDFS_PUT(out, 0, mdfs_disk_errors, flush_errors, errors.flush_errors);
   MDFS_PUT(out, 0, mdfs_disk_errors, checksum_errors, errors.checksum_errors);
-  MDFS_PUT(out, 0, mdfs_disk_errors, healed, errors.healed);
+  MDFS_PUT(out, 0, mdfs_disk_errors, repaired, errors.repaired);
   return out;
 }
 
@@ -28,7 +28,7 @@ Result<DiskErrors> decode_disk_errors(ConstBytes value) {
   errors.write_errors = MDFS_GET(value, 0, mdfs_disk_errors, write_errors);
   errors.flush_errors = MDFS_GET(value, 0, mdfs_disk_errors, flush_errors);
   errors.checksum_errors = MDFS_GET(value, 0, mdfs_disk_errors, checksum_errors);
-  errors.healed = MDFS_GET(value, 0, mdfs_disk_errors, healed);
+  errors.repaired = MDFS_GET(value, 0, mdfs_disk_errors, repaired);
   return errors;
 }
 

@@ -19,7 +19,7 @@ struct DiskErrors {
   std::uint64_t write_errors = 0;
   std::uint64_t flush_errors = 0;
   std::uint64_t checksum_errors = 0;
-  std::uint64_t healed = 0;
+  std::uint64_t repaired = 0;
 
   bool operator==(const DiskErrors&) const = default;
 };

@@ -27,14 +27,14 @@ void get_numbers(ConstBytes value, std::size_t offset, std::array<std::uint64_t,
 void put_disk(MutableBytes out, std::size_t base, const OperationDisk& disk) {
   MDFS_PUT(out, base, mdfs_operation_disk, read_bytes, disk.read_bytes);
   MDFS_PUT(out, base, mdfs_operation_disk, written_bytes, disk.written_bytes);
-  MDFS_PUT(out, base, mdfs_operation_disk, healed, disk.healed);
+  MDFS_PUT(out, base, mdfs_operation_disk, repaired, disk.repaired);
   MDFS_PUT(out, base, mdfs_operation_disk, failed, disk.failed);
 }
 
 OperationDisk get_disk(ConstBytes value, std::size_t base) {
   return {MDFS_GET(value, base, mdfs_operation_disk, read_bytes),
-          MDFS_GET(value, base, mdfs_operation_disk, written_bytes), MDFS_GET(value, base, mdfs_operation_disk, healed),
-          MDFS_GET(value, base, mdfs_operation_disk, failed)};
+          MDFS_GET(value, base, mdfs_operation_disk, written_bytes),
+          MDFS_GET(value, base, mdfs_operation_disk, repaired), MDFS_GET(value, base, mdfs_operation_disk, failed)};
 }
 
 void put_trouble(MutableBytes out, std::size_t base, const OperationTrouble& trouble) {

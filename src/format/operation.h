@@ -17,7 +17,7 @@ namespace mdfs::format {
 struct OperationDisk {
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
-  std::uint64_t healed = 0;
+  std::uint64_t repaired = 0;
   std::uint64_t failed = 0;
   bool operator==(const OperationDisk&) const = default;
 };

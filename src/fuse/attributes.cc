@@ -129,7 +129,7 @@ Status take_geometry(volume::Volume& volume, volume::Ino ino, std::string_view t
 // A file that has its bytes is stored anew, which may take long.
 void set_geometry_attribute(fuse_req_t req, fuse_ino_t ino, std::string text, int flags) {
   Server& server = server_of(req);
-  server.long_lane().post([&server, req, ino, text = std::move(text), flags] {
+  server.long_queue().post([&server, req, ino, text = std::move(text), flags] {
     const Status status = take_geometry(server.volume(), ino, text, flags, stop_of(req));
     if (!status.ok()) {
       spdlog::info("inode {}: {} not taken: {}", ino, views::kGeometryAttribute, status.error().message());
@@ -168,7 +168,7 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int whi
   if (!change.size_bytes) return change_and_reply(req, ino, change, caller);
   // What is cut off may take long.
   change.stop = stop_of(req);
-  server.long_lane().post([req, ino, change, caller] {
+  server.long_queue().post([req, ino, change, caller] {
     if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
     change_and_reply(req, ino, change, caller);
   });

@@ -1,4 +1,4 @@
-// Keeps what the kernel caches in step when an image changes through one of its other faces.
+// Keeps what the kernel caches in step when an image changes through one of its other views.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ struct PlainRange {
 PlainRange plain_range(const geometry::Geometry& geometry, const geometry::Window& window);
 
 // The calls that notify the kernel wait for pages that the kernel is reading or writing back, which needs a thread that
-// serves requests: they may only be made on a Lane, holding no lock. A kernel that has forgotten the node is fine.
+// serves requests: they may only be made on a WorkQueue, holding no lock. A kernel that has forgotten the node is fine.
 class Coherence {
  public:
   // Virtual nodes kept at most; beyond, the oldest names are taken back from the kernel.
@@ -35,7 +35,7 @@ class Coherence {
   // Does a change of the image's bytes or attributes concern any virtual node? Never blocks.
   bool has_views(volume::Ino image) const { return nodes_.has_nodes(image); }
 
-  // ---- on a lane
+  // ---- on a work queue
   // The plain file's cached and mapped bytes in the range are written back and dropped; so are its attributes.
   void drop_plain(volume::Ino ino, const PlainRange& range);
   void drop_attributes(volume::Ino ino);

@@ -141,14 +141,14 @@ Result<std::unique_ptr<ControlServer>> ControlServer::listen(const Uuid& volume,
 
 void ControlServer::serve(ControlHandler handler) {
   handler_ = std::move(handler);
-  if (handler_) changes_ = std::make_unique<Lane>(1);
+  if (handler_) changes_ = std::make_unique<WorkQueue>(1);
   thread_ = std::thread([this] { serve_clients(); });
 }
 
 ControlServer::~ControlServer() { finish(Error{Errc::kCancelled, "the daemon ends"}); }
 
 void ControlServer::stop_changes() {
-  std::unique_ptr<Lane> changes;
+  std::unique_ptr<WorkQueue> changes;
   {
     const std::lock_guard lock(changes_mutex_);
     changes = std::move(changes_);

@@ -21,8 +21,8 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "device/unique_fd.h"
-#include "fuse/lane.h"
 #include "fuse/privileges.h"
+#include "fuse/work_queue.h"
 
 namespace mdfs::fuse {
 
@@ -76,10 +76,10 @@ class ControlServer {
   const std::string path_;  // of the directory
   const device::UniqueFd directory_;
   device::UniqueFd listener_;
-  const device::UniqueFd wake_;    // eventfd
-  ControlHandler handler_;         // set before there are threads
-  std::mutex changes_mutex_;       // guards changes_
-  std::unique_ptr<Lane> changes_;  // null: no more
+  const device::UniqueFd wake_;         // eventfd
+  ControlHandler handler_;              // set before there are threads
+  std::mutex changes_mutex_;            // guards changes_
+  std::unique_ptr<WorkQueue> changes_;  // null: no more
   std::atomic<bool> ending_{false};
   std::thread thread_;
   std::vector<int> waiting_;  // of the thread, then of finish()

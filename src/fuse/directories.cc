@@ -130,7 +130,7 @@ void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info*)
     fuse_reply_err(req, 0);
     return;
   }
-  server.sync_lane().post(
+  server.sync_queue().post(
       [&server, req, ino, data_only] { reply_status(req, server.volume().fsync(ino, data_only != 0)); });
 }
 

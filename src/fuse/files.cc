@@ -317,7 +317,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info* fi)
   const Ino file = handle_of(fi).ino;
   const auto sync = [&server, req, file, data_only](const Status& status) {
     if (!status.ok()) return reply_error(req, status.error());
-    server.sync_lane().post(
+    server.sync_queue().post(
         [&server, req, file, data_only] { reply_status(req, server.volume().fsync(file, data_only != 0)); });
   };
   if (is_virtual(ino)) return flush_view(req, handle_of(fi), sync);
@@ -341,7 +341,7 @@ void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t 
     });
   };
   // Holes in what is stored may take long.
-  if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) return server.long_lane().post(allocate);
+  if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) return server.long_queue().post(allocate);
   allocate();
 }
 

@@ -182,7 +182,7 @@ mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const
   out.disk_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.disks.size(), MDFS_IOC_MAX_DISKS));
   for (std::uint32_t i = 0; i < out.disk_count; ++i) {
     const format::OperationDisk& disk = record.disks[i];
-    out.disks[i] = {disk.read_bytes, disk.written_bytes, disk.healed, disk.failed};
+    out.disks[i] = {disk.read_bytes, disk.written_bytes, disk.repaired, disk.failed};
   }
   out.trouble_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.troubles.size(), MDFS_IOC_MAX_TROUBLES));
   for (std::uint32_t i = 0; i < out.trouble_count; ++i) {
@@ -216,7 +216,7 @@ mdfs_ioc_disks to_ioc_disks(const std::vector<volume::DiskStatistic>& disks, std
                     disk.written_bytes,  errors.since_ns,
                     errors.read_errors,  errors.write_errors,
                     errors.flush_errors, errors.checksum_errors,
-                    errors.healed,       0};
+                    errors.repaired,     0};
   }
   return out;
 }

@@ -137,12 +137,12 @@ void apply(fuse_req_t req, Handle& handle) {
                   });
 }
 
-// List requests look through the tree, and any reader may ask for as many of them as it has threads: they run on a lane
-// of few threads, so that what they need in memory is bounded and fsync waits for none of them. A job keeps what its
-// caller asks for, not the structure, while it waits its turn. `answer` is given what ends it with its caller.
+// List requests look through the tree, and any reader may ask for as many of them as it has threads: they run on a work
+// queue of few threads, so that what they need in memory is bounded and fsync waits for none of them. A job keeps what
+// its caller asks for, not the structure, while it waits its turn. `answer` is given what ends it with its caller.
 template <typename Answer>
 void list(fuse_req_t req, Answer answer) {
-  server_of(req).list_lane().post([req, answer = std::move(answer)] {
+  server_of(req).list_queue().post([req, answer = std::move(answer)] {
     const engine::Stop stop = stop_of(req);
     const Status status = stop() ? Status(Errc::kCancelled, "the caller was interrupted") : answer(stop);
     if (!status.ok()) reply_error(req, status.error());
@@ -177,7 +177,7 @@ void layout(fuse_req_t req, Ino ino, const mdfs_ioc_layout& in) {
 
 void sync(fuse_req_t req) {
   Server& server = server_of(req);
-  server.sync_lane().post([&server, req] {
+  server.sync_queue().post([&server, req] {
     if (const Status status = server.volume().sync(); !status.ok()) return reply_error(req, status.error());
     fuse_reply_ioctl(req, 0, nullptr, 0);
   });
@@ -263,7 +263,7 @@ Status fill_disks(volume::Volume& volume, bool may_change, mdfs_ioc_disks& disks
 void disk_statistics(fuse_req_t req, const mdfs_ioc_disks& in) {
   Server& server = server_of(req);
   const bool may_change = owns_the_mount(req);
-  server.sync_lane().post([&server, req, may_change, disks = in]() mutable {
+  server.sync_queue().post([&server, req, may_change, disks = in]() mutable {
     const Status status = fill_disks(server.volume(), may_change, disks);
     if (!status.ok()) return reply_error(req, status.error());
     reply_with(req, disks);
@@ -274,7 +274,7 @@ void disk_statistics(fuse_req_t req, const mdfs_ioc_disks& in) {
 void operation(fuse_req_t req, Ino ino, const mdfs_ioc_operation& in) {
   Server& server = server_of(req);
   const bool may_change = owns_the_mount(req);
-  server.sync_lane().post([&server, req, ino, may_change, in] {
+  server.sync_queue().post([&server, req, ino, may_change, in] {
     const auto answer = run_operation(server.volume(), ino, may_change, in);
     if (!answer.ok()) return reply_error(req, answer.error());
     reply_with(req, *answer);

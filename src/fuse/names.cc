@@ -47,7 +47,7 @@ void lookup_view(fuse_req_t req, fuse_ino_t parent, const char* name) {
   entry.attr_timeout = kAttributeSeconds;
   entry.entry_timeout = may_cache_name(server, **node, parent, name) ? kEntrySeconds : 0;
   if (fuse_reply_entry(req, &entry) != 0) server.nodes().forget(entry.ino, 1);
-  if (server.coherence().wants_trim()) server.notify_lane().post([&server] { server.coherence().trim_nodes(); });
+  if (server.coherence().wants_trim()) server.notify_queue().post([&server] { server.coherence().trim_nodes(); });
 }
 
 // By its number, for who has kept a handle.

@@ -107,7 +107,7 @@ void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes) {
 
 void reply_to_new_image(Server& server, volume::Ino ino, std::function<void()> reply) {
   if (server.trace() != nullptr) server.trace()->forget(ino);
-  server.notify_lane().post([&server, ino, reply = std::move(reply)] {
+  server.notify_queue().post([&server, ino, reply = std::move(reply)] {
     server.coherence().drop_attributes(ino);
     reply();
   });
@@ -115,7 +115,7 @@ void reply_to_new_image(Server& server, volume::Ino ino, std::function<void()> r
 
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply) {
   if (!server.coherence().has_views(ino)) return reply();
-  server.notify_lane().post([&server, ino, reply = std::move(reply)] {
+  server.notify_queue().post([&server, ino, reply = std::move(reply)] {
     server.coherence().drop_views(ino);
     reply();
   });
@@ -126,7 +126,7 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
   const FilledPages::Drop drop = server.filled_pages().begin_drop(ino);
   if (drop == FilledPages::Drop::kNothing) return reply_after_change(server, ino, std::move(reply));
   const PlainRange range = drop == FilledPages::Drop::kAll ? PlainRange{0, 0} : PlainRange{offset, length};
-  server.notify_lane().post([&server, ino, range, reply = std::move(reply)] {
+  server.notify_queue().post([&server, ino, range, reply = std::move(reply)] {
     server.coherence().drop_plain(ino, range);
     server.filled_pages().dropped(ino);
     server.coherence().drop_views(ino);
@@ -142,7 +142,7 @@ void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& win
     trace->window(server.volume(), image, window, true, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
   // std::function wants a copyable job.
   auto held = std::make_shared<std::unique_ptr<views::WindowWriter>>(std::move(writer));
-  server.apply_lane().post([&server, req, &handle, image, window, held, reply = std::move(reply)] {
+  server.apply_queue().post([&server, req, &handle, image, window, held, reply = std::move(reply)] {
     const auto apply = [&]() -> Status {
       MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(image));
       MDFS_TRY(geometry::check(info.geometry, window));
@@ -167,7 +167,7 @@ void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& win
 void sync_if_asked(Server& server, volume::Ino ino, int flags, std::function<void(const Status&)> done) {
   if ((flags & O_DSYNC) == 0) return done({});
   const bool data_only = (flags & O_SYNC) != O_SYNC;
-  server.sync_lane().post(
+  server.sync_queue().post(
       [&server, ino, data_only, done = std::move(done)] { done(server.volume().fsync(ino, data_only)); });
 }
 

@@ -43,14 +43,14 @@ void reply_entry(fuse_req_t req, const Result<volume::Attributes>& attributes);
 // The file has become an image: `reply` runs once the kernel knows nothing of it any more that is no longer so.
 void reply_to_new_image(Server& server, volume::Ino ino, std::function<void()> reply);
 
-// The image or file has changed through its plain face: `reply` runs once the virtual files are in step; at once, in
+// The image or file has changed through its plain file: `reply` runs once the virtual files are in step; at once, in
 // this thread, where there are none. `reply` answers the request.
 void reply_after_change(Server& server, volume::Ino ino, std::function<void()> reply);
 // The same after a write past the page cache: pages that were filled with the old bytes meanwhile are dropped, too.
 void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t offset, std::uint64_t length,
                               std::function<void()> reply);
 
-// Applies what is staged, brings every face of the image in step, then calls `reply` with the outcome; on a lane.
+// Applies what is staged, brings every view of the image in step, then calls `reply` with the outcome; on a work queue.
 // What could not be stored stays staged in the handle, which lasts until the reply: of a write that was split, the
 // kernel may have reported the first parts as written. `client`: the caller's process, for a trace.
 void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& window,

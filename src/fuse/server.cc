@@ -113,7 +113,7 @@ Status Server::attach(device::UniqueFd requests) {
     return from_errno(-status, "FUSE session");
   requests.release();  // the session closes it
   coherence_.start(session_.get());
-  // Windows are written on the apply lane only, where the kernel may be told.
+  // Windows are written on the apply work queue only, where the kernel may be told.
   volume_.set_change_listener([this](volume::Ino ino, std::uint64_t offset, std::uint64_t length) {
     coherence_.drop_plain(ino, {offset, length});
     coherence_.drop_views(ino);
@@ -185,12 +185,12 @@ void Server::patch_init_reply(iovec* parts, int count) {
 }
 
 void Server::run() {
-  apply_lane_ = std::make_unique<Lane>(kApplyThreads);
-  notify_lane_ = std::make_unique<Lane>(kNotifyThreads);
-  long_lane_ = std::make_unique<Lane>(kLongThreads);
-  sync_lane_ = std::make_unique<Lane>(kSyncThreads);
-  list_lane_ = std::make_unique<Lane>(kListThreads);
-  trim_lane_ = std::make_unique<Lane>(1);
+  apply_queue_ = std::make_unique<WorkQueue>(kApplyThreads);
+  notify_queue_ = std::make_unique<WorkQueue>(kNotifyThreads);
+  long_queue_ = std::make_unique<WorkQueue>(kLongThreads);
+  sync_queue_ = std::make_unique<WorkQueue>(kSyncThreads);
+  list_queue_ = std::make_unique<WorkQueue>(kListThreads);
+  trim_queue_ = std::make_unique<WorkQueue>(1);
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
   sigaction(kWakeSignal, &wake, nullptr);
@@ -205,12 +205,12 @@ void Server::run() {
   running_ = false;
   if (status < 0) spdlog::error("the FUSE session ended with errno {}", -status);
   // Jobs still queued answer their requests.
-  apply_lane_.reset();
-  long_lane_.reset();
-  notify_lane_.reset();
-  sync_lane_.reset();
-  list_lane_.reset();
-  trim_lane_.reset();
+  apply_queue_.reset();
+  long_queue_.reset();
+  notify_queue_.reset();
+  sync_queue_.reset();
+  list_queue_.reset();
+  trim_queue_.reset();
 }
 
 void Server::stop() {

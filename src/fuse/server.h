@@ -16,10 +16,10 @@
 #include "fuse/buffer_pool.h"
 #include "fuse/coherence.h"
 #include "fuse/filled_pages.h"
-#include "fuse/lane.h"
 #include "fuse/node_table.h"
 #include "fuse/session.h"
 #include "fuse/trace_recorder.h"
+#include "fuse/work_queue.h"
 #include "views/staging.h"
 #include "volume/volume.h"
 
@@ -73,14 +73,15 @@ class Server {
   bool maps_direct_files() const { return maps_direct_files_; }
 
   // What must not occupy the threads that serve the kernel. A notification waits for pages which the kernel reads or
-  // writes back, and those need a thread that serves; so notifications are made on lanes, and what serves never waits
-  // for a lane. Writing back a mapped page is a plain write, so window writes and plain writes have lanes of their own.
-  Lane& apply_lane() { return *apply_lane_; }    // window writes, with their notifications
-  Lane& notify_lane() { return *notify_lane_; }  // notifications after plain writes
-  Lane& long_lane() { return *long_lane_; }      // holes and changes of size
-  Lane& sync_lane() { return *sync_lane_; }      // fsync and other waits for the disks
-  Lane& list_lane() { return *list_lane_; }      // what looks through many records: layouts, merit, zones, plans
-  Lane& trim_lane() { return *trim_lane_; }      // telling the disks of free blocks; one thread
+  // writes back, and those need a thread that serves; so notifications are made on work queues, and what serves never
+  // waits for a work queue. Writing back a mapped page is a plain write, so window writes and plain writes have work
+  // queues of their own.
+  WorkQueue& apply_queue() { return *apply_queue_; }    // window writes, with their notifications
+  WorkQueue& notify_queue() { return *notify_queue_; }  // notifications after plain writes
+  WorkQueue& long_queue() { return *long_queue_; }      // holes and changes of size
+  WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
+  WorkQueue& list_queue() { return *list_queue_; }      // what looks through many records: layouts, merit, zones, plans
+  WorkQueue& trim_queue() { return *trim_queue_; }      // telling the disks of free blocks; one thread
 
   // Answers OPEN. With parallel writes the kernel does not send those to a direct_io file one after another, where they
   // do not make it longer; libfuse 3.14 does not know the flag.
@@ -103,7 +104,7 @@ class Server {
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
   Session session_;
-  std::unique_ptr<Lane> apply_lane_, notify_lane_, long_lane_, sync_lane_, list_lane_, trim_lane_;
+  std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, long_queue_, sync_queue_, list_queue_, trim_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   bool maps_direct_files_ = false;  // set before the first operation

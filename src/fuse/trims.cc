@@ -130,7 +130,7 @@ template <typename T, typename Work>
 void answer(fuse_req_t req, bool permitted, const T& in, Work work) {
   Server& server = server_of(req);
   if (const Status checked = check_caller(permitted); !checked.ok()) return reply_error(req, checked.error());
-  server.trim_lane().post([&server, req, work, in = std::make_shared<T>(in)] {
+  server.trim_queue().post([&server, req, work, in = std::make_shared<T>(in)] {
     const engine::Stop stop = [&server, interrupted = stop_of(req)] { return !server.running() || interrupted(); };
     const Result<T> out = work(server, *in, stop);
     if (!out.ok()) {

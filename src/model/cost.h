@@ -1,4 +1,4 @@
-// What a stage of a machine costs a request: fixed times, transfers, and times drawn by chance.
+// What a stage of a machine costs a request: fixed times, transfers, and times drawn at random.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

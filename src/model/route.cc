@@ -71,7 +71,7 @@ bool Route::has(Phase phase) const {
   return std::any_of(plans_.begin(), plans_.end(), [phase](const Plan& plan) { return plan.phase == phase; });
 }
 
-bool Route::has_chance() const {
+bool Route::is_random() const {
   return machine_.hit_ratio > 0 || std::any_of(plans_.begin(), plans_.end(), [this](const Plan& plan) {
            return !plan.drawn.empty() || (plan.head && machine_.resources[plan.resource].head->rotation_s > 0);
          });

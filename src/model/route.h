@@ -38,9 +38,9 @@ class Route {
   unsigned max_steps() const { return static_cast<unsigned>(machine_.stages.size()); }
   bool has(Phase phase) const;
   // Whether the same requests may take other times under another seed.
-  bool has_chance() const;
+  bool is_random() const;
 
-  // The steps of one request, chance drawn; for phases of a whole window `request` holds the sums, and stations are
+  // The steps of one request, randomness drawn; for phases of a whole window `request` holds the sums, and stations are
   // those of its disk. Replaces what is in `steps`.
   void steps(Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const;
 

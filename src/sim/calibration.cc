@@ -59,7 +59,7 @@ Result<Calibration> calibrate(std::span<const TimedRead> reads) {
         {.bytes = size, .reads = seconds.size(), .mean_s = interval.mean, .half_width_s = interval.half_width});
   }
   Line line = fit_line(bytes, means, weights);
-  // A disk that is nothing but a rate: chance alone decides on which side of zero the latency comes out.
+  // A disk that is nothing but a rate: randomness alone decides on which side of zero the latency comes out.
   if (line.a < 0) line = fit_rate(bytes, means, weights);
   result.latency_s = line.a;
   result.bytes_per_s = line.b > 0 ? 1 / line.b : 0;

@@ -114,7 +114,7 @@ struct TraceEntry {
   std::uint64_t base = 0;  // of its placement
 };
 // The systems have the same machine and disks, each with an image of the trace. The error bar is that of the machine's
-// chance, the trace being as it is: replications differ in nothing else.
+// randomness, the trace being as it is: replications differ in nothing else.
 LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed,
                   unsigned replications);
 

@@ -29,7 +29,7 @@ struct BadCopy {
 class NodeIo {
  public:
   // disks[i] answers for disk i of the volume (a missing one with errors); borrowed. `salt` decides which copy of a
-  // node is read first: another one at each mount, so that over time all copies are read, and mended if they are bad.
+  // node is read first: another one at each mount, so that over time all copies are read, and repaired if they are bad.
   NodeIo(const Uuid& volume_uuid, std::uint32_t block_size, std::vector<device::Disk*> disks, std::uint64_t salt)
       : volume_uuid_(volume_uuid), block_size_(block_size), disks_(std::move(disks)), salt_(salt) {}
 

@@ -75,7 +75,7 @@ Status flush_current(Recovered& recovered);
 
 // Flushes all healthy disks, since what was read from them may be in their caches alone. Then makes the winner's
 // committed slot present in all rings of all current disks, wipes slots of later commits there, which are not valid,
-// and mends labels that are damaged or whose table of members is another one. To be done before the first write after
+// and repairs labels that are damaged or whose table of members is another one. To be done before the first write after
 // recovery.
 Status make_present(Recovered& recovered);
 

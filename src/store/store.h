@@ -257,7 +257,7 @@ class Store {
   // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
   // A disk is absent that has the newest commit, and nothing has been committed since: the first commit makes it stale.
-  // So nothing is to be written but what somebody asks for; the store itself mends nothing.
+  // So nothing is to be written but what somebody asks for; the store itself repairs nothing.
   virtual bool holds_still() const { return false; }
   // Since open().
   virtual bool has_committed() const { return true; }

@@ -19,7 +19,7 @@ constexpr unsigned kCommitsForGates = 2;
 
 Status StoreImpl::read_only_error() const { return {Errc::kReadOnly, read_only_reason()}; }
 
-bool StoreImpl::mends_itself() const {
+bool StoreImpl::repairs_itself() const {
   if (read_only_ || holds_still()) return false;
   return shared_.io.has_bad_copies() || (has_far_nodes_ && space_.has_room_at_home(Space::When::kSoon));
 }
@@ -30,7 +30,7 @@ bool StoreImpl::dirty() const {
   return applied_ > durable_;
 }
 
-Status StoreImpl::commit() { return commit_until(applied_, mends_itself()); }
+Status StoreImpl::commit() { return commit_until(applied_, repairs_itself()); }
 
 Status StoreImpl::commit_unlinked() { return holds_still() ? Status() : release_gated(); }
 
@@ -138,7 +138,7 @@ void StoreImpl::rewrite_bad_copies() {
     if (rewrite(bad.key, bad.level, bad.pointer) != Rewrite::kDone) continue;
     const std::uint16_t disk = bad.pointer.address[bad.copy].disk;
     if (!bad.unreadable) note_checksum_error(disk);
-    count_healed(disk);
+    count_repaired(disk);
     spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew", disk,
                  bad.pointer.address[bad.copy].block, bad.why);
   }

@@ -85,11 +85,11 @@ class StoreImpl final : public Store, public Verifier {
 
   // store_verify.cc
   Verifier* verifier() override { return this; }
-  Status verify_labels(unsigned disk, bool heal, format::OperationRecord& record) override;
+  Status verify_labels(unsigned disk, bool repair, format::OperationRecord& record) override;
   std::uint64_t space_pages(unsigned disk) const override;
-  Status verify_space(unsigned disk, std::uint64_t first, std::uint64_t count, bool heal,
+  Status verify_space(unsigned disk, std::uint64_t first, std::uint64_t count, bool repair,
                       format::OperationRecord& record) override;
-  Result<std::optional<Key>> verify_nodes(const Key& from, bool heal, format::OperationRecord& record) override;
+  Result<std::optional<Key>> verify_nodes(const Key& from, bool repair, format::OperationRecord& record) override;
   std::optional<Key> next_leaf(const Key& key) override { return TreeReader(shared_).nodes_from(key, 1).next; }
 
   Result<std::vector<unsigned>> add_disks(std::vector<JoiningDisk> disks) override;
@@ -117,7 +117,7 @@ class StoreImpl final : public Store, public Verifier {
   Status prepare_commit();
   void rewrite_bad_copies();
   void bring_nodes_home();
-  bool mends_itself() const;  // a commit has something to write, even if nothing was changed
+  bool repairs_itself() const;  // a commit has something to write, even if nothing was changed
   // The commit writes the node anew, if it is still there and there is room.
   enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
@@ -145,7 +145,7 @@ class StoreImpl final : public Store, public Verifier {
                           ConstBytes bytes) const;
   Status read_space_page(unsigned disk, format::SpacePage page);
   bool still_holds(const NodeWanted& node);
-  void count_healed(unsigned disk);
+  void count_repaired(unsigned disk);
 
   // ---- discards (store_discard.cc); members_mutex_ is held in these
   struct Discard {
@@ -172,7 +172,7 @@ class StoreImpl final : public Store, public Verifier {
   // Leads one commit that brings `change` to the disks; it is called with writer_ held, and if it fails nothing is
   // changed.
   Status commit_members(const std::function<Status()>& change);
-  // All labels of healthy disks with this table. What fails is mended by the next mount.
+  // All labels of healthy disks with this table. What fails is repaired by the next mount.
   void write_tables(const std::vector<format::Member>& table, std::uint32_t membership);
   std::vector<LabelWrite> labels_with(const std::vector<format::Member>& table, std::uint32_t membership) const;
 

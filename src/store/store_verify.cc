@@ -36,15 +36,15 @@ void count_read(OperationRecord& record, unsigned disk, std::uint64_t bytes) {
   record.bytes_done += bytes;
 }
 
-void note_healed(OperationRecord& record, unsigned disk) {
+void note_repaired(OperationRecord& record, unsigned disk) {
   ++record.items_changed;
-  if (disk < record.disks.size()) ++record.disks[disk].healed;
+  if (disk < record.disks.size()) ++record.disks[disk].repaired;
 }
 
 }  // namespace
 
-void StoreImpl::count_healed(unsigned disk) {
-  if (device::DiskCounters* counted = counters(disk)) ++counted->healed;
+void StoreImpl::count_repaired(unsigned disk) {
+  if (device::DiskCounters* counted = counters(disk)) ++counted->repaired;
 }
 
 Status StoreImpl::at_rest(const std::function<Status()>& work) {
@@ -83,7 +83,7 @@ std::vector<unsigned> StoreImpl::bad_labels(unsigned disk, DiskLabels& found) co
   return bad;
 }
 
-Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& record) {
+Status StoreImpl::verify_labels(unsigned disk, bool repair, OperationRecord& record) {
   const MemberDisk& member = members_[disk];
   if (!member.healthy()) return {};
   count_read(record, disk, std::uint64_t{MDFS_LABELS_PER_DISK} * MDFS_LABEL_AREA);
@@ -94,7 +94,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
   std::vector<unsigned> bad;
   MDFS_TRY(at_rest([&]() -> Status {
     bad = bad_labels(disk, found);
-    if (!heal) return {};
+    if (!repair) return {};
     for (const unsigned i : bad) {
       if (found.good[i]) continue;
       format::Label label = *member.label;
@@ -108,7 +108,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
   }));
   if (bad.empty()) return {};
   std::vector<unsigned> still = bad;
-  if (heal) {
+  if (repair) {
     MDFS_TRY(commit_until(applied_, true));  // writes its slot to all rings, and flushes
     MDFS_TRY(at_rest([&]() -> Status {
       still = bad_labels(disk, found);
@@ -121,9 +121,9 @@ Status StoreImpl::verify_labels(unsigned disk, bool heal, OperationRecord& recor
       record.note_trouble({0, 0, i, static_cast<std::uint16_t>(disk), MDFS_TROUBLE_LABEL});
     } else {
       spdlog::warn("{}: label {} or the commit beside it was bad; written anew", member.disk->name(), i);
-      note_healed(record, disk);
+      note_repaired(record, disk);
       note_checksum_error(disk);
-      count_healed(disk);
+      count_repaired(disk);
     }
   }
   return {};
@@ -153,7 +153,7 @@ Status StoreImpl::read_space_page(unsigned disk, SpacePage page) {
   return check_space_page(disk, page, *entry, sector.bytes());
 }
 
-Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t count, bool heal,
+Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t count, bool repair,
                                OperationRecord& record) {
   const std::uint64_t all = space_pages(disk);
   if (first >= all || count == 0) return {};
@@ -184,7 +184,7 @@ Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t
       const Status status = read_space_page(disk, page);
       if (status.ok()) continue;
       bad.emplace_back(page, status.error().message());
-      if (heal && space_.rewrite_page(disk, page)) rewritten = true;
+      if (repair && space_.rewrite_page(disk, page)) rewritten = true;
     }
     return {};
   }));
@@ -201,8 +201,8 @@ Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t
         fmt::format("{}: space page {} of level {}", members_[disk].disk->name(), page.page, page.level);
     if (rewritten && now.ok()) {
       spdlog::warn("{} was bad ({}); written anew", name, why);
-      note_healed(record, disk);
-      count_healed(disk);
+      note_repaired(record, disk);
+      count_repaired(disk);
     } else {
       spdlog::error("{} is bad ({}); mdfsck makes it anew", name, why);
       record.note_trouble({0, page.level, page.page, static_cast<std::uint16_t>(disk), MDFS_TROUBLE_SPACE});
@@ -219,7 +219,7 @@ bool StoreImpl::still_holds(const NodeWanted& node) {
   return !held.ok() || *held;
 }
 
-Result<std::optional<Key>> StoreImpl::verify_nodes(const Key& from, bool heal, OperationRecord& record) {
+Result<std::optional<Key>> StoreImpl::verify_nodes(const Key& from, bool repair, OperationRecord& record) {
   struct Copy {
     std::size_t node;
     std::size_t copy;
@@ -258,25 +258,25 @@ Result<std::optional<Key>> StoreImpl::verify_nodes(const Key& from, bool heal, O
                   copy.status.error().message(), good[copy.node] == 0 ? ", and no other is good" : "");
     record.note_trouble({node.lower.object, node.lower.offset, address.block, address.disk, MDFS_TROUBLE_NODE});
   };
-  std::vector<const Copy*> mended;
+  std::vector<const Copy*> repaired;
   for (const Copy& copy : copies) {
     const NodeWanted& node = found.nodes[copy.node];
     if (copy.status.ok() || !still_holds(node)) continue;
-    if (good[copy.node] > 0 && heal &&
+    if (good[copy.node] > 0 && repair &&
         shared_.io.note_bad({node.pointer, copy.copy, node.lower, node.level, copy.status.error().message(),
                              copy.status.error().code == Errc::kIo}))
-      mended.push_back(&copy);
+      repaired.push_back(&copy);
     else
       trouble(copy);
   }
-  if (!mended.empty()) MDFS_TRY(commit_until(applied_, true));
-  for (const Copy* copy : mended) {
+  if (!repaired.empty()) MDFS_TRY(commit_until(applied_, true));
+  for (const Copy* copy : repaired) {
     if (still_holds(found.nodes[copy->node])) {
       trouble(*copy);
       continue;
     }
     const unsigned disk = found.nodes[copy->node].pointer.address[copy->copy].disk;
-    note_healed(record, disk);
+    note_repaired(record, disk);
     record.disks[disk].written_bytes += MDFS_NODE_SIZE;
   }
   return found.next;

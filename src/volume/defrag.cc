@@ -218,7 +218,7 @@ void Defrag::note(OperationRun& run, Ino ino, const engine::GroupMove& group, co
   note_damaged(record, ino, moved);
   if (group.disk >= record.disks.size()) return;
   record.disks[group.disk].written_bytes += moved.moved_bytes;
-  record.disks[group.disk].healed += moved.moved > 0 ? 1 : 0;
+  record.disks[group.disk].repaired += moved.moved > 0 ? 1 : 0;
 }
 
 Status Defrag::move_group(OperationRun& run) {
@@ -233,7 +233,7 @@ Status Defrag::move_group(OperationRun& run) {
   if (!run.may_write()) {
     record.figures[kMovedBytes] += group.bytes;
     ++record.items_changed;
-    if (group.disk < record.disks.size()) ++record.disks[group.disk].healed;
+    if (group.disk < record.disks.size()) ++record.disks[group.disk].repaired;
     end();
     return {};
   }

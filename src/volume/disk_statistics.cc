@@ -53,7 +53,7 @@ format::DiskErrors DiskStatistics::errors_of(unsigned disk) const {
   errors.write_errors += counters->write_errors;
   errors.flush_errors += counters->flush_errors;
   errors.checksum_errors += counters->checksum_errors;
-  errors.healed += counters->healed;
+  errors.repaired += counters->repaired;
   return errors;
 }
 
@@ -106,7 +106,7 @@ Status DiskStatistics::reset() {
       before.write_errors -= now.write_errors;
       before.flush_errors -= now.flush_errors;
       before.checksum_errors -= now.checksum_errors;
-      before.healed -= now.healed;
+      before.repaired -= now.repaired;
       before.since_ns = environment_.now_ns();
     }
   }

@@ -345,7 +345,7 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
   run.record.items_changed += outcome.moved;
   if (from < run.record.disks.size()) {
     run.record.disks[from].read_bytes += outcome.moved_bytes;
-    run.record.disks[from].healed += outcome.moved;
+    run.record.disks[from].repaired += outcome.moved;
   }
   stuck_ += outcome.no_room + outcome.damaged.size();
   for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) {

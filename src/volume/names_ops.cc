@@ -109,7 +109,7 @@ Result<Attributes> VolumeImpl::make(Ino parent, std::string_view name, const New
     if (place.entry) return Error{Errc::kExists, std::string(name)};
     const Ino ino = change.transaction.new_object();
     change.transaction.count_objects(1);
-    MDFS_TRY(give_birth(change, ino, directory, parent, object, caller, inode));
+    MDFS_TRY(create_inode(change, ino, directory, parent, object, caller, inode));
     put_entry(change.transaction, parent, place.cookie, {ino, inode.entry_type(), std::string(name)});
     directory.reach = std::max(directory.reach, place.reach);
     ++directory.entries;
@@ -125,8 +125,8 @@ Result<Attributes> VolumeImpl::make(Ino parent, std::string_view name, const New
 }
 
 // Owner, group, mode and lists of a new inode, by the caller and the directory.
-Status VolumeImpl::give_birth(Change& change, Ino ino, const format::Inode& parent, Ino parent_ino,
-                              const NewObject& object, const Caller& caller, format::Inode& inode) {
+Status VolumeImpl::create_inode(Change& change, Ino ino, const format::Inode& parent, Ino parent_ino,
+                                const NewObject& object, const Caller& caller, format::Inode& inode) {
   inode.mode = object.mode;
   inode.links = S_ISDIR(object.mode) ? 2 : 1;
   inode.uid = caller.uid;

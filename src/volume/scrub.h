@@ -1,4 +1,4 @@
-// The scrub: everything on all disks is read and compared with its checksum, and what has a good copy is mended.
+// The scrub: everything on all disks is read and compared with its checksum, and what has a good copy is repaired.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -182,8 +182,8 @@ class VolumeImpl final : public Volume {
 
   // ---- names (names_ops.cc, rename.cc)
   Result<Attributes> make(Ino parent, std::string_view name, const NewObject& object, const Caller& caller);
-  Status give_birth(Change& change, Ino ino, const format::Inode& parent, Ino parent_ino, const NewObject& object,
-                    const Caller& caller, format::Inode& inode);
+  Status create_inode(Change& change, Ino ino, const format::Inode& parent, Ino parent_ino, const NewObject& object,
+                      const Caller& caller, format::Inode& inode);
   void put_new_acls(Change& change, Ino ino, format::Inode& inode, const Acl& inherited, const Acl& default_acl);
   Status remove_name(Ino parent, std::string_view name, bool directory);
   // The inode loses a name; without any left it becomes an orphan.

@@ -17,7 +17,7 @@
 namespace mdfs::crash {
 namespace {
 
-constexpr unsigned kShortestSample = 3, kLongestSample = 6;  // letters
+constexpr unsigned kShortestSample = 3, kLongestSample = 6;  // operations
 constexpr auto kBetweenLines = std::chrono::seconds(10);     // of progress
 
 struct Arguments {
@@ -34,12 +34,11 @@ struct Arguments {
 };
 
 void add_to(CLI::App& app, Arguments& arguments) {
-  app.add_option("--length", arguments.length, "all sequences of up to so many letters of the alphabet")
-      ->capture_default_str();
+  app.add_option("--length", arguments.length, "all sequences of up to so many operations")->capture_default_str();
   app.add_option("--nested", arguments.nested,
-                 "sequences of up to so many letters are cut a second time while the volume recovers")
+                 "sequences of up to so many operations are cut a second time while the volume recovers")
       ->capture_default_str();
-  app.add_option("--sample", arguments.samples, "and so many seeded sequences of 3 to 6 letters");
+  app.add_option("--sample", arguments.samples, "and so many seeded sequences of 3 to 6 operations");
   app.add_option("--ops", arguments.operations, "one sequence and no other, as a failure prints it");
   app.add_option("--disks", arguments.disks, "of the volume; several numbers: all sequences on each")
       ->delimiter(',')
@@ -56,7 +55,7 @@ void add_to(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--seed", arguments.run.seed, "of samples")->capture_default_str();
   app.add_option("--cuts", arguments.cuts,
-                 "how many subsets of outstanding writes: many (of single letters), few (of longer sequences)")
+                 "how many subsets of outstanding writes: many (of single operations), few (of longer sequences)")
       ->check(CLI::IsMember({"few", "many"}));
   app.add_option("--jobs", arguments.jobs, "threads")->check(CLI::Range(1, 256));
   app.add_option("--seconds", arguments.seconds, "stop after so long");
@@ -70,26 +69,26 @@ void add_to(CLI::App& app, Arguments& arguments) {
 
 struct Sequence {
   std::string text;
-  unsigned letters = 0;
+  unsigned operations = 0;
   std::size_t known = 0;  // operations in front that are a sequence of their own
 };
 
-// The letters of the alphabet are well formed.
+// The operations are well formed.
 std::size_t operations_in(const std::string& text) { return text.empty() ? 0 : parse_operations(text)->size(); }
 
 std::vector<Sequence> sequences(const Arguments& arguments) {
   if (!arguments.operations.empty()) return {{arguments.operations, 1}};
-  const std::vector<std::string> letters = alphabet();
+  const std::vector<std::string> operations = set_of_operations();
   std::vector<Sequence> all, last{{"", 0}};
-  const auto longer = [](const Sequence& before, const std::string& letter) {
-    return Sequence{before.text.empty() ? letter : before.text + "; " + letter, before.letters + 1};
+  const auto longer = [](const Sequence& before, const std::string& operation) {
+    return Sequence{before.text.empty() ? operation : before.text + "; " + operation, before.operations + 1};
   };
   for (unsigned length = 0; length < arguments.length; ++length) {
     std::vector<Sequence> next;
     for (const Sequence& before : last) {
       const std::size_t known = operations_in(before.text);
-      for (const std::string& letter : letters) {
-        next.push_back(longer(before, letter));
+      for (const std::string& operation : operations) {
+        next.push_back(longer(before, operation));
         next.back().known = known;
       }
     }
@@ -100,19 +99,19 @@ std::vector<Sequence> sequences(const Arguments& arguments) {
   for (unsigned i = 0; i < arguments.samples; ++i) {
     Sequence sequence;
     for (auto left = kShortestSample + generator() % (kLongestSample - kShortestSample + 1); left > 0; --left)
-      sequence = longer(sequence, letters[generator() % letters.size()]);
+      sequence = longer(sequence, operations[generator() % operations.size()]);
     all.push_back(std::move(sequence));
   }
   return all;
 }
 
 bool few_cuts(const Arguments& arguments, const Sequence& sequence) {
-  return arguments.cuts.empty() ? sequence.letters > 1 : arguments.cuts == "few";
+  return arguments.cuts.empty() ? sequence.operations > 1 : arguments.cuts == "few";
 }
 
 RunOptions options_for(const Arguments& arguments, const Sequence& sequence) {
   RunOptions options = arguments.run;
-  options.depth = sequence.letters <= arguments.nested ? 2 : 1;
+  options.depth = sequence.operations <= arguments.nested ? 2 : 1;
   options.bounds.seed = options.seed;
   options.known = sequence.known;
   if (few_cuts(arguments, sequence)) {

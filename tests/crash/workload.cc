@@ -136,7 +136,7 @@ Status Runner::run(const Operation& operation, unsigned number) {
   return names ? run_names(operation) : run_data(operation, number);
 }
 
-// Begins one, or goes on with the one of its kind that runs; nothing in these volumes is damaged beyond mending.
+// Begins one, or goes on with the one of its kind that runs; nothing in these volumes is damaged beyond repairing.
 Status Runner::run_operation(const Operation& operation, const volume::OperationRequest& request, std::uint64_t steps) {
   volume::Operations& operations = volume_.operations();
   const auto before = operations.status(request.kind);
@@ -315,7 +315,7 @@ Status make_base(volume::Volume& volume) {
   return volume.sync();
 }
 
-std::vector<std::string> alphabet() {
+std::vector<std::string> set_of_operations() {
   return {
       "create /n",
       "create /d/n; write /d/n 0 3000",

@@ -68,7 +68,7 @@ class Runner {
 // The files on which workloads work, made and synced: /f of 9000 bytes, /g of 100, /d/h of 5000, /image of 64x64 in
 // four extents, /big of 300 000, /stack of three frames of 64x64 in strips of four extents.
 Status make_base(volume::Volume& volume);
-// The alphabet of which sequences are made; each letter is one or a few operations.
-std::vector<std::string> alphabet();
+// The operations of which sequences are made; some are several calls.
+std::vector<std::string> set_of_operations();
 
 }  // namespace mdfs::crash

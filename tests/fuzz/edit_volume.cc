@@ -38,18 +38,18 @@ format::DiskLayout layout_of(const MemoryDisks& disks, std::size_t disk) {
 
 bool is_zero(ConstBytes bytes) { return format::all_zero(bytes); }
 
-// Goes through what commit slots lead to, mending checksums on the way; the undecoded fields may hold anything.
-class Mender {
+// Goes through what commit slots lead to, repairing checksums on the way; the undecoded fields may hold anything.
+class VolumeSealer {
  public:
-  Mender(const MemoryDisks& disks, std::vector<format::DiskLayout> layouts, unsigned leave)
+  VolumeSealer(const MemoryDisks& disks, std::vector<format::DiskLayout> layouts, unsigned leave)
       : disks_(disks), layouts_(std::move(layouts)), leave_(leave) {}
 
-  void mend_slots() {
+  void repair_slots() {
     for (std::size_t disk = 0; disk < disks_.size(); ++disk)
       for (unsigned number = 0; number < MDFS_LABELS_PER_DISK; ++number) {
-        mend_sector(disk, layouts_[disk].label_offset(number), offsetof(mdfs_label, crc32c), MDFS_LABEL_MAGIC);
+        repair_sector(disk, layouts_[disk].label_offset(number), offsetof(mdfs_label, crc32c), MDFS_LABEL_MAGIC);
         for (unsigned ring = 0; ring < MDFS_RING_SLOTS; ++ring)
-          mend_slot(disk, layouts_[disk].slot_offset(number, ring));
+          repair_slot(disk, layouts_[disk].slot_offset(number, ring));
       }
   }
 
@@ -57,19 +57,19 @@ class Mender {
   const std::map<Address, std::vector<Address>>& nodes() const { return nodes_; }
 
  private:
-  void mend_sector(std::size_t disk, std::uint64_t offset, std::size_t crc_offset, std::string_view magic) {
+  void repair_sector(std::size_t disk, std::uint64_t offset, std::size_t crc_offset, std::string_view magic) {
     ByteVector sector = peek(disks_, disk, offset, MDFS_SECTOR);
     if (!format::has_text(sector, 0, magic)) return;
     format::seal(sector, crc_offset);
     disks_[disk]->poke(offset, sector);
   }
 
-  void mend_slot(std::size_t disk, std::uint64_t offset) {
+  void repair_slot(std::size_t disk, std::uint64_t offset) {
     ByteVector slot = peek(disks_, disk, offset, MDFS_SLOT_SIZE);
     if (!format::has_text(slot, 0, MDFS_COMMIT_MAGIC)) return;
     const std::size_t root = offsetof(mdfs_commit_slot, roots) + offsetof(mdfs_root, pointer);
-    mend_pointer(slot, root, 0);
-    for (std::size_t of = 0; of < disks_.size(); ++of) mend_space(slot, of);
+    repair_pointer(slot, root, 0);
+    for (std::size_t of = 0; of < disks_.size(); ++of) repair_space(slot, of);
     repair_recorded(slot);
     format::seal(slot, offsetof(mdfs_commit_slot, crc32c));
     disks_[disk]->poke(offset, slot);
@@ -90,7 +90,7 @@ class Mender {
   }
 
   // These disks are small: the top page is the one bitmap.
-  void mend_space(ByteVector& slot, std::size_t disk) {
+  void repair_space(ByteVector& slot, std::size_t disk) {
     if ((leave_ & 4) != 0) return;
     const std::size_t top = offsetof(mdfs_commit_slot, space) + disk * sizeof(mdfs_space_top);
     const unsigned place = MDFS_GET(slot, top, mdfs_space_top, slot) % 2;
@@ -100,7 +100,7 @@ class Mender {
   }
 
   // The node that a pointer within `bytes` leads to, and then the pointer.
-  void mend_pointer(ByteVector& bytes, std::size_t at, unsigned depth) {
+  void repair_pointer(ByteVector& bytes, std::size_t at, unsigned depth) {
     const unsigned copies = std::min<unsigned>(MDFS_GET(bytes, at, mdfs_pointer, copies), MDFS_MAX_COPIES);
     std::vector<Address> places;
     for (unsigned i = 0; i < copies; ++i) {
@@ -111,11 +111,11 @@ class Mender {
     }
     if (places.empty() || depth > kMaxDepth) return;
     const auto known = crcs_.find(places[0]);
-    if (known == crcs_.end()) mend_node(places, depth);
+    if (known == crcs_.end()) repair_node(places, depth);
     if ((leave_ & 2) == 0) store_le<std::uint32_t>(bytes, at + offsetof(mdfs_pointer, checksum), crcs_[places[0]]);
   }
 
-  void mend_node(const std::vector<Address>& places, unsigned depth) {
+  void repair_node(const std::vector<Address>& places, unsigned depth) {
     ByteVector node = peek(disks_, places[0].disk, places[0].block * kBlock, MDFS_NODE_SIZE);
     crcs_[places[0]] = crc32c(node);  // ends a circle of nodes
     nodes_[places[0]] = places;
@@ -126,9 +126,9 @@ class Mender {
     for (std::size_t i = 0; i < count && sizeof(mdfs_node_header) + (i + 1) * entry <= node.size(); ++i) {
       const std::size_t at = sizeof(mdfs_node_header) + i * entry;
       if (level == 0) {
-        mend_item(node, at);
+        repair_item(node, at);
       } else {
-        mend_pointer(node, at + offsetof(mdfs_branch, pointer), depth + 1);
+        repair_pointer(node, at + offsetof(mdfs_branch, pointer), depth + 1);
       }
     }
     if (node == before) return;
@@ -138,17 +138,17 @@ class Mender {
         disks_[place.disk]->poke(place.block * kBlock, node);
   }
 
-  void mend_item(ByteVector& node, std::size_t slot) {
+  void repair_item(ByteVector& node, std::size_t slot) {
     const std::uint64_t kind = load_le<std::uint64_t>(node, slot + offsetof(mdfs_key, kind));
     const std::size_t at = MDFS_GET(node, slot, mdfs_leaf_slot, data_offset);
     const std::size_t length = MDFS_GET(node, slot, mdfs_leaf_slot, length);
     if ((leave_ & 1) != 0 || !inside(at, length, node.size())) return;
-    if (kind == MDFS_KIND_EXTENTS) mend_extents(node, at, at + length);
-    if (kind == MDFS_KIND_FILE_CELL) mend_cell(node, at, at + length);
-    if (kind == MDFS_KIND_STRIP) mend_strip(node, at, at + length);
+    if (kind == MDFS_KIND_EXTENTS) repair_extents(node, at, at + length);
+    if (kind == MDFS_KIND_FILE_CELL) repair_cell(node, at, at + length);
+    if (kind == MDFS_KIND_STRIP) repair_strip(node, at, at + length);
   }
 
-  void mend_strip(ByteVector& node, std::size_t at, std::size_t end) {
+  void repair_strip(ByteVector& node, std::size_t at, std::size_t end) {
     if (at + sizeof(mdfs_strip) > end) return;
     const Address place = Address::unpack(MDFS_GET(node, at, mdfs_strip, address));
     at += sizeof(mdfs_strip);
@@ -157,7 +157,7 @@ class Mender {
   }
 
   // The extents of these volumes are smaller than a sub-block: one checksum each.
-  void mend_extents(ByteVector& node, std::size_t at, std::size_t end) {
+  void repair_extents(ByteVector& node, std::size_t at, std::size_t end) {
     const std::size_t step =
         at + sizeof(mdfs_extent_page) <= end ? MDFS_GET(node, at, mdfs_extent_page, record_bytes) : 0;
     if (step < sizeof(mdfs_extent_record)) return;
@@ -169,7 +169,7 @@ class Mender {
     }
   }
 
-  void mend_cell(ByteVector& node, std::size_t at, std::size_t end) {
+  void repair_cell(ByteVector& node, std::size_t at, std::size_t end) {
     at += sizeof(mdfs_file_cell);
     while (at + sizeof(mdfs_file_run) <= end) {
       const Address place = Address::unpack(MDFS_GET(node, at, mdfs_file_run, address));
@@ -224,10 +224,10 @@ std::vector<Structure> find_structures(const MemoryDisks& disks) {
   using Kind = Structure::Kind;
   const std::vector<format::DiskLayout> layouts = layouts_of(disks);
   std::vector<Structure> structures;
-  Mender mender(disks, layouts, 0);
-  mender.mend_slots();
+  VolumeSealer sealer(disks, layouts, 0);
+  sealer.repair_slots();
   std::set<std::pair<std::size_t, std::uint64_t>> in_nodes;
-  for (const auto& [first, places] : mender.nodes()) {
+  for (const auto& [first, places] : sealer.nodes()) {
     Structure node{Kind::kNode, {}, MDFS_NODE_SIZE};
     for (const Address& place : places) {
       node.places.push_back({place.disk, place.block * kBlock});
@@ -268,7 +268,7 @@ void edit(const std::vector<Structure>& structures, ConstBytes script, const Mem
     one.bytes = reader.take_bytes(reader.take<std::uint8_t>());
     carry_out(structures[one.structure % structures.size()], one, disks);
   }
-  Mender(disks, layouts, leave).mend_slots();
+  VolumeSealer(disks, layouts, leave).repair_slots();
 }
 
 }  // namespace mdfs::fuzz

@@ -12,6 +12,7 @@ import unittest
 import files
 import headers
 import layers
+import words
 
 GOOD = "// One sentence about the file.\n// SPDX-License-Identifier: Apache-2.0\n"
 
@@ -33,6 +34,14 @@ class Tree(unittest.TestCase):
     def one_complaint(self, complaints, words):
         self.assertEqual(len(complaints), 1, complaints)
         self.assertIn(words, complaints[0])
+
+
+class WordsTest(Tree):
+    def test_a_retired_word_is_found_with_what_is_written_instead(self):
+        self.put("doc/a.md", "It is clean.\nA witness of it.\n")
+        self.one_complaint(words.check_tree(self.root), "a.md:2: 'witness' is retired: checksum record")
+        self.put("doc/a.md", "It is healthy, as we recommend.\n")
+        self.assertEqual(words.check_tree(self.root), [])
 
 
 class LayersTest(Tree):

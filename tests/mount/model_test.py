@@ -295,7 +295,7 @@ class Compared(Base):
         for row in out["rows"]:
             self.check(row, 4)
 
-    def test_a_machine_of_chance_is_judged_with_its_error_bar(self):
+    def test_a_machine_with_random_times_is_judged_with_its_error_bar(self):
         self.image((1024, 1024))
         self.remount("noatime,model=sata-disk-zoned")
         row = self.compare("sata-disk-zoned", self.volume / "image", "--size", "64x64", "--windows", 12)["rows"][0]

@@ -1,4 +1,4 @@
-"""What a process without privileges gets of a mount: by mode and ACL of the image itself, through each of its faces."""
+"""What a process without privileges gets of a mount: by mode and ACL of the image itself, through each of its views."""
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import fcntl
@@ -14,7 +14,7 @@ from harness import MDFS, Mounted, bind, make_image, read_all, run, write_all
 
 NOBODY = 65534
 SIDE = 64
-FACES = ("{0}", "{0}@/win/y0+8,x0+8.npy", "{0}@/win/y0+8,x0+8.raw", "{0}@/win/y3.raw", "{0}@/info.json", "{0}@/{1}.npy")
+VIEWS = ("{0}", "{0}@/win/y0+8,x0+8.npy", "{0}@/win/y0+8,x0+8.raw", "{0}@/win/y3.raw", "{0}@/info.json", "{0}@/{1}.npy")
 
 
 def as_user(call, *arguments, uid=NOBODY, groups=()):
@@ -35,8 +35,8 @@ def as_user(call, *arguments, uid=NOBODY, groups=()):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def faces(path):
-    return [face.format(path, os.path.basename(path)) for face in FACES]
+def views(path):
+    return [view.format(path, os.path.basename(path)) for view in VIEWS]
 
 
 def overwrite(path):
@@ -80,10 +80,10 @@ class Privilege(harness.MountTest):
 
     def test_each_face_of_a_closed_image_is_closed(self):
         os.chmod(self.image, 0o600)
-        for face in faces(self.image):
-            self.expect(errno.EACCES, read_all, face)
-            self.expect(errno.EACCES, overwrite, face)
-            self.expect(errno.EACCES, os.open, face, os.O_RDWR)
+        for view in views(self.image):
+            self.expect(errno.EACCES, read_all, view)
+            self.expect(errno.EACCES, overwrite, view)
+            self.expect(errno.EACCES, os.open, view, os.O_RDWR)
         # No descriptor, no ioctl: O_PATH gives one that ioctls do not take.
 
         def ask(call, argument):
@@ -105,9 +105,9 @@ class Privilege(harness.MountTest):
         image = self.at("closed/scan")
         make_image(image, (SIDE, SIDE))
         os.chmod(image, 0o666)
-        for face in faces(image):
-            self.assertTrue(read_all(face))
-            self.expect(errno.EACCES, read_all, face)
+        for view in views(image):
+            self.assertTrue(read_all(view))
+            self.expect(errno.EACCES, read_all, view)
         mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(image, self.volume.path))
         for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy"):
             self.assertTrue(read_all(f"{mirror}/{name}"))
@@ -119,7 +119,7 @@ class Privilege(harness.MountTest):
         make_image(image, (SIDE, SIDE))
         os.chmod(image, 0o644)
         mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(image, self.volume.path))
-        paths = [*faces(image), f"{mirror}/win/y0+8,x0+8.npy", f"{mirror}/info.json", f"{mirror}/scan.npy"]
+        paths = [*views(image), f"{mirror}/win/y0+8,x0+8.npy", f"{mirror}/info.json", f"{mirror}/scan.npy"]
         for mode, acl, number in ((0o755, "u:65534:-", errno.EACCES), (0o700, "u:65534:rx", 0),
                                   (0o755, "g:1234:r", errno.EACCES), (0o700, "g:1234:rx", 0)):
             with self.subTest(mode=oct(mode), acl=acl):
@@ -131,9 +131,9 @@ class Privilege(harness.MountTest):
 
     def test_who_may_read_may_not_write_in_any_way(self):
         os.chmod(self.image, 0o644)
-        for face in faces(self.image):
-            self.expect(0, read_all, face)
-            self.expect(errno.EACCES, overwrite, face)
+        for view in views(self.image):
+            self.expect(0, read_all, view)
+            self.expect(errno.EACCES, overwrite, view)
         # A descriptor for reading, bound: it reads its window, and is not one for writing.
 
         def through_a_bound_descriptor(change):
@@ -173,8 +173,8 @@ class Privilege(harness.MountTest):
                 run("setfacl", "-b", self.image)
                 os.chmod(self.image, mode)
                 run("setfacl", "-m", acl, self.image)
-                for face in faces(self.image):
-                    self.expect(0 if may_read else errno.EACCES, read_all, face, groups=[1234])
+                for view in views(self.image):
+                    self.expect(0 if may_read else errno.EACCES, read_all, view, groups=[1234])
                 window = f"{self.image}@/win/y0+8,x0+8.raw"
                 self.expect(0 if may_write else errno.EACCES, write_all, window, b"a" * 64, groups=[1234])
                 self.expect(0 if may_write else errno.EACCES, overwrite, self.image, groups=[1234])

@@ -111,7 +111,7 @@ class Rejoin(unittest.TestCase):
     def states(self):
         return [disk["state"] for disk in json.loads(harness.status_of(self.mnt, "--json", unhealthy=None))["disks"]]
 
-    def test_a_disk_that_was_away_while_nobody_wrote_is_what_it_was_whatever_there_was_to_mend_and_to_go_on_with(self):
+    def test_a_disk_that_was_away_while_nobody_wrote_is_what_it_was_whatever_was_to_repair(self):
         self.make(3)
         first = f"{self.folder}/disk0"
         run(MDFS, "mount", first, self.mnt)

@@ -1,4 +1,4 @@
-"""Claims about `mdfs scrub` on a mounted volume: what it finds, mends and prints, and who may ask for it."""
+"""Claims about `mdfs scrub` on a mounted volume: what it finds, repairs and prints, and who may ask for it."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -159,7 +159,7 @@ class ScrubTest(unittest.TestCase):
             ended.set()
             writer.join()
 
-    def test_a_mount_for_reading_mends_nothing(self):
+    def test_a_mount_for_reading_repairs_nothing(self):
         self.volume.unmount()
         spoil(self.volume.disks[0], 131072 + 20)
         before = read_all(self.volume.disks[0])

@@ -1,7 +1,6 @@
 // Damage at rest: every range of bytes of everything that a small volume stores is overwritten in turn, blocks change
-// places, and disks lie about writes. What can be healed is healed, the rest is an error, and nobody reads wrong bytes.
-// Promises 4 and 5 of doc/SAFETY.md.
-// SPDX-License-Identifier: Apache-2.0
+// places, and disks lie about writes. What can be repaired is repaired, the rest is an error, and nobody reads wrong
+// bytes. Promises 4 and 5 of doc/SAFETY.md. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +64,8 @@ class DamageTest : public testing::Test {
   }
 
   // Mounts what is left, looks at all, writes, and looks again after another mount.
-  void expect_healed_or_refused(const MemoryDisks& disks, bool errors_allowed, bool thorough, const std::string& what) {
+  void expect_repaired_or_refused(const MemoryDisks& disks, bool errors_allowed, bool thorough,
+                                  const std::string& what) {
     SeededEnvironment environment(17);
     {
       auto volume = mount(disks, environment);
@@ -97,7 +97,7 @@ class DamageTest : public testing::Test {
   std::uint64_t errors_ = 0;   // cases in which something was refused
 };
 
-TEST_F(DamageTest, AnySpoiledRangeOfBytesIsHealedOrRefusedAndNeverRead) {
+TEST_F(DamageTest, AnySpoiledRangeOfBytesIsRepairedOrRefusedAndNeverRead) {
   std::mt19937_64 generator(5);
   std::uint64_t cases = 0;
   for (const Place& place : stored_)
@@ -106,7 +106,7 @@ TEST_F(DamageTest, AnySpoiledRangeOfBytesIsHealedOrRefusedAndNeverRead) {
       const MemoryDisks disks = clone(base_.disks);
       spoil(*disks[place.disk], place.block * kBlock + range * kRangeBytes, kRangeBytes, generator);
       const std::string what = fmt::format("disk {} block {} bytes {}", place.disk, place.block, range * kRangeBytes);
-      expect_healed_or_refused(disks, holds_data(place), cases++ % 8 == 0, what);
+      expect_repaired_or_refused(disks, holds_data(place), cases++ % 8 == 0, what);
       if (HasFatalFailure()) return;
     }
   EXPECT_GT(cases, 200u);
@@ -115,7 +115,7 @@ TEST_F(DamageTest, AnySpoiledRangeOfBytesIsHealedOrRefusedAndNeverRead) {
 }
 
 // Bits rather than bytes: what a weaker checksum would let pass.
-TEST_F(DamageTest, AnyFlippedBitIsHealedOrRefusedAndNeverRead) {
+TEST_F(DamageTest, AnyFlippedBitIsRepairedOrRefusedAndNeverRead) {
   std::mt19937_64 generator(6);
   std::uint64_t cases = 0;
   for (const Place& place : stored_)
@@ -126,15 +126,15 @@ TEST_F(DamageTest, AnyFlippedBitIsHealedOrRefusedAndNeverRead) {
       disks[place.disk]->peek(place.block * kBlock + bit / 8, {&byte, 1});
       byte ^= static_cast<std::byte>(1u << bit % 8);
       disks[place.disk]->poke(place.block * kBlock + bit / 8, {&byte, 1});
-      expect_healed_or_refused(disks, holds_data(place), cases++ % 32 == 0,
-                               fmt::format("disk {} block {} bit {}", place.disk, place.block, bit));
+      expect_repaired_or_refused(disks, holds_data(place), cases++ % 32 == 0,
+                                 fmt::format("disk {} block {} bit {}", place.disk, place.block, bit));
       if (HasFatalFailure()) return;
     }
   EXPECT_GT(cases, 100u);
   test::tried("{} bits flipped", cases);
 }
 
-TEST_F(DamageTest, BlocksThatChangedPlacesAreHealedOrRefusedAndNeverRead) {
+TEST_F(DamageTest, BlocksThatChangedPlacesAreRepairedOrRefusedAndNeverRead) {
   std::mt19937_64 generator(7);
   const unsigned cases = whole_run() ? 20'000 : 200;
   for (unsigned i = 0; i < cases; ++i) {
@@ -201,7 +201,7 @@ TEST_F(DamageTest, ANodeWithoutAGoodCopyIsAnErrorUntilItIsGivenUp) {
 // A disk that says "written" and lies, at each write of a mount that copies everything.
 class LyingDiskTest : public testing::TestWithParam<device::FaultKind> {};
 
-TEST_P(LyingDiskTest, WritesThatWentAstrayAreHealedOrRefusedAndNeverRead) {
+TEST_P(LyingDiskTest, WritesThatWentAstrayAreRepairedOrRefusedAndNeverRead) {
   std::uint64_t n = 0;
   for (bool struck = true; struck; ++n) {
     SmallVolume made(2, kDiskBytes, 3);

@@ -57,8 +57,8 @@ struct Failing {
     MDFS_CHECK(opened.ok());
     volume = std::move(*opened);
   }
-  void heal() {
-    for (const auto& disk : faulty) disk->heal();
+  void work_again() {
+    for (const auto& disk : faulty) disk->work_again();
   }
   std::size_t struck() const {
     std::size_t count = 0;
@@ -145,9 +145,9 @@ class Case {
   // Until the first that fails for the disks.
   std::string try_operations() {
     crash::Runner runner(*failing_.volume), twin_runner(*twin_.volume);
-    const std::vector<std::string> letters = crash::alphabet();
+    const std::vector<std::string> set = crash::set_of_operations();
     for (std::size_t length = 3 + random_() % 8; length > 0; --length) {
-      const auto operations = crash::parse_operations(letters[random_() % letters.size()]);
+      const auto operations = crash::parse_operations(set[random_() % set.size()]);
       for (const Operation& operation : *operations) {
         const auto number = static_cast<unsigned>(++started_);
         ++counts_.operations;
@@ -173,18 +173,18 @@ class Case {
 
   // Something was refused, or not: is everything made durable now? Whoever says so is believed.
   std::string try_sync() {
-    if (random_() % 2 == 0) failing_.heal();
+    if (random_() % 2 == 0) failing_.work_again();
     const Status first = failing_.volume->sync();
-    failing_.heal();
+    failing_.work_again();
     const bool read_only = failing_.volume->store().read_only();
     counts_.read_only += read_only ? 1 : 0;
     counts_.sync_failed += first.ok() ? 0 : 1;
     if (!first.ok() && !is_fault(first.error())) return "sync: " + first.error().message();
-    // What went wrong before the disks were healed may be said once more.
+    // What went wrong before the disks were repaired may be said once more.
     Status second = failing_.volume->sync();
     for (unsigned i = 0; i < 2 && !second.ok() && !read_only; ++i) second = failing_.volume->sync();
     if (read_only && second.ok()) return "sync succeeds on a volume that could not commit";
-    if (!read_only && !second.ok() && !lies_) return "sync on healed disks: " + second.error().message();
+    if (!read_only && !second.ok() && !lies_) return "sync on repaired disks: " + second.error().message();
     if (!first.ok() && second.ok()) ++counts_.retried;
     text_ += fmt::format("sync {}, {}", first.ok(), second.ok());
     const auto live = test::read_tree(*failing_.volume);
@@ -253,7 +253,7 @@ TEST_P(RandomFaultTest, DisksThatDieAndComeBackLoseNothingThatWasAcknowledged) {
   run({FaultKind::kGone, FaultKind::kError}, seeds(), "disks that die");
 }
 
-TEST_P(RandomFaultTest, WrongBitsAreRefusedOrHealedAndNeverRead) {
+TEST_P(RandomFaultTest, WrongBitsAreRefusedOrRepairedAndNeverRead) {
   run({FaultKind::kBitFlip, FaultKind::kBitFlip, FaultKind::kError}, seeds(), "wrong bits");
 }
 

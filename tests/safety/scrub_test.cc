@@ -1,4 +1,4 @@
-// The scrub: it reads everything, heals what has a good copy, names what has none, counts right, takes nothing that
+// The scrub: it reads everything, repairs what has a good copy, names what has none, counts right, takes nothing that
 // only changed meanwhile for damage, and goes on after a crash. Promises 4 and 10 of doc/SAFETY.md.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
@@ -100,10 +100,10 @@ TEST(ScrubTest, AVolumeWithoutDamageIsReadAsAWholeAndLeftAlone) {
 }
 
 // What mdfsck calls each spoiled byte says what the scrub must do about it.
-TEST(ScrubTest, DamageDoneWhileMountedIsHealedOrNamedAndCountedRight) {
+TEST(ScrubTest, DamageDoneWhileMountedIsRepairedOrNamedAndCountedRight) {
   const SmallVolume base(2, kDiskBytes);
   std::mt19937_64 generator(3);
-  std::map<std::string, unsigned> healed, named;
+  std::map<std::string, unsigned> repaired, named;
   unsigned untouched = 0;
   const MemoryDisks started = clone(base.disks);
   {
@@ -146,8 +146,8 @@ TEST(ScrubTest, DamageDoneWhileMountedIsHealedOrNamedAndCountedRight) {
       } else {
         ASSERT_EQ(record.items_failed, 0u) << what;
         ASSERT_EQ(record.items_changed, 1u) << what;
-        ASSERT_EQ(record.disks[place.disk].healed, 1u) << what;
-        ++healed[*found.begin()];
+        ASSERT_EQ(record.disks[place.disk].repaired, 1u) << what;
+        ++repaired[*found.begin()];
       }
       const Sight sight = look(**volume, base.expected);
       ASSERT_EQ(sight.wrong, "") << what;
@@ -162,10 +162,10 @@ TEST(ScrubTest, DamageDoneWhileMountedIsHealedOrNamedAndCountedRight) {
     }
   }
   for (const char* name : {"label-damaged", "commit-slot-missing", "space-page-damaged", "node-copy-damaged"})
-    EXPECT_GT(healed[name], 0u) << name;
+    EXPECT_GT(repaired[name], 0u) << name;
   EXPECT_GT(named["data-damaged"], 20u);
   EXPECT_GT(untouched, 0u);
-  for (const auto& [name, count] : healed) test::tried("{} times {}, healed by a scrub", count, name);
+  for (const auto& [name, count] : repaired) test::tried("{} times {}, repaired by a scrub", count, name);
   test::tried("{} blocks of data spoiled, named by a scrub", named["data-damaged"]);
 }
 
@@ -285,7 +285,7 @@ TEST(ScrubTest, ADiskThatCannotBeReadIsNamedInEveryPiece) {
   EXPECT_GT(record.disks[1].failed, 3u);
   EXPECT_EQ(record.disks[0].failed, 0u);
   for (const auto& trouble : record.troubles) EXPECT_EQ(trouble.what, MDFS_TROUBLE_UNREADABLE);
-  faulty.heal();
+  faulty.work_again();
   const OperationRecord again = scrub(**volume);
   EXPECT_EQ(again.items_failed, 0u);
 }

@@ -35,7 +35,7 @@ class StuckDiskTest : public testing::TestWithParam<Op> {
   }
   ~StuckDiskTest() override {
     for (const auto& disk : faulty_) {
-      disk->heal();
+      disk->work_again();
       disk->release();
     }
   }
@@ -58,7 +58,7 @@ class StuckDiskTest : public testing::TestWithParam<Op> {
     while (stuck() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   void release() {
-    for (const auto& disk : faulty_) disk->heal();
+    for (const auto& disk : faulty_) disk->work_again();
     for (const auto& disk : faulty_) disk->release();
   }
 
@@ -133,7 +133,7 @@ TEST_F(StuckDiskTest, AReadThatDoesNotEndHoldsUpItsReaderAlone) {
     returned = true;
   });
   wait_until_stuck();
-  for (const auto& disk : faulty_) disk->heal();  // the one stays stuck
+  for (const auto& disk : faulty_) disk->work_again();  // the one stays stuck
   ByteVector window(16 * 16);
   EXPECT_TRUE(volume_->read_window(image, {{0, 0}, {16, 16}}, 0, window).ok());
   EXPECT_TRUE(volume_->write(small, 0, as_bytes("changed"), false).ok());

@@ -218,7 +218,7 @@ class Files(unittest.TestCase):
         trace.write_text("0 0,0,512,512\nsoon 0,0,5,5\n")
         self.assertIn("trace:2: ", run("replay", "gigaview-t800", trace, fails=True))
 
-    def test_a_replay_on_a_machine_of_chance_has_an_error_bar_and_on_others_needs_none(self):
+    def test_a_replay_on_a_machine_with_random_times_has_an_error_bar_and_on_others_needs_none(self):
         trace = self.folder / "trace"
         trace.write_text("".join(f"{second} 0,0,512,512\n" for second in range(20)))
         self.assertGreater(load("replay", "sata-disk", trace)["delay_s"]["half_width_95"], 0)

@@ -40,7 +40,7 @@ std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume
                              {"write_errors", disk.write_errors},
                              {"flush_errors", disk.flush_errors},
                              {"checksum_errors", disk.checksum_errors},
-                             {"healed", disk.healed}});
+                             {"repaired", disk.repaired}});
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -53,9 +53,9 @@ void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
     fmt::print("  since the mount: {} reads of {}, {} writes of {}, {} flushes\n", disk.reads,
                format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.flushes);
     fmt::print(
-        "  since {:%Y-%m-%d %H:%M}: errors reading {}, writing {}, flushing {}, checksums {}; {} copies healed\n",
+        "  since {:%Y-%m-%d %H:%M}: errors reading {}, writing {}, flushing {}, checksums {}; {} copies repaired\n",
         fmt::localtime(static_cast<std::time_t>(disk.since_ns / 1'000'000'000)), disk.read_errors, disk.write_errors,
-        disk.flush_errors, disk.checksum_errors, disk.healed);
+        disk.flush_errors, disk.checksum_errors, disk.repaired);
   }
 }
 

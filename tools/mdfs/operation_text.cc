@@ -177,7 +177,7 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
       continue;
     }
     text += fmt::format("  disk {}: {} read, {} written, {} {}, {} {}\n", i, format_size(disk.read_bytes),
-                        format_size(disk.written_bytes), disk.healed, words.changed, disk.failed, words.failed);
+                        format_size(disk.written_bytes), disk.repaired, words.changed, disk.failed, words.failed);
   }
   const auto names = names_of(operation, path);
   for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
@@ -210,7 +210,7 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
     json["disks"].push_back({{"number", i},
                              {"read_bytes", disk.read_bytes},
                              {"written_bytes", disk.written_bytes},
-                             {"changed", disk.healed},
+                             {"changed", disk.repaired},
                              {"failed", disk.failed}});
   }
   const auto names = names_of(operation, path);

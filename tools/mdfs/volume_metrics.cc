@@ -103,7 +103,7 @@ std::string metrics_text(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& co
       {"disk_checksum_errors_total", "Pieces that did not match their checksum, over all mounts.",
        [&](std::uint32_t i) { return disks[i].checksum_errors; }},
       {"disk_repaired_total", "Copies of metadata that were repaired, over all mounts.",
-       [&](std::uint32_t i) { return disks[i].healed; }},
+       [&](std::uint32_t i) { return disks[i].repaired; }},
   };
   for (const Counter& counter : counters) out.of_disks(counter.name, "counter", counter.help, counter.value);
   return text;

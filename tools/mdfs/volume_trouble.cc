@@ -82,7 +82,7 @@ std::vector<std::string> error_troubles(const mdfs_ioc_volume& volume, const mdf
       if (number > 0) errors += fmt::format("{}{} {}", errors.empty() ? "" : ", ", kind, number);
     if (errors.empty()) continue;
     all.push_back(fmt::format(
-        "disk {} ({}) has had errors: {}; 'mdfs scrub start' mends metadata and names what is damaged, mdfsck makes "
+        "disk {} ({}) has had errors: {}; 'mdfs scrub start' repairs metadata and names what is damaged, mdfsck makes "
         "maps of free space anew, 'mdfs disk stats --reset' forgets the errors",
         i, text_of(volume.disks[i].name), errors));
   }

@@ -24,7 +24,7 @@
 namespace mdfs::store {
 namespace {
 
-// Each round mends what the one before brought to light; damage goes no deeper than a few.
+// Each round repairs what the one before brought to light; damage goes no deeper than a few.
 constexpr unsigned kMaxRounds = 8;
 
 // One state of the tree, and what is wrong with it.
@@ -68,7 +68,7 @@ class Checker {
   void report_progress(CheckPhase phase, std::uint64_t done, std::uint64_t total);
   Status repair(const Scan& first, const SpacePages& space);
   Status check_rollback(const Scan& first) const;
-  Status mend_copies(const TreeScan& tree);
+  Status repair_copies(const TreeScan& tree);
   Status repair_tree(const Scan& first, const SpacePages& space);
   Status commit(const Scan& scan, const SpacePages& space);
   void note_new(const Findings& findings);
@@ -256,7 +256,8 @@ void Checker::note_new(const Findings& findings) {
     if (report_.findings.size() < Findings::kLimit) report_.findings.push_back(finding);
 }
 
-// After a commit: what can be mended at all and is not in `left` is mended. The commit itself puts its counts right.
+// After a commit: what can be repaired at all and is not in `left` is repaired. The commit itself puts its counts
+// right.
 void Checker::settle_against(const Findings& left) {
   std::set<Finding> still(left.list().begin(), left.list().end());
   std::erase_if(still, [](const Finding& finding) {
@@ -283,13 +284,13 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
     return {Errc::kReadOnly, "commit.generation: there is no number for another commit"};
   report_.changed = true;
   MDFS_TRY(make_present(volume_));
-  MDFS_TRY(mend_copies(first.tree));
+  MDFS_TRY(repair_copies(first.tree));
   for (Finding& finding : report_.findings)
     finding.repaired = finding.id == FindingId::kLabelDamaged || finding.id == FindingId::kCommitSlotMissing ||
                        finding.id == FindingId::kNodeCopyDamaged;
   const bool whole = volume_.healthy() == volume_.disks();
   if (!whole && (first.must_rewrite() || commit_needed_))
-    return {Errc::kMissingDisk, "what is wrong beside copies and labels is mended only when all disks are there"};
+    return {Errc::kMissingDisk, "what is wrong beside copies and labels is repaired only when all disks are there"};
   if (options_.repair == RepairMode::kPreen && first.findings.any(Repair::kForced))
     return {Errc::kNotPermitted, "more is needed than a preen may do: run without -p"};
   return first.must_rewrite() || commit_needed_ || options_.rollback ? repair_tree(first, space) : Status();
@@ -306,9 +307,9 @@ Status Checker::check_rollback(const Scan& first) const {
 
 // A bad copy is overwritten in place: nothing is lost if that is cut short. Durable when this returns: a commit that
 // follows may be the only other thing that is flushed, and there may be none.
-Status Checker::mend_copies(const TreeScan& tree) {
-  if (tree.to_mend.empty()) return {};
-  for (const CopyToMend& bad : tree.to_mend) {
+Status Checker::repair_copies(const TreeScan& tree) {
+  if (tree.to_repair.empty()) return {};
+  for (const CopyToRepair& bad : tree.to_repair) {
     MDFS_TRY_ASSIGN(AlignedBuffer bytes, loader_.read_good(bad.pointer));
     const format::Address& address = bad.pointer.address[bad.copy];
     MDFS_TRY(
@@ -321,7 +322,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
   // The map of the first state, that of the last one, and that of all that must not be written.
   if (const std::uint64_t needed = 3 * map_memory(); !first.blocks.whole() || needed > options_.bytes_for_map())
     return {Errc::kNoMemory,
-            fmt::format("to mend the tree and the maps of blocks takes --memory {}M", (needed >> 18) + 1)};
+            fmt::format("to repair the tree and the maps of blocks takes --memory {}M", (needed >> 18) + 1)};
   BlockMap taken = first.blocks;
   MDFS_TRY(merge_space(volume_, space, taken));
   const std::uint64_t generation = volume_.highest_generation + 1;
@@ -406,13 +407,13 @@ std::uint64_t CheckReport::remaining() const {
 }
 
 int CheckReport::exit_code() const {
-  constexpr int kMended = 1;
+  constexpr int kRepaired = 1;
   constexpr int kRemains = 4;
   if (remaining() > 0 || !repair_trouble.empty()) return kRemains;
-  const bool mended = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+  const bool repaired = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.repaired && info(finding.id).severity != Severity::kNote;
   });
-  return mended ? kMended : 0;
+  return repaired ? kRepaired : 0;
 }
 
 Result<CheckReport> check_volume(std::vector<std::unique_ptr<device::Disk>> disks, const CheckOptions& options,

@@ -1,4 +1,4 @@
-// The checker: finds and mends what is wrong on the disks of a volume that nobody has mounted.
+// The checker: finds and repairs what is wrong on the disks of a volume that nobody has mounted.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ namespace mdfs::store {
 
 enum class RepairMode : std::uint8_t {
   kNothing,  // -n: writes nothing
-  kPreen,    // -p: only what is mended from a good copy or derived; nothing of the tree if more is needed
-  kAll,      // -y: everything that can be mended
+  kPreen,    // -p: only what is repaired from a good copy or derived; nothing of the tree if more is needed
+  kAll,      // -y: everything that can be repaired
 };
 
 enum class CheckPhase : std::uint8_t { kTree, kSpace, kData, kRepair };
@@ -66,7 +66,7 @@ struct CheckReport {
 
   // Findings that are no notes and are still there.
   std::uint64_t remaining() const;
-  // As fsck(8): 0 nothing found, 1 all mended, 4 something remains.
+  // As fsck(8): 0 nothing found, 1 all repaired, 4 something remains.
   int exit_code() const;
 };
 

@@ -110,7 +110,7 @@ class Findings {
   const std::vector<Finding>& list() const { return list_; }
   std::uint64_t count(FindingId id) const;
   std::uint64_t total() const { return total_; }
-  // Is there one that such a repair would mend, and that is no note?
+  // Is there one that such a repair would repair, and that is no note?
   bool any(Repair repair) const;
   // Is there one that is no note?
   bool any() const { return any(Repair::kNever) || any(Repair::kSafe) || any(Repair::kForced); }

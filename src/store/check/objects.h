@@ -71,7 +71,7 @@ struct ObjectTable {
 };
 
 // Takes every item of the tree in order of keys. Marks the blocks that data occupy, reports what makes no sense, and
-// notes how it could be mended. One thread.
+// notes how it could be repaired. One thread.
 class ItemChecker {
  public:
   // `on_data` may be empty. In a pass for a further window of `blocks` all that is new are blocks that are used twice.

@@ -57,7 +57,7 @@ void report(NodeRef& ref, const LoadedNode& loaded, Findings& findings, TreeScan
   ++scan.nodes;
   for (const std::size_t copy : loaded.bad_copies) {
     findings.add(FindingId::kNodeCopyDamaged, fmt::format("{}, copy {}: {}", name_of(ref), copy, loaded.why));
-    if (!ref.moved) scan.to_mend.push_back({ref.pointer, copy});
+    if (!ref.moved) scan.to_repair.push_back({ref.pointer, copy});
   }
 }
 

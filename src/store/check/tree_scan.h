@@ -27,7 +27,7 @@ struct NodeRef {
 };
 
 // A copy of a node to be written again from a good one.
-struct CopyToMend {
+struct CopyToRepair {
   format::Pointer pointer;
   std::size_t copy = 0;
 };
@@ -62,7 +62,7 @@ class NodeLoader {
 struct TreeScan {
   std::vector<NodeRef> leaves;     // in order of keys; they tile all keys
   std::vector<NodeRef> interiors;  // level by level
-  std::vector<CopyToMend> to_mend;
+  std::vector<CopyToRepair> to_repair;
   std::uint64_t nodes = 0;    // good ones
   bool must_rewrite = false;  // something is lost or lies where it may not
 };

@@ -409,7 +409,7 @@ class Volume:
             yield OPERATIONS[which], OPERATION_STATES[state], done, total
 
     def disk_errors(self):
-        """What has gone wrong: disk, and read, write, flush and checksum errors, copies healed."""
+        """What has gone wrong: disk, and read, write, flush and checksum errors, copies repaired."""
         for (object_number, kind, disk), value in sorted(self.items.items()):
             if (object_number, kind) != (VOLUME_OBJECT, DISK_ERRORS):
                 continue
@@ -495,7 +495,7 @@ def run(options):
             print(f"{name}: {state}, {done} of {total} bytes")
         for disk, counts in volume.disk_errors():
             print(f"disk {disk}: errors reading {counts[0]}, writing {counts[1]}, flushing {counts[2]}, "
-                  f"checksums {counts[3]}; {counts[4]} healed")
+                  f"checksums {counts[3]}; {counts[4]} repaired")
         print(f"{uuid.UUID(bytes=volume.uuid)}: generation {volume.commit.generation}, {volume.nodes} nodes, "
               f"{len(objects)} objects, all checksums hold")
 

@@ -138,7 +138,8 @@ class Commit:
                     "commit: member states")
         require(count <= 96, "commit: checksum_records")
         self.checksum_records = [struct.unpack_from("<HHIQ", sector, 6144 + 16 * i) for i in range(count)]
-        require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in self.checksum_records),
+        records = self.checksum_records
+        require(all(1 <= sectors <= 256 and self.participants >> disk & 1 for disk, sectors, _, _ in records),
                 "commit: checksum_records")
 
 

@@ -36,7 +36,7 @@ def fallocate(fd, mode, offset, length):
 
 
 class Image:
-    """Operations by chance on one image, each checked as far as one process can."""
+    """Operations at random on one image, each checked as far as one process can."""
 
     def __init__(self, folder, chance, number):
         self.chance = chance

@@ -59,7 +59,7 @@ TEST_F(FaultyDiskTest, AnErrorStrikesTheNthMatchingRequestOnce) {
   EXPECT_EQ(disk.injections()[0].offset, 2 * kBlock);
 }
 
-TEST_F(FaultyDiskTest, AStickyErrorOfARangeLeavesOtherBlocksAloneAndHeals) {
+TEST_F(FaultyDiskTest, AStickyErrorOfARangeLeavesOtherBlocksAloneAndRepairs) {
   FaultyDisk disk(
       memory_,
       {{.kind = FaultKind::kError, .op = Op::kRead, .from = 4 * kBlock, .to = 5 * kBlock, .times = Fault::kSticky}});
@@ -68,7 +68,7 @@ TEST_F(FaultyDiskTest, AStickyErrorOfARangeLeavesOtherBlocksAloneAndHeals) {
     EXPECT_TRUE(get(disk, 3).ok());
     EXPECT_TRUE(get(disk, 5).ok());
   }
-  disk.heal();
+  disk.work_again();
   EXPECT_TRUE(get(disk, 4).ok());
 }
 

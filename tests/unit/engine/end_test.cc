@@ -101,7 +101,7 @@ TEST(EndTest, AFailedWriteLinksNoFramesBeyondTheSize) {
       disk.add({FaultKind::kError, Op::kWrite, 0, UINT64_MAX, nth, 1});
       (void)bench.engine().write_back(bench.content());
       EXPECT_EQ(watch.wrong(), "") << nth;
-      disk.heal();
+      disk.work_again();
       ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
       EXPECT_EQ(watch.wrong(), "") << nth;
       EXPECT_EQ(bench.inode().size_bytes, frames.size());
@@ -154,7 +154,7 @@ TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
       }
       done = true;
       for (std::thread& other : others) other.join();
-      disk.heal();
+      disk.work_again();
       (void)bench.engine().write_back(bench.content());  // may report what the background has met
       ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
       EXPECT_EQ(watch.wrong(), "") << "seed " << seed;

@@ -49,7 +49,7 @@ TEST_P(EngineFaultsTest, AReadThatADiskRefusesFailsAndIsRightAfterwards) {
     } else {
       ASSERT_TRUE(got.ok());
     }
-    disks_[1]->heal();
+    disks_[1]->work_again();
     ASSERT_EQ(bench_.read(0, data_.size()), data_);
   }
 }
@@ -90,7 +90,7 @@ TEST_P(EngineFaultsTest, AFailedWriteBackIsReportedAndTriedAgain) {
     EXPECT_EQ(status.ok(), !struck);
     EXPECT_EQ(bench_.engine().is_dirty(bench_.content()), struck);
     EXPECT_EQ(bench_.read(0, data_.size()), data_);
-    disks_[2]->heal();
+    disks_[2]->work_again();
     (void)bench_.engine().write_back(bench_.content());  // may report what the background has met in between
     EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
     ASSERT_TRUE(bench_.reopen().ok());
@@ -104,7 +104,7 @@ TEST_P(EngineFaultsTest, AnErrorOfTheBackgroundIsReportedOnceByTheNextWriteBack)
   ASSERT_TRUE(bench_.engine().write(bench_.content(), 0, bytes).ok());
   for (auto& disk : disks_) disk->add({FaultKind::kError, Op::kWrite, 0, UINT64_MAX, 0, Fault::kSticky});
   EXPECT_FALSE(bench_.engine().write_back_all(0).ok());
-  for (auto& disk : disks_) disk->heal();
+  for (auto& disk : disks_) disk->work_again();
   EXPECT_FALSE(bench_.engine().write_back(bench_.content()).ok());
   EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
   ASSERT_TRUE(bench_.reopen().ok());

@@ -193,7 +193,7 @@ TEST_P(EngineMoveTest, ADiskThatCannotBeWrittenLeavesEverythingWhereItWas) {
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
   ASSERT_FALSE(moved.ok());
   EXPECT_EQ(moved.error().code, Errc::kIo);
-  disks[1]->heal();
+  disks[1]->work_again();
   expect_data();
   bench_.stop_engine();
 }

@@ -144,7 +144,7 @@ TEST_P(OrderTest, WhereTheFirstBytesCannotBeWrittenTheSizeStaysAndNothingIsLost)
     EXPECT_EQ(cut.error().code, Errc::kIo);
     EXPECT_EQ(bench_.size(), array_.size());
     EXPECT_EQ(bench_.read_all(), array_);
-    disk_.heal();
+    disk_.work_again();
   }
   EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
   EXPECT_TRUE(truncate(250'000).ok());
@@ -203,7 +203,7 @@ TEST_P(OrderTest, WhatIsWrittenMeanwhileComesAsWell) {
     array_.resize(size);
     crash();
     EXPECT_EQ(bench_.read_all(), array_);
-    disk_.heal();
+    disk_.work_again();
     ASSERT_TRUE(truncate(0).ok());
     array_.clear();
   }

@@ -310,7 +310,7 @@ TEST_P(StripsTest, ADamagedStripHoldsBackItsOwnExtentAlone) {
   const auto again = bench.engine().settle(bench.content(), UINT64_MAX, false);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code, Errc::kCorrupt);
-  // Mended, it follows.
+  // Repaired, it follows.
   byte ^= std::byte{1};
   bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
   EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, false), kDepth * 64 * 64);

@@ -371,7 +371,7 @@ TEST(EngineDiscardTest, WhatIsBeingReadAheadFindsItsUnitsAsTheyWere) {
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(discarded);
-  disk.heal();
+  disk.work_again();
   disk.release();
   remover.join();
   EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);

@@ -189,7 +189,7 @@ TEST_F(ChecksumRecordTest, ACommitThatWritesNothingIsProvenByItsSlots) {
     auto store = open(disks_);
     ASSERT_OK(put(*store, 1));
     const device::DiskCounters& counters = *store->counters(0);
-    // Scrubbing mends a label with the slots of a commit that has nothing else to write.
+    // Scrubbing repairs a label with the slots of a commit that has nothing else to write.
     for (int i = 0; i < 3; ++i) {
       disks_[0]->zero(MDFS_LABEL_AREA, MDFS_LABEL_AREA);
       format::OperationRecord record;

@@ -166,7 +166,7 @@ TEST(BadCopyTest, NodesWithABadCopyAreReadFromAnotherAndWrittenAnew) {
   EXPECT_TRUE(read_all(**store) == model);
   store->reset();
 
-  // Each mount reads other copies first; reading and a commit that has nothing else to write mend them.
+  // Each mount reads other copies first; reading and a commit that has nothing else to write repair them.
   for (int mount = 0; mount < 20; ++mount) {
     auto again = open_disks(disks, environment, options);
     ASSERT_OK(again);
@@ -185,9 +185,9 @@ TEST(BadCopyTest, NodesWithABadCopyAreReadFromAnotherAndWrittenAnew) {
     other.peek(block * 4096, magic);
     if (as_text(magic) == MDFS_NODE_MAGIC) other.zero(block * 4096, 512);
   }
-  auto mended = open_disks(disks, environment, options);
-  ASSERT_OK(mended);
-  EXPECT_TRUE(read_all(**mended) == model) << "some copy on the first disk was never mended";
+  auto repaired = open_disks(disks, environment, options);
+  ASSERT_OK(repaired);
+  EXPECT_TRUE(read_all(**repaired) == model) << "some copy on the first disk was never repaired";
 }
 
 // The disk that fails is named; what is in memory and on the other disks can be read; without the disk a majority goes

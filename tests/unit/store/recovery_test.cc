@@ -76,7 +76,7 @@ Disks clones_of(std::initializer_list<const device::MemoryDisk*> list) {
   return disks;
 }
 
-TEST_F(RecoveryTest, AnySubsetOfWipedLabelsButAllOfADiskIsMended) {
+TEST_F(RecoveryTest, AnySubsetOfWipedLabelsButAllOfADiskIsRepaired) {
   make(2);
   ASSERT_OK(put(disks_, 1));
   for (unsigned wiped = 1; wiped < 15; ++wiped) {
@@ -270,7 +270,7 @@ TEST_F(RecoveryTest, ABadCopyIsReadFromTheOtherAndWrittenAnew) {
   const std::uint64_t begin = layout.first_usable() * 4096;
   const std::uint64_t half = (layout.metadata_end() - layout.first_usable()) / 2 * 4096;
   for (const std::uint64_t lost : {begin, begin + half}) {
-    // A whole half of the metadata region is lost, one copy of each node; opening reads, the next commit mends.
+    // A whole half of the metadata region is lost, one copy of each node; opening reads, the next commit repairs.
     const Disks damaged = clone_disks(disks_);
     damaged[0]->zero(lost, half);
     expect_value(damaged, 1);

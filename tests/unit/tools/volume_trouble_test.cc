@@ -62,7 +62,7 @@ TEST(VolumeTroubleTest, ADiskWithErrorsIsNamedWithTheirKindsAndNumbers) {
   mdfs_ioc_disks counted{};
   EXPECT_TRUE(error_troubles(healthy(), counted).empty());
   counted.disks[1].checksum_errors = 2;
-  counted.disks[1].healed = 1;
+  counted.disks[1].repaired = 1;
   counted.disks[1].read_errors = 3;
   const auto all = error_troubles(healthy(), counted);
   ASSERT_EQ(all.size(), 1u);

@@ -43,7 +43,7 @@ TEST_F(DiskStatisticsTest, RequestsAndBytesAreThoseOfTheMount) {
     EXPECT_GT(disk.writes, before[i].writes);
     written += disk.written_bytes - before[i].written_bytes;
     EXPECT_EQ(disk.errors.read_errors + disk.errors.write_errors + disk.errors.flush_errors, 0u);
-    EXPECT_EQ(disk.errors.checksum_errors + disk.errors.healed, 0u);
+    EXPECT_EQ(disk.errors.checksum_errors + disk.errors.repaired, 0u);
   }
   EXPECT_GE(written, 500'000u);
   mount();
@@ -107,7 +107,7 @@ TEST_F(DiskStatisticsTest, RequestsThatFailAreCountedByTheirKind) {
   volume_.reset();
 }
 
-TEST_F(DiskStatisticsTest, CopiesThatWereHealedAreCounted) {
+TEST_F(DiskStatisticsTest, CopiesThatWereRepairedAreCounted) {
   EXPECT_OK(volume().operations().start({}));
   std::byte byte{};
   disks_[1]->peek(MDFS_LABEL_AREA + 40, {&byte, 1});
@@ -115,11 +115,11 @@ TEST_F(DiskStatisticsTest, CopiesThatWereHealedAreCounted) {
   disks_[1]->poke(MDFS_LABEL_AREA + 40, {&byte, 1});
   while (volume().operations().turn().worked) {
   }
-  EXPECT_EQ(now()[1].errors.healed, 1u);
+  EXPECT_EQ(now()[1].errors.repaired, 1u);
   EXPECT_EQ(now()[1].errors.checksum_errors, 1u);
-  EXPECT_EQ(now()[0].errors.healed, 0u);
+  EXPECT_EQ(now()[0].errors.repaired, 0u);
   mount();
-  EXPECT_EQ(now()[1].errors.healed, 1u);
+  EXPECT_EQ(now()[1].errors.repaired, 1u);
 }
 
 // What one disk did is not the next one's that gets its number.

@@ -277,7 +277,7 @@ class FsyncGateTest : public FsyncGateCanaryTest, public testing::WithParamInter
     EXPECT_EQ(claims.wrong, "") << where;
     EXPECT_EQ(judge(clone(disks), claims), "") << where;
     EXPECT_TRUE(struck || (volume.ok() && claims.file == kRounds - 1 + (kRounds + 1) % 2)) << where;
-    faulty.heal();
+    faulty.work_again();
     if (!volume.ok()) return struck;
     EXPECT_EQ(judge_live(**volume, disks), "") << where;
     (void)(*volume)->close().ok();
@@ -365,7 +365,7 @@ TEST_P(IdleFilesTest, WhatCannotBeWrittenWhenItIsClosedStaysUntilItCan) {
     ASSERT_FALSE(faulty.injections().empty());
     ASSERT_FALSE((*volume)->store().read_only());
     EXPECT_EQ(lost(**volume), 0u) << "while the disk fails";
-    faulty.heal();
+    faulty.work_again();
     // What went wrong before is told once; then all is well.
     (void)(*volume)->sync().ok();
     EXPECT_TRUE((*volume)->sync().ok());

@@ -1,4 +1,4 @@
-// The checker: every structure damaged in turn is found, mended, and clean afterwards, in one pass and in several.
+// The checker: every structure damaged in turn is found, repaired, and clean afterwards, in one pass and in several.
 // SPDX-License-Identifier: Apache-2.0
 #include "store/check/check.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 class DamageTest : public testing::TestWithParam<Case> {};
 
-TEST_P(DamageTest, IsFoundByItsNameAndMendedAndNothingIsWrittenBefore) {
+TEST_P(DamageTest, IsFoundByItsNameAndRepairedAndNothingIsWrittenBefore) {
   Lab lab;
   GetParam().damage(lab);
   const auto before = lab.digests();
@@ -33,15 +33,15 @@ TEST_P(DamageTest, IsFoundByItsNameAndMendedAndNothingIsWrittenBefore) {
   const CheckReport preened = lab.check(RepairMode::kPreen);
   EXPECT_EQ(preened.exit_code(), GetParam().preen ? 1 : 4) << text_of(preened);
   if (!GetParam().preen) {
-    const CheckReport mended = lab.check(RepairMode::kAll);
-    EXPECT_EQ(mended.exit_code(), 1) << text_of(mended);
+    const CheckReport repaired = lab.check(RepairMode::kAll);
+    EXPECT_EQ(repaired.exit_code(), 1) << text_of(repaired);
   }
   const CheckReport clean = lab.check(RepairMode::kNothing, GetParam().data_survive);
   EXPECT_EQ(clean.exit_code(), 0) << text_of(clean);
   EXPECT_TRUE(clean.findings.empty()) << text_of(clean);
-  const auto mended = lab.digests();
+  const auto repaired = lab.digests();
   EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 0);
-  EXPECT_EQ(lab.digests(), mended);  // nothing left to write
+  EXPECT_EQ(lab.digests(), repaired);  // nothing left to write
 }
 
 std::vector<Finding> sorted(std::vector<Finding> findings) {
@@ -148,8 +148,8 @@ TEST(CheckTest, AnOrphanIsNoErrorAndIsFreedByARepair) {
   const CheckReport found = lab.check(RepairMode::kNothing);
   EXPECT_EQ(found.exit_code(), 0) << text_of(found);
   EXPECT_EQ(names_of(found), std::vector<std::string>{"orphan"});
-  const CheckReport mended = lab.check(RepairMode::kPreen);
-  EXPECT_EQ(mended.exit_code(), 0) << text_of(mended);
+  const CheckReport repaired = lab.check(RepairMode::kPreen);
+  EXPECT_EQ(repaired.exit_code(), 0) << text_of(repaired);
   const CheckReport clean = lab.check(RepairMode::kNothing);
   EXPECT_TRUE(clean.findings.empty()) << text_of(clean);
   EXPECT_EQ(clean.used_blocks, found.used_blocks - 3);
@@ -199,8 +199,8 @@ TEST(CheckTest, ALostLeafCostsOnlyWhatItHeld) {
     const CheckReport found = lab.check(RepairMode::kPreen);
     EXPECT_EQ(found.exit_code(), 4);
     EXPECT_EQ(found.findings[0].id, FindingId::kNodeLost) << text_of(found);
-    const CheckReport mended = lab.check(RepairMode::kAll);
-    EXPECT_EQ(mended.exit_code(), 1) << text_of(mended);
+    const CheckReport repaired = lab.check(RepairMode::kAll);
+    EXPECT_EQ(repaired.exit_code(), 1) << text_of(repaired);
     const CheckReport clean = lab.check(RepairMode::kNothing, true);
     EXPECT_TRUE(clean.findings.empty()) << i << text_of(clean);
     // At most the items of one leaf are gone, and objects that had lost their inodes.
@@ -304,10 +304,10 @@ TEST(CheckTest, FindingsNameObjectsAndEntriesByTheirPaths) {
     found->damage(lab);
     const CheckReport report = lab.check(RepairMode::kNothing);
     EXPECT_EQ(path_of(report, one.finding), one.path) << one.damage << "\n" << text_of(report);
-    // A repair says the same of what it found at first, and mends it.
-    const CheckReport mended = lab.check(RepairMode::kAll);
-    EXPECT_EQ(path_of(mended, one.finding), one.path) << one.damage;
-    EXPECT_EQ(mended.exit_code(), 1) << one.damage << "\n" << text_of(mended);
+    // A repair says the same of what it found at first, and repairs it.
+    const CheckReport repaired = lab.check(RepairMode::kAll);
+    EXPECT_EQ(path_of(repaired, one.finding), one.path) << one.damage;
+    EXPECT_EQ(repaired.exit_code(), 1) << one.damage << "\n" << text_of(repaired);
   }
 }
 

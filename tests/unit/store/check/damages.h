@@ -30,7 +30,7 @@ inline format::Strip strip_of(Lab& lab) {
 struct Case {
   std::string name;                   // of the test
   std::vector<std::string> findings;  // all of these, and no others
-  bool preen;                         // -p mends it
+  bool preen;                         // -p repairs it
   std::function<void(Lab&)> damage;
   bool data_survive = true;
 };

@@ -79,13 +79,13 @@ void change_items(Lab& lab, Chance& chance) {
 
 std::string left_after_repair(Lab& lab, unsigned& damaged) {
   damaged += lab.check(RepairMode::kNothing, true).findings.empty() ? 0 : 1;
-  const CheckReport mended = lab.check(RepairMode::kAll);
-  if (!mended.repair_trouble.empty()) return text_of(mended);
+  const CheckReport repaired = lab.check(RepairMode::kAll);
+  if (!repaired.repair_trouble.empty()) return text_of(repaired);
   const CheckReport clean = lab.check(RepairMode::kNothing);
-  return clean.findings.empty() ? std::string() : text_of(mended) + "left:\n" + text_of(clean);
+  return clean.findings.empty() ? std::string() : text_of(repaired) + "left:\n" + text_of(clean);
 }
 
-TEST(HardCheckTest, ItemsChangedAtRandomAreMendedInOneRun) {
+TEST(HardCheckTest, ItemsChangedAtRandomAreRepairedInOneRun) {
   unsigned damaged = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Lab lab;
@@ -129,7 +129,7 @@ void change_node(Lab& lab, std::size_t leaf, const std::function<void(MutableByt
       }
 }
 
-TEST(HardCheckTest, NodesChangedUnderGoodChecksumsAreMendedInOneRun) {
+TEST(HardCheckTest, NodesChangedUnderGoodChecksumsAreRepairedInOneRun) {
   unsigned damaged = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Lab lab;
@@ -146,7 +146,7 @@ TEST(HardCheckTest, NodesChangedUnderGoodChecksumsAreMendedInOneRun) {
   test::tried("{} volumes with nodes changed at random repaired, {} were damaged", kSeeds, damaged);
 }
 
-TEST(HardCheckTest, BytesFlippedAnywhereInTheMetadataAreMendedInOneRun) {
+TEST(HardCheckTest, BytesFlippedAnywhereInTheMetadataAreRepairedInOneRun) {
   unsigned damaged = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Lab lab;
@@ -199,7 +199,7 @@ TEST(HardCheckTest, APowerCutAtAnyPointOfARepairIsSafe) {
   for (const auto& disk : before) bases.push_back(disk.get());
   const std::uint64_t found = check_clones(before, RepairMode::kNothing).findings.size();
   const std::size_t states = device::for_each_cut(bases, log.events(), {}, [&](Disks disks, const device::Cut& cut) {
-    // As it was, apart from copies already mended, or clean.
+    // As it was, apart from copies already repaired, or clean.
     EXPECT_LE(check_clones(disks, RepairMode::kNothing).findings.size(), found + 2) << cut.text;
     const CheckReport again = check_clones(disks, RepairMode::kAll);
     EXPECT_EQ(again.repair_trouble, "") << cut.text;

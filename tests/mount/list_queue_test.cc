@@ -1,5 +1,5 @@
-// List requests of a mount run on a lane of their own, two at a time, and end with their callers. The volume is not a
-// real one, so that the test says when a list request is answered. Needs root and /dev/fuse.
+// List requests of a mount run on a work queue of their own, two at a time, and end with their callers. The volume is
+// not a real one, so that the test says when a list request is answered. Needs root and /dev/fuse.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(30);  // of what never comes when the test fails
 constexpr auto kStep = std::chrono::milliseconds(2);
 
-class ListLaneTest : public testing::Test {
+class ListQueueTest : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0 || ::access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "needs root and /dev/fuse";
@@ -96,7 +96,7 @@ class ListLaneTest : public testing::Test {
   int fd_ = -1;
 };
 
-TEST_F(ListLaneTest, FsyncIsAnsweredWhileListRequestsAreNot) {
+TEST_F(ListQueueTest, FsyncIsAnsweredWhileListRequestsAreNot) {
   ask_by(64);
   ASSERT_TRUE(wait_until([&] { return entered_ >= 2; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // so that the others are queued; decides nothing
@@ -106,7 +106,7 @@ TEST_F(ListLaneTest, FsyncIsAnsweredWhileListRequestsAreNot) {
   EXPECT_EQ(synced.get(), 0);
 }
 
-TEST_F(ListLaneTest, TwoListRequestsAreUnderWayHoweverManyCallersAsk) {
+TEST_F(ListQueueTest, TwoListRequestsAreUnderWayHoweverManyCallersAsk) {
   ask_by(64);
   ASSERT_TRUE(wait_until([&] { return entered_ >= 2; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -115,7 +115,7 @@ TEST_F(ListLaneTest, TwoListRequestsAreUnderWayHoweverManyCallersAsk) {
   EXPECT_EQ(most_, 2u);
 }
 
-TEST_F(ListLaneTest, AListRequestEndsWithItsCaller) {
+TEST_F(ListQueueTest, AListRequestEndsWithItsCaller) {
   const pid_t child = ::fork();
   if (child == 0) {
     ask();

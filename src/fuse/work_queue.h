@@ -13,13 +13,13 @@ namespace mdfs::fuse {
 
 // Jobs start in the order they were posted. Any thread may post. The queue is bounded by the requests that the kernel
 // keeps waiting: each job answers one.
-class Lane {
+class WorkQueue {
  public:
-  explicit Lane(unsigned threads);
+  explicit WorkQueue(unsigned threads);
   // Runs what is queued, then ends.
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ~WorkQueue();
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
 
   void post(std::function<void()> job);
 

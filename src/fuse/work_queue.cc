@@ -1,16 +1,16 @@
-// Lanes.
+// Work queues.
 // SPDX-License-Identifier: Apache-2.0
-#include "fuse/lane.h"
-
 #include <utility>
+
+#include "fuse/work_queue.h"
 
 namespace mdfs::fuse {
 
-Lane::Lane(unsigned threads) {
+WorkQueue::WorkQueue(unsigned threads) {
   for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
 }
 
-Lane::~Lane() {
+WorkQueue::~WorkQueue() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -19,7 +19,7 @@ Lane::~Lane() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Lane::post(std::function<void()> job) {
+void WorkQueue::post(std::function<void()> job) {
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
@@ -27,7 +27,7 @@ void Lane::post(std::function<void()> job) {
   wake_.notify_one();
 }
 
-void Lane::run() {
+void WorkQueue::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [&] { return ending_ || !jobs_.empty(); });

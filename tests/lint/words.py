@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Rejects words that have been retired, and says what is written instead.
+
+usage: words.py SOURCE_ROOT
+"""
+# SPDX-License-Identifier: Apache-2.0
+import pathlib
+import re
+import sys
+
+FOLDERS = ["src", "include", "lib", "tools", "man", "doc"]
+SUFFIXES = {".h", ".cc", ".c", ".md", ".scd"}
+# Pattern, and what is written instead.
+RETIRED = [
+    (r"witness", "checksum record (of a commit)"),
+    (r"\bmend|_mend", "repair"),
+    (r"\bheal(?!th)", "repair"),
+    (r"\bLanes?\b|_lanes?_?\b", "work queue"),
+    (r"\balphabet\b", "set of operations"),
+    (r"\bfaces? of an image|give_birth", "view; create_inode"),
+    (r"\bby chance\b|machine of chance", "at random"),
+]
+
+
+def check_text(shown, text):
+    return [f"{shown}:{number}: '{found[0]}' is retired: {instead}"
+            for number, line in enumerate(text.split("\n"), 1)
+            for pattern, instead in RETIRED
+            for found in [re.search(pattern, line, re.IGNORECASE if pattern.islower() else 0)] if found]
+
+
+def check_tree(root):
+    complaints = []
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                complaints += check_text(path.relative_to(root), path.read_text())
+    return complaints
+
+
+def main():
+    complaints = check_tree(pathlib.Path(sys.argv[1]))
+    print("\n".join(complaints) or "no retired word is in use")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
