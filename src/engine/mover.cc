@@ -150,19 +150,26 @@ Status Mover::look_up(Content& content, Job& job, const std::vector<geometry::Co
 }
 
 Status Mover::find_room(Content& content, Job& job) {
-  store::Room room;
+  store::Room blocks, again, nodes;
   for (const Part& part : job.parts) {
-    room.blocks += part.blocks;
+    blocks.blocks += part.blocks;
+    for (const store::Run& run : part.from) again.blocks += job.request.freed ? job.request.freed(run) : 0;
     if (job.request.most_runs > 0) continue;  // records stay as long as they are, or become shorter
     const store::Room worst = content.worst_case(part.blocks, false);
-    room += {0, worst.puts, worst.bytes};
+    nodes += {0, worst.puts, worst.bytes};
   }
-  Result<store::Reservation> promised = core_.store.reserve(room, job.request.purpose);
-  if (promised.ok()) {
-    job.reservation = std::move(promised).value();
-  } else if (promised.error().code != Errc::kNoSpace || job.request.most_runs > 0) {
-    return promised.error();
-  }
+  const auto promise = [&](const store::Room& room, store::Purpose purpose) -> Status {
+    if (room.empty()) return {};
+    MDFS_TRY_ASSIGN(store::Reservation promised, core_.store.reserve(room, purpose));
+    job.reservation.absorb(std::move(promised));
+    return {};
+  };
+  Status promised = promise(blocks.less(again), store::Purpose::kNormal);
+  if (promised.ok()) promised = promise(again, job.request.purpose);
+  if (!promised.ok() && job.request.most_runs > 0) return promised;
+  if (promised.ok()) promised = promise(nodes, job.request.purpose);
+  // Without room for all of them some may have it, and a link that finds none for its nodes says so.
+  if (!promised.ok() && promised.error().code != Errc::kNoSpace) return promised;
   for (std::size_t first = 0, last = 0; first < job.parts.size(); first = last) {
     while (last < job.parts.size() && job.parts[last].disk == job.parts[first].disk) ++last;
     std::uint32_t runs_left = job.request.most_runs > 0 ? job.request.most_runs : UINT32_MAX;

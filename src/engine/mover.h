@@ -30,7 +30,11 @@ struct MoveRequest {
   std::uint32_t most_runs = 1;
   // Of a disk that takes all of them: exactly here (store::AllocationRequest); 0: anywhere.
   std::uint64_t at_block = 0;
+  // Of the tree nodes that the move changes, and of as many blocks as it makes free. Other blocks are never taken from
+  // a reserve.
   store::Purpose purpose = store::Purpose::kNormal;
+  // How many blocks of this run others can use once its unit has moved; absent: none.
+  std::function<std::uint64_t(const store::Run&)> freed;
   // Before each piece of the copying. After an error nothing has been moved, and that is the error of the move.
   Pace pace;
 };

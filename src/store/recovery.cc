@@ -137,9 +137,14 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     MemberDisk& member = recovered.members[index];
     MDFS_TRY(check_blocks(candidate, member.member.blocks));
     member.state = DiskState::kHealthy;
-    if (member.member.blocks * label.block_size > candidate.disk->size_bytes()) {
+    const bool fits = member.member.blocks * label.block_size <= candidate.disk->size_bytes();
+    // As it was before it was made larger, it is read as it is.
+    const bool own_size =
+        !fits && !candidate.current && label.disk_blocks * label.block_size <= candidate.disk->size_bytes();
+    if (!fits && !own_size) {
       member.state = DiskState::kFailed;
-      member.trouble = "smaller than its label says";
+      member.trouble =
+          fmt::format("smaller than its label says, which is {}", format_size(member.member.blocks * label.block_size));
     } else if (!candidate.current) {
       member.state = DiskState::kStale;
       member.trouble = fmt::format("does not hold generation {}", recovered.winner.generation);
@@ -147,7 +152,7 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     member.label = label;
     member.disk = std::move(candidate.disk);
     member.labels = std::move(candidate.labels);
-    if (label.disk_blocks != member.member.blocks) take_size(member);
+    if (label.disk_blocks != member.member.blocks && !own_size) take_size(member);
     if (!member.healthy()) spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.trouble);
   }
   return {};
@@ -244,7 +249,13 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
         member.disk = std::make_unique<MissingDisk>(name, bytes, std::move(member.disk));
     }
   }
-  if (recovered.healthy() == 0) return Error{Errc::kMissingDisk, "every disk that holds the newest commit has failed"};
+  if (recovered.healthy() == 0) {
+    std::string failed;
+    for (const MemberDisk& member : recovered.members)
+      if (member.state == DiskState::kFailed)
+        failed += fmt::format("{} {} is {}", failed.empty() ? ":" : ",", member.disk->name(), member.trouble);
+    return Error{Errc::kMissingDisk, "every disk that holds the newest commit has failed" + failed};
+  }
   return recovered;
 }
 

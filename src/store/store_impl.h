@@ -179,6 +179,7 @@ class StoreImpl final : public Store, public Verifier {
   // ---- another size (store_resize.cc); members_mutex_ is held in these
   Status check_size(unsigned index, std::uint64_t blocks);
   Result<std::vector<format::SpaceEntry>> write_new_bitmaps(unsigned index, const format::DiskLayout& layout);
+  Status take_label_room(unsigned index, const format::DiskLayout& wanted);
   Status move_labels_of(unsigned index, const format::DiskLayout& old);
 
   DiskSlot& disk_slot(unsigned index) { return static_cast<DiskSlot&>(*members_[index].disk); }

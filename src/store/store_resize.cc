@@ -67,10 +67,16 @@ Status StoreImpl::set_disk_end(unsigned index, std::uint64_t blocks, std::uint64
   const DiskLayout now = layout(index);
   if (blocks > now.blocks()) return {Errc::kInvalidArgument, fmt::format("a disk of {} blocks", blocks)};
   if (blocks < now.blocks()) MDFS_TRY(check_size(index, blocks));
-  return at_rest([&]() -> Status {
-    MDFS_TRY(prepare_commit());  // the pool has just the places that it needs
-    return space_.set_end(static_cast<std::uint16_t>(index), now.resized(blocks), missing_blocks);
-  });
+  const auto set = [&] {
+    return at_rest([&]() -> Status {
+      MDFS_TRY(prepare_commit());  // the pool has just the places that it needs
+      return space_.set_end(static_cast<std::uint16_t>(index), now.resized(blocks), missing_blocks);
+    });
+  };
+  const Status done = set();
+  if (done.ok() || done.error().code != Errc::kNoSpace || space_.gated() == 0) return done;
+  MDFS_TRY(release_gated());
+  return set();
 }
 
 std::uint64_t StoreImpl::used_behind_end(unsigned index) const {
@@ -95,6 +101,15 @@ Result<std::vector<format::SpaceEntry>> StoreImpl::write_new_bitmaps(unsigned in
     first += count;
   }
   return entries;
+}
+
+// A sparse file may have no room there. That shows before anything is committed. Nobody uses these blocks yet.
+Status StoreImpl::take_label_room(unsigned index, const DiskLayout& wanted) {
+  AlignedBuffer zeros(MDFS_LABEL_AREA);
+  std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});
+  for (const unsigned number : {2u, 3u})
+    MDFS_TRY(device::write(*members_[index].disk, wanted.label_offset(number), zeros.bytes()));
+  return {};
 }
 
 Status StoreImpl::move_labels_of(unsigned index, const DiskLayout& old) {
@@ -131,9 +146,11 @@ Status StoreImpl::resize_disk(unsigned index, std::uint64_t blocks) {
     return {Errc::kInvalidArgument,
             fmt::format("{}: {} bytes: the device has {}", members_[index].disk->name(), wanted.bytes(), device_bytes)};
   const bool larger = blocks > old.blocks();
+  if (larger) MDFS_TRY(take_label_room(index, wanted));
   for (unsigned i = 0; i < (larger ? kCommitsUntilForgotten : kCommitsUntilEmpty); ++i)
     if (larger || space_.used_behind(disk) > 0) MDFS_TRY(commit_until(applied_, true));
   MDFS_TRY_ASSIGN(const std::vector<format::SpaceEntry> new_bitmaps, write_new_bitmaps(index, wanted));
+  if (!larger) MDFS_TRY(take_label_room(index, wanted));
   if (larger) MDFS_TRY(device::flush(*members_[index].disk));
   const Status changed = commit_members([&]() -> Status {
     MDFS_TRY(space_.resize(disk, wanted, new_bitmaps));

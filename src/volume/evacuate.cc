@@ -136,7 +136,7 @@ void Evacuation::begin_pass(OperationRun& run) {
   run.record.items_failed = 0;
   run.record.troubles.clear();
   for (format::OperationDisk& row : run.record.disks) row.failed = 0;
-  stuck_ = 0;
+  stuck_ = no_room_ = 0;
   node_level_ = 0;
   next_node_ = format::kMinKey;
 }
@@ -229,6 +229,7 @@ Status Evacuation::settle_some(OperationRun& run) {
   settling_ = written_back_ = false;
   if (!status.ok() && status.error().code != Errc::kNotFound) {
     ++stuck_;
+    if (status.error().code == Errc::kNoSpace) ++no_room_;
     spdlog::error("evacuation: object {}: {}", object, status.error().message());
     run.record.note_trouble(
         {object, 0, 0, static_cast<std::uint16_t>(disk(run)),
@@ -288,6 +289,11 @@ Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vect
   engine::MoveRequest request;
   request.units = std::move(units);
   request.most_runs = 0;
+  request.purpose = store::Purpose::kPromised;
+  request.freed = [from = disk(run), end = first_block(run)](const store::Run& place) {
+    if (place.disk != from) return std::uint64_t{place.blocks};
+    return std::min<std::uint64_t>(place.blocks, end - std::min(end, place.block));
+  };
   if (const auto to = target(run)) {
     request.disk = [to](const geometry::Coord&) { return *to; };
     return request;
@@ -315,6 +321,8 @@ Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome
     engine::MoveRequest request;
     request.units = std::move(left);
     request.most_runs = 0;
+    request.purpose = tried.purpose;
+    request.freed = tried.freed;
     request.disk = [to = other](const geometry::Coord&) { return to; };
     request.pace = [&](std::uint64_t bytes) -> Status {
       run.spend(2 * bytes);
@@ -325,6 +333,29 @@ Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome
     outcome.damaged.clear();
     outcome += std::move(more);
     if (outcome.no_room == 0) return {};
+  }
+  return {};
+}
+
+// Many at a time need room in many nodes of the tree at a time, and a commit gives back that of those that have moved.
+Status Evacuation::move_singly(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
+  MDFS_TRY(volume_.store().commit());
+  uncommitted_bytes_ = 0;
+  const std::uint64_t object = run.record.cursor[1];
+  MDFS_TRY_ASSIGN(const auto places, volume_.unit_places(object, tried.units));
+  outcome.no_room = 0;
+  outcome.damaged.clear();
+  for (const VolumeImpl::UnitPlace& place : places) {
+    if (!has_to_go(run, place)) continue;
+    engine::MoveRequest request = tried;
+    request.units = {place.unit};
+    request.pace = [&](std::uint64_t bytes) -> Status {
+      run.spend(2 * bytes);
+      return {};
+    };
+    MDFS_TRY_ASSIGN(engine::MoveOutcome one, volume_.move_data(object, request));
+    if (one.no_room > 0) MDFS_TRY(move_anywhere(run, one, request));
+    outcome += std::move(one);
   }
   return {};
 }
@@ -342,12 +373,14 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
   if (!*moved) return false;
   engine::MoveOutcome outcome = std::move(**moved);
   if (outcome.no_room > 0) MDFS_TRY(move_anywhere(run, outcome, *request));
+  if (outcome.no_room > 0) MDFS_TRY(move_singly(run, outcome, *request));
   run.record.items_changed += outcome.moved;
   if (from < run.record.disks.size()) {
     run.record.disks[from].read_bytes += outcome.moved_bytes;
     run.record.disks[from].repaired += outcome.moved;
   }
   stuck_ += outcome.no_room + outcome.damaged.size();
+  no_room_ += outcome.no_room;
   for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) {
     spdlog::error("evacuation: object {}: {}", object, damaged.error.message());
     run.record.note_trouble({object, damaged.unit[0], 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_UNREADABLE});
@@ -384,10 +417,9 @@ Result<bool> Evacuation::leave(OperationRun& run) {
   if (removed.error().code != Errc::kNotEmpty) return removed.error();
   const std::uint64_t passes = ++run.record.cursor[2];
   if (new_blocks(run) != 0 && (passes >= kMostPasses || (stuck_ > 0 && passes > 1)))
-    return Error{Errc::kIo,
-                 fmt::format("{} pieces of files, {} in all, stay at the end of disk {}: its size is what it "
-                             "was; delete what is named, or make room, and try again",
-                             stuck_, format_size(used_bytes(run)), disk(run))};
+    return Error{no_room_ == stuck_ ? Errc::kNoSpace : Errc::kIo,
+                 fmt::format("{} pieces of files, {}, stay at the end of disk {}, which keeps its size", stuck_,
+                             format_size(used_bytes(run)), disk(run))};
   if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
     return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named (all of it by mdfs "
                                         "volume lost, if the disk is missing), or make room, and remove it again",

@@ -61,6 +61,7 @@ class Evacuation final : public Operation {
   Result<bool> move_units(OperationRun& run, std::vector<geometry::Coord> units);
   Result<engine::MoveRequest> request_for(OperationRun& run, std::vector<geometry::Coord> units);
   Status move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried);
+  Status move_singly(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried);
   Result<bool> leave(OperationRun& run);
   bool has_left(const OperationRun& run) const;
 
@@ -73,6 +74,7 @@ class Evacuation final : public Operation {
   bool settling_ = false;      // its strips, before its units are moved
   bool written_back_ = false;  // before that
   std::uint64_t stuck_ = 0;    // units of this pass that stay where they are
+  std::uint64_t no_room_ = 0;  // those of them that found no room
   std::uint64_t uncommitted_bytes_ = 0;
   std::optional<unsigned> limited_disk_;  // gets nothing new behind the end that it is to have
   std::uint16_t node_level_ = 0;

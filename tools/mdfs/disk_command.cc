@@ -54,6 +54,8 @@ Status list(const ListArguments& arguments) {
     json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
     const auto leaving = evacuation_json(volume, arguments.path);
     json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
+    const auto resizing = resizing_json(arguments.path);
+    json["resizing"] = resizing ? nlohmann::ordered_json::parse(*resizing) : nlohmann::ordered_json();
     json["disks"] = nlohmann::ordered_json::array();
     for (const std::uint32_t i : disk_numbers(volume)) {
       json["disks"].push_back(disk_json(i, volume));

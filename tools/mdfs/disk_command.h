@@ -54,8 +54,11 @@ void add_probe_command(CLI::App& noun, Action& action);
 void add_resize_command(CLI::App& noun, Action& action);
 // While a disk is being made smaller: how far that is.
 std::optional<std::string> resizing_line(const std::string& path);
+std::optional<std::string> resizing_json(const std::string& path);
 
 // disk remove, replace
+// Files that stay on a disk, by inode: "; inodes 2 3", the first ones; empty if there are none.
+std::string stuck_text(const mdfs_ioc_operation& operation);
 void add_leave_commands(CLI::App& noun, Action& action);
 
 }  // namespace mdfs::tools

@@ -32,14 +32,6 @@ std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
   return path.empty() ? fmt::format("disk {}", disk) : fmt::format("disk {} ({})", disk, path);
 }
 
-// Files that stay, by inode; the first ones.
-std::string stuck_text(const mdfs_ioc_operation& operation) {
-  std::set<std::uint64_t> inodes;
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
-    if (operation.troubles[i].object != 0) inodes.insert(operation.troubles[i].object);
-  return inodes.empty() ? "" : fmt::format("; inodes {}", fmt::join(inodes, " "));
-}
-
 // Until it is over, with a bar on a terminal. Interrupted, the work goes on in the daemon.
 Status watch(const LeaveArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
@@ -58,6 +50,12 @@ Status watch(const LeaveArguments& arguments) {
 
 Result<mdfs_ioc_operation> evacuation(const std::string& path) {
   return call_operation(path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_STATUS));
+}
+
+Error being_resized(const std::string& path, std::uint64_t disk) {
+  return {Errc::kBusy, fmt::format("disk {1} is being made smaller; nothing was changed: wait for it, or stop it with "
+                                   "mdfs disk resize --cancel {0} {1}",
+                                   path, disk)};
 }
 
 // Is that what the daemon is doing just now?
@@ -80,9 +78,13 @@ Result<mdfs_ioc_operation> start(const LeaveArguments& arguments, std::uint32_t 
 }
 
 // The error of the daemon is an errno: what it means here.
-Error explained(const Error& error, const mdfs_ioc_volume& volume, std::uint32_t disk) {
-  if (error.code == Errc::kBusy)
+Error explained(const Error& error, const std::string& path, const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  if (error.code == Errc::kBusy) {
+    const auto now = evacuation(path);
+    if (now.ok() && now->state == MDFS_OPERATION_RUNNING && now->parameters[2] != 0)
+      return being_resized(path, now->parameters[0]);
     return {Errc::kBusy, "a disk is being emptied already: wait for it, or give --cancel with that disk"};
+  }
   if (error.code != Errc::kNoSpace) return error;
   if (disk_numbers(volume).size() == 1) return {Errc::kNoSpace, "the volume has no other disk"};
   const auto& leaving = volume.disks[disk];
@@ -100,7 +102,7 @@ Status empty(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std
              std::optional<std::uint32_t> target) {
   if (!is_under_way(arguments, disk, target)) {
     const auto started = start(arguments, disk, target);
-    if (!started.ok()) return explained(started.error(), volume, disk);
+    if (!started.ok()) return explained(started.error(), arguments.path, volume, disk);
   } else if (!arguments.budget.empty()) {
     mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_RESUME);
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
@@ -113,7 +115,7 @@ Status empty(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std
 // What has to move, and whether it can.
 Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
   const auto planned = start(arguments, disk, std::nullopt);
-  if (!planned.ok()) return explained(planned.error(), volume, disk);
+  if (!planned.ok()) return explained(planned.error(), arguments.path, volume, disk);
   const std::string state = state_name(volume.disks[disk].state);
   if (arguments.json)
     fmt::print("{}\n", operation_json(*planned, kLeavingWords, arguments.path, nullptr));
@@ -149,6 +151,8 @@ Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, st
 Status remove(const LeaveArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  if (arguments.cancel && (arguments.dry_run || !arguments.budget.empty()))
+    return {Errc::kUsage, "--cancel stands alone: without --dry-run or --budget"};
   if (arguments.cancel) return cancel(arguments, volume, disk);
   if (arguments.dry_run) return dry_run(arguments, volume, disk);
   MDFS_TRY(empty(arguments, volume, disk, std::nullopt));
@@ -180,10 +184,7 @@ Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const md
   const auto now = evacuation(arguments.path);
   if (now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0)
     drained = now->parameters[0];
-  if (drained && now.ok() && now->parameters[2] != 0)
-    return Error{Errc::kBusy, fmt::format("disk {} is being made smaller; nothing was changed: wait for it, or stop it "
-                                          "with mdfs disk resize --cancel {} {}",
-                                          *drained, arguments.path, *drained)};
+  if (drained && now.ok() && now->parameters[2] != 0) return being_resized(arguments.path, *drained);
   if (drained)
     return Error{Errc::kBusy,
                  fmt::format("disk {0} is being drained; nothing was changed: wait for it, or stop it with "
@@ -219,6 +220,13 @@ Status replace(const LeaveArguments& arguments) {
 }
 
 }  // namespace
+
+std::string stuck_text(const mdfs_ioc_operation& operation) {
+  std::set<std::uint64_t> inodes;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
+    if (operation.troubles[i].object != 0) inodes.insert(operation.troubles[i].object);
+  return inodes.empty() ? "" : fmt::format("; inodes {}", fmt::join(inodes, " "));
+}
 
 std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path) {
   for (const std::uint32_t i : disk_numbers(volume))

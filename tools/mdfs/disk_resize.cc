@@ -17,6 +17,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/command.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -38,6 +39,7 @@ struct Sizes {
   std::uint64_t now = 0, least = 0, device = 0, room = 0;  // blocks
 
   std::uint64_t most() const { return std::min(device, room); }
+  std::uint64_t least_change() const { return 2 * MDFS_LABEL_AREA / block_size; }
   std::string text(std::uint64_t blocks) const { return format_size(blocks * block_size); }
 };
 
@@ -55,14 +57,23 @@ Result<Sizes> sizes_of(const mdfs_ioc_volume& volume, std::uint32_t number) {
   sizes.least = format::least_blocks(label);
   sizes.room = label.room_blocks;
   sizes.device = format::disk_blocks(volume.block_size, device->size_bytes());
+  if (sizes.device < sizes.now)
+    return Error{
+        Errc::kInvalidArgument,
+        fmt::format("{} has {}, less than disk {}, which has {}: what lay behind is lost, unless the device is "
+                    "given back its size with what it held",
+                    sizes.path, sizes.text(sizes.device), number, sizes.text(sizes.now))};
   return sizes;
 }
 
-// In blocks: whole label areas.
+// In blocks: whole label areas, never more than were asked for, since the device may be cut there. The labels of the
+// old and of the new end must not overlap: a disk that is to be smaller by one area becomes smaller by two.
 Result<std::uint64_t> wanted_blocks(const ResizeArguments& arguments, const Sizes& sizes) {
   if (arguments.size == "max") return sizes.most();
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(arguments.size, "SIZE"));
-  return format::disk_blocks(sizes.block_size, bytes);
+  const std::uint64_t blocks = format::disk_blocks(sizes.block_size, bytes);
+  if (blocks >= sizes.now) return blocks;
+  return std::min(blocks, sizes.now - std::min(sizes.now, sizes.least_change()));
 }
 
 Status check_wanted(const Sizes& sizes, std::uint64_t blocks) {
@@ -94,6 +105,10 @@ Result<mdfs_ioc_operation> start(const ResizeArguments& arguments, const Sizes& 
 Error explained(const Error& error, const Sizes& sizes, std::uint64_t blocks) {
   if (error.code == Errc::kBusy)
     return {Errc::kBusy, "a disk of this volume is being emptied or made smaller already: wait for it, or cancel it"};
+  if (error.code == Errc::kIo && blocks > sizes.now)
+    return {Errc::kIo, fmt::format("the end of {} cannot be written, so disk {} keeps its {}: the log says why; a "
+                                   "sparse file needs room on the filesystem that holds it",
+                                   sizes.path, sizes.number, sizes.text(sizes.now))};
   if (error.code == Errc::kNoSpace)
     return {Errc::kNoSpace, fmt::format("what lies behind the first {} of disk {} has no room elsewhere: delete files, "
                                         "or add a disk",
@@ -101,18 +116,37 @@ Error explained(const Error& error, const Sizes& sizes, std::uint64_t blocks) {
   return error;
 }
 
-nlohmann::ordered_json members(const Sizes& sizes, std::uint64_t blocks) {
-  return {{"disk", sizes.number}, {"bytes_before", sizes.now * sizes.block_size}, {"bytes", blocks * sizes.block_size}};
+// Bytes: what it has now.
+nlohmann::ordered_json members(const Sizes& sizes, std::uint64_t asked, std::uint64_t blocks) {
+  return {{"disk", sizes.number},
+          {"bytes_before", sizes.now * sizes.block_size},
+          {"bytes_asked", asked * sizes.block_size},
+          {"bytes", blocks * sizes.block_size}};
+}
+
+// Nothing had to be done: what a run that is over prints, but for times.
+std::string unchanged_json(const Sizes& sizes, std::uint64_t blocks) {
+  nlohmann::ordered_json json = {{"output_version", kOutputVersion}, {"state", "done"}, {"bytes_total", 0}};
+  json.update(members(sizes, blocks, sizes.now));
+  return json.dump(2);
 }
 
 Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
                   wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kResizeWords));
-  if (arguments.json) fmt::print("{}\n", operation_json(ended, kResizeWords, arguments.path, members(sizes, blocks)));
+  if (arguments.json)
+    fmt::print("{}\n", operation_json(ended, kResizeWords, arguments.path,
+                                      members(sizes, blocks, ended.state == MDFS_OPERATION_DONE ? blocks : sizes.now)));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             fmt::format("stopped; disk {} has its {}, as before", sizes.number, sizes.text(sizes.now))};
-  if (ended.state != MDFS_OPERATION_DONE) return operation_error(ended);
+  if (ended.state != MDFS_OPERATION_DONE) {
+    const Error error = operation_error(ended);
+    if (error.code == Errc::kNoSpace)
+      return {error.code,
+              error.where + ": the volume was filled meanwhile; delete files, or add a disk, and try again"};
+    return {error.code, error.where + stuck_text(ended)};
+  }
   if (arguments.json) return {};
   if (blocks < sizes.now) fmt::print("{} moved\n", format_size(ended.bytes_total));
   fmt::print("disk {} ({}) has {}, before {}\n", sizes.number, sizes.path, sizes.text(blocks), sizes.text(sizes.now));
@@ -142,18 +176,19 @@ Status cancel(const ResizeArguments& arguments, std::uint32_t disk) {
 Status resize(const ResizeArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
+  if (arguments.cancel && (arguments.dry_run || !arguments.size.empty() || !arguments.budget.empty()))
+    return {Errc::kUsage, "--cancel stands alone: without SIZE, --dry-run or --budget"};
   if (arguments.cancel) return cancel(arguments, disk);
   if (arguments.size.empty()) return {Errc::kUsage, "SIZE is wanted: bytes, with K, M, G or T, or max"};
   MDFS_TRY_ASSIGN(const Sizes sizes, sizes_of(volume, disk));
   MDFS_TRY_ASSIGN(const std::uint64_t blocks, wanted_blocks(arguments, sizes));
   MDFS_TRY(check_wanted(sizes, blocks));
-  const std::uint64_t change = std::max(blocks, sizes.now) - std::min(blocks, sizes.now);
-  const std::uint64_t least_change = 2 * MDFS_LABEL_AREA / sizes.block_size;
-  if (change < least_change) {
+  if (blocks >= sizes.now && blocks - sizes.now < sizes.least_change()) {
     if (arguments.json)
-      fmt::print("{}\n", members(sizes, sizes.now).dump(2));
+      fmt::print("{}\n", unchanged_json(sizes, blocks));
     else
-      fmt::print("disk {} has {} already\n", disk, sizes.text(sizes.now));
+      fmt::print("disk {} has {} ({} bytes) already; it grows by {} at least\n", disk, sizes.text(sizes.now),
+                 sizes.now * sizes.block_size, sizes.text(sizes.least_change()));
     return {};
   }
   const auto running = now(arguments.path);
@@ -161,11 +196,18 @@ Status resize(const ResizeArguments& arguments) {
     const auto started = start(arguments, sizes, blocks);
     if (!started.ok()) return explained(started.error(), sizes, blocks);
     if (arguments.dry_run && arguments.json)
-      fmt::print("{}\n", operation_json(*started, kResizeWords, arguments.path, members(sizes, blocks)));
+      fmt::print("{}\n", operation_json(*started, kResizeWords, arguments.path, members(sizes, blocks, sizes.now)));
     if (arguments.dry_run && !arguments.json)
       fmt::print("disk {} ({}) would have {}, now {}; {} would move\n", disk, sizes.path, sizes.text(blocks),
                  sizes.text(sizes.now), format_size(started->bytes_total));
     if (arguments.dry_run) return {};
+  } else if (arguments.dry_run) {
+    return {Errc::kBusy, fmt::format("disk {} is being made that small already: see mdfs disk list", disk)};
+  } else if (!arguments.budget.empty()) {
+    mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_RESUME);
+    MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
+    const auto resumed = call_operation(arguments.path, asked);
+    if (!resumed.ok() && resumed.error().code != Errc::kNoData) return resumed.error();
   }
   return watch(arguments, sizes, blocks);
 }
@@ -179,6 +221,13 @@ std::optional<std::string> resizing_line(const std::string& path) {
   return fmt::format("disk {} is being made smaller: {} of {} moved{}", running->parameters[0],
                      format_size(running->bytes_done), format_size(running->bytes_total),
                      left ? ", about " + duration_text(*left) + " left" : std::string());
+}
+
+std::optional<std::string> resizing_json(const std::string& path) {
+  const auto running = now(path);
+  if (!running.ok() || !is_resizing(*running, static_cast<std::uint32_t>(running->parameters[0]))) return std::nullopt;
+  return operation_json(*running, kResizeWords, path,
+                        {{"disk", running->parameters[0]}, {"blocks", running->parameters[2]}});
 }
 
 void add_resize_command(CLI::App& noun, Action& action) {

@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "support/file.h"
+#include "support/text.h"
+#include "volume_text.h"
 #include "volume_trouble.h"
 
 namespace mdfs::tools {
@@ -57,8 +60,32 @@ Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset) {
   return from_errno(errno, path);
 }
 
+namespace {
+
+// Devices and files that were cut while they were in use. Those that this user may not open are passed over.
+std::vector<std::string> short_disks(const mdfs_ioc_volume& volume) {
+  std::vector<std::string> all;
+  for (const std::uint32_t i : disk_numbers(volume)) {
+    const auto& disk = volume.disks[i];
+    const std::string name = text_of(disk.name);
+    const std::uint64_t wanted = disk.blocks * volume.block_size;
+    if (!name.starts_with('/') || !is_readable(disk.state)) continue;
+    const auto file = File::open(name, O_RDONLY | O_NONBLOCK);
+    const off_t bytes = file.ok() ? ::lseek(file->fd(), 0, SEEK_END) : -1;
+    if (bytes < 0 || static_cast<std::uint64_t>(bytes) >= wanted) continue;
+    all.push_back(
+        fmt::format("disk {} ({}) has been cut: {} are left of {}; give it back its size, with what it held, "
+                    "or what lay behind is lost",
+                    i, name, format_size(static_cast<std::uint64_t>(bytes)), format_size(wanted)));
+  }
+  return all;
+}
+
+}  // namespace
+
 std::vector<std::string> all_troubles(const mdfs_ioc_volume& volume, const std::string& path) {
   std::vector<std::string> all = troubles(volume);
+  for (std::string& cut : short_disks(volume)) all.push_back(std::move(cut));
   if (const auto counted = disk_counters(path); counted.ok()) {
     const std::vector<std::string> errors = error_troubles(volume, *counted);
     all.insert(all.end(), errors.begin(), errors.end());

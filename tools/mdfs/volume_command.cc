@@ -101,6 +101,8 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
   const auto leaving = evacuation_json(volume, path);
   json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
+  const auto resizing = resizing_json(path);
+  json["resizing"] = resizing ? nlohmann::ordered_json::parse(*resizing) : nlohmann::ordered_json();
   json["disks"] = nlohmann::ordered_json::array();
   for (const std::uint32_t i : disk_numbers(volume)) {
     nlohmann::ordered_json disk = disk_json(i, volume);
