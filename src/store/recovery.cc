@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "store/missing_disk.h"
 #include "store/stale_disk.h"
 #include "store/validation.h"
