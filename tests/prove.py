@@ -39,13 +39,13 @@ def mount(name, *tests):
 CRASH = "{build}/tests/crash/crash_tests"
 CANARY = ["--ops", "write /f 4000 6000; fsync /f; mkdir /d/m"]
 PROMISES = {
-    1: ("a metadata operation is seen after a crash whole or not at all", [
+    1: ("a metadata operation is seen whole or not at all after a crash", [
         Step([CRASH, "--canary", "flushes", *CANARY]),
         Step([CRASH, "--canary", "mount", "--cuts", "few", "--kills", "3", *CANARY]),
         Step([CRASH, "--canary", "absent", "--disks", "3", "--cuts", "few", "--absent", "27", *CANARY]),
         Step([CRASH], whole=["--length", "2", "--nested", "1", "--sample", "1000", "--disks", "2,3",
                              "--kills", "3", "--absent", "5", "--again", "7"], part=["--length", "1"])]),
-    2: ("what fsync has returned for survives every later cut", [
+    2: ("what fsync acknowledged survives every later cut", [
         gtest("unit/store/store_tests", "*/CrashTest.*:CrashDuringRecoveryTest.*:ConcurrencyTest.*"),
         gtest("unit/volume/volume_tests", "SharedCommitsTest.*"), mount("torture/survive"), mount("daemon")]),
     3: ("after a failed fsync nothing is claimed for the lost bytes", [
@@ -56,9 +56,9 @@ PROMISES = {
     4: ("damaged bytes are repaired or refused, never read", [
         gtest("safety/safety_tests", "DamageTest.*:ScrubTest.*"), mount("scrub")]),
     5: ("torn, lost, misdirected and swapped blocks are noticed", [gtest("safety/safety_tests", "*LyingDiskTest.*")]),
-    6: ("a lost disk takes with it what lay on it and nothing else", [
+    6: ("a lost disk takes with it its own data and nothing else", [
         gtest("safety/safety_tests", "LostDisksTest.*:UnequalDisksTest.*")]),
-    7: ("a stale disk is never written and has no vote, halves that went on apart never merge", [
+    7: ("a stale disk is never written and has no vote; forks never merge", [
         gtest("safety/safety_tests", "LostDisksTest.TwoHalves*:EvacuationTest.*Stale*"),
         gtest("unit/store/store_tests", "RecoveryTest.AStale*:RecoveryTest.Halves*:MembersTest.ADiskThatWasAway*")]),
     8: ("any valid label mounts, the newest valid commit wins", [
@@ -66,22 +66,22 @@ PROMISES = {
         gtest("unit/volume/volume_tests", "FinalizationTest.*"),
         Step([CRASH, "--length", "1", "--disks", "2,3", "--cuts", "few"],
              whole=["--kills", "1", "--absent", "3"], part=["--kills", "7", "--absent", "23", "--seconds", "60"])]),
-    9: ("a full volume says so, keeps everything, and gives all its space back", [
+    9: ("a full volume reports it, and gives all its space back", [
         gtest("safety/safety_tests", "*FullVolume*")]),
-    10: ("a crash in the middle of recovery, repair or a change of disks is safe", [
+    10: ("a crash during recovery, repair or a change of disks is safe", [
         gtest("unit/store/store_tests", "CrashDuringRecoveryTest.*:*MembersCrashTest.*"),
         gtest("unit/store/check/store_check_tests", "HardCheckTest.APowerCut*"),
         gtest("safety/safety_tests", "EvacuationTest.*:ScrubTest.ACrash*"), mount("disks")]),
-    11: ("no contents of a disk crash the programs or make them read beyond", [
+    11: ("no contents of a disk crash the programs", [
         gtest("unit/format/format_tests", "*"),
         Step(["{sources}/dev", "fuzz", "label", "commit", "node", "space", "items", "volume", "npy", "pnm", "machine",
               "trace", "text"], whole=["--seconds", "60"], part=["--seconds", "5"])]),
     12: ("no ioctl and no virtual path escapes or overflows", [
         mount("bad_calls"), mount("privilege"), mount("confinement"),
         Step(["{sources}/dev", "fuzz", "ioctl", "window"], whole=["--seconds", "60"], part=["--seconds", "5"])]),
-    13: ("what mdfsck repaired checks clean; mdfsck -n writes nothing", [
+    13: ("a repaired volume checks clean; mdfsck -n writes nothing", [
         gtest("unit/store/check/store_check_tests", "*")]),
-    14: ("all interfaces show the same bytes; a window write is whole", [
+    14: ("all interfaces show the same bytes; a window write is atomic", [
         gtest("unit/engine/engine_tests", "*"), mount("windows"), mount("torture/exercise"), mount("torture/fio"),
         mount("torture/tools")]),
 }
