@@ -10,32 +10,33 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
 from mdfsbench import table
 
 BEGIN, END = "<!-- measured: begin (bench/results.py) -->", "<!-- measured: end -->"
 HEADINGS = {"warm": "from memory", "cold": "cold, disks of 20 MB/s and 200 requests/s each", "planes":
             "planes and movies, on one fast disk", "ingest": "storing", "streaming": "frames appended", "durable":
-            "to be sure, two disks (loop devices), beside btrfs RAID 0 on two more", "scale": "size",
+            "durable writes, two disks (loop devices), beside btrfs RAID 0 on two more", "scale": "size",
             "simulator": "predictions", "fill": "modelled disks, fast at their beginning and slow at their end"}
 # Rows without a target that a reader wants to see; of the cold rows only the fewest and the most disks.
 ALSO = [r"^write of a window", r"^window 2048", r"^volume .* plane", r"^movie"]
 LEFT_OUT = [r", k=[24], ", r"^gigaview|^throttled"]
 # By name of the row: why a target stands where it stands.
 REASONS = {
-    r"^window 64x64, .*, bind and pread": "bind and pread are two requests, each of which costs at least what the "
-    "trivial server's smallest one does: twice the floor is spent before anything is read. `MDFS_IOC_READ`, and "
-    "libmdfs for windows of up to 16 KiB, take one request (the row above).",
+    r"^window 64x64, .*, bind and pread": "bind and pread are two requests. Each costs at least the smallest request "
+    "of the trivial server, so that two floors are spent before anything is read. `MDFS_IOC_READ` takes one request "
+    "(the row above); libmdfs uses it for windows of up to 16 KiB.",
     r"^window 64x64, .*, one call": "on the edge from run to run (1.75 to 2.05 times). The trivial server's read of as "
-    "many bytes takes 1.3 times its smallest one; an ioctl also carries its room for the answer from the caller to the "
-    "daemon, and the rest, some 2 us, is the look-up of two extents and the copying of 64 rows. The daemon makes two "
-    "system calls for it, the fewest possible.",
-    r"^8 MiB frames appended.*8x128x128$": "this file is as fast as memory, and the two cores are what is busy: the "
+    "many bytes takes 1.3 times its smallest read. An ioctl also carries room for its answer to the daemon. The rest, "
+    "some 2 us, is the look-up of two extents and the copy of 64 rows. The daemon makes two system calls, the fewest "
+    "possible.",
+    r"^8 MiB frames appended.*8x128x128$": "this file is as fast as memory, and the two cores are the limit. The "
     "daemon takes some 9 ms of a core for a frame with extents 8x128x128 and 21 ms with 32x64x64, beside the writer "
-    "and the kernel. Of disks of 250 and 1000 MB/s see the rows below.",
+    "and the kernel. The rows below have disks of 250 and 1000 MB/s.",
     r"^8 MiB frames appended.*x64$|^cp of frames.*M$": "as with extents 8x128x128.",
     r"^8 MiB frames appended.*32x64x64, disk of 1000 MB/s$": "a frame is 2048 pieces of 4 KiB, and the two cores are "
-    "what is busy: 21 ms of a core a frame in the daemon alone, where 16 ms in all would be half of the disk's rate.",
+    "the limit. The daemon alone takes 21 ms of a core for a frame; half of the disk's rate leaves 16 ms in all.",
 }
 
 
@@ -47,7 +48,7 @@ SHORT = [r"^window 512x512, raw, warm$", r"^window 64x64, raw, warm, one call$",
 
 
 class Unexplained(Exception):
-    """A target was missed and nobody says why."""
+    """A target was missed, and no reason is known."""
 
 
 def is_shown(row):
@@ -62,10 +63,16 @@ def reason_of(row):
     raise Unexplained(f"'{row['name']}' misses its target ({row['target']}), and no reason is known")
 
 
+def wrapped(text):
+    """Lines of at most 100 columns; those of a list item are indented."""
+    return textwrap.wrap(text, 100, subsequent_indent="  " if text.startswith("- ") else "",
+                         break_long_words=False, break_on_hyphens=False)
+
+
 def lines_of(run):
     """The text between the marks."""
     rows = run["rows"]
-    out = [f"One run of `./dev bench` on {run['machine']['text']}. The ratio is that to the floor.", "",
+    out = [*wrapped(f"One run of `./dev bench` on {run['machine']['text']}. The ratio is measured over floor."), "",
            "| " + " | ".join(table.HEADINGS) + " |", "|---|--:|---|--:|---|---|"]
     group = None
     for row in filter(is_shown, rows):
@@ -76,8 +83,8 @@ def lines_of(run):
         out.append("| " + " | ".join(cells) + " |")
     missed = [row for row in rows if row["met"] is False]
     out += ["", "Missed:" if missed else "No target is missed."]
-    out += [f"- {row['name']}: {table.number(row['value'])} {row['unit']}, {row['target']}: {reason_of(row)}"
-            for row in missed]
+    for row in missed:
+        out += wrapped(f"- {row['name']}: {table.number(row['value'])} {row['unit']}, {row['target']}: {reason_of(row)}")
     return out
 
 
