@@ -63,6 +63,11 @@ def reason_of(row):
     raise Unexplained(f"'{row['name']}' misses its target ({row['target']}), and no reason is known")
 
 
+def cache_of(run):
+    """With which cache the windows from memory were read. Runs of older versions do not say it."""
+    return f"Warm windows were read with {run['machine'].get('warm_cache', '`cache=1200M`')}."
+
+
 def wrapped(text):
     """Lines of at most 100 columns; those of a list item are indented."""
     return textwrap.wrap(text, 100, subsequent_indent="  " if text.startswith("- ") else "",
@@ -72,7 +77,8 @@ def wrapped(text):
 def lines_of(run):
     """The text between the marks."""
     rows = run["rows"]
-    out = [*wrapped(f"One run of `./dev bench` on {run['machine']['text']}. The ratio is measured over floor."), "",
+    head = f"One run of `./dev bench` on {run['machine']['text']}. The ratio is measured over floor. "
+    out = [*wrapped(head + cache_of(run)), "",
            "| " + " | ".join(table.HEADINGS) + " |", "|---|--:|---|--:|---|---|"]
     group = None
     for row in filter(is_shown, rows):
@@ -84,13 +90,14 @@ def lines_of(run):
     missed = [row for row in rows if row["met"] is False]
     out += ["", "Missed:" if missed else "No target is missed."]
     for row in missed:
-        out += wrapped(f"- {row['name']}: {table.number(row['value'])} {row['unit']}, {row['target']}: {reason_of(row)}")
+        value = f"{table.number(row['value'])} {row['unit']}"
+        out += wrapped(f"- {row['name']}: {value}, {row['target']}: {reason_of(row)}")
     return out
 
 
 def short_lines_of(run):
     """The text between the marks of the README."""
-    out = ["| what | MDFS | floor or peer | ratio |", "|---|--:|---|--:|"]
+    out = [cache_of(run), "", "| what | MDFS | floor or peer | ratio |", "|---|--:|---|--:|"]
     for pattern in SHORT:
         for row in run["rows"]:
             if re.search(pattern, row["name"]):

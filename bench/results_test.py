@@ -26,6 +26,13 @@ class ResultsTest(unittest.TestCase):
         empty = results.lines_of(run_of())
         self.assertEqual(results.replaced(text, empty), results.replaced(README, empty))
 
+    def test_the_cache_of_warm_windows_is_named(self):
+        run = run_of()
+        self.assertIn("`cache=1200M`.", results.short_lines_of(run)[0])
+        run["machine"]["warm_cache"] = "the default cache"
+        self.assertIn("the default cache.", results.short_lines_of(run)[0])
+        self.assertIn("Warm windows were read with the default cache.", " ".join(results.lines_of(run)))
+
     def test_a_missed_target_is_named_with_its_reason(self):
         row = table.at_most("warm", "window 64x64, raw, warm, bind and pread", 0.5, "ms", 0.2, "server", 2)
         text = results.replaced(README, results.lines_of(run_of(row)))
@@ -44,7 +51,7 @@ class ResultsTest(unittest.TestCase):
     def test_the_readme_has_the_rows_that_were_chosen_for_it(self):
         rows = run_of(table.at_most("durable", "SQLite commit, rollback journal", 301, "/s", 260, "btrfs", 2),
                       table.at_most("warm", "window", 0.3, "ms", 0.2, "server", 2))
-        self.assertEqual(results.short_lines_of(rows)[2:],
+        self.assertEqual(results.short_lines_of(rows)[4:],
                          ["| SQLite commit, rollback journal | 301 /s | 260 /s (btrfs) | 1.16 |"])
 
     def test_every_row_of_the_readme_is_a_row_of_the_results(self):

@@ -59,7 +59,7 @@ def main():
         sys.exit("bench: mounts and loop devices need root")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
-    here = machine()
+    here = machine() | {"warm_cache": warm.DEFAULT_CACHE}
     say(f"on {here['text']}, load {here['load']}")
     with Context(options) as context:
         names = options.group or ([] if options.rivals else list(GROUPS))

@@ -9,7 +9,7 @@ import sys
 
 from mdfsbench import table
 from mdfsbench.context import Skip, say
-from mdfsbench.warm import CACHE, picture
+from mdfsbench.warm import picture
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
 import throttled_disks  # noqa: E402
@@ -47,7 +47,7 @@ def on_disks(context, source, disks, k):
     found = []
     with context.volume(disks.paths):
         say(f"storing the picture on {k} disks")
-        with context.mounted(disks.paths, CACHE) as mnt:
+        with context.mounted(disks.paths) as mnt:
             context.mdfs("image", "import", "--quiet", "--codec", "raw", *context.extent, source.npy, mnt / "picture")
         disks.throttle(RATE, IOPS)
         for name, window, count_at, few in CASES:
@@ -61,7 +61,7 @@ def on_disks(context, source, disks, k):
 
 def cold_reads(context, disks, source, window, count, warmup, *more):
     """Windows that lie apart, after a fresh mount."""
-    with context.mounted(disks.paths, CACHE) as mnt:
+    with context.mounted(disks.paths) as mnt:
         apart = APART if "0" not in window.split("x") else APART // 2
         return context.time_reads(mnt / "picture", "--window", window, "--count", count, "--warmup", warmup, "--apart",
                                   apart, "--source", source.raw, *more)

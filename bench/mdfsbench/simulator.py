@@ -8,7 +8,7 @@ import sys
 
 from mdfsbench import table
 from mdfsbench.context import Failed, Skip, run, say
-from mdfsbench.warm import CACHE, picture
+from mdfsbench.warm import picture
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
 import throttled_disks  # noqa: E402
@@ -132,7 +132,7 @@ def on_throttled_disks(context):
 def on_disks(context, source, disks, k):
     with context.volume(disks.paths):
         say(f"storing the picture on {k} disks")
-        with context.mounted(disks.paths, CACHE) as mnt:
+        with context.mounted(disks.paths) as mnt:
             context.mdfs("image", "import", "--quiet", "--codec", "raw", *context.extent, source.npy, mnt / "picture")
         disks.throttle(RATE // k, 0)
         machine = context.new_path("measured.toml")
@@ -140,7 +140,7 @@ def on_disks(context, source, disks, k):
         run(context.program("tools/mdfs-sim"), "calibrate", disks.paths[0], "--sizes", SIZES, "--batch", BATCH,
             "--reads", 2 if context.quick else 5, "--disks", k, "-o", machine)
         say(f"windows on {k} throttled disks")
-        with context.mounted(disks.paths, f"{CACHE},noatime") as mnt:
+        with context.mounted(disks.paths, "noatime") as mnt:
             out = compare(context, machine, mnt / "picture", "--windows", 5 if context.quick else 20,
                           "--sizes", "1024x1024" if context.quick else LONG_WINDOWS)
         disks.unthrottle()

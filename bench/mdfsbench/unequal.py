@@ -6,7 +6,7 @@ import sys
 
 from mdfsbench import table
 from mdfsbench.context import Skip, run, say
-from mdfsbench.warm import CACHE, picture
+from mdfsbench.warm import picture
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "mount"))
 import throttled_disks  # noqa: E402
@@ -38,13 +38,13 @@ def with_weights(context, source, disks, weights, windows):
     disks.throttle(RATES, 0)  # what the measurement sees
     with context.volume(disks.paths, weights=weights):
         disks.unthrottle()
-        with context.mounted(disks.paths, CACHE) as mnt:
+        with context.mounted(disks.paths) as mnt:
             context.mdfs("image", "import", "--quiet", "--codec", "raw", source.npy, mnt / "picture")
             listed = json.loads(run(context.program("tools/mdfs"), "disk", "list", "--json", mnt))["disks"]
         disks.throttle(RATES, 0)
         found = []
         for window, align, count, warmup in windows:
-            with context.mounted(disks.paths, CACHE) as mnt:
+            with context.mounted(disks.paths) as mnt:
                 timed = context.time_reads(mnt / "picture", "--window", window, "--count", count, "--warmup", warmup,
                                            "--apart", EXTENT, "--align", align, "--source", source.raw, "--rate",
                                            RATES[-1])
