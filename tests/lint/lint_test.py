@@ -12,6 +12,7 @@ import unittest
 import files
 import headers
 import layers
+import paths
 import words
 
 GOOD = "// One sentence about the file.\n// SPDX-License-Identifier: Apache-2.0\n"
@@ -42,6 +43,23 @@ class WordsTest(Tree):
         self.one_complaint(words.check_tree(self.root), "a.md:2: 'witness' is retired: checksum record")
         self.put("doc/a.md", "It is healthy, as we recommend.\n")
         self.assertEqual(words.check_tree(self.root), [])
+
+
+class PathsTest(Tree):
+    def complaints(self, text):
+        self.put("src/engine/cache.h", "")
+        self.put("tests/sim/a_test.py", "")
+        self.put("doc/a.md", text)
+        return paths.check_tree(self.root)
+
+    def test_names_of_files_and_folders_that_are_there_pass(self):
+        self.assertEqual(self.complaints("`engine/cache.h`, cache.h, src/engine, `tests/sim/`, tests/sim/a_test.py.\n"
+                                         "```\ncat a/missing.h\n```\n`*.cc`, tests/*/none.h, doc/a.md\n"), [])
+
+    def test_names_of_files_and_folders_that_are_not_there_are_seen(self):
+        self.one_complaint(self.complaints("```\n```\nSee `policy.h`.\n"), "doc/a.md:3: there is no policy.h")
+        self.one_complaint(self.complaints("store/cache.h\n"), "there is no store/cache.h")
+        self.one_complaint(self.complaints("In src/layout are\n"), "there is no src/layout")
 
 
 class LayersTest(Tree):
