@@ -140,12 +140,12 @@ class Filling {
     stored->block_bytes = layout.block_size;
     stored->max_request_bytes = engine::EngineOptions().largest_request_bytes;
     std::set<std::pair<unsigned, std::uint64_t>> ends;
-    for (const engine::ExtentPlace& place : layout.rows) {
+    for (const layout::ExtentPlace& place : layout.rows) {
       stored->places[sim::extent_number(2, geometry.grid(), place.index)] = {
           place.disk, place.block * layout.block_size, place.stored_bytes};
       ends.emplace(place.disk, place.block + place.stored_bytes / layout.block_size);
     }
-    for (const engine::ExtentPlace& place : layout.rows) point.runs += !ends.contains({place.disk, place.block});
+    for (const layout::ExtentPlace& place : layout.rows) point.runs += !ends.contains({place.disk, place.block});
     sim::Setup setup;
     setup.machine = machine_;
     setup.disks = options_.disks;

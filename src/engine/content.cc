@@ -61,7 +61,7 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
   for (unsigned axis = 1; axis < rank; ++axis)
     pages_in_row_ *= ceil_div(ceil_div(shape_.shape[axis], shape_.extent[axis]), page_box.side[axis]);
   may_have_strips = volume_has_strips;
-  groups = Groups(rank, shape_.grid(), unit_bytes);
+  groups = layout::Groups(rank, shape_.grid(), unit_bytes);
   part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, unit_bytes) : unit_bytes;
   worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, unit_bytes), block_size);
   worst_case_extent_ = {worst_case_blocks_, 1, table.record_bytes() + kItemOverhead};

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/groups.h"
 #include "engine/locks.h"
 #include "engine/planned_loads.h"
 #include "engine/sync_rhythm.h"
@@ -20,6 +19,7 @@
 #include "engine/versions.h"
 #include "format/extents.h"
 #include "geometry/decompose.h"
+#include "layout/groups.h"
 
 namespace mdfs::engine {
 
@@ -47,7 +47,7 @@ class Content : public std::enable_shared_from_this<Content> {
   bool may_have_strips = false;                        // an image on a volume that has them
   format::ExtentTableShape table;                      // of images
   geometry::PageBox page_box;                          // of images
-  Groups groups;
+  layout::Groups groups;
 
   bool is_image() const { return image.has_value(); }
   bool is_raw() const { return image.has_value() && image->codec == geometry::Codec::kRaw; }

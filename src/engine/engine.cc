@@ -145,16 +145,17 @@ class EngineImpl final : public Engine {
   Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop) override {
     return survey_.layout(content, request, stop);
   }
-  Result<std::vector<ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units) override {
+  Result<std::vector<layout::ExtentPlace>> places_of(Content& content,
+                                                     const std::vector<geometry::Coord>& units) override {
     return survey_.places_of(content, units);
   }
   Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop) override {
     return survey_.plan(content, window, stop);
   }
 
-  Result<Merit> merit(Content& content, const Stop& stop) override { return survey_.merit(content, stop); }
+  Result<layout::Merit> merit(Content& content, const Stop& stop) override { return survey_.merit(content, stop); }
 
-  Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from) override {
+  Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from) override {
     return survey_.plan_defrag(content, from);
   }
   Result<MoveOutcome> move(Content& content, const MoveRequest& request) override {

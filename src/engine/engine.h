@@ -11,13 +11,13 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "engine/defrag_plan.h"
 #include "engine/layout.h"
-#include "engine/merit.h"
 #include "engine/mover.h"
 #include "engine/window_source.h"
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
+#include "layout/defrag_plan.h"
+#include "layout/merit.h"
 #include "store/store.h"
 
 namespace mdfs::engine {
@@ -169,13 +169,14 @@ class Engine {
   // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.
   virtual Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop) = 0;
   // The extents, or cells, among these that have blocks, as they are now.
-  virtual Result<std::vector<ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units) = 0;
+  virtual Result<std::vector<layout::ExtentPlace>> places_of(Content& content,
+                                                             const std::vector<geometry::Coord>& units) = 0;
   virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop) = 0;
   // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
   // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.
-  virtual Result<Merit> merit(Content& content, const Stop& stop) = 0;
+  virtual Result<layout::Merit> merit(Content& content, const Stop& stop) = 0;
   // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
-  virtual Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from) = 0;
+  virtual Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from) = 0;
   // Moves extents or cells to other blocks (engine/mover.h); the data stay what they are. What is dirty is written to
   // where it belongs later on, whatever has been moved: write back first.
   virtual Result<MoveOutcome> move(Content& content, const MoveRequest& request) = 0;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/merit.h"
 #include "format/extents.h"
+#include "layout/merit.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -31,7 +31,7 @@ struct LayoutRequest {
 };
 
 struct LayoutRows {
-  std::vector<ExtentPlace> rows;
+  std::vector<layout::ExtentPlace> rows;
   LayoutCursor next;    // of the first row that is left
   bool at_end = false;  // none is left
 };

@@ -12,7 +12,7 @@
 namespace mdfs::engine {
 
 // False: the walk ends before this row.
-using TakeRow = std::function<bool(const ExtentPlace&)>;
+using TakeRow = std::function<bool(const layout::ExtentPlace&)>;
 
 // The rows of a page of an extent table, as its item has them; `row` is the place of each.
 Status each_extent(Core& core, const Content& content, std::uint64_t page, ConstBytes value, LayoutCursor& at,

@@ -57,7 +57,7 @@ Result<LayoutRows> Survey::layout(Content& content, const LayoutRequest& request
   LayoutRows found;
   found.next = request.from;
   LayoutWalk walk(core_, content, request.of, stop);
-  MDFS_TRY_ASSIGN(found.at_end, walk.run(found.next, [&](const ExtentPlace& row) {
+  MDFS_TRY_ASSIGN(found.at_end, walk.run(found.next, [&](const layout::ExtentPlace& row) {
     if (found.rows.size() >= request.most) return false;
     found.rows.push_back(row);
     return true;
@@ -73,7 +73,7 @@ constexpr std::uint64_t kSamples = 16;           // of larger ones: so many boxe
 constexpr std::size_t kSampleWindows = 256;
 
 // The box of extents about a page: some thousand of them, in whole bands.
-GridBox sample_about(const LaidImage& image, const geometry::Coord& at) {
+GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) {
   constexpr std::uint64_t kSides[] = {4096, 48, 12};
   const std::uint64_t side = kSides[image.rank - 1];
   GridBox box;
@@ -86,16 +86,16 @@ GridBox sample_about(const LaidImage& image, const geometry::Coord& at) {
 
 }  // namespace
 
-Result<Merit> Survey::merit(Content& content, const Stop& stop) {
-  const LaidImage image = describe(content);
+Result<layout::Merit> Survey::merit(Content& content, const Stop& stop) {
+  const layout::LaidImage image = describe(content);
   if (content.is_image() && checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
     return merit_of_samples(content, image, stop);
-  MDFS_TRY_ASSIGN(const std::vector<ExtentPlace> places, units(content, image, stop));
-  return merit_of(image, places);
+  MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, units(content, image, stop));
+  return layout::merit_of(image, places);
 }
 
-LaidImage Survey::describe(const Content& content) {
-  LaidImage image;
+layout::LaidImage Survey::describe(const Content& content) {
+  layout::LaidImage image;
   image.rank = content.rank;
   image.grid = content.shape_for(content.size.load(std::memory_order_acquire)).grid();
   image.disks = content.placement == nullptr ? 1 : content.placement->disks;
@@ -109,10 +109,11 @@ namespace {
 
 // A cell as if it were an extent: what is contiguous on a disk is one piece of it.
 void add_cell_as_unit(const Content& content, std::uint64_t index, const format::FileCell& cell,
-                      std::vector<ExtentPlace>& places) {
+                      std::vector<layout::ExtentPlace>& places) {
   if (cell.empty()) return;
   const format::Address first = cell.runs.front().address;
-  ExtentPlace place{{index, 0, 0}, first.disk, first.block, std::uint64_t{cell.blocks()} * content.block_size, 0};
+  layout::ExtentPlace place{
+      {index, 0, 0}, first.disk, first.block, std::uint64_t{cell.blocks()} * content.block_size, 0};
   format::Address next{};
   for (const format::FileRun& run : cell.runs) {
     place.pieces += place.pieces == 0 || run.address.disk != next.disk || run.address.block != next.block ? 1 : 0;
@@ -124,18 +125,19 @@ void add_cell_as_unit(const Content& content, std::uint64_t index, const format:
 
 }  // namespace
 
-Result<std::vector<ExtentPlace>> Survey::units(Content& content, const LaidImage& image, const Stop& stop) {
-  std::vector<ExtentPlace> places;
+Result<std::vector<layout::ExtentPlace>> Survey::units(Content& content, const layout::LaidImage& image,
+                                                       const Stop& stop) {
+  std::vector<layout::ExtentPlace> places;
   if (content.is_image()) {
     LayoutCursor at;
     LayoutWalk walk(core_, content, LayoutOf::kExtents, stop);  // what is in strips does not stay there
-    MDFS_TRY(walk.run(at, [&](const ExtentPlace& place) {
+    MDFS_TRY(walk.run(at, [&](const layout::ExtentPlace& place) {
       // Rows beyond were written while we looked.
       if (place.index[0] < image.grid[0]) places.push_back(place);
       return places.size() < kMostWhole;
     }));
     std::sort(places.begin(), places.end(),
-              [](const ExtentPlace& a, const ExtentPlace& b) { return a.index < b.index; });
+              [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) { return a.index < b.index; });
     return places;
   }
   for (format::Key next{content.object, MDFS_KIND_FILE_CELL, 0};;) {
@@ -153,7 +155,7 @@ Result<std::vector<ExtentPlace>> Survey::units(Content& content, const LaidImage
   }
 }
 
-Status Survey::add_unit(Content& content, const geometry::Coord& unit, std::vector<ExtentPlace>& places) {
+Status Survey::add_unit(Content& content, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places) {
   if (!content.is_image()) {
     MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, unit[0]));
     add_cell_as_unit(content, unit[0], cell, places);
@@ -166,17 +168,18 @@ Status Survey::add_unit(Content& content, const geometry::Coord& unit, std::vect
   return {};
 }
 
-Result<std::vector<ExtentPlace>> Survey::places_of(Content& content, const std::vector<geometry::Coord>& units) {
-  std::vector<ExtentPlace> places;
+Result<std::vector<layout::ExtentPlace>> Survey::places_of(Content& content,
+                                                           const std::vector<geometry::Coord>& units) {
+  std::vector<layout::ExtentPlace> places;
   for (const geometry::Coord& unit : units) MDFS_TRY(add_unit(content, unit, places));
   return places;
 }
 
-Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
-  const LaidImage image = describe(content);
+Result<layout::DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
+  const layout::LaidImage image = describe(content);
   const std::uint64_t units_in_all = checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX);
-  std::vector<ExtentPlace> places;
-  DefragPlan plan;
+  std::vector<layout::ExtentPlace> places;
+  layout::DefragPlan plan;
   if (units_in_all <= kMostWhole) {
     MDFS_TRY_ASSIGN(places, units(content, image, {}));
   } else {
@@ -190,14 +193,14 @@ Result<DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
     }
     plan.next = last < end ? last : 0;
   }
-  for (const ExtentPlace& place : places) plan.stored_bytes += align_up(place.stored_bytes, content.block_size);
-  plan.moves = engine::plan_defrag(image, places,
+  for (const layout::ExtentPlace& place : places) plan.stored_bytes += align_up(place.stored_bytes, content.block_size);
+  plan.moves = layout::plan_defrag(image, places,
                                    [this](unsigned disk) { return core_.store.disk_info(disk).data_free_blocks; });
   return plan;
 }
 
-Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image, const Stop& stop) {
-  Merit merit;
+Result<layout::Merit> Survey::merit_of_samples(Content& content, const layout::LaidImage& image, const Stop& stop) {
+  layout::Merit merit;
   const std::uint64_t page_rows = ceil_div(image.grid[0], content.page_box.side[0]);
   const std::uint64_t pages = checked_mul(page_rows, content.pages_in_row()).value_or(UINT64_MAX);
   std::vector<geometry::Coord> seen;
@@ -212,8 +215,8 @@ Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image,
     const GridBox box = sample_about(image, origin);
     if (std::find(seen.begin(), seen.end(), box.first) != seen.end()) continue;
     seen.push_back(box.first);
-    std::vector<ExtentPlace> places;
-    const auto take = [&](const ExtentPlace& extent) {
+    std::vector<layout::ExtentPlace> places;
+    const auto take = [&](const layout::ExtentPlace& extent) {
       for (unsigned axis = 0; axis < image.rank; ++axis)
         if (extent.index[axis] < box.first[axis] || extent.index[axis] >= box.last[axis]) return true;
       places.push_back(extent);
@@ -238,7 +241,7 @@ Result<Merit> Survey::merit_of_samples(Content& content, const LaidImage& image,
         if (!more) at[axis] = box.first[axis];
       }
     }
-    merit += merit_of(image, places, kSampleWindows);
+    merit += layout::merit_of(image, places, kSampleWindows);
   }
   return merit;
 }

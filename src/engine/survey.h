@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/core.h"
-#include "engine/defrag_plan.h"
 #include "engine/layout.h"
+#include "layout/defrag_plan.h"
 
 namespace mdfs::engine {
 
@@ -17,9 +17,9 @@ class Survey {
   explicit Survey(Core& core) : core_(core) {}
 
   Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop);
-  Result<std::vector<ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
-  Result<Merit> merit(Content& content, const Stop& stop);
-  Result<DefragPlan> plan_defrag(Content& content, std::uint64_t from);
+  Result<std::vector<layout::ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
+  Result<layout::Merit> merit(Content& content, const Stop& stop);
+  Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from);
   Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
   Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
@@ -27,12 +27,12 @@ class Survey {
  private:
   static constexpr std::size_t kItemsAtOnce = 256;
 
-  static LaidImage describe(const Content& content);
+  static layout::LaidImage describe(const Content& content);
   // All extents, or cells as if they were extents: of an image that has no more than kMostWhole, or of the beginning of
   // a file.
-  Result<std::vector<ExtentPlace>> units(Content& content, const LaidImage& image, const Stop& stop);
-  Status add_unit(Content& content, const geometry::Coord& unit, std::vector<ExtentPlace>& places);
-  Result<Merit> merit_of_samples(Content& content, const LaidImage& image, const Stop& stop);
+  Result<std::vector<layout::ExtentPlace>> units(Content& content, const layout::LaidImage& image, const Stop& stop);
+  Status add_unit(Content& content, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places);
+  Result<layout::Merit> merit_of_samples(Content& content, const layout::LaidImage& image, const Stop& stop);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
   // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.

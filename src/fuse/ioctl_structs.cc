@@ -300,7 +300,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
 }
 
 mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found, const volume::ReturnState& returns) {
-  const engine::Merit& merit = found.merit;
+  const layout::Merit& merit = found.merit;
   mdfs_ioc_merit out{};
   out.images = found.images;
   out.extents = merit.extents;
@@ -331,7 +331,7 @@ mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
   out.disk_count = page.disk_count;
   out.count = static_cast<std::uint32_t>(std::min<std::size_t>(page.rows.size(), MDFS_IOC_LAYOUT_ROWS));
   for (std::uint32_t i = 0; i < out.count; ++i) {
-    const engine::ExtentPlace& place = page.rows[i];
+    const layout::ExtentPlace& place = page.rows[i];
     std::copy(place.index.begin(), place.index.end(), out.rows[i].index);
     out.rows[i].disk = place.disk;
     out.rows[i].block = place.block;

@@ -58,7 +58,7 @@ void Clearing::find_ranges() {
   }
 }
 
-bool Clearing::is_near(const engine::ExtentPlace& place, std::uint64_t blocks) const {
+bool Clearing::is_near(const layout::ExtentPlace& place, std::uint64_t blocks) const {
   const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), Range{place.disk, place.block + blocks, 0});
   return after != ranges_.begin() && std::prev(after)->disk == place.disk && std::prev(after)->end > place.block;
 }
@@ -115,7 +115,7 @@ Status Clearing::next_file() {
 
 // The first of the files: what is near a stretch, up to kMostPlaces. What is in strips is consolidated, not moved.
 void Clearing::look_at_some() {
-  std::vector<engine::ExtentPlace> places;
+  std::vector<layout::ExtentPlace> places;
   bool at_end = false;
   while (!at_end && places.size() < kMostPlaces) {
     const auto found = volume_.layout_rows(
@@ -125,7 +125,7 @@ void Clearing::look_at_some() {
       places.clear();
       break;
     }
-    for (const engine::ExtentPlace& place : found->rows)
+    for (const layout::ExtentPlace& place : found->rows)
       if (is_near(place, ceil_div(place.stored_bytes, volume_.store().block_size()))) places.push_back(place);
     at_ = found->next;
     at_end = found->at_end;
@@ -137,13 +137,13 @@ void Clearing::look_at_some() {
 }
 
 // Contiguous blocks of one file are one piece, as long as it is not so long that moving it costs more than cutting it.
-void Clearing::cut(std::vector<engine::ExtentPlace> places) {
+void Clearing::cut(std::vector<layout::ExtentPlace> places) {
   const Ino ino = files_.front();
-  std::sort(places.begin(), places.end(), [](const engine::ExtentPlace& a, const engine::ExtentPlace& b) {
+  std::sort(places.begin(), places.end(), [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) {
     return std::tie(a.disk, a.block) < std::tie(b.disk, b.block);
   });
   const std::uint32_t block_size = volume_.store().block_size();
-  const auto blocks_of = [&](const engine::ExtentPlace& place) {
+  const auto blocks_of = [&](const layout::ExtentPlace& place) {
     return static_cast<std::uint32_t>(ceil_div(place.stored_bytes, block_size));
   };
   for (std::size_t first = 0, last = 0; first < places.size(); first = last) {

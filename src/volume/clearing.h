@@ -80,10 +80,10 @@ class Clearing {
     auto operator<=>(const Range&) const = default;
   };
   void find_ranges();
-  bool is_near(const engine::ExtentPlace& place, std::uint64_t blocks) const;
+  bool is_near(const layout::ExtentPlace& place, std::uint64_t blocks) const;
   Status next_file();
   void look_at_some();
-  void cut(std::vector<engine::ExtentPlace> places);
+  void cut(std::vector<layout::ExtentPlace> places);
   Status move(OperationRun& run);
   Status commit();
 

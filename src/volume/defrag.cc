@@ -127,7 +127,7 @@ Status Defrag::settle_some(OperationRun& run) {
 }
 
 Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
-  const Result<engine::Merit> merit = volume_.data_merit(ino);
+  const Result<layout::Merit> merit = volume_.data_merit(ino);
   if (!merit.ok()) return is_passed_over(merit.error()) ? Status{} : Status(merit.error());
   ++run.record.figures[kSeen];
   const double score = std::max(merit->score(), merit->load());
@@ -178,7 +178,7 @@ Status Defrag::open_next(OperationRun& run) {
   counted_ = 0;
   planned_ = improved_ = false;
   before_ = {};
-  const Result<engine::Merit> merit = volume_.data_merit(current_.ino);
+  const Result<layout::Merit> merit = volume_.data_merit(current_.ino);
   if (merit.ok())
     before_ = *merit;
   else
@@ -187,9 +187,9 @@ Status Defrag::open_next(OperationRun& run) {
 }
 
 Status Defrag::plan_part(OperationRun& run) {
-  MDFS_TRY_ASSIGN(engine::DefragPlan plan, volume_.plan_defrag(current_.ino, from_));
+  MDFS_TRY_ASSIGN(layout::DefragPlan plan, volume_.plan_defrag(current_.ino, from_));
   std::uint64_t moving = 0;
-  for (engine::GroupMove& move : plan.moves) {
+  for (layout::GroupMove& move : plan.moves) {
     moving += move.bytes;
     moves_.push_back(std::move(move));
   }
@@ -201,7 +201,7 @@ Status Defrag::plan_part(OperationRun& run) {
   return {};
 }
 
-Result<std::optional<engine::MoveOutcome>> Defrag::move(OperationRun& run, Ino ino, const engine::GroupMove& group,
+Result<std::optional<engine::MoveOutcome>> Defrag::move(OperationRun& run, Ino ino, const layout::GroupMove& group,
                                                         std::uint64_t at_block) {
   engine::MoveRequest request;
   request.units = group.units;
@@ -210,7 +210,7 @@ Result<std::optional<engine::MoveOutcome>> Defrag::move(OperationRun& run, Ino i
   return move_for(run, volume_, ino, std::move(request));
 }
 
-void Defrag::note(OperationRun& run, Ino ino, const engine::GroupMove& group, const engine::MoveOutcome& moved) {
+void Defrag::note(OperationRun& run, Ino ino, const layout::GroupMove& group, const engine::MoveOutcome& moved) {
   OperationRecord& record = run.record;
   if (moved.moved > 0) ++record.items_changed;
   record.figures[kMovedBytes] += moved.moved_bytes;
@@ -223,7 +223,7 @@ void Defrag::note(OperationRun& run, Ino ino, const engine::GroupMove& group, co
 
 Status Defrag::move_group(OperationRun& run) {
   OperationRecord& record = run.record;
-  const engine::GroupMove& group = moves_.front();
+  const layout::GroupMove& group = moves_.front();
   const auto end = [&] {
     counted_ += group.bytes;
     record.bytes_done += group.bytes;
@@ -265,8 +265,8 @@ Status Defrag::move_group(OperationRun& run) {
   return volume_.store().commit();
 }
 
-void Defrag::measure(OperationRun& run, Ino ino, const engine::Merit& before) {
-  const Result<engine::Merit> after = volume_.data_merit(ino);
+void Defrag::measure(OperationRun& run, Ino ino, const layout::Merit& before) {
+  const Result<layout::Merit> after = volume_.data_merit(ino);
   if (!after.ok()) return;
   run.record.figures[kRunsBefore] += before.runs;
   run.record.figures[kRunsAfter] += after->runs;

@@ -18,7 +18,7 @@ namespace mdfs::volume {
 class VolumeImpl;
 
 // Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score or load
-// (engine/merit.h) is above the threshold, and moves their groups (engine/defrag_plan.h) by copy-on-write moves of one
+// (layout/merit.h) is above the threshold, and moves their groups (layout/defrag_plan.h) by copy-on-write moves of one
 // group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their disk has
 // no hole wait until all others have been moved; then stretches of the disks are cleared for them (volume/clearing.h),
 // as many at a time as the free space allows, until they all have been moved or nothing can be cleared any more. What
@@ -64,7 +64,7 @@ class Defrag final : public Operation {
   // A group that needs a stretch cleared.
   struct Waiting {
     Ino ino = 0;
-    engine::GroupMove group;
+    layout::GroupMove group;
     std::optional<store::Run> stretch;
     bool lies_well = false;  // it is only in the way of others
   };
@@ -80,9 +80,9 @@ class Defrag final : public Operation {
   Status open_next(OperationRun& run);
   Status plan_part(OperationRun& run);
   Status move_group(OperationRun& run);
-  Result<std::optional<engine::MoveOutcome>> move(OperationRun& run, Ino ino, const engine::GroupMove& group,
+  Result<std::optional<engine::MoveOutcome>> move(OperationRun& run, Ino ino, const layout::GroupMove& group,
                                                   std::uint64_t at_block);
-  void note(OperationRun& run, Ino ino, const engine::GroupMove& group, const engine::MoveOutcome& moved);
+  void note(OperationRun& run, Ino ino, const layout::GroupMove& group, const engine::MoveOutcome& moved);
   Result<bool> clear(OperationRun& run);
   Result<bool> choose_stretches(OperationRun& run);
   void end_clearing(OperationRun& run);
@@ -90,7 +90,7 @@ class Defrag final : public Operation {
   // False if too many wait already.
   bool let_wait(Waiting waiting);
   void end_waiting(OperationRun& run, bool moved);
-  void measure(OperationRun& run, Ino ino, const engine::Merit& before);
+  void measure(OperationRun& run, Ino ino, const layout::Merit& before);
   void close_current(OperationRun& run);
 
   VolumeImpl& volume_;
@@ -100,17 +100,17 @@ class Defrag final : public Operation {
   std::deque<Candidate> in_strips_;      // to be settled before they are looked at
   std::deque<Candidate> candidates_;     // the worst one first, once the survey has ended
   Candidate current_;                    // ino 0: none
-  engine::Merit before_;                 // of the current one
+  layout::Merit before_;                 // of the current one
   std::uint64_t from_ = 0;               // where planning goes on
   bool planned_ = false;                 // all of it
   bool improved_ = false;                // something of it has been moved
-  std::deque<engine::GroupMove> moves_;  // of the part that was planned last
+  std::deque<layout::GroupMove> moves_;  // of the part that was planned last
   std::uint64_t counted_ = 0;            // bytes of the current one in bytes_done
   bool tried_ = false;                   // the first of the moves, before the last commit
   std::uint64_t uncommitted_bytes_ = 0;
   std::deque<Waiting> waiting_;
   std::size_t waiting_units_ = 0;
-  std::map<Ino, engine::Merit> measured_later_;  // of images with groups that wait: before anything was moved
+  std::map<Ino, layout::Merit> measured_later_;  // of images with groups that wait: before anything was moved
   Clearing clearing_;
   Clear clear_ = Clear::kChoose;
   std::size_t filled_ = 0;     // of waiting_, in this round

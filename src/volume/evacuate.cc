@@ -201,7 +201,7 @@ Result<bool> Evacuation::strips_on(const OperationRun& run, std::uint64_t object
   engine::LayoutRequest request{.most = VolumeImpl::kUnitsAtOnce, .of = engine::LayoutOf::kStrips};
   for (bool more = any; more;) {
     MDFS_TRY_ASSIGN(const engine::LayoutRows strips, volume_.layout_rows(object, request));
-    if (std::any_of(strips.rows.begin(), strips.rows.end(), [&](const engine::ExtentPlace& place) {
+    if (std::any_of(strips.rows.begin(), strips.rows.end(), [&](const layout::ExtentPlace& place) {
           return place.disk == disk(run) && place.end > first_block(run);
         }))
       return true;

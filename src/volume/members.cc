@@ -73,7 +73,7 @@ Result<VolumeImpl::UnitPlace> place_of_cell(std::uint64_t cell, ConstBytes value
   return unit;
 }
 
-VolumeImpl::UnitPlace place_of_extent(const engine::ExtentPlace& place, std::uint32_t block_size) {
+VolumeImpl::UnitPlace place_of_extent(const layout::ExtentPlace& place, std::uint32_t block_size) {
   return {
       place.index, std::uint64_t{1} << place.disk, ceil_div(place.stored_bytes, block_size), {{place.disk, place.end}}};
 }
@@ -96,7 +96,7 @@ Result<VolumeImpl::UnitPlaces> VolumeImpl::next_units(std::uint64_t object, cons
   if (*is_image) {
     MDFS_TRY_ASSIGN(const engine::LayoutRows extents,
                     layout_rows(object, {.from = from, .most = kUnitsAtOnce, .of = engine::LayoutOf::kExtents}));
-    for (const engine::ExtentPlace& place : extents.rows)
+    for (const layout::ExtentPlace& place : extents.rows)
       found.units.push_back(place_of_extent(place, store_->block_size()));
     found.next = extents.next;
     found.at_end = extents.at_end;
@@ -122,8 +122,8 @@ Result<std::vector<VolumeImpl::UnitPlace>> VolumeImpl::unit_places(std::uint64_t
   if (*is_image) {
     const Pin pin = table_.pin(object);
     MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
-    MDFS_TRY_ASSIGN(const std::vector<engine::ExtentPlace> extents, engine_->places_of(*use, units));
-    for (const engine::ExtentPlace& extent : extents) places.push_back(place_of_extent(extent, store_->block_size()));
+    MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> extents, engine_->places_of(*use, units));
+    for (const layout::ExtentPlace& extent : extents) places.push_back(place_of_extent(extent, store_->block_size()));
     return places;
   }
   for (const geometry::Coord& unit : units) {

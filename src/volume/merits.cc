@@ -10,20 +10,20 @@ constexpr std::size_t kImagesAtOnce = 64;
 
 }  // namespace
 
-Result<engine::Merit> VolumeImpl::data_merit(Ino ino) {
+Result<layout::Merit> VolumeImpl::data_merit(Ino ino) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   return engine_->merit(*use, {});
 }
 
-Result<engine::Merit> VolumeImpl::merit(Ino ino, const engine::Stop& stop) {
+Result<layout::Merit> VolumeImpl::merit(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   return engine_->merit(*use, stop);
 }
 
-Result<engine::DefragPlan> VolumeImpl::plan_defrag(Ino ino, std::uint64_t from) {
+Result<layout::DefragPlan> VolumeImpl::plan_defrag(Ino ino, std::uint64_t from) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   return engine_->plan_defrag(*use, from);
@@ -57,7 +57,7 @@ Status VolumeImpl::walk_merits(std::int64_t until_ns, const engine::Stop& stop) 
     MDFS_TRY_ASSIGN(const std::vector<FileItem> files, next_files(merits_next_));
     for (const FileItem& file : files) {
       if (!file.inode.is_image() || file.inode.stored_bytes == 0) continue;
-      const Result<engine::Merit> found = merit(file.ino, stop);
+      const Result<layout::Merit> found = merit(file.ino, stop);
       if (!found.ok() && found.error().code == Errc::kCancelled) {
         merits_next_ = file.ino;  // the next caller looks at this one again
         return found.error();

@@ -94,7 +94,7 @@ struct ImageInfo {
 };
 
 struct LayoutPage {
-  std::vector<engine::ExtentPlace> rows;  // holes left out
+  std::vector<layout::ExtentPlace> rows;  // holes left out
   engine::LayoutCursor next;              // where the next page begins
   bool at_end = false;                    // no row is left
   std::uint32_t block_size = 0;
@@ -104,7 +104,7 @@ struct LayoutPage {
 // The figures of merit of the images of a volume, each of which counts alike. The images are looked at in turn, for a
 // moment at each call; figures are of the last whole round, or of what has been seen so far.
 struct VolumeMerit {
-  engine::Merit merit;
+  layout::Merit merit;
   std::uint64_t images = 0;  // with stored extents
   bool complete = false;     // all of them
   double worst_score = 0;
@@ -241,11 +241,11 @@ class Volume {
                                     const engine::Stop& stop) = 0;
   // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
-  virtual Result<engine::Merit> merit(Ino ino, const engine::Stop& stop) = 0;  // of what has been written back
+  virtual Result<layout::Merit> merit(Ino ino, const engine::Stop& stop) = 0;  // of what has been written back
   // From an inode on, at most `most`, for a moment; bounded memory. What stale disks still have is not lost.
   virtual Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) = 0;
   virtual Result<VolumeMerit> volume_merit(const engine::Stop& stop) = 0;
-  Result<engine::Merit> merit(Ino ino) { return merit(ino, {}); }
+  Result<layout::Merit> merit(Ino ino) { return merit(ino, {}); }
   Result<VolumeMerit> volume_merit() { return volume_merit({}); }
   // A volume does this by itself, when its disks have time: rewritten extents return to the places they left where more
   // of their neighbours then touch each other. This does all of it at once. What is dirty stays so.

@@ -90,7 +90,7 @@ class VolumeImpl final : public Volume {
                             const engine::Stop& stop) override;
   Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
   using Volume::merit;
-  Result<engine::Merit> merit(Ino ino, const engine::Stop& stop) override;
+  Result<layout::Merit> merit(Ino ino, const engine::Stop& stop) override;
   using Volume::volume_merit;
   Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) override;
   Result<VolumeMerit> volume_merit(const engine::Stop& stop) override;
@@ -124,8 +124,8 @@ class VolumeImpl final : public Volume {
   };
   Result<std::vector<FileItem>> next_files(Ino& next);
   // Of files as well, whose cells count as extents.
-  Result<engine::Merit> data_merit(Ino ino);
-  Result<engine::DefragPlan> plan_defrag(Ino ino, std::uint64_t from);
+  Result<layout::Merit> data_merit(Ino ino);
+  Result<layout::DefragPlan> plan_defrag(Ino ino, std::uint64_t from);
   // Cells of a file, or extents of an image except those that are in strips alone, and the disks on which they have
   // blocks. None for other objects. By the tree: what is dirty is left alone.
   struct UnitPlace {

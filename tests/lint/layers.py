@@ -8,10 +8,10 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "geometry", "format", "codec", "model", "device", "alloc", "store", "engine", "volume", "views",
+LAYERS = ["base", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine", "volume", "views",
           "fuse", "sim"]
-# Beside the programs, sim is used by nobody and uses only these.
-ONLY_USES = {"sim": {"base", "geometry", "model", "sim"}}
+# Layers that use fewer than all those below them. sim is used by programs alone.
+ONLY_USES = {"layout": {"base", "geometry", "layout"}, "sim": {"base", "geometry", "model", "sim"}}
 
 # Third-party headers: what the name in <> begins with, and the folders of src/ (or "tools") that may include it.
 # An empty set: nowhere but in tests and benchmarks.
@@ -39,7 +39,7 @@ THIRD_PARTY = {
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 
 # Layers that know no file, clock, thread or chance (DESIGN: pure code), and what they therefore do not include.
-PURE = {"geometry", "format", "codec", "alloc"}
+PURE = {"geometry", "layout", "format", "codec", "alloc"}
 IMPURE_HEADERS = {"thread", "mutex", "shared_mutex", "condition_variable", "chrono", "random", "fstream", "iostream",
                   "filesystem", "unistd.h", "fcntl.h", "time.h", "ctime", "pthread.h"}
 

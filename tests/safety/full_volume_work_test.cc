@@ -73,7 +73,7 @@ class Stacks {
     for (const Ino ino : inos_) {
       const auto layout = volume_.layout(ino, {}, SIZE_MAX, {});
       MDFS_CHECK(layout.ok());
-      for (const engine::ExtentPlace& place : layout->rows)
+      for (const layout::ExtentPlace& place : layout->rows)
         if (place.in_strip) return true;
     }
     return false;

@@ -84,7 +84,7 @@ class FakeVolume final : public volume::Volume {
   Result<engine::MoveOutcome> move_data(volume::Ino, const engine::MoveRequest&) override {
     return engine::MoveOutcome{};
   }
-  Result<engine::Merit> merit(volume::Ino, const engine::Stop&) override { return engine::Merit{}; }
+  Result<layout::Merit> merit(volume::Ino, const engine::Stop&) override { return layout::Merit{}; }
   Result<volume::LostFiles> lost_files(volume::Ino, std::size_t, const engine::Stop&) override {
     return volume::LostFiles{};
   }

@@ -125,8 +125,7 @@ Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_v
   geometry.channels = 1;
   if (order.channel_axis) {
     if (array.lengths.back() < 1 || array.lengths.back() > kMaxChannels)
-      return Error{Errc::kBadData,
-                   fmt::format("{} channels: 1 to {} are allowed", array.lengths.back(), kMaxChannels)};
+      return Error{Errc::kBadData, fmt::format("{} channels: 1 to {} are allowed", array.lengths.back(), kMaxChannels)};
     geometry.channels = static_cast<unsigned>(array.lengths.back());
   }
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {

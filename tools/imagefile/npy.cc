@@ -80,8 +80,7 @@ Result<std::vector<std::uint64_t>> parse_shape(Scanner& scanner, const std::stri
   std::vector<std::uint64_t> lengths;
   while (!scanner.take(')')) {
     const auto length = scanner.take_number();
-    if (!length)
-      return Error{Errc::kBadData, name + ": NPY field 'shape' holds what is no number from 0 to 2^64 - 1"};
+    if (!length) return Error{Errc::kBadData, name + ": NPY field 'shape' holds what is no number from 0 to 2^64 - 1"};
     lengths.push_back(*length);
     if (lengths.size() > kMaxDimensions)
       return Error{Errc::kNotSupported,
@@ -120,11 +119,9 @@ Result<Fields> parse_dictionary(std::string_view text, const std::string& name) 
   if (!scanner.take('{')) return Error{Errc::kBadData, name + ": NPY header is no dictionary"};
   while (!scanner.take('}')) {
     const auto key = scanner.take_string();
-    if (!key || !scanner.take(':'))
-      return Error{Errc::kBadData, name + ": NPY header holds what is no 'field': value"};
+    if (!key || !scanner.take(':')) return Error{Errc::kBadData, name + ": NPY header holds what is no 'field': value"};
     MDFS_TRY(parse_field(scanner, *key, fields, name));
-    if (!scanner.take(',') && !scanner.next_is('}'))
-      return Error{Errc::kBadData, name + ": NPY header is not closed"};
+    if (!scanner.take(',') && !scanner.next_is('}')) return Error{Errc::kBadData, name + ": NPY header is not closed"};
   }
   if (!scanner.at_end()) return Error{Errc::kBadData, name + ": NPY header goes on after its dictionary"};
   for (const auto& [there, key] :

@@ -226,7 +226,7 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const Pa
                              name, pages)};
   if (facts.pages && pages != *facts.pages)
     return Error{Errc::kBadData, fmt::format("{}: of {} pages {} can be read: {}; pick one with --page", name,
-                                                     *facts.pages, pages, first_line(reason))};
+                                             *facts.pages, pages, first_line(reason))};
   return pages;
 }
 

@@ -38,11 +38,9 @@ Result<std::uint64_t> take_number(std::string_view text, std::size_t& at, std::s
     value = value * 10 + static_cast<std::uint64_t>(text[i] - '0');
     if (value > limit) break;
   }
-  if (begin == text.size())
-    return Error{Errc::kBadData, fmt::format("{}: PNM header ends before the {}", name, field)};
+  if (begin == text.size()) return Error{Errc::kBadData, fmt::format("{}: PNM header ends before the {}", name, field)};
   if (i == begin || value < 1 || value > limit || begin == at)
-    return Error{Errc::kBadData,
-                 fmt::format("{}: PNM {}: a number from 1 to {} is wanted", name, field, limit)};
+    return Error{Errc::kBadData, fmt::format("{}: PNM {}: a number from 1 to {} is wanted", name, field, limit)};
   at = i;
   return value;
 }

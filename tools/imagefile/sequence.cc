@@ -51,8 +51,8 @@ class SequenceSource final : public ImageSource {
     const ArrayInfo& found = source_->array();
     if (found.lengths != frame_.lengths || found.type != frame_.type)
       return {Errc::kBadData, fmt::format("{}: this frame is {} {}, the first one {} {}", path,
-                                                  tools::format_shape(found.lengths), geometry::name(found.type),
-                                                  tools::format_shape(frame_.lengths), geometry::name(frame_.type))};
+                                          tools::format_shape(found.lengths), geometry::name(found.type),
+                                          tools::format_shape(frame_.lengths), geometry::name(frame_.type))};
     left_in_frame_ = frame_bytes_;
     return {};
   }

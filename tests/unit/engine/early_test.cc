@@ -73,7 +73,7 @@ class EarlyWriteBackTest : public ::testing::TestWithParam<Codec> {
     const auto places = bench_.layout();
     MDFS_CHECK(places.ok());
     return static_cast<std::uint64_t>(
-        std::count_if(places->begin(), places->end(), [](const ExtentPlace& place) { return place.in_strip; }));
+        std::count_if(places->begin(), places->end(), [](const layout::ExtentPlace& place) { return place.in_strip; }));
   }
 
   std::mt19937_64 random_{11};

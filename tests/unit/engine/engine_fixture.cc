@@ -137,9 +137,9 @@ ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
   return bytes;
 }
 
-Result<std::vector<ExtentPlace>> Bench::layout() {
+Result<std::vector<layout::ExtentPlace>> Bench::layout() {
   MDFS_TRY_ASSIGN(LayoutRows found, engine_->layout(*content_, {}, {}));
-  std::sort(found.rows.begin(), found.rows.end(), [](const ExtentPlace& a, const ExtentPlace& b) {
+  std::sort(found.rows.begin(), found.rows.end(), [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) {
     return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
   });
   return std::move(found.rows);

@@ -62,7 +62,7 @@ class Bench {
   void stop_engine();
   void open_content();
   // All rows, sorted by their extents.
-  Result<std::vector<ExtentPlace>> layout();
+  Result<std::vector<layout::ExtentPlace>> layout();
   std::uint64_t size() { return engine_->size_bytes(*content_); }
 
   // The canonical bytes by one call of read().

@@ -65,7 +65,7 @@ TEST_P(EngineFaultsTest, ABitFlippedAtRestIsDamageAndNeverWrongBytes) {
   ASSERT_TRUE(bench_.reopen().ok());
   const auto places = bench_.layout();
   ASSERT_TRUE(places.ok());
-  const ExtentPlace& place = places->front();
+  const layout::ExtentPlace& place = places->front();
   std::byte byte{};
   const std::uint64_t at = place.block * 4096 + place.stored_bytes / 2;
   bench_.store().memory_disk(place.disk).peek(at, {&byte, 1});

@@ -17,13 +17,13 @@ namespace {
 using geometry::Codec;
 using Row = std::tuple<geometry::Coord, unsigned, std::uint64_t, std::uint64_t, std::uint32_t, bool>;
 
-Row row_of(const ExtentPlace& place) {
+Row row_of(const layout::ExtentPlace& place) {
   return {place.index, place.disk, place.block, place.stored_bytes, place.pieces, place.in_strip};
 }
 
 std::vector<Row> rows_of(const LayoutRows& page) {
   std::vector<Row> rows;
-  for (const ExtentPlace& place : page.rows) rows.push_back(row_of(place));
+  for (const layout::ExtentPlace& place : page.rows) rows.push_back(row_of(place));
   return rows;
 }
 
@@ -114,7 +114,7 @@ RC_GTEST_PROP(LayoutPagesPropertyTest, ExtentsThatStayStoredComeOnceWhateverMove
     request.most = 1 + random() % 40;
     const auto page = bench.engine().layout(bench.content(), request, {});
     RC_ASSERT(page.ok());
-    for (const ExtentPlace& place : page->rows) ++seen[place.index];
+    for (const layout::ExtentPlace& place : page->rows) ++seen[place.index];
     request.from = page->next;
     at_end = page->at_end;
     MoveRequest move;

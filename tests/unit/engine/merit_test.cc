@@ -1,10 +1,7 @@
-// Figures of merit, on layouts made by hand and on what the engine lays.
+// The merit of what the engine lays, whole and in samples.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/merit.h"
-
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 
 #include "engine_fixture.h"
@@ -12,116 +9,7 @@
 namespace mdfs::engine {
 namespace {
 
-using geometry::Coord;
-
-constexpr std::uint64_t kUnitBytes = 64u << 10;
-constexpr unsigned kDisks = 4;
-
-struct Image {
-  explicit Image(unsigned rank, Coord grid) : groups(rank, grid, kUnitBytes) {
-    laid.rank = rank;
-    laid.grid = grid;
-    laid.disks = kDisks;
-    laid.groups = &groups;
-    std::vector<std::uint16_t> disks;
-    for (std::uint16_t disk = 0; disk < kDisks; ++disk) disks.push_back(disk);
-    laid.wished_disk = [rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
-      return geometry::disk_of(placement, rank, 0, unit);
-    };
-    for (std::uint64_t a = 0; a < grid[0]; ++a)
-      for (std::uint64_t b = 0; b < (rank > 1 ? grid[1] : 1); ++b)
-        for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) {
-          const Coord unit{a, b, c};
-          places.push_back({unit, laid.wished_disk(unit), 0, kUnitBytes});
-        }
-    places = fresh_places(laid, places);
-  }
-  Groups groups;
-  LaidImage laid;
-  std::vector<ExtentPlace> places;
-};
-
-// Blocks are handed out in another order.
-void shuffle(Image& image) {
-  std::mt19937_64 random(1);
-  std::vector<std::uint64_t> order(image.places.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::shuffle(order.begin(), order.end(), random);
-  for (std::size_t i = 0; i < order.size(); ++i) image.places[i].block = order[i] * (kUnitBytes / 4096) * 2;
-}
-
-struct Grid {
-  unsigned rank;
-  Coord grid;
-};
-
-class MeritTest : public ::testing::TestWithParam<Grid> {
- protected:
-  Image image_{GetParam().rank, GetParam().grid};
-};
-
-TEST_P(MeritTest, AFreshCopyScoresOne) {
-  const Merit merit = merit_of(image_.laid, image_.places);
-  EXPECT_GT(merit.windows, 0u);
-  EXPECT_EQ(merit.extents, image_.places.size());
-  EXPECT_DOUBLE_EQ(merit.score(), 1);
-  EXPECT_DOUBLE_EQ(merit.runs_per_disk(), merit.fresh_runs_per_disk());
-  EXPECT_DOUBLE_EQ(merit.runs_on_busiest(), merit.fresh_runs_on_busiest());
-  EXPECT_DOUBLE_EQ(merit.read_per_needed(), 1);
-  EXPECT_EQ(merit.misplaced, 0u);
-}
-
-TEST_P(MeritTest, ExtentsAllOverTheDisksAreOneRunEach) {
-  shuffle(image_);
-  const Merit merit = merit_of(image_.laid, image_.places);
-  EXPECT_GT(merit.score(), 1.3);
-  EXPECT_DOUBLE_EQ(merit.fresh_runs_per_disk() * merit.score(), merit.runs_per_disk());
-}
-
-TEST_P(MeritTest, WhatIsWorseScoresMore) {
-  double before = 1;
-  std::mt19937_64 random(2);
-  for (unsigned moved = 0; moved < 4; ++moved) {
-    for (std::size_t i = 0; i < image_.places.size() / 4; ++i)
-      image_.places[random() % image_.places.size()].block = 1'000'000 + (moved * 10'000 + i) * 100;
-    const double score = merit_of(image_.laid, image_.places).score();
-    EXPECT_GT(score, before);
-    before = score;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Grids, MeritTest,
-                         ::testing::Values(Grid{1, {300, 0, 0}}, Grid{2, {40, 37, 0}}, Grid{2, {3, 90, 0}},
-                                           Grid{3, {9, 10, 11}}));
-
-TEST(MeritOfFewExtentsTest, NothingIsStoredNothingIsCounted) {
-  Image image(2, {8, 8, 0});
-  const Merit merit = merit_of(image.laid, {});
-  EXPECT_EQ(merit.windows, 0u);
-  EXPECT_EQ(merit.score(), 0);
-  EXPECT_EQ(merit.runs_per_disk(), 0);
-}
-
-TEST(MeritOfFewExtentsTest, PiecesOfAnExtentAreRunsOfItsWindow) {
-  Image image(2, {1, 1, 0});
-  image.places[0].pieces = 3;
-  const Merit merit = merit_of(image.laid, image.places);
-  EXPECT_EQ(merit.runs_per_disk(), 3);
-  EXPECT_EQ(merit.score(), 3);
-  EXPECT_EQ(merit.scattered, 1u);
-}
-
-TEST(MeritOfFewExtentsTest, ExtentsThatEndWithinABlockAreReadToItsEnd) {
-  Image image(2, {4, 4, 0});
-  for (ExtentPlace& place : image.places) place.stored_bytes = 2048;
-  EXPECT_DOUBLE_EQ(merit_of(image.laid, fresh_places(image.laid, image.places)).read_per_needed(), 2);
-}
-
-TEST(MeritOfFewExtentsTest, AnExtentOnAnotherDiskThanItsPlacementNamesIsMisplaced) {
-  Image image(2, {6, 6, 0});
-  image.places[7].disk = (image.places[7].disk + 1) % kDisks;
-  EXPECT_EQ(merit_of(image.laid, image.places).misplaced, 1u);
-}
+constexpr unsigned kMeritDisks = 4;
 
 // What the engine lays in one go on empty disks is about what a fresh copy is taken to be: a little better where runs
 // happen to follow each other, a little worse (1.0 to 1.14 in 30 runs) where the two threads that write back take
@@ -130,7 +18,7 @@ TEST(MeritOfEngineTest, AnImageWrittenOnceScoresOne) {
   for (const geometry::Codec codec : {geometry::Codec::kRaw, geometry::Codec::kZstd}) {
     testing::Setting setting;
     setting.geometry = testing::image_of(2, {1024, 1024, 0}, {64, 64, 0}, codec, 4);
-    setting.disks = kDisks;
+    setting.disks = kMeritDisks;
     setting.disk_bytes = 512u << 20;
     setting.on_disks = true;
     testing::Bench bench(setting);
@@ -138,7 +26,7 @@ TEST(MeritOfEngineTest, AnImageWrittenOnceScoresOne) {
     const ByteVector bytes = testing::noise(random, setting.geometry->size_bytes());
     ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
     ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
-    const Result<Merit> merit = bench.engine().merit(bench.content(), {});
+    const Result<layout::Merit> merit = bench.engine().merit(bench.content(), {});
     ASSERT_TRUE(merit.ok());
     EXPECT_EQ(merit->extents, 256u);
     EXPECT_EQ(merit->misplaced, 0u);
@@ -150,7 +38,7 @@ TEST(MeritOfEngineTest, AnImageWrittenOnceScoresOne) {
 TEST(MeritOfEngineTest, ALargeImageIsSeenInSamples) {
   testing::Setting setting;
   setting.geometry = testing::image_of(2, {64 * 600, 64 * 600, 0}, {64, 64, 0}, geometry::Codec::kRaw);
-  setting.disks = kDisks;
+  setting.disks = kMeritDisks;
   setting.on_disks = true;
   testing::Bench bench(setting);
   std::mt19937_64 random(4);
@@ -159,7 +47,7 @@ TEST(MeritOfEngineTest, ALargeImageIsSeenInSamples) {
     const ByteVector bytes = testing::noise(random, 1'000'000);
     ASSERT_TRUE(bench.write_window(window, bytes).ok());
   }
-  const Result<Merit> merit = bench.engine().merit(bench.content(), {});
+  const Result<layout::Merit> merit = bench.engine().merit(bench.content(), {});
   ASSERT_TRUE(merit.ok());
   EXPECT_GT(merit->extents, 200u);
   EXPECT_LE(merit->extents, 3u * 17 * 17);

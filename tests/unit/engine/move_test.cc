@@ -31,23 +31,23 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
     EXPECT_TRUE(bench_.engine().settle(bench_.content(), UINT64_MAX, true).ok());
   }
 
-  std::vector<ExtentPlace> layout() {
+  std::vector<layout::ExtentPlace> layout() {
     auto places = bench_.layout();
     EXPECT_TRUE(places.ok());
     return std::move(places).value();
   }
   std::vector<Coord> units() {
     std::set<Coord> units;
-    for (const ExtentPlace& place : layout()) units.insert(place.index);
+    for (const layout::ExtentPlace& place : layout()) units.insert(place.index);
     return {units.begin(), units.end()};
   }
-  static std::uint64_t blocks(const std::vector<ExtentPlace>& places) {
+  static std::uint64_t blocks(const std::vector<layout::ExtentPlace>& places) {
     std::uint64_t sum = 0;
-    for (const ExtentPlace& place : places) sum += (place.stored_bytes + 4095) / 4096;
+    for (const layout::ExtentPlace& place : places) sum += (place.stored_bytes + 4095) / 4096;
     return sum;
   }
-  static std::size_t runs(std::vector<ExtentPlace> places) {
-    std::sort(places.begin(), places.end(), [](const ExtentPlace& a, const ExtentPlace& b) {
+  static std::size_t runs(std::vector<layout::ExtentPlace> places) {
+    std::sort(places.begin(), places.end(), [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) {
       return std::pair(a.disk, a.block) < std::pair(b.disk, b.block);
     });
     std::size_t count = 0;
@@ -72,7 +72,7 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
 };
 
 TEST_P(EngineMoveTest, AllUnitsOfADiskBecomeOneRun) {
-  const std::vector<ExtentPlace> before = layout();
+  const std::vector<layout::ExtentPlace> before = layout();
   MoveRequest request;
   request.units = units();
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
@@ -93,7 +93,7 @@ TEST_P(EngineMoveTest, ADiskCanBeLeftAlone) {
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved, request.units.size());
-  for (const ExtentPlace& place : layout()) EXPECT_EQ(place.disk, place.index[0] % 2 * 2);
+  for (const layout::ExtentPlace& place : layout()) EXPECT_EQ(place.disk, place.index[0] % 2 * 2);
   expect_data();
 }
 
@@ -132,14 +132,14 @@ TEST_P(EngineMoveTest, WhatIsCutOffMeanwhileStaysAway) {
 }
 
 TEST_P(EngineMoveTest, AMoveThatIsToldToEndLeavesEverythingWhereItWas) {
-  const std::vector<ExtentPlace> before = layout();
+  const std::vector<layout::ExtentPlace> before = layout();
   MoveRequest request;
   request.units = units();
   request.pace = [](std::uint64_t) -> Status { return {Errc::kBusy, "enough"}; };
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
   ASSERT_FALSE(moved.ok());
   EXPECT_EQ(moved.error().code, Errc::kBusy);
-  const std::vector<ExtentPlace> after = layout();
+  const std::vector<layout::ExtentPlace> after = layout();
   ASSERT_EQ(after.size(), before.size());
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i].block, before[i].block);
   expect_data();
@@ -162,7 +162,7 @@ TEST_P(EngineMoveTest, WithoutRoomNothingMoves) {
 
 TEST_P(EngineMoveTest, ADamagedUnitIsNamedAndTheOthersMove) {
   ASSERT_TRUE(bench_.reopen().ok());
-  const ExtentPlace place = layout().front();
+  const layout::ExtentPlace place = layout().front();
   std::byte byte{};
   const std::uint64_t at = place.block * 4096 + place.stored_bytes / 2;
   bench_.store().memory_disk(place.disk).peek(at, {&byte, 1});
@@ -272,7 +272,7 @@ TEST(EngineMoveThreadsTest, WritersAndReadersDoNotNoticeAMover) {
     const auto places = bench.layout();
     ASSERT_TRUE(places.ok());
     std::uint64_t blocks = 0;
-    for (const ExtentPlace& place : *places) blocks += (place.stored_bytes + 4095) / 4096;
+    for (const layout::ExtentPlace& place : *places) blocks += (place.stored_bytes + 4095) / 4096;
     EXPECT_EQ(bench.store().used_blocks(), blocks);
   }
 }

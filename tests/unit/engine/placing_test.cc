@@ -63,7 +63,7 @@ class ReplacingTest : public ::testing::Test {
     std::map<unsigned, std::vector<std::uint64_t>> blocks;
     const auto places = bench_.layout();
     EXPECT_TRUE(places.ok());
-    for (const ExtentPlace& place : *places)
+    for (const layout::ExtentPlace& place : *places)
       if (place.index[0] == 2 || place.index[0] == 3) blocks[place.disk].push_back(place.block);
     std::vector<unsigned> runs;
     for (auto& [disk, of_disk] : blocks) {

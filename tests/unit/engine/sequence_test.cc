@@ -96,7 +96,7 @@ class Twins {
     const std::uint64_t block_size = bench_.any_store().block_size();
     const auto places = bench_.layout();
     TWINS_AGREE(places.ok());
-    for (const ExtentPlace& place : *places) blocks += (place.stored_bytes + block_size - 1) / block_size;
+    for (const layout::ExtentPlace& place : *places) blocks += (place.stored_bytes + block_size - 1) / block_size;
     TWINS_AGREE(on_disks_ || blocks == bench_.store().used_blocks());
     TWINS_AGREE(bench_.inode().stored_bytes == static_cast<std::int64_t>(blocks * block_size));
     TWINS_AGREE(bench_.engine().truncate(bench_.content(), 0).ok());
@@ -199,7 +199,7 @@ class Twins {
     const auto places = bench_.layout();
     TWINS_AGREE(places.ok());
     MoveRequest request;
-    for (const ExtentPlace& place : *places)
+    for (const layout::ExtentPlace& place : *places)
       if (random_() % 3 > 0) request.units.push_back(place.index);
     request.units.erase(std::unique(request.units.begin(), request.units.end()), request.units.end());
     request.most_runs = static_cast<std::uint32_t>(random_() % 3);

@@ -117,7 +117,7 @@ class StripsTest : public ::testing::TestWithParam<Codec> {
     const auto places = bench.layout();
     MDFS_CHECK(places.ok());
     return static_cast<std::uint64_t>(
-        std::count_if(places->begin(), places->end(), [](const ExtentPlace& place) { return place.in_strip; }));
+        std::count_if(places->begin(), places->end(), [](const layout::ExtentPlace& place) { return place.in_strip; }));
   }
   static std::uint64_t extents(Bench& bench) { return bench.layout()->size() - rows_in_strips(bench); }
 
@@ -201,7 +201,7 @@ TEST_P(StripsTest, ASmallEdgeThatIsWrittenAgainAsAWholeIsNotReadBefore) {
     EXPECT_EQ(extents(bench), 4u);
     EXPECT_EQ(bench.read_all(), array_);
     const auto places = bench.layout();
-    for (const ExtentPlace& place : *places) {
+    for (const layout::ExtentPlace& place : *places) {
       std::byte byte{};
       bench.store().memory_disk(place.disk).peek(place.block * 4096, {&byte, 1});
       byte ^= std::byte{1};
@@ -282,7 +282,7 @@ TEST_P(StripsTest, ABitFlippedInAStripIsDamageAndNeverWrongBytes) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, 3);
   ASSERT_TRUE(bench.reopen().ok());
-  const ExtentPlace place = bench.layout()->front();
+  const layout::ExtentPlace place = bench.layout()->front();
   ASSERT_TRUE(place.in_strip);
   std::byte byte{};
   bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
@@ -299,7 +299,7 @@ TEST_P(StripsTest, ADamagedStripHoldsBackItsOwnExtentAlone) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, kDepth);
   ASSERT_TRUE(bench.reopen().ok());
-  const ExtentPlace place = bench.layout()->front();
+  const layout::ExtentPlace place = bench.layout()->front();
   std::byte byte{};
   bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
   byte ^= std::byte{1};

@@ -115,7 +115,7 @@ TEST_P(WindowVersionTest, ExtentsThatMoveStayInTheVersion) {
     const auto places = bench.layout();
     ASSERT_TRUE(places.ok());
     MoveRequest request;
-    for (const ExtentPlace& place : *places) request.units.push_back(place.index);
+    for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
     ASSERT_TRUE(bench.engine().move(bench.content(), request).ok());
     ASSERT_TRUE(bench.write_window(window_at(100, 100, 300, 900), noise(random, 300 * 900)).ok());
     for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_unlinked().ok());
@@ -207,7 +207,7 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
     for (unsigned disk = 0; !done; disk = (disk + 1) % 3) {
       const auto places = bench.layout();
       MoveRequest request;
-      for (const ExtentPlace& place : *places) request.units.push_back(place.index);
+      for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
       request.disk = [disk](const geometry::Coord&) { return disk; };
       if (!bench.engine().move(bench.content(), request).ok()) ++wrong;
     }
@@ -302,7 +302,7 @@ class Changes {
     const auto places = bench_.layout();
     RC_ASSERT(places.ok());
     MoveRequest request;
-    for (const ExtentPlace& place : *places) request.units.push_back(place.index);
+    for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
     if (random_() % 2 == 0) request.disk = [](const geometry::Coord&) { return 1u; };
     RC_ASSERT(bench_.engine().move(bench_.content(), request).ok());
   }

@@ -88,7 +88,7 @@ class WriteBackAgeTest : public ::testing::Test {
     std::set<std::uint64_t> rows;
     const auto places = bench_.layout();
     EXPECT_TRUE(places.ok());
-    for (const ExtentPlace& place : *places) rows.insert(place.index[0]);
+    for (const layout::ExtentPlace& place : *places) rows.insert(place.index[0]);
     return rows;
   }
 

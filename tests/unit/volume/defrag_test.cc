@@ -355,7 +355,7 @@ TEST_F(DefragTest, FramesInStripsAreWrittenIntoTheirExtents) {
     const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
     return std::count_if(layout->rows.begin(), layout->rows.end(),
-                         [](const engine::ExtentPlace& place) { return place.in_strip; });
+                         [](const layout::ExtentPlace& place) { return place.in_strip; });
   };
   ASSERT_GT(strips(), 0);
   start({.kind = kKind, .dry_run = true});

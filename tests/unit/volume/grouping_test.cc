@@ -58,7 +58,7 @@ class GroupingTest : public VolumeTest {
     const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
     std::map<unsigned, std::map<std::uint64_t, std::uint64_t>> places;
-    for (const engine::ExtentPlace& place : layout->rows)
+    for (const layout::ExtentPlace& place : layout->rows)
       places[place.disk][place.block] = place.block + place.stored_bytes / layout->block_size;
     std::size_t runs = 0;
     for (const auto& [disk, list] : places) {
@@ -73,7 +73,7 @@ class GroupingTest : public VolumeTest {
     for (const Ino ino : images) {
       const auto layout = test::whole_layout(volume(), ino);
       EXPECT_OK(layout);
-      for (const engine::ExtentPlace& place : layout->rows) owners[{place.disk, place.block}] = ino;
+      for (const layout::ExtentPlace& place : layout->rows) owners[{place.disk, place.block}] = ino;
     }
     std::size_t changes = 0;
     Ino last = 0;
@@ -85,7 +85,7 @@ class GroupingTest : public VolumeTest {
     const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
     std::map<unsigned, std::pair<std::uint64_t, std::uint64_t>> ends;
-    for (const engine::ExtentPlace& place : layout->rows) {
+    for (const layout::ExtentPlace& place : layout->rows) {
       auto [found, made] = ends.try_emplace(place.disk, place.block, place.block);
       found->second = {std::min(found->second.first, place.block), std::max(found->second.second, place.block)};
     }

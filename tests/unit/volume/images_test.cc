@@ -211,7 +211,7 @@ TEST_F(ImagesTest, AnImageOfFewDisksLiesOnThose) {
   EXPECT_EQ(layout->rows.size(), 100u);
   EXPECT_EQ(layout->block_size, 4096u);
   std::set<unsigned> disks;
-  for (const engine::ExtentPlace& place : layout->rows) disks.insert(place.disk);
+  for (const layout::ExtentPlace& place : layout->rows) disks.insert(place.disk);
   EXPECT_EQ(disks.size(), 2u);
   EXPECT_EQ(layout->disk_count, 4u);
 }
@@ -222,7 +222,7 @@ TEST_F(ImagesTest, ManySmallImagesSpreadOverTheDisks) {
     const Ino ino = make_image("i" + std::to_string(i), plane(16, 16, 1, geometry::Codec::kRaw));
     EXPECT_OK(volume().write_window(ino, window(0, 16, 0, 16), source(std::string(256, 'w'))));
     const auto layout = test::whole_layout(volume(), ino);
-    for (const engine::ExtentPlace& place : layout->rows) bytes.at(place.disk) += place.stored_bytes;
+    for (const layout::ExtentPlace& place : layout->rows) bytes.at(place.disk) += place.stored_bytes;
   }
   EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), *std::min_element(bytes.begin(), bytes.end()));
 }

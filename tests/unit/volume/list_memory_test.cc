@@ -77,7 +77,7 @@ class ListMemoryTest : public VolumeTest {
       const auto page = volume().layout(ino_, at, 200, {});
       EXPECT_OK(page);
       if (!page.ok()) return {};
-      for (const engine::ExtentPlace& place : page->rows) found.insert(place.disk);
+      for (const layout::ExtentPlace& place : page->rows) found.insert(place.disk);
       rows += page->rows.size();
       at = page->next;
       at_end = page->at_end;

@@ -48,7 +48,7 @@ class ReturningTest : public VolumeTest {
     EXPECT_OK(layout);
     std::vector<std::pair<unsigned, std::uint64_t>> found;
     if (layout.ok())
-      for (const engine::ExtentPlace& place : layout->rows) found.emplace_back(place.disk, place.block);
+      for (const layout::ExtentPlace& place : layout->rows) found.emplace_back(place.disk, place.block);
     return found;
   }
   std::uint64_t returned() {

@@ -1,6 +1,6 @@
 // Typical windows, and counting their runs.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/merit_windows.h"
+#include "layout/merit_windows.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 namespace {
 
 using geometry::Coord;
@@ -132,4 +132,4 @@ CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uin
   return counted;
 }
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

@@ -1,6 +1,6 @@
 // Groups of extents, by enumeration of small grids.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/groups.h"
+#include "layout/groups.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 namespace {
 
 using geometry::Coord;
@@ -68,4 +68,4 @@ TEST(GroupsOfGrowingImagesTest, AnImageWithoutALastRowHasFullBandsOnly) {
 }
 
 }  // namespace
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/merit.h"
+#include "layout/merit.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 
 // A group to be laid anew, whole: the extents that a fresh copy would have in one run of one disk.
 struct GroupMove {
@@ -37,4 +37,4 @@ using RoomOf = std::function<std::uint64_t(unsigned disk)>;
 // Deterministic; pure.
 std::vector<GroupMove> plan_defrag(const LaidImage& image, std::span<const ExtentPlace> places, const RoomOf& room);
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

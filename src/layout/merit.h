@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "engine/groups.h"
 #include "geometry/geometry.h"
+#include "layout/groups.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 
 struct ExtentPlace {  // one row of a layout
   geometry::Coord index{};
@@ -73,4 +73,4 @@ Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std:
 // The places of a fresh copy, in the order of `places`, from block 0 of each disk; runs do not touch. Pure.
 std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places);
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

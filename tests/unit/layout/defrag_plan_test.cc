@@ -1,6 +1,6 @@
 // The plan of defragmentation, on layouts made by hand.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/defrag_plan.h"
+#include "layout/defrag_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "geometry/placement.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 namespace {
 
 using geometry::Coord;
@@ -201,4 +201,4 @@ TEST(GroupsOrderTest, EachPlaceInTheOrderIsOneExtentOrPadding) {
 }
 
 }  // namespace
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

@@ -1,14 +1,14 @@
 // Figures of merit: sums, and fresh copies.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/merit.h"
+#include "layout/merit.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "engine/merit_windows.h"
+#include "layout/merit_windows.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 namespace {
 
 using geometry::Coord;
@@ -109,4 +109,4 @@ Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std:
   return merit;
 }
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/merit.h"
+#include "layout/merit.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 
 // A box of whole extents.
 struct WindowAt {
@@ -63,4 +63,4 @@ struct CountedRuns {
 CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uint32_t>& window,
                        std::uint32_t block_size, const DiskShares& shares);
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

@@ -8,7 +8,7 @@
 #include "geometry/geometry.h"
 #include "mdfs/ondisk.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 
 // Extents are ordered along bands three grid rows high: column by column, and in a column row by row. So the extents of
 // a disk that a window needs make about one run for each band that it crosses, in whichever order its placement deals
@@ -47,4 +47,4 @@ class Groups {
   std::uint64_t padded_ = 1;  // columns of a band, rounded up to whole groups
 };
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

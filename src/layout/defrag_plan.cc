@@ -1,6 +1,6 @@
 // The plan of defragmentation: groups, and what moving each one does to the windows around it.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/defrag_plan.h"
+#include "layout/defrag_plan.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "base/checked.h"
-#include "engine/merit_windows.h"
+#include "layout/merit_windows.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 namespace {
 
 constexpr std::size_t kWindowsOfGroup = 64;
@@ -180,4 +180,4 @@ std::vector<GroupMove> plan_defrag(const LaidImage& image, std::span<const Exten
   return Planner(image, places, room).plan();
 }
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout

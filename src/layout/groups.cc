@@ -1,12 +1,12 @@
 // The order of extents on their disks.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/groups.h"
+#include "layout/groups.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
 
-namespace mdfs::engine {
+namespace mdfs::layout {
 namespace {
 
 constexpr std::uint64_t kBandRows = 3;
@@ -72,4 +72,4 @@ std::uint64_t Groups::units_in_group(const geometry::Coord& unit, std::uint64_t 
          inside(unit[rank_ - 1], columns_, grid_[rank_ - 1]);
 }
 
-}  // namespace mdfs::engine
+}  // namespace mdfs::layout
