@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs every command of doc/TUTORIAL.md on real mounts, and compares the output that it shows.
+Runs the start of README.md as well.
 
-usage: tutorial_test.py TUTORIAL.md [--show PART]
+usage: tutorial_test.py TUTORIAL.md README.md [--show PART]
 
 A `sh` block holds commands; a `text` block after it shows their output. Each part (a heading of the
 second level) runs in one bash, in a new folder, and ends at the first command that fails. In the
@@ -73,6 +74,14 @@ def parts_of(text):
         elif language is not None:
             target.append(line)
     return {name: blocks for name, blocks in parts.items() if blocks}
+
+
+def start_of(readme):
+    """The part of README.md that a reader runs, with the picture that the reader has."""
+    section = readme.split("\n## Start\n")[1].split("\n## ")[0]
+    blocks = parts_of("## Start\n" + section)["Start"]
+    blocks[0].commands.insert(0, "oiiotool --pattern noise 1024x1024 3 -d uint8 -o picture.png")
+    return blocks
 
 
 def without_what_varies(line):
@@ -235,15 +244,16 @@ def show(blocks):
 
 
 def main():
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
         print("SKIPPED: mounting needs root and /dev/fuse")
         sys.exit(SKIP)
-    parts = parts_of(pathlib.Path(sys.argv[1]).read_text())
-    if sys.argv[2:3] == ["--show"]:
+    tutorial, readme = (pathlib.Path(path).read_text() for path in sys.argv[1:3])
+    parts = {"Start": start_of(readme)} | parts_of(tutorial)
+    if sys.argv[3:4] == ["--show"]:
         for name, blocks in parts.items():
-            if sys.argv[3] in name:
+            if sys.argv[4] in name:
                 show(blocks)
         return
     for number, (name, blocks) in enumerate(parts.items(), 1):
