@@ -8,8 +8,8 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine", "volume", "views",
-          "fuse", "sim"]
+LAYERS = ["base", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine", "volume",
+          "views", "fuse", "sim"]
 # Layers that use fewer than all those below them. sim is used by programs alone.
 ONLY_USES = {"layout": {"base", "geometry", "layout"}, "sim": {"base", "geometry", "model", "sim"}}
 
