@@ -1,9 +1,9 @@
 /* ioctl commands of files on a mounted MDFS volume.
  *
- * All are for an open file on the mount; the structures hold no pointers and have the same layout on every
- * architecture. Anything MDFS does not know is ENOTTY; a structure with non-zero reserved fields is EINVAL.
+ * All commands take an open file on the mount. The structures hold no pointers and have the same layout on every
+ * architecture. Unknown commands return ENOTTY; a structure with non-zero reserved fields returns EINVAL.
  * Arrays of axes go from the slowest axis to the fastest; lengths are in samples, sizes in bytes.
- * Threads: any. Errors: errno as usual; the daemon's log and `mdfs window explain` say more.
+ * Any thread may call them. Errors: errno; the daemon's log and `mdfs window explain` give the reason.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MDFS_IOCTL_H
 #define MDFS_IOCTL_H
@@ -19,8 +19,8 @@ extern "C" {
 #define MDFS_IOC_MAX_RANK 5
 #define MDFS_IOC_MAX_DISKS 64
 
-/* What an image is; also what makes one. Values of type, codec and policy as in ondisk.h (MDFS_TYPE_*, MDFS_CODEC_*,
- * MDFS_POLICY_*). */
+/* The geometry of an image, to read or to set. Values of type, codec and policy: see ondisk.h (MDFS_TYPE_*,
+ * MDFS_CODEC_*, MDFS_POLICY_*). */
 struct mdfs_ioc_geometry {
   uint32_t struct_bytes;   /* in: sizeof this structure */
   uint8_t rank;            /* 1..3 */
@@ -28,12 +28,12 @@ struct mdfs_ioc_geometry {
   uint16_t channels;       /* 1.. */
   uint8_t codec;
   int8_t codec_level;      /* zstd: 1..19 */
-  uint8_t policy;          /* MDFS_POLICY_*; 0: the mount's */
+  uint8_t policy;          /* MDFS_POLICY_*; 0: policy of the mount */
   uint8_t reserved0[5];
   uint64_t shape[MDFS_IOC_MAX_RANK];
-  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = chosen; >= 64 bytes, or all of it */
+  uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = let MDFS choose; at least 64 bytes, or the image */
   uint32_t placed_disks;   /* in, set: 0 = all; out: disks the placement uses */
-  char axes[8];            /* names, slowest first, zero padded; in, set: all zero = chosen by rank */
+  char axes[8];            /* names, slowest first, zero padded; in, set: all zero = by rank */
   double spacing[MDFS_IOC_MAX_RANK];
   char unit[MDFS_IOC_MAX_RANK][8];
   int32_t row_offset;      /* in, set: -1 = default tables */
@@ -58,7 +58,7 @@ struct mdfs_ioc_window {
   uint64_t reserved[4];
 };
 
-/* The cost of reading a window; disks beyond disk_count are zero. */
+/* The requests of a window read; disks beyond disk_count are zero. */
 struct mdfs_ioc_plan {
   struct mdfs_ioc_window window;      /* in */
   uint64_t extents, holes, cached;    /* out */
@@ -69,14 +69,14 @@ struct mdfs_ioc_plan {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
-/* Where extents lie: call with `next` and `next_row` from the previous call (both 0 first) until count is 0. They are a
- * position in the grid, so nothing is kept for a descriptor, and any descriptor of the image may go on with them. Rows
- * come in the order of the pages of the extent table; of a page first its extents, then what lies in strips. The first
- * call writes back and commits; later ones see what has been written back by then. An extent that is stored all the
- * time is in exactly one row, wherever it moves between two calls; what goes from strips into its extent may be
- * missed. */
+/* Places of extents: call with `next` and `next_row` from the previous call (both 0 first) until count is 0. They are a
+ * position in the grid: the daemon keeps nothing for a descriptor, and any descriptor of the image may continue. Rows
+ * come in the order of the pages of the extent table; of each page first its extents, then its strips. The first call
+ * writes back and commits; later calls see the data written back by then. An extent that is stored all the time is in
+ * exactly one row, wherever it moves between two calls. Extents that are consolidated between two calls may be
+ * missing. */
 #define MDFS_IOC_LAYOUT_ROWS 200
-#define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to an extent that is not full, which lie in a strip */
+#define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to a partial extent, in a strip */
 struct mdfs_ioc_layout {
   uint64_t next;           /* in/out: page; beyond the last one: count is 0 */
   uint32_t count;          /* out: rows filled */
@@ -90,32 +90,32 @@ struct mdfs_ioc_layout {
   } rows[MDFS_IOC_LAYOUT_ROWS];
 };
 
-/* In how many pieces typical windows lie on their disks (doc/DESIGN.md says which windows): of an image, or over the
- * images of the volume, each of which counts alike and which are looked at in turn, for a moment at each call. */
+/* Fragmentation: runs of typical windows on their disks (doc/DESIGN.md defines the windows), of an image or over the
+ * images of the volume. Each image counts once; a call examines some of the images. */
 struct mdfs_ioc_merit {
   uint64_t images;         /* with stored extents */
-  uint64_t extents;        /* looked at */
-  uint64_t misplaced;      /* of them: not on the disk that the placement names */
+  uint64_t extents;        /* examined */
+  uint64_t misplaced;      /* of them: on another disk than the placement names */
   uint64_t scattered;      /* of them: in several pieces */
-  uint64_t windows;        /* looked at */
+  uint64_t windows;        /* examined */
   double runs_per_disk, runs_on_busiest;  /* means over windows and disks, and over windows; 1 is ideal */
-  double fresh_runs_per_disk, fresh_runs_on_busiest; /* of a copy that is laid freshly */
-  double read_per_needed;  /* blocks read for a block's worth of stored bytes */
-  double score;            /* runs over those of a fresh copy: 1 as new */
+  double fresh_runs_per_disk, fresh_runs_on_busiest; /* of a fresh copy */
+  double read_per_needed;  /* blocks read for each block of stored bytes */
+  double score;            /* fragmentation factor: runs over runs of a fresh copy; 1 is as new */
   double worst_score;      /* of an image */
   uint64_t worst_inode;    /* which one */
   uint32_t complete;       /* 1: of all images */
   uint32_t reserved0;
-  double load;             /* blocks on the disk that takes longest over those of a fresh copy: more than 1 where
-                              extents lie on other disks than meant */
-  /* Of the volume, since the mount: extents that were rewritten elsewhere and have returned to their places, the bytes
-   * that this moved, and how many may return yet. */
+  double load;             /* imbalance factor: blocks on the slowest disk over those of a fresh copy; above 1 where
+                              extents lie on other disks than the placement names */
+  /* Of the volume, since the mount: rewritten extents that were relocated home, their bytes, and the number of
+   * extents that wait for relocation. */
   uint64_t returned, returned_bytes, may_return;
   uint64_t reserved1[4];
 };
 
 /* State of the volume; on any file or directory of it. */
-#define MDFS_VOLUME_ZEROES_LOST 1u /* mounted with errors=zero: what lies on missing disks reads as zeros */
+#define MDFS_VOLUME_ZEROES_LOST 1u /* mounted with errors=zero: data on missing disks read as zeros */
 struct mdfs_ioc_volume {
   uint8_t uuid[16];
   char name[64];
@@ -123,28 +123,28 @@ struct mdfs_ioc_volume {
   uint64_t generation, total_blocks, free_blocks, available_blocks, objects;
   uint64_t cache_budget_bytes, cache_bytes, cache_dirty_bytes, cache_hits, cache_misses;
   uint32_t read_only;
-  uint32_t policy;         /* MDFS_POLICY_* of this mount, for what has none of its own */
+  uint32_t policy;         /* MDFS_POLICY_* of this mount, for objects without their own */
   uint32_t flags;          /* MDFS_VOLUME_* */
   uint32_t reserved0;
   char read_only_reason[128];
   struct {
     uint8_t uuid[16];
-    uint32_t state;        /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none: that disk has left, 5 leaving */
+    uint32_t state;        /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (has left), 5 leaving */
     uint32_t weight;
     uint64_t blocks, free_blocks;
     char name[96];         /* end of the path if longer */
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
-/* Files that have data on disks which are missing or have failed, in order of their inodes: call with `next` from the
- * previous call (0 first) until it is 0. A call looks at some files, for a moment. */
+/* Files with data on missing or failed disks, in order of their inodes: call with `next` from the previous call (0
+ * first) until it is 0. A call examines some of the files. */
 #define MDFS_IOC_LOST_ROWS 200
 struct mdfs_ioc_lost {
   uint64_t next;           /* in/out: inode */
-  uint64_t disks;          /* out: those disks, a bit each */
-  uint64_t looked_at;      /* out: files with data, in this call */
-  uint64_t unreadable_items; /* out: of the tree, in this call: what they say is not known */
-  uint64_t looked_at_bytes; /* out: of them, as stored */
+  uint64_t disks;          /* out: the missing and failed disks, a bit each */
+  uint64_t looked_at;      /* out: files with data that this call examined */
+  uint64_t unreadable_items; /* out: items of the tree that this call could not read */
+  uint64_t looked_at_bytes; /* out: of the examined files, as stored */
   uint32_t count;          /* out: rows filled */
   uint32_t reserved0;
   uint64_t reserved[3];
@@ -155,25 +155,25 @@ struct mdfs_ioc_lost {
   } rows[MDFS_IOC_LOST_ROWS];
 };
 
-/* How full a disk and its zones are: call with `next` from the previous call (0 first) until count is 0. A disk that is
- * not healthy has no zones. */
+/* Occupation of a disk and its zones: call with `next` from the previous call (0 first) until count is 0. A disk that
+ * is not healthy has no zones. */
 #define MDFS_IOC_ZONES_ROWS 1024
 struct mdfs_ioc_zones {
   uint32_t disk;           /* in */
   uint32_t count;          /* out: rows filled */
   uint64_t next;           /* in/out: zone */
   uint64_t zone_blocks, zone_count;       /* out */
-  uint64_t data_blocks, data_free_blocks; /* out: of the disk, outside of what is kept for metadata */
-  uint64_t spilled_runs;   /* out: meant for this disk, stored on others for want of room, since the mount */
+  uint64_t data_blocks, data_free_blocks; /* out: of the disk, without the metadata region */
+  uint64_t spilled_runs;   /* out: fallback allocations on other disks because this one was full, since the mount */
   uint64_t reserved[5];
   struct {
-    uint32_t blocks;       /* for data; 0: a zone that is all metadata */
+    uint32_t blocks;       /* for data; 0: a zone of metadata only */
     uint32_t used_blocks;
   } zones[MDFS_IOC_ZONES_ROWS];
 };
 
-/* What the disks and other components of a mount on a modelled machine (mount option "model") have done so far. Names
- * are cut where they are longer, and so is the list of components. */
+/* Figures of the disks and other components of a modelled machine (mount option "model"), since the mount. Longer names
+ * are cut, and so is a longer list of components. */
 #define MDFS_IOC_MODEL_COMPONENTS 144
 struct mdfs_ioc_model {
   char machine[64];
@@ -182,8 +182,8 @@ struct mdfs_ioc_model {
   uint32_t disk_count, component_count;
   struct {
     uint64_t reads, writes, read_bytes, written_bytes;
-    uint64_t max_requests; /* under way at a time */
-    uint64_t late;         /* the disk itself was slower than the model */
+    uint64_t max_requests; /* at the same time */
+    uint64_t late;         /* answers for which the disk was slower than the model */
     double delay_s;        /* modelled, from submission to completion, summed over requests */
     double max_delay_s, max_late_s;
   } disks[MDFS_IOC_MAX_DISKS];
@@ -195,13 +195,13 @@ struct mdfs_ioc_model {
   } components[MDFS_IOC_MODEL_COMPONENTS];
 };
 
-/* Long work on the volume: what to do with it, and where it stands. Values of kind, state, flags and what as in
- * ondisk.h (MDFS_OPERATION_*, MDFS_TROUBLE_*). With MDFS_OPERATION_OBJECT the work is on the open file alone. Starting,
- * cancelling and resuming is for root and for whom the mount belongs to, else EPERM. */
-#define MDFS_IOC_OPERATION_STATUS 0 /* ENODATA: there never was one of this kind */
+/* A background operation: an action on it, and its state. Values of kind, state, flags and what: see ondisk.h
+ * (MDFS_OPERATION_*, MDFS_TROUBLE_*). With MDFS_OPERATION_OBJECT the operation is on the open file only. Starting,
+ * cancelling and resuming requires root or the owner of the mount, else EPERM. */
+#define MDFS_IOC_OPERATION_STATUS 0 /* ENODATA: none of this kind has ever run */
 #define MDFS_IOC_OPERATION_START 1  /* EBUSY: one of this kind is running */
 #define MDFS_IOC_OPERATION_CANCEL 2 /* ENODATA: none is running */
-#define MDFS_IOC_OPERATION_RESUME 3 /* a budget that is not 0 replaces the former, also of one that is running */
+#define MDFS_IOC_OPERATION_RESUME 3 /* a budget other than 0 replaces the old one, also of a running operation */
 #define MDFS_IOC_MAX_TROUBLES 64
 struct mdfs_ioc_operation {
   uint32_t struct_bytes;   /* in: sizeof this structure */
@@ -211,7 +211,7 @@ struct mdfs_ioc_operation {
   uint64_t budget_bytes_s; /* in: start, resume; 0 = no limit; out */
   uint64_t threshold;      /* in: start; by kind; out */
   uint64_t parameters[4];  /* in: start; by kind; out */
-  /* out only; zero when asking */
+  /* out only; zero in the request */
   uint32_t state;
   uint32_t block_size;
   uint64_t object;         /* inode, 0 = the volume */
@@ -230,8 +230,8 @@ struct mdfs_ioc_operation {
   uint32_t trouble_count;  /* rows; items_failed may be more */
   struct {
     uint64_t read_bytes, written_bytes;
-    uint64_t repaired;       /* pieces written anew, or moved away */
-    uint64_t failed;       /* pieces that are damaged and stay so, or could not be moved */
+    uint64_t repaired;       /* pieces that were rewritten or moved */
+    uint64_t failed;       /* pieces that stay damaged, or could not be moved */
   } disks[MDFS_IOC_MAX_DISKS];
   struct {
     uint64_t object;       /* inode; 0 = none */
@@ -243,37 +243,37 @@ struct mdfs_ioc_operation {
   uint64_t reserved[8];
 };
 
-/* What the disks did since the mount, and what went wrong with them since their errors were last set to zero. */
-#define MDFS_IOC_DISKS_RESET 1u /* flag: set the errors to zero first; for root and for whom the mount belongs to */
+/* Requests of the disks since the mount, and their errors since the counts were last set to zero. */
+#define MDFS_IOC_DISKS_RESET 1u /* flag: set the counts to zero first; requires root or the owner of the mount */
 struct mdfs_ioc_disks {
   uint32_t struct_bytes;   /* in: sizeof this structure */
   uint32_t flags;          /* in: MDFS_IOC_DISKS_* */
-  uint32_t disk_count;     /* out, as all that follows; zero when asking */
+  uint32_t disk_count;     /* out, like all that follows; zero in the request */
   uint32_t reserved;
   struct {
     uint64_t reads, writes, flushes, read_bytes, written_bytes; /* since the mount */
-    int64_t since_ns;      /* the next ones count from here, 1970 = 0 */
+    int64_t since_ns;      /* start of the following counts, 1970 = 0 */
     uint64_t read_errors, write_errors, flush_errors;           /* requests that failed */
     uint64_t checksum_errors; /* pieces that did not match their checksum */
-    uint64_t repaired;       /* copies of metadata written anew */
+    uint64_t repaired;       /* rewritten copies of metadata */
     uint64_t reserved;
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
-/* Telling the disks which blocks nobody needs, as fstrim(8) does; FITRIM works as well, on the disks one behind another
- * in the order of their numbers. Call it again, with the answer as it came, while a disk is in MDFS_IOC_TRIM_MORE: each
- * call works for a moment. For root and for whom the mount belongs to, else EPERM; EROFS where the volume cannot be
+/* Discards unused blocks, as fstrim(8) does. FITRIM works as well, on the disks one behind another in the order of
+ * their numbers. Each call does a part of the work: call it again with the unchanged answer while a disk is in
+ * MDFS_IOC_TRIM_MORE. Requires root or the owner of the mount, else EPERM; EROFS where the volume cannot be
  * written. */
 #define MDFS_IOC_TRIM_MORE 0
 #define MDFS_IOC_TRIM_DONE 1
-#define MDFS_IOC_TRIM_REFUSED 2   /* the disk, or what lies below its file, knows no such thing */
+#define MDFS_IOC_TRIM_REFUSED 2   /* the disk, or the storage below its file, has no discard */
 #define MDFS_IOC_TRIM_FAILED 3    /* `why` */
 #define MDFS_IOC_TRIM_NOT_THERE 4 /* no disk, or one that is not healthy */
-#define MDFS_IOC_TRIM_COMMIT 1u   /* flag, on the first call: first commit until what has been deleted may be told */
+#define MDFS_IOC_TRIM_COMMIT 1u   /* flag, first call: commit first, so that deleted data can be discarded */
 struct mdfs_ioc_trim {
   uint32_t struct_bytes;   /* in: sizeof this structure */
   uint32_t flags;          /* in: MDFS_IOC_TRIM_COMMIT; out: zero */
-  uint64_t minimum_bytes;  /* in: shorter free runs are left */
+  uint64_t minimum_bytes;  /* in: skip shorter free runs */
   uint32_t disk_count;     /* out */
   uint32_t reserved0;
   uint64_t reserved[4];
@@ -287,29 +287,29 @@ struct mdfs_ioc_trim {
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
-/* Makes an empty ordinary file an image (write access needed); the size becomes that of the canonical bytes. */
+/* Makes an empty ordinary file an image (needs write access). Its size becomes that of the canonical bytes. */
 #define MDFS_IOC_SET_GEOMETRY _IOW(MDFS_IOC_MAGIC, 1, struct mdfs_ioc_geometry)
-/* EINVAL on a file that is no image. */
+/* EINVAL on a file that is not an image. */
 #define MDFS_IOC_GET_GEOMETRY _IOR(MDFS_IOC_MAGIC, 2, struct mdfs_ioc_geometry)
-/* From now on read, pread and write on this open file description see the window's bytes only, from offset 0. Starts
- * the disks at once. On kernels without mmap of direct_io files (before 6.6) the file must be open with O_DIRECT, else
- * EOPNOTSUPP. Written bytes are staged; the window is replaced, atomically, when all of them have been written, or by
- * MDFS_IOC_APPLY. One binding an open file description: concurrent readers open the file once each. */
+/* Binds a window: read, pread and write on this open file description see only the bytes of the window, from offset 0.
+ * The disks start at once. On kernels without mmap of direct_io files (before 6.6) the file must be open with O_DIRECT,
+ * else EOPNOTSUPP. Written bytes are staged; MDFS replaces the window atomically when all bytes have been written, or
+ * by MDFS_IOC_APPLY. An open file description has one binding: concurrent readers open the file once each. */
 #define MDFS_IOC_BIND _IOWR(MDFS_IOC_MAGIC, 3, struct mdfs_ioc_window)
-/* Back to the plain file; staged bytes that were not applied are dropped. */
+/* Returns to the plain file; staged bytes that were not applied are dropped. */
 #define MDFS_IOC_UNBIND _IO(MDFS_IOC_MAGIC, 4)
-/* Applies what has been written to the bound window; bytes not written keep their value. */
+/* Applies the bytes written to the bound window; all other bytes keep their value. */
 #define MDFS_IOC_APPLY _IO(MDFS_IOC_MAGIC, 5)
-/* EFBIG: the window has more than 262144 extents, or more than 524288 separate parts of them are read. */
+/* EFBIG: the window has more than 262144 extents, or more than 524288 separate parts of extents. */
 #define MDFS_IOC_PLAN _IOWR(MDFS_IOC_MAGIC, 6, struct mdfs_ioc_plan)
 /* The first call writes back and commits; holes are left out. This, MDFS_IOC_PLAN, MDFS_IOC_MERIT,
- * MDFS_IOC_VOLUME_MERIT, MDFS_IOC_ZONES and MDFS_IOC_LOST run on threads of their own, two at a time. When it is their
- * turn, those of a killed caller end with EINTR. */
+ * MDFS_IOC_VOLUME_MERIT, MDFS_IOC_ZONES and MDFS_IOC_LOST run on two threads of their own. A request of a killed
+ * caller ends with EINTR when its turn comes. */
 #define MDFS_IOC_LAYOUT _IOWR(MDFS_IOC_MAGIC, 7, struct mdfs_ioc_layout)
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
-/* EINVAL on a file that is no image. Of what has been written back. */
+/* EINVAL on a file that is not an image. Covers data that have been written back. */
 #define MDFS_IOC_MERIT _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_merit)
 /* On any file or directory. */
 #define MDFS_IOC_VOLUME_MERIT _IOR(MDFS_IOC_MAGIC, 49, struct mdfs_ioc_merit)
@@ -322,16 +322,16 @@ struct mdfs_ioc_trim {
 /* On any file or directory. ENODATA: the disks are not modelled. */
 #define MDFS_IOC_MODEL _IOR(MDFS_IOC_MAGIC, 32, struct mdfs_ioc_model)
 
-/* The bytes of a small window in one call; nothing is bound, nothing is read from the disks but what it covers.
- * `size`: of the window, 1..MDFS_IOC_READ_MAX. The argument is a struct mdfs_ioc_window with room for so many bytes
- * behind it; a window of more bytes is EFBIG, of fewer leaves the rest of the room as it was. */
+/* Reads a small window in one call, without a binding. The disks read only the data that the window covers.
+ * `size`: bytes of the window, 1..MDFS_IOC_READ_MAX. The argument is a struct mdfs_ioc_window followed by a buffer of
+ * `size` bytes. A larger window returns EFBIG; a smaller one leaves the rest of the buffer unchanged. */
 #define MDFS_IOC_READ_MAX (16383 - sizeof(struct mdfs_ioc_window))
 #define MDFS_IOC_READ_NUMBER 10
 #define MDFS_IOC_READ(size) \
   _IOC(_IOC_READ | _IOC_WRITE, MDFS_IOC_MAGIC, MDFS_IOC_READ_NUMBER, sizeof(struct mdfs_ioc_window) + (size))
 
 #define MDFS_IOC_LOST _IOWR(MDFS_IOC_MAGIC, 13, struct mdfs_ioc_lost)
-/* On any file or directory. One such call works at a time. */
+/* On any file or directory. One such call runs at a time. */
 #define MDFS_IOC_TRIM _IOWR(MDFS_IOC_MAGIC, 14, struct mdfs_ioc_trim)
 
 #ifdef __cplusplus

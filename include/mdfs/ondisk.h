@@ -1,6 +1,6 @@
-/* The bytes on the disks of an MDFS volume. doc/FORMAT.md is normative; a test compares the two.
- * All numbers are little endian. Code decodes these structures field by field through src/format and never casts
- * disk bytes to them; they are here for their offsets and sizes.
+/* The on-disk structures of an MDFS volume. doc/FORMAT.md is normative; a test compares the two.
+ * All numbers are little endian. src/format decodes these structures field by field; no code casts disk bytes to
+ * them. The declarations give their offsets and sizes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MDFS_ONDISK_H
 #define MDFS_ONDISK_H
@@ -23,7 +23,7 @@ extern "C" {
 #define MDFS_MIN_DISK_SIZE 4194304u
 #define MDFS_LABEL_AREA 131072u     /* one label with its ring; two at each end of a disk */
 #define MDFS_LABELS_PER_DISK 4u     /* labels 0, 1 from the front; 2, 3 end at the last whole block */
-#define MDFS_SECTOR 4096u           /* label, space page; what checksum records count in */
+#define MDFS_SECTOR 4096u           /* label, space page; unit of checksum records */
 #define MDFS_SLOT_SIZE 8192u        /* commit slot */
 #define MDFS_RING_SLOTS 8u          /* commit slots in a label area, at 8192 * (1 + i) of it */
 #define MDFS_NODE_SIZE 16384u
@@ -42,11 +42,11 @@ extern "C" {
 #define MDFS_FILE_CELL 131072u      /* ordinary files are placed by cells of this size */
 #define MDFS_STRIPS_PER_PAGE 256u   /* of the extents of one page of an extent table */
 
-/* Where on a disk a new group of extents begins. */
-#define MDFS_POLICY_DEFAULT 0u      /* image: as the mount says; volume: scatter */
+/* Allocation policy: where on a disk a new group of extents begins. */
+#define MDFS_POLICY_DEFAULT 0u      /* image: policy of the mount; volume: scatter */
 #define MDFS_POLICY_SCATTER 1u      /* in a zone drawn over the whole disk, by free space */
 #define MDFS_POLICY_FIRST 2u        /* in the lowest zone with room */
-#define MDFS_POLICY_NEAR 3u         /* behind the object's last group on the disk, else behind what was stored last */
+#define MDFS_POLICY_NEAR 3u         /* behind the object's last group on the disk, else behind the last write */
 
 #define MDFS_LABEL_MAGIC "MDFSLABL"
 #define MDFS_COMMIT_MAGIC "MDFSCMIT"
@@ -58,7 +58,7 @@ extern "C" {
 #define MDFS_INCOMPAT_KNOWN (MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS)
 /* Set when a volume is made: images may have MDFS_KIND_STRIP items. */
 #define MDFS_INCOMPAT_STRIPS (1ull << 5)
-/* Set when a volume is made: commits may be proven by their checksum records. */
+/* Set when a volume is made: commits may be validated by their checksum records. */
 #define MDFS_INCOMPAT_CHECKSUM_RECORDS (1ull << 6)
 /* Reserved bits, set by no version yet. */
 #define MDFS_RO_COMPAT_PROTECTION (1ull << 0)
@@ -71,17 +71,17 @@ extern "C" {
 #define MDFS_INCOMPAT_INTENT_LOG (1ull << 3)
 #define MDFS_INCOMPAT_RANK5 (1ull << 4)
 
-/* ---- checksums: what guards the bytes that a pointer or record leads to ---------------------------------------- */
-/* A checksum takes as many bytes as its type says wherever there is a list of them; a pointer has room for any. */
-#define MDFS_CHECKSUM_CRC32C 1u     /* 4 bytes; the only one that any version writes yet */
+/* ---- checksums of the bytes that a pointer or record leads to ------------------------------------------------- */
+/* The type determines the size of a checksum in a list. A pointer has room for every type. */
+#define MDFS_CHECKSUM_CRC32C 1u     /* 4 bytes; the only type in use */
 #define MDFS_CHECKSUM_XXH3 2u       /* reserved: XXH3-128, 16 bytes */
 #define MDFS_CHECKSUM_BLAKE3 3u     /* reserved: BLAKE3, 32 bytes */
 #define MDFS_CHECKSUM_AES_GCM 4u    /* reserved: CRC-32C of the stored bytes, nonce (12), tag (16): 32 bytes */
 
-/* ---- pointer: where a block of metadata is, and what it must be ------------------------------------------------ */
+/* ---- pointer: addresses and checksum of a block of metadata ---------------------------------------------------- */
 /* address = disk index << 48 | block number. */
 struct mdfs_pointer {
-  uint8_t checksum[MDFS_CHECKSUM_ROOM]; /* of the `length` bytes; zero beyond what the type takes */
+  uint8_t checksum[MDFS_CHECKSUM_ROOM]; /* of the `length` bytes; unused bytes are zero */
   uint64_t birth;        /* generation that wrote it; 0: the pointer is null */
   uint32_t length;       /* bytes */
   uint8_t copies;        /* 1..3 */
@@ -100,8 +100,8 @@ struct mdfs_member {
   uint16_t flags;        /* MDFS_MEMBER_* */
   uint32_t reserved;
 };
-#define MDFS_MEMBER_HOLE 1u     /* no disk has this index: it has left; all other fields are zero */
-#define MDFS_MEMBER_LEAVING 2u  /* gets no new blocks; what lies on it is being moved to the others */
+#define MDFS_MEMBER_HOLE 1u     /* the disk of this index has left; all other fields are zero */
+#define MDFS_MEMBER_LEAVING 2u  /* is being drained: gets no new blocks, and its data move to other disks */
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_member) == 32, "member");
 
 struct mdfs_label {
@@ -124,9 +124,9 @@ struct mdfs_label {
   uint16_t ring_slots;
   uint32_t membership;   /* counts changes of the member table */
   uint8_t name[64];      /* UTF-8, zero padded */
-  uint8_t policy;        /* MDFS_POLICY_*, for what has none of its own */
+  uint8_t policy;        /* MDFS_POLICY_*, for objects without their own */
   uint8_t reserved0[7];
-  uint64_t room_blocks;  /* that the space pages have room for: the disk never gets larger */
+  uint64_t room_blocks;  /* room of the space pages: largest size of the disk */
   uint8_t reserved1[312];
   struct mdfs_member members[64];
   uint8_t reserved2[1536];
@@ -136,7 +136,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_label) == 4096, "label");
 
 /* ---- commit slot ------------------------------------------------------------------------------------------------ */
 /* Generation g uses ring slots 2 * (g mod 4) (prepared) and 2 * (g mod 4) + 1 (committed) of every label. A commit with
- * checksum records is at first written to the labels 0 and 2 only, prepared. */
+ * checksum records writes its prepared slot to the labels 0 and 2 only. */
 #define MDFS_SLOT_PREPARED 1u
 #define MDFS_SLOT_COMMITTED 2u
 
@@ -174,7 +174,7 @@ struct mdfs_checksum_record {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_checksum_record) == 16, "checksum_record");
 
-/* The newest commit that a member took part in: what tells a disk that was away from one that was written apart. */
+/* The newest commit of a member: tells a disk that was absent from a disk that was written apart. */
 struct mdfs_member_state {
   uint8_t commit_id[16]; /* zero in a hole, and before the first commit */
   uint64_t generation;
@@ -182,7 +182,7 @@ struct mdfs_member_state {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_member_state) == 32, "member state");
 
-/* Who writes the volume, where several machines can reach its disks. Reserved: no version writes it yet. */
+/* The writer of a volume whose disks several machines can reach. Reserved: no version writes it. */
 struct mdfs_writer {
   uint8_t host_id[16];
   uint8_t session_id[16];
@@ -192,7 +192,7 @@ struct mdfs_writer {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_writer) == 64, "writer");
 
-#define MDFS_COMMIT_DEGRADED 1u /* written with disks missing, on an explicit order */
+#define MDFS_COMMIT_DEGRADED 1u /* written with disks missing, on explicit request */
 
 struct mdfs_commit_slot {
   uint8_t magic[8];
@@ -204,7 +204,7 @@ struct mdfs_commit_slot {
   uint64_t generation;   /* 1 for the first */
   int64_t time_ns;
   uint64_t participants; /* bit i: disk i takes part */
-  uint64_t next_object;  /* never used before; ids are never used again */
+  uint64_t next_object;  /* lowest unused number; numbers are never reused */
   uint64_t objects;      /* inodes in use */
   uint32_t flags;        /* MDFS_COMMIT_* */
   uint16_t disk_count;
@@ -216,14 +216,14 @@ struct mdfs_commit_slot {
   uint64_t features_ro_compat;
   uint64_t features_incompat;
   struct mdfs_writer writer; /* reserved */
-  uint32_t key_epoch;        /* reserved: of the newest key, and */
-  uint32_t oldest_key_epoch; /* of the oldest one that something is still encrypted with */
+  uint32_t key_epoch;        /* reserved: of the newest key */
+  uint32_t oldest_key_epoch; /* reserved: of the oldest key in use */
   uint8_t intent_log[64];    /* reserved */
   uint8_t reserved1[232];
   struct mdfs_root roots[4];
   struct mdfs_space_top space[64];
-  struct mdfs_member members[64]; /* the disks of the volume from this commit on; the first disk_count are in use */
-  struct mdfs_member_state member_states[64]; /* likewise */
+  struct mdfs_member members[64]; /* disks from this commit on; the first disk_count are in use */
+  struct mdfs_member_state member_states[64]; /* the first disk_count are in use */
   struct mdfs_checksum_record checksum_records[MDFS_MAX_CHECKSUM_RECORDS];
   uint8_t reserved2[512];
 };
@@ -259,7 +259,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_key) == 24, "key");
 struct mdfs_node_header {
   uint8_t magic[8];
   uint8_t volume_uuid[16];
-  uint64_t generation;   /* that wrote the node: equals the pointer's birth */
+  uint64_t generation;   /* generation that wrote the node: the pointer's birth */
   uint64_t owner;        /* root kind */
   uint64_t address[3];   /* of all its copies, so that every copy has the same bytes */
   uint16_t level;        /* 0 = leaf */
@@ -286,11 +286,11 @@ struct mdfs_leaf_slot {
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 
 /* ---- objects and kinds of items ---------------------------------------------------------------------------------- */
-#define MDFS_OBJECT_NONE 0u         /* its items come first in the tree: what a reader needs before all others */
+#define MDFS_OBJECT_NONE 0u         /* its items come first in the tree; a reader needs them before all others */
 #define MDFS_OBJECT_ROOT_DIRECTORY 1u
 #define MDFS_OBJECT_VOLUME 2u       /* placements, orphans */
 #define MDFS_OBJECT_LOST_FOUND 3u   /* directory lost+found, made when first needed */
-#define MDFS_OBJECT_FIRST 16u       /* first id given to a new inode */
+#define MDFS_OBJECT_FIRST 16u       /* first number of a new inode */
 
 #define MDFS_KIND_INODE 1u          /* (ino, 0): mdfs_inode */
 #define MDFS_KIND_INLINE 2u         /* (ino, 0): bytes of a small ordinary file */
@@ -303,15 +303,15 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 #define MDFS_KIND_ORPHAN 9u         /* (MDFS_OBJECT_VOLUME, ino): empty; unlinked, to be freed */
 #define MDFS_KIND_PLACEMENT 10u     /* (MDFS_OBJECT_VOLUME, id): mdfs_placement + tables */
 #define MDFS_KIND_EXTENT_RUNS 11u   /* (ino, box index * 64 + place): mdfs_extent_run[]; only of scattered extents */
-/* Reserved, written by no version yet: 12 to 15, 17, 21 to 23. */
+/* Reserved, not written by this version: 12 to 15, 17, 21 to 23. */
 #define MDFS_KIND_SNAPSHOT 12u      /* (MDFS_OBJECT_VOLUME, id): a named root */
 #define MDFS_KIND_STRIP_COPY 13u    /* (ino, box index * 256 + number): copies of a strip */
 #define MDFS_KIND_PARITY 14u        /* (ino, box index): groups of extents and their parities */
 #define MDFS_KIND_GROUP_REVERSE 15u
 #define MDFS_KIND_FILE_PARITY 21u   /* (ino, first cell of a group): its members and parities */
-#define MDFS_KIND_PARITY_RUNS 22u   /* likewise for parities without contiguous room */
-#define MDFS_KIND_MOVED 23u         /* (MDFS_OBJECT_VOLUME, address): where shared blocks of a disk that left lie now */
-#define MDFS_KIND_OPERATION 16u     /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, troubles */
+#define MDFS_KIND_PARITY_RUNS 22u   /* (ino, box index): runs of scattered parities */
+#define MDFS_KIND_MOVED 23u         /* (MDFS_OBJECT_VOLUME, address): new places of shared blocks of a drained disk */
+#define MDFS_KIND_OPERATION 16u     /* (MDFS_OBJECT_VOLUME, MDFS_OPERATION_*): mdfs_operation, disks, error records */
 #define MDFS_KIND_ALIAS 17u         /* names of an inode, for path look-up by number */
 /* Bits 15..8 of the kind of an image's items are the level of a resolution pyramid; 0 is the image itself. */
 #define MDFS_KIND_LEVEL_SHIFT 8u
@@ -321,13 +321,13 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_leaf_slot) == 32, "leaf slot");
 
 #define MDFS_KIND_SECRET 20u        /* (MDFS_OBJECT_NONE, 0): mdfs_secret */
 
-/* The key of the hash of names. Random, made with the volume, the same for its whole life. */
+/* The secret key of the hash of names. Random, made with the volume, never changed. */
 struct mdfs_secret {
   uint8_t key[16];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_secret) == 16, "secret");
 
-#define MDFS_KIND_XATTR_REST 32u    /* 32 + n: (ino, cookie): bytes n * 6144 and on of the rest of a long value */
+#define MDFS_KIND_XATTR_REST 32u    /* 32 + n: (ino, cookie): rest of a long value, from byte n * 6144 on */
 #define MDFS_MAX_XATTR_RESTS 10u    /* items for the rest of one value */
 MDFS_STATIC_ASSERT(MDFS_XATTR_FIRST + MDFS_MAX_XATTR_RESTS * MDFS_MAX_ITEM == MDFS_MAX_XATTR, "rest of a value");
 
@@ -340,7 +340,7 @@ struct mdfs_inode {
   uint32_t uid;
   uint32_t gid;
   uint64_t size;         /* bytes */
-  uint64_t stored_bytes; /* bytes of blocks its data occupy (st_blocks * 512) */
+  uint64_t stored_bytes; /* bytes of the blocks of its data (st_blocks * 512) */
   int64_t atime_ns;
   int64_t mtime_ns;
   int64_t ctime_ns;
@@ -396,11 +396,11 @@ struct mdfs_geometry {
   int8_t codec_level;
   uint8_t level;         /* of a resolution pyramid; 0 */
   uint8_t policy;        /* MDFS_POLICY_* */
-  uint64_t shape[5];     /* slowest axis first, zero beyond rank; shape[0] is ceil(size / slab) as the size says */
+  uint64_t shape[5];     /* slowest axis first, zero beyond rank; shape[0] is ceil(size / slab) */
   uint32_t extent[5];    /* samples, slowest axis first, zero beyond rank */
   uint32_t reserved1;
   uint8_t axis[8];       /* names, slowest first: 'z' 'y' 'x' or 't' 'y' 'x' ..., zero padded */
-  double spacing[5];     /* sample distance, slowest first; 0 = not known. IEEE-754 binary64 */
+  double spacing[5];     /* sample distance, slowest first; 0 = unknown. IEEE-754 binary64 */
   uint8_t unit[5][8];    /* UTF-8 unit of each spacing, zero padded: "um", "s" */
   uint8_t reserved2[24];
 };
@@ -409,7 +409,7 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_geometry) == 184, "geometry");
 /* A page holds the records of a box of extents (box shape: doc/FORMAT.md, from rank and record size). Bit i of
  * `present` is the extent at place i of the box (slowest axis first); present records follow in order of i. */
 struct mdfs_extent_page {
-  uint16_t record_bytes; /* 28 and what the checksums take, rounded up to 8 */
+  uint16_t record_bytes; /* 28 + size of the checksums, rounded up to 8 */
   uint16_t count;        /* present records */
   uint8_t checksum_type; /* MDFS_CHECKSUM_*, of all records of the page */
   uint8_t reserved[3];
@@ -420,15 +420,15 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_page) == 16, "extent page");
 /* zstd: one checksum over the frame. raw: one for each 16 KiB sub-block, the first here, the others behind. */
 struct mdfs_extent_record {
   uint64_t address;      /* disk << 48 | block */
-  uint64_t birth;        /* generation that put the blocks there: what a move changes, with the address */
-  uint64_t written;      /* generation that wrote the contents: what a move keeps; at most birth */
+  uint64_t birth;        /* generation that allocated the blocks; a move changes it, with the address */
+  uint64_t written;      /* generation that wrote the contents; a move keeps it; at most birth */
   uint32_t stored_bytes; /* 1.. ; blocks = ceil(stored_bytes / block size), contiguous */
   uint32_t crc32c[1];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_record) == 32, "extent record");
 
-/* Where no contiguous room was left, record.address is MDFS_SCATTERED and the blocks are listed, in order, in the
- * MDFS_KIND_EXTENT_RUNS item of the extent. */
+/* A scattered extent: record.address is MDFS_SCATTERED, and the MDFS_KIND_EXTENT_RUNS item of the extent lists its
+ * blocks in order. */
 #define MDFS_SCATTERED UINT64_MAX
 struct mdfs_extent_run {
   uint64_t address;
@@ -437,14 +437,14 @@ struct mdfs_extent_run {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_extent_run) == 16, "extent run");
 
-/* The newest bytes of extents of a page that are not written whole: bytes [begin, begin + bytes) of each of them. The
+/* Appended bytes of extents of a page that are not consolidated yet: bytes [begin, begin + bytes) of each extent. The
  * parts lie one after another, each from a block on; a checksum for each block follows. */
 struct mdfs_strip {
   uint64_t address;      /* disk << 48 | block, of the first part */
   uint64_t birth;        /* as of an extent record */
   uint64_t written;
   uint64_t places;       /* bit i: there is a part of the extent at place i; parts lie in order of i */
-  uint64_t live;         /* those that count; the blocks of the others are not the strip's any more */
+  uint64_t live;         /* parts that count; the blocks of the others no longer belong to the strip */
   uint32_t begin;        /* byte of the extent */
   uint32_t bytes;        /* of each part */
   uint8_t checksum_type; /* MDFS_CHECKSUM_* */
@@ -452,7 +452,7 @@ struct mdfs_strip {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_strip) == 56, "strip");
 
-/* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; what no run covers is a hole.
+/* 128 KiB of an ordinary file: raw runs of blocks, ascending and disjoint; bytes without a run are a hole.
  * The last block of a file is zero beyond its end. */
 struct mdfs_file_cell {
   uint16_t run_count;    /* 1..32 */
@@ -480,38 +480,38 @@ struct mdfs_placement {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 
-/* Long work on the volume, one item for each kind of it: what was asked for and how far it has come. */
+/* Background operations on the volume, one item for each kind: the request and its progress. */
 #define MDFS_OPERATION_SCRUB 1u
 #define MDFS_OPERATION_DEFRAG 2u
 #define MDFS_OPERATION_EVACUATE 3u
 #define MDFS_OPERATION_BALANCE 4u
 
-#define MDFS_OPERATION_RUNNING 1u   /* goes on by itself at the next mount */
-#define MDFS_OPERATION_CANCELLED 2u /* goes on when it is told to */
+#define MDFS_OPERATION_RUNNING 1u   /* resumes at the next mount */
+#define MDFS_OPERATION_CANCELLED 2u /* resumes on request */
 #define MDFS_OPERATION_DONE 3u
-#define MDFS_OPERATION_FAILED 4u    /* for `reason`; may be told to go on */
+#define MDFS_OPERATION_FAILED 4u    /* see `reason`; resumes on request */
 
-#define MDFS_OPERATION_DRY_RUN 1u   /* flag: counts what would be changed */
-#define MDFS_OPERATION_OBJECT 2u    /* flag: of `object` only, not of the volume */
+#define MDFS_OPERATION_DRY_RUN 1u   /* flag: count changes, make none */
+#define MDFS_OPERATION_OBJECT 2u    /* flag: for `object` only, not the volume */
 
 #define MDFS_TROUBLE_DATA 1u        /* data do not match their checksum */
 #define MDFS_TROUBLE_UNREADABLE 2u  /* data cannot be read */
 #define MDFS_TROUBLE_NODE 3u        /* no copy of a tree node is good; object and offset of its smallest key */
 #define MDFS_TROUBLE_SPACE 4u       /* page `block` of the bitmap of `disk` */
 #define MDFS_TROUBLE_LABEL 5u       /* label `block` of `disk` */
-#define MDFS_TROUBLE_SKIPPED 6u     /* left as it was, for want of room or because it was in use */
+#define MDFS_TROUBLE_SKIPPED 6u     /* left unchanged: no space, or in use */
 
 #define MDFS_MAX_TROUBLES 64u
 
-/* What has gone wrong with a disk since its counters were last set to zero. */
+/* Errors of a disk since its counts were last set to zero. */
 struct mdfs_disk_errors {
-  uint8_t disk_uuid[16]; /* of another disk: they do not count */
+  uint8_t disk_uuid[16]; /* if it is another disk, the counts are void */
   int64_t since_ns;
   uint64_t read_errors;
   uint64_t write_errors;
   uint64_t flush_errors;
   uint64_t checksum_errors;
-  uint64_t repaired;       /* copies written anew */
+  uint64_t repaired;       /* rewritten copies */
   uint8_t reserved[32];
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_disk_errors) == 96, "disk errors");
@@ -523,20 +523,20 @@ struct mdfs_operation {
   uint64_t threshold;    /* by kind */
   uint64_t object;
   uint64_t parameters[4]; /* by kind */
-  uint64_t cursor[4];    /* where it goes on, by kind */
+  uint64_t cursor[4];    /* where it resumes, by kind */
   int64_t started_ns;
   int64_t updated_ns;
   uint64_t work_ns;      /* time spent */
   uint64_t bytes_total;  /* as far as it is known; may grow */
   uint64_t bytes_done;
   uint64_t items_total;
-  uint64_t items_done;   /* looked at */
+  uint64_t items_done;   /* examined */
   uint64_t items_changed;
   uint64_t items_failed;
   uint64_t figures[8];   /* by kind */
   uint8_t reason[128];   /* UTF-8, zero padded: why it failed */
-  uint16_t disk_count;   /* mdfs_operation_disk, so many, follow */
-  uint16_t trouble_count; /* and then so many mdfs_operation_trouble, the first that were met */
+  uint16_t disk_count;   /* number of mdfs_operation_disk that follow */
+  uint16_t trouble_count; /* number of mdfs_operation_trouble after them, the first ones found */
   uint32_t reserved;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation) == 368, "operation");
@@ -544,8 +544,8 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation) == 368, "operation");
 struct mdfs_operation_disk {
   uint64_t read_bytes;
   uint64_t written_bytes;
-  uint64_t repaired;       /* pieces written anew, or evacuated */
-  uint64_t failed;       /* pieces that are damaged and stay so, or could not be moved */
+  uint64_t repaired;       /* pieces that were rewritten or moved */
+  uint64_t failed;       /* pieces that stay damaged, or could not be moved */
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_disk) == 32, "operation disk");
 

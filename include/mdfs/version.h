@@ -1,4 +1,4 @@
-/* The version of MDFS, said once: programs, library and documents take it from here.
+/* The version of MDFS: programs, library and documents take it from here.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MDFS_VERSION_H
 #define MDFS_VERSION_H
