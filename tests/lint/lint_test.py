@@ -61,6 +61,12 @@ class PathsTest(Tree):
         self.one_complaint(self.complaints("store/cache.h\n"), "there is no store/cache.h")
         self.one_complaint(self.complaints("In src/layout are\n"), "there is no src/layout")
 
+    def test_types_that_are_not_there_are_seen(self):
+        self.put("src/engine/engine.cc", "class Engine { void write(); };")
+        self.assertEqual(self.complaints("`Engine`, `Engine::write`, `Engine::write()`, Reader, `MDFS_CHECK`\n"), [])
+        self.one_complaint(self.complaints("`Reader`\n"), "doc/a.md:1: there is no Reader")
+        self.one_complaint(self.complaints("`Engine::read`\n"), "there is no Engine::read")
+
 
 class LayersTest(Tree):
     def include(self, layer, include):

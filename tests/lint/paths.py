@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every file and folder of the tree that a document names is there.
+"""Checks that every file, folder, type and test of the tree that a document names is there.
 
 usage: paths.py SOURCE_ROOT
 """
@@ -13,6 +13,9 @@ TOP = "bench|completion|debian|doc|include|lib|man|src|systemd|tests|tools"
 # doc/FORMAT.md, engine/cache.h, ../doc/a.svg; tests/safety, `tests/mount/`.
 FILE = re.compile(r"(?<![\w./@%*-])((?:\.\./)?(?:[\w-]+/)*[\w-]+\.(?:h|cc|c|py|md|svg|scd))\b(?![\w/*])")
 FOLDER = re.compile(rf"(?<![\w./@%-])((?:{TOP})(?:/[\w-]+)+)(?![\w.@%*/-]*[@%*.]\w)")
+# `Store`, `Engine::write`, `FullVolumeTest.ATruncate..`: a type, a test or a part of one, in quotes.
+TYPE = re.compile(r"`([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*(?:(?:::|\.)\w+)*)(?:\(\))?`")
+SOURCES = {".h", ".cc", ".c", ".py"}
 NOT_HERE = {"bench.md", "program.c"}  # a file that ./dev bench writes, and an example
 
 
@@ -31,7 +34,18 @@ def is_there(root, document, name, names):
     return any((place / name).exists() or (place / f"{name}.cc").exists() for place in places)
 
 
+def words_of(root):
+    """All words of the sources."""
+    words = set()
+    for folder in TOP.split("|"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in SOURCES:
+                words.update(re.findall(r"\w+", path.read_text()))
+    return words
+
+
 def check_tree(root):
+    words = words_of(root)
     names = {path.name for folder in TOP.split("|") for path in (root / folder).rglob("*")}
     names |= {path.name for path in root.iterdir()}
     complaints = []
@@ -41,6 +55,9 @@ def check_tree(root):
             for number, line in enumerate(text.split("\n"), 1):
                 for found in FILE.findall(line) + FOLDER.findall(line):
                     if not is_there(root, path, found, names):
+                        complaints.append(f"{path.relative_to(root)}:{number}: there is no {found}")
+                for found in TYPE.findall(line):
+                    if not words.issuperset(re.findall(r"\w+", found)):
                         complaints.append(f"{path.relative_to(root)}:{number}: there is no {found}")
     return complaints
 
