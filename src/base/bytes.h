@@ -1,4 +1,4 @@
-// Views of bytes, and little-endian numbers in them: the only way disk bytes become numbers.
+// Views of bytes, and little-endian numbers in them. Code decodes disk bytes with these functions only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ using ConstBytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 using ByteVector = std::vector<std::byte>;
 
-// The number at `offset`; the caller has checked the length, and a mistake there aborts.
+// The number at `offset`. The caller must have checked the length; a read beyond the end aborts.
 template <typename T>
 T load_le(ConstBytes bytes, std::size_t offset) {
   static_assert(std::is_integral_v<T>);

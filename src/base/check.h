@@ -1,17 +1,17 @@
-// How a program ends that cannot go on: MDFS_CHECK for programmers' errors, in release builds too, and no memory.
+// Ends the program on programmers' errors (MDFS_CHECK, in release builds too) and when memory runs out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace mdfs {
 
-// Both say why, and abort.
+// Both print the reason, and abort.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 [[noreturn]] void out_of_memory();
 
-// From now on `new` that finds no memory calls out_of_memory(), and an exception that nobody catches ends likewise.
+// Installs handlers: a failing `new` calls out_of_memory(), and an uncaught exception ends the program with a message.
 void end_when_out_of_memory();
 
-// Where last words go besides standard error, which a daemon does not have. `say` must do without memory.
+// Sets a second place for the last message, since a daemon has no standard error. `say` must not allocate memory.
 void set_last_words(void (*say)(const char* words));
 
 }  // namespace mdfs

@@ -1,4 +1,4 @@
-// Arithmetic on numbers that came from outside: overflow is an answer, never a wrap.
+// Arithmetic on numbers from outside: the functions report overflow and never wrap.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,13 +23,13 @@ constexpr std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_
 // b > 0. Never overflows.
 constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
-// unit > 0; the caller knows that the result fits.
+// unit > 0. The caller must know that the result fits.
 constexpr std::uint64_t align_up(std::uint64_t a, std::uint64_t unit) { return ceil_div(a, unit) * unit; }
 constexpr std::uint64_t align_down(std::uint64_t a, std::uint64_t unit) { return a / unit * unit; }
 
 constexpr bool is_power_of_two(std::uint64_t a) { return std::has_single_bit(a); }
 
-// Is [offset, offset + length) inside [0, size)?
+// True if [offset, offset + length) lies inside [0, size).
 constexpr bool inside(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
   return offset <= size && length <= size - offset;
 }

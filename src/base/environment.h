@@ -1,4 +1,4 @@
-// Time, randomness and identities, handed in so that tests decide them.
+// Clock, random numbers and UUIDs, handed in so that tests control them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace mdfs {
 
 inline constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-// All that the core takes from the world besides disks. Any thread may call it.
+// The only inputs of the core besides disks. Any thread may call it.
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -31,7 +31,7 @@ class SystemEnvironment final : public Environment {
   std::uint64_t random() override;
 };
 
-// A clock that moves by one microsecond at each look, and a seeded generator: the same calls give the same answers.
+// A clock that advances by one microsecond at each call, and a seeded generator: equal calls give equal answers.
 class SeededEnvironment final : public Environment {
  public:
   explicit SeededEnvironment(std::uint64_t seed) : generator_(seed) {}

@@ -9,7 +9,7 @@
 
 namespace mdfs {
 
-// What went wrong. The order is that of the table in error.cc; names never change their meaning.
+// Codes of errors, in the order of the table in error.cc. Names never change their meaning.
 enum class Errc : std::uint8_t {
   kInvalidArgument,
   kNotFound,
@@ -46,25 +46,25 @@ enum class Errc : std::uint8_t {
   kNoDevice,
   kNotImage,
   kUsage,
-  kBadData,  // what a file that was handed in holds
+  kBadData,  // bad contents of an input file
 };
 
 struct ErrcInfo {
   Errc code;
   std::string_view name;  // stable, kebab-case
   int posix_errno;
-  int exit_code;  // of a command that ends with this error
+  int exit_code;  // of a command that fails with this error
   std::string_view text;
 };
 
-// Bytes that another version of the format explains.
+// True for errors that another version of the format causes.
 constexpr bool is_other_version(Errc code) { return code == Errc::kNewerFormat || code == Errc::kOlderFormat; }
 
-// One line a code, in the order of Errc.
+// One row for each code, in the order of Errc.
 std::span<const ErrcInfo> error_table();
 const ErrcInfo& info(Errc code);
 
-// An error is a value: the code, and the words that name the file, the field and the allowed range.
+// An error is a value: the code, and a text that names the file, the field and the allowed range.
 struct Error {
   Errc code = Errc::kIo;
   std::string where;
@@ -74,7 +74,7 @@ struct Error {
   std::string message() const;
 };
 
-// The error that stands for an errno of the operating system.
+// The error for an errno of the operating system.
 Error from_errno(int posix_errno, std::string where);
 
 }  // namespace mdfs

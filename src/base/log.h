@@ -1,4 +1,4 @@
-// The log: spdlog behind one door.
+// The log: wraps spdlog.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +13,13 @@ namespace mdfs {
 // trace, debug, info, warning, error, critical, off.
 Status set_log_level(const std::string& name);
 
-// What the program calls itself in each line. From now on it says so if it ends for want of memory.
+// Sets the name of the program in each line, and installs the message for a program that runs out of memory.
 void start_log(const std::string& program);
 
-// Lines that somebody asked for: they are in the log whatever its level, unless it is off.
+// Logs lines that the user asked for, at every level except off.
 void log_report(const std::string& lines);
 
-// From now on the log goes to syslog, under that name, and so do last words: for a process without a terminal.
+// Sends the log and the last message to syslog under that name, for a process without a terminal.
 void start_syslog(const std::string& program);
 
 }  // namespace mdfs

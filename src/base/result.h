@@ -95,7 +95,7 @@ using Status = Result<void>;
       return ::mdfs::Error(std::move(mdfs_try_result).error());     \
   } while (false)
 
-// MDFS_TRY_ASSIGN(auto x, result_expression);  likewise, and x takes the value.
+// MDFS_TRY_ASSIGN(auto x, result_expression);  returns the error, else assigns the value to x.
 #define MDFS_TRY_ASSIGN(target, expression) MDFS_TRY_ASSIGN_INNER(MDFS_CONCAT(mdfs_try_, __LINE__), target, expression)
 #define MDFS_TRY_ASSIGN_INNER(temporary, target, expression)               \
   auto temporary = (expression);                                           \

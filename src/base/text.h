@@ -1,4 +1,4 @@
-// Numbers and sizes as people write them.
+// Parses and prints numbers and sizes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mdfs {
 
-// A decimal number without sign; the error calls it `what`.
+// Parses a decimal number without sign; the error names it `what`.
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
 
 // "4096", "64K", "1.5G", "2TiB": K, M, G, T, P are powers of 1024, with or without B or iB. The result is whole bytes.
@@ -24,19 +24,19 @@ std::string format_size(std::uint64_t bytes);
 // "2048x3072"
 std::string format_shape(const std::vector<std::uint64_t>& lengths);
 
-// Without their newlines; a last line may lack its own.
+// The lines of a text without their newlines. The last line may lack a newline.
 std::vector<std::string> lines_of(std::string_view text);
 
-// The character at the front of `text`, which is taken off; nothing is taken where that is no UTF-8, or at the end.
+// Takes the first character off `text`. Takes nothing at the end, or where the bytes are not UTF-8.
 std::optional<char32_t> take_character(std::string_view& text);
 
-// Valid UTF-8 without control characters.
+// True for valid UTF-8 without control characters.
 bool is_one_line(std::string_view text);
 
-// For one line of a message: control characters as \n or \x1b, all else as it is.
+// The text for one line of a message: control characters become \n or \x1b.
 std::string printable(std::string_view text);
 
-// For the text or an attribute of an XML document: printable, and bytes that are no UTF-8 become question marks.
+// The text escaped for XML: printable; bytes that are not UTF-8 become question marks.
 std::string xml_text(std::string_view text);
 
 }  // namespace mdfs

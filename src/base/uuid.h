@@ -1,4 +1,4 @@
-// 128-bit identities of volumes, disks and commits.
+// UUIDs of volumes, disks and commits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// Which extents a window touches, and which bytes go where: the arithmetic of every read and write.
-// Works on the "byte box": the fastest axis counted in bytes (samples x sample_bytes), so that one rule serves all
+// Decomposes a window into parts of extents, and copies boxes: the arithmetic of every read and write.
+// Works on the "byte box": the fastest axis counts bytes (samples x sample_bytes), so that one rule serves all
 // element types, and a byte range of a file is a handful of boxes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,7 +28,7 @@ struct ByteGeometry {
   std::uint64_t extent_bytes() const;
 };
 ByteGeometry byte_geometry(const Geometry& geometry);
-Box byte_box(const Geometry& geometry, const Window& window);  // window.channel is not looked at
+Box byte_box(const Geometry& geometry, const Window& window);  // ignores window.channel
 
 // The part of one extent that lies in a box.
 struct Piece {
@@ -36,13 +36,13 @@ struct Piece {
   Box in_extent;   // relative to the extent's first byte
   Coord in_box{};  // where the part starts, relative to the box's start
 };
-// How many extents lie under the box (saturating): look before decomposing a box of unknown size.
+// Number of extents under the box (saturating). Call it before decomposing a box of unknown size.
 std::uint64_t piece_count(const ByteGeometry& geometry, const Box& box);
 // All extents under the box, in row-major order of their index (slowest axis outermost).
 std::vector<Piece> decompose(const ByteGeometry& geometry, const Box& box);
 
 // The bytes [offset, offset + length) of a row-major array of `shape` (fastest axis in bytes), as at most
-// 2 * rank - 1 boxes in ascending order of offset. shape[0] is not looked at: the array has no end.
+// 2 * rank - 1 boxes in ascending order of offset. Ignores shape[0]: the array has no end.
 struct RangeBox {
   Box box;
   std::uint64_t offset;  // of the box's first byte, relative to the range's start; the box is contiguous there
@@ -50,14 +50,14 @@ struct RangeBox {
 std::vector<RangeBox> range_boxes(unsigned rank, const Coord& shape, std::uint64_t offset, std::uint64_t length);
 
 // Copies a box between two row-major arrays: `length` rows of bytes from `from` (array of shape from_shape, at
-// from_start) to `to`. All in bytes on the fastest axis. Bounds are checked (abort): the box must lie in both shapes,
-// and its last byte in both buffers; a buffer may end before its array does (a last slab that is not whole).
+// from_start) to `to`. All in bytes on the fastest axis. Aborts on a violation: the box must lie in both shapes,
+// and its last byte in both buffers; a buffer may end before its array does (an incomplete last slab).
 void copy_box(unsigned rank, const Coord& length, ConstBytes from, const Coord& from_shape, const Coord& from_start,
               MutableBytes to, const Coord& to_shape, const Coord& to_start);
 void fill_box(unsigned rank, const Coord& length, std::byte value, MutableBytes to, const Coord& to_shape,
               const Coord& to_start);
 
-// One channel of interleaved samples to or from a plane of its own. samples.size() == plane.size() * channels (abort).
+// Copies one channel of interleaved samples to or from a plane. samples.size() == plane.size() * channels (abort).
 void take_channel(ConstBytes samples, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes plane);
 void put_channel(ConstBytes plane, unsigned channels, unsigned channel, unsigned element_bytes, MutableBytes samples);
 
@@ -73,7 +73,7 @@ struct PageBox {
   unsigned places = 0;
 };
 PageBox page_box(unsigned rank, std::uint32_t record_bytes);
-// Which page holds an extent, and its place in it (0 .. places - 1, slowest axis outermost). Pages are numbered so
+// Page of an extent, and its place in the page (0 .. places - 1, slowest axis outermost). Pages are numbered so
 // that growing along the slowest axis changes no number: row-major over the grid of pages of the other axes, the
 // slowest axis outermost. grid = geometry.grid().
 struct PagePlace {

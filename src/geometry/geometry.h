@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxUnitBytes = 7;
 inline constexpr int kMinCodecLevel = -100;  // of zstd; negative levels are faster
 inline constexpr int kMaxCodecLevel = 22;
 
-// One number an axis, slowest axis first; entries beyond the rank are 0 and not looked at.
+// One number for each axis, slowest axis first. Entries beyond the rank are 0 and ignored.
 using Coord = std::array<std::uint64_t, kMaxRank>;
 
 // Values are those of MDFS_TYPE_* in ondisk.h.
@@ -34,15 +34,15 @@ Result<ElementType> parse_element_type(std::string_view text);
 
 enum class Codec : std::uint8_t { kRaw = 0, kZstd = 1 };
 
-// Where on a disk a new group of an object's extents begins; values are those of MDFS_POLICY_* in ondisk.h.
-// kDefault: as the next wider thing says (image, mount, volume), in the end kScatter.
+// Allocation policy: where on a disk a new group of extents begins. Values: MDFS_POLICY_* in ondisk.h.
+// kDefault: take the policy of the mount, then of the volume, then kScatter.
 enum class ZonePolicy : std::uint8_t { kDefault = 0, kScatter = 1, kFirst = 2, kNear = 3 };
 
 std::string_view name(ZonePolicy policy);                     // "default", "scatter", "first", "near"
 Result<ZonePolicy> parse_zone_policy(std::string_view text);  // not "default"
 inline constexpr std::string_view kZonePolicyNames = "scatter, first or near";
 
-// What makes a file an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
+// The geometry of an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
 struct Geometry {
   unsigned rank = 0;      // 1..3
   Coord shape{};          // samples
@@ -52,8 +52,8 @@ struct Geometry {
   Codec codec = Codec::kZstd;
   int codec_level = 3;
   ZonePolicy policy = ZonePolicy::kDefault;
-  std::string axes;                          // one letter an axis, slowest first: "x", "yx", "zyx", "tyx"
-  std::array<double, kMaxRank> spacing{};    // 0 = not known
+  std::string axes;                          // one letter for each axis, slowest first: "x", "yx", "zyx", "tyx"
+  std::array<double, kMaxRank> spacing{};    // 0 = unknown
   std::array<std::string, kMaxRank> unit{};  // of spacing, at most 7 bytes
 
   bool operator==(const Geometry&) const = default;
@@ -65,11 +65,11 @@ struct Geometry {
   Coord grid() const;                  // extents along each axis: ceil(shape / extent)
 };
 
-// Axes are named by small letters other than c (channel) and l (level), which windows use for themselves.
+// Axes have lower-case letters other than c (channel) and l (level), which window specifications reserve.
 bool is_axis_letter(char letter);
 
-// Every rule a geometry must keep: rank, one name an axis, no zero lengths (shape[0] may be 0), products without
-// overflow, limits. The members above may be called only after it passed.
+// Checks all rules of a geometry: rank, one name for each axis, no zero lengths (shape[0] may be 0), products without
+// overflow, limits. Call the member functions above only after this check.
 Status check(const Geometry& geometry);
 
 // A half-open box in samples. Axes with `single` set were given as one index and vanish from an array's shape.
@@ -82,14 +82,14 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-// The window that covers all of the image.
+// The window of the whole image.
 Window whole(const Geometry& geometry);
-// Inside the image, no zero length, channel in range; else an error that names the axis and the allowed range.
+// Checks that the window lies inside the image, with no zero length and a valid channel. The error names the range.
 Status check(const Geometry& geometry, const Window& window);
 // Bytes of the window's canonical layout.
 std::uint64_t window_bytes(const Geometry& geometry, const Window& window);
-// The shape of the array that the window is: axes given as a single index are dropped, channels come last if there
-// are several and none is picked. Empty for one sample.
+// The array shape of the window: axes given as a single index are dropped, channels come last if there
+// are several and none is selected. Empty for one sample.
 std::vector<std::uint64_t> array_shape(const Geometry& geometry, const Window& window);
 
 }  // namespace mdfs::geometry

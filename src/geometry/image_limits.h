@@ -1,4 +1,4 @@
-// How large an image may become.
+// Limits for the size of an image.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace mdfs::geometry {
 
-// How far the canonical file may grow along its slowest axis: whole slabs of at most kMaxImageBytes, and no more pages
-// of the extent table than can be numbered. Of a geometry that has passed check().
+// Largest canonical file along the slowest axis: whole slabs of at most kMaxImageBytes, and at most as many pages
+// of the extent table as have numbers. The geometry must have passed check().
 std::uint64_t max_bytes(const Geometry& geometry);
 
 }  // namespace mdfs::geometry

@@ -1,4 +1,4 @@
-// How evenly a placement spreads windows over its slots: the figures that its tables were chosen by.
+// Scores of a placement: how evenly it spreads windows over its slots. The search for tables uses them.
 // ratio(window) = extents on the window's busiest slot / ceil(extents / K). Tables are R (rows) and Q (planes) of
 // placement.h, K = their length; columns shift by one slot each.
 // SPDX-License-Identifier: Apache-2.0
@@ -35,14 +35,14 @@ std::vector<double> best_times(const std::vector<double>& weight, std::size_t ex
 
 // Mean ratio over all positions and all boxes of 2..8 extents a side of aspect at most 4:1.
 double typical_3d(OffsetTable row, OffsetTable plane);
-// The same over slices: boxes one extent thick along one axis, 2..8 extents along the others.
+// Mean ratio over slices: boxes one extent thick along one axis, 2..8 extents along the others.
 double slices_3d(OffsetTable row, OffsetTable plane);
 
-// Extents of one box on its busiest slot. Origin and size in extents: planes, rows, columns.
+// Number of extents of one box on its busiest slot. Origin and size in extents: planes, rows, columns.
 std::uint64_t busiest_slot(OffsetTable row, OffsetTable plane, const std::array<std::uint64_t, 3>& origin,
                            const std::array<std::uint64_t, 3>& size);
 
-// How a grid of a given size is served, all its windows counted.
+// Scores a grid of a given size over all its windows.
 struct GridScore {
   std::uint64_t whole = 0;  // extents of the whole grid on its busiest slot
   std::uint64_t sum = 0;    // over all windows of the grid: extents on their busiest slot

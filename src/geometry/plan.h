@@ -1,5 +1,5 @@
-// From the parts of extents that a window needs to the requests that each disk gets.
-// Pure: used by the engine to read, and by the simulator and `mdfs window explain` to predict.
+// Plans the requests of each disk from the parts of extents that a window needs.
+// Pure. The engine reads with it; the simulator and `mdfs window explain` predict with it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace mdfs::geometry {
 
-// A contiguous stretch of a disk that somebody wants: a whole stored extent, or some sub-blocks of one.
+// A contiguous part of a disk to read: a whole stored extent, or some of its sub-blocks.
 struct PlanPart {
   unsigned disk = 0;  // index into the limits
   std::uint64_t offset_bytes = 0;
-  std::uint64_t length_bytes = 0;  // 0: nothing is asked for
+  std::uint64_t length_bytes = 0;  // 0: no request
 };
 
 struct DiskLimits {
   std::uint64_t max_request_bytes = 256u << 10;  // at least 1; a multiple of the block size for O_DIRECT
-  // Two requests with at most this many unwanted bytes between them become one that reads through the gap. For reads
-  // only. Worth it up to about rate / requests per second.
+  // Two requests with at most this many other bytes between them become one that reads the gap as well. For reads
+  // only. It pays up to about rate / requests per second.
   std::uint64_t max_gap_bytes = 0;
   double bytes_per_s = 0;     // of the disk, for the floor; 0 = not limited
-  double requests_per_s = 0;  // likewise
+  double requests_per_s = 0;  // of the disk, for the floor; 0 = not limited
 };
 
 // A piece of a part inside a request. A part longer than a request has several pieces.
@@ -47,22 +47,22 @@ struct DiskPlan {
   std::vector<PlanRequest> requests;  // ascending, disjoint
   std::vector<RequestPiece> pieces;   // by request, then by offset
   std::uint64_t bytes = 0;            // of all requests
-  std::uint64_t runs = 0;             // contiguous wanted stretches: 1 is ideal
+  std::uint64_t runs = 0;             // contiguous runs of wanted bytes: 1 is ideal
   std::span<const RequestPiece> pieces_of(const PlanRequest& request) const {
     return std::span(pieces).subspan(request.first_piece, request.piece_count);
   }
 };
 
 struct Plan {
-  std::vector<DiskPlan> disks;  // those with requests, ascending
+  std::vector<DiskPlan> disks;  // disks with requests, ascending
 };
 
-// Per disk: sorts, merges what touches or overlaps, and cuts runs into as few requests as the limit allows, between
+// For each disk: sorts parts, merges touching or overlapping ones, and cuts runs into the fewest requests, between
 // parts where that costs no further request. Every wanted byte is read once. kInvalidArgument: a part wraps around
 // 2^64 or names a disk without limits, or a limit is 0.
 Result<Plan> plan_requests(std::span<const PlanPart> parts, std::span<const DiskLimits> limits);
 
-// The time below which the plan cannot be done: max over disks of max(bytes / rate, requests / requests per second).
+// Lower bound for the time of the plan: max over disks of max(bytes / rate, requests / requests per second).
 double floor_s(const Plan& plan, std::span<const DiskLimits> limits);
 
 }  // namespace mdfs::geometry

@@ -1,4 +1,4 @@
-// The grammar of windows: "y50+30,x100+40", "z10", "100,50,40,30" (x,y,w,h), "t7,c1".
+// Parses and prints window specifications: "y50+30,x100+40", "z10", "100,50,40,30" (x,y,w,h), "t7,c1".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace mdfs::geometry {
 
-// Reads a spec for this geometry. Errors say what is wrong in words for a person: unknown axis, axis twice, outside
+// Parses a specification for this geometry. Errors name the problem: unknown axis, axis twice, outside
 // the image, zero length, number too large, a pyramid level that does not exist.
 Result<Window> parse_window(const Geometry& geometry, std::string_view spec);
-// The one canonical spelling: axes in order, whole axes left out; "all" for the whole image.
+// The canonical spelling: axes in order, whole axes left out; "all" for the whole image.
 std::string to_spec(const Geometry& geometry, const Window& window);
 
 }  // namespace mdfs::geometry

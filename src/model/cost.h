@@ -1,4 +1,4 @@
-// What a stage of a machine costs a request: fixed times, transfers, and times drawn at random.
+// Costs of a request at a stage: fixed times, transfers and random times.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ namespace mdfs::model {
 //   "uniform 1 ms .. 5 ms"           drawn for each request
 //   "exponential 10 ms"              drawn, with this mean
 //   "head"                           the seek and rotation of the resource's [head], by distance
-//   "(full + 2 part) / 72 MiB/s"     bytes over a rate; full = the whole extent, part = what of it the window covers
+//   "(full + 2 part) / 72 MiB/s"     bytes over a rate; full = the whole extent, part = the bytes that are covered
 //   "64 B / 75 MiB/s"
 //   "full / 250 MB/s .. 120 MB/s"   the rate falls from the first byte of the resource's disk to its last
 struct Cost {
@@ -23,7 +23,7 @@ struct Cost {
   Kind kind = Kind::kFixed;
   double low_s = 0;   // fixed; mean of seek and exponential; lower end of uniform
   double high_s = 0;  // upper end of uniform
-  double bytes = 0;   // of a transfer, whatever the extent
+  double bytes = 0;   // of a transfer, independent of the extent
   double full = 0;    // times the extent's bytes
   double part = 0;    // times the bytes inside the window
   double bytes_per_s = 0;
@@ -33,12 +33,12 @@ struct Cost {
   // The mean for a request of these sizes, over all places of a disk; without the head.
   double mean_s(double full_bytes, double part_bytes) const;
   bool has_zones() const { return last_bytes_per_s > 0; }
-  // Of a transfer that begins at this share of the disk, 0..1.
+  // Rate of a transfer that begins at this share of the disk, 0..1.
   double transfer_s(double full_bytes, double part_bytes, double place) const;
 };
 
 Result<Cost> parse_cost(std::string_view text);
-// Spelled so that parse_cost() reads the same cost.
+// The text that parse_cost() parses to the same cost.
 std::string cost_text(const Cost& cost);
 
 }  // namespace mdfs::model

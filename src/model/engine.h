@@ -21,7 +21,7 @@ struct Step {
   double length_bytes = 0;
 };
 
-// What a station did since statistics were last cleared.
+// Statistics of a station since they were last cleared.
 struct StationStatistics {
   double busy_s = 0;        // summed over its servers
   double queue_area_s = 0;  // waiting jobs, integrated over time
@@ -30,8 +30,8 @@ struct StationStatistics {
   std::uint64_t max_queue = 0;  // waiting, not in service
 };
 
-// Events at the same time happen in the order in which they were made, or (to test that nothing hangs on it) in the
-// reverse of it.
+// Events at the same time happen in the order of their creation, or (to test that nothing depends on it) in the
+// reverse order.
 enum class TieOrder { kInsertion, kReversed };
 
 class Engine;
@@ -55,19 +55,19 @@ class Engine {
   std::uint64_t events() const { return events_; }
   Random& random() { return random_; }
 
-  // A job starts now; its steps are copied. Tokens are below 2^63.
+  // Starts a job now; copies its steps. Tokens are below 2^63.
   void start(std::span<const Step> steps, std::uint64_t token);
   // Calls Listener::alarm at that time, not before now.
   void alarm(double at_s, std::uint64_t token);
-  // Until nothing is left to happen.
+  // Runs until no event is left.
   void run(Listener& listener);
-  // All that happens up to `until_s` (not before now), and then it is that time: for a clock outside.
+  // Runs all events up to `until_s` (not before now), and sets the time to it; for an external clock.
   void run_until(double until_s, Listener& listener);
-  // When something happens next.
+  // Time of the next event.
   std::optional<double> next_s() const;
 
   void clear_statistics();
-  double cleared_s() const { return cleared_s_; }  // when that was
+  double cleared_s() const { return cleared_s_; }  // time of the last clearing
   // Up to now.
   StationStatistics statistics(std::uint32_t station) const;
 

@@ -57,20 +57,20 @@ struct Stage {
   bool operator==(const Stage&) const = default;
 };
 
-// How extents lie on disks.
+// Places of extents on disks.
 struct Layout {
   enum class Kind {
     kExtents,  // an extent is on one disk: (base + x + row_offset * y + plane_offset * z) mod disks
     kStriped,  // the file of extents is cut into units that go round a volume of `width` disks
   };
   Kind kind = Kind::kExtents;
-  std::vector<unsigned> row_offset;  // by number of disks, from 1; one entry: for all; none: the mount's own placement
+  std::vector<unsigned> row_offset;  // by number of disks, from 1; one entry: for all; none: the placement of a mount
   double unit_bytes = 0;             // of a stripe
   unsigned width = 0;                // disks of one volume, parity included
   bool parity = false;               // left-symmetric, one unit a stripe
   // Extents of a disk lie together in groups of this many bytes, and groups anywhere on the disk; 0: one after another.
   double group_bytes = 0;
-  // Share of each disk that is taken before the image comes: without groups it lies behind that.
+  // Share of each disk that is taken before the image. Without groups the image lies behind that share.
   double filled = 0;
   bool operator==(const Layout&) const = default;
 };
@@ -78,11 +78,11 @@ struct Layout {
 struct Machine {
   std::string name;
   std::string description;
-  unsigned disks = 1;        // unless the user says otherwise
-  unsigned outstanding = 0;  // extents of one window asked for at a time; 0: all at once
+  unsigned disks = 1;        // default
+  unsigned outstanding = 0;  // extents of one window requested at a time; 0: all at once
   double hit_ratio = 0;      // of the cache
   Layout layout;
-  std::string shape = "8192x8192";  // of the image, unless the user says otherwise
+  std::string shape = "8192x8192";  // default of the image
   std::string extent = "128x128";
   unsigned bytes_per_pixel = 3;
   std::vector<Resource> resources;
@@ -90,21 +90,21 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-// `where` names the file in errors: "where:line: field: what is wrong".
+// `where` names the file in errors: "where:line: field: problem".
 Result<Machine> parse_machine(std::string_view text, const std::string& where);
 Result<Machine> read_machine(const std::string& path);
 
-// The machine as its disks run it, which see no windows: without stages of whole windows and the limit of
+// The machine as modelled disks run it: without stages of whole windows, which disks do not see, and the limit of
 // `outstanding`.
 Machine as_disks(Machine machine);
 
-// The longest that heads of this machine may reach, in bytes; 0 without heads.
+// Largest capacity of the heads of this machine, in bytes; 0 without heads.
 double head_capacity(const Machine& machine);
-// Bytes of that for a byte of a real disk of this size, which stands for the modelled one: a whole factor, so that
-// requests that touch on the real disk touch in the model.
+// Bytes of the model for a byte of a real disk of this size, which stands for the modelled one. A whole factor, so that
+// adjacent requests on the real disk are adjacent in the model.
 double head_scale(const Machine& machine, double disk_bytes);
 
-// A preset's name, or else the path of a file.
+// Name of a preset, or path of a file.
 Result<Machine> find_machine(const std::string& name_or_path);
 
 struct Preset {
@@ -113,11 +113,11 @@ struct Preset {
 };
 const std::vector<Preset>& presets();
 
-// Every property in one canonical text, and a 64-bit hash of it: equal machines, equal hash.
+// All properties in one canonical text, and its 64-bit hash: equal machines have equal hashes.
 std::string canonical_text(const Machine& machine);
 std::string hash_text(const Machine& machine);
 
-// How many instances a resource has, and which of them serves each disk, in a machine of `disks` disks.
+// Number of instances of each resource, and the instance that serves each disk, in a machine of `disks` disks.
 struct Topology {
   std::vector<unsigned> count;                 // by resource
   std::vector<std::vector<unsigned>> of_disk;  // [resource][disk]

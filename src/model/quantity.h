@@ -1,4 +1,4 @@
-// Times, sizes and rates as a machine file writes them: always with a unit.
+// Parses times, sizes and rates of machine files, always with a unit.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ Result<double> parse_size_bytes(std::string_view text);
 // "75 MiB/s", "2.93 MB/s", "10 Gbit/s". Bytes per second; 1 to 1e18.
 Result<double> parse_rate_bytes_per_s(std::string_view text);
 
-// Reads a number and the unit behind it from the front of `text`; for parsers of more than one quantity. A number that
-// no unit follows is an error that says so.
+// Parses a number and its unit at the front of `text`, for parsers of more than one quantity. A number without a
+// unit is an error that names the problem.
 struct Quantity {
   enum class Kind { kTime, kSize, kRate };
   Kind kind = Kind::kTime;
@@ -27,7 +27,7 @@ struct Quantity {
 };
 Result<Quantity> take_quantity(std::string_view& text);
 
-// A plain number at the front of `text`, or nothing taken and an error.
+// Parses a plain number at the front of `text`, or takes nothing and returns an error.
 Result<double> take_number(std::string_view& text);
 void skip_blanks(std::string_view& text);
 

@@ -1,4 +1,4 @@
-// Chance for simulations: the same seed gives the same numbers with every compiler and library.
+// Random numbers for simulations: the same seed gives the same numbers with every compiler and library.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a machine of so many disks does with a request: which stations it visits, and how long each one serves it.
+// The route of a request through a machine: its stations, and the service time at each.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace mdfs::model {
 
-// A read of one disk. full: of the whole extent; part: of what was asked for.
+// A read of one disk. full: bytes of the whole extent; part: requested bytes.
 struct Request {
   unsigned disk = 0;
   std::uint32_t extent = 0;  // number within its window; for the caller
@@ -20,7 +20,7 @@ struct Request {
   double span_bytes = -1;    // over which the head moves; below 0: full_bytes
 };
 
-// A machine compiled for a number of disks; simulated windows and the modelled disks of a mount take the same route.
+// A machine compiled for a number of disks. Simulated windows and modelled disks of a mount take the same routes.
 // Immutable once made; any thread.
 class Route {
  public:
@@ -32,16 +32,16 @@ class Route {
   const Machine& machine() const { return machine_; }
   unsigned disks() const { return disks_; }
   const Topology& topology() const { return topology_; }
-  // Stations in the order of resources and their instances; into an engine without stations.
+  // Adds the stations, in the order of resources and their instances, to an engine without stations.
   void add_stations(Engine& engine) const;
   std::uint32_t station(std::size_t resource, unsigned instance) const { return first_station_[resource] + instance; }
   unsigned max_steps() const { return static_cast<unsigned>(machine_.stages.size()); }
   bool has(Phase phase) const;
-  // Whether the same requests may take other times under another seed.
+  // True if the times of requests depend on the seed.
   bool is_random() const;
 
-  // The steps of one request, randomness drawn; for phases of a whole window `request` holds the sums, and stations are
-  // those of its disk. Replaces what is in `steps`.
+  // The steps of one request, with random times drawn; for phases of a whole window `request` holds the sums, and
+  // stations are those of its disk. Replaces the contents of `steps`.
   void steps(Phase phase, const Request& request, Random& random, std::vector<Step>& steps) const;
 
  private:
@@ -54,7 +54,7 @@ class Route {
     double part_s_per_byte = 0;
     bool head = false;
     std::vector<Cost> drawn;
-    std::vector<Cost> zoned;  // transfers whose rate hangs on the place on the disk
+    std::vector<Cost> zoned;  // transfers whose rate depends on the place on the disk
   };
 
   static void add_cost(const Cost& cost, bool uniform_seeks, Plan& plan);

@@ -1,8 +1,8 @@
-// The lines of a trace: what was asked of a mounted volume and when, as a mount records it and mdfs-sim replays it.
+// Lines of a trace: the requests to a mounted volume with their times. A mount records them, mdfs-sim replays them.
 //
 // A line is one of
 //   image OBJECT axes=tyx shape=10x2160x4096 extent=1x512x512 bytes=3 base=5   an image; later lines of an object win
-//   file OBJECT                                                               an ordinary file, or one not known
+//   file OBJECT                                                               an ordinary or unknown file
 //   SECONDS WINDOW [CLIENT] [object=N] [op=read|write] [bytes=N]              a window of an image: y50+30,x100+40
 //   SECONDS @OFFSET+LENGTH [CLIENT] [object=N] [op=..] [bytes=N]              bytes of the plain file
 // SECONDS count from the start of the trace; # begins a comment. Without `object` the window is one of the image that
@@ -42,14 +42,14 @@ struct TraceRequest {
   std::uint64_t client = 0;
   std::optional<std::uint64_t> object;
   bool write = false;
-  std::uint64_t bytes = 0;  // that were moved; 0: not said
+  std::uint64_t bytes = 0;  // that were moved; 0: unknown
 };
 
 // With a newline at the end.
 std::string to_line(const TraceImage& image);
 std::string to_line(const TraceRequest& request);
 
-// An empty line or comment: monostate. kInvalidArgument says what is wrong, without the place.
+// An empty line or comment: monostate. kInvalidArgument names the problem, without the line.
 using TraceLine = std::variant<std::monostate, TraceImage, TraceRequest>;
 Result<TraceLine> parse_trace_line(std::string_view line);
 

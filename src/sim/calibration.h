@@ -17,7 +17,7 @@ struct TimedRead {
 };
 
 // delay = latency_s + bytes / bytes_per_s. Weighted least squares over the mean delay of each size, each weighted with
-// 1 / mean^2: small and large reads count alike, by relative error. A line that would begin below 0 is drawn through 0.
+// 1 / mean^2, so that small and large reads count equally. A line that would begin below 0 goes through 0.
 struct Calibration {
   struct Row {
     double bytes = 0;
@@ -39,9 +39,9 @@ inline constexpr double kLargestResidual = 0.30;
 // kInvalidArgument: fewer than three sizes.
 Result<Calibration> calibrate(std::span<const TimedRead> reads);
 // kOutOfRange with the reason if a straight line does not describe the disk: no throughput,
-// R^2 below kLeastRSquared, or a size further off than kLargestResidual.
+// R^2 below kLeastRSquared, or a size with a residual above kLargestResidual.
 Status judge(const Calibration& calibration);
-// A machine of `disks` such disks that are read at once.
+// A machine of `disks` such disks that work in parallel.
 std::string machine_text(const Calibration& calibration, const std::string& name, const std::string& origin,
                          unsigned disks);
 

@@ -16,9 +16,9 @@
 
 namespace mdfs::sim {
 
-// A place for a window of these lengths, uniform over all that fit. length[axis] in 1..shape[axis] (abort).
+// A random position for a window of these lengths, uniform over all that fit. length[axis] in 1..shape[axis] (abort).
 geometry::Window random_window(const geometry::Geometry& image, const geometry::Coord& length, Random& random);
-// Lengths that fit the image, or kOutOfRange naming the axis.
+// The lengths if they fit the image, else kOutOfRange with the axis.
 Status check_length(const geometry::Geometry& image, const geometry::Coord& length);
 
 struct WindowResult {
@@ -75,12 +75,12 @@ struct LoadOptions {
 };
 // Poisson arrivals of windows at random positions.
 LoadResult poisson(const System& system, const LoadOptions& options, double windows_per_s);
-// `clients` that each ask for the next window think_s after the last one came.
+// `clients` that each request the next window think_s after the last one came.
 LoadResult closed(const System& system, const LoadOptions& options, unsigned clients, double think_s);
-// All windows asked for at time 0; done_bytes_per_s is the sustained throughput. No warm-up.
+// All windows requested at time 0; done_bytes_per_s is the sustained throughput. No warm-up.
 LoadResult saturate(const System& system, const LoadOptions& options);
 
-// Streams of frames: stream s asks for frame i of slice k at phase_s + (k + i / frames_per_slice) * slice_s.
+// Streams of frames: stream s requests frame i of slice k at phase_s + (k + i / frames_per_slice) * slice_s.
 struct Stream {
   unsigned frames_per_slice = 1;
   double phase_s = 0;
@@ -99,8 +99,8 @@ struct StreamsResult {
   std::vector<double> all_delays_s;
   Interval mean;                 // batch means over slices
   std::vector<ResourceUse> use;  // over all slices
-  double frames_per_s = 0;       // asked for
-  double bytes_per_s = 0;        // asked for
+  double frames_per_s = 0;       // requested
+  double bytes_per_s = 0;        // requested
   std::uint64_t late = 0;        // frames done after the next one of the same stream was due
 };
 Result<StreamsResult> run_streams(const System& system, const StreamsOptions& options);
@@ -113,12 +113,12 @@ struct TraceEntry {
   std::size_t image = 0;   // which of the systems
   std::uint64_t base = 0;  // of its placement
 };
-// The systems have the same machine and disks, each with an image of the trace. The error bar is that of the machine's
-// randomness, the trace being as it is: replications differ in nothing else.
+// The systems have the same machine and disks, each with an image of the trace. The error bar covers the
+// random times of the machine only: replications differ in nothing else.
 LoadResult replay(std::span<const System> images, std::span<const TraceEntry> trace, std::uint64_t seed,
                   unsigned replications);
 
-// Windows one after another, each asked for when the last one is done; heads stay where the last one left them.
+// Windows one after another, each requested when the last one is done; heads stay in place between windows.
 struct InTurnResult {
   std::vector<WindowRecord> records;
   std::vector<ResourceUse> use;

@@ -1,4 +1,4 @@
-// The published experiments on the GigaView, repeated: every figure beside the value that was printed.
+// Repeats the published experiments on the GigaView, and compares every figure with the printed value.
 // Sources: B. Gennart et al., "GigaView parallel image server performance analysis" (1994); B. Gennart and R. Hersch,
 // "Comparing multimedia storage architectures" (1995); the InTENsity PowerWall SAN case study (2000).
 // SPDX-License-Identifier: Apache-2.0
@@ -25,7 +25,7 @@ struct Target {
   bool met() const;
 };
 
-// A printed value that contradicts others of the same papers, and what this model gives instead.
+// A printed value that contradicts others of the same papers, and the value of this model.
 struct Unreachable {
   std::string what;
   std::string paper;

@@ -1,4 +1,4 @@
-// Figures as SVG: lines, points, steps and bars over two axes, fit to stand in a paper.
+// Draws figures as SVG: lines, points, steps and bars over two axes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@ namespace mdfs::sim {
 
 struct Series {
   enum class Style { kLine, kPoints, kDashed, kArea, kBars };
-  std::string name;  // in the legend; empty: not there
+  std::string name;  // in the legend; empty: none
   Style style = Style::kLine;
   std::vector<double> x;
   std::vector<double> y;             // as many
@@ -25,10 +25,10 @@ struct Figure {
   std::vector<Series> series;
   std::vector<std::string> x_names{};  // of bars at 0, 1, 2 ..; empty: numbers
   std::optional<double> x_max{};
-  std::optional<double> y_max{};  // what lies above is cut off
+  std::optional<double> y_max{};  // larger values are cut off
 };
 
-// A whole SVG document. Points that are no finite numbers are left out.
+// A whole SVG document. Points that are not finite are left out.
 std::string to_svg(const Figure& figure);
 
 // The distribution of samples (area, scaled to the height) and their cumulative distribution, in ms.

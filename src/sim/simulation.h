@@ -1,4 +1,4 @@
-// Windows running through a system: arrival, requests, completion, and what it all cost.
+// Runs windows through a system: arrival, requests, completion and statistics.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,7 +38,7 @@ std::string bottleneck(const std::vector<ResourceUse>& use);
 double utilization_of(const std::vector<ResourceUse>& use, const std::string& name);
 
 class Simulation;
-// Decides what is asked for. Called from within Simulation::run().
+// Decides about requests. Simulation::run() calls it.
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -63,7 +63,7 @@ class Simulation final : private Listener {
 
   const std::vector<WindowRecord>& records() const { return records_; }  // in order of submission
   std::uint64_t events() const { return engine_.events(); }
-  // Since clear_use() or the start, up to now.
+  // Use since clear_use() or the start, up to now.
   void clear_use() { engine_.clear_statistics(); }
   std::vector<ResourceUse> use() const;
 

@@ -1,4 +1,4 @@
-// A set of byte ranges: which parts of a window have been written.
+// A set of byte ranges: the written parts of a window.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,14 +14,14 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-// Disjoint, not touching ranges in ascending order. Not for use by several threads at once.
+// Disjoint ranges that do not touch, in ascending order. One thread at a time.
 class ByteRanges {
  public:
   void add(ByteRange range);  // first <= last
   bool empty() const { return ranges_.empty(); }
   std::size_t count() const { return ranges_.size(); }
   bool covers(ByteRange range) const;
-  // What of `range` is not in the set / is in the set.
+  // The parts of `range` outside of the set, and inside.
   std::vector<ByteRange> gaps(ByteRange range) const;
   std::vector<ByteRange> parts(ByteRange range) const;
   std::uint64_t end() const { return ranges_.empty() ? 0 : ranges_.rbegin()->second; }

@@ -1,4 +1,4 @@
-// info.json: what an image is, for programs.
+// info.json: describes an image for programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Binary PGM and PPM: header, and samples in the big-endian order that they demand.
+// Binary PGM and PPM: header, and samples in big-endian order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mdfs::views {
 
-// "P5\nWIDTH HEIGHT\n255\n" and friends. channels: 1 (PGM) or 3 (PPM); sample_bytes: 1 or 2.
+// "P5\nWIDTH HEIGHT\n255\n" for example. channels: 1 (PGM) or 3 (PPM); sample_bytes: 1 or 2.
 ByteVector pnm_header(std::uint64_t width, std::uint64_t height, unsigned channels, unsigned sample_bytes);
 
 // Swaps the two bytes of every 16-bit sample, in place. An odd size aborts.

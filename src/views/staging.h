@@ -1,4 +1,4 @@
-// Where bytes written to a window wait until they are applied: memory for small windows, an unlinked file for others.
+// Stages bytes written to a window until they are applied: in memory for small windows, else in an unlinked file.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@ class StagingPool {
   StagingPool& operator=(const StagingPool&) = delete;
 
   const StagingLimits& limits() const { return limits_; }
-  // Fails if this user may not make files there. Where the filesystem has no files without names, only the windows
+  // Fails if this user may not create files there. Where the filesystem has no unnamed files, only the windows
   // that need one fail.
   Status try_file();
 
@@ -52,7 +52,7 @@ class StagingPool {
 };
 
 // `capacity` bytes, none written at first. write() and fill() by one thread at a time; read() by any number while
-// nobody writes.
+// no thread writes.
 class Staging {
  public:
   static constexpr std::size_t kMaxPieces = 65536;  // separate ranges remembered

@@ -1,4 +1,4 @@
-// Virtual files: which names exist under win/, what bytes they hold, and how to read them from the volume.
+// Virtual files: the names under win/, their bytes, and reading them from the volume.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,24 +17,24 @@ namespace mdfs::views {
 enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm };
 
 std::string_view suffix(Format format);  // "raw", "npy", "pgm", "ppm"
-// pgm and ppm are for looking at; raw and npy replace the window when written.
+// pgm and ppm are read-only; raw and npy replace the window when written.
 constexpr bool is_writable(Format format) { return format == Format::kRaw || format == Format::kNpy; }
 
-// A name under win/: what it stands for, in the one form that all its spellings share.
+// A parsed name under win/. All spellings of a window parse to equal values.
 struct WindowName {
   geometry::Window window;
   Format format = Format::kRaw;
   bool operator==(const WindowName&) const = default;
 };
-// "<spec>.<suffix>". Errors say why such a name does not exist.
+// "<spec>.<suffix>". The error says why the name does not exist.
 Result<WindowName> parse_window_name(const geometry::Geometry& geometry, std::string_view name);
-// The same for equal windows in the same format, whatever the image's shape is then.
+// Equal for equal windows in the same format, independent of the shape of the image.
 std::string to_key(const WindowName& name);
 // The canonical spelling.
 std::string to_name(const geometry::Geometry& geometry, const WindowName& name);
 
-// The bytes of one virtual file: a header, then the window's canonical bytes (16-bit samples swapped if so said).
-// Immutable; made for the geometry as it was.
+// The bytes of one virtual file: a header, then the window's canonical bytes (16-bit samples swapped on request).
+// Immutable; belongs to the geometry at the time of its creation.
 struct ViewFile {
   geometry::Window window;
   Format format = Format::kRaw;
@@ -46,16 +46,16 @@ struct ViewFile {
 
   std::uint64_t size_bytes() const { return header.size() + data_bytes; }
 };
-// kOutOfRange if the window is not inside the image (any more); kInvalidArgument if the format cannot hold it.
+// kOutOfRange if the window is not (or no longer) inside the image; kInvalidArgument if the format cannot hold it.
 Result<ViewFile> view_window(const geometry::Geometry& geometry, const WindowName& name);
 // scan.npy: the whole image behind a header of one page. An image without slabs is an array without elements.
 ViewFile view_image_npy(const geometry::Geometry& geometry);
 
-// Where the window's canonical bytes come from.
+// Source of the window's canonical bytes.
 using WindowBytes = std::function<Status(std::uint64_t offset, MutableBytes into)>;
-// Bytes [offset, offset + into.size()) of the virtual file; fewer at its end. Returns how many.
+// Reads bytes [offset, offset + into.size()) of the virtual file; fewer at its end. Returns the number.
 Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, MutableBytes into, const WindowBytes& read);
-// Of the image as it is.
+// Reads the current state of the image.
 Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
                               MutableBytes into);
 

@@ -1,4 +1,4 @@
-// Reads of one open window: all parts of it in one version.
+// Reads one open window: all parts from one version.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace mdfs::views {
 
-// The kernel asks for a window in pieces of at most 1 MiB, a program in whatever pieces it likes. The first piece pins
-// the version that all others get: until every byte has been read, or the first byte is read again, which begins anew.
-// A version that has been given up (PinnedWindow) is an error of every further piece, unless no piece has been
+// The kernel reads a window in pieces of at most 1 MiB, a program in pieces of any size. The first piece pins
+// the version for all others, until every byte has been read, or until the first byte is read again.
+// If a version is discarded (PinnedWindow), every further piece is an error, unless no piece has been
 // delivered: then another one is pinned. Any thread.
 class WindowReader {
  public:
@@ -23,9 +23,9 @@ class WindowReader {
       : volume_(volume), image_(image), file_(std::move(file)) {}
 
   const std::shared_ptr<const ViewFile>& file() const { return file_; }
-  // As read_view().
+  // Like read_view().
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into);
-  // The next piece is the first one: after a write by the reader itself.
+  // Makes the next piece the first one, after a write by the reader itself.
   void restart();
 
  private:
@@ -39,7 +39,7 @@ class WindowReader {
   };
   Result<std::shared_ptr<Pass>> pass_for(ByteRange data);
   void note_read(const std::shared_ptr<Pass>& pass, ByteRange data);
-  // False: another version can be pinned.
+  // False if another version can be pinned.
   bool note_stale(const std::shared_ptr<Pass>& pass);
 
   volume::Volume& volume_;

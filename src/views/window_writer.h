@@ -14,29 +14,29 @@
 
 namespace mdfs::views {
 
-// Not for use by several threads at once.
+// One thread at a time.
 class WindowWriter {
  public:
-  // `truncated`: bytes not written are zeros until all are there; else they are those of the window as it is.
-  // kTooBig: over the limit of the mount; kNotSupported: a format that is only for reading.
+  // `truncated`: unwritten bytes are zeros until all are written; else they are those of the current window.
+  // kTooBig: over the limit of the mount; kNotSupported: a read-only format.
   static Result<std::unique_ptr<WindowWriter>> create(volume::Volume& volume, volume::Ino image, ViewFile file,
                                                       StagingPool& pool, bool truncated);
 
-  // Stages bytes of the virtual file. Returns how many: less than given where the largest possible file ends;
+  // Stages bytes of the virtual file. Returns the number, less than given at the end of the largest possible file;
   // kTooBig beyond it.
   Result<std::size_t> write(std::uint64_t offset, ConstBytes from);
-  // The virtual file as it would be after apply().
+  // Reads the virtual file as it would be after apply().
   Result<std::size_t> read(std::uint64_t offset, MutableBytes into) const;
 
-  // More was written than the largest possible file holds: what came before the end is not what was meant.
+  // Marks that more was written than the largest possible file holds, which makes the staged bytes invalid.
   bool overran() const { return overran_; }
   bool empty() const { return staging_ == nullptr || staging_->written().empty(); }
-  // Every byte has been written.
+  // True if every byte has been written.
   bool is_full() const;
-  // apply() may be called: everything is there, or what is missing keeps its value.
+  // True if apply() may be called: everything is written, or unwritten bytes keep their value.
   bool is_complete() const { return !truncated_ || is_full(); }
-  // Replaces the window, or what has been written of it. An NPY written from its start must name the window's element
-  // type and shape. After a success the writer is empty again and what is not written keeps its value.
+  // Replaces the written bytes of the window. An NPY written from its start must have the window's element
+  // type and shape. After a success the writer is empty again; unwritten bytes keep their value.
   Status apply(const engine::Stop& stop = {});
 
  private:
@@ -44,10 +44,10 @@ class WindowWriter {
       : volume_(volume), image_(image), file_(std::move(file)), pool_(pool), truncated_(truncated) {}
 
   std::uint64_t capacity() const;
-  // Where the data begin in what has been written: an NPY may have a longer header than ours.
+  // Offset of the data in the written bytes: an NPY may have a longer header than ours.
   Result<std::uint64_t> written_header_bytes() const;
-  // What has been written of the data, out of the staging. The rest stays what it is at the moment of the write, which
-  // only the engine knows: others may be writing it.
+  // The written data, from the staging. All other bytes keep the value at the moment of the write, which
+  // only the engine knows, because others may be writing them.
   Result<engine::WindowSource> source(std::uint64_t header_bytes) const;
 
   volume::Volume& volume_;
@@ -56,7 +56,7 @@ class WindowWriter {
   StagingPool& pool_;
   bool truncated_;
   bool overran_ = false;
-  std::unique_ptr<Staging> staging_;  // with the first byte
+  std::unique_ptr<Staging> staging_;  // created with the first byte
 };
 
 }  // namespace mdfs::views
