@@ -1,4 +1,4 @@
-// The only door to a disk: asynchronous reads, writes and flushes with O_DIRECT manners.
+// The only interface to a disk: asynchronous reads, writes and flushes with the rules of O_DIRECT.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::device {
 
-// Offsets, lengths and buffer addresses of reads and writes are multiples of this.
+// Offsets, lengths and buffer addresses of reads and writes must be multiples of this.
 inline constexpr std::size_t kAlignment = 4096;
 // A read or write covers at most this many buffers and bytes.
 inline constexpr std::size_t kMaxIoVectors = 512;
@@ -38,7 +38,7 @@ struct Io {
 };
 
 // A disk of a volume. Any thread may call any method at any time.
-// A flush covers every write that had completed (done called) before the flush was submitted; other order is not kept.
+// A flush covers every write that had completed (done called) before its submission. There is no other order.
 // A failed or short transfer is an error (Errc::kIo naming disk, offset and length); reads then leave the buffers
 // in an unknown state.
 class Disk {
@@ -46,12 +46,12 @@ class Disk {
   virtual ~Disk() = default;
   virtual const std::string& name() const = 0;  // for messages: path of the device or file
   virtual std::uint64_t size_bytes() const = 0;
-  // Asks the device or file how large it is now; size_bytes() says that from then on. One thread at a time.
+  // Reads the current size of the device or file; size_bytes() then returns it. One thread at a time.
   virtual Result<std::uint64_t> measure() { return size_bytes(); }
   virtual bool writable() const = 0;
-  // Starts all requests at once. Never fails as a call: what cannot be started completes with an error.
+  // Starts all requests at once. The call never fails: a request that cannot be started completes with an error.
   virtual void submit(std::span<Io* const> batch) = 0;
-  // What it has counted; null: it does not count.
+  // Its counters; null: none.
   virtual DiskCounters* counters() { return nullptr; }
 };
 
@@ -62,10 +62,10 @@ struct Addressed {
 };
 
 // Starts all requests on all their disks at once, waits for all, and returns the first error, if any, in order of
-// the list. Each Io's own status says more. `done` and `context` of the Ios are taken over.
+// the list. Each Io has its own status. The function overwrites `done` and `context` of the Ios.
 Status run(std::span<const Addressed> requests);
 
-// One request, waited for.
+// Runs one request and waits for it.
 Status read(Disk& disk, std::uint64_t offset, MutableBytes buffer);
 Status write(Disk& disk, std::uint64_t offset, ConstBytes buffer);
 Status flush(Disk& disk);

@@ -1,4 +1,4 @@
-// What a disk was asked for, and what went wrong with it.
+// Counters of a disk: requests and errors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,13 +11,13 @@
 
 namespace mdfs::device {
 
-// Counted where requests pass; checksum_errors and repaired by whoever finds and repairs. Any thread.
+// Disks count requests; the code that finds or repairs damage counts checksum_errors and repaired. Any thread.
 struct DiskCounters {
   std::atomic<std::uint64_t> reads{0}, writes{0}, flushes{0};  // requests that ended, discards left out
   std::atomic<std::uint64_t> read_bytes{0}, written_bytes{0};
   std::atomic<std::uint64_t> read_errors{0}, write_errors{0}, flush_errors{0};
-  std::atomic<std::uint64_t> checksum_errors{0};  // bytes came that are not what was written
-  std::atomic<std::uint64_t> repaired{0};         // copies written anew
+  std::atomic<std::uint64_t> checksum_errors{0};  // bytes that did not match their checksum
+  std::atomic<std::uint64_t> repaired{0};         // rewritten copies
 
   void ended(const Io& io, bool ok);
   void reset();  // all to zero

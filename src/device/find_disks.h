@@ -1,4 +1,4 @@
-// Finding the disks of a volume by what their labels say.
+// Finds the disks of a volume by their labels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,24 +11,24 @@
 
 namespace mdfs::device {
 
-// The first readable label of a block device or regular file, looked at without a lock. kForeignDisk: there is none;
+// The first readable label of a block device or regular file, read without a lock. kForeignDisk: there is none;
 // kNewerFormat: of a later version; or the error of opening it.
 Result<format::Label> read_label(const std::string& path);
 
 struct FoundDisks {
   Uuid volume_uuid;
   std::string volume_name;
-  std::vector<std::string> paths;    // one for each member that was found, in order of their index
-  std::vector<std::string> missing;  // "disk 2 (uuid)" for each that was not
+  std::vector<std::string> paths;    // one for each member found, in order of the index
+  std::vector<std::string> missing;  // "disk 2 (uuid)" for each member not found
 };
 
-// All members of the volume that `named` are of: block devices, files, directories whose entries are tried, or
-// "UUID=..." of the volume, whose disks are looked for among the block devices of the machine. What is not named is
-// looked for beside the named files, or among the block devices if one of them is named. A disk that nobody names is
-// taken only if it knows a commit that the named ones know, or if none is named, that most of them know: anybody who
-// can write to a device can give it a label. Which of those that are taken hold the newest commit is not looked at
-// here. Errors name the disk: kForeignDisk (no volume on it, disks of two volumes, or disks that would be left out
-// though they are as many as those that are taken), kInvalidArgument (the same disk twice, or two copies of it).
+// Finds all members of the volume of `named`: block devices, files, directories whose entries are tried, or
+// "UUID=..." of the volume, whose disks are searched among the block devices of the machine. Other members are
+// searched beside the named files, or among the block devices if one of them is named. A disk found by search is
+// accepted only if it knows a commit of the named disks, or if none is named, of most disks: any user who
+// can write to a device can write a label. The function does not check which disks hold the newest commit.
+// Errors name the disk: kForeignDisk (no volume on it, disks of two volumes, or disks that would be left out
+// although they are as many as the accepted ones), kInvalidArgument (the same disk twice, or two copies of it).
 Result<FoundDisks> find_disks(const std::vector<std::string>& named);
 
 }  // namespace mdfs::device

@@ -1,4 +1,4 @@
-// A decorator that answers in the time that a disk on paper would need: the bytes are real, the time is modelled.
+// A decorator that answers in the time of a modelled disk: the bytes are real, the time is modelled.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,10 +13,10 @@ namespace mdfs::device {
 
 // Reads and writes are transferred by `inner` at once, and are done when both inner and the machine are done with them.
 // Flushes and discards take no modelled time. The head of a modelled disk moves as far on it as the request lies on
-// inner, stretched to the capacity of the model. Any thread may call any method.
+// inner, scaled to the capacity of the model. Any thread may call any method.
 class ModelledDisk final : public Disk {
  public:
-  // index < machine->disks() (abort); one disk an index.
+  // index < machine->disks() (abort); one disk for each index.
   ModelledDisk(std::unique_ptr<Disk> inner, std::shared_ptr<ModelledMachine> machine, unsigned index);
 
   const std::string& name() const override { return inner_->name(); }

@@ -1,4 +1,4 @@
-// A machine on paper that runs in real time: its disks, links and processors serve requests as the simulator would.
+// A modelled machine in real time: its disks, links and processors serve requests as in the simulator.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace mdfs::device {
 
-// What one component did since the start: a queue with its servers.
+// Statistics of one component since the start: a queue with its servers.
 struct ComponentUse {
   std::string name;
   unsigned instance = 0;
@@ -29,15 +29,15 @@ struct ComponentUse {
   std::uint64_t max_queue = 0;
 };
 
-// What was asked of one disk.
+// Statistics of one disk.
 struct ModelledDiskUse {
   std::string name;
   std::uint64_t reads = 0, writes = 0;
   std::uint64_t read_bytes = 0, written_bytes = 0;
   double delay_s = 0;              // modelled, from submission to completion, summed over those completed
   double max_delay_s = 0;          // of one request
-  std::uint64_t max_requests = 0;  // under way at a time
-  // Requests for which the disk below needed longer than the modelled one: the answer then came late.
+  std::uint64_t max_requests = 0;  // at the same time
+  // Requests for which the disk below was slower than the modelled one, so that the answer came late.
   std::uint64_t late = 0;
   double max_late_s = 0;
 };
@@ -50,12 +50,12 @@ struct ModelledReport {
   std::vector<ComponentUse> components;  // by resource of the machine, then instance
 };
 
-// Per disk and component, in lines for people.
+// Text with a line for each disk and component.
 std::string report_text(const ModelledReport& report);
 
 // Shared by the ModelledDisks of a volume. Requests visit the stages of the machine for extents, in order: full and
-// part are the bytes of the request. Stages of whole windows, the placement, `outstanding` and the image of the machine
-// are not looked at: a disk sees no windows. One thread sleeps until the next thing happens, and calls `done`.
+// part are the bytes of the request. Ignores stages of whole windows, the placement, `outstanding` and the image of the
+// machine: a disk sees no windows. One thread sleeps until the next event, and calls `done`.
 class ModelledMachine {
  public:
   // kInvalidArgument: a machine without stages for extents. `waiter` outlives the machine.
@@ -71,7 +71,7 @@ class ModelledMachine {
  private:
   friend class ModelledDisk;
 
-  // A request under way: it is over when the model and the disk below are both done with it.
+  // A request under way. It ends when the model and the disk below are both done with it.
   struct Pending {
     ModelledMachine* machine = nullptr;
     unsigned disk = 0;
@@ -92,7 +92,7 @@ class ModelledMachine {
 
   ModelledMachine(const model::Machine& machine, unsigned disks, std::uint64_t seed, Waiter& waiter);
   void set_disk(unsigned disk, const std::string& name, std::uint64_t size_bytes);
-  // From now on the requests are in the model, in this order. The caller starts the transfers.
+  // Adds the requests to the model, in this order. The caller starts the transfers.
   void enter(std::span<const std::unique_ptr<Pending>> batch);
   void transfer_ended(Pending& pending);
 
@@ -114,7 +114,7 @@ class ModelledMachine {
   std::vector<ModelledDiskUse> use_;
   std::vector<std::uint64_t> under_way_;  // by disk
   std::vector<double> head_scale_;        // by disk: model bytes for a byte of the disk below
-  std::int64_t waits_until_ns_ = 0;       // what the thread sleeps for
+  std::int64_t waits_until_ns_ = 0;       // end of the thread's sleep
   bool stopping_ = false;
 
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Opening and making the disks of a volume: kind, size, locks.
+// Opens and creates the disks of a volume: kind, size, locks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,32 +14,32 @@
 namespace mdfs::device {
 
 enum class OpenMode {
-  kReadWrite,  // excludes everybody else
+  kReadWrite,  // excludes all other users
   kReadOnly,   // shared with other readers of a file; a block device is held alone
-  kLook,       // read only, no lock: what is read may change meanwhile (labels of a mounted volume)
+  kLook,       // read only, no lock: the data may change at the same time (labels of a mounted volume)
 };
 
 // A block device or a regular file. O_DIRECT; where the filesystem of a file refuses it (tmpfs before Linux 6.6),
 // the page cache is used and the log says so. The size is rounded down to kAlignment.
 // kBusy: a block device that is mounted, swapped on or held by another program (O_EXCL), or a file that is locked or
-// stands behind a loop device. kNotFound, kAccessDenied; kInvalidArgument for anything that is no disk.
+// stands behind a loop device. kNotFound, kAccessDenied; kInvalidArgument for anything that is not a disk.
 // The lock lasts as long as the disk, across fork().
 Result<std::unique_ptr<Disk>> open_disk(const std::string& path, OpenMode mode, std::shared_ptr<UringContext> context);
-// The same, waiting until `patience` while another program holds the disk: the locks of a program that was killed go
-// when the kernel has taken its io_uring down, a while after its end.
+// The same, but waits up to `patience` while another program holds the disk: the locks of a killed program go
+// when the kernel has destroyed its io_uring, some time after its end.
 Result<std::unique_ptr<Disk>> open_disk_when_free(const std::string& path, OpenMode mode,
                                                   const std::shared_ptr<UringContext>& context,
                                                   std::chrono::steady_clock::time_point patience);
 
-// The two halves of both, for a disk that one program opens and checks and another one uses: the locks go with
-// the descriptor. adopt_disk() takes one that may come from anybody: it looks at what it is.
+// Both parts separately, for a disk that one program opens and checks and another one uses: the locks go with
+// the descriptor. adopt_disk() accepts a descriptor from any program, and checks what it is.
 Result<UniqueFd> open_disk_descriptor(const std::string& path, OpenMode mode);
 Result<UniqueFd> open_descriptor_when_free(const std::string& path, OpenMode mode,
                                            std::chrono::steady_clock::time_point patience);
 Result<std::unique_ptr<Disk>> adopt_disk(const std::string& name, UniqueFd fd, std::shared_ptr<UringContext> context);
 
-// Makes a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
-// name durable. kExists where the name is taken. On failure nothing is left behind.
+// Creates a new file of this size (a multiple of kAlignment), with all blocks allocated unless `sparse`, and makes its
+// name durable. kExists if the name exists. A failure leaves nothing behind.
 Status create_file_disk(const std::string& path, std::uint64_t size_bytes, bool sparse);
 
 }  // namespace mdfs::device

@@ -1,4 +1,4 @@
-// What a disk holds before MDFS takes it, who uses it, and wiping old signatures.
+// Recognises the contents and users of a disk, and wipes old signatures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,19 +9,19 @@
 
 namespace mdfs::device {
 
-// What can be recognised on this block device or file: "MDFS volume", "ext4 filesystem", "linux_raid_member (RAID)",
+// The recognised contents of this block device or file: "MDFS volume", "ext4 filesystem", "linux_raid_member (RAID)",
 // "gpt partition table", "swap"; nothing for a disk without a signature. Opens it for reading, without a lock.
 Result<std::optional<std::string>> recognise(const std::string& path);
 
-// What would be lost with this block device or file: what recognise() finds; else, of a regular file, "data" if any of
-// its bytes is not zero. Holes are passed over, and the first such byte ends the search.
+// The contents that would be lost: the result of recognise(); else, for a regular file, "data" if any of
+// its bytes is not zero. Skips holes, and ends at the first such byte.
 Result<std::optional<std::string>> find_contents(const std::string& path);
 
 // Overwrites every signature that recognise() and other programs would find, old MDFS labels at both ends included.
-// The caller holds the disk (open_disk() for reading and writing) and has asked the user.
+// The caller holds the disk (open_disk() for reading and writing) and has the user's consent.
 Status wipe_signatures(const std::string& path);
 
-// Text as udev keeps it in its properties: to be shown, and to be part of the name of a link.
+// Text as udev encodes it in its properties: for display, and for the name of a link.
 struct UdevText {
   std::string shown, encoded;
 };

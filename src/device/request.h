@@ -1,4 +1,4 @@
-// What every Disk does with a request before and after the transfer: check its shape, name its errors, complete it.
+// Shared by all disks, before and after a transfer: check a request, name its errors, complete it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,10 +10,10 @@ namespace mdfs::device {
 
 const char* op_name(Op op);
 
-// Aborts where the submitter broke the rules of disk.h: alignment, number of buffers, bytes, missing `done`.
+// Aborts if the submitter violated the rules of disk.h: alignment, number of buffers, bytes, missing `done`.
 void check_shape(const Io& io);
 
-// May this request be started? kReadOnly for a change of a disk that is not writable, kIo past the end of the disk.
+// Checks that the request may start. kReadOnly for a change of a read-only disk, kIo past the end of the disk.
 // Calls check_shape().
 Status check_request(const Disk& disk, const Io& io);
 

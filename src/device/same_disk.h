@@ -1,4 +1,4 @@
-// Which names are of one disk.
+// Compares names of disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace mdfs::device {
 
-// Both names are of one block device or file, however they are spelled; names of files that are not there yet: would
-// be.
+// True if both names are, or would be after their creation, of one block device or file. The spelling does not
+// matter.
 bool is_same_disk(const std::string& one, const std::string& other);
 
 }  // namespace mdfs::device

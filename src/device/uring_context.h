@@ -19,11 +19,11 @@
 
 namespace mdfs::device {
 
-// A ring that can be asked for what disks need, and for nothing else: io_uring passes by filters of system calls.
-// kNotSupported, in words that name the cause, where the kernel or a sandbox refuses io_uring.
+// Makes a ring that allows only the operations of disks, because io_uring bypasses filters of system calls.
+// kNotSupported, with the cause, if the kernel or a sandbox refuses io_uring.
 Status make_ring(io_uring& ring);
 
-// One ring for all disks: bench/micro/device_bench shows a ring for each disk to be no faster and to take a fifth more
+// One ring for all disks: bench/micro/device_bench shows that a ring for each disk is not faster and takes a fifth more
 // CPU time, as long as completion handlers only hand work on. Any thread may call start(). Short transfers are
 // continued, interrupted ones repeated.
 // At most kMaxInFlight transfers are with the kernel, the others wait in a queue here, so the completion queue cannot
@@ -40,7 +40,7 @@ class UringContext {
     int fd = -1;
     const std::string* disk = nullptr;  // its name
     bool block_device = false;
-    std::vector<iovec> vectors;  // what is left to do, from `next` on
+    std::vector<iovec> vectors;  // remaining buffers, from `next` on
     std::size_t next = 0;
     std::uint64_t offset = 0;
     std::uint64_t left = 0;  // bytes
@@ -54,20 +54,20 @@ class UringContext {
   UringContext(const UringContext&) = delete;
   UringContext& operator=(const UringContext&) = delete;
 
-  // Starts all with as few system calls as possible (one, unless there are more than kSubmissionEntries).
+  // Starts all requests with the fewest system calls (one, unless there are more than kSubmissionEntries).
   void start(std::span<std::unique_ptr<Transfer>> transfers);
 
  private:
   UringContext() = default;
   void prepare(io_uring_sqe& sqe, Transfer& transfer);
-  // Both: the lock on mutex_ is held on entry and return.
+  // Both hold the lock on mutex_ on entry and return.
   void pump(std::unique_lock<std::mutex>& lock, bool may_sleep);
   bool enter(std::unique_lock<std::mutex>& lock, bool may_sleep);
   void complete_loop();
-  // True if the transfer is over and `status` tells how; false if it must go on.
+  // True if the transfer is over, with its result in `status`; false if it must continue.
   static bool advance(Transfer& transfer, int result, Status& status);
   void finish(std::unique_ptr<Transfer> transfer, Status status);
-  // Calls that io_uring cannot do and that may take long: discards of block devices without fast zeroing.
+  // Slow calls that io_uring cannot do: discards of block devices without fast zeroing.
   void discard_later(std::unique_ptr<Transfer> transfer);
   void slow_loop();
 

@@ -1,4 +1,4 @@
-// A block device or a plain file as a disk, through io_uring.
+// A disk on a block device or a plain file, through io_uring.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

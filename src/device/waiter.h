@@ -1,4 +1,4 @@
-// The clock of modelled disks, and how their thread sleeps by it; handed in so that tests decide what time it is.
+// The clock of modelled disks, and the sleep of their thread; handed in so that tests control the time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace mdfs::device {
 
-// Any thread may look at the clock and wake; one thread waits.
+// Any thread may read the clock and call wake(); one thread waits.
 class Waiter {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
   virtual ~Waiter() = default;
   virtual std::int64_t now_ns() = 0;  // never goes back
-  // Sleeps until the clock has reached deadline_ns, or somebody has called wake() since the last wait ended. A deadline
-  // is a point of time, so that being late once makes nobody else late.
+  // Sleeps until the clock has reached deadline_ns, or wake() was called since the last wait ended. A deadline
+  // is a point of time, so that one late wake-up delays no other.
   virtual void wait_until(std::int64_t deadline_ns) = 0;
   virtual void wake() = 0;
 };

@@ -1,4 +1,4 @@
-// Reply buffers: the one used last is given out first, so that it is still in the processor's cache.
+// Reply buffers. The pool hands out the buffer used last first, because it is still in the processor's cache.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mdfs::fuse {
 
-// Any thread. As many buffers exist as were ever in use at once.
+// Any thread. The pool holds as many buffers as were ever in use at the same time.
 class BufferPool {
  public:
   explicit BufferPool(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}

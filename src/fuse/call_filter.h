@@ -1,4 +1,4 @@
-// Which system calls the processes of a mount may make from now on (seccomp, an allow list).
+// Filters the system calls of the processes of a mount (seccomp, an allow list).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace mdfs::fuse {
 
-// Of the daemon, all threads. Any other call ends in ENOSYS, and the process is sent kRefusedSignal to say so. Call it
-// once, where no file is to be made or opened for writing any more, no program started, and no other kind of socket
-// opened; `no_new_privs` is set.
+// Filters all threads of the daemon. Any other call returns ENOSYS, and the process gets kRefusedSignal. Call it
+// once, when the daemon will not create files, open files for writing, start programs or open other kinds of
+// sockets any more; `no_new_privs` must be set.
 Status filter_daemon_calls();
 
-// Of the process that unmounts. Any other call kills it.
+// Filters the process that unmounts. Any other call kills it.
 Status filter_helper_calls();
 
-// Blocked in all threads but the one that waits for it.
+// The signal of a refused call; blocked in all threads but the one that waits for it.
 extern const int kRefusedSignal;
 
-// The names of the calls that were refused so far, each once.
+// Names of the calls refused so far, each once.
 std::vector<std::string> refused_calls();
 
 }  // namespace mdfs::fuse

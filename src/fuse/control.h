@@ -1,11 +1,11 @@
-// The control channel of a mounted volume: a Unix socket in the runtime directory, one line a message.
+// The control channel of a mounted volume: a Unix socket in the runtime directory, one line for each message.
 //
 // A client sends "wait-end"; when the daemon has put everything on the disks it answers "ok" or "error TEXT" and ends.
-// Before that may come lines "note TEXT" for whoever reads: the report of modelled disks.
+// Lines "note TEXT" may come before: the report of modelled disks.
 // "state" is answered with "mounted" or, once the file system is unmounted and is being written, "ending".
-// Everything else is a change of the volume, which the daemon carries out, one after another: a line that says what,
-// more lines as it wants, and descriptors beside them (of disks). It is answered with "done TEXT" or "failed CTEXT", C
-// being a letter for the code of the error.
+// Everything else is a change of the volume. The daemon carries out changes one after another: a line with the name,
+// further lines of the change, and descriptors beside them (of disks). The answer is "done TEXT" or "failed CTEXT", C
+// being a letter for the error code.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,35 +28,35 @@ namespace mdfs::fuse {
 
 // /run/mdfs/UUID for root, $XDG_RUNTIME_DIR/mdfs/UUID for others.
 Result<std::string> runtime_directory(const Uuid& volume);
-// If it is empty: that of root stays after the end of a daemon, which may not remove it.
+// Removes the directory if it is empty. That of root stays after the end of a daemon, which may not remove it.
 void remove_runtime_directory(const Uuid& volume);
 
 struct ControlRequest {
   std::vector<std::string> lines;  // one at least
   std::vector<device::UniqueFd> descriptors;
 };
-// Carries out a change; the text is for whoever asked. Called by one thread, which may wait.
+// Carries out a change and returns a text for the client. Called by one thread, which may wait.
 using ControlHandler = std::function<Result<std::string>(ControlRequest request)>;
 
-// The daemon's end. Makes the directory and the socket, which only the owner and root may use; takes them away at the
-// end, the directory as far as the process may then.
+// The daemon's side. Makes the directory and the socket, which only the owner and root may use. Removes them at the
+// end, the directory if the process has the right.
 class ControlServer {
  public:
-  // From now on clients may connect; they are answered once serve() has been called. The directory of the volume
+  // Lets clients connect; serve() then answers them. The directory of the volume
   // belongs to `owner`, who may be another user than the caller. kBusy: another daemon serves a volume of this UUID.
   // kNotFound: there is no runtime directory.
   static Result<std::unique_ptr<ControlServer>> listen(const Uuid& volume, const Identity& owner);
-  // Once. Its threads are made with the rights that the caller has left.
+  // Call once. Its threads have the rights that the caller has then.
   void serve(ControlHandler handler);
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // The mount is gone; what is left to do is to write. Any thread.
+  // Notes that the mount is gone and only writing remains. Any thread.
   void announce_end() { ending_ = true; }
-  // Returns when the handler works no more, and will not be called again.
+  // Returns when the handler has ended and will not be called again.
   void stop_changes();
-  // Answers all who wait for the end, and stops serving. `notes`: lines for people, each with its newline.
+  // Answers all clients that wait for the end, and stops serving. `notes`: lines to show, each with its newline.
   void finish(const Status& outcome, const std::string& notes = {});
 
  private:
@@ -68,7 +68,8 @@ class ControlServer {
         listener_(std::move(listener)),
         wake_(std::move(wake)) {}
   void serve_clients();
-  // Goes: it has gone, or talks nonsense. Handed: its change is queued, and it is answered and closed there.
+  // Goes: the client has gone, or sent an invalid line. Handed: its change is queued, and the queue answers and closes
+  // it.
   enum class Client : std::uint8_t { kStays, kWaits, kGoes, kHanded };
   Client read_request(int client);
   Client hand_on(int client, ControlRequest request);
@@ -85,7 +86,7 @@ class ControlServer {
   std::vector<int> waiting_;  // of the thread, then of finish()
 };
 
-// The other end, connected to a daemon.
+// The client's side, connected to a daemon.
 class ControlClient {
  public:
   // kNotFound: no daemon of this volume listens.
@@ -94,11 +95,11 @@ class ControlClient {
   ControlClient& operator=(ControlClient&&) = delete;
   ~ControlClient();
 
-  // The daemon's mount is gone already.
+  // True if the daemon's mount is gone already.
   Result<bool> is_ending();
-  // Asks for a change and waits for it; the daemon's text, or its error.
+  // Requests a change and waits for it. Returns the daemon's text, or its error.
   Result<std::string> change(const std::vector<std::string>& lines, const std::vector<int>& descriptors);
-  // Asks to be told of the end; then, after the unmounting, waits for it.
+  // Requests a message at the end; then, after the unmounting, waits for it.
   Status ask_for_end();
   Status wait_for_end(const std::function<void(const std::string& line)>& note);
 

@@ -1,4 +1,4 @@
-// The mount daemon: what `mdfs mount`, mount.mdfs, `mdfs umount` and `mdfs volume sync` do.
+// The mount daemon: implements `mdfs mount`, mount.mdfs, `mdfs umount` and `mdfs volume sync`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace mdfs::fuse {
 
-// Told what happened that a person wants to know although it is no error: "mount point was dead: ...".
+// Receives notices that are not errors: "mount point was dead: ...".
 using Notice = std::function<void(const std::string& line)>;
 
 // Mounts the volume. In the background, returns when the mount point answers; the daemon is then a process of its own
 // with its log in syslog. In the foreground, returns when the file system has been unmounted and everything is on the
-// disks. Errors are those of the daemon, as they happened, before anything is mounted. Call it before making threads.
+// disks. Returns the daemon's error if the mount fails. Call it before creating threads.
 Status run_mount(const MountOptions& options, const Notice& notice);
 
-// Unmounts, and returns when the daemon has put everything on the disks and ended; its last error is ours. kBusy: files
+// Unmounts, and returns when the daemon has put everything on the disks and ended; returns its last error. kBusy: files
 // are open there. A mount point whose daemon has died is cleared, with a notice.
 Status unmount(const std::string& mountpoint, const Notice& notice);
 

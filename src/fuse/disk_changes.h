@@ -1,4 +1,4 @@
-// Changes of a volume's disks that come over the control socket.
+// Changes of a volume's disks, requested over the control socket.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ namespace mdfs::fuse {
 // The lines of a request:
 //   add-disks            then, for each descriptor, WEIGHT NAME; the answer is the numbers of the disks, with spaces
 //   weight DISK WEIGHT
-//   keep DISK            which was leaving
+//   keep DISK            stop the removal of a leaving disk
 // `context` null: the disks of this mount are modelled, and none can be added.
 Result<std::string> change_disks(volume::Volume& volume, const std::shared_ptr<device::UringContext>& context,
                                  ControlRequest request);

@@ -1,4 +1,4 @@
-// Which inodes the kernel may hold pages of, so that writes past its page cache can take the pages from it.
+// Tracks the inodes with pages in the kernel's cache, so that writes past the page cache can drop the pages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace mdfs::fuse {
 
-// The kernel drops the pages under a direct write before it sends the request. Whoever fills a page between that and
-// the write keeps the old bytes for good: so the pages are dropped once more after the write.
+// The kernel drops the pages under a direct write before it sends the request. A read that fills a page between that
+// and the write would keep the old bytes. The pages are therefore dropped once more after the write.
 //
 // Any thread. An inode is known while the kernel knows it and a page of it may have been filled.
 class FilledPages {
@@ -20,12 +20,12 @@ class FilledPages {
 
   // Before the bytes for a page are read. `first` of this open file description.
   void note_fill(volume::Ino ino, bool first);
-  // A description that has filled pages is closed.
+  // A description that has filled pages was closed.
   void note_closed(volume::Ino ino);
   // The kernel has forgotten the inode, with its pages.
   void forget(volume::Ino ino);
-  // After a direct write: what is to be dropped before it is answered; then dropped() is called. All, while nobody is
-  // there to fill pages again, so that the next write need not drop anything.
+  // After a direct write: the range to drop before the answer; then call dropped(). All pages, while no description is
+  // open that could fill pages again, so that the next write need not drop anything.
   Drop begin_drop(volume::Ino ino);
   void dropped(volume::Ino ino);
 

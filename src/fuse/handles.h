@@ -1,4 +1,4 @@
-// What an open file description is to the daemon.
+// State of an open file description in the daemon.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,13 +27,13 @@ constexpr bool can_write(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 struct Handle {
   volume::Ino ino = 0;                   // the file or image
   int flags = 0;                         // of open(2)
-  bool direct = false;                   // no page cache in between: a binding is seen by every read
+  bool direct = false;                   // without page cache: every read sees a binding
   std::atomic<bool> fills_pages{false};  // the kernel has filled pages through it
   std::mutex mutex;
-  // What reads and writes see instead of the plain file: the window bound to it, or the virtual file it is.
+  // Replaces the plain file for reads and writes: the bound window, or the virtual file.
   std::shared_ptr<const views::ViewFile> view;
-  std::shared_ptr<views::WindowReader> reader;  // of the view's window, in one version
-  // The window was written into a trace, and no read of its first byte has come since.
+  std::shared_ptr<views::WindowReader> reader;  // reads the view's window in one version
+  // True if the window was recorded in a trace, and its first byte has not been read since.
   bool traced_window = false;
   // Bytes staged and not yet applied.
   std::unique_ptr<views::WindowWriter> writer;

@@ -1,4 +1,4 @@
-// Requests whose caller does not live to see the answer.
+// Detects requests whose caller is being killed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace mdfs::fuse {
 
-// From /proc/PID/status: a signal that ends the thread is pending. The kernel puts SIGKILL in the place of all others
+// True if /proc/PID/status shows a pending signal that ends the thread. The kernel replaces by SIGKILL all signals
 // that end a process.
 bool is_ending(std::string_view status);
 
-// True once the request's caller is being ended, or is gone: it waits in the kernel until the request is answered. A
+// True once the request's caller is being killed or is gone: it waits in the kernel until the request is answered. A
 // signal that it handles leaves the request alone, as on other filesystems. Valid until the request is answered.
 engine::Stop stop_of(fuse_req_t req);
 

@@ -1,4 +1,4 @@
-// The structures of include/mdfs/ioctl.h, checked and turned into the core's own types, and back.
+// Checks the structures of include/mdfs/ioctl.h, and converts them to the core's types and back.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace mdfs::fuse {
 
-// Every field is checked; kInvalidArgument names the one that is wrong.
+// Every field is checked; kInvalidArgument names the invalid one.
 Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in);
 Result<geometry::Window> to_window(const geometry::Geometry& geometry, const mdfs_ioc_window& in);
 
-// kInvalidArgument too where an answer is not zero. `ino`: the open file.
+// kInvalidArgument also where an answer field is not zero. `ino`: the open file.
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino);
 mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const mdfs_ioc_operation& asked,
                                     std::uint32_t block_size);

@@ -1,4 +1,4 @@
-// libfuse's low-level interface, at the one version that MDFS is written for.
+// libfuse's low-level interface, in the version that MDFS uses.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// A small process that mounts and unmounts, so that the daemon needs no right to.
+// A small process that mounts and unmounts, so that the daemon does not need the right.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,23 +14,23 @@
 
 namespace mdfs::fuse {
 
-// Used by one thread at a time. The process ends with this object, or with the daemon; it does nothing unasked, so that
-// the mount point of a daemon that died keeps programs out of the directory underneath.
-// Until it has mounted it is the user who mounts, with all rights, but is told no more than one byte. Then root's has
-// the one capability that unmounting needs, is another user, and is behind a filter of system calls. That of another
-// user goes on as it is: fusermount3 has the rights.
+// One thread at a time. The process ends with this object, or with the daemon. It only acts on request, so that
+// the mount point of a dead daemon keeps programs out of the directory underneath.
+// Until it has mounted it is the mounting user, with all rights, and reads no more than one byte. Then root's process
+// has only the capability to unmount, runs as another user, and is behind a filter of system calls. The process of
+// another user keeps its rights: fusermount3 has the privileges.
 class MountHelper {
  public:
-  // Call it before making threads, and with signals blocked as the process shall have them.
+  // Call it before creating threads, with signals blocked as the process shall have them.
   static Result<std::unique_ptr<MountHelper>> start(const std::string& mountpoint, const SessionOptions& options,
                                                     const Identity& identity);
   ~MountHelper();
   MountHelper(const MountHelper&) = delete;
   MountHelper& operator=(const MountHelper&) = delete;
 
-  // Once. Read-only also if the options say so.
+  // Call once. Read-only also if the options say so.
   Result<device::UniqueFd> mount(bool read_only);
-  // Takes the mount out of the tree of names at once; open files stay open.
+  // Removes the mount from the tree of names at once; open files stay open.
   Status unmount_lazily();
 
  private:

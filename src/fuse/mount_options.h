@@ -21,7 +21,7 @@ struct MountOptions {
   bool read_only = false;
   bool degraded = false;
   std::optional<bool> allow_other;        // absent: where root mounts
-  bool zeros_for_lost = false;            // with ro: what lies on a missing disk reads as zeros
+  bool zeros_for_lost = false;            // with ro: data on a missing disk read as zeros
   std::optional<std::uint64_t> rollback;  // to this generation; 0: to the commit before the newest
   bool foreground = false;
   bool cached_images = false;
@@ -34,8 +34,8 @@ struct MountOptions {
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
   std::string log_level = "warning";
   std::string staging_directory = "/var/tmp";
-  std::string model;  // name or file of a machine whose disks these are to be; empty: the disks as they are
-  std::string trace;  // file that takes down what is asked of the mount; empty: none
+  std::string model;  // name or file of the machine to model; empty: none
+  std::string trace;  // file for the record of requests; empty: none
   // As mount(2) and fusermount3 take them: "noatime", "noexec", ...
   std::vector<std::string> kernel_options;
 };
@@ -45,13 +45,13 @@ struct MountOptionInfo {
   std::string_view value;  // "SIZE"; empty for a flag, "[SIZE]" where it may be left out
   std::string_view help;   // one line
 };
-// What is ours, in the order of the man page. Options of mount(8) itself (nosuid, noauto, _netdev, x-..) are taken
-// besides, and passed on or ignored as fits.
+// MDFS's own options, in the order of the man page. Options of mount(8) itself (nosuid, noauto, _netdev, x-..) are
+// accepted as well, and passed on or ignored.
 std::span<const MountOptionInfo> mount_option_table();
 
-// Reads "ro,cache=1G,.." into `options`; later words win. kUsage names the word and what it may be.
+// Parses "ro,cache=1G,.." into `options`; later words win. kUsage names the word and the allowed values.
 Status parse_mount_options(std::string_view list, MountOptions& options);
-// Whether they go together, once all are read.
+// Checks that the options are compatible, after all are parsed.
 Status check_mount_options(const MountOptions& options);
 
 }  // namespace mdfs::fuse

@@ -12,14 +12,14 @@ namespace mdfs::fuse {
 // The path from /, without links; works on a mount point whose daemon is dead.
 Result<std::string> absolute_path(const std::string& path);
 
-// The daemon behind it has died: everything that the kernel does not answer from its caches fails with ENOTCONN.
+// True if its daemon has died: every request that the kernel does not answer from its caches fails with ENOTCONN.
 bool is_dead_mount(const std::string& path);
 
 enum class Unmount { kNow, kLazily };
 // umount2(2) for root, fusermount3 for others. kBusy: files are open there; kInvalidArgument: nothing is mounted there.
 Status unmount_path(const std::string& path, Unmount how);
 
-// The volume mounted at the path. kNotTty: none of ours.
+// The volume mounted at the path. kNotTty: not an MDFS volume.
 Result<Uuid> mounted_volume(const std::string& path);
 
 }  // namespace mdfs::fuse

@@ -33,7 +33,7 @@ enum class NodeKind : std::uint8_t {
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
 
-// What a node is; two look-ups with equal specs are one node.
+// Identity of a node; two look-ups with equal specifications are one node.
 struct NodeSpec {
   NodeKind kind = NodeKind::kControl;
   volume::Ino ino = 0;
@@ -54,32 +54,32 @@ struct CachedName {
   std::string name;
 };
 
-// Any thread may call any method; none blocks for long. Numbers are never used again.
+// Any thread may call any method; none blocks for long. Numbers are never reused.
 class NodeTable {
  public:
-  // Names that the table remembers for a node, so that they can be taken back; further ones must not be cached.
+  // Largest number of names for a node that the table remembers to invalidate; further names must not be cached.
   static constexpr std::size_t kMaxNames = 4;
 
-  // The node with one more look-up; a new one if need be.
+  // Adds a look-up to the node, and creates the node if necessary.
   std::shared_ptr<const Node> look_up(NodeSpec spec);
   std::shared_ptr<const Node> find(NodeId id) const;
-  // Takes look-ups away; without any, the node is gone.
+  // Removes look-ups; a node without look-ups is deleted.
   void forget(NodeId id, std::uint64_t lookups);
 
-  // May the kernel keep this name of the node? Remembers it, if so.
+  // True if the kernel may cache this name of the node, which the table then remembers.
   bool remember_name(NodeId id, NodeId parent, const std::string& name);
-  // Before the kernel is given attributes or bytes of the node: it must be told when they change.
+  // Call before the kernel gets attributes or bytes of the node: it must be notified when they change.
   void mark_fresh(NodeId id);
-  // The image's nodes marked since the last call; they count as told.
+  // The image's nodes marked since the last call; they count as notified.
   std::vector<NodeId> take_fresh(volume::Ino image);
   bool has_nodes(volume::Ino image) const;
 
-  // The image's size as it was when names under win/ were given out; the names whose window it decides.
+  // The size of the image when names under win/ were handed out, and the names whose window depends on it.
   void note_size(volume::Ino image, std::uint64_t size_bytes);
   std::vector<CachedName> take_names_if_size_changed(volume::Ino image, std::uint64_t size_bytes);
 
   std::size_t size() const;
-  // Names of the nodes that have been there longest; they are forgotten here, and given to the kernel to drop.
+  // Names of the oldest nodes. The table forgets them, and the caller tells the kernel to drop them.
   std::vector<CachedName> take_oldest_names(std::size_t nodes);
 
  private:

@@ -1,4 +1,4 @@
-// The operations that the kernel asks for, by what they are about. Each answers its request exactly once.
+// The operations of the kernel, by topic. Each answers its request exactly once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 namespace mdfs::fuse {
 
 // names.cc
-// May a real entry be made, moved to or removed here? Virtual directories are read-only; names that lead into views
-// are taken.
+// Checks that a real entry may be made, moved to or removed here. Virtual directories are read-only; names of views
+// are reserved.
 Status check_new_name(fuse_ino_t parent, const char* name);
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char* name);
 void op_forget(fuse_req_t req, fuse_ino_t ino, std::uint64_t lookups);

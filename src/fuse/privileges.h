@@ -14,7 +14,7 @@ namespace mdfs::fuse {
 
 // The system user whose processes serve the mounts of root.
 inline constexpr const char* kDaemonUser = "mdfs";
-// Its uid and gid where there is no such user: Debian and systemd both give the number to nobody.
+// Its uid and gid where that user does not exist: Debian and systemd do not assign this number.
 inline constexpr uid_t kDaemonId = 65533;
 
 struct Identity {
@@ -22,16 +22,16 @@ struct Identity {
   gid_t gid = 0;
 };
 
-// Who the daemon is to be: of root the user mdfs, of everybody else the caller. Root of a user namespace in which that
-// user has no number stays who it is, and loses its capabilities alone; a warning says so.
+// The user of the daemon: for root the user mdfs, for others the caller. Root of a user namespace in which that
+// user has no number keeps its user and only loses its capabilities, with a warning.
 Result<Identity> daemon_identity();
 
-// How a process reaches names in its working directory: as its user, or as the owner of that directory where its user
+// Access of a process to its working directory: as its user, or as the owner of that directory where its user
 // may not search it.
 enum class Search : std::uint8_t { kAsUser, kWorkingDirectory };
 
-// Makes the calling process that user, with these capabilities and no others, and no more to come by execve(2). For a
-// caller who is not root: only the latter. Call it before making threads.
+// Changes the calling process to that user, with these capabilities only, and none gained by execve(2). For a
+// caller other than root: only the latter. Call it before creating threads.
 Status become(const Identity& identity, std::initializer_list<cap_value_t> kept, Search search = Search::kAsUser);
 
 }  // namespace mdfs::fuse

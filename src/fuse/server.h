@@ -31,11 +31,11 @@ namespace mdfs::fuse {
 
 struct ServerOptions {
   SessionOptions session;
-  uid_t owner = 0;  // who mounts
+  uid_t owner = 0;  // the mounting user
   views::StagingLimits staging;
   std::string staging_directory = "/var/tmp";
-  bool cached_images = false;                         // as on a kernel that cannot map direct_io files
-  std::shared_ptr<device::ModelledMachine> modelled;  // null: the disks are what they are
+  bool cached_images = false;                         // like a kernel that cannot map direct_io files
+  std::shared_ptr<device::ModelledMachine> modelled;  // null: the disks are not modelled
   std::shared_ptr<TraceRecorder> trace;               // null: nothing is recorded
   std::size_t largest_request_bytes = engine::EngineOptions{}.largest_request_bytes;  // as the volume was opened with
   unsigned threads = 10;  // that serve the kernel; each may hold a request of 1 MiB
@@ -49,9 +49,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Takes what the kernel asks through the mount. After this the mount point answers as soon as run() is called.
+  // Accepts requests of the kernel. The mount point then answers as soon as run() is called.
   Status attach(device::UniqueFd requests);
-  // Serves until the file system is unmounted or stop() is called; then everything begun has been answered.
+  // Serves until the file system is unmounted or stop() is called. All begun requests have then been answered.
   void run();
   // Makes run() return although the file system is still mounted. Calls to the mount hang until the server is gone,
   // then fail with ENOTCONN.
@@ -72,19 +72,19 @@ class Server {
   // The kernel lets direct_io files be mapped shared: images need no page cache.
   bool maps_direct_files() const { return maps_direct_files_; }
 
-  // What must not occupy the threads that serve the kernel. A notification waits for pages which the kernel reads or
-  // writes back, and those need a thread that serves; so notifications are made on work queues, and what serves never
-  // waits for a work queue. Writing back a mapped page is a plain write, so window writes and plain writes have work
-  // queues of their own.
+  // Queues for work that must not block the threads that serve the kernel. A notification waits for pages that the
+  // kernel reads or writes back, which needs a serving thread. Notifications are therefore made on work queues, and
+  // serving threads never wait for a work queue. Writing back a mapped page is a plain write, so window writes and
+  // plain writes have separate queues.
   WorkQueue& apply_queue() { return *apply_queue_; }    // window writes, with their notifications
   WorkQueue& notify_queue() { return *notify_queue_; }  // notifications after plain writes
   WorkQueue& long_queue() { return *long_queue_; }      // holes and changes of size
   WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
-  WorkQueue& list_queue() { return *list_queue_; }      // what looks through many records: layouts, merit, zones, plans
-  WorkQueue& trim_queue() { return *trim_queue_; }      // telling the disks of free blocks; one thread
+  WorkQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, merit, zones, plans
+  WorkQueue& trim_queue() { return *trim_queue_; }      // trims; one thread
 
-  // Answers OPEN. With parallel writes the kernel does not send those to a direct_io file one after another, where they
-  // do not make it longer; libfuse 3.14 does not know the flag.
+  // Answers OPEN. With parallel writes the kernel sends writes to a direct_io file in parallel, where they
+  // do not extend the file; libfuse 3.14 does not know the flag.
   static int reply_open(fuse_req* req, const fuse_file_info& info, bool parallel_writes);
 
   void negotiate(fuse_conn_info& connection);

@@ -29,7 +29,7 @@ using Session = std::unique_ptr<fuse_session, EndSession>;
 // A session that is not mounted yet.
 Result<Session> make_session(const SessionOptions& options, const fuse_lowlevel_ops& operations, void* userdata);
 
-// Mounts; what the kernel asks comes from the descriptor.
+// Mounts; the kernel's requests come from the descriptor.
 Result<device::UniqueFd> mount_session(const SessionOptions& options, const std::string& mountpoint);
 
 }  // namespace mdfs::fuse

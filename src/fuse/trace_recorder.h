@@ -1,4 +1,4 @@
-// Writes down what is asked of a mount, in the lines that mdfs-sim replay reads (model/trace.h).
+// Records the requests to a mount, in the lines that mdfs-sim replay reads (model/trace.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,39 +19,39 @@
 
 namespace mdfs::fuse {
 
-// Any thread may call any method. Lines wait in a buffer of kBufferBytes at most and then go to the file; when that
-// fails the recording ends, and finish() says why. Objects are introduced where they first appear, and again when their
-// geometry has changed; at most kMaxKnown of them are remembered.
+// Any thread may call any method. Lines wait in a buffer of at most kBufferBytes before they go to the file; when that
+// fails the recording ends, and finish() returns the error. Objects are introduced where they first appear, and again
+// when their geometry has changed; at most kMaxKnown of them are remembered.
 class TraceRecorder {
  public:
   static constexpr std::size_t kBufferBytes = 64u << 10;
   static constexpr std::size_t kMaxKnown = 65536;
   using Clock = std::chrono::steady_clock;
 
-  // Makes the file, or empties it.
+  // Creates or truncates the file.
   static Result<std::unique_ptr<TraceRecorder>> create(const std::string& path);
   ~TraceRecorder();
 
-  // A window that was asked for at `when`; `volume` tells what the image is.
+  // Records a window requested at `when`; `volume` gives the geometry of the image.
   void window(volume::Volume& volume, volume::Ino image, const geometry::Window& window, bool write,
               Clock::time_point when, pid_t client);
-  // Bytes of the plain file or image; none is recorded as nothing.
+  // Records bytes of the plain file or image; an empty range is not recorded.
   void bytes(volume::Volume& volume, volume::Ino file, std::uint64_t offset, std::uint64_t length, bool write,
              Clock::time_point when, pid_t client);
-  // The object has become something else.
+  // Notes that the object has changed its kind or geometry.
   void forget(volume::Ino ino);
 
-  // Everything to the file. The first error, if any.
+  // Writes everything to the file. Returns the first error.
   Status finish();
 
  private:
   TraceRecorder(std::string path, device::UniqueFd fd);
   double seconds(Clock::time_point when) const { return std::chrono::duration<double>(when - start_).count(); }
   bool knows(volume::Ino ino);
-  // A line that introduces the object, unless it was introduced so already.
+  // Adds a line that introduces the object, unless the same line was already added.
   void introduce(const model::TraceImage& image);
   void add(const std::string& line);  // the caller holds mutex_
-  void write_out();                   // likewise
+  void write_out();                   // the caller holds mutex_
 
   const std::string path_;
   const Clock::time_point start_;

@@ -1,4 +1,4 @@
-// Requests to tell the disks which blocks nobody needs.
+// Requests to discard unused blocks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@ namespace mdfs::fuse {
 
 // Each answers its request. `permitted`: the caller is root, or the mount is the caller's.
 void trim(fuse_req_t req, bool permitted, const mdfs_ioc_trim& in);
-// FITRIM: of the disks one behind another.
+// FITRIM: on the disks one behind another.
 void trim_range(fuse_req_t req, bool permitted, const fstrim_range& in);
 
 }  // namespace mdfs::fuse

@@ -27,12 +27,12 @@ bool is_view_name(volume::Ino parent, std::string_view name);
 // holds nothing of the volume.
 Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, std::string_view name);
 
-// kNotFound when the node no longer exists: the image was cut short, or is gone.
+// kNotFound if the node no longer exists: the image was truncated, or is gone.
 Result<struct stat> view_attributes(Server& server, const Node& node);
 
-// Where a symbolic link to the views of what another link leads to goes: as that, with the mark.
+// Target of NAME@ of a symbolic link: the target of the link, with the mark.
 Result<std::string> view_link(Server& server, NodeId id);
-// May the kernel keep the entry it has just been given? Only inside a view.
+// True if the kernel may cache the entry that it has just received: only inside a view.
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name);
 
 // A handle for a virtual file; checks the caller's permission on the image itself, and opens it: release_file() with

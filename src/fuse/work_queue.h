@@ -1,4 +1,4 @@
-// A few threads for work that must not occupy those which serve the kernel.
+// A few threads for work that must not block the threads that serve the kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace mdfs::fuse {
 
-// Jobs start in the order they were posted. Any thread may post. The queue is bounded by the requests that the kernel
+// Jobs start in the order of their posting. Any thread may post. The queue is bounded by the requests that the kernel
 // keeps waiting: each job answers one.
 class WorkQueue {
  public:
   explicit WorkQueue(unsigned threads);
-  // Runs what is queued, then ends.
+  // Runs the queued jobs, then ends.
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
