@@ -11,11 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/cache/unit.h"
 #include "engine/locks.h"
+#include "engine/options.h"
 #include "engine/planned_loads.h"
 #include "engine/sync_rhythm.h"
-#include "engine/unit.h"
 #include "engine/versions.h"
 #include "format/extents.h"
 #include "geometry/decompose.h"

@@ -4,92 +4,29 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "engine/layout.h"
-#include "engine/mover.h"
-#include "engine/window_source.h"
+#include "engine/map/layout.h"
+#include "engine/map/window_plan.h"
+#include "engine/options.h"
+#include "engine/relocate/mover.h"
+#include "engine/write/window_source.h"
 #include "geometry/geometry.h"
-#include "geometry/placement.h"
 #include "layout/defrag_plan.h"
 #include "layout/merit.h"
 #include "store/store.h"
 
 namespace mdfs::engine {
 
-struct EngineOptions {
-  std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
-  std::size_t largest_request_bytes = 256u << 10;  // per disk
-  // What is appended is written as soon as it is so much, before the sync that is expected: enough for whole strips.
-  std::size_t early_batch_bytes = 2u << 20;
-  unsigned decode_threads = 0;   // 0 = all cores
-  bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
-  bool settle_when_idle = true;  // a thread calls settle() by itself, while no disk is missing
-  // What lies on disks that are missing or have failed reads as zeros. Only for a store that is opened read-only: what
-  // is written beside such zeros would make them last.
-  bool zeros_for_lost = false;
-};
-
-// What the engine must know of an object to reach its data.
-struct ContentSpec {
-  std::uint64_t object = 0;
-  std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
-  std::shared_ptr<const geometry::Placement> placement;
-  std::uint64_t base = 0;
-  std::uint64_t size_bytes = 0;
-  bool is_inline = false;  // an ordinary file whose bytes lie in the tree
-};
-
-// What the inode item must say once data reach the tree. Called inside the transaction that links them.
-struct ContentState {
-  std::uint64_t size_bytes = 0;
-  std::int64_t stored_bytes_change = 0;  // bytes of blocks linked minus unlinked by this transaction
-  bool is_inline = false;
-};
-using InodeUpdate = std::function<Status(store::Transaction&, const ContentState&)>;
-
 // The data of one open object; one for each object at a time (the volume sees to that), used by many threads.
 class Content;
 
-// A window as it is at one moment, to be read in parts (engine/window_version.h). Ends with its last holder, which is
-// before the engine ends.
+// A window as it is at one moment, to be read in parts (engine/read/window_version.h). Ends with its last holder, which
+// is before the engine ends.
 class WindowVersion;
-
-// Asked now and then by a call that may take long: true once its caller wants it to end, which it then does with
-// kCancelled. What has been done stays.
-using Stop = std::function<bool()>;
-inline Status stopped(const Stop& stop) {
-  return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();
-}
-
-struct WindowPlan {  // what reading a window costs, by the records as they are
-  std::uint64_t extents = 0;
-  std::uint64_t holes = 0;
-  std::uint64_t cached = 0;
-  struct PerDisk {
-    std::uint64_t bytes = 0;
-    std::uint64_t requests = 0;  // after merging
-    std::uint64_t runs = 0;      // contiguous stretches on the disk
-  };
-  std::vector<PerDisk> disks;  // by disk index of the volume
-};
-
-// Rewritten extents that return to the places they left, beside their neighbours.
-struct ReturnOutcome {
-  std::uint64_t extents = 0;  // that have returned
-  std::uint64_t bytes = 0;    // of whole blocks
-
-  ReturnOutcome& operator+=(const ReturnOutcome& other) {
-    extents += other.extents;
-    bytes += other.bytes;
-    return *this;
-  }
-};
 
 struct CacheStats {
   std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0, budget_bytes = 0;
@@ -177,14 +114,14 @@ class Engine {
   virtual Result<layout::Merit> merit(Content& content, const Stop& stop) = 0;
   // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
   virtual Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from) = 0;
-  // Moves extents or cells to other blocks (engine/mover.h); the data stay what they are. What is dirty is written to
-  // where it belongs later on, whatever has been moved: write back first.
+  // Moves extents or cells to other blocks (engine/relocate/mover.h); the data stay what they are. What is dirty is
+  // written to where it belongs later on, whatever has been moved: write back first.
   virtual Result<MoveOutcome> move(Content& content, const MoveRequest& request) = 0;
   // Objects that have been open and whose rewritten extents may return by now; and how many extents wait, those
   // included that must wait for a commit. In memory alone.
   virtual std::vector<std::uint64_t> objects_to_return() const = 0;
   virtual std::uint64_t extents_to_return() const = 0;
-  // Moves some of those of an object back, or finds that it is not worth it (engine/returner.h).
+  // Moves some of those of an object back, or finds that it is not worth it (engine/relocate/returner.h).
   virtual Result<ReturnOutcome> return_extents(Content& content, const Pace& pace) = 0;
   // The object is gone; or placements are not what they were.
   virtual void forget_returns(std::uint64_t object) = 0;
@@ -195,11 +132,5 @@ class Engine {
   // EngineOptions::zeros_for_lost, of a store that is read-only.
   virtual bool zeroes_lost() const = 0;
 };
-
-// Frees all blocks and data items of an object no longer open, in steps of `items`; true when nothing is left: extents
-// with a geometry, else cells and inline bytes. Called by the volume for orphans, once a transaction.
-Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
-                            const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size,
-                            std::size_t items);
 
 }  // namespace mdfs::engine

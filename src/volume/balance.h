@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "engine/layout.h"
-#include "engine/mover.h"
+#include "engine/map/layout.h"
+#include "engine/relocate/mover.h"
 #include "geometry/geometry.h"
 #include "volume/operation.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "engine/mover.h"
+#include "engine/relocate/mover.h"
 #include "volume/operation.h"
 #include "volume/volume.h"
 

@@ -2,6 +2,7 @@
 // An inode with a name is among them while it has data of the other kind (becoming.cc): these are freed.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
+#include "engine/write/free_data.h"
 #include "format/limits.h"
 #include "volume/volume_impl.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/checked.h"
-#include "engine/cache.h"
+#include "engine/cache/cache.h"
 #include "engine/content.h"
 #include "engine_fixture.h"
 

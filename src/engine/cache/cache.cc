@@ -1,0 +1,184 @@
+// The cache of units.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cache/cache.h"
+
+#include <algorithm>
+
+namespace mdfs::engine {
+
+std::size_t Cache::KeyHash::operator()(const UnitKey& key) const {
+  std::uint64_t h = key.object * 0x9E3779B97F4A7C15ull ^ key.index;  // then the finaliser of SplitMix64
+  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+  h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+  return h ^ (h >> 31);
+}
+
+Cache::Cache(BufferPool& pool, std::size_t budget_bytes) : pool_(pool), budget_bytes_(budget_bytes) {}
+
+std::size_t Cache::used_bytes() const {
+  return pool_.used_bytes() + units_.load(std::memory_order_relaxed) * kUnitOverheadBytes;
+}
+
+void Cache::count(std::uint64_t hits, std::uint64_t misses) {
+  if (hits != 0) hits_.fetch_add(hits, std::memory_order_relaxed);
+  if (misses != 0) misses_.fetch_add(misses, std::memory_order_relaxed);
+}
+
+UnitPtr Cache::look_up(const UnitKey& key, bool count_use) {
+  Shard& shard = shard_of(KeyHash{}(key));
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.map.find(key);
+  if (found == shard.map.end()) return nullptr;
+  Slot& slot = *found->second;
+  if (count_use && slot.uses < kMaxUses) ++slot.uses;
+  return slot.unit;
+}
+
+UnitPtr Cache::find(const UnitKey& key) { return look_up(key, true); }
+UnitPtr Cache::peek(const UnitKey& key) { return look_up(key, false); }
+
+UnitPtr Cache::find_or_create(const UnitKey& key) {
+  const std::size_t hash = KeyHash{}(key);
+  Shard& shard = shard_of(hash);
+  std::array<UnitPtr, kVictimsOfNewUnit> victims;
+  if (over_budget()) {
+    if (UnitPtr known = look_up(key, false)) return known;
+    victims = trim(shard);
+  }
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.map.find(key);
+  if (found != shard.map.end()) return found->second->unit;
+  const auto ghost = shard.ghost_set.find(hash);
+  const bool remembered = ghost != shard.ghost_set.end();
+  if (remembered) shard.ghost_set.erase(ghost);
+  Queue& queue = remembered ? shard.main : shard.small;
+  queue.push_back({std::make_shared<Unit>(key), 0, remembered});
+  const auto slot = std::prev(queue.end());
+  shard.map.emplace(key, slot);
+  units_.fetch_add(1, std::memory_order_relaxed);
+  return slot->unit;
+}
+
+UnitPtr Cache::remove(Shard& shard, Queue& queue, Queue::iterator slot) {
+  UnitPtr unit = std::move(slot->unit);
+  shard.map.erase(unit->key);
+  queue.erase(slot);
+  return unit;
+}
+
+void Cache::remember(Shard& shard, std::size_t hash) {
+  shard.ghosts.push_back(hash);
+  shard.ghost_set.insert(hash);
+  while (shard.ghosts.size() > std::max<std::size_t>(16, shard.map.size())) {
+    const auto oldest = shard.ghost_set.find(shard.ghosts.front());
+    if (oldest != shard.ghost_set.end()) shard.ghost_set.erase(oldest);
+    shard.ghosts.pop_front();
+  }
+}
+
+UnitPtr Cache::evict_from(Shard& shard, std::size_t& steps) {
+  for (; steps > 0 && !shard.map.empty(); --steps) {
+    const std::size_t small_share = (shard.small.size() + shard.main.size()) / 10;
+    if (!shard.small.empty() && (shard.small.size() > small_share || shard.main.empty())) {
+      const auto oldest = shard.small.begin();
+      const bool held = oldest->unit.use_count() > 1;
+      if (held || oldest->uses > 1) {
+        oldest->uses = 0;
+        oldest->in_main = true;
+        shard.main.splice(shard.main.end(), shard.small, oldest);
+        continue;
+      }
+      remember(shard, KeyHash{}(oldest->unit->key));
+      return remove(shard, shard.small, oldest);
+    }
+    const auto oldest = shard.main.begin();
+    if (oldest->uses == 0 && oldest->unit.use_count() == 1) return remove(shard, shard.main, oldest);
+    if (oldest->uses > 0) --oldest->uses;
+    shard.main.splice(shard.main.end(), shard.main, oldest);
+  }
+  return nullptr;
+}
+
+// Holes take no buffers, but many of them as much memory: each new unit takes the place of others. It looks at few of
+// them, since a request that holds more than the budget finds none that can go.
+std::array<UnitPtr, Cache::kVictimsOfNewUnit> Cache::trim(Shard& shard) {
+  std::array<UnitPtr, kVictimsOfNewUnit> victims;
+  const std::lock_guard lock(shard.mutex);
+  for (UnitPtr& victim : victims) {
+    std::size_t steps = kStepsOfNewUnit;
+    victim = evict_from(shard, steps);
+    if (victim == nullptr) break;
+    units_.fetch_sub(1, std::memory_order_relaxed);
+    evictions_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return victims;
+}
+
+// Where requests hold most of the units, those that can go are hard to find: who wants much looks at many.
+void Cache::make_room(std::size_t size) {
+  std::size_t patience = kLeastSteps + size / kBytesPerStep;  // units that are looked at and cannot go
+  std::size_t shards_without = 0;
+  while (over_budget() && shards_without < kShards && patience > 0) {
+    Shard& shard = shards_[next_victim_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
+    UnitPtr victim;
+    {
+      const std::lock_guard lock(shard.mutex);
+      // Each unit is looked at a few times at most, also when all are held.
+      const std::size_t most = std::min(patience, shard.map.size() * (kMaxUses + 1));
+      std::size_t left = most;
+      victim = evict_from(shard, left);
+      patience -= most - left;
+    }
+    if (victim == nullptr) {
+      ++shards_without;
+      continue;
+    }
+    shards_without = 0;
+    units_.fetch_sub(1, std::memory_order_relaxed);
+    evictions_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+BufferRef Cache::acquire(std::size_t size) {
+  BufferRef buffer = pool_.acquire(size);
+  make_room(size);
+  return buffer;
+}
+
+void Cache::erase(const UnitKey& key) {
+  Shard& shard = shard_of(KeyHash{}(key));
+  UnitPtr unit;
+  {
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.map.find(key);
+    if (found == shard.map.end()) return;
+    const auto slot = found->second;
+    unit = remove(shard, slot->in_main ? shard.main : shard.small, slot);
+  }
+  units_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::vector<UnitPtr> Cache::units_between(std::uint64_t object, std::uint64_t first, std::uint64_t last) {
+  std::vector<UnitPtr> units;
+  if (first >= last) return units;
+  if (last - first <= units_.load(std::memory_order_relaxed)) {
+    for (std::uint64_t index = first; index < last; ++index)
+      if (UnitPtr unit = peek({object, index})) units.push_back(std::move(unit));
+    return units;
+  }
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (Queue* queue : {&shard.small, &shard.main})
+      for (const Slot& slot : *queue) {
+        const UnitKey& key = slot.unit->key;
+        if (key.object == object && key.index >= first && key.index < last) units.push_back(slot.unit);
+      }
+  }
+  return units;
+}
+
+void Cache::erase_object(std::uint64_t object) {
+  for (const UnitPtr& unit : units_between(object, 0, UINT64_MAX)) erase(unit->key);
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,99 @@
+// The cache of units: a budget of memory, and which unit leaves when it is used up.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "engine/cache/buffer_pool.h"
+#include "engine/cache/unit.h"
+
+namespace mdfs::engine {
+
+// Any thread. Lock order: a unit's mutex before a shard's; the cache never takes a unit's mutex.
+//
+// Replacement is S3-FIFO (Yang et al., SOSP 2023) in each shard: new units enter a small queue and leave it unless
+// they are used again more than once, so that a scan cannot push out what is in use; those that were remembered or
+// proved themselves live in the main queue and get another round for each use. A unit that somebody holds (readers at
+// work, dirty units, which their content holds) is never removed.
+class Cache {
+ public:
+  Cache(BufferPool& pool, std::size_t budget_bytes);
+
+  UnitPtr find(const UnitKey& key);  // null if absent; counts as a use
+  UnitPtr peek(const UnitKey& key);  // the same, not counted
+  UnitPtr find_or_create(const UnitKey& key);
+  // The cached units of an object with first <= index < last, in no order.
+  std::vector<UnitPtr> units_between(std::uint64_t object, std::uint64_t first, std::uint64_t last);
+  // Forgets the unit whoever holds it.
+  void erase(const UnitKey& key);
+  // Forgets all units of an object.
+  void erase_object(std::uint64_t object);
+
+  // A buffer, after making room for it.
+  BufferRef acquire(std::size_t size);
+
+  std::size_t budget_bytes() const { return budget_bytes_; }
+  std::size_t used_bytes() const;
+  std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
+  std::uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
+  std::uint64_t evictions() const { return evictions_.load(std::memory_order_relaxed); }
+  void count(std::uint64_t hits, std::uint64_t misses);
+
+ private:
+  static constexpr std::size_t kShards = 32;
+  static constexpr std::size_t kUnitOverheadBytes = 512;  // of a unit with its places in map and queue
+  static constexpr std::uint8_t kMaxUses = 3;
+  static constexpr std::size_t kVictimsOfNewUnit = 4;
+  static constexpr std::size_t kStepsOfNewUnit = 16;
+  // A new buffer: so many, and one for so many of its bytes.
+  static constexpr std::size_t kLeastSteps = 512;
+  static constexpr std::size_t kBytesPerStep = 64;
+
+  struct KeyHash {
+    std::size_t operator()(const UnitKey& key) const;
+  };
+  struct Slot {
+    UnitPtr unit;
+    std::uint8_t uses = 0;
+    bool in_main = false;
+  };
+  using Queue = std::list<Slot>;
+  struct alignas(64) Shard {
+    std::mutex mutex;  // guards all below
+    std::unordered_map<UnitKey, Queue::iterator, KeyHash> map;
+    Queue small;
+    Queue main;
+    std::deque<std::size_t> ghosts;  // hashes of units that left the small queue, oldest first
+    std::unordered_multiset<std::size_t> ghost_set;
+  };
+
+  Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
+  UnitPtr look_up(const UnitKey& key, bool count_use);
+  bool over_budget() const { return used_bytes() > budget_bytes_; }
+  void make_room(std::size_t size);
+  // Takes one unit out of the shard, if one can be and so many steps of the clock find it; the caller destroys it
+  // without the lock. `steps`: then what is left of them.
+  static UnitPtr evict_from(Shard& shard, std::size_t& steps);
+  // Some that a new unit takes the place of; likewise.
+  std::array<UnitPtr, kVictimsOfNewUnit> trim(Shard& shard);
+  static UnitPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);
+  static void remember(Shard& shard, std::size_t hash);
+
+  BufferPool& pool_;
+  const std::size_t budget_bytes_;
+  std::array<Shard, kShards> shards_;
+  std::atomic<std::size_t> units_{0};
+  std::atomic<std::size_t> next_victim_shard_{0};
+  std::atomic<std::uint64_t> hits_{0}, misses_{0}, evictions_{0};
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,62 @@
+// Memory of those who encode: what they take, and the budgets that bound their sum.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "codec/codec.h"
+#include "engine/cache/byte_budget.h"
+#include "engine/cache/idle_encoders.h"
+#include "engine/content.h"
+
+namespace mdfs::engine {
+
+// Of one encoder of the content's extents.
+inline std::size_t encoder_bytes(const Content& content) {
+  if (!content.is_image()) return 0;
+  return codec::encoder_bytes(content.image->codec, content.image->codec_level, content.unit_bytes);
+}
+
+// What is made of one unit to be written, beside the unit: the frame of an extent, or so many blocks of a cell.
+inline std::size_t frame_bytes(const Content& content, std::size_t blocks) {
+  if (!content.is_image()) return blocks * content.block_size;
+  if (content.is_raw()) return 0;
+  const std::size_t bound = codec::compress_bound(content.image->codec, content.unit_bytes);
+  return (bound + content.block_size - 1) / content.block_size * content.block_size;
+}
+
+// How many encoders of a batch work at once: one at least.
+constexpr std::size_t encoders_at_once(std::size_t limit_bytes, std::size_t each_bytes, std::size_t units,
+                                       std::size_t threads) {
+  const std::size_t fitting = each_bytes == 0 ? threads : limit_bytes / each_bytes;
+  return std::max<std::size_t>(1, std::min({fitting, units, threads}));
+}
+
+// Small demands have budgets of their own, so that the fsync of a small file does not wait for an extent of 16 MiB that
+// is compressed for seconds. A share of frames is taken first, one of encoders while it is held, and who has that waits
+// for nothing.
+class EncodingBudgets {
+ public:
+  static constexpr std::size_t kSmallEncoder = 2u << 20;
+  static constexpr std::size_t kSmallEncoders = 32u << 20;
+  static constexpr std::size_t kIdleEncoders = 8u << 20;
+  static constexpr std::size_t kSmallFrames = 1u << 20;  // of one batch
+  static constexpr std::size_t kAllSmallFrames = 8u << 20;
+  static constexpr std::size_t kLeastFrames = 34u << 20;  // two frames of the largest extents, or two batches
+
+  explicit EncodingBudgets(std::size_t cache_bytes) : frames_(std::max(cache_bytes / 8, kLeastFrames)) {}
+
+  IdleEncoders& idle() { return idle_; }
+  ByteBudget& encoders_of(std::size_t each) { return each <= kSmallEncoder ? small_encoders_ : encoders_; }
+  ByteBudget& frames_of(std::size_t batch) { return batch <= kSmallFrames ? small_frames_ : frames_; }
+
+ private:
+  ByteBudget small_frames_{kAllSmallFrames};
+  ByteBudget frames_;
+  ByteBudget small_encoders_{kSmallEncoders};
+  ByteBudget encoders_{codec::kMostEncoderBytes};
+  IdleEncoders idle_{kSmallEncoder, kIdleEncoders};
+};
+
+}  // namespace mdfs::engine

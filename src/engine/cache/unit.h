@@ -1,0 +1,71 @@
+// One decoded extent of an image, or one cell of an ordinary file, in memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "engine/cache/buffer_pool.h"
+#include "engine/cache/byte_ranges.h"
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+struct UnitKey {
+  std::uint64_t object = 0;
+  std::uint64_t index = 0;  // row-major in the grid of extents, slowest axis outermost; number of the cell
+  bool operator==(const UnitKey&) const = default;
+};
+
+// From the first to the last changed byte of a unit; empty at first.
+struct ChangedBytes {
+  std::uint32_t begin = UINT32_MAX;
+  std::uint32_t end = 0;
+  bool operator==(const ChangedBytes&) const = default;
+  bool empty() const { return begin >= end; }
+  void add(const ChangedBytes& other) {
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
+};
+
+// A unit and its state. All but the key is guarded by `mutex`, which is held for memory work only.
+//
+//   loading   one thread reads missing bytes from the disks; who wants to change the unit waits, readers of valid
+//             bytes do not
+//   claimed   one thread writes the unit back or replaces it; it works on a snapshot (its own hold on `buffer`), so
+//             that others may change the unit meanwhile: they find the buffer shared and make a copy
+//   dirty     bytes that the disks do not have
+struct Unit {
+  explicit Unit(const UnitKey& unit_key) : key(unit_key) {}
+
+  const UnitKey key;
+  std::mutex mutex;
+  std::condition_variable changed;  // loading or claimed has ended
+
+  BufferRef buffer;  // valid bytes beyond its end (all, if there is none) are zeros
+  ByteRanges valid;  // not looked at when complete
+  bool complete = false;
+  bool loading = false;
+  bool claimed = false;
+  bool dirty = false;
+  bool known_on_disk = false;        // a record has been seen: not a hole
+  std::uint64_t changes = 0;         // counts modifications
+  std::uint64_t linked_changes = 0;  // as counted in what was last linked
+  std::uint32_t dirty_blocks = 0;    // ordinary files: bit i = block i of the cell
+  ChangedBytes changed_bytes;        // images: since the unit became dirty
+  std::uint64_t filled_bytes = 0;    // bytes written since the unit became dirty
+  bool full = false;                 // dirty, and all of it has been written
+  store::Room promised;              // part of the content's reservation
+  std::uint64_t dirty_charge = 0;    // part of the engine's dirty bytes
+  std::int64_t dirty_since_ns = 0;
+
+  bool covers(std::uint32_t begin, std::uint32_t end) const { return complete || valid.covers(begin, end); }
+};
+
+using UnitPtr = std::shared_ptr<Unit>;
+
+}  // namespace mdfs::engine

@@ -1,0 +1,51 @@
+// Walks the rows of a layout in the order of the tree, and holds a few of its pages at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/map/layout.h"
+
+namespace mdfs::engine {
+
+// False: the walk ends before this row.
+using TakeRow = std::function<bool(const layout::ExtentPlace&)>;
+
+// The rows of a page of an extent table, as its item has them; `row` is the place of each.
+Status each_extent(Core& core, const Content& content, std::uint64_t page, ConstBytes value, LayoutCursor& at,
+                   const TakeRow& take, bool& taking);
+
+// One walk; one thread. The tree may change meanwhile: of each page the walk sees one moment.
+class LayoutWalk {
+ public:
+  LayoutWalk(Core& core, Content& content, LayoutOf of, const Stop& stop)
+      : core_(core), content_(content), of_(of), stop_(stop) {}
+
+  // From `at` on, until `take` refuses a row, which `at` then names, or nothing is left. True: nothing is left.
+  Result<bool> run(LayoutCursor& at, const TakeRow& take);
+
+ private:
+  static constexpr std::size_t kItemsAtOnce = 16;
+
+  Result<bool> run_cells(LayoutCursor& at, const TakeRow& take);
+  Result<bool> run_pages(LayoutCursor& at, const TakeRow& take);
+  // The next page with extents, or with strips, at or after `at`; UINT64_MAX if there is none.
+  Result<std::uint64_t> next_of_extents(const LayoutCursor& at);
+  Result<std::uint64_t> next_of_strips(const LayoutCursor& at);
+  Status strips_of_page(LayoutCursor& at, const TakeRow& take, bool& taking);
+  Status fetch(const format::Key& from);
+
+  Core& core_;
+  Content& content_;
+  const LayoutOf of_;
+  const Stop& stop_;
+  std::vector<store::Item> items_;  // extents, or cells, from the tree
+  std::size_t used_ = 0;            // of them
+  bool fetched_all_ = false;
+  std::optional<std::uint64_t> strip_page_;  // the next one with strips
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,193 @@
+// Where the stored bytes of units lie.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/map/records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+format::Key page_key(const Content& content, std::uint64_t page) { return {content.object, MDFS_KIND_EXTENTS, page}; }
+
+format::Key runs_key(const Content& content, const geometry::PagePlace& place) {
+  return {content.object, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};
+}
+
+format::Key strip_key(const Content& content, std::uint64_t page, unsigned number) {
+  return {content.object, MDFS_KIND_STRIP, page * MDFS_STRIPS_PER_PAGE + number};
+}
+
+format::Key cell_key(const Content& content, std::uint64_t cell) { return {content.object, MDFS_KIND_FILE_CELL, cell}; }
+
+format::Key inline_key(const Content& content) { return {content.object, MDFS_KIND_INLINE, 0}; }
+
+Records::Records(store::Store& store) : store_(store) {
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) disk_blocks_[disk] = store.disk_info(disk).blocks;
+}
+
+Status Records::check(const store::Run& run) const {
+  if (run.disk < disk_blocks_.size() && inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
+  if (run.disk >= std::min<std::size_t>(store_.disk_count(), disk_blocks_.size()))
+    return {Errc::kCorrupt, fmt::format("extents.disk: disk {} of {}", run.disk, store_.disk_count())};
+  disk_blocks_[run.disk] = store_.disk_info(run.disk).blocks;  // it may have come since
+  if (inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
+  return {Errc::kCorrupt, fmt::format("extents.block: blocks {}+{} of disk {}, which has {}", run.block, run.blocks,
+                                      run.disk, disk_blocks_[run.disk].load())};
+}
+
+std::uint64_t highest_end(const std::vector<store::Run>& runs) {
+  std::uint64_t end = 0;
+  for (const store::Run& run : runs) end = std::max(end, run.end());
+  return end;
+}
+
+Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
+                                        const std::optional<ByteVector>& runs_item) {
+  const std::uint64_t blocks = ceil_div(record.stored_bytes, content.block_size);
+  if (!record.is_scattered()) {
+    const format::Address place = record.place();
+    return std::vector<store::Run>{{place.disk, place.block, static_cast<std::uint32_t>(blocks)}};
+  }
+  if (!runs_item)
+    return {Errc::kCorrupt, fmt::format("extent-runs.missing: a scattered extent of object {}", content.object)};
+  MDFS_TRY_ASSIGN(const std::vector<format::BlockRun> stored, format::decode_extent_runs(*runs_item, blocks));
+  std::vector<store::Run> runs;
+  for (const format::BlockRun& run : stored) runs.push_back(to_run(run));
+  return runs;
+}
+
+Result<Strips> strips_of(const Content& content, const std::vector<store::Item>& items) {
+  Strips strips;
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
+    strips.set(static_cast<unsigned>(item.key.offset % MDFS_STRIPS_PER_PAGE), std::move(strip));
+  }
+  return strips;
+}
+
+std::size_t Records::cost(const KnownPage& known) {
+  std::size_t bytes = kPageOverheadBytes + std::size_t{known.page->count()} * known.page->shape().record_bytes();
+  for (const Strips::Entry& entry : *known.strips) bytes += kPageOverheadBytes + 4 * entry.strip->crc32c.size();
+  return bytes;
+}
+
+void Records::erase(Entries::iterator entry) {
+  bytes_ -= entry->bytes;
+  map_.erase(entry->name);
+  entries_.erase(entry);
+}
+
+void Records::insert(const Name& name, KnownPage known) {
+  if (const auto found = map_.find(name); found != map_.end()) erase(found->second);
+  const std::size_t bytes = cost(known);
+  entries_.push_front({name, std::move(known), bytes});
+  map_.emplace(name, entries_.begin());
+  bytes_ += bytes;
+  while (bytes_ > kLimitBytes && entries_.size() > 1) erase(std::prev(entries_.end()));
+}
+
+KnownPage Records::kept_page(const Content& content, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = map_.find({content.object, number});
+  return found == map_.end() ? KnownPage{} : found->second->known;
+}
+
+Result<KnownPage> Records::page(const Content& content, std::uint64_t number, bool fresh) {
+  const Name name{content.object, number};
+  std::uint64_t version = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    version = version_;
+    const auto found = map_.find(name);
+    if (found != map_.end() && !fresh) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->known;
+    }
+  }
+  // Strips first: if both change meanwhile, what has become a record since is seen twice rather than not at all.
+  Strips strips;
+  if (content.may_have_strips) {
+    MDFS_TRY_ASSIGN(const auto items, store_.scan(strip_key(content, number, 0),
+                                                  strip_key(content, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+    MDFS_TRY_ASSIGN(strips, strips_of(content, items));
+  }
+  MDFS_TRY_ASSIGN(const auto value, store_.get(page_key(content, number)));
+  auto page = std::make_shared<format::ExtentPage>(content.table);
+  if (value) {
+    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content.table));
+  }
+  KnownPage known{std::move(page), std::make_shared<const Strips>(std::move(strips))};
+  const std::lock_guard lock(mutex_);
+  if (version == version_) insert(name, known);
+  return known;
+}
+
+std::uint64_t StoredExtent::blocks() const {
+  std::uint64_t blocks = 0;
+  for (const store::Run& run : runs) blocks += run.blocks;
+  for (const StripPart& part : parts) blocks += part.run.blocks;
+  return blocks;
+}
+
+Result<StoredExtent> Records::extent(const Content& content, const geometry::Coord& unit, bool fresh) {
+  const geometry::PagePlace place = content.page_of(unit);
+  MDFS_TRY_ASSIGN(const KnownPage known, page(content, place.page, fresh));
+  StoredExtent extent;
+  for (const Strips::Entry& entry : *known.strips) {
+    const format::Strip& strip = *entry.strip;
+    if (!entry.has(place.place)) continue;
+    const auto checksums = strip.part_checksums(place.place, content.block_size);
+    extent.parts.push_back({to_run(strip.part(place.place, content.block_size)), strip.begin, strip.bytes,
+                            std::vector(checksums.begin(), checksums.end())});
+    MDFS_TRY(check(extent.parts.back().run));
+  }
+  std::optional<format::ExtentRecord> record = known.page->get(place.place);
+  if (!record) return extent;
+  std::optional<ByteVector> runs_item;
+  if (record->is_scattered()) {
+    MDFS_TRY_ASSIGN(runs_item, store_.get(runs_key(content, place)));
+  }
+  MDFS_TRY_ASSIGN(extent.runs, runs_of(content, *record, runs_item));
+  for (const store::Run& run : extent.runs) MDFS_TRY(check(run));
+  extent.stored_bytes = record->stored_bytes;
+  extent.crc32c = std::move(record->crc32c);
+  return extent;
+}
+
+Result<format::FileCell> Records::cell(const Content& content, std::uint64_t index) {
+  MDFS_TRY_ASSIGN(const auto value, store_.get(cell_key(content, index)));
+  if (!value) return format::FileCell{};
+  MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, content.block_size));
+  for (const format::FileRun& run : cell.runs) MDFS_TRY(check(to_run({run.address, run.blocks()})));
+  return cell;
+}
+
+Result<std::optional<ByteVector>> Records::inline_bytes(const Content& content) {
+  return store_.get(inline_key(content));
+}
+
+void Records::replace(const Content& content, std::uint64_t number, KnownPage page) {
+  const Name name{content.object, number};
+  const std::lock_guard lock(mutex_);
+  ++version_;
+  if (page.page != nullptr) {
+    insert(name, std::move(page));
+  } else if (const auto found = map_.find(name); found != map_.end()) {
+    erase(found->second);
+  }
+}
+
+void Records::forget_all(const Content& content) {
+  const std::lock_guard lock(mutex_);
+  ++version_;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto here = entry++;
+    if (here->name.object == content.object) erase(here);
+  }
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,123 @@
+// Where the stored bytes of units lie: records read from the tree, with a small cache of extent pages.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/content.h"
+#include "engine/strips/strips.h"
+#include "format/extents.h"
+#include "format/file_cell.h"
+#include "mdfs/ondisk.h"
+#include "store/store.h"
+
+namespace mdfs::engine {
+
+format::Key page_key(const Content& content, std::uint64_t page);
+format::Key runs_key(const Content& content, const geometry::PagePlace& place);
+format::Key strip_key(const Content& content, std::uint64_t page, unsigned number);
+format::Key cell_key(const Content& content, std::uint64_t cell);
+format::Key inline_key(const Content& content);
+
+inline store::Run to_run(const format::BlockRun& run) {
+  return {run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)};
+}
+
+// Bytes of an extent that lie in a strip: they take the place of what its record says.
+struct StripPart {
+  store::Run run;
+  std::uint32_t begin = 0;
+  std::uint32_t bytes = 0;
+  std::vector<std::uint32_t> crc32c;  // of each block
+  std::uint32_t end() const { return begin + bytes; }
+};
+
+// One stored extent. Without a record and parts it is a hole.
+struct StoredExtent {
+  std::vector<store::Run> runs;  // of its record, in order of its bytes; none: no record
+  std::uint32_t stored_bytes = 0;
+  std::vector<std::uint32_t> crc32c;
+  std::vector<StripPart> parts;  // disjoint
+  bool has_record() const { return !runs.empty(); }
+  bool is_hole() const { return runs.empty() && parts.empty(); }
+  // Of its record and in strips: what writing it whole gives back.
+  std::uint64_t blocks() const;
+};
+
+// What the tree says of the extents of a page.
+struct KnownPage {
+  std::shared_ptr<const format::ExtentPage> page;
+  std::shared_ptr<const Strips> strips;
+};
+
+// Those of a page, from the items of a scan over its keys.
+Result<Strips> strips_of(const Content& content, const std::vector<store::Item>& items);
+
+// Blocks that the runs of a record take, in order; a scattered record's runs are in `runs_item`.
+Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
+                                        const std::optional<ByteVector>& runs_item);
+// Behind the highest block of these runs of one disk.
+std::uint64_t highest_end(const std::vector<store::Run>& runs);
+
+// Records of images and files as the tree has them. Extent pages are kept, decoded, up to a bound; whoever changes a
+// page in the tree says so with replace(), before units that depend on it can leave the cache; but not who frees what a
+// deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
+class Records {
+ public:
+  explicit Records(store::Store& store);
+
+  // `fresh`: look into the tree even if the page is known.
+  Result<StoredExtent> extent(const Content& content, const geometry::Coord& unit, bool fresh);
+  Result<format::FileCell> cell(const Content& content, std::uint64_t index);
+  Result<std::optional<ByteVector>> inline_bytes(const Content& content);
+  Result<KnownPage> page(const Content& content, std::uint64_t number, bool fresh);
+  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `linking` of the content, and has
+  // changed nothing in the transaction at work, sees what the tree has.
+  KnownPage kept_page(const Content& content, std::uint64_t number);
+
+  // What a record says exists on the volume.
+  Status check(const store::Run& run) const;
+
+  // The page is now this; nulls: look again.
+  void replace(const Content& content, std::uint64_t number, KnownPage page);
+  void forget_all(const Content& content);
+
+ private:
+  static constexpr std::size_t kLimitBytes = 8u << 20;
+  static constexpr std::size_t kPageOverheadBytes = 192;  // of a strip as well
+  struct Name {
+    std::uint64_t object;
+    std::uint64_t number;
+    bool operator==(const Name&) const = default;
+  };
+  struct NameHash {
+    std::size_t operator()(const Name& name) const { return name.object * 0x9E3779B97F4A7C15ull ^ name.number; }
+  };
+  struct Entry {
+    Name name;
+    KnownPage known;
+    std::size_t bytes = 0;
+  };
+  using Entries = std::list<Entry>;
+
+  static std::size_t cost(const KnownPage& known);
+  void insert(const Name& name, KnownPage known);
+  void erase(Entries::iterator entry);
+
+  store::Store& store_;
+  mutable std::array<std::atomic<std::uint64_t>, MDFS_MAX_DISKS> disk_blocks_{};  // as last seen
+  std::mutex mutex_;                                                              // guards all below
+  Entries entries_;                                                               // most recently used first
+  std::unordered_map<Name, Entries::iterator, NameHash> map_;
+  std::size_t bytes_ = 0;
+  std::uint64_t version_ = 0;  // counts replacements: what was read before one is not kept
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,22 @@
+// What reading a window costs: the answer of a plan.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace mdfs::engine {
+
+struct WindowPlan {  // what reading a window costs, by the records as they are
+  std::uint64_t extents = 0;
+  std::uint64_t holes = 0;
+  std::uint64_t cached = 0;
+  struct PerDisk {
+    std::uint64_t bytes = 0;
+    std::uint64_t requests = 0;  // after merging
+    std::uint64_t runs = 0;      // contiguous stretches on the disk
+  };
+  std::vector<PerDisk> disks;  // by disk index of the volume
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,208 @@
+// One load at work: verifying, decoding, and putting bytes into their units.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+#include "codec/codec.h"
+#include "engine/read/load_operation.h"
+
+namespace mdfs::engine {
+
+Status LoadOperation::verify(const Fetch& fetch) const {
+  if (!content_.is_image()) {
+    for (const std::uint32_t part : fetch.parts) {
+      const std::optional<format::BlockPlace> place = fetch.cell.find(part);
+      if (!place || core_.is_zeroed(place->address.disk)) continue;
+      const ConstBytes block(fetch.stored.data() + std::size_t{part} * content_.block_size, content_.block_size);
+      if (crc32c(block) != place->crc32c)
+        return damage(fetch,
+                      fmt::format("file.checksum of disk {} block {}", place->address.disk, place->address.block));
+    }
+    return {};
+  }
+  MDFS_TRY(verify_strips(fetch));
+  if (!fetch.extent.has_record()) return {};
+  if (!content_.is_raw()) {
+    const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
+    return crc32c(frame) == fetch.extent.crc32c[0] ? Status{} : damage(fetch, "extent.checksum");
+  }
+  for (const std::uint32_t part : fetch.parts) {
+    const ByteRanges::Range range = part_range(part);
+    const ConstBytes bytes(fetch.stored.data() + range.begin, range.end - range.begin);
+    if (crc32c(bytes) != fetch.extent.crc32c[part])
+      return damage(fetch, fmt::format("extent.checksum of sub-block {}", part));
+  }
+  return {};
+}
+
+// The disk of the first block that was read, of a file of all that were.
+unsigned LoadOperation::disk_of(const Fetch& fetch) {
+  if (!fetch.extent.runs.empty()) return fetch.extent.runs.front().disk;
+  if (!fetch.extent.parts.empty()) return fetch.extent.parts.front().run.disk;
+  return fetch.cell.runs.empty() ? MDFS_MAX_DISKS : fetch.cell.runs.front().address.disk;
+}
+
+Status LoadOperation::verify_strips(const Fetch& fetch) const {
+  for (const Fetch::Piece& piece : fetch.pieces) {
+    const StripPart& part = fetch.extent.parts[piece.part];
+    if (core_.is_zeroed(part.run.disk)) continue;
+    for (std::uint32_t i = 0; i < piece.blocks; ++i) {
+      const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * content_.block_size,
+                             content_.block_size);
+      if (crc32c(block) != part.crc32c[piece.first_block + i])
+        return damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run.disk,
+                                         part.run.block + piece.first_block + i));
+    }
+  }
+  return {};
+}
+
+void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
+  if (!content_.is_raw() && !decoded) {
+    decoded = core_.cache.acquire(content_.capacity_bytes);
+    std::memset(decoded.data(), 0, decoded.size());
+  }
+  BufferRef& into = content_.is_raw() ? fetch.stored : decoded;
+  for (const Fetch::Piece& piece : fetch.pieces) {
+    const StripPart& part = fetch.extent.parts[piece.part];
+    const std::uint32_t first = part.begin + piece.first_block * content_.block_size;  // byte of the unit read first
+    for (const std::uint32_t wanted : fetch.parts) {
+      const ByteRanges::Range range = part_range(wanted);
+      const std::uint32_t from = std::max(range.begin, first);
+      const std::uint32_t to = std::min({range.end, part.end(), first + piece.blocks * content_.block_size});
+      if (from < to) std::memcpy(into.data() + from, fetch.strips.data() + piece.at + (from - first), to - from);
+    }
+  }
+  fetch.strips = BufferRef();
+}
+
+Status LoadOperation::decode(Fetch& fetch, BufferRef& decoded) const {
+  decoded = core_.cache.acquire(content_.capacity_bytes);
+  const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
+  const Status status = codec::decode(content_.image->codec, frame, {decoded.data(), content_.unit_bytes});
+  std::memset(decoded.data() + content_.unit_bytes, 0, decoded.size() - content_.unit_bytes);
+  fetch.stored = BufferRef();
+  return status.ok() ? Status{} : damage(fetch, status.error().where);
+}
+
+void LoadOperation::release(Unit& unit) {
+  unit.loading = false;
+  unit.changed.notify_all();
+}
+
+void LoadOperation::finish(Fetch& fetch) {
+  Unit& unit = *fetch.unit;
+  BufferRef decoded;
+  Status status = std::move(fetch.status);
+  if (status.ok() && (fetch.stored || fetch.strips)) status = verify(fetch);
+  if (status.ok() && fetch.stored && content_.is_image() && !content_.is_raw()) status = decode(fetch, decoded);
+  if (status.ok() && fetch.strips) overlay_strips(fetch, decoded);
+  if (!status.ok()) {
+    fetch.stored = BufferRef();
+    fetch.strips = BufferRef();
+    if (status.error().code == Errc::kCorrupt && !last_try_) {
+      const std::lock_guard lock(mutex_);
+      again_.push_back(&fetch);
+      return;
+    }
+    {
+      const std::lock_guard lock(unit.mutex);
+      release(unit);
+    }
+    if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr) core_.store.note_checksum_error(disk_of(fetch));
+    const std::lock_guard lock(mutex_);
+    if (error_.ok()) error_ = std::move(status);
+    return;
+  }
+
+  BufferRef buffer;
+  {
+    const std::lock_guard lock(unit.mutex);
+    if (fetch.inline_bytes) {
+      put_inline(fetch, unit);
+    } else if (!content_.is_image()) {
+      unit.known_on_disk = unit.known_on_disk || !fetch.cell.empty();
+      put_parts(fetch, unit);
+      put_cell_holes(fetch, unit);
+    } else if (fetch.extent.is_hole()) {
+      put_hole(unit);
+    } else {
+      unit.known_on_disk = true;
+      if (!content_.is_raw() && !decoded) {
+        put_hole(unit);  // of its parts in strips nothing was wanted
+      } else if (decoded) {
+        put_decoded(unit, std::move(decoded));
+      } else {
+        put_parts(fetch, unit);
+      }
+    }
+    if (!unit.complete && unit.valid.covers(0, content_.unit_bytes)) unit.complete = true;
+    if (unit.complete) unit.valid.clear();
+    release(unit);
+    buffer = unit.buffer;
+  }
+  fetch.stored = BufferRef();
+  (*loaded_)(fetch.want, buffer);
+}
+
+// Bytes that are valid already are newer and stay. What is written here nobody else looks at: it is not valid yet.
+void LoadOperation::put_parts(const Fetch& fetch, Unit& unit) const {
+  for (const std::uint32_t part : fetch.parts) {
+    const ByteRanges::Range range = part_range(part);
+    if (!content_.is_image() && !fetch.cell.find(part)) continue;
+    if (!fetch.direct)
+      for (const ByteRanges::Range& gap : unit.valid.gaps(range.begin, range.end))
+        std::memcpy(unit.buffer.data() + gap.begin, fetch.stored.data() + gap.begin, gap.end - gap.begin);
+    unit.valid.add(range.begin, range.end);
+  }
+  if (content_.is_image())
+    std::memset(unit.buffer.data() + content_.unit_bytes, 0, unit.buffer.size() - content_.unit_bytes);
+}
+
+// The whole cell has been looked up: all its holes are known now.
+void LoadOperation::put_cell_holes(const Fetch& fetch, Unit& unit) const {
+  const std::uint32_t blocks = content_.unit_bytes / content_.block_size;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    if (fetch.cell.find(block)) continue;
+    const ByteRanges::Range range = part_range(block);
+    for (const ByteRanges::Range& gap : unit.valid.gaps(range.begin, range.end))
+      if (gap.begin < unit.buffer.size())
+        std::memset(unit.buffer.data() + gap.begin, 0, std::min<std::size_t>(gap.end, unit.buffer.size()) - gap.begin);
+    unit.valid.add(range.begin, range.end);
+  }
+}
+
+void LoadOperation::put_hole(Unit& unit) const {
+  if (unit.valid.ranges().empty()) {
+    unit.buffer = BufferRef();
+  } else {
+    for (const ByteRanges::Range& gap : unit.valid.gaps(0, static_cast<std::uint32_t>(unit.buffer.size())))
+      std::memset(unit.buffer.data() + gap.begin, 0, gap.end - gap.begin);
+  }
+  unit.complete = true;
+}
+
+void LoadOperation::put_decoded(Unit& unit, BufferRef decoded) const {
+  for (const ByteRanges::Range& range : unit.valid.ranges())
+    std::memcpy(decoded.data() + range.begin, unit.buffer.data() + range.begin, range.end - range.begin);
+  unit.buffer = std::move(decoded);
+  unit.complete = true;
+}
+
+void LoadOperation::put_inline(const Fetch& fetch, Unit& unit) const {
+  BufferRef whole = core_.cache.acquire(std::max<std::size_t>(unit.buffer.size(), content_.block_size));
+  std::memset(whole.data(), 0, whole.size());
+  std::copy(fetch.inline_bytes->begin(), fetch.inline_bytes->end(), whole.data());  // a damaged file may have none
+  for (const ByteRanges::Range& range : unit.valid.ranges())
+    if (range.begin < unit.buffer.size())
+      std::memcpy(whole.data() + range.begin, unit.buffer.data() + range.begin,
+                  std::min<std::size_t>(range.end, unit.buffer.size()) - range.begin);
+  unit.buffer = std::move(whole);
+  unit.complete = true;
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,301 @@
+// One load at work: look-ups, requests and completions.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/read/load_operation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+// Buffers of cells grow by powers of two.
+std::size_t cell_buffer_bytes(const Content& content, std::size_t bytes) {
+  return std::min<std::size_t>(std::bit_ceil(std::max<std::size_t>(bytes, content.block_size)), content.capacity_bytes);
+}
+
+}  // namespace
+
+LoadOperation::LoadOperation(Core& core, Content& content, const Loaded* loaded)
+    : core_(core), content_(content), loaded_(loaded) {}
+
+void LoadOperation::keep(const std::shared_ptr<Content>& content, ByteBudget::Share share) {
+  kept_content_ = content;
+  kept_share_ = std::move(share);
+}
+
+Status LoadOperation::run() {
+  if (fetches_.empty()) return {};
+  waits_ = true;
+  begin(false);
+  help_until_done();
+  if (!again_.empty()) {
+    last_try_ = true;
+    std::vector<std::unique_ptr<Fetch>> retried;
+    for (std::unique_ptr<Fetch>& fetch : fetches_)
+      if (std::find(again_.begin(), again_.end(), fetch.get()) != again_.end()) retried.push_back(std::move(fetch));
+    fetches_ = std::move(retried);
+    again_.clear();
+    begin(true);
+    help_until_done();
+  }
+  fetches_.clear();
+  return std::move(error_);
+}
+
+void LoadOperation::start() {
+  if (fetches_.empty()) return end();
+  last_try_ = true;
+  kept_self_ = shared_from_this();
+  begin(false);
+}
+
+// The last thing that an operation nobody waits for does; what it kept goes back, its share of the budget last.
+void LoadOperation::end() {
+  const std::shared_ptr<LoadOperation> self = std::move(kept_self_);
+  fetches_.clear();
+  kept_content_->gate.leave();
+  kept_content_.reset();
+  const ByteBudget::Share share = std::move(kept_share_);
+}
+
+ByteRanges::Range LoadOperation::part_range(std::uint32_t part) const {
+  const std::uint32_t begin = part * content_.part_bytes;
+  return {begin, std::min(begin + content_.part_bytes, content_.unit_bytes)};
+}
+
+Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
+  std::string place = "in the tree";
+  if (!fetch.extent.is_hole()) {
+    const store::Run& run = fetch.extent.has_record() ? fetch.extent.runs.front() : fetch.extent.parts.front().run;
+    place = fmt::format("disk {} ({}) block {}", run.disk, core_.store.disk(run.disk).name(), run.block);
+  }
+  return {Errc::kCorrupt, fmt::format("{}: object {} extent [{}], {}", what, content_.object,
+                                      fmt::join(fetch.coord.begin(), fetch.coord.begin() + content_.rank, ","), place)};
+}
+
+Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
+  fetch.inline_bytes.reset();
+  fetch.pieces.clear();
+  if (fetch.kept != nullptr || content_.is_image()) {
+    if (fetch.kept != nullptr) {
+      fetch.extent = *fetch.kept;
+    } else {
+      MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(content_, fetch.coord, fresh));
+    }
+    std::vector<store::Run>& runs = fetch.extent.runs;
+    if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
+      runs.clear();  // as if it had never been written, under its strips
+    return {};
+  }
+  bool in_tree = false;
+  if (fetch.unit->key.index == 0) {
+    const std::lock_guard lock(content_.state_mutex);
+    in_tree = content_.linked_inline;
+  }
+  if (in_tree) {
+    MDFS_TRY_ASSIGN(fetch.inline_bytes, core_.records.inline_bytes(content_));
+    if (!fetch.inline_bytes || fetch.inline_bytes->size() > MDFS_MAX_INLINE) return damage(fetch, "inline.length");
+    return {};
+  }
+  MDFS_TRY_ASSIGN(fetch.cell, core_.records.cell(content_, fetch.unit->key.index));
+  return {};
+}
+
+void LoadOperation::begin(bool fresh) {
+  std::vector<Segment> segments;
+  {
+    const std::lock_guard lock(mutex_);
+    unfinished_ = fetches_.size();
+  }
+  for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
+    Fetch& fetch = *fetches_[i];
+    fetch.pending = 0;
+    fetch.status = look_up(fetch, fresh);
+    if (fetch.status.ok()) prepare(i, segments);
+  }
+  requests_ = merge_segments(segments, core_.options.largest_request_bytes);
+  pending_.clear();
+  for (Request& request : requests_) {
+    Pending& pending = pending_.emplace_back();
+    pending.operation = this;
+    pending.request = pending_.size() - 1;
+    pending.io.offset = request.offset;
+    pending.io.buffers = std::move(request.buffers);
+    pending.io.done = &LoadOperation::completed;
+    pending.io.context = &pending;
+    for (const std::uint32_t owner : request.owners) ++fetches_[owner]->pending;
+  }
+  const std::shared_ptr<LoadOperation> self = shared_from_this();
+  std::size_t at_once = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::unique_ptr<Fetch>& fetch : fetches_)
+      if (fetch->pending == 0) ready_.push_back(fetch.get());
+    at_once = ready_.size();
+  }
+  if (at_once > 0 && !waits_) core_.tasks.post([self] { self->help(); });
+  // From the last submission on an operation that nobody waits for may have ended.
+  const std::size_t count = requests_.size();
+  for (std::size_t i = 0; i < count;) {
+    const std::uint16_t disk = requests_[i].disk;
+    std::vector<device::Io*> batch;
+    for (; i < count && requests_[i].disk == disk; ++i) batch.push_back(&pending_[i].io);
+    core_.store.disk(disk).submit(batch);
+  }
+}
+
+void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments) {
+  Fetch& fetch = *fetches_[number];
+  if (fetch.inline_bytes) return;
+  if (!content_.is_image()) return prepare_cell(number, segments);
+  if (!fetch.extent.parts.empty()) prepare_strips(number, segments);
+  if (fetch.extent.is_hole()) return;
+  if (content_.is_raw()) return prepare_raw(number, segments);
+  if (!fetch.extent.has_record()) return;
+  const std::size_t bytes = align_up(fetch.extent.stored_bytes, device::kAlignment);
+  fetch.stored = core_.cache.acquire(bytes);
+  append_segments(fetch.extent.runs, content_.block_size, 0, bytes, fetch.stored.data(), number, segments);
+}
+
+void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segments) {
+  Fetch& fetch = *fetches_[number];
+  choose_target(fetch, content_.capacity_bytes);
+  for (const std::uint32_t part : fetch.parts) {
+    const ByteRanges::Range range = part_range(part);
+    if (fetch.extent.has_record())
+      append_segments(fetch.extent.runs, content_.block_size, range.begin, align_up(range.end, device::kAlignment),
+                      fetch.stored.data() + range.begin, number, segments);
+    else
+      std::memset(fetch.stored.data() + range.begin, 0, range.end - range.begin);
+  }
+}
+
+// The blocks of its strips that hold bytes of the parts to load.
+void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& segments) {
+  Fetch& fetch = *fetches_[number];
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < fetch.extent.parts.size(); ++i) {
+    const StripPart& part = fetch.extent.parts[i];
+    std::uint32_t begin = UINT32_MAX, end = 0;  // of the bytes wanted of it, with what lies between
+    for (const std::uint32_t wanted : fetch.parts) {
+      const ByteRanges::Range range = part_range(wanted);
+      const std::uint32_t from = std::max(range.begin, part.begin), to = std::min(range.end, part.end());
+      if (from >= to) continue;
+      begin = std::min(begin, from);
+      end = std::max(end, to);
+    }
+    if (begin >= end) continue;
+    Fetch::Piece piece{i, (begin - part.begin) / content_.block_size, 0, bytes};
+    piece.blocks = static_cast<std::uint32_t>(ceil_div(end - part.begin, content_.block_size)) - piece.first_block;
+    bytes += std::size_t{piece.blocks} * content_.block_size;
+    fetch.pieces.push_back(piece);
+  }
+  if (fetch.pieces.empty()) return;
+  fetch.strips = core_.cache.acquire(bytes);
+  for (const Fetch::Piece& piece : fetch.pieces) {
+    if (core_.is_zeroed(fetch.extent.parts[piece.part].run.disk)) {
+      std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * content_.block_size);
+      continue;
+    }
+    const std::uint64_t begin = std::uint64_t{piece.first_block} * content_.block_size;
+    append_segments({fetch.extent.parts[piece.part].run}, content_.block_size, begin,
+                    begin + std::uint64_t{piece.blocks} * content_.block_size, fetch.strips.data() + piece.at, number,
+                    segments);
+  }
+}
+
+void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& segments) {
+  Fetch& fetch = *fetches_[number];
+  std::size_t needed = 0;
+  for (const std::uint32_t part : fetch.parts)
+    if (fetch.cell.find(part)) needed = (std::size_t{part} + 1) * content_.block_size;
+  if (needed == 0) return;
+  choose_target(fetch, needed);
+  fetch.extent.runs.clear();
+  for (const std::uint32_t part : fetch.parts) {
+    const std::optional<format::BlockPlace> place = fetch.cell.find(part);
+    if (!place) continue;
+    const store::Run run{place->address.disk, place->address.block, 1};
+    const std::size_t at = std::size_t{part} * content_.block_size;
+    if (core_.is_zeroed(run.disk)) {
+      std::memset(fetch.stored.data() + at, 0, content_.block_size);
+      continue;
+    }
+    fetch.extent.runs.push_back(run);
+    append_segments({run}, content_.block_size, 0, content_.block_size, fetch.stored.data() + at, number, segments);
+  }
+}
+
+void LoadOperation::choose_target(Fetch& fetch, std::size_t bytes) {
+  Unit& unit = *fetch.unit;
+  const std::lock_guard lock(unit.mutex);
+  const std::size_t size = content_.is_image() ? content_.capacity_bytes : cell_buffer_bytes(content_, bytes);
+  if (unit.buffer.size() < size) {
+    BufferRef larger = core_.cache.acquire(size);
+    const std::size_t old = unit.buffer.size();
+    if (old > 0) std::memcpy(larger.data(), unit.buffer.data(), old);
+    if (!unit.valid.ranges().empty()) std::memset(larger.data() + old, 0, larger.size() - old);
+    unit.buffer = std::move(larger);
+  }
+  fetch.direct = std::none_of(fetch.parts.begin(), fetch.parts.end(), [&](std::uint32_t part) {
+    const ByteRanges::Range range = part_range(part);
+    return unit.valid.touches(range.begin, range.end);
+  });
+  fetch.stored = fetch.direct ? unit.buffer : core_.cache.acquire(size);
+}
+
+void LoadOperation::completed(device::Io& io) {
+  const auto* const pending = static_cast<const Pending*>(io.context);
+  pending->operation->arrived(pending->request, io.status);
+}
+
+void LoadOperation::arrived(std::size_t request, const Status& status) {
+  const std::shared_ptr<LoadOperation> self = shared_from_this();
+  bool wants_help = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::uint32_t owner : requests_[request].owners) {
+      Fetch& fetch = *fetches_[owner];
+      if (!status.ok() && fetch.status.ok()) fetch.status = status.error();
+      if (--fetch.pending == 0) ready_.push_back(&fetch);
+    }
+    wants_help = !ready_.empty() && (!waits_ || ready_.size() > 1);
+    changed_.notify_one();
+  }
+  if (wants_help) core_.tasks.post([self] { self->help(); });
+}
+
+void LoadOperation::help() {
+  std::unique_lock lock(mutex_);
+  while (!ready_.empty()) {
+    Fetch& fetch = *ready_.front();
+    ready_.pop_front();
+    lock.unlock();
+    finish(fetch);
+    lock.lock();
+    if (--unfinished_ > 0) continue;
+    changed_.notify_all();
+    const bool over = !waits_;
+    lock.unlock();
+    if (over) end();
+    return;
+  }
+}
+
+void LoadOperation::help_until_done() {
+  while (true) {
+    help();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return unfinished_ == 0 || !ready_.empty(); });
+    if (unfinished_ == 0) return;
+  }
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,116 @@
+// One load at work: its requests, its completions, and the threads that decode.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/read/want.h"
+#include "engine/requests.h"
+
+namespace mdfs::engine {
+
+// One unit being loaded; its `loading` flag is ours.
+struct Fetch {
+  UnitPtr unit;
+  geometry::Coord coord{};
+  std::size_t want = 0;
+  std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
+  const StoredExtent* kept = nullptr;  // not to be looked up
+
+  // Found in the tree.
+  StoredExtent extent;
+  format::FileCell cell;
+  std::optional<ByteVector> inline_bytes;
+
+  struct Piece {  // blocks of a part of it that lies in a strip
+    std::size_t part = 0;
+    std::uint32_t first_block = 0, blocks = 0;
+    std::size_t at = 0;  // in `strips`
+  };
+  std::vector<Piece> pieces;
+  BufferRef strips;      // what the disks fill with them
+  BufferRef stored;      // what the disks fill: the frame, the unit's own buffer, or a place aside
+  bool direct = false;   // `stored` is the unit's own buffer
+  unsigned pending = 0;  // requests; guarded by the operation
+  Status status;         // likewise
+};
+
+// Looks records up, submits all requests, and finishes each unit as its bytes arrive: on the caller's thread and on the
+// decoding threads. A unit whose checksum does not match is looked up afresh and read once more (it may have been moved
+// meanwhile); if it still does not match, that is damage.
+//
+// run() waits; start() does not: then keep() holds what must outlive the caller, the gate included.
+class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
+ public:
+  LoadOperation(Core& core, Content& content, const Loaded* loaded);
+  LoadOperation(const LoadOperation&) = delete;
+  LoadOperation& operator=(const LoadOperation&) = delete;
+  ~LoadOperation() = default;
+
+  void add(std::unique_ptr<Fetch> fetch) { fetches_.push_back(std::move(fetch)); }
+  Status run();
+  void keep(const std::shared_ptr<Content>& content, ByteBudget::Share share);
+  void start();
+
+ private:
+  // Looks up, submits; completions may follow at once.
+  void begin(bool fresh);
+  Status look_up(Fetch& fetch, bool fresh);
+  void prepare(std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
+  void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
+  // A buffer for the parts: the unit's own if nothing valid lies under them. Takes the unit's mutex.
+  void choose_target(Fetch& fetch, std::size_t bytes);
+  static void completed(device::Io& io);
+  void arrived(std::size_t request, const Status& status);
+  void help();
+  void help_until_done();
+  void finish(Fetch& fetch);
+  Status verify(const Fetch& fetch) const;
+  static unsigned disk_of(const Fetch& fetch);
+  Status verify_strips(const Fetch& fetch) const;
+  Status decode(Fetch& fetch, BufferRef& decoded) const;
+  // The bytes of strips take the place of those of the record (zeros, if there is none).
+  void overlay_strips(Fetch& fetch, BufferRef& decoded) const;
+  void put_parts(const Fetch& fetch, Unit& unit) const;
+  void put_cell_holes(const Fetch& fetch, Unit& unit) const;
+  void put_hole(Unit& unit) const;
+  void put_decoded(Unit& unit, BufferRef decoded) const;
+  void put_inline(const Fetch& fetch, Unit& unit) const;
+  ByteRanges::Range part_range(std::uint32_t part) const;
+  Error damage(const Fetch& fetch, const std::string& what) const;
+  static void release(Unit& unit);
+  void end();
+
+  Core& core_;
+  Content& content_;
+  const Loaded* loaded_;
+  ByteBudget::Share kept_share_;
+  std::shared_ptr<Content> kept_content_;
+  std::shared_ptr<LoadOperation> kept_self_;
+  std::vector<std::unique_ptr<Fetch>> fetches_;
+  std::vector<Request> requests_;
+  struct Pending {
+    device::Io io;
+    LoadOperation* operation = nullptr;
+    std::size_t request = 0;
+  };
+  std::deque<Pending> pending_;  // of requests_, in order
+  bool waits_ = false;           // a caller takes part
+  bool last_try_ = false;
+
+  std::mutex mutex_;  // guards all below, and what Fetch says
+  std::condition_variable changed_;
+  std::deque<Fetch*> ready_;
+  std::size_t unfinished_ = 0;
+  std::vector<Fetch*> again_;  // did not match
+  Status error_;
+};
+
+}  // namespace mdfs::engine

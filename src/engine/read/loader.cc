@@ -1,0 +1,222 @@
+// Loading: claims of units, and the calls that wait.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/read/loader.h"
+
+#include <algorithm>
+
+#include "engine/read/load_operation.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr std::size_t kMostWaiting = 64;  // plans ahead of readers; readers start the others themselves
+
+enum class Claim : std::uint8_t { kCovered, kBusy, kClaimed };
+
+bool covers_all(const Unit& unit, const std::vector<ByteRanges::Range>& ranges) {
+  return std::all_of(ranges.begin(), ranges.end(),
+                     [&](const ByteRanges::Range& range) { return unit.covers(range.begin, range.end); });
+}
+
+// The numbers of the parts under the ranges that are not wholly valid.
+std::vector<std::uint32_t> missing_parts(const Content& content, const Unit& unit,
+                                         const std::vector<ByteRanges::Range>& ranges) {
+  std::vector<std::uint32_t> parts;
+  for (const ByteRanges::Range& range : ranges)
+    for (std::uint32_t part = range.begin / content.part_bytes; part * content.part_bytes < range.end; ++part) {
+      const std::uint32_t begin = part * content.part_bytes;
+      const std::uint32_t end = std::min(begin + content.part_bytes, content.unit_bytes);
+      if (!unit.covers(begin, end)) parts.push_back(part);
+    }
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  return parts;
+}
+
+// `buffer` is set when all is there; `fetch` when this thread is to load it.
+Claim claim(const Content& content, const Want& want, std::size_t number, BufferRef& buffer,
+            std::unique_ptr<Fetch>& fetch) {
+  Unit& unit = *want.unit;
+  const std::lock_guard lock(unit.mutex);
+  if (covers_all(unit, want.ranges)) {
+    buffer = unit.buffer;
+    return Claim::kCovered;
+  }
+  if (unit.loading) return Claim::kBusy;
+  unit.loading = true;
+  fetch = std::make_unique<Fetch>();
+  fetch->unit = want.unit;
+  fetch->coord = want.coord;
+  fetch->want = number;
+  fetch->kept = want.stored;
+  fetch->parts = missing_parts(content, unit, want.ranges);
+  return Claim::kClaimed;
+}
+
+// What a transfer wants, each unit once.
+std::vector<Want> wants_of(const Content& content, Cache& cache, const Transfer& transfer) {
+  std::vector<std::uint32_t> order(transfer.parts.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
+  std::vector<Want> wants;
+  wants.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Transfer::Part& part = transfer.parts[order[i]];
+    if (i == 0 || transfer.parts[order[i - 1]].unit != part.unit)
+      wants.push_back({cache.find_or_create(content.key_of(part.unit)), part.piece.extent, {}});
+    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+  }
+  return wants;
+}
+
+// Memory that loading a unit may need: the unit, and its stored form.
+std::size_t load_bytes(const Content& content) {
+  const std::size_t strips = content.may_have_strips ? content.capacity_bytes : 0;
+  return strips +
+         (content.is_raw() || !content.is_image() ? content.capacity_bytes : 2 * std::size_t{content.capacity_bytes});
+}
+
+void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy) {
+  for (const std::size_t number : busy) {
+    Unit& unit = *wants[number].unit;
+    std::unique_lock lock(unit.mutex);
+    unit.changed.wait(lock, [&] { return !unit.loading; });
+  }
+}
+
+}  // namespace
+
+Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loaded) {
+  Status first_error;
+  start_planned_for(content, wants);
+  const std::size_t each = load_bytes(content);
+  const std::size_t at_once = most_at_once(content);
+  std::vector<std::size_t> open(wants.size());
+  for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
+  while (!open.empty()) {
+    std::vector<std::size_t> busy;
+    for (std::size_t begin = 0; begin < open.size(); begin += at_once) {
+      const std::size_t count = std::min(at_once, open.size() - begin);
+      ByteBudget::Share share = core_.loads.wait_for(count * each);
+      const InsideGate inside(content.gate);
+      auto operation = std::make_shared<LoadOperation>(core_, content, &loaded);
+      std::vector<std::pair<std::size_t, BufferRef>> covered;
+      {
+        // All of a thread's claims before any of another's: otherwise two threads share the blocks of one run, and
+        // each merges its own alone.
+        const std::lock_guard claiming(content.planned_loads.claiming);
+        for (std::size_t i = begin; i < begin + count; ++i) {
+          BufferRef buffer;
+          std::unique_ptr<Fetch> fetch;
+          const Claim outcome = claim(content, wants[open[i]], open[i], buffer, fetch);
+          if (outcome == Claim::kCovered) covered.emplace_back(open[i], std::move(buffer));
+          if (outcome == Claim::kClaimed) operation->add(std::move(fetch));
+          if (outcome == Claim::kBusy)
+            busy.push_back(open[i]);
+          else
+            wants[open[i]].unit.reset();
+        }
+      }
+      for (const auto& [number, buffer] : covered) loaded(number, buffer);
+      covered.clear();
+      Status status = operation->run();
+      if (!status.ok() && first_error.ok()) first_error = std::move(status);
+    }
+    if (!first_error.ok()) return first_error;
+    wait_for_loads(wants, busy);
+    open = std::move(busy);
+  }
+  return {};
+}
+
+std::size_t Loader::most_at_once(const Content& content) const {
+  return std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / load_bytes(content));
+}
+
+void Loader::start_later(const std::shared_ptr<Content>& content, PlannedLoad plan) {
+  PlannedLoads& planned = content->planned_loads;
+  {
+    const std::lock_guard claiming(planned.claiming);
+    if (planned.waiting.size() >= kMostWaiting) return;
+    plan.number = ++planned.last_number;
+    planned.waiting.push_back(plan);
+    ++planned.count;
+  }
+  const std::uint64_t number = plan.number;
+  if (core_.background.post_if_fewer(kMostWaiting, [this, content, number] { start_planned(content, number); })) return;
+  const std::lock_guard claiming(planned.claiming);
+  planned.count -= planned.waiting.remove_if([&](const PlannedLoad& one) { return one.number == number; });
+}
+
+void Loader::start_planned(const std::shared_ptr<Content>& content, std::uint64_t number) {
+  PlannedLoads& planned = content->planned_loads;
+  Operations operations;
+  {
+    const InsideGate inside(content->gate);
+    const std::lock_guard claiming(planned.claiming);
+    const auto found = std::find_if(planned.waiting.begin(), planned.waiting.end(),
+                                    [&](const PlannedLoad& one) { return one.number == number; });
+    if (found == planned.waiting.end()) return;  // a reader was faster
+    claim_plan(content, *found, operations);
+    planned.waiting.erase(found);
+    --planned.count;
+  }
+  for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
+}
+
+void Loader::start_planned_for(Content& content, const std::vector<Want>& wants) {
+  PlannedLoads& planned = content.planned_loads;
+  if (planned.count.load(std::memory_order_acquire) == 0) return;
+  Operations operations;
+  {
+    const InsideGate inside(content.gate);
+    const std::lock_guard claiming(planned.claiming);
+    for (auto plan = planned.waiting.begin(); plan != planned.waiting.end();) {
+      const bool needed = std::any_of(wants.begin(), wants.end(),
+                                      [&](const Want& want) { return plan->units.contains(content.rank, want.coord); });
+      if (!needed) {
+        ++plan;
+        continue;
+      }
+      claim_plan(content.shared_from_this(), *plan, operations);
+      plan = planned.waiting.erase(plan);
+      --planned.count;
+    }
+  }
+  for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
+}
+
+void Loader::claim_plan(const std::shared_ptr<Content>& content, const PlannedLoad& plan, Operations& operations) {
+  static const Loaded nothing = [](std::size_t, const BufferRef&) {};
+  const std::vector<Want> wants = wants_of(
+      *content, core_.cache,
+      plan.box ? plan_window(*content, *plan.box, 0, plan.bytes) : plan_range(*content, plan.offset, plan.bytes));
+  const std::size_t each = load_bytes(*content);
+  const std::size_t at_once = most_at_once(*content);
+  for (std::size_t begin = 0; begin < wants.size(); begin += at_once) {
+    const std::size_t count = std::min(at_once, wants.size() - begin);
+    ByteBudget::Share share = core_.loads.try_for(count * each);
+    if (!share) return;
+    auto operation = std::make_shared<LoadOperation>(core_, *content, &nothing);
+    content->gate.enter_again();
+    operation->keep(content, std::move(share));
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      BufferRef buffer;
+      std::unique_ptr<Fetch> fetch;
+      if (claim(*content, wants[i], i, buffer, fetch) == Claim::kClaimed) operation->add(std::move(fetch));
+    }
+    operations.push_back(std::move(operation));
+  }
+}
+
+Status Loader::load_whole(Content& content, const std::vector<std::pair<UnitPtr, geometry::Coord>>& units) {
+  std::vector<Want> wants;
+  wants.reserve(units.size());
+  for (const auto& [unit, coord] : units) wants.push_back({unit, coord, {{0, content.unit_bytes}}});
+  return load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,52 @@
+// Reads: hits are copied out of the cache, the rest comes from all disks at once.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/read/loader.h"
+
+namespace mdfs::engine {
+
+// Any thread.
+class Reader {
+ public:
+  Reader(Core& core, Loader& loader) : core_(core), loader_(loader) {}
+
+  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into);
+  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);
+  // What the version holds, until it is given up.
+  Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into);
+  void start_window(Content& content, const geometry::Window& window);
+
+ private:
+  // Runs `attempt` until no window write has changed the cache meanwhile, so that it is seen whole or not at all.
+  Status consistently(Content& content, const std::function<Status()>& attempt);
+  Status transfer(Content& content, const Transfer& transfer, MutableBytes into);
+  struct Hit {
+    std::uint32_t part = 0;
+    BufferRef buffer;
+  };
+  void copy_together(const Content& content, const Transfer& transfer, std::vector<Hit>& hits, MutableBytes into);
+  Status load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
+                      MutableBytes into);
+  // Of the content as it is, or of a version of it.
+  Status read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                      const WindowVersion* version);
+  Status read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
+                  const WindowVersion* version);
+  Status transfer_version(Content& content, const Transfer& transfer, const WindowVersion& version, MutableBytes into);
+  Status load_kept(Content& content, const Transfer& transfer, const WindowVersion& version,
+                   std::vector<std::uint32_t>& parts, MutableBytes into);
+  void read_ahead(Content& content, std::uint64_t offset, std::uint64_t length);
+  // All that the transfer needs is in the cache.
+  bool is_warm(const Content& content, const Transfer& transfer);
+
+  Core& core_;
+  Loader& loader_;
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,28 @@
+// What a reader asks of the loader: bytes of a unit, and a call once they are there.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "engine/cache/unit.h"
+#include "engine/map/records.h"
+#include "geometry/geometry.h"
+
+namespace mdfs::engine {
+
+// What somebody wants of a unit.
+struct Want {
+  UnitPtr unit;
+  geometry::Coord coord{};
+  std::vector<ByteRanges::Range> ranges;
+  // Of a unit that a version keeps: where it lies, whatever the tree says by now.
+  const StoredExtent* stored = nullptr;
+};
+
+// Called once for each want that has all its bytes, by any of the threads at work, without a lock held. The buffer is
+// the unit's (none: zeros), its wanted bytes are valid and do not change while the hold lasts.
+using Loaded = std::function<void(std::size_t want, const BufferRef& buffer)>;
+
+}  // namespace mdfs::engine

@@ -1,0 +1,189 @@
+// Versions of windows.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/read/window_version.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr std::size_t kMemoryShare = 8;  // of the cache, for all versions
+
+bool overlap(unsigned rank, const geometry::Box& one, const geometry::Box& two) {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (one.start[axis] >= two.start[axis] + two.length[axis] || two.start[axis] >= one.start[axis] + one.length[axis])
+      return false;
+  return true;
+}
+
+}  // namespace
+
+// ---- one version
+
+WindowVersion::WindowVersion(Core& core, std::shared_ptr<Content> content, const geometry::Window& window)
+    : core_(core), content_(std::move(content)), window_(window), box_(geometry::byte_box(*content_->image, window)) {}
+
+WindowVersion::~WindowVersion() { content_->versions.forget_ended(); }
+
+void WindowVersion::give_up() {
+  stale_.store(true, std::memory_order_release);
+  std::unordered_map<std::uint64_t, std::shared_ptr<KeptUnit>> kept;
+  const std::lock_guard lock(mutex_);
+  kept.swap(kept_);
+}
+
+bool WindowVersion::wants(std::uint64_t unit, const geometry::Box& changed) const {
+  if (is_stale() || !overlap(content_->rank, box_, changed)) return false;
+  const std::lock_guard lock(mutex_);
+  return !kept_.contains(unit);
+}
+
+bool WindowVersion::take_memory(std::size_t bytes) const {
+  const std::size_t limit = core_.options.cache_bytes / kMemoryShare;
+  std::size_t now = core_.kept_bytes.load(std::memory_order_relaxed);
+  do {
+    if (bytes > limit || now > limit - bytes) return false;
+  } while (!core_.kept_bytes.compare_exchange_weak(now, now + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+// What of the unit is in memory and newer than its record, or all of it if there is room. False: there is none.
+bool WindowVersion::keep_bytes(const Unit& live, KeptUnit& kept) const {
+  Unit& unit = *kept.unit;
+  unit.known_on_disk = live.known_on_disk;
+  if (live.complete) {
+    if (!live.buffer || take_memory(live.buffer.size())) {
+      kept.bytes = live.buffer.size();
+      unit.buffer = live.buffer;  // shared: whoever changes the live unit makes a copy
+      unit.complete = true;
+      return true;
+    }
+    return kept.is_stored;
+  }
+  if (kept.is_stored || live.valid.ranges().empty()) return true;
+  if (!take_memory(live.buffer.size())) return false;
+  kept.bytes = live.buffer.size();
+  // A buffer of its own: the rest is loaded into it.
+  unit.buffer = core_.cache.acquire(live.buffer.size());
+  std::memset(unit.buffer.data(), 0, unit.buffer.size());
+  for (const ByteRanges::Range& range : live.valid.ranges()) {
+    std::memcpy(unit.buffer.data() + range.begin, live.buffer.data() + range.begin, range.end - range.begin);
+    unit.valid.add(range.begin, range.end);
+  }
+  return true;
+}
+
+void WindowVersion::keep(const Unit& live, const StoredExtent* stored,
+                         const std::shared_ptr<const store::BlockHold>& hold) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stale() || kept_.contains(live.key.index)) return;
+  }
+  auto kept = std::make_shared<KeptUnit>(core_.kept_bytes, live.key);
+  kept->is_stored = stored != nullptr && !live.dirty;
+  if (stored != nullptr) {
+    kept->stored = *stored;
+    kept->hold = hold;
+  }
+  if (!keep_bytes(live, *kept) || (!kept->unit->complete && stored == nullptr)) return give_up();
+  const std::lock_guard lock(mutex_);
+  if (is_stale()) return;
+  if (kept_.emplace(live.key.index, std::move(kept)).second) kept_count_.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<KeptUnit> WindowVersion::find(std::uint64_t unit) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(unit);
+  return found == kept_.end() ? nullptr : found->second;
+}
+
+void WindowVersion::count_memory(KeptUnit& kept) const {
+  Unit& unit = *kept.unit;
+  const std::lock_guard lock(unit.mutex);
+  if (unit.loading || unit.buffer.size() <= kept.bytes) return;
+  const std::size_t more = unit.buffer.size() - kept.bytes;
+  if (take_memory(more)) {
+    kept.bytes += more;
+  } else if (kept.is_stored) {
+    unit.buffer = BufferRef();
+    unit.valid.clear();
+    unit.complete = false;
+  }
+}
+
+// ---- those of a content
+
+namespace {
+
+bool reaches(const geometry::Box& box, const std::pair<std::uint64_t, std::uint64_t>& steps) {
+  return box.start[0] < steps.second && box.start[0] + box.length[0] > steps.first;
+}
+
+}  // namespace
+
+Versions::Change::Change(Versions& versions, std::uint64_t first, std::uint64_t last)
+    : versions_(versions), steps_(first, last) {
+  {
+    const std::lock_guard lock(versions_.mutex_);
+    versions_.changes_.push_back(steps_);
+  }
+  for (const std::shared_ptr<WindowVersion>& version : versions_.all())
+    if (reaches(version->box(), steps_)) version->give_up();
+}
+
+Versions::Change::~Change() {
+  const std::lock_guard lock(versions_.mutex_);
+  versions_.changes_.erase(std::find(versions_.changes_.begin(), versions_.changes_.end(), steps_));
+  versions_.changed_.notify_all();
+}
+
+bool Versions::is_changing(const geometry::Box& box) const {
+  return std::any_of(changes_.begin(), changes_.end(), [&](const auto& steps) { return reaches(box, steps); });
+}
+
+void Versions::wait_for_changes(const geometry::Box& box) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !is_changing(box); });
+}
+
+bool Versions::add(const std::shared_ptr<WindowVersion>& version) {
+  std::shared_ptr<WindowVersion> oldest;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_changing(version->box())) return false;
+    if (versions_.size() >= kMost) {
+      oldest = versions_.front().lock();
+      versions_.erase(versions_.begin());
+    }
+    versions_.push_back(version);
+    count_.store(versions_.size(), std::memory_order_release);
+  }
+  if (oldest != nullptr) oldest->give_up();
+  return true;
+}
+
+void Versions::forget_ended() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(versions_, [](const std::weak_ptr<WindowVersion>& version) { return version.expired(); });
+  count_.store(versions_.size(), std::memory_order_release);
+}
+
+std::vector<std::shared_ptr<WindowVersion>> Versions::all() const {
+  std::vector<std::shared_ptr<WindowVersion>> versions;
+  if (!any()) return versions;
+  const std::lock_guard lock(mutex_);
+  for (const std::weak_ptr<WindowVersion>& one : versions_)
+    if (auto version = one.lock(); version != nullptr) versions.push_back(std::move(version));
+  return versions;
+}
+
+std::vector<std::shared_ptr<WindowVersion>> Versions::wanting(std::uint64_t unit, const geometry::Box& changed) const {
+  std::vector<std::shared_ptr<WindowVersion>> versions = all();
+  std::erase_if(versions,
+                [&](const std::shared_ptr<WindowVersion>& version) { return !version->wants(unit, changed); });
+  return versions;
+}
+
+}  // namespace mdfs::engine

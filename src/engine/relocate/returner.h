@@ -1,0 +1,45 @@
+// Rewritten extents return to the places they left, beside their neighbours.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/relocate/mover.h"
+
+namespace mdfs::engine {
+
+// Copy-on-write takes a rewritten extent out of its group. Once the place that it left is free it goes back there, as a
+// move, if more extents of its image touch their neighbours afterwards; extents that follow one another on their disk
+// are judged together. Where there is too little room for moves they stay where they are. Nothing is committed. Any
+// thread; a content at a time.
+class Returner {
+ public:
+  Returner(Core& core, Mover& mover) : core_(core), mover_(mover) {}
+
+  // Some of those that may return by now. `pace` as in MoveRequest, and with 0 bytes between steps: after an error of
+  // it, kBusy, what is left waits for the next call.
+  Result<ReturnOutcome> run(Content& content, const Pace& pace);
+
+ private:
+  static constexpr std::size_t kMostExtents = 1024;        // of a call
+  static constexpr std::uint64_t kMostBytes = 512u << 10;  // of a move
+
+  struct Rewritten;
+  using Chain = std::vector<Rewritten>;
+  Result<std::vector<Chain>> find_chains(Content& content, const Pace& pace);
+  enum class May : std::uint8_t { kReturn, kLater, kNot };
+  Result<May> look_at(Content& content, std::uint64_t committed, Rewritten& extent);
+  std::optional<geometry::Coord> beside(const Content& content, const geometry::Coord& unit, unsigned disk,
+                                        int step) const;
+  Result<bool> is_worth_it(const Content& content, const Chain& chain);
+  Result<std::optional<store::Run>> place_of(const Content& content, const std::optional<geometry::Coord>& unit);
+  Status move(Content& content, const Chain& chain, const Pace& pace, ReturnOutcome& outcome, std::size_t& done);
+
+  Core& core_;
+  Mover& mover_;
+};
+
+}  // namespace mdfs::engine

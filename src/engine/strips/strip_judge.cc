@@ -1,0 +1,58 @@
+// What is worth a strip, asked for many extents at once.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/strips/strip_judge.h"
+
+#include <bit>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+// Places where a strip holds some of the bytes.
+std::uint64_t overlapped(const Strips& strips, const ChangedBytes& changed) {
+  std::uint64_t places = 0;
+  for (const Strips::Entry& strip : strips)
+    if (strip.begin < changed.end && changed.begin < strip.end) places |= strip.live;
+  return places;
+}
+
+}  // namespace
+
+StripJudge::StripJudge(Core& core, Content& content) : core_(core), content_(content) {
+  const std::lock_guard lock(content.state_mutex);
+  linked_size_ = content.linked_size;
+}
+
+Status StripJudge::look_at(std::uint64_t number, Page& page) {
+  MDFS_TRY_ASSIGN(page.known, core_.records.page(content_, number, false));
+  for (const Strips::Entry& strip : *page.known.strips) {
+    const std::uint64_t blocks = ceil_div(strip.end - strip.begin, content_.block_size);
+    for (std::uint64_t places = strip.live; places != 0; places &= places - 1)
+      page.strip_blocks[static_cast<unsigned>(std::countr_zero(places))] += blocks;
+  }
+  return {};
+}
+
+Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& unit, const ChangedBytes& changed) {
+  const geometry::PagePlace place = content_.page_of(unit);
+  const auto [found, is_new] = pages_.try_emplace(place.page);
+  Page& page = found->second;
+  if (is_new) MDFS_TRY(look_at(place.page, page));
+  if (page.asked != changed) {
+    page.asked = changed;
+    page.overlapped = overlapped(*page.known.strips, changed);
+  }
+  StripFacts facts;
+  facts.extent_blocks = content_.capacity_bytes / content_.block_size;
+  facts.changed_blocks = ceil_div(changed.end - changed.begin, content_.block_size);
+  facts.has_record = page.known.page->has(place.place);
+  facts.appends = content_.canonical_offset(unit, changed.begin) >= linked_size_;
+  facts.overlaps = (page.overlapped >> place.place & 1) != 0;
+  facts.strip_blocks = page.strip_blocks[place.place];
+  facts.strips_in_page = page.known.strips->size();
+  return worth_a_strip(facts);
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,81 @@
+// Freeing the data of deleted objects.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write/free_data.h"
+
+#include "format/extents.h"
+#include "format/file_cell.h"
+#include "format/strip.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+Status free_page(store::Transaction& transaction, const store::Item& item, const format::ExtentTableShape& shape,
+                 std::uint32_t block_size) {
+  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, shape));
+  for (unsigned place = 0; place < shape.places(); ++place) {
+    const std::optional<format::ExtentRecord> record = page.get(place);
+    if (!record) continue;
+    const auto blocks = static_cast<std::uint32_t>((record->stored_bytes + block_size - 1) / block_size);
+    if (!record->is_scattered()) {
+      transaction.unlink({record->place().disk, record->place().block, blocks});
+      continue;
+    }
+    const format::Key key{item.key.object, MDFS_KIND_EXTENT_RUNS, item.key.offset * format::kMaxPlaces + place};
+    MDFS_TRY_ASSIGN(const auto runs_item, transaction.get(key));
+    if (!runs_item) return {Errc::kCorrupt, "extent-runs.missing"};
+    MDFS_TRY_ASSIGN(const auto runs, format::decode_extent_runs(*runs_item, blocks));
+    for (const format::BlockRun& run : runs)
+      transaction.unlink({run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)});
+    transaction.erase(key);
+  }
+  return {};
+}
+
+void free_strip(store::Transaction& transaction, const format::Strip& strip, std::uint32_t block_size) {
+  for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
+    if (!strip.has(place)) continue;
+    const format::BlockRun part = strip.part(place, block_size);
+    transaction.unlink({part.address.disk, part.address.block, static_cast<std::uint32_t>(part.blocks)});
+  }
+}
+
+Result<bool> free_some_strips(store::Transaction& transaction, std::uint64_t object,
+                              const format::ExtentTableShape& shape, std::uint32_t block_size, std::size_t at_once) {
+  MDFS_TRY_ASSIGN(const auto items,
+                  transaction.scan({object, MDFS_KIND_STRIP, 0}, {object, MDFS_KIND_STRIP, UINT64_MAX}, at_once));
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, shape, block_size));
+    free_strip(transaction, strip, block_size);
+    transaction.erase(item.key);
+  }
+  return items.size() < at_once;
+}
+
+}  // namespace
+
+Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
+                            const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size,
+                            std::size_t items_at_once) {
+  const std::uint64_t kind = geometry ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  if (!geometry) transaction.erase({object, MDFS_KIND_INLINE, 0});
+  MDFS_TRY_ASSIGN(const auto items, transaction.scan({object, kind, 0}, {object, kind, UINT64_MAX}, items_at_once));
+  format::ExtentTableShape shape;
+  if (geometry)
+    shape = {static_cast<std::uint8_t>(geometry->codec), static_cast<std::uint32_t>(geometry->extent_bytes())};
+  for (const store::Item& item : items) {
+    if (geometry) {
+      MDFS_TRY(free_page(transaction, item, shape, block_size));
+    } else {
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
+      for (const format::FileRun& run : cell.runs)
+        transaction.unlink({run.address.disk, run.address.block, run.blocks()});
+    }
+    transaction.erase(item.key);
+  }
+  if (items.size() == items_at_once || !geometry) return items.size() < items_at_once;
+  return free_some_strips(transaction, object, shape, block_size, items_at_once - items.size());
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,143 @@
+// Which units of a byte range hold anything.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write/held_units.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+using geometry::Coord;
+
+constexpr std::size_t kPagesAtOnce = 64;
+
+// The part of a box that lies in one unit; no pieces if there is none.
+std::vector<geometry::Piece> piece_in(const Content& content, const geometry::Box& box, const Coord& unit) {
+  const Coord& extent = content.array().extent;
+  geometry::Box inside;
+  for (unsigned axis = 0; axis < content.rank; ++axis) {
+    const std::uint64_t begin = std::max(box.start[axis], unit[axis] * extent[axis]);
+    const std::uint64_t end = std::min(box.start[axis] + box.length[axis], (unit[axis] + 1) * extent[axis]);
+    if (begin >= end) return {};
+    inside.start[axis] = begin;
+    inside.length[axis] = end - begin;
+  }
+  return geometry::decompose(content.array(), inside);
+}
+
+HeldUnit held_unit(const Content& content, const std::vector<geometry::RangeBox>& boxes, const Coord& coord) {
+  HeldUnit held{content.unit_index(coord), coord, {}};
+  for (const geometry::RangeBox& range : boxes) {
+    const std::vector<geometry::Piece> pieces = piece_in(content, range.box, coord);
+    held.pieces.insert(held.pieces.end(), pieces.begin(), pieces.end());
+  }
+  return held;
+}
+
+// A box of pages of the extent table.
+class PagesUnder {
+ public:
+  PagesUnder(const Content& content, const GridBox& units) : content_(content) {
+    for (unsigned axis = 0; axis < content.rank; ++axis) {
+      first_[axis] = units.first[axis] / content.page_box.side[axis];
+      last_[axis] = ceil_div(units.last[axis], content.page_box.side[axis]);
+    }
+  }
+
+  std::uint64_t first() const { return number_of(first_); }
+  std::uint64_t last() const {  // itself in the box
+    Coord at{};
+    for (unsigned axis = 0; axis < content_.rank; ++axis) at[axis] = last_[axis] - 1;
+    return number_of(at);
+  }
+  // The first page of the box at or after this one, which is not behind the last.
+  std::uint64_t at_or_after(std::uint64_t page) const {
+    Coord at = content_.unit_of({page, 0});
+    for (unsigned axis = 0; axis < content_.rank; ++axis) at[axis] /= content_.page_box.side[axis];
+    for (unsigned axis = 0; axis < content_.rank; ++axis) {
+      if (at[axis] >= first_[axis] && at[axis] < last_[axis]) continue;
+      if (at[axis] >= last_[axis]) {  // on with the slower axes
+        unsigned slower = axis;
+        do --slower;
+        while (slower > 0 && at[slower] + 1 >= last_[slower]);
+        ++at[slower];
+        axis = slower;
+      } else {
+        --axis;
+      }
+      for (unsigned faster = axis + 1; faster < content_.rank; ++faster) at[faster] = first_[faster];
+      break;
+    }
+    return number_of(at);
+  }
+
+ private:
+  std::uint64_t number_of(const Coord& page) const {
+    Coord unit{};
+    for (unsigned axis = 0; axis < content_.rank; ++axis) unit[axis] = page[axis] * content_.page_box.side[axis];
+    return content_.page_of(unit).page;
+  }
+
+  const Content& content_;
+  Coord first_{};
+  Coord last_{};
+};
+
+}  // namespace
+
+Status each_held_unit(Core& core, Content& content, std::uint64_t offset, std::uint64_t length,
+                      const StoredPages& stored_pages, const std::function<Status(const HeldUnit&)>& visit) {
+  if (length == 0) return {};
+  const std::vector<geometry::RangeBox> boxes =
+      geometry::range_boxes(content.rank, content.array().shape, offset, length);
+  std::set<std::uint64_t> dirty;  // before the records are asked: what is written back meanwhile is in both
+  for (const geometry::RangeBox& range : boxes) {
+    const GridBox units = units_under(content, range.box);
+    const std::lock_guard lock(content.state_mutex);
+    const auto first =
+        content.dirty_units.lower_bound(checked_mul(units.first[0], content.units_in_row()).value_or(UINT64_MAX));
+    for (auto unit = first; unit != content.dirty_units.end(); ++unit) {
+      const Coord coord = content.unit_coord(unit->first);
+      if (coord[0] >= units.last[0]) break;
+      if (units.contains(content.rank, coord)) dirty.insert(unit->first);
+    }
+  }
+  for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_unit(content, boxes, content.unit_coord(index))));
+
+  for (std::size_t number = 0; number < boxes.size(); ++number) {
+    const GridBox units = units_under(content, boxes[number].box);
+    const PagesUnder pages(content, units);
+    const auto is_before = [&](const Coord& coord) {  // an earlier box has shown it
+      return std::any_of(boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(number),
+                         [&](const geometry::RangeBox& range) {
+                           return units_under(content, range.box).contains(content.rank, coord);
+                         });
+    };
+    const std::uint64_t last = pages.last();
+    for (std::uint64_t next = pages.first(); next <= last;) {
+      MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> stored, stored_pages(next, last, kPagesAtOnce));
+      if (stored.empty()) break;
+      for (const std::uint64_t page : stored) {
+        const std::uint64_t in_box = pages.at_or_after(page);
+        next = in_box == page ? page + 1 : in_box;
+        if (in_box != page) break;
+        MDFS_TRY_ASSIGN(const KnownPage known, core.records.page(content, page, false));
+        std::uint64_t live = 0;
+        for (const Strips::Entry& entry : *known.strips) live |= entry.live;
+        for (unsigned place = 0; place < content.page_box.places; ++place) {
+          if (!known.page->has(place) && (live >> place & 1) == 0) continue;
+          const Coord coord = content.unit_of({page, place});
+          if (!units.contains(content.rank, coord) || is_before(coord)) continue;
+          if (!dirty.contains(content.unit_index(coord))) MDFS_TRY(visit(held_unit(content, boxes, coord)));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace mdfs::engine

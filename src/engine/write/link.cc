@@ -1,0 +1,298 @@
+// Linking: records of extents and cells inside a transaction.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write/link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+void Linker::add(const store::Run& run) {
+  transaction_.link(run);
+  change_blocks_ += run.blocks;
+}
+
+void Linker::remove(const store::Run& run) {
+  transaction_.unlink(run);
+  change_blocks_ -= run.blocks;
+}
+
+Status Linker::link(const std::vector<Staged>& units) {
+  return content_.is_image() ? link_image(units) : link_cells(units);
+}
+
+// ---- images
+
+Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
+  const auto [found, is_new] = pages_.try_emplace(number);
+  Page& state = found->second;
+  if (state.page != nullptr) return &state;
+  if (is_new) {
+    const KnownPage kept = core_.records.kept_page(content_, number);
+    if (kept.page != nullptr) {
+      state.page = kept.page;
+      state.strips = kept.strips;
+      return &state;
+    }
+  }
+  MDFS_TRY_ASSIGN(const auto value, transaction_.get(page_key(content_, number)));
+  auto page = std::make_shared<format::ExtentPage>(content_.table);
+  if (value) {
+    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content_.table));
+  }
+  Strips strips;
+  if (content_.may_have_strips) {
+    MDFS_TRY_ASSIGN(const auto items,
+                    transaction_.scan(strip_key(content_, number, 0),
+                                      strip_key(content_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+    MDFS_TRY_ASSIGN(strips, strips_of(content_, items));
+  }
+  state.page = std::move(page);
+  state.strips = std::make_shared<const Strips>(std::move(strips));
+  return &state;
+}
+
+format::ExtentPage& Linker::page_to_change(Page& page) {
+  if (page.own_page == nullptr) {
+    page.own_page = std::make_shared<format::ExtentPage>(*page.page);
+    page.page = page.own_page;
+  }
+  return *page.own_page;
+}
+
+Strips& Linker::strips_to_change(Page& page) {
+  if (page.own_strips == nullptr) {
+    page.own_strips = std::make_shared<Strips>(*page.strips);
+    page.strips = page.own_strips;
+  }
+  return *page.own_strips;
+}
+
+void Linker::put_page(std::uint64_t number, Page& page) {
+  if (page.own_page != nullptr && page.page->empty())
+    transaction_.erase(page_key(content_, number));
+  else if (page.own_page != nullptr)
+    transaction_.put(page_key(content_, number), page.page->encode());
+  for (const unsigned changed : std::exchange(page.changed, {})) {
+    const format::Strip* const strip = page.strips->find(changed);
+    if (strip == nullptr)
+      transaction_.erase(strip_key(content_, number, changed));
+    else
+      transaction_.put(strip_key(content_, number, changed), format::encode(*strip));
+  }
+}
+
+void Linker::free_parts(Page& page, std::uint64_t places) {
+  std::vector<Strips::Entry> touched;
+  for (const Strips::Entry& entry : *page.strips)
+    if ((entry.live & places) != 0) touched.push_back(entry);
+  for (const Strips::Entry& entry : touched) {
+    const std::uint64_t freed = entry.live & places;
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if ((freed >> place & 1) != 0) remove(to_run(entry.strip->part(place, content_.block_size)));
+    page.changed.insert(entry.number);
+    format::Strip rest = *entry.strip;
+    rest.live &= ~places;
+    if (rest.live == 0)
+      strips_to_change(page).erase(entry.number);
+    else
+      strips_to_change(page).set(entry.number, std::move(rest));
+  }
+}
+
+Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
+  std::set<std::uint64_t> pages;
+  for (const StagedStrip& staged : strips) {
+    MDFS_TRY_ASSIGN(Page* const page, get_page(staged.page));
+    const unsigned number = page->strips->free_number();
+    if (number >= MDFS_STRIPS_PER_PAGE) return {Errc::kBusy, "no number left for a strip"};
+    format::Strip strip = staged.strip;
+    strip.birth = strip.written = transaction_.generation();
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if (strip.has(place)) add(to_run(strip.part(place, content_.block_size)));
+    strips_to_change(*page).set(number, std::move(strip));
+    page->changed.insert(number);
+    pages.insert(staged.page);
+  }
+  for (const std::uint64_t number : pages) put_page(number, pages_[number]);
+  return {};
+}
+
+Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::PagePlace& place) {
+  const std::optional<format::ExtentRecord> record = page.page->get(place.place);
+  if (!record) return std::vector<store::Run>{};
+  std::optional<ByteVector> runs_item;
+  if (record->is_scattered()) {
+    MDFS_TRY_ASSIGN(runs_item, transaction_.get(runs_key(content_, place)));
+  }
+  MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
+  for (const store::Run& run : runs) remove(run);
+  if (record->is_scattered()) transaction_.erase(runs_key(content_, place));
+  page_to_change(page).erase(place.place);
+  return runs;
+}
+
+void Linker::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
+  if (runs.size() != 1 || staged.is_moved || staged.runs.empty()) return;
+  if (runs.front().disk != content_.wished_disk(staged.coord)) return;
+  left_.push_back({staged.index, content_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
+}
+
+Status Linker::link_image(const std::vector<Staged>& units) {
+  std::map<std::uint64_t, std::vector<std::pair<unsigned, const Staged*>>> by_page;
+  for (const Staged& staged : units) {
+    const geometry::PagePlace place = content_.page_of(staged.coord);
+    by_page[place.page].emplace_back(place.place, &staged);
+  }
+  for (const auto& [number, list] : by_page) {
+    MDFS_TRY_ASSIGN(Page* const state, get_page(number));
+    std::uint64_t replaced = 0;
+    for (const auto& [place, staged] : list)
+      if (!staged->is_moved) replaced |= std::uint64_t{1} << place;
+    free_parts(*state, replaced);
+    for (const auto& [place, staged] : list) {
+      const std::optional<format::ExtentRecord> old = state->page->get(place);
+      MDFS_TRY_ASSIGN(const std::vector<store::Run> freed, free_record(*state, {number, place}));
+      note_left(*staged, freed);
+      if (staged->runs.empty()) continue;
+      format::ExtentRecord record;
+      record.birth = transaction_.generation();
+      record.written = staged->is_moved && old ? old->written : record.birth;
+      record.stored_bytes = staged->stored_bytes;
+      record.crc32c = staged->crc32c;
+      record.address = MDFS_SCATTERED;
+      if (staged->runs.size() == 1) {
+        const store::Run& run = staged->runs.front();
+        record.address = format::Address{run.disk, run.block}.packed();
+      } else {
+        std::vector<format::BlockRun> runs;
+        for (const store::Run& run : staged->runs) runs.push_back({{run.disk, run.block}, run.blocks});
+        transaction_.put(runs_key(content_, {number, place}), format::encode_extent_runs(runs));
+      }
+      for (const store::Run& run : staged->runs) add(run);
+      page_to_change(*state).set(place, record);
+    }
+    put_page(number, *state);
+  }
+  return {};
+}
+
+Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
+  MDFS_TRY_ASSIGN(Page* const page, get_page(number));
+  std::uint64_t freed = 0;
+  for (unsigned place = 0; place < content_.page_box.places; ++place) {
+    const geometry::Coord unit = content_.unit_of({number, place});
+    if (!box.contains(content_.rank, unit)) continue;
+    MDFS_TRY(free_record(*page, {number, place}));
+    freed |= std::uint64_t{1} << place;
+  }
+  free_parts(*page, freed);
+  put_page(number, *page);
+  return {};
+}
+
+// ---- ordinary files
+
+Result<format::FileCell> Linker::get_cell(std::uint64_t cell) {
+  MDFS_TRY_ASSIGN(const auto value, transaction_.get(cell_key(content_, cell)));
+  if (!value) return format::FileCell{};
+  return format::decode_file_cell(*value, content_.block_size);
+}
+
+void Linker::put_cell(std::uint64_t cell, const format::FileCell& value) {
+  if (value.empty())
+    transaction_.erase(cell_key(content_, cell));
+  else
+    transaction_.put(cell_key(content_, cell), format::encode(value));
+}
+
+Status Linker::link_cells(const std::vector<Staged>& units) {
+  for (const Staged& staged : units) {
+    if (staged.blocks == 0 && staged.holes == 0) continue;
+    MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(staged.index));
+    for (unsigned block = 0; block < 32; ++block)
+      if ((staged.holes >> block & 1) != 0)
+        for (const format::BlockRun& freed : cell.punch(block, 1)) remove(to_run(freed));
+    // Blocks take the places of the runs in order; what is contiguous in both becomes one run.
+    std::size_t number = 0;
+    std::size_t run = 0;
+    std::uint32_t used = 0;
+    for (unsigned block = 0; block < 32; ++block) {
+      if ((staged.blocks >> block & 1) == 0) continue;
+      const store::Run& from = staged.runs[run];
+      const std::optional<format::BlockPlace> old = cell.find(block);
+      format::FileRun placed;
+      placed.address = {from.disk, from.block + used};
+      placed.birth = transaction_.generation();
+      placed.written = staged.is_moved && old ? old->written : placed.birth;
+      placed.first = static_cast<std::uint16_t>(block);
+      placed.crc32c = {staged.crc32c[number++]};
+      for (const format::BlockRun& freed : cell.replace(placed)) remove(to_run(freed));
+      if (++used == from.blocks) {
+        ++run;
+        used = 0;
+      }
+    }
+    for (const store::Run& taken : staged.runs) add(taken);
+    put_cell(staged.index, cell);
+  }
+  return {};
+}
+
+Status Linker::punch_cell(std::uint64_t number, std::uint32_t blocks) {
+  MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(number));
+  for (unsigned block = 0; block < 32; ++block)
+    if ((blocks >> block & 1) != 0)
+      for (const format::BlockRun& freed : cell.punch(block, 1)) remove(to_run(freed));
+  put_cell(number, cell);
+  return {};
+}
+
+Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t kind = content_.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  transaction_.scan({content_.object, kind, first}, {content_.object, kind, last}, SIZE_MAX));
+  for (const store::Item& item : items) {
+    if (content_.is_image()) {
+      MDFS_TRY_ASSIGN(format::ExtentPage stored, format::ExtentPage::decode(item.value, content_.table));
+      Page page;
+      page.page = page.own_page = std::make_shared<format::ExtentPage>(std::move(stored));
+      for (unsigned place = 0; place < content_.page_box.places; ++place)
+        MDFS_TRY(free_record(page, {item.key.offset, place}));
+      transaction_.erase(item.key);
+      pages_[item.key.offset] = {};
+    } else {
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content_.block_size));
+      for (const format::FileRun& run : cell.runs) remove(to_run({run.address, run.blocks()}));
+      transaction_.erase(item.key);
+    }
+  }
+  return content_.may_have_strips ? free_strips(first, last) : Status{};
+}
+
+// Of the pages [first, last].
+Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
+  constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
+  if (first > kLastPage) return {};
+  MDFS_TRY_ASSIGN(
+      const std::vector<store::Item> items,
+      transaction_.scan(strip_key(content_, first, 0),
+                        strip_key(content_, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+  for (const store::Item& item : items) {
+    MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content_.table, content_.block_size));
+    for (unsigned place = 0; place < format::kMaxPlaces; ++place)
+      if (strip.has(place)) remove(to_run(strip.part(place, content_.block_size)));
+    transaction_.erase(item.key);
+    pages_[item.key.offset / MDFS_STRIPS_PER_PAGE] = {};
+  }
+  return {};
+}
+
+void publish_pages(Core& core, const Content& content, const Linker::Pages& pages) {
+  for (const auto& [number, page] : pages) core.records.replace(content, number, {page.page, page.strips});
+}
+
+}  // namespace mdfs::engine

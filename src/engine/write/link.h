@@ -1,0 +1,86 @@
+// Linking: staged units become part of the volume, and what they replace leaves it, inside one transaction.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/write/stage.h"
+
+namespace mdfs::engine {
+
+// A strip that has been written, and what of the page it belongs to.
+struct StagedStrip {
+  std::uint64_t page = 0;
+  format::Strip strip;
+};
+
+// The changes of one transaction to the records of one content. Made and used inside store.transact(), once in each, by
+// the holder of `linking`, so that pages that are kept in memory are as the tree has them; after it has succeeded
+// publish_pages() brings those up to date.
+class Linker {
+ public:
+  Linker(Core& core, const Content& content, store::Transaction& transaction)
+      : core_(core), content_(content), transaction_(transaction) {}
+
+  // The units' records are replaced (a unit without runs becomes a hole); parts of them in strips go.
+  Status link(const std::vector<Staged>& units);
+  // Adds strips. Nothing that they hold lies in another strip; kBusy where a page has no number left.
+  Status link_strips(const std::vector<StagedStrip>& strips);
+  // All records with keys in [first, last] of an item kind go: pages of extents with their strips, or cells.
+  Status free_items(std::uint64_t first, std::uint64_t last);
+  // The records of one page whose units lie in the box (half-open) go.
+  Status free_in_page(std::uint64_t page, const GridBox& box);
+  // Blocks of a cell become holes.
+  Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
+
+  // Bytes of blocks linked less those unlinked.
+  std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(content_.block_size); }
+  // Pages as they are now; nulls: gone.
+  struct Page {
+    std::shared_ptr<const format::ExtentPage> page;
+    std::shared_ptr<const Strips> strips;
+    // The same, once they have been changed: others may hold them as they were.
+    std::shared_ptr<format::ExtentPage> own_page;
+    std::shared_ptr<Strips> own_strips;
+    std::set<unsigned> changed;  // numbers of strips
+  };
+  using Pages = std::map<std::uint64_t, Page>;
+  const Pages& pages() const { return pages_; }
+  // Extents that were replaced, contiguous on the disk that their placement names, and where they were.
+  const std::vector<LeftPlace>& left() const { return left_; }
+
+ private:
+  Status link_image(const std::vector<Staged>& units);
+  Status free_strips(std::uint64_t first_page, std::uint64_t last_page);
+  Status link_cells(const std::vector<Staged>& units);
+  Result<format::FileCell> get_cell(std::uint64_t cell);
+  void put_cell(std::uint64_t cell, const format::FileCell& value);
+  Result<Page*> get_page(std::uint64_t number);
+  static format::ExtentPage& page_to_change(Page& page);
+  static Strips& strips_to_change(Page& page);
+  // Returns the runs that it had.
+  Result<std::vector<store::Run>> free_record(Page& page, const geometry::PagePlace& place);
+  // Of the extents at these places, a bit each.
+  void free_parts(Page& page, std::uint64_t places);
+  void put_page(std::uint64_t number, Page& page);
+  void note_left(const Staged& staged, const std::vector<store::Run>& runs);
+  void add(const store::Run& run);
+  void remove(const store::Run& run);
+
+  Core& core_;
+  const Content& content_;
+  store::Transaction& transaction_;
+  std::int64_t change_blocks_ = 0;
+  Pages pages_;
+  std::vector<LeftPlace> left_;
+};
+
+// After the transaction has succeeded, and before units that depend on it can leave the cache.
+void publish_pages(Core& core, const Content& content, const Linker::Pages& pages);
+
+}  // namespace mdfs::engine

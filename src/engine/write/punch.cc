@@ -1,0 +1,190 @@
+// Punched holes: zeros, with the blocks under them freed.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "engine/write/replacer.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
+  const std::uint64_t row_bytes = content.grid_row_bytes();
+  const std::uint64_t asked_end = checked_add(offset, length).value_or(UINT64_MAX);
+  GridBox rows;
+  rows.last.fill(UINT64_MAX);
+  rows.first[0] = offset / row_bytes;
+  rows.last[0] = ceil_div(asked_end, row_bytes);
+  const GridLock::Hold hold(content.writers, content.rank, rows, GridLock::Mode::kExclusive);
+  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  const std::uint64_t end = std::min(asked_end, size);
+  if (offset >= end) return {};
+  // Whole blocks of a file, whole rows of extents of an image; then what is stored of the edges is written with zeros:
+  // on a full volume what the inside gives back has room for them.
+  const std::uint64_t step = content.is_image() ? row_bytes : content.block_size;
+  const std::uint64_t first = ceil_div(offset, step);
+  const std::uint64_t last = end == size ? ceil_div(end, step) : end / step;
+  if (content.is_image()) {
+    if (first >= last) return zero_held(content, offset, end - offset, stop);
+    MDFS_TRY(punch_rows(content, first, last, stop));
+    MDFS_TRY(zero_held(content, offset, first * step - offset, stop));
+    return last * step < end ? zero_held(content, last * step, end - last * step, stop) : Status{};
+  }
+  // Bytes that lie in the tree, or may come to, are few; a file that has outgrown it leaves it first.
+  if (size <= MDFS_MAX_INLINE) return writer_.write_zeros(content, offset, end - offset, store::Purpose::kFreeing);
+  bool in_tree = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    in_tree = content.linked_inline;
+  }
+  if (in_tree) MDFS_TRY(write_back_.write_back(content));
+  if (first < last) MDFS_TRY(punch_cells(content, first, last, stop));
+  const std::uint64_t head_end = std::min(first * step, end);
+  const std::uint64_t tail = std::max(last * step, head_end);
+  MDFS_TRY(zero_in_block(content, offset, head_end - offset));
+  return tail < end ? zero_in_block(content, tail, end - tail) : Status{};
+}
+
+// Bytes of an image. What holds nothing stays as it is.
+Status Replacer::zero_held(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
+  return each_held_unit(core_, content, offset, length, stored_pages(content), [&](const HeldUnit& held) -> Status {
+    MDFS_TRY(stopped(stop));
+    return writer_.zero_unit(content, held, offset + length, store::Purpose::kFreeing);
+  });
+}
+
+// Bytes of a file within one block.
+Status Replacer::zero_in_block(Content& content, std::uint64_t offset, std::uint64_t length) {
+  if (length == 0) return {};
+  MDFS_TRY_ASSIGN(const bool holds, holds_block(content, offset));
+  return holds ? writer_.write_zeros(content, offset, length, store::Purpose::kFreeing) : Status{};
+}
+
+Result<bool> Replacer::holds_block(Content& content, std::uint64_t offset) {
+  const std::uint64_t cell = offset / content.unit_bytes;
+  const std::uint64_t block = offset % content.unit_bytes / content.block_size;
+  // Before the record is asked: what is written back meanwhile is in both.
+  if (const UnitPtr unit = core_.cache.peek(content.key_of(cell)); unit != nullptr) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->claimed || (unit->dirty_blocks >> block & 1) != 0) return true;
+  }
+  MDFS_TRY_ASSIGN(const format::FileCell stored, core_.records.cell(content, cell));
+  return stored.find(static_cast<unsigned>(block)).has_value();
+}
+
+// Frees what `free_item` does of each stored item of [first, last], some in each transaction: fewer on a full volume.
+Status Replacer::free_in_steps(Content& content, std::uint64_t first, std::uint64_t last, const Stop& stop,
+                               const std::function<Status(Linker&, std::uint64_t item)>& free_item) {
+  for (std::size_t at_once = kItemsInTransaction;;) {
+    MDFS_TRY(stopped(stop));
+    MDFS_TRY_ASSIGN(const auto items, items_between(content, first, last, at_once));
+    if (items.empty()) return {};
+    Linker::Pages pages;
+    const Status changed =
+        core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
+          Linker linker(core_, content, transaction);
+          for (const std::uint64_t item : items) MDFS_TRY(free_item(linker, item));
+          pages = linker.pages();
+          std::uint64_t linked = 0;
+          {
+            const std::lock_guard lock(content.state_mutex);
+            linked = content.linked_size;
+          }
+          return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+        });
+    if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
+      at_once /= 2;
+      continue;
+    }
+    if (!changed.ok()) return changed;
+    publish_pages(core_, content, pages);
+    if (items.back() == last) return {};
+    first = items.back() + 1;
+  }
+}
+
+Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop) {
+  GridBox rows;
+  rows.last.fill(UINT64_MAX);
+  rows.first[0] = first_row;
+  rows.last[0] = last_row;
+  const Claims claims(content, rows);
+  const std::uint64_t side = content.page_box.side[0];
+  const std::uint64_t first_page = first_row / side * content.pages_in_row();
+  const std::uint64_t last_page = ceil_div(last_row, side) * content.pages_in_row() - 1;
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  const std::uint64_t step = content.array().extent[0];
+  const Versions::Change change(content.versions, checked_mul(first_row, step).value_or(UINT64_MAX),
+                                checked_mul(last_row, step).value_or(UINT64_MAX));
+  const Status freed = free_in_steps(content, first_page, last_page, stop, [&](Linker& linker, std::uint64_t page) {
+    return linker.free_in_page(page, rows);
+  });
+  const std::uint64_t first_unit = first_row * content.units_in_row(), last_unit = last_row * content.units_in_row();
+  if (freed.ok())
+    reset_units(content, first_unit, last_unit, true);
+  else
+    forget_clean(content, first_unit, last_unit);
+  write_back_.wake_waiters();
+  return freed;
+}
+
+Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop) {
+  const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
+  GridBox cells;
+  cells.first[0] = first_block / cell_blocks;
+  cells.last[0] = ceil_div(last_block, cell_blocks);
+  const Claims claims(content, cells);
+  const ClosedGate closed(content.gate);
+  const std::lock_guard linking(content.linking);
+  const auto free_blocks = [&](Linker& linker, std::uint64_t cell) {
+    const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;
+    const std::uint64_t to = std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks;
+    return linker.punch_cell(cell, block_mask(content, from * content.block_size, to * content.block_size));
+  };
+  const Status freed = free_in_steps(content, cells.first[0], cells.last[0] - 1, stop, free_blocks);
+  if (freed.ok())
+    zero_blocks(content, first_block, last_block);
+  else
+    forget_clean(content, cells.first[0], cells.last[0]);
+  write_back_.wake_waiters();
+  return freed;
+}
+
+// A part of these units has been freed, and it is not known which: what is not dirty is loaded again.
+void Replacer::forget_clean(Content& content, std::uint64_t first, std::uint64_t last) {
+  for (const UnitPtr& unit : core_.cache.units_between(content.object, first, last)) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->dirty) continue;
+    unit->buffer = BufferRef();
+    unit->complete = false;
+    unit->valid.clear();
+    unit->known_on_disk = false;
+  }
+}
+
+void Replacer::zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block) {
+  const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
+  const std::uint64_t last_cell = ceil_div(last_block, cell_blocks);
+  for (const UnitPtr& unit : core_.cache.units_between(content.object, first_block / cell_blocks, last_cell)) {
+    const std::uint64_t cell = unit->key.index;
+    const auto begin = static_cast<std::uint32_t>((std::max(first_block, cell * cell_blocks) - cell * cell_blocks) *
+                                                  content.block_size);
+    const auto end = static_cast<std::uint32_t>((std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks) *
+                                                content.block_size);
+    const std::lock_guard lock(unit->mutex);
+    if (begin < unit->buffer.size()) {
+      BufferRef own = core_.cache.acquire(unit->buffer.size());
+      std::memcpy(own.data(), unit->buffer.data(), own.size());
+      std::memset(own.data() + begin, 0, std::min<std::size_t>(end, own.size()) - begin);
+      unit->buffer = std::move(own);
+    }
+    if (!unit->complete) unit->valid.add(begin, end);
+    if (!unit->dirty) continue;
+    unit->dirty_blocks &= ~block_mask(content, begin, end);
+    if (unit->dirty_blocks == 0) write_back_.note_clean(content, *unit);
+  }
+}
+
+}  // namespace mdfs::engine

@@ -1,0 +1,68 @@
+// The records of replaced units, for the versions that are read meanwhile.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write/replaced.h"
+
+#include <algorithm>
+
+#include "engine/read/window_version.h"
+
+namespace mdfs::engine {
+
+Replaced note_replaced(Core& core, Content& content, const std::vector<Staged>& units) {
+  Replaced replaced;
+  if (!content.is_image() || units.size() > kMostReplacedNoted) return replaced;
+  replaced.stored.resize(units.size());
+  std::vector<store::Run> runs;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    Result<StoredExtent> stored = core.records.extent(content, units[i].coord, false);
+    if (!stored.ok()) continue;  // linking will say why
+    runs.insert(runs.end(), stored->runs.begin(), stored->runs.end());
+    for (const StripPart& part : stored->parts) runs.push_back(part.run);
+    replaced.stored[i] = std::move(*stored);
+  }
+  if (!runs.empty()) replaced.hold = core.store.hold(std::move(runs));
+  return replaced;
+}
+
+std::optional<geometry::Box> part_in_unit(const Content& content, const geometry::Coord& unit,
+                                          const geometry::Box& box) {
+  geometry::Box part;
+  for (unsigned axis = 0; axis < content.rank; ++axis) {
+    const std::uint64_t extent = content.array().extent[axis];
+    const std::uint64_t begin = std::max(unit[axis] * extent, box.start[axis]);
+    const std::uint64_t end = std::min((unit[axis] + 1) * extent, box.start[axis] + box.length[axis]);
+    if (begin >= end) return std::nullopt;
+    part.start[axis] = begin;
+    part.length[axis] = end - begin;
+  }
+  return part;
+}
+
+void keep_for_versions(Core& core, Content& content, const std::vector<Staged>& units, const Replaced& replaced,
+                       const geometry::Box& changed) {
+  for (const std::shared_ptr<WindowVersion>& version : content.versions.all()) {
+    std::vector<std::size_t> wanted;
+    std::vector<store::Run> runs;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const std::optional<geometry::Box> part = part_in_unit(content, units[i].coord, changed);
+      if (!part || !version->wants(units[i].index, *part)) continue;
+      wanted.push_back(i);
+      if (replaced.stored.empty() || !replaced.stored[i]) continue;
+      const StoredExtent& stored = *replaced.stored[i];
+      runs.insert(runs.end(), stored.runs.begin(), stored.runs.end());
+      for (const StripPart& part_of : stored.parts) runs.push_back(part_of.run);
+    }
+    if (wanted.empty()) continue;
+    // Of what it wants alone. All of that is held by `replaced` until here.
+    const std::shared_ptr<const store::BlockHold> hold = runs.empty() ? nullptr : core.store.hold(std::move(runs));
+    const bool known = !replaced.stored.empty() && (replaced.hold == nullptr || !replaced.hold->is_broken());
+    for (const std::size_t i : wanted) {
+      UnitPtr unit = core.cache.peek(content.key_of(units[i].index));
+      if (unit == nullptr) unit = std::make_shared<Unit>(content.key_of(units[i].index));
+      const std::lock_guard lock(unit->mutex);
+      version->keep(*unit, known && replaced.stored[i] ? &*replaced.stored[i] : nullptr, hold);
+    }
+  }
+}
+
+}  // namespace mdfs::engine

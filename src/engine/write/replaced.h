@@ -1,0 +1,34 @@
+// The records of units that a window write is about to replace, for the versions that are read meanwhile.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/write/link.h"
+#include "geometry/decompose.h"
+
+namespace mdfs::engine {
+
+// More units than this are replaced without: versions in the way keep what is in memory, or are given up.
+inline constexpr std::size_t kMostReplacedNoted = 65536;
+
+struct Replaced {
+  std::vector<std::optional<StoredExtent>> stored;  // of each unit; none: not known
+  std::shared_ptr<const store::BlockHold> hold;     // of all their blocks
+};
+
+// Called with `linking` of the content held, before the transaction.
+Replaced note_replaced(Core& core, Content& content, const std::vector<Staged>& units);
+// Called while `swapping` is held, before the units change: gives the versions what they want of them. `changed`: the
+// part of the array that changes.
+void keep_for_versions(Core& core, Content& content, const std::vector<Staged>& units, const Replaced& replaced,
+                       const geometry::Box& changed);
+
+// The part of `box` that lies in the unit, in steps of the array; nothing if there is none.
+std::optional<geometry::Box> part_in_unit(const Content& content, const geometry::Coord& unit,
+                                          const geometry::Box& box);
+
+}  // namespace mdfs::engine

@@ -1,0 +1,149 @@
+// Changes that replace stored units at once: window writes, truncation, punched holes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/read/loader.h"
+#include "engine/write/held_units.h"
+#include "engine/write/link.h"
+#include "engine/write/stage.h"
+#include "engine/write/window_source.h"
+#include "engine/write/write_back.h"
+#include "engine/write/writer.h"
+
+namespace mdfs::engine {
+
+class WindowRows;
+
+// Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
+// them. Those not handled at the end are let go as they are.
+class Claims {
+ public:
+  Claims(Content& content, const GridBox& box);
+  Claims(const Claims&) = delete;
+  Claims& operator=(const Claims&) = delete;
+  ~Claims();
+  const std::vector<UnitPtr>& units() const { return units_; }
+
+ private:
+  std::vector<UnitPtr> units_;
+};
+
+// Any thread. Each call has its part of the grid alone. New contents are staged where nobody sees them; then, behind
+// the closed gate, one transaction links them and the cached units are exchanged: for readers of the cache that is an
+// exchange of buffers in memory, and a read that it overtakes is done again.
+class Replacer {
+ public:
+  Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
+      : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
+
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from, const Stop& stop);
+  // What had been written before is linked before the new size is, or with it; but on a volume so full that it cannot
+  // be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image that
+  // has more than kMostCut extents in the row of the new end is shortened in steps.
+  Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  // Makes it larger if it is smaller. What is dirty stays so, and the size is linked with it.
+  Status grow(Content& content, std::uint64_t size_bytes);
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  // Before the content becomes larger for the first time since it was opened: whatever the tree has beyond its end is
+  // freed, so that what is added reads as zeros until it is written.
+  Status clear_beyond_end(Content& content);
+  // Engine::settle().
+  Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all);
+
+ private:
+  static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
+  static constexpr std::size_t kLoadedAtOnce = 256;           // units, between two looks at who waits
+  static constexpr std::uint64_t kMaxWindowUnits = 4u << 20;  // in one transaction
+  static constexpr std::uint64_t kLeastWindowUnits = 16384;   // are possible whatever the budget is
+  static constexpr std::uint64_t kStagedBytes = 256;          // of memory for each unit that waits for its link
+  static constexpr std::size_t kItemsInTransaction = 1024;    // freed
+  static constexpr std::size_t kMostCut = 16384;              // extents that a transaction cuts
+
+  struct WindowJob;  // window_write.cc
+  struct Cut;        // truncate.cc
+
+  // A buffer of the unit's bytes as they are now, for changing; none: all zeros. Loads what is missing.
+  Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
+
+  Status write_others(Content& content, const WindowJob& job);
+  Result<std::uint64_t> units_written(const Content& content, const WindowJob& job, const Stop& stop);
+  Result<bool> replaces_stored(Content& content, const geometry::Box& box);
+  Status build_band(Content& content, WindowJob& job, const geometry::Box& band, const Stop& stop);
+  Status build_pieces(Content& content, WindowJob& job, const geometry::Box& band, ConstBytes source,
+                      std::span<const geometry::Piece> pieces);
+  std::uint64_t most_window_units() const;
+  bool replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
+                     const geometry::Piece& piece);
+  Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);
+  void overlay(const Content& content, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
+               const geometry::Piece& piece, const BufferRef& unit);
+  Status stage_batch(Content& content, WindowJob& job, bool keep);
+  Status link_window(Content& content, WindowJob& job);
+  // Behind the closed gate: the cached units become what has been linked. `before` is called with `swapping` held.
+  void exchange(Content& content, const std::vector<Staged>& units, bool keep, const std::function<void()>& before);
+
+  Status prepare_size(Content& content, std::uint64_t size_bytes);
+  Status write_before(Content& content, std::uint64_t size_bytes);
+  Result<bool> has_beyond(Content& content, std::uint64_t size_bytes);
+  Status extend(Content& content, std::uint64_t size_bytes);
+  Status shrink(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  Result<bool> is_small_cut(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  Status shrink_at_once(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  Status shrink_inline(Content& content, std::uint64_t size_bytes);
+  // The units that keep some bytes and lose others, staged with zeros for what they lose.
+  Status cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut);
+  Status cut_row(Content& content, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
+  Status link_cut(Content& content, std::uint64_t size_bytes, Cut& cut);
+  // Frees from the end until at most `items` pages or cells are left beyond the new size.
+  Status free_far(Content& content, std::uint64_t first_row, std::size_t items, const Stop& stop);
+  Status free_from(Content& content, std::uint64_t row);
+  Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
+  Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,
+                                                   std::size_t limit);
+  Result<std::vector<std::uint64_t>> pages_with_strips(Content& content, std::uint64_t first, std::uint64_t last,
+                                                       std::size_t limit);
+  Result<std::uint64_t> last_item(Content& content, std::uint64_t first);
+  // Cached units of [first, last) become zeros (or unknown), clean.
+  void reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros);
+
+  // settle.cc
+  struct Settled {
+    std::uint64_t bytes = 0;  // of extents written
+    unsigned damaged = 0;     // extents that cannot be read, and the error of the last one
+    Status damage;
+  };
+  static constexpr unsigned kMostDamaged = 64;  // extents of a call that are passed over
+  Status settle_page(Content& content, std::uint64_t page, bool all, Settled& settled);
+  Status settle_units(Content& content, const std::vector<geometry::Coord>& units, Settled& settled);
+  Status settle_readable(Content& content, const std::vector<geometry::Coord>& units, Settled& settled);
+  Result<store::Reservation> room_to_settle(Content& content, const std::vector<geometry::Coord>& units);
+  Status settle_batch(Content& content, const std::vector<geometry::Coord>& units);
+
+  Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last, const Stop& stop,
+                       const std::function<Status(Linker&, std::uint64_t item)>& free_item);
+  Status punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop);
+  Status punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop);
+  Status zero_held(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  Status zero_in_block(Content& content, std::uint64_t offset, std::uint64_t length);
+  Result<bool> holds_block(Content& content, std::uint64_t offset);
+  StoredPages stored_pages(Content& content) {
+    return [this, &content](std::uint64_t first, std::uint64_t last, std::size_t limit) {
+      return items_between(content, first, last, limit);
+    };
+  }
+  void forget_clean(Content& content, std::uint64_t first, std::uint64_t last);
+  void zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block);
+
+  Core& core_;
+  Loader& loader_;
+  WriteBack& write_back_;
+  Writer& writer_;
+};
+
+}  // namespace mdfs::engine

@@ -1,0 +1,313 @@
+// Staging: encode, allocate, write.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write/stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/checked.h"
+#include "base/crc32c.h"
+#include "codec/codec.h"
+#include "engine/requests.h"
+#include "format/extents.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+constexpr std::uint64_t kNobody = 0;  // owner of what has no group
+
+bool is_zero(ConstBytes bytes) {
+  // Equal to itself shifted by one, and the first is zero.
+  return bytes.empty() ||
+         (bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+void encode_raw(const Content& content, Staged& staged) {
+  for (std::uint32_t begin = 0; begin < content.unit_bytes; begin += MDFS_SUB_BLOCK) {
+    const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, content.unit_bytes - begin);
+    staged.crc32c.push_back(crc32c({staged.content.data() + begin, length}));
+  }
+  staged.stored_bytes = content.unit_bytes;
+  staged.stored = staged.content;
+}
+
+Status encode_zstd(Core& core, const Content& content, Staged& staged) {
+  const std::size_t bound = codec::compress_bound(content.image->codec, content.unit_bytes);
+  BufferRef frame = core.cache.acquire(align_up(bound, content.block_size));
+  codec::Encoder encoder = core.encoding.idle().take();
+  MDFS_TRY_ASSIGN(const std::size_t used,
+                  codec::encode(content.image->codec, content.image->codec_level,
+                                {staged.content.data(), content.unit_bytes}, frame.bytes(), encoder));
+  core.encoding.idle().give_back(std::move(encoder));
+  std::memset(frame.data() + used, 0, align_up(used, content.block_size) - used);
+  staged.stored_bytes = static_cast<std::uint32_t>(used);
+  staged.crc32c = {crc32c({frame.data(), used})};
+  staged.stored = std::move(frame);
+  return {};
+}
+
+// The blocks to write lie in `stored` one after another. A cell's buffer may end before the cell does.
+void encode_cell(Core& core, const Content& content, Staged& staged) {
+  const auto count = static_cast<std::size_t>(std::popcount(staged.blocks));
+  if (count == 0) return;
+  staged.stored = core.cache.acquire(count * content.block_size);
+  std::byte* to = staged.stored.data();
+  for (std::uint32_t block = 0; block < 32; ++block) {
+    if ((staged.blocks >> block & 1) == 0) continue;
+    const std::size_t at = std::size_t{block} * content.block_size;
+    const std::size_t have =
+        staged.content.size() > at ? std::min<std::size_t>(staged.content.size() - at, content.block_size) : 0;
+    if (have > 0) std::memcpy(to, staged.content.data() + at, have);
+    std::memset(to + have, 0, content.block_size - have);
+    staged.crc32c.push_back(crc32c({to, content.block_size}));
+    to += content.block_size;
+  }
+}
+
+Status encode(Core& core, const Content& content, Staged& staged) {
+  staged.crc32c.clear();
+  if (!content.is_image()) {
+    encode_cell(core, content, staged);
+    return {};
+  }
+  if (!staged.content || is_zero({staged.content.data(), content.unit_bytes})) {
+    staged.content = BufferRef();
+    return {};
+  }
+  if (!content.is_raw()) return encode_zstd(core, content, staged);
+  encode_raw(content, staged);
+  return {};
+}
+
+std::uint32_t blocks_of(const Content& content, const Staged& staged) {
+  if (!staged.stored) return 0;
+  if (!content.is_image()) return static_cast<std::uint32_t>(staged.crc32c.size());
+  return static_cast<std::uint32_t>(ceil_div(staged.stored_bytes, content.block_size));
+}
+
+// Encoders that are larger than half of their budget work one after another, and others may have turns between them.
+Status encode_all(Core& core, const Content& content, std::vector<Staged>& units) {
+  const std::size_t each = encoder_bytes(content);
+  ByteBudget& budget = core.encoding.encoders_of(each);
+  const std::size_t most = encoders_at_once(budget.limit_bytes(), each, units.size(), core.tasks.threads() + 1);
+  if (most == 1) {
+    for (Staged& unit : units) {
+      const ByteBudget::Share share = each > 0 ? budget.wait_for(each) : ByteBudget::Share();
+      MDFS_TRY(encode(core, content, unit));
+    }
+    return {};
+  }
+  const ByteBudget::Share share = each > 0 ? budget.wait_for(most * each) : ByteBudget::Share();
+  std::mutex mutex;  // guards status
+  Status status;
+  const auto encode_one = [&](std::size_t i) {
+    Status one = encode(core, content, units[i]);
+    if (one.ok()) return;
+    const std::lock_guard lock(mutex);
+    if (status.ok()) status = std::move(one);
+  };
+  core.tasks.parallel_for(units.size(), encode_one, most);
+  return status;
+}
+
+// Units that the image has when it is full, 0 if it grows beyond the shape it was opened with, or is a file.
+std::uint64_t planned_units(const Content& content) {
+  if (!content.is_image()) return 0;
+  const std::uint64_t planned = content.array().shape[0];
+  if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return 0;
+  return ceil_div(planned, content.array().extent[0]) * content.units_in_row();
+}
+
+// Gives blocks to the units of one disk, in order, in contiguous groups as large as can be had.
+class Placer {
+ public:
+  Placer(Core& core, Content& content, std::uint16_t disk, store::Reservation& reservation)
+      : core_(core), content_(content), disk_(disk), reservation_(reservation) {}
+
+  Status place(const std::vector<Staged*>& units) {
+    std::size_t next = 0;
+    std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / content_.block_size);
+    bool together = true;  // what is replaced of several groups
+    while (next < units.size()) {
+      // What is replaced stays near its group; what is new goes on where the last group ended.
+      const std::uint64_t replaced = replaced_block(*units[next]);
+      std::uint64_t blocks = blocks_of(content_, *units[next]);
+      std::size_t end = next + 1;
+      while (core_.options.grouping && end < units.size() &&
+             blocks + blocks_of(content_, *units[end]) <= group_blocks &&
+             (replaced == 0 || together || same_group(*units[next], *units[end])))
+        blocks += blocks_of(content_, *units[end++]);
+      // A group that has no room as a whole is divided before any of it goes to another disk.
+      const Spill spill = end - next == 1 ? Spill::kMay : Spill::kNot;
+      Result<store::Run> run =
+          allocate(static_cast<std::uint32_t>(blocks), spill, replaced, expected_blocks(blocks, end - next));
+      if (run.ok()) {
+        hand_out(*run, units, next, end);
+        next = end;
+      } else if (run.error().code != Errc::kNoSpace) {
+        return std::move(run).error();
+      } else if (replaced != 0 && together) {
+        together = false;
+      } else if (end - next > 1) {
+        group_blocks = blocks / 2;
+      } else {
+        MDFS_TRY(scatter(*units[next], static_cast<std::uint32_t>(blocks)));
+        ++next;
+      }
+    }
+    return {};
+  }
+
+ private:
+  enum class Spill : std::uint8_t { kNot, kMay };  // to another disk
+
+  bool same_group(const Staged& one, const Staged& two) const {
+    return content_.groups.group_of(one.coord) == content_.groups.group_of(two.coord);
+  }
+
+  // Where the unit is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
+  std::uint64_t replaced_block(const Staged& unit) {
+    if (!content_.is_image()) return 0;
+    const Result<StoredExtent> stored = core_.records.extent(content_, unit.coord, false);
+    if (!stored.ok() || !stored->has_record() || stored->runs.front().disk != disk_) return 0;
+    return stored->runs.front().block;
+  }
+
+  // What an image of known shape still wants here, if all its units are like these.
+  std::uint64_t expected_blocks(std::uint64_t blocks, std::size_t units) {
+    const std::uint64_t planned = planned_units(content_) / std::max(1u, content_.placement->disks);
+    if (planned == 0) return 0;
+    const std::uint64_t all = ceil_div(planned * blocks, units);
+    const std::lock_guard lock(content_.state_mutex);
+    const std::uint64_t given = disk_ < content_.disk_given.size() ? content_.disk_given[disk_] : 0;
+    return std::max(blocks, all - std::min(all, given));
+  }
+
+  Result<store::Run> allocate(std::uint32_t blocks, Spill spill, std::uint64_t replaced, std::uint64_t expected) {
+    store::AllocationRequest request;
+    request.disk = disk_;
+    request.blocks = blocks;
+    request.owner = core_.options.grouping ? content_.object : kNobody;
+    if (core_.options.grouping) {
+      request.around_block = replaced;
+      request.expected_blocks = expected;
+    }
+    request.may_spill = spill == Spill::kMay;
+    if (content_.is_image()) request.policy = content_.image->policy;
+    if (core_.options.grouping) {
+      const std::lock_guard lock(content_.state_mutex);
+      if (disk_ < content_.disk_end.size()) request.near_block = content_.disk_end[disk_];
+    }
+    MDFS_TRY_ASSIGN(const store::Run run,
+                    core_.store.allocate(request, reservation_.blocks() >= blocks ? &reservation_ : nullptr));
+    const std::lock_guard lock(content_.state_mutex);
+    if (content_.disk_end.size() <= run.disk) content_.disk_end.resize(run.disk + 1u);
+    content_.disk_end[run.disk] = run.block + run.blocks;
+    if (content_.disk_given.size() <= run.disk) content_.disk_given.resize(run.disk + 1u);
+    content_.disk_given[run.disk] += run.blocks;
+    return run;
+  }
+
+  void hand_out(store::Run run, const std::vector<Staged*>& units, std::size_t next, std::size_t end) {
+    for (; next < end; ++next) {
+      const std::uint32_t blocks = blocks_of(content_, *units[next]);
+      units[next]->runs.push_back({run.disk, run.block, blocks});
+      run.block += blocks;
+    }
+  }
+
+  static void add_piece(Staged& unit, const store::Run& piece) {
+    if (!unit.runs.empty()) {
+      store::Run& last = unit.runs.back();
+      if (last.disk == piece.disk && last.block + last.blocks == piece.block) {
+        last.blocks += piece.blocks;
+        return;
+      }
+    }
+    unit.runs.push_back(piece);
+  }
+
+  // No contiguous room is left for this unit: smaller and smaller pieces, as many as its record can name.
+  Status scatter(Staged& unit, std::uint32_t blocks) {
+    std::uint32_t piece = std::max(1u, blocks / 2);
+    while (blocks > 0) {
+      Result<store::Run> run = allocate(std::min(piece, blocks), Spill::kMay, 0, 0);
+      if (run.ok()) {
+        add_piece(unit, *run);
+        blocks -= run->blocks;
+        if (unit.runs.size() > format::kMaxExtentRuns)
+          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces",
+                                              blocks_of(content_, unit), format::kMaxExtentRuns)};
+      } else if (run.error().code != Errc::kNoSpace || piece == 1) {
+        return std::move(run).error();
+      } else {
+        piece /= 2;
+      }
+    }
+    return {};
+  }
+
+  Core& core_;
+  Content& content_;
+  const std::uint16_t disk_;
+  store::Reservation& reservation_;
+};
+
+Status place_all(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+  std::map<std::uint16_t, std::vector<Staged*>> by_disk;
+  for (Staged& staged : units)
+    if (blocks_of(content, staged) > 0)
+      by_disk[static_cast<std::uint16_t>(content.wished_disk(staged.coord))].push_back(&staged);
+  for (auto& [disk, list] : by_disk) {
+    std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
+      if (!core.options.grouping) return a->index < b->index;
+      return content.groups.order_of(a->coord) < content.groups.order_of(b->coord);
+    });
+    MDFS_TRY(Placer(core, content, disk, reservation).place(list));
+  }
+  return {};
+}
+
+Status write_units(Core& core, const Content& content, std::vector<Staged>& units) {
+  std::vector<Segment> segments;
+  for (const Staged& staged : units)
+    if (!staged.runs.empty())
+      append_segments(staged.runs, content.block_size, 0,
+                      std::uint64_t{blocks_of(content, staged)} * content.block_size, staged.stored.data(), 0,
+                      segments);
+  return write_all(core.store, segments, core.options.largest_request_bytes);
+}
+
+}  // namespace
+
+std::uint64_t worst_case_blocks(const Content& content, const Staged& staged) {
+  return content.is_image() ? content.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
+}
+
+Status stage(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+  std::size_t frames = 0;
+  for (const Staged& staged : units)
+    frames += frame_bytes(content, static_cast<std::size_t>(std::popcount(staged.blocks)));
+  ByteBudget::Share share = frames > 0 ? core.encoding.frames_of(frames).wait_for(frames) : ByteBudget::Share();
+  Status status = encode_all(core, content, units);
+  if (status.ok()) status = place_all(core, content, units, reservation);
+  if (status.ok()) status = write_units(core, content, units);
+  for (Staged& staged : units) staged.stored = BufferRef();
+  if (!status.ok()) abandon(core, units);
+  return status;
+}
+
+void abandon(Core& core, std::vector<Staged>& units) {
+  for (Staged& staged : units) {
+    for (const store::Run& run : staged.runs) core.store.abandon(run);
+    staged.runs.clear();
+  }
+}
+
+}  // namespace mdfs::engine

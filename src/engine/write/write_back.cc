@@ -1,0 +1,390 @@
+// Write-back: what is dirty, and who writes it when.
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write/write_back.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <unordered_set>
+
+#include "base/checked.h"
+
+namespace mdfs::engine {
+
+WriteBack::WriteBack(Core& core, Loader& loader) : core_(core), loader_(loader) {
+  for (unsigned i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
+}
+
+WriteBack::~WriteBack() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  // Contents that were never closed lose what is dirty; whoever still holds them holds no memory of ours.
+  for (const auto& [key, content] : dirty_) {
+    content->dirty_units.clear();
+    content->reservation = store::Reservation();
+  }
+}
+
+namespace {
+
+// Have all bytes of the unit been written, up to where it will end when the image has its full shape? While an image
+// grows, the extent that its last slab lies in is not full.
+bool is_full(const Content& content, const Unit& unit) {
+  if (!content.is_image())
+    return static_cast<unsigned>(std::popcount(unit.dirty_blocks)) == content.unit_bytes / content.block_size;
+  const geometry::Coord coord = content.unit_coord(unit.key.index);
+  const geometry::ByteGeometry shape = content.planned_shape(content.size.load(std::memory_order_relaxed), coord);
+  return unit.filled_bytes >= content.bytes_inside(shape, coord);
+}
+
+// Of the full image. One that grows beyond the shape it was opened with has no last row.
+std::uint64_t planned_rows(const Content& content) {
+  const std::uint64_t planned = content.array().shape[0];
+  if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return UINT64_MAX;
+  return ceil_div(planned, content.array().extent[0]);
+}
+
+}  // namespace
+
+void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change) {
+  const std::uint64_t charge = unit->buffer.size();
+  core_.dirty_bytes.fetch_add(charge - unit->dirty_charge, std::memory_order_relaxed);
+  unit->dirty_charge = charge;
+  ++unit->changes;
+  unit->dirty_blocks |= change.blocks;
+  unit->changed_bytes.add(change.changed);
+  unit->filled_bytes += change.bytes;
+  bool kick = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
+  bool first = false;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    unit->promised += change.promise.room();
+    content.reservation.absorb(std::move(change.promise));
+    if (!unit->dirty) {
+      unit->dirty = true;
+      unit->dirty_since_ns = core_.environment.monotonic_ns();
+      content.last_dirt_ns = unit->dirty_since_ns;
+      first = content.dirty_units.empty();
+      if (first) content.dirty_since_ns = unit->dirty_since_ns;
+      content.dirty_units.emplace(unit->key.index, unit);
+    }
+    if (!unit->full && is_full(content, *unit)) {
+      unit->full = true;
+      const geometry::Coord coord = content.unit_coord(unit->key.index);
+      content.add_full(coord, content.groups.units_in_group(coord, planned_rows(content)));
+      kick = kick || content.ripe_bytes >= core_.batch_bytes();
+    }
+    if (content.may_have_strips && content.rank > 1 &&
+        content.syncs.expects_sync(content.size.load(std::memory_order_relaxed), content.grid_row_bytes() / 2)) {
+      const bool was_due = content.early_bytes >= core_.options.early_batch_bytes;
+      content.early_bytes += change.bytes;
+      kick = kick || (!was_due && content.early_bytes >= core_.options.early_batch_bytes);
+    }
+  }
+  if (!first && (!kick || kicked_.load(std::memory_order_relaxed))) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (first) dirty_.emplace(&content, content.shared_from_this());
+    if (kick) kicked_ = true;
+  }
+  if (kick) work_.notify_one();
+}
+
+store::Reservation WriteBack::take_promise(Content& content, Unit& unit) {
+  const std::lock_guard lock(content.state_mutex);
+  return content.reservation.split(std::exchange(unit.promised, {}));
+}
+
+void WriteBack::note_clean(Content& content, Unit& unit) {
+  core_.dirty_bytes.fetch_sub(unit.dirty_charge, std::memory_order_relaxed);
+  unit.dirty_charge = 0;
+  unit.dirty_blocks = 0;
+  unit.changed_bytes = {};
+  unit.filled_bytes = 0;
+  store::Reservation promise;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    promise = content.reservation.split(std::exchange(unit.promised, {}));
+    if (unit.full) content.remove_full(content.unit_coord(unit.key.index));
+    unit.full = false;
+    unit.dirty = false;
+    content.dirty_units.erase(unit.key.index);
+  }
+  forget_if_clean(content);
+}
+
+void WriteBack::forget_if_clean(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  if (!content.dirty_units.empty() || content.linked_size < content.size.load(std::memory_order_acquire)) return;
+  // Under the state's lock, so that a unit that becomes dirty now registers after this.
+  const std::lock_guard registry(mutex_);
+  dirty_.erase(&content);
+}
+
+void WriteBack::note_sync(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  content.syncs.note_sync(content.size.load(std::memory_order_acquire));
+  content.early_bytes = 0;
+}
+
+void WriteBack::note_size(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  if (content.dirty_units.empty()) content.dirty_since_ns = core_.environment.monotonic_ns();
+  const std::lock_guard registry(mutex_);
+  dirty_.emplace(&content, content.shared_from_this());
+}
+
+void WriteBack::wake_waiters() {
+  const std::lock_guard lock(mutex_);
+  stuck_ = false;
+  room_.notify_all();
+}
+
+Status WriteBack::wait_for_room() {
+  const auto fits = [this] { return core_.dirty_bytes.load(std::memory_order_relaxed) <= core_.dirty_limit_bytes(); };
+  if (fits()) return {};
+  std::unique_lock lock(mutex_);
+  while (!fits()) {
+    if (stuck_) return {Errc::kIo, "dirty data cannot be written back"};
+    kicked_ = true;
+    work_.notify_all();
+    room_.wait_for(lock, std::chrono::milliseconds(kIdleCheckMs));
+  }
+  return {};
+}
+
+Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes) {
+  // The turn first: who came later does not take the room that who came earlier waits for. Write-back, which makes
+  // room, needs no share of these.
+  ByteBudget::Share share = core_.writes.wait_for(bytes);
+  MDFS_TRY(wait_for_room());
+  return share;
+}
+
+std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Content>> contents;
+  contents.reserve(dirty_.size());
+  for (const auto& [key, content] : dirty_) contents.push_back(content);
+  return contents;
+}
+
+// Beyond three quarters of the limit there are too many dirty bytes.
+std::shared_ptr<Content> WriteBack::choose(bool may_be_pieces, WhichUnits& which) {
+  const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
+  std::vector<std::shared_ptr<Content>> contents = dirty_contents();
+  bool any = false, any_alive = false;
+  std::vector<DirtyFacts> facts;
+  std::erase_if(contents, [&](const std::shared_ptr<Content>& content) {
+    const std::lock_guard lock(content->state_mutex);
+    if (content->dirty_units.empty()) return true;
+    any = true;
+    if (content->background_failed) return true;
+    any_alive = true;
+    const bool early_enough = pressed || content->early_bytes >= core_.options.early_batch_bytes;
+    const std::uint64_t early = may_be_pieces && early_enough ? content->early_bytes : 0;
+    facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns, early});
+    return false;
+  });
+  const std::optional<WriteChoice> choice = choose_to_write(facts, core_.batch_bytes(), pressed);
+  if (choice) {
+    which = choice->which;
+    if (which != WhichUnits::kAll) return contents[choice->content];
+  }
+  const std::lock_guard lock(mutex_);
+  stuck_ = any && !any_alive;
+  if (stuck_) room_.notify_all();
+  return choice ? contents[choice->content] : nullptr;
+}
+
+std::vector<UnitPtr> WriteBack::collect(Content& content, WhichUnits which) {
+  struct Candidate {
+    bool not_full;
+    std::uint64_t bytes;
+    std::int64_t since_ns;
+    std::uint64_t order;
+    UnitPtr unit;
+  };
+  std::vector<Candidate> candidates;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    candidates.reserve(content.dirty_units.size());
+    for (const auto& [index, unit] : content.dirty_units) {
+      const geometry::Coord coord = content.unit_coord(index);
+      if (which == WhichUnits::kRipe) {
+        const auto group = content.full_groups.find(content.groups.group_of(coord));
+        if (group == content.full_groups.end() || group->second.ripe_bytes == 0) continue;
+      }
+      candidates.push_back({true, 0, 0, content.groups.order_of(coord), unit});
+    }
+  }
+  std::erase_if(candidates, [&](Candidate& candidate) {
+    const std::lock_guard lock(candidate.unit->mutex);
+    candidate.not_full = !candidate.unit->full;
+    candidate.since_ns = candidate.unit->dirty_since_ns;
+    candidate.bytes = bytes_to_write(content, *candidate.unit);
+    return candidate.unit->claimed || !candidate.unit->dirty || (which != WhichUnits::kAll && candidate.not_full);
+  });
+  // The full ones, in the order in which they are to lie; then those that have waited longest.
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.not_full != b.not_full) return b.not_full;
+    if (a.not_full && a.since_ns != b.since_ns) return a.since_ns < b.since_ns;
+    return a.order < b.order;
+  });
+  // Ripe groups are not cut.
+  const auto group_of = [&](const Candidate& candidate) {
+    return content.groups.group_of(content.unit_coord(candidate.unit->key.index));
+  };
+  std::vector<UnitPtr> units;
+  for (std::size_t bytes = 0; units.size() < candidates.size() && units.size() < kMaxBatchUnits;) {
+    const std::size_t next = units.size();
+    const bool cut =
+        which != WhichUnits::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
+    if (bytes >= core_.batch_bytes() && cut) break;
+    units.push_back(candidates[next].unit);
+    bytes += candidates[next].bytes;
+  }
+  return units;
+}
+
+void WriteBack::run() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      work_.wait(lock, [this] { return stopping_ || kicked_; });
+      if (stopping_) return;
+      kicked_ = false;
+    }
+    for (bool may_be_pieces = true;;) {
+      WhichUnits which = WhichUnits::kFull;
+      const std::shared_ptr<Content> content = choose(may_be_pieces, which);
+      if (content == nullptr) break;
+      const bool early = which == WhichUnits::kPieces;
+      std::vector<UnitPtr> units = early ? collect_pieces(*content) : collect(*content, which);
+      if (units.empty() && early) {  // they are not complete yet; the next kick looks again
+        may_be_pieces = false;
+        continue;
+      }
+      if (units.empty()) break;
+      const Status status = write_batch(*content, std::move(units));
+      if (status.ok()) continue;
+      const std::lock_guard lock(content->state_mutex);
+      content->background_failed = true;
+      if (!content->error) content->error = status.error();
+    }
+  }
+}
+
+std::vector<UnitPtr> WriteBack::dirty_before(Content& content, std::int64_t since_ns) {
+  std::vector<UnitPtr> units;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    for (const auto& [index, unit] : content.dirty_units) units.push_back(unit);
+  }
+  if (since_ns == kWhenever) return units;
+  const auto group_of = [&](const UnitPtr& unit) {
+    return content.groups.group_of(content.unit_coord(unit->key.index));
+  };
+  std::unordered_set<std::uint64_t> old_groups;
+  for (const UnitPtr& unit : units) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->dirty && unit->dirty_since_ns <= since_ns) old_groups.insert(group_of(unit));
+  }
+  std::erase_if(units, [&](const UnitPtr& unit) { return !old_groups.contains(group_of(unit)); });
+  return units;
+}
+
+Status WriteBack::write_units(Content& content, std::vector<UnitPtr> units) {
+  struct Open {
+    UnitPtr unit;
+    std::uint64_t changes;  // that must be linked when we return
+    std::uint64_t bytes;
+  };
+  std::vector<Open> open;
+  for (UnitPtr& unit : units) open.push_back({std::move(unit), 0, 0});
+  // As they are to lie on the disks.
+  const auto order_of = [&](const Open& one) {
+    return content.groups.order_of(content.unit_coord(one.unit->key.index));
+  };
+  std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) { return order_of(a) < order_of(b); });
+  for (Open& one : open) {
+    const std::lock_guard lock(one.unit->mutex);
+    one.changes = one.unit->changes;
+    one.bytes = bytes_to_write(content, *one.unit);
+  }
+  while (!open.empty()) {
+    for (std::size_t begin = 0; begin < open.size();) {
+      std::vector<UnitPtr> batch;
+      for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchUnits;
+           bytes += open[begin++].bytes)
+        batch.push_back(open[begin].unit);
+      MDFS_TRY(write_batch(content, std::move(batch)));
+    }
+    // What others had claimed, or what changed before it could be claimed.
+    std::vector<Open> rest;
+    for (const Open& one : open) {
+      std::unique_lock lock(one.unit->mutex);
+      one.unit->changed.wait(lock, [&] { return !one.unit->claimed; });
+      if (one.unit->dirty && one.unit->linked_changes < one.changes) rest.push_back(one);
+    }
+    open = std::move(rest);
+  }
+  return {};
+}
+
+Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
+  const std::uint64_t size = since_ns == kWhenever ? content.size.load(std::memory_order_acquire) : 0;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    content.background_failed = false;
+  }
+  Status written = write_units(content, dirty_before(content, since_ns));
+  if (!written.ok()) {
+    // What the background has met is reported with it.
+    const std::lock_guard lock(content.state_mutex);
+    content.error.reset();
+    content.background_failed = true;
+    return written;
+  }
+  MDFS_TRY(link_size(content, size));
+  forget_if_clean(content);
+  const std::lock_guard lock(content.state_mutex);
+  if (!content.error) return {};
+  const Error error = *std::exchange(content.error, std::nullopt);
+  return error;
+}
+
+Status WriteBack::write_back_below(Content& content, std::uint64_t index) {
+  std::vector<UnitPtr> units;
+  {
+    const std::lock_guard lock(content.state_mutex);
+    const auto end = content.dirty_units.lower_bound(index);
+    for (auto dirty = content.dirty_units.begin(); dirty != end; ++dirty) units.push_back(dirty->second);
+  }
+  return write_units(content, std::move(units));
+}
+
+Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {
+  Status first_error;
+  const std::int64_t now = core_.environment.monotonic_ns();
+  for (const std::shared_ptr<Content>& content : dirty_contents()) {
+    {
+      const std::lock_guard lock(content->state_mutex);
+      if (now - content->dirty_since_ns < at_least_age_ns) continue;
+    }
+    Status status = write_back(*content, at_least_age_ns > 0 ? now - at_least_age_ns : kWhenever);
+    if (status.ok()) continue;
+    // Whoever asks for this content next is to hear of it as well.
+    const std::lock_guard lock(content->state_mutex);
+    if (!content->error) content->error = status.error();
+    content->background_failed = true;
+    if (first_error.ok()) first_error = std::move(status);
+  }
+  return first_error;
+}
+
+}  // namespace mdfs::engine

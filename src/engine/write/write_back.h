@@ -1,0 +1,165 @@
+// Write-back: what is dirty, how it gets to the disks, and who waits when there is too much of it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/core.h"
+#include "engine/read/loader.h"
+#include "engine/write/link.h"
+#include "engine/write/stage.h"
+#include "engine/write/write_choice.h"
+
+namespace mdfs::engine {
+
+// Any thread. Two threads of its own write full groups back as soon as they make a good batch, what has been appended
+// and is about to be synced before that, and other units when there is more dirty than the limit allows.
+//
+// Units of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips or are
+// written whole; a unit changed meanwhile stays dirty. After an error the units are dirty as before and the error stays
+// with the content. The size that a transaction links reaches the end of all that it links: nothing in the tree lies
+// at or beyond the size that the tree has.
+class WriteBack {
+ public:
+  WriteBack(Core& core, Loader& loader);
+  WriteBack(const WriteBack&) = delete;
+  WriteBack& operator=(const WriteBack&) = delete;
+  ~WriteBack();
+
+  // What a change of a unit adds. The unit's mutex is held in these three.
+  struct Change {
+    std::uint32_t blocks = 0;  // files
+    ChangedBytes changed;      // images
+    std::uint64_t bytes = 0;
+    store::Reservation promise;
+  };
+  void note_change(Content& content, const UnitPtr& unit, Change change);
+  // The bytes are on the disks or not wanted any more; gives the unit's promise back.
+  void note_clean(Content& content, Unit& unit);
+  // Before a write that lets a small file outgrow the tree, and after it: the bytes in the tree have to be written as
+  // well, and are promised room with `promise`.
+  static bool outgrows_tree(Content& content, std::uint64_t end);
+  Status note_outgrown(Content& content, store::Reservation promise);
+  // Takes the unit's promise out of the content's reservation.
+  store::Reservation take_promise(Content& content, Unit& unit);
+
+  // Returns when the dirty bytes are within the limit; an error if they cannot be written.
+  Status wait_for_room();
+  // The same, with a share for `bytes` that may become dirty before the share ends.
+  Result<ByteBudget::Share> admit(std::size_t bytes);
+  // After note_clean() of some units: wakes who waits for room.
+  void wake_waiters();
+
+  static constexpr std::int64_t kWhenever = INT64_MAX;
+  // Groups in which something has been dirty since then, whole; or all.
+  Status write_back(Content& content, std::int64_t since_ns = kWhenever);
+  Status write_back_all(std::int64_t at_least_age_ns);
+  // Dirty units of lower indices than this, so that what they hold is linked before what follows; the size is not. An
+  // error is the caller's to report: nothing is lost, and the next write-back tries again.
+  Status write_back_below(Content& content, std::uint64_t index);
+  // Before somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
+  static void note_sync(Content& content);
+  // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
+  void note_size(Content& content);
+  // Nothing of it has to be written back any more, if that is so.
+  void forget_if_clean(Content& content);
+
+ private:
+  static constexpr unsigned kThreads = 2;
+  static constexpr std::size_t kMaxBatchUnits = 1024;
+  static constexpr std::int64_t kIdleCheckMs = 200;
+
+  struct Snapshot {  // of a claimed unit, beside its Staged
+    std::uint64_t changes = 0;
+    ChangedBytes changed;
+    store::Room promised;
+    std::uint64_t end = 0;  // no byte of it that is written lies at or beyond this one of the canonical file
+  };
+  struct Claimed {  // units, each with its snapshot
+    std::vector<Staged> units;
+    std::vector<Snapshot> snapshots;
+    std::uint64_t end = 0;  // no byte of the snapshots lies at or beyond it
+  };
+  struct StripJob {  // the same bytes of some extents of one page
+    StagedStrip staged;
+    std::vector<std::size_t> units;  // that were claimed, in the order of their places
+    std::uint16_t disk = 0;
+    std::uint32_t blocks = 0;
+    std::uint64_t order = 0;
+    store::Run run;                 // no blocks: none was found
+    std::vector<std::byte*> parts;  // what is written, one behind the other
+    BufferRef bytes;                // of parts that are not written from their units
+  };
+  struct Batch {
+    Claimed whole;
+    Claimed in_parts;  // those that go to strips
+    std::vector<StripJob> strips;
+    store::Reservation reservation;
+    bool inline_bytes = false;  // unit 0 goes into the tree
+    bool postponed = false;     // not written after all, to be tried again
+    std::uint64_t size = 0;     // of the content before the first unit was claimed
+  };
+
+  void run();
+  // Returns when all that they hold by now is linked.
+  Status write_units(Content& content, std::vector<UnitPtr> units);
+  std::shared_ptr<Content> choose(bool may_be_pieces, WhichUnits& which);
+  static std::vector<UnitPtr> dirty_before(Content& content, std::int64_t since_ns);
+  // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
+  std::vector<UnitPtr> collect(Content& content, WhichUnits which);
+  // Whole steps that were appended to units that nobody has claimed, where all units of a page in a row of the grid
+  // have them, up to a batch.
+  std::vector<UnitPtr> collect_pieces(Content& content);
+  // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
+  // in parts.
+  Status write_batch(Content& content, std::vector<UnitPtr> units);
+  enum class Way : std::uint8_t { kStripsWhereWorth, kWhole };
+  Status write_at_once(Content& content, std::vector<UnitPtr> units, Way way);
+  // Of `whole`, to `in_parts`: those whose changes are worth a strip.
+  Status take_parts(Content& content, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts);
+  void claim_all(Content& content, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
+                 Batch& batch);
+  bool claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
+  // Writes the strips. Units for which none is made leave the batch, dirty as before.
+  Status write_strips(Content& content, Batch& batch, std::vector<UnitPtr>& not_taken);
+  Result<std::vector<StripJob>> plan_strips(Content& content, const Claimed& claimed);
+  Status place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation);
+  Status store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs);
+  void abandon_strips(Batch& batch);
+  // Nothing lies beyond it of what the batch links; if that is so, no dirty bytes lie before it, so that a crash shows
+  // a shorter file rather than zeros. state_mutex is held.
+  static std::uint64_t size_to_link(const Content& content, const Batch& batch);
+  // What writing the unit back takes about; its mutex is held.
+  static std::uint64_t bytes_to_write(const Content& content, const Unit& unit);
+  Status load_rest(Content& content, const std::vector<UnitPtr>& units);
+  // A small file that has outgrown the tree: its first block is to be written with the others.
+  Status leave_inline(Content& content, std::vector<UnitPtr>& units);
+  bool claim(Content& content, const UnitPtr& unit, Batch& batch);
+  Status link_batch(Content& content, Batch& batch);
+  Status link_inline(Content& content, Batch& batch);
+  void finish(Content& content, Batch& batch, bool written);
+  void finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written, bool in_strips);
+  store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
+  Status link_size(Content& content, std::uint64_t promised);
+  std::vector<std::shared_ptr<Content>> dirty_contents();
+
+  Core& core_;
+  Loader& loader_;
+  std::mutex mutex_;  // guards all below but the threads
+  std::condition_variable work_;
+  std::condition_variable room_;
+  std::map<Content*, std::shared_ptr<Content>> dirty_;
+  std::atomic<bool> kicked_{false};  // set and cleared under the mutex
+  bool stuck_ = false;               // over the limit, and nothing can be written
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mdfs::engine

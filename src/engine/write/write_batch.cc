@@ -1,0 +1,315 @@
+// Write-back: one batch, from the claim to the link.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+
+#include "engine/write/write_back.h"
+#include "mdfs/ondisk.h"
+
+namespace mdfs::engine {
+
+namespace {
+
+// All that has to be valid before the unit can be written: all of an extent, the dirty blocks of a cell.
+std::vector<ByteRanges::Range> needed_ranges(const Content& content, const Unit& unit) {
+  if (content.is_image()) return {{0, content.unit_bytes}};
+  std::vector<ByteRanges::Range> ranges;
+  for (std::uint32_t block = 0; block < 32; ++block)
+    if ((unit.dirty_blocks >> block & 1) != 0)
+      ranges.push_back({block * content.block_size, (block + 1) * content.block_size});
+  return ranges;
+}
+
+bool is_ready(const Content& content, const Unit& unit) {
+  const std::vector<ByteRanges::Range> ranges = needed_ranges(content, unit);
+  return std::all_of(ranges.begin(), ranges.end(),
+                     [&](const ByteRanges::Range& range) { return unit.covers(range.begin, range.end); });
+}
+
+}  // namespace
+
+Status WriteBack::load_rest(Content& content, const std::vector<UnitPtr>& units) {
+  std::vector<Want> wants;
+  for (const UnitPtr& unit : units) {
+    const std::lock_guard lock(unit->mutex);
+    if (unit->dirty && !is_ready(content, *unit))
+      wants.push_back({unit, content.unit_coord(unit->key.index), needed_ranges(content, *unit)});
+  }
+  return loader_.load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
+}
+
+namespace {
+
+// The bytes in the tree must become a block.
+bool must_leave_tree(Content& content) {
+  const std::lock_guard lock(content.state_mutex);
+  return content.linked_inline && content.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
+}
+
+}  // namespace
+
+bool WriteBack::outgrows_tree(Content& content, std::uint64_t end) {
+  return !content.is_image() && end > MDFS_MAX_INLINE &&
+         content.size.load(std::memory_order_acquire) <= MDFS_MAX_INLINE;
+}
+
+Status WriteBack::note_outgrown(Content& content, store::Reservation promise) {
+  if (!must_leave_tree(content)) return {};
+  const UnitPtr first = core_.cache.find_or_create(content.key_of(0));
+  MDFS_TRY(loader_.load(content, {{first, {}, {{0, content.block_size}}}}, [](std::size_t, const BufferRef&) {}));
+  std::unique_lock lock(first->mutex);
+  first->changed.wait(lock, [&] { return !first->claimed; });
+  if (!must_leave_tree(content) || (first->dirty_blocks & 1) != 0) return {};
+  Change change;
+  change.blocks = 1;
+  change.promise = promise.split(content.worst_case(1, false));
+  note_change(content, first, std::move(change));
+  return {};
+}
+
+Status WriteBack::leave_inline(Content& content, std::vector<UnitPtr>& units) {
+  if (content.is_image() || !must_leave_tree(content)) return {};
+  MDFS_TRY(note_outgrown(content, store::Reservation()));
+  const UnitPtr first = core_.cache.find_or_create(content.key_of(0));
+  if (std::find(units.begin(), units.end(), first) == units.end()) units.insert(units.begin(), first);
+  return {};
+}
+
+bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
+  const std::lock_guard lock(unit->mutex);
+  if (!unit->dirty || unit->claimed || !is_ready(content, *unit)) return false;
+  unit->claimed = true;
+  Staged staged;
+  staged.index = unit->key.index;
+  staged.coord = content.unit_coord(staged.index);
+  staged.content = unit->buffer;
+  staged.blocks = std::exchange(unit->dirty_blocks, 0);
+  staged.unit = unit;
+  unit->filled_bytes = 0;
+  const ChangedBytes changed = std::exchange(unit->changed_bytes, {});
+  {
+    const std::lock_guard state(content.state_mutex);
+    if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
+    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised, content.end_of(staged.index)});
+    batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
+  }
+  batch.whole.units.push_back(std::move(staged));
+  return true;
+}
+
+// A write that lets the content grow meanwhile may be in some of the units and not in others, so that the size of
+// before does not reach its end, and that of after shows zeros: then once more. One that never rests is taken as it is.
+void WriteBack::claim_all(Content& content, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
+                          Batch& batch) {
+  constexpr unsigned kMostTries = 4;
+  for (unsigned tries = 1;; ++tries) {
+    batch.size = content.size.load(std::memory_order_acquire);
+    for (const UnitPtr& unit : whole) (void)claim(content, unit, batch);
+    for (const UnitPtr& unit : in_parts) (void)claim_changes(content, unit, batch);
+    const std::uint64_t size = content.size.load(std::memory_order_acquire);
+    std::uint64_t end = 0;
+    for (Claimed* const claimed : {&batch.whole, &batch.in_parts}) {
+      claimed->end = 0;
+      for (const Snapshot& snapshot : claimed->snapshots) claimed->end = std::max(claimed->end, snapshot.end);
+      claimed->end = std::min(claimed->end, size);
+      end = std::max(end, claimed->end);
+    }
+    if (end <= batch.size || tries == kMostTries) return;
+    finish(content, batch, false);
+  }
+}
+
+Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
+  Status status = write_at_once(content, units, Way::kStripsWhereWorth);
+  if (status.ok() || status.error().code != Errc::kNoSpace || units.size() < 2) return status;
+  const auto middle = units.begin() + static_cast<std::ptrdiff_t>(units.size() / 2);
+  MDFS_TRY(write_batch(content, {units.begin(), middle}));
+  return write_batch(content, {middle, units.end()});
+}
+
+Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units, Way way) {
+  std::vector<UnitPtr> in_parts, not_taken;
+  if (content.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(content, units, in_parts));
+  MDFS_TRY(leave_inline(content, units));
+  MDFS_TRY(load_rest(content, units));
+  Batch batch;
+  claim_all(content, units, in_parts, batch);
+  if (batch.whole.units.empty() && batch.in_parts.units.empty()) return {};
+
+  const bool has_first = std::any_of(batch.whole.units.begin(), batch.whole.units.end(),
+                                     [](const Staged& staged) { return staged.index == 0; });
+  {
+    const std::lock_guard lock(content.state_mutex);
+    const bool small = batch.size <= MDFS_MAX_INLINE;
+    batch.inline_bytes = !content.is_image() && small && !content.has_cells && has_first;
+    // The file grew out of the tree after leave_inline() had looked: next time.
+    batch.postponed = content.linked_inline && !batch.inline_bytes && !has_first;
+  }
+  Status status;
+  if (!batch.postponed) {
+    if (batch.inline_bytes) {
+      status = link_inline(content, batch);
+    } else {
+      status = write_strips(content, batch, not_taken);
+      if (status.ok() && !batch.whole.units.empty())
+        status = stage(core_, content, batch.whole.units, batch.reservation);
+      if (status.ok())
+        status = link_batch(content, batch);
+      else
+        abandon_strips(batch);
+    }
+  }
+  const bool full_page = !status.ok() && status.error().code == Errc::kBusy;
+  finish(content, batch, status.ok() && !batch.postponed);
+  if (full_page) {
+    units.insert(units.end(), in_parts.begin(), in_parts.end());
+    return write_at_once(content, std::move(units), Way::kWhole);
+  }
+  if (!status.ok() || not_taken.empty()) return status;
+  return write_at_once(content, std::move(not_taken), Way::kWhole);
+}
+
+std::uint64_t WriteBack::size_to_link(const Content& content, const Batch& batch) {
+  std::vector<std::uint64_t> in_batch;
+  for (const Claimed* const claimed : {&batch.whole, &batch.in_parts})
+    for (const Staged& staged : claimed->units) in_batch.push_back(staged.index);
+  std::sort(in_batch.begin(), in_batch.end());
+  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  std::uint64_t linked = std::min(batch.size, size);
+  for (const auto& [index, unit] : content.dirty_units) {
+    if (content.first_byte_of(index) >= linked) break;
+    if (std::binary_search(in_batch.begin(), in_batch.end(), index)) continue;
+    linked = content.first_byte_of(index);
+    break;
+  }
+  const std::uint64_t reached = std::min(size, std::max(batch.whole.end, batch.in_parts.end));
+  return std::max({linked, reached, content.linked_size});
+}
+
+Status WriteBack::link_batch(Content& content, Batch& batch) {
+  Linker::Pages pages;
+  std::vector<LeftPlace> left;
+  std::uint64_t size = 0;
+  bool left_inline = false;
+  std::vector<StagedStrip> strips;
+  for (StripJob& job : batch.strips) strips.push_back(job.staged);
+  const std::lock_guard linking(content.linking);
+  const auto link = [&](store::Transaction& transaction) -> Status {
+    Linker linker(core_, content, transaction);
+    if (!batch.whole.units.empty()) MDFS_TRY(linker.link(batch.whole.units));
+    if (!strips.empty()) MDFS_TRY(linker.link_strips(strips));
+    {
+      const std::lock_guard lock(content.state_mutex);
+      size = size_to_link(content, batch);
+      left_inline = content.linked_inline;
+    }
+    if (left_inline) transaction.erase(inline_key(content));
+    MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
+    pages = linker.pages();
+    left = linker.left();
+    return {};
+  };
+  Status status = core_.store.transact(store::Purpose::kPromised, link, &batch.reservation);
+  if (!status.ok()) {
+    abandon(core_, batch.whole.units);
+    abandon_strips(batch);
+    return status;
+  }
+  publish_pages(core_, content, pages);
+  if (core_.options.grouping) core_.left.note(content.object, left);
+  const std::lock_guard lock(content.state_mutex);
+  content.linked_size = std::max(content.linked_size, size);
+  content.linked_inline = false;
+  content.has_cells = !content.is_image();
+  return {};
+}
+
+Status WriteBack::link_inline(Content& content, Batch& batch) {
+  const Staged& first = batch.whole.units.front();
+  ByteVector bytes(batch.size);
+  if (first.content)
+    std::copy_n(first.content.data(), std::min<std::size_t>(bytes.size(), first.content.size()), bytes.begin());
+  const std::lock_guard linking(content.linking);
+  const auto link = [&](store::Transaction& transaction) -> Status {
+    {
+      const std::lock_guard lock(content.state_mutex);
+      // The file has grown meanwhile.
+      batch.postponed = content.has_cells || content.size.load(std::memory_order_acquire) != batch.size;
+    }
+    if (batch.postponed) return {};
+    transaction.put(inline_key(content), bytes);
+    return content.update(transaction, {batch.size, 0, true});
+  };
+  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, link, &batch.reservation));
+  if (batch.postponed) return {};
+  const std::lock_guard lock(content.state_mutex);
+  content.linked_size = batch.size;
+  content.linked_inline = true;
+  return {};
+}
+
+// What staging took out of the promise was given back when it was abandoned.
+store::Reservation WriteBack::promise_again(store::Reservation& rest, const Snapshot& snapshot) {
+  store::Reservation again = rest.split(snapshot.promised);
+  const store::Room missing = snapshot.promised.less(again.room());
+  if (missing.empty()) return again;
+  Result<store::Reservation> more = core_.store.reserve(missing, store::Purpose::kFreeing);
+  if (more.ok()) again.absorb(std::move(more).value());
+  return again;
+}
+
+void WriteBack::finish(Content& content, Batch& batch, bool written) {
+  finish(content, batch.whole, batch.reservation, written, false);
+  finish(content, batch.in_parts, batch.reservation, written, true);
+  wake_waiters();
+}
+
+void WriteBack::finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written,
+                       bool in_strips) {
+  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
+    const Staged& staged = claimed.units[i];
+    const Snapshot& snapshot = claimed.snapshots[i];
+    Unit& unit = *staged.unit;
+    store::Reservation again;
+    if (!written) again = promise_again(reservation, snapshot);
+    const std::lock_guard lock(unit.mutex);
+    unit.claimed = false;
+    if (written) {
+      unit.linked_changes = snapshot.changes;
+      unit.known_on_disk = !staged.runs.empty() || in_strips || !content.is_image();
+      if (unit.changes == snapshot.changes) note_clean(content, unit);
+    } else {
+      unit.dirty_blocks |= staged.blocks;
+      unit.changed_bytes.add(snapshot.changed);
+      const std::lock_guard state(content.state_mutex);
+      unit.promised += again.room();
+      content.reservation.absorb(std::move(again));
+    }
+    unit.changed.notify_all();
+  }
+  claimed.units.clear();
+  claimed.snapshots.clear();
+}
+
+// A size that no dirty unit brings along: that of a file whose last batches were linked out of order, or which has been
+// made larger. `promised` is linked even if something has become dirty before it meanwhile.
+Status WriteBack::link_size(Content& content, std::uint64_t promised) {
+  std::uint64_t size = 0;
+  bool in_tree = false;
+  const std::lock_guard linking(content.linking);
+  {
+    const std::lock_guard lock(content.state_mutex);
+    size = content.size.load(std::memory_order_acquire);
+    in_tree = content.linked_inline;
+    if (!content.dirty_units.empty()) size = std::min(size, promised);
+    if (content.linked_size >= size) return {};
+  }
+  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) {
+    return content.update(transaction, {size, 0, in_tree});
+  }));
+  const std::lock_guard lock(content.state_mutex);
+  content.linked_size = std::max(content.linked_size, size);
+  return {};
+}
+
+}  // namespace mdfs::engine
