@@ -61,9 +61,13 @@ class PathsTest(Tree):
         self.one_complaint(self.complaints("store/cache.h\n"), "there is no store/cache.h")
         self.one_complaint(self.complaints("In src/layout are\n"), "there is no src/layout")
 
-    def test_types_that_are_not_there_are_seen(self):
-        self.put("src/engine/engine.cc", "class Engine { void write(); };")
-        self.assertEqual(self.complaints("`Engine`, `Engine::write`, `Engine::write()`, Reader, `MDFS_CHECK`\n"), [])
+    def test_names_of_the_sources_and_tests_that_are_not_there_are_seen(self):
+        self.put("src/engine/engine.cc", "class Engine { void write(); int is_open; };")
+        self.put("tests/mount/disks_test.py", "")
+        self.assertEqual(self.complaints("`Engine`, `Engine::write`, `Engine::write()`, Reader, `is_open`\n"), [])
+        self.assertEqual(self.complaints("`mount_disks`\n"), [])
+        self.one_complaint(self.complaints("`mount_disk`\n"), "there is no mount_disk")
+        self.one_complaint(self.complaints("`is_closed`\n"), "there is no is_closed")
         self.one_complaint(self.complaints("`Reader`\n"), "doc/a.md:1: there is no Reader")
         self.one_complaint(self.complaints("`Engine::read`\n"), "there is no Engine::read")
 

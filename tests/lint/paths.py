@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every file, folder, type and test of the tree that a document names is there.
+"""Checks that every file, folder, name of the sources and test that a document names is there.
 
 usage: paths.py SOURCE_ROOT
 """
@@ -13,8 +13,9 @@ TOP = "bench|completion|debian|doc|include|lib|man|src|systemd|tests|tools"
 # doc/FORMAT.md, engine/cache.h, ../doc/a.svg; tests/safety, `tests/mount/`.
 FILE = re.compile(r"(?<![\w./@%*-])((?:\.\./)?(?:[\w-]+/)*[\w-]+\.(?:h|cc|c|py|md|svg|scd))\b(?![\w/*])")
 FOLDER = re.compile(rf"(?<![\w./@%-])((?:{TOP})(?:/[\w-]+)+)(?![\w.@%*/-]*[@%*.]\w)")
-# `Store`, `Engine::write`, `FullVolumeTest.ATruncate..`: a type, a test or a part of one, in quotes.
-TYPE = re.compile(r"`([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*(?:(?:::|\.)\w+)*)(?:\(\))?`")
+# `Store`, `Engine::write`, `state_mutex`, `FullVolumeTest.ATruncate..`, in quotes.
+NAME = re.compile(r"`((?:[A-Z][A-Za-z0-9]*[a-z]\w*|[A-Za-z]\w*_\w*)(?:(?:::|\.)\w+)*)(?:\(\))?`")
+TEST = re.compile(r"(?:mount|torture)_(\w+)")  # as meson names them
 SOURCES = {".h", ".cc", ".c", ".py"}
 NOT_HERE = {"bench.md", "program.c"}  # a file that ./dev bench writes, and an example
 
@@ -56,7 +57,10 @@ def check_tree(root):
                 for found in FILE.findall(line) + FOLDER.findall(line):
                     if not is_there(root, path, found, names):
                         complaints.append(f"{path.relative_to(root)}:{number}: there is no {found}")
-                for found in TYPE.findall(line):
+                for found in NAME.findall(line):
+                    test = TEST.fullmatch(found)
+                    if test and not names.isdisjoint({f"{test[1]}_test.py", f"{test[1]}_test.cc"}):
+                        continue
                     if not words.issuperset(re.findall(r"\w+", found)):
                         complaints.append(f"{path.relative_to(root)}:{number}: there is no {found}")
     return complaints
