@@ -1,4 +1,4 @@
-// Between the structures of the ioctls and the geometry of the core, on the side of the caller.
+// Converts between the structures of the ioctls and the geometry of the core, for the caller.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace mdfs::client {
 
-// What a daemon answered; kNotSupported if it is more than this program knows.
+// Converts an answer of a daemon; kNotSupported if it has values unknown to this program.
 Result<geometry::Geometry> to_geometry(const mdfs_ioc_geometry& from);
-// A question: answers are zero, placement by the default tables over all disks.
+// A request: answer fields are zero, placement by the default tables over all disks.
 mdfs_ioc_geometry from_geometry(const geometry::Geometry& from);
 mdfs_ioc_window from_window(const geometry::Geometry& geometry, const geometry::Window& window);
 
-// Would a daemon take this geometry for a new image? The error says what is wrong with it.
+// Checks that a daemon would accept this geometry for a new image. The error names the problem.
 Status check_new_image(const mdfs_ioc_geometry& geometry);
 
 }  // namespace mdfs::client

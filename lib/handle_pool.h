@@ -1,4 +1,4 @@
-// Open descriptions of one image, one for each window call at work.
+// Pool of open file descriptions of one image, one for each running window call.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace mdfs::client {
 
-// A window is bound to an open file description, so each call at work has one of its own; idle ones are kept for the
-// next call. Any thread may call any method. The first descriptor names the file: renaming or unlinking it meanwhile
+// A window is bound to an open file description, so each running call has its own; idle ones are kept for the
+// next call. Any thread may call any method. The first descriptor identifies the file: renaming or unlinking it
 // changes nothing.
 class HandlePool {
  public:
@@ -25,13 +25,13 @@ class HandlePool {
   HandlePool(const HandlePool&) = delete;
   HandlePool& operator=(const HandlePool&) = delete;
 
-  // For calls that bind nothing; never bound, never closed before the pool.
+  // For calls without a binding; never bound, never closed before the pool.
   int plain() const { return plain_; }
   const std::string& path() const { return path_; }
   bool writable() const;
 
-  // A descriptor bound to the window; window.bytes is set. Goes back with put(), or is closed if the call failed:
-  // that drops what was written and not applied.
+  // A descriptor bound to the window; sets window.bytes. Return it with put(), or close it if the call failed:
+  // closing drops written bytes that were not applied.
   Result<int> bind(mdfs_ioc_window& window);
   void put(int fd);
 

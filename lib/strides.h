@@ -11,14 +11,14 @@
 
 namespace mdfs::client {
 
-// How a window lies in a caller's buffer: lengths in samples and distances in bytes, slowest axis first.
+// Layout of a window in a caller's buffer: lengths in samples and strides in bytes, slowest axis first.
 struct StridedLayout {
   std::span<const std::uint64_t> lengths;
   std::span<const std::int64_t> strides;
   std::size_t sample_bytes = 0;
 };
 
-// The bytes from the first sample's start to the end of the last; kInvalidArgument for negative strides, kOverflow.
+// Bytes from the start of the first sample to the end of the last; kInvalidArgument for negative strides, kOverflow.
 Result<std::uint64_t> reach(const StridedLayout& layout);
 
 // Samples [first, first + packed.size() / sample_bytes) of the canonical order; the caller has checked reach().

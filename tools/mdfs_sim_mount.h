@@ -1,4 +1,4 @@
-// An image on a mounted volume, as the simulator needs it: its geometry, where it lies, and timed reads of windows.
+// An image on a mounted volume for the simulator: geometry, places of extents, and timed reads of windows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace mdfs::tools {
 
-// What the mount itself says that reading a window costs.
+// The requests that the mount plans for a window.
 struct MountPlan {
   std::uint64_t cached_extents = 0;
   std::vector<std::uint64_t> requests;  // by disk
@@ -27,7 +27,7 @@ struct MountPlan {
 
 class MountedImage {
  public:
-  // kInvalidArgument: no image on a mounted volume.
+  // kInvalidArgument: not an image on a mounted volume.
   static Result<MountedImage> open(const std::string& path);
 
   const geometry::Geometry& geometry() const { return geometry_; }
@@ -36,8 +36,8 @@ class MountedImage {
   // The machine that the mount is modelled as; absent: real disks.
   const std::optional<std::string>& modelled_hash() const { return modelled_hash_; }
 
-  // Where its extents lie. Writes back and commits first; afterwards the mount knows the extent table, so that reading
-  // it is no part of a timed read.
+  // Places of the extents. Writes back and commits first. The mount then has the extent table in memory, so that
+  // timed reads do not include it.
   Result<std::shared_ptr<const sim::StoredImage>> stored();
   Result<MountPlan> plan(const geometry::Window& window);
   // Requests so far that the disks below answered later than their modelled time; 0 if they are real.

@@ -43,8 +43,8 @@ void add_output_options(CLI::App& command, SimOptions& options, bool plot);
 Result<sim::Setup> make_setup(const SimOptions& options);
 Result<sim::System> make_system(const SimOptions& options);
 
-// "512x512" or "4x512x512": lengths of windows, slowest axis first; fewer numbers than the image has axes leave the
-// slowest ones at 1.
+// "512x512" or "4x512x512": lengths of windows, slowest axis first; fewer numbers than the image has axes set the
+// slowest ones to 1.
 Result<geometry::Coord> parse_window_size(const geometry::Geometry& image, const std::string& text);
 // "32 /s", "6 MB/s" (of windows of this many bytes), "0.7" (of the maximum): windows a second.
 Result<double> parse_rate(const std::string& text, double window_bytes, double maximum_bytes_per_s);

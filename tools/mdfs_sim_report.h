@@ -1,4 +1,4 @@
-// What a command of mdfs-sim prints: text for people, a table as CSV, or one JSON object with every parameter.
+// The output of a command of mdfs-sim: text, a table as CSV, or one JSON object with every parameter.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,7 +45,7 @@ class Report {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Seconds as people read them: "332.8 ms".
+// Seconds as text: "332.8 ms".
 std::string time_text(double seconds);
 // "3.02 MB/s": 1e6 bytes.
 std::string rate_text(double bytes_per_s);

@@ -1,4 +1,4 @@
-// A volume made for a measurement: disks in files, an image of noise on them, mounted as a machine on paper.
+// A volume made for a measurement: disks in files, an image of noise on them, mounted as a modelled machine.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,7 @@ class TemporaryVolume {
   TemporaryVolume& operator=(TemporaryVolume&&) = delete;
   ~TemporaryVolume();
 
-  // On the mount, which nothing has been read from since.
+  // On the mount, with cold caches.
   std::string image_path() const { return (folder_ / "mnt" / "image").string(); }
 
  private:
@@ -40,7 +40,7 @@ class TemporaryVolume {
   Status unmount();
   Status fill(const MeasuredVolume& wanted);
 
-  std::filesystem::path folder_;  // empty: nothing to take down
+  std::filesystem::path folder_;  // empty: nothing to remove
   bool mounted_ = false;
 };
 

@@ -28,7 +28,7 @@ struct Root {
   bool operator==(const Root&) const = default;
 };
 
-// mdfs_space_top and mdfs_space_entry: which place of a space page is valid, and what it holds.
+// mdfs_space_top and mdfs_space_entry: the valid place of a space page, its checksum and its free blocks.
 struct SpaceEntry {
   std::uint32_t crc32c = 0;
   std::uint32_t place = 0;  // 0 or 1
@@ -36,7 +36,7 @@ struct SpaceEntry {
   bool operator==(const SpaceEntry&) const = default;
 };
 
-// mdfs_checksum_record: a write that no flush had followed when the commit that relies on it was written.
+// mdfs_checksum_record: a write on which the commit relies, and that no flush had followed.
 struct ChecksumRecord {
   std::uint16_t disk = 0;
   std::uint16_t sectors = 0;  // of MDFS_SECTOR bytes, 1..256
@@ -47,7 +47,7 @@ struct ChecksumRecord {
   bool operator==(const ChecksumRecord&) const = default;
 };
 
-// mdfs_member_state: the newest commit that a member took part in; of a hole none.
+// mdfs_member_state: the newest commit of a member; none for a hole.
 struct MemberState {
   Uuid commit_id;
   std::uint64_t generation = 0;
@@ -55,7 +55,7 @@ struct MemberState {
   bool operator==(const MemberState&) const = default;
 };
 
-// What a slot has between its counters and its roots, and at its end, that this version has no use for.
+// The bytes of a slot that this version does not use: between its counters and its roots, and at its end.
 struct CommitReserve {
   static constexpr std::size_t kBegin = offsetof(mdfs_commit_slot, writer);
   Kept<offsetof(mdfs_commit_slot, roots) - kBegin> middle{};  // writer, keys, intent log, reserved1
@@ -81,9 +81,9 @@ struct CommitSlot {
   std::vector<Member> members;      // as many as `space`
   std::vector<MemberState> states;  // likewise
   Features features;
-  // If there are any: what may prove the commit though no committed slot does (FORMAT.md 4.2, 4.3).
+  // If there are any, they may validate the commit without a committed slot (FORMAT.md 4.2, 4.3).
   std::vector<ChecksumRecord> checksum_records;
-  CommitReserve reserve;  // as in the commit before
+  CommitReserve reserve;  // as in the previous commit
 
   bool operator==(const CommitSlot&) const = default;
   // Null if there is none.
@@ -92,8 +92,8 @@ struct CommitSlot {
   bool same_commit(const CommitSlot& other) const;
 };
 
-// The states of the members of `slot`, whose parent (null for the first) is `parent`: of those that take part this
-// commit, of the others what the parent says of the same disk.
+// The states of the members of `slot` with the parent `parent` (null for the first): for participants this commit,
+// for others the state in the parent of the same disk.
 std::vector<MemberState> member_states(const CommitSlot& slot, const CommitSlot* parent);
 
 // Writes MDFS_SLOT_SIZE bytes with their checksum. The slot must be one that decode accepts (else abort).
@@ -106,12 +106,12 @@ void encode(const CommitSlot& slot, MutableBytes out);
 // commit.space, commit.checksum_records (at most MDFS_MAX_CHECKSUM_RECORDS, of at most 1 MiB, on disks that take part),
 // commit.membership, commit.members (no hole takes part), commit.member-states (no younger than the commit; none of a
 // hole).
-// What a newer version may have meant is kNewerFormat: a state, a flag, an incompatible feature, a kind of root, a type
-// of checksum or a flag of a member that is not known here.
+// Values of a newer version are kNewerFormat: an unknown state, flag, incompatible feature, kind of root, type
+// of checksum or flag of a member.
 Result<CommitSlot> decode_commit_slot(ConstBytes bytes, const Uuid& volume_uuid);
 
-// The generation of a slot whose size, magic, checksum and volume are right, whatever else it says: some program wrote
-// it so, and an older commit must not silently take its place.
+// The generation of a slot with the right size, magic, checksum and volume, whatever the other fields: a program wrote
+// that slot, and an older commit must not replace it silently.
 std::optional<std::uint64_t> sealed_slot_generation(ConstBytes bytes, const Uuid& volume_uuid);
 
 }  // namespace mdfs::format

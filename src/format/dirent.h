@@ -14,8 +14,8 @@
 
 namespace mdfs::format {
 
-// The secret of a volume that the hash of its names depends on (MDFS_KIND_SECRET): whoever does not know it cannot make
-// names of equal hash. It never leaves the volume.
+// The secret of a volume for the hash of its names (MDFS_KIND_SECRET). Without the secret a user cannot make
+// names of equal hash. The secret never leaves the volume.
 using NameSecret = SipKey;
 ByteVector encode(const NameSecret& secret);
 // Checks: secret.length.
@@ -23,8 +23,8 @@ Result<NameSecret> decode_secret(ConstBytes value);
 inline constexpr Key kSecretKey{MDFS_OBJECT_NONE, MDFS_KIND_SECRET, 0};
 
 // A name takes its first cookie, or if that is taken the lowest free one above. An object's `reach` (mdfs_inode) is the
-// largest distance that any of its names ever took: a reader looks at [first_cookie(name), first_cookie(name) + reach].
-// Removing a name moves no other, so cookies stay what they are as long as their names.
+// largest distance of any of its names ever: a reader examines [first_cookie(name), first_cookie(name) + reach].
+// Removing a name moves no other, so the cookie of a name never changes.
 inline constexpr std::uint64_t kMinCookie = 256;
 inline constexpr std::uint64_t kMaxReach = UINT32_MAX;
 inline constexpr std::uint64_t kFirstCookies = (std::uint64_t{1} << 63) - (std::uint64_t{1} << 33);
@@ -32,7 +32,7 @@ static_assert(kMinCookie + kFirstCookies + kMaxReach < std::uint64_t{1} << 63);
 
 // 256 + SipHash-2-4 of the name modulo 2^63 - 2^33.
 std::uint64_t first_cookie(const NameSecret& secret, std::string_view name);
-// May the name lie there?
+// True if the name may have this cookie.
 inline bool cookie_fits(const NameSecret& secret, std::uint64_t cookie, std::string_view name, std::uint64_t reach) {
   const std::uint64_t first = first_cookie(secret, name);
   return cookie >= first && cookie - first <= reach;
@@ -57,7 +57,7 @@ Result<Dirent> decode_dirent(ConstBytes value);
 struct Xattr {
   std::string name;               // with its prefix: "user.comment"
   ByteVector first;               // at most MDFS_XATTR_FIRST bytes
-  std::uint32_t rest_length = 0;  // of what other items hold; 0 unless `first` is as long as it may be
+  std::uint32_t rest_length = 0;  // bytes in other items; 0 unless `first` has its maximum length
   bool operator==(const Xattr&) const = default;
 };
 
@@ -68,7 +68,7 @@ ByteVector encode(const Xattr& xattr);
 // MDFS_MAX_XATTR - MDFS_XATTR_FIRST).
 Result<Xattr> decode_xattr(ConstBytes value);
 
-// The items of the kinds MDFS_KIND_XATTR_REST + 0 .. that hold a rest of so many bytes.
+// Number of items of the kinds MDFS_KIND_XATTR_REST + 0 .. for a rest of this many bytes.
 constexpr unsigned xattr_rests(std::uint32_t rest_length) { return (rest_length + MDFS_MAX_ITEM - 1) / MDFS_MAX_ITEM; }
 // Bytes of the item `number` of them.
 constexpr std::uint32_t xattr_rest_bytes(std::uint32_t rest_length, unsigned number) {

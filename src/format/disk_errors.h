@@ -1,4 +1,4 @@
-// What has gone wrong with a disk, over all mounts.
+// Error counts of a disk, over all mounts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ namespace mdfs::format {
 // mdfs_disk_errors.
 struct DiskErrors {
   Uuid disk_uuid;
-  std::int64_t since_ns = 0;  // counted from here on
+  std::int64_t since_ns = 0;  // start of the counts
   std::uint64_t read_errors = 0;
   std::uint64_t write_errors = 0;
   std::uint64_t flush_errors = 0;

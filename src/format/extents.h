@@ -18,7 +18,7 @@ inline constexpr unsigned kMaxPlaces = 64;
 // A zstd frame of MDFS_MAX_EXTENT bytes that do not shrink stays well below this.
 inline constexpr std::uint32_t kMaxStoredBytes = 2 * MDFS_MAX_EXTENT;
 
-// What all records of an image have in common. Equal to geometry::page_box's reading of the same numbers.
+// Common to all records of an image. Equal to the result of geometry::page_box for the same numbers.
 struct ExtentTableShape {
   std::uint8_t codec = MDFS_CODEC_ZSTD;
   std::uint32_t extent_bytes = 0;  // decoded
@@ -34,7 +34,7 @@ struct ExtentTableShape {
 struct ExtentRecord {
   std::uint64_t address = 0;  // packed; MDFS_SCATTERED: see the runs item
   std::uint64_t birth = 0;    // of the blocks
-  std::uint64_t written = 0;  // of the contents: a move keeps it; at most `birth`
+  std::uint64_t written = 0;  // of the contents; a move keeps it; at most `birth`
   std::uint32_t stored_bytes = 0;
   std::vector<std::uint32_t> crc32c;  // checksums() of them
 
@@ -44,7 +44,7 @@ struct ExtentRecord {
 };
 
 // One page of records: at most shape.places() of them, each at its place. Kept in its encoded form, so that a cached
-// page costs what it costs on the disk. A value; no thread contract.
+// page takes as many bytes as on the disk. A value; no thread contract.
 class ExtentPage {
  public:
   explicit ExtentPage(const ExtentTableShape& shape) : shape_(shape) {}
@@ -78,7 +78,7 @@ class ExtentPage {
   ByteVector records_;
 };
 
-// Runs that one item has room for.
+// Largest number of runs in one item.
 inline constexpr std::size_t kMaxExtentRuns = MDFS_MAX_ITEM / sizeof(mdfs_extent_run);
 // mdfs_extent_run items of a scattered extent, in order of its bytes; at most kMaxExtentRuns (else abort).
 ByteVector encode_extent_runs(const std::vector<BlockRun>& runs);

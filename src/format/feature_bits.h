@@ -1,4 +1,4 @@
-// Feature bits of a volume: in the labels what it was made with, in each commit what it has.
+// Feature bits of a volume: labels have those of its creation, each commit the current ones.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ constexpr Features united(const Features& a, const Features& b) {
   return {a.compat | b.compat, a.ro_compat | b.ro_compat, a.incompat | b.incompat};
 }
 
-// What unknown feature bits leave allowed.
+// The access that unknown feature bits allow.
 enum class Access : std::uint8_t { kReadWrite, kReadOnly };
 // kNewerFormat for an unknown incompatible bit.
 Result<Access> access_allowed(const Features& features);

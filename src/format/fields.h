@@ -1,4 +1,4 @@
-// Fields of on-disk structures by name: the offset and the type come from ondisk.h, the bytes are never cast.
+// Fields of on-disk structures by name: ondisk.h gives offset and type; the bytes are never cast.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -49,7 +49,7 @@ inline void put_text(MutableBytes bytes, std::size_t offset, std::string_view te
   std::copy(from.begin(), from.end(), bytes.subspan(offset, text.size()).begin());
 }
 
-// Text in a field padded with zeros; what follows the first zero is not looked at.
+// Text in a field padded with zeros; bytes after the first zero are ignored.
 inline std::string_view get_padded_text(ConstBytes bytes, std::size_t offset, std::size_t size) {
   const std::string_view text = as_text(bytes.subspan(offset, size));
   return text.substr(0, text.find('\0'));

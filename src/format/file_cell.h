@@ -30,7 +30,7 @@ struct FileRun {
   unsigned end() const { return first + blocks(); }
 };
 
-// Where one block of a cell lies.
+// Place of one block of a cell.
 struct BlockPlace {
   Address address;
   std::uint32_t crc32c = 0;
@@ -38,7 +38,7 @@ struct BlockPlace {
   bool operator==(const BlockPlace&) const = default;
 };
 
-// Ascending, disjoint runs; what no run covers is a hole. A value; no thread contract.
+// Ascending, disjoint runs; blocks without a run are a hole. A value; no thread contract.
 struct FileCell {
   std::vector<FileRun> runs;
   Kept<sizeof(mdfs_file_cell::reserved)> reserved{};
@@ -50,7 +50,7 @@ struct FileCell {
   std::optional<BlockPlace> find(unsigned block) const;
   // Makes [first, first + count) a hole and returns the blocks that are no longer part of the cell.
   std::vector<BlockRun> punch(unsigned first, unsigned count);
-  // Puts a run in; what lay under it is returned as by punch. Runs that go on on the disk and have the same
+  // Inserts a run, and returns the blocks under it as punch does. Consecutive runs on the disk with the same
   // generations become one.
   std::vector<BlockRun> replace(const FileRun& run);
 };

@@ -1,4 +1,4 @@
-// Items that say what an image is and where its extents go: geometry and placement.
+// Items of an image: geometry and placement.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,18 +10,18 @@
 
 namespace mdfs::format {
 
-// Slots of a placement, so that its item fits MDFS_MAX_ITEM.
+// Largest number of slots of a placement, so that its item fits MDFS_MAX_ITEM.
 inline constexpr unsigned kMaxPlacementSlots = (MDFS_MAX_ITEM - sizeof(mdfs_placement)) / 6;
 
-// The geometry keeps the rules of geometry::check.
+// The geometry must have passed geometry::check.
 ByteVector encode(const geometry::Geometry& geometry);
-// The same in the place of an item of this image, whose reserved bytes it keeps.
+// The same, replacing an item of this image and keeping its reserved bytes.
 ByteVector encode_over(const geometry::Geometry& geometry, ConstBytes old);
 // Checks: geometry.length, geometry.rank (1..3), geometry.type, geometry.channels, geometry.codec, geometry.level
 // (of a pyramid: 0), geometry.shape (zero beyond the rank; no axis but the slowest is 0; at most 2^62 bytes),
 // geometry.extent (1.. on every axis, zero beyond the rank; at most MDFS_MAX_EXTENT bytes), geometry.axis (one
 // letter a..z an axis, each once), geometry.spacing (finite, not negative).
-// What it returns is safe to compute with; geometry::check may know further rules.
+// The result is safe for arithmetic; geometry::check may have further rules.
 Result<geometry::Geometry> decode_geometry(ConstBytes value);
 
 // At most kMaxPlacementSlots slots (else abort).

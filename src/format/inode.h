@@ -1,4 +1,4 @@
-// Inodes, and the small items that hang on them: symbolic links, inline bytes.
+// Inodes, and the small items that belong to them: symbolic links, inline bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,7 +42,7 @@ struct Inode {
   bool is_symlink() const;
   bool is_image() const { return (flags & MDFS_INODE_IMAGE) != 0; }
   bool is_inline() const { return (flags & MDFS_INODE_INLINE) != 0; }
-  // The d_type of its entries.
+  // The d_type of the entries of this inode.
   std::uint8_t entry_type() const { return static_cast<std::uint8_t>((mode >> 12) & 15); }
 };
 

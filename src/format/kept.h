@@ -1,5 +1,5 @@
-// Reserved bytes of an on-disk structure. A newer version may have put something there: who rewrites the structure
-// keeps them as they are.
+// Reserved bytes of an on-disk structure. A newer version may use them, so a program that rewrites the structure
+// keeps them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Labels: what a disk says about itself and its volume.
+// Labels: identify a disk and its volume.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ namespace mdfs::format {
 
 // mdfs_label. members.size() is disk_count.
 struct Label {
-  Features features;  // that the volume was made with
+  Features features;  // at the creation of the volume
   Uuid volume_uuid;
   Uuid disk_uuid;
   std::uint16_t disk_index = 0;
@@ -40,11 +40,11 @@ struct Label {
   bool operator==(const Label&) const = default;
   // Equal in all that the four labels of one disk share.
   bool same_disk(const Label& other) const;
-  // The same, whatever their tables of members say: one may have been written before a disk came or went.
+  // The same, without the tables of members: a label may be older than a change of members.
   bool same_identity(const Label& other) const;
 };
 
-// The least size that this disk can be given: whole label areas, with room for a block of data.
+// The smallest possible size of this disk: whole label areas, with room for a block of data.
 std::uint64_t least_blocks(const Label& label);
 
 // Writes MDFS_SECTOR bytes with their checksum. The label must be one that decode accepts (else abort).

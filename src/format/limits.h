@@ -1,4 +1,4 @@
-// Upper bounds of counters on the disks, so far away that only a damaged or hostile disk comes near.
+// Upper bounds of counters on the disks, which only a damaged or hostile disk can reach.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace mdfs::format {
 
-// Of a commit. Refused at decoding above; a volume that has come so far is read-only.
+// Generation of a commit. Larger values are refused at decoding; a volume at the bound is read-only.
 inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 62;
-// `next_object` is at most this, numbers of objects are below. Numbers with bit 63 are the daemon's own.
+// Largest `next_object`; numbers of objects are below. The daemon uses numbers with bit 63 internally.
 inline constexpr std::uint64_t kMaxObject = std::uint64_t{1} << 62;
-// Blocks of all disks together; a tree has no more nodes.
+// Blocks of all disks together; also a bound for nodes of a tree.
 inline constexpr std::uint64_t kMaxNodes = std::uint64_t{MDFS_MAX_DISKS} << 48;
-// Changes of the member table.
+// Number of changes of the member table.
 inline constexpr std::uint32_t kMaxMembership = std::uint32_t{1} << 31;
 
 }  // namespace mdfs::format

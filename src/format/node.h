@@ -46,7 +46,7 @@ struct Node {
   bool is_leaf() const { return level == 0; }
 };
 
-// Bytes of a leaf that an item with a value of this size takes. A leaf holds items of at most kNodeRoom in sum.
+// Bytes of a leaf for an item with a value of this size. A leaf holds items of at most kNodeRoom in sum.
 constexpr std::size_t leaf_item_bytes(std::size_t value_bytes) { return sizeof(mdfs_leaf_slot) + value_bytes; }
 std::size_t leaf_bytes(const Node& leaf);
 bool fits(const Node& node);
@@ -54,7 +54,7 @@ bool fits(const Node& node);
 // Writes MDFS_NODE_SIZE bytes. The node fits, its keys ascend, no value is larger than MDFS_MAX_ITEM (else abort).
 void encode(const Node& node, MutableBytes out);
 
-// What the parent (or the commit slot) says about a node. Keys of the node lie in [lower, upper].
+// The expected values of a node, from its parent or the commit slot. Keys of the node lie in [lower, upper].
 struct NodeExpectation {
   Uuid volume_uuid;
   Pointer pointer;
@@ -68,7 +68,7 @@ struct NodeExpectation {
 // node.owner, node.address, node.level, node.item-count, node.key-order, node.key-range; interior: node.used,
 // node.branch (a pointer that is null, younger than the node or no node's length); leaf: node.item-size,
 // node.item-data (values lie packed from the end of the node, the first item's last), node.used.
-// Items of unknown kinds are passed on as they are.
+// Items of unknown kinds are returned unchanged.
 Result<Node> decode_node(ConstBytes bytes, const NodeExpectation& expectation);
 
 }  // namespace mdfs::format

@@ -1,4 +1,4 @@
-// Where a long operation on the volume stands.
+// The record of a background operation: request and progress.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where a block of metadata is, and what it must be.
+// Pointers: addresses and checksum of a block of metadata.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,7 +35,7 @@ struct BlockRun {
   bool operator==(const BlockRun&) const = default;
 };
 
-// mdfs_pointer. The checksum is a CRC-32C, the one type that is written.
+// mdfs_pointer. The checksum is a CRC-32C, the only type in use.
 struct Pointer {
   std::uint32_t crc32c = 0;
   std::uint32_t length = 0;  // bytes
@@ -58,7 +58,7 @@ void encode(const Pointer& pointer, MutableBytes out, std::size_t offset = 0);
 // beyond `copies`; disk index below 64; no address twice).
 Result<Pointer> decode_pointer(ConstBytes bytes, std::size_t offset = 0);
 
-// Does the block read from one of its places match? Checks: block.length, block.checksum.
+// Checks a block that was read from one of its places. Checks: block.length, block.checksum.
 Status verify(const Pointer& pointer, ConstBytes block);
 
 }  // namespace mdfs::format

@@ -12,7 +12,7 @@ namespace mdfs::format {
 // Two words, as 16 bytes little endian.
 using SipKey = std::array<std::uint64_t, 2>;
 
-// Who does not know the key can neither foresee the hash of a text nor make texts of equal hash.
+// Without the key it is infeasible to predict the hash of a text or to make texts of equal hash.
 std::uint64_t siphash(const SipKey& key, ConstBytes text);
 
 }  // namespace mdfs::format

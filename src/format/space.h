@@ -18,16 +18,16 @@ bool bitmap_get(ConstBytes page, std::uint64_t bit);
 void bitmap_set(MutableBytes page, std::uint64_t bit, bool in_use);
 // Sets or clears [first, first + count), byte-wise inside.
 void bitmap_fill(MutableBytes page, std::uint64_t first, std::uint64_t count, bool in_use);
-// Are all of [first, first + count) set?
+// True if all of [first, first + count) are set.
 bool bitmap_all_set(ConstBytes page, std::uint64_t first, std::uint64_t count);
-// Clear bits among the first `bits`.
+// Number of clear bits among the first `bits`.
 std::uint64_t bitmap_free(ConstBytes page, std::uint64_t bits = MDFS_BITS_PER_PAGE);
 
-// The bitmap page of a disk on which nothing is given out: the blocks for ever in use, and the bits behind the disk's
+// The bitmap page of an empty disk: blocks that are always in use, and the bits behind the disk's
 // last block, are set.
 void make_empty_bitmap(const DiskLayout& layout, std::uint64_t page, MutableBytes out);
 
-// Checks: space.size, space.checksum, space.free-count, space.permanent (a block for ever in use, or a bit behind
+// Checks: space.size, space.checksum, space.free-count, space.permanent (a block that is always in use, or a bit behind
 // the disk's last block, is clear).
 Status check_bitmap(const DiskLayout& layout, std::uint64_t page, const SpaceEntry& entry, ConstBytes bytes);
 

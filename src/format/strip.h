@@ -1,4 +1,4 @@
-// Strips: what has been appended to extents that are not full yet, before they are written whole.
+// Strips: bytes appended to extents that are not full yet, until the extents are consolidated.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace mdfs::format {
 
-// mdfs_strip: bytes [begin, begin + bytes) of each extent of a page that `places` names, in whole blocks each, one
+// mdfs_strip: bytes [begin, begin + bytes) of each extent of a page in `places`, each in whole blocks, one
 // part behind the other. A value; no thread contract.
 struct Strip {
   Address address;
@@ -30,10 +30,10 @@ struct Strip {
 
   bool operator==(const Strip&) const = default;
   std::uint32_t end() const { return begin + bytes; }
-  // Does its part of the extent at this place count?
+  // True if the part of the extent at this place is live.
   bool has(unsigned place) const { return place < kMaxPlaces && ((live >> place) & 1) != 0; }
   unsigned part_blocks(std::uint32_t block_size) const { return (bytes + block_size - 1) / block_size; }
-  // Where the part of a place in `places` lies.
+  // First block of the part of a place in `places`.
   BlockRun part(unsigned place, std::uint32_t block_size) const;
   std::span<const std::uint32_t> part_checksums(unsigned place, std::uint32_t block_size) const;
 
@@ -41,7 +41,7 @@ struct Strip {
   unsigned order_of(unsigned place) const;
 };
 
-// How many parts of so many blocks one item has room for.
+// Largest number of parts of this many blocks in one item.
 unsigned strip_parts(unsigned part_blocks);
 
 // The value of a strip's item; one without live parts is stored by erasing the item.

@@ -1,4 +1,4 @@
-// Bytes of a file at any place, for what looks at the structure of a file before another library opens it.
+// Random access to the bytes of a file, for checks of its structure before another library opens it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::uint64_t size() const = 0;
-  // All of `into`; the caller has checked that it lies inside.
+  // Reads all of `into`; the caller has checked that it lies inside.
   virtual Status read_at(std::uint64_t offset, MutableBytes into) = 0;
 };
 

@@ -15,7 +15,7 @@ namespace mdfs::imagefile {
 // A longer header is refused.
 inline constexpr std::size_t kMaxHeaderBytes = 64u << 10;
 
-// How the samples lie behind a header.
+// Layout of the samples behind a header.
 struct PackedHeader {
   ArrayInfo array;
   std::uint64_t data_offset = 0;  // bytes from the start of the file
@@ -31,7 +31,7 @@ Result<PackedHeader> parse_npy(ConstBytes start, const std::string& name);
 std::string npy_header(const ArrayInfo& array);
 
 bool is_pnm(ConstBytes start);
-// Binary grey (P5) and colour (P6), 8 and 16 bits; the other kinds are refused by name.
+// Binary grey (P5) and colour (P6), 8 and 16 bits; refuses the other kinds by name.
 Result<PackedHeader> parse_pnm(ConstBytes start, const std::string& name);
 // Refuses arrays that are not yx or yxc with 1 or 3 channels of u8 or u16.
 Result<std::string> pnm_header(const ArrayInfo& array, const std::string& name);

@@ -26,18 +26,18 @@ inline constexpr std::size_t kMaxDimensions = geometry::kMaxRank + 1;
 struct ArrayInfo {
   std::vector<std::uint64_t> lengths;  // 1..kMaxDimensions, channels (if any) last
   geometry::ElementType type = geometry::ElementType::kU8;
-  std::string axes;  // one letter a dimension ("yxc", "tyx") where the format says; else empty
-  // Samples in a centimetre; 0 = not known, also where a file says something that is no measurement.
+  std::string axes;  // one letter for each dimension ("yxc", "tyx") if the format gives them; else empty
+  // Samples in a centimetre; 0 = unknown, also if the value of the file is not a measurement.
   double rows_per_cm = 0;
   double columns_per_cm = 0;
-  double resolution_error = 0;  // by which both may be wrong because the format holds whole numbers only
-  double first_spacing = 0;     // along the first axis, in first_unit; 0 = not known
+  double resolution_error = 0;  // error of both, because the format holds whole numbers only
+  double first_spacing = 0;     // along the first axis, in first_unit; 0 = unknown
   std::string first_unit = {};
 
   bool operator==(const ArrayInfo&) const = default;
 };
 
-// Are these of one shape, type and order of axes, so that one can follow the other?
+// True if both have one shape, type and order of axes, so that one can follow the other.
 bool is_alike(const ArrayInfo& a, const ArrayInfo& b);
 
 // Bytes of the array; kOverflow or kTooBig if it is more than an image may hold.
@@ -54,44 +54,44 @@ class ImageSource {
 };
 
 struct SourceOptions {
-  // A file without a header: what it holds. Both or none.
+  // Contents of a file without a header. Both or none.
   std::vector<std::uint64_t> raw_lengths;
   std::optional<geometry::ElementType> raw_type;
-  // A sequence such as shot.%04d.dpx: first and last frame; absent = all that are there.
+  // A sequence such as shot.%04d.dpx: first and last frame; absent = all that exist.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> frames;
   // One page of a file that has several; absent = all of them, as axis z.
   std::optional<unsigned> page;
-  // Pages along several axes, or parts of different meaning, become axis z all the same.
+  // Pages along several axes, or parts of different meaning, become axis z as well.
   bool flatten = false;
 };
 
 // Opens by content for NPY and PNM, by the pattern %d or %0Nd for a sequence, as raw if raw_type is given.
-// Whatever cannot be read whole is refused here where the file's size shows it, else by read().
+// Refuses a truncated file if its size shows it; else read() does.
 Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const SourceOptions& options);
 
-// Takes one image from start to end. Used by one thread at a time. What is not finished leaves no file behind.
+// Takes one image from start to end. One thread at a time. An unfinished image leaves no file behind.
 class ImageSink {
  public:
   virtual ~ImageSink() = default;
   // The next canonical bytes: whole elements, and no more than the array has left.
   virtual Status write(ConstBytes from) = 0;
-  // All bytes have been written: the file takes its name. Refused if bytes are missing.
+  // Gives the file its name after all bytes have been written. Refuses if bytes are missing.
   virtual Status finish() = 0;
 };
 
 // The format follows the name: .raw .npy .pgm .ppm .pnm, and what OpenImageIO writes; "-" is raw to standard output.
-// A pattern (%04d) makes one file a step of the slowest axis. An array that the format cannot hold unchanged is
+// A pattern (%04d) makes one file for each step of the slowest axis. An array that the format cannot hold unchanged is
 // refused. An existing file is replaced only if `overwrite`.
 Result<std::unique_ptr<ImageSink>> create_sink(const std::string& path, const ArrayInfo& array, bool overwrite);
 
 // Rank, shape, axes, channels and type of the image that an array becomes, and the spacing of its rows and columns if
 // their resolution is known: the shortest decimal fractions that agree with it. Extent and codec are left alone.
-// `axes` has one letter a dimension (x y z t, c for channels, which must be last); empty = as the file says, else the
-// last dimension is taken for channels when it is 2..4 long and at least two come before it.
+// `axes` has one letter for each dimension (x y z t, c for channels, last); empty = as in the file, else the
+// last dimension becomes the channels if its length is 2..4 and at least two come before it.
 Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_view axes);
 // Takes the resolution of the array's rows and columns from the spacing of the image, where that has units of length.
 void set_resolution(ArrayInfo& array, const geometry::Geometry& geometry);
-// Does a TIFF file of such pages need places of 64 bits (BigTIFF)? Samples are taken to shrink by nothing.
+// True if a TIFF file of such pages needs 64-bit offsets (BigTIFF), assuming that samples do not shrink.
 bool needs_big_tiff(const ArrayInfo& array);
 // The array of an image's canonical bytes: its axes, and channels if there is more than one.
 ArrayInfo array_of(const geometry::Geometry& geometry);

@@ -1,4 +1,4 @@
-// Image files through OpenImageIO; without it every call is refused with a line that says so.
+// Image files through OpenImageIO. In a build without it every call fails with a message.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace mdfs::imagefile {
 
-// Pages of equal shape become one axis, z unless the facts name another; `page` picks one. Parts of formats other than
-// TIFF and GIF only if the facts accept it. Samples as the library gives them: palettes become RGB; no change of colour
-// space, alpha or orientation. Refused if the library does not find as many pages as the facts name.
+// Pages of equal shape become one axis, z unless the facts name another; `page` selects one. Parts of formats other
+// than TIFF and GIF only if the facts accept it. Samples as the library gives them: palettes become RGB; no change of
+// colour space, alpha or orientation. Refused if the library does not find as many pages as the facts name.
 Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned> page,
                                                const PageFacts& facts);
 

@@ -1,4 +1,4 @@
-// What mdfs_oiio.so offers: OpenImageIO pulls in hundreds of libraries, so it is loaded only where a picture needs it.
+// Interface of mdfs_oiio.so: OpenImageIO needs hundreds of libraries, so MDFS loads it only for pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::imagefile {
 
-// Both sides are made by one build: a module of another version is not called.
+// Both sides must come from one build: a module of another version is not called.
 struct OiioModule {
   const char* version;
   // As open_oiio() and create_oiio() of oiio.h.

@@ -1,4 +1,4 @@
-// What the pages of a file are to each other, where OpenImageIO does not say it.
+// Facts about the pages of a file that OpenImageIO does not provide.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,13 +9,13 @@
 namespace mdfs::imagefile {
 
 struct PageFacts {
-  std::optional<std::uint64_t> pages;  // how many there are, where that was seen
-  bool inks = false;                   // CMYK, which stays what it is
-  bool flatten = false;                // pages become one axis whatever they are to each other
+  std::optional<std::uint64_t> pages;  // their number, if known
+  bool inks = false;                   // CMYK, which is not converted
+  bool flatten = false;                // pages become one axis whatever their meaning
   char axis = 'z';                     // the axis that they become
-  double spacing = 0;                  // of pages, in `unit`; 0 = not known
+  double spacing = 0;                  // of pages, in `unit`; 0 = unknown
   std::string unit;
-  double rows_per_cm = 0, columns_per_cm = 0;  // where the file says so in words; 0 = as its fields say
+  double rows_per_cm = 0, columns_per_cm = 0;  // from the description of the file; 0 = use its fields
 };
 
 }  // namespace mdfs::imagefile

@@ -1,4 +1,4 @@
-// Do JPEG, PNG and GIF files go on to their end? Their libraries fill up with grey or zeros what is missing, or do not
+// Checks that JPEG, PNG and GIF files are complete. Their libraries replace missing data by grey or zeros, or do not
 // look. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace mdfs::imagefile {
 
-// They walk from the start to the end mark; what follows it does not count. Errors begin with `name`.
+// They walk from the start to the end mark; bytes after it are ignored. Errors begin with `name`.
 bool is_jpeg(ConstBytes start);
 Status check_jpeg(ByteSource& bytes, const std::string& name);
 bool is_png(ConstBytes start);

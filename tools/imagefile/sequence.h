@@ -21,14 +21,14 @@ struct Pattern {
   std::string path(std::uint64_t frame) const;
 };
 
-// Nothing if the name holds no % at all; an error if what stands there is no single %d or %0Nd.
+// Nothing if the name has no %; an error unless it has a single %d or %0Nd.
 Result<std::optional<Pattern>> parse_pattern(const std::string& path);
-// Numbers of the files that are there, ascending.
+// Numbers of the existing files, ascending.
 Result<std::vector<std::uint64_t>> find_frames(const Pattern& pattern);
 
-// All frames must be of one shape and type. Without options.frames the files that are there must follow on each other.
+// All frames must have one shape and type. Without options.frames the existing files must be consecutive.
 Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const SourceOptions& options);
-// One file a step of the slowest axis, numbered from 0.
+// One file for each step of the slowest axis, numbered from 0.
 Result<std::unique_ptr<ImageSink>> create_sequence(const Pattern& pattern, const ArrayInfo& array, bool overwrite);
 
 }  // namespace mdfs::imagefile

@@ -1,4 +1,4 @@
-// What programs for microscopes write into the description of a TIFF stack: OME-XML, and the lines of ImageJ.
+// Parses the description of a TIFF stack by microscope programs: OME-XML, and the lines of ImageJ.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace mdfs::imagefile {
 
-// The axis that the pages are, and what is known of distances. Refused, unless `flatten` accepts it: pages that lie
-// along more than one axis, along channels, or of several images. Refused unless `one_page` is wanted: an ImageJ stack
+// The axis of the pages, and known distances. Refuses, unless `flatten` is set: pages that lie
+// along more than one axis, along channels, or of several images. Refuses, unless `one_page` is set: an ImageJ stack
 // most of whose images have no directory. Errors begin with `name`. Pure.
 Result<PageFacts> judge_stack(const TiffFile& tiff, bool flatten, bool one_page, const std::string& name);
 

@@ -1,5 +1,5 @@
-// The directories of a TIFF file, classic or BigTIFF, of either byte order: is everything there that they point to?
-// libtiff and OpenImageIO take a file that was cut short for one with fewer pages, and missing strips for zeros.
+// Checks that everything in a TIFF file (classic or BigTIFF, either byte order) that its directories name is there.
+// libtiff and OpenImageIO read a truncated file as one with fewer pages, and missing strips as zeros.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ struct TiffFile {
   std::uint64_t pages = 0;
   bool inks = false;     // of the first page: CMYK
   bool palette = false;  // of any page
-  // Of the first page: samples of a place, and how many places there are in a unit (1: none, 2: inch, 3: cm).
+  // Of the first page: samples of a pixel, and the resolution with its unit (1: none, 2: inch, 3: cm).
   std::uint64_t samples = 1, resolution_unit = 2;
   double x_resolution = 0, y_resolution = 0;
   std::string description;  // at most kMaxDescriptionBytes of it

@@ -1,4 +1,4 @@
-// The nouns of the command mdfs: each adds its verbs to the parser and sets the action that was asked for.
+// The nouns of the command mdfs: each adds its verbs to the parser and sets the requested action.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

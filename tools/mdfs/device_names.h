@@ -1,4 +1,4 @@
-// The names of a disk that stay when it is plugged in elsewhere.
+// The names of a disk that do not depend on its port.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,11 +8,11 @@ namespace mdfs::tools {
 
 struct DeviceNames {
   std::string by_id;   // "/dev/disk/by-id/ata-..."; empty: none
-  std::string serial;  // as the device says it; empty: not known
+  std::string serial;  // from the device; empty: unknown
 };
 
-// Of a block device, or of a partition on one; of anything else none. `links` are what udev keeps, `devices` what the
-// kernel says.
+// Of a block device or a partition; else none. `links` is the directory of udev's links, `devices` that of the
+// kernel's devices.
 DeviceNames device_names(const std::string& path, const std::string& links = "/dev/disk/by-id",
                          const std::string& devices = "/sys/class/block");
 

@@ -1,4 +1,4 @@
-// What the commands on disks of a mounted volume share.
+// Shared by the commands on disks of a mounted volume.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,20 +30,20 @@ struct NewDisk {
   std::uint16_t weight = 1;
   std::optional<std::uint32_t> number;  // none in a dry run
 };
-// Checks, wipes and hands over the disks. A dry run stops after checking.
+// Checks, wipes and hands over the disks. A dry run stops after the check.
 Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments);
 void print_new_disks(const std::vector<NewDisk>& disks);
 
-// Of the disks that leave: how far that is. JSON of the operation if there are any, and it is known.
+// Progress of leaving disks: the JSON of the operation, if there is one and it is known.
 std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std::string& path);
 std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path);
 
 // disk balance
 void add_balance_command(CLI::App& noun, Action& action);
-// Starts it, unless it is under way, and waits.
+// Starts the operation, unless it is running, and waits.
 Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& disks, bool all_lacking,
                     const std::string& budget, bool dry_run, bool json);
-// While disks are being balanced: how far that is.
+// Progress of balancing, while it runs.
 std::optional<std::string> balancing_line(const std::string& path);
 std::optional<std::string> balancing_json(const std::string& path);
 
@@ -52,7 +52,7 @@ void add_probe_command(CLI::App& noun, Action& action);
 
 // disk resize
 void add_resize_command(CLI::App& noun, Action& action);
-// While a disk is being made smaller: how far that is.
+// Progress of shrinking a disk, while it runs.
 std::optional<std::string> resizing_line(const std::string& path);
 std::optional<std::string> resizing_json(const std::string& path);
 

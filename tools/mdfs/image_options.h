@@ -1,4 +1,4 @@
-// The options that say what an image is to be: shared by image create and image import.
+// The options for a new image, shared by image create and image import.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,10 +21,10 @@ struct ImageOptions {
   std::optional<unsigned> disks, row_offset, plane_offset;
 
   void add_to(CLI::App& command);
-  // Fills spacing, extent, policy and codec of a geometry whose rank, shape and type are set. What was not asked for
-  // stays.
+  // Fills spacing, extent, policy and codec of a geometry whose rank, shape and type are set. Fields without an option
+  // stay.
   Status apply(geometry::Geometry& geometry) const;
-  // The structure for mdfs_create: the geometry and the placement that was asked for.
+  // The structure for mdfs_create: the geometry and the requested placement.
   mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;
 };
 

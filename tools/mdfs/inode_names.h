@@ -11,11 +11,11 @@
 
 namespace mdfs::tools {
 
-// The wanted inodes, each with the paths that were found; an inode without a name below the directory has none.
+// The requested inodes, each with the paths found; an inode without a name below the directory has none.
 using InodeNames = std::map<std::uint64_t, std::vector<std::string>>;
 
 // Fills in the paths, in the order of the walk, which stays on the file system of `top` and ends after `most` entries.
-// Directories that the caller may not read are passed over. An error if `top` itself cannot be read.
+// Skips directories that the caller may not read. An error if `top` itself cannot be read.
 Status find_names(const std::string& top, InodeNames& names, std::uint64_t most = UINT64_MAX);
 
 }  // namespace mdfs::tools

@@ -1,4 +1,4 @@
-// A picture of an image's layout: which extent lies on which disk, and where on it.
+// A picture of an image's layout: the disk of each extent, and its place on the disk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ namespace mdfs::tools {
 
 // Takes the extents one by one, in any order, and keeps counts only: its memory does not grow with the image. The grid
 // of extents is drawn in one colour a disk, of three axes some planes side by side. Where there are more extents than
-// cells, a cell stands for several, and the widths of its colours are their shares. Below that a strip for each disk,
+// cells, a cell stands for several, and the widths of its colours are their shares. Below that a bar for each disk,
 // from its first byte to its last, with a mark where the image lies. Every drawn cell and mark carries the number of
 // its extents as data-extents. With a window, the extents that it needs have full colour and all others are pale, and
 // the planes are its own.

@@ -1,4 +1,4 @@
-// Files that have data on disks which are missing or have failed, as the daemon knows them.
+// Files with data on missing or failed disks, as the daemon reports them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,18 +19,18 @@ struct LostFile {
 
 struct LostFiles {
   std::map<std::uint64_t, LostFile> files;  // by inode
-  std::uint64_t disks = 0;                  // that are not there, bits
+  std::uint64_t disks = 0;                  // missing or failed ones, as bits
   std::uint64_t looked_at = 0, unreadable_items = 0;
 };
 
-// Of the volume that the path is on, with a bar.
+// Of the volume that contains the path, with a progress bar.
 Result<LostFiles> lost_files(const std::string& path, const mdfs_ioc_volume& volume);
 
 // "disk 1 (UUID, /dev/sdb) is missing"
 std::string lost_disk_text(const mdfs_ioc_volume& volume, std::uint32_t number);
 
-// The error that reading the file gave; if data of it lie on disks that are not there, one that names them, and what
-// can be done.
+// The error of reading the file. If data of the file lie on missing disks, an error that names the disks and the
+// remedy.
 Error with_lost_disks(Error error, const std::string& path);
 inline Status with_lost_disks(Status status, const std::string& path) {
   return status.ok() ? std::move(status) : Status(with_lost_disks(status.error(), path));

@@ -1,4 +1,4 @@
-// A picture of how full the zones of every disk are.
+// A picture of the occupation of the zones of every disk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace mdfs::tools {
 
-// A strip of zones for each disk, darker where more is in use; zones without room for data are drawn apart. Of more
-// zones than a strip has room for, a cell stands for several: their mean. Cells carry the number of their zones as
+// A row of zones for each disk, darker where more is in use; zones without data are drawn differently. If a row has
+// too little room, a cell stands for several zones: their mean. Cells carry the number of their zones as
 // data-zones and the blocks in use as data-used. `numbers`, `names`: of the disks, in their order.
 std::string map_svg(const std::vector<DiskOccupation>& disks, const std::vector<std::uint32_t>& numbers,
                     const std::vector<std::string>& names, const std::string& title, std::uint32_t block_size);

@@ -12,9 +12,9 @@
 
 namespace mdfs::tools {
 
-// What one kind of operation has of its own. The texts are those of --help.
+// The specific parts of one kind of operation. The texts appear in --help.
 struct OperationNoun {
-  // Puts what the options of `start` say into its request.
+  // Copies the options of `start` into its request.
   using Prepare = std::function<Status(const std::string& path, mdfs_ioc_operation& request)>;
 
   const char* name;

@@ -1,4 +1,4 @@
-// Long operations on a mounted volume: asked for, waited for and shown, whatever their kind.
+// Requests, awaits and shows background operations on a mounted volume, for all kinds.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::tools {
 
-// What the pieces are and what happens to them: "read", "written anew", "damaged".
+// Words for the pieces of an operation: "read", "rewritten", "damaged".
 struct OperationWords {
   std::string_view name;     // "scrub"
   std::string_view looked;   // at: items_done
@@ -23,27 +23,27 @@ struct OperationWords {
 
 // A request of this kind and action; the caller fills in the rest.
 mdfs_ioc_operation operation_request(std::uint32_t kind, std::uint32_t action);
-// Asks the volume that PATH lies on, and returns the state after it.
+// Sends a request to the volume that contains PATH, and returns the state after it.
 Result<mdfs_ioc_operation> call_operation(const std::string& path, mdfs_ioc_operation request);
-// Until it does not run any more; on a terminal, a bar shows how far it is.
+// Waits for the end; on a terminal, a bar shows the progress.
 Result<mdfs_ioc_operation> wait_for_operation(const std::string& path, std::uint32_t kind, const OperationWords& words);
 
-// Bytes a second so far, and seconds that are left; nothing where that cannot be told.
+// Bytes a second so far, and remaining seconds; nothing if unknown.
 std::optional<double> operation_rate(const mdfs_ioc_operation& operation);
 std::optional<double> operation_eta_s(const mdfs_ioc_operation& operation);
 
 // "30 s", "12 min", "2.5 h".
 std::string duration_text(double seconds);
 
-// Lines for a person. `more`: lines of the kind, each with its newline.
+// Lines to show. `more`: lines of the kind, each with its newline.
 std::string operation_text(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
                            const std::string& more = {});
 // An object, without its newline at the end. `more`: an object with the members of the kind, or null.
 std::string operation_json(const mdfs_ioc_operation& operation, const OperationWords& words, const std::string& path,
                            const nlohmann::ordered_json& more);
-// Why a run failed. The reason begins with the text of its error, which is not said twice.
+// The error of a failed run, without repeating the text of its code.
 Error operation_error(const mdfs_ioc_operation& operation);
-// The error that a run ends with: it failed, or something is damaged.
+// The error at the end of a run: it failed, or damage remains.
 Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWords& words);
 
 // "50MiB": bytes a second, at least 4096.

@@ -1,4 +1,4 @@
-// A window in pieces that fit in memory, and the array that a window is.
+// Splits a window into pieces that fit in memory, and gives the array shape of a window.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ namespace mdfs::tools {
 Status for_each_part(const geometry::Geometry& geometry, const geometry::Window& window, std::uint64_t limit_bytes,
                      const std::function<Status(const geometry::Window&)>& visit);
 
-// Axes given as one index are gone; one picked channel is no dimension.
+// Axes given as one index are dropped; a selected channel is not a dimension.
 imagefile::ArrayInfo array_of_window(const geometry::Geometry& geometry, const geometry::Window& window);
 
 }  // namespace mdfs::tools

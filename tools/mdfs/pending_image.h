@@ -1,4 +1,4 @@
-// An image that is being written to a mounted volume: it has its name only once it is whole and on the disks.
+// An image that is being written to a mounted volume. It gets its name when it is complete and on the disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,12 +15,12 @@ namespace mdfs::tools {
 // Removed unless it is finished.
 class PendingImage {
  public:
-  // As mdfs_create; `path` is the name that it will have.
+  // Like mdfs_create; `path` is the final name.
   static Result<PendingImage> create(const std::string& path, const mdfs_ioc_geometry& request);
 
   mdfs_image& image() const { return *image_; }
   const geometry::Geometry& geometry() const { return geometry_; }  // as it was made
-  // By which it can be opened while it has no name.
+  // A path to open it while it has no name.
   std::string descriptor_path() { return path_of_descriptor(pending_.file().fd()); }
   // Syncs, gives it its name (kExists, unless `force`), and syncs that; with a bar if wanted.
   Status finish(bool force, bool shows_bar);

@@ -12,7 +12,7 @@ inline constexpr double kPageWidth = 960;
 inline constexpr double kPageMargin = 20;
 inline constexpr double kLineHeight = 18;
 
-// Elements in the order of their drawing; lengths in pixels. Text may be any bytes: what XML does not take is replaced.
+// Elements in the order of their drawing; lengths in pixels. Text may be any bytes: invalid XML is replaced.
 class Svg {
  public:
   Svg(double width, std::string_view title);
@@ -22,7 +22,7 @@ class Svg {
   enum class Anchor { kStart, kMiddle, kEnd };
   void text(double x, double y, std::string_view words, Anchor anchor = Anchor::kStart,
             std::string_view fill = "#222222", double size = 12);
-  // Once: the whole document, cut off at this height.
+  // Call once: returns the document, cut off at this height.
   std::string finish(double height);
 
  private:
@@ -31,11 +31,11 @@ class Svg {
   std::string body_;
 };
 
-// Of a disk by its number. The first eight are those of Okabe and Ito, which all eyes tell apart; later ones are the
-// same hues, lighter and darker, so that numbers are written beside them.
+// Colour of a disk by its number. The first eight are those of Okabe and Ito, for all kinds of colour vision; later
+// ones are lighter and darker, so that pictures show numbers beside them.
 inline constexpr unsigned kDistinctColours = 8;
 std::string disk_colour(unsigned disk);
-// Black or white, whichever is read better on this colour.
+// Black or white, whichever has more contrast on this colour.
 std::string_view ink_on(std::string_view colour);
 // From white to dark blue, for shares 0..1.
 std::string shade(double share);

@@ -8,7 +8,7 @@
 
 namespace mdfs::tools {
 
-// One line a sample, families with HELP and TYPE; of what a mounted volume answers. Pure.
+// One line for each sample, families with HELP and TYPE, from the answers of a mounted volume. Pure.
 std::string metrics_text(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted);
 
 }  // namespace mdfs::tools

@@ -1,4 +1,4 @@
-// Parts of a volume's state in words and as JSON, for the commands that show them.
+// Parts of a volume's state as text and JSON, for the commands that show them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
 }
 
-// The disks of the volume by number: holes, which disks have left, are not among them.
+// The disks of the volume by number, without the holes of removed disks.
 std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume);
 // Of disks that are given as a bit each.
 std::vector<std::uint32_t> disk_numbers(std::uint64_t bits);

@@ -1,4 +1,4 @@
-// A bar for commands that wait until the disks hold what was written.
+// A progress bar for commands that wait until data are on the disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace mdfs::tools {
 
-// Runs `wait`, which returns when the disks hold what it is about; meanwhile a bar on a terminal shows how what the
-// volume of `path` has still to write becomes less. `wanted` false shows nothing.
+// Runs `wait`, which returns when its data are on the disks. On a terminal, a bar shows the remaining dirty bytes of
+// the volume of `path` until then. `wanted` false shows nothing.
 Status wait_with_bar(const std::string& path, bool wanted, const std::function<Status()>& wait);
 
-// Returns when the disks hold what was written so far to the volume, with that bar.
+// Returns when everything written to the volume so far is on the disks, with that bar.
 Status sync_with_bar(const std::string& path);
 
 }  // namespace mdfs::tools

@@ -1,4 +1,4 @@
-// What every program does the same way: usage errors, messages, exit codes.
+// Shared by all programs: usage errors, messages, exit codes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,21 +13,21 @@ class App;
 
 namespace mdfs::tools {
 
-// The version of what --json prints; a field may be added without a change of it.
+// The version of the output of --json; new fields do not change it.
 inline constexpr int kOutputVersion = 1;
 
-// What the command line asked for; set while it is parsed, run afterwards.
+// The action of the command line; set while it is parsed, run afterwards.
 using Action = std::function<Status()>;
 
 // Parses, runs the action, prints "program: error" as one line, and returns the exit code. Nothing is thrown.
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action);
 
-// A command that has done its work ends with this status instead of 0: what it found, not an error of its own. Called
+// Sets the status of a command that has done its work: a result, not an error of the command. Call it
 // from the action.
 void end_with(int status);
-inline constexpr int kUnhealthyStatus = 4;  // `mdfs volume status`: something is wrong
+inline constexpr int kUnhealthyStatus = 4;  // `mdfs volume status`: the volume has errors
 
-// Prints one error the way run_program does, and returns its exit code.
+// Prints an error as run_program does, and returns its exit code.
 int report(const std::string& program, const Error& error);
 
 }  // namespace mdfs::tools

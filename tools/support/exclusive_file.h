@@ -1,4 +1,4 @@
-// A file under a hidden name that nobody else has chosen, until it takes its own.
+// A file under an exclusive hidden name, until it gets its final name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mdfs::tools {
 
-// The folder that a file will be in, held open, and the file's name there.
+// The open folder of a future file, and the name of the file there.
 struct FilePlace {
   static Result<FilePlace> of(const std::string& path);
 
@@ -56,7 +56,7 @@ class ExclusiveFile {
 // The path of a descriptor, for libraries that open files by their names.
 std::string path_of_descriptor(int fd);
 
-// A name in the folder for a moment, for a file that will replace another.
+// A temporary name in the folder, for a file that will replace another.
 Result<std::string> random_hidden_name();
 
 }  // namespace mdfs::tools

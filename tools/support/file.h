@@ -12,7 +12,7 @@
 
 namespace mdfs::tools {
 
-// An open file and the name that messages call it by. Movable, closed by its owner.
+// An open file and its name in messages. Movable, closed by its owner.
 class File {
  public:
   File() = default;
@@ -32,14 +32,14 @@ class File {
   const std::string& name() const { return name_; }
 
   Result<std::uint64_t> size_bytes() const;
-  // As many bytes as there are, up to all of `into`; fewer only at the end of the file.
+  // Reads up to all of `into`; fewer bytes only at the end of the file.
   Result<std::size_t> read(MutableBytes into);
-  // All of `into`, or an error that names the file and how much is missing, of this and of what is expected behind it.
+  // Reads all of `into`, or returns an error with the file and the number of missing bytes, later ones included.
   Status read_exactly(MutableBytes into, std::uint64_t behind_bytes = 0);
   Result<std::size_t> read_at(std::uint64_t offset, MutableBytes into);
   Status write(ConstBytes from);
   Status write_at(std::uint64_t offset, ConstBytes from);
-  // Closes and reports what close(2) says (a write error may come only then).
+  // Closes the file and returns the error of close(2), which may be a late write error.
   Status close();
 
  private:

@@ -1,4 +1,4 @@
-// Files that do not stay behind when a signal ends the program.
+// Removes files when a signal ends the program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace mdfs::tools {
 
-// While it lives, SIGINT, SIGTERM and SIGHUP remove the file before they end the program as they always do; a signal
-// that is ignored or has another handler is left alone. Any thread; a few at a time, further ones are not looked after.
+// While the object exists, SIGINT, SIGTERM and SIGHUP remove the file before they end the program; a signal
+// that is ignored or has another handler is unchanged. Any thread; supports a few files at a time, others stay.
 class Leftover {
  public:
   explicit Leftover(const std::string& path);

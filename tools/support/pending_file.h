@@ -1,4 +1,4 @@
-// A file that takes its name only when it is complete.
+// A file that gets its name when it is complete.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace mdfs::tools {
 
 // Has no name until commit() (O_TMPFILE), or where the filesystem cannot do that an exclusive hidden one beside its
-// target (ExclusiveFile). Nothing that stands under a name is opened for writing, so a planted link leads nowhere: a
-// link under the target's own name is refused, or replaced. Nothing is left unless commit() succeeded.
+// target (ExclusiveFile). Existing names are never opened for writing, so a planted link has no effect: a
+// link under the target's name is refused or replaced. Nothing remains unless commit() succeeded.
 //
 // A target that is a pipe or a device is written directly. A link to one, or a pipe, that another user made in a folder
 // that others may write is refused. /dev/stdout and /dev/fd/N are the descriptors of this program. Owned by one sink.
@@ -47,7 +47,7 @@ class PendingFile {
   std::optional<ExclusiveFile> exclusive_;  // kHidden
 };
 
-// Makes the file, or replaces it as a whole.
+// Creates the file, or replaces it as a whole.
 Status write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace mdfs::tools

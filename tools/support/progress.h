@@ -12,7 +12,7 @@ namespace mdfs::tools {
 // One bar. Any thread may call add(); the line is redrawn at most five times a second and removed at the end.
 class Progress {
  public:
-  // total_bytes 0: not known, then only the amount is shown. `wanted` false shows nothing.
+  // total_bytes 0: unknown, shows the amount only. `wanted` false shows nothing.
   Progress(std::string label, std::uint64_t total_bytes, bool wanted = true);
   ~Progress();
   Progress(const Progress&) = delete;

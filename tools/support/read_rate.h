@@ -1,4 +1,4 @@
-// How fast disks read: a short calibration for the weights of a new volume.
+// Measures the read rate of disks, for the weights of a new volume.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::tools {
 
-// What a calibration reads, for people: stretches as large as the groups in which an image lies on a disk.
+// Size of the reads: as large as the groups of an image on a disk.
 inline constexpr std::uint64_t kStretchBytes = 4u << 20;
 inline constexpr std::uint64_t kStretchRequestBytes = 256u << 10;
 
@@ -22,8 +22,8 @@ struct ReadRate {
   unsigned stretches = 0;
 };
 
-// Reads stretches that are spread over each disk, all disks at once (as a window does), for about 1.3 seconds and for
-// at least three stretches of each. The first 0.3 seconds do not count: throttled and cached disks have credit.
+// Reads at places spread over each disk, all disks at once (like a window), for about 1.3 seconds and for
+// at least three reads of each. The first 0.3 seconds do not count: throttled and cached disks have credit.
 // Errors name the disk.
 Result<std::vector<ReadRate>> measure_read_rates(std::span<device::Disk* const> disks);
 
@@ -34,9 +34,9 @@ struct DiskWeights {
   bool alike = true;            // as far as can be seen without measuring
 };
 Result<DiskWeights> weigh_disks(std::string_view how, std::span<device::Disk* const> disks);
-// The words are right, before anything is opened.
+// Checks the words before anything is opened.
 Status check_weights(std::string_view how, std::size_t disks);
-// Lines for people: what was measured and how, or that disks differ and are treated alike. Empty: nothing to say.
+// Lines to show: the measurement, or that disks differ and have equal weights. May be empty.
 std::string explain(const DiskWeights& weights, std::span<device::Disk* const> disks, std::string_view how);
 
 }  // namespace mdfs::tools

@@ -1,4 +1,4 @@
-// Numbers and sizes in the words of the command line.
+// Parses numbers and sizes of the command line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ using mdfs::format_size;
 using mdfs::parse_number;
 using mdfs::parse_size;
 
-// The same; an error says which option or file it is about.
+// The same; the error names the option or file.
 template <typename T>
 Result<T> named(std::string_view what, Result<T> result) {
   if (result.ok()) return result;
