@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   // To the parser an empty text is a number that is not there.
   for (int i = 1; i < argc; ++i)
     if (*argv[i] == '\0') return mdfs::tools::report("mdfs-sim", {mdfs::Errc::kUsage, "an argument is empty"});
-  CLI::App app("Simulates machines that serve windows of images; see mdfs-sim(1).", "mdfs-sim");
+  CLI::App app("Simulate machines that serve windows of images; see mdfs-sim(1).", "mdfs-sim");
   app.require_subcommand(1);
   mdfs::tools::SimProgram program{app, {}};
   mdfs::tools::add_window_commands(program);

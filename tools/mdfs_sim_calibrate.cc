@@ -58,7 +58,7 @@ Result<std::vector<std::uint64_t>> read_sizes(const CalibrateOptions& options) {
 }
 
 Error no_direct(const std::string& path) {
-  return {Errc::kNotSupported, path + ": its filesystem has no O_DIRECT, and the page cache is no disk"};
+  return {Errc::kNotSupported, path + ": its filesystem has no O_DIRECT, which bypasses the page cache"};
 }
 
 // For writes nobody else has it: a disk is opened exclusively, a file locked.
@@ -179,11 +179,9 @@ Error refused(const sim::Calibration& calibration, const CalibrateOptions& optio
   const bool scattered = std::any_of(calibration.rows.begin(), calibration.rows.end(),
                                      [](const auto& row) { return row.half_width_s > kScattered * row.mean_s; });
   if (!scattered) return verdict;
-  return {
-      verdict.code,
-      fmt::format("{}; its times scatter widely: a disk that hands out its rate in portions, or one in use, wants a "
-                  "longer --batch than {}",
-                  verdict.where, options.batch)};
+  return {verdict.code, fmt::format("{}; its times scatter widely: use a longer --batch than {} for a disk that hands "
+                                    "out its rate in portions, or that is in use",
+                                    verdict.where, options.batch)};
 }
 
 Status run_calibrate(const CalibrateOptions& options) {
@@ -220,21 +218,21 @@ Status run_calibrate(const CalibrateOptions& options) {
 
 void add_calibrate_command(SimProgram& program) {
   auto options = std::make_shared<CalibrateOptions>();
-  auto* command =
-      program.app.add_subcommand("calibrate", "Measure a disk or file (read only, unless --write) and write a machine");
+  auto* command = program.app.add_subcommand(
+      "calibrate", "Measure a disk or file (read-only unless --write), and write a machine file");
   command->add_option("target", options->target, "Block device or file")->required();
   command->add_option("--sizes", options->sizes, "Sizes of reads")->delimiter(',');
   command
       ->add_option("--batch", options->batch,
-                   "Reads of one size follow each other for so long and count as one: for disks that hand out their "
+                   "Time for which reads of one size follow each other and count as one: for disks that hand out their "
                    "rate in portions")
       ->capture_default_str();
   command->add_flag("--write", options->write,
-                    "Time writes; each puts back what was there. Nothing else may use the disk");
-  command->add_option("--reads", options->reads, "Reads of each size, or batches of them")
+                    "Time writes; each puts back the old bytes. Nothing else may use the disk");
+  command->add_option("--reads", options->reads, "Number of reads of each size, or of batches")
       ->check(CLI::Range(2U, 100000U))
       ->capture_default_str();
-  command->add_option("--disks", options->disks, "Disks of the machine that is written")
+  command->add_option("--disks", options->disks, "Number of such disks in the machine")
       ->check(CLI::Range(1U, model::kMaxDisks))
       ->capture_default_str();
   command->add_option("--name", options->name, "Name of the machine")->capture_default_str();

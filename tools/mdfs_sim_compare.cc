@@ -281,7 +281,7 @@ void add_notes(const Comparison& one, double tolerance, Report& report) {
     report.line(fmt::format("{} disks, windows of {}: {}", one.disks, one.size, text));
   };
   if (one.cached_extents > 0)
-    note(fmt::format("{} extents were in the mount's cache; mount anew for a cold read", one.cached_extents));
+    note(fmt::format("{} extents were in the mount's cache; mount again for a cold read", one.cached_extents));
   if (one.other_plans > 0)
     note(fmt::format("the mount plans other requests than the simulator for {} windows", one.other_plans));
   if (one.late_requests > 0)
@@ -397,7 +397,7 @@ Status compare_image(const CompareOptions& options, const model::Machine& machin
 
 Status run_compare(const CompareOptions& options) {
   if (!options.out_of_place.empty())
-    return Error{Errc::kUsage, options.out_of_place + " is for volumes that are made: it goes without an image"};
+    return Error{Errc::kUsage, options.out_of_place + " is for new volumes: leave it out with an image"};
   const SignalGuard guard;
   MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(options.machine));
   Report report(options, "compare", nullptr);
@@ -437,30 +437,30 @@ Status run_compare(const CompareOptions& options) {
 void add_compare_command(SimProgram& program) {
   auto options = std::make_shared<CompareOptions>();
   options->shape = "4096x4096";
-  auto* command = program.app.add_subcommand("compare", "The same windows in the model and on a mount");
-  command->add_option("machine", options->machine, "The machine of the model, and of the disks that are made")
-      ->required();
+  auto* command = program.app.add_subcommand("compare", "Read the same windows in the model and on a mount");
+  command->add_option("machine", options->machine, "Machine of the model, and of the new disks")->required();
   command->add_option("image", options->image,
-                      "An image on a mounted volume; without it volumes of --disk-counts are made, on modelled disks");
-  command->add_option("--sizes,--size", options->sizes, "Windows in pixels, slowest axis first, with commas between")
+                      "Image on a mounted volume (default: make volumes of --disk-counts, on modelled disks)");
+  command->add_option("--sizes,--size", options->sizes, "Comma-separated windows in pixels, slowest axis first")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--windows", options->windows, "Of each size, at random, no two with a common extent")
+  command
+      ->add_option("--windows", options->windows, "Number of windows of each size, at random, without common extents")
       ->check(CLI::Range(2U, kMaxWindows))
       ->capture_default_str();
-  command->add_option("--warm-up", options->warm_up, "Windows read before, which do not count")
+  command->add_option("--warm-up", options->warm_up, "Number of windows read before, which do not count")
       ->check(CLI::Range(0U, kMaxWindows))
       ->capture_default_str();
-  command->add_option("--tolerance", options->tolerance, "How far the means may lie apart, as a share")
+  command->add_option("--tolerance", options->tolerance, "Largest difference of the means, as a share")
       ->check(number_in(0, 10))
       ->capture_default_str();
-  auto* counts = command->add_option("--disk-counts", options->disk_counts, "Of the volumes that are made")
+  auto* counts = command->add_option("--disk-counts", options->disk_counts, "Disks of the new volumes")
                      ->delimiter(',')
                      ->check(CLI::Range(1U, unsigned{MDFS_IOC_MAX_DISKS}));
-  auto* shape = command->add_option("--shape", options->shape, "Of the image that is made")->capture_default_str();
-  auto* extent = command->add_option("--extent", options->extent, "Of the image that is made; else the machine's");
-  auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Of the image that is made");
-  auto* scratch = command->add_option("--scratch", options->scratch, "Directory for the disks that are made");
+  auto* shape = command->add_option("--shape", options->shape, "Shape of the new image")->capture_default_str();
+  auto* extent = command->add_option("--extent", options->extent, "Extent of the new image (default: the machine's)");
+  auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Bytes of a pixel of the new image");
+  auto* scratch = command->add_option("--scratch", options->scratch, "Directory for the new disks");
   add_output_options(*command, *options, true);
   command->callback([&program, options, given = std::vector{counts, shape, extent, bytes, scratch}] {
     for (const CLI::Option* one : given)

@@ -33,13 +33,13 @@ struct LoadCommand : SimOptions {
 void add_load_options(CLI::App& command, LoadCommand& options) {
   add_sim_options(command, options);
   command.add_option("--size", options.size, "Window in pixels, slowest axis first")->capture_default_str();
-  command.add_option("--windows", options.load.windows, "Windows of one replication")
+  command.add_option("--windows", options.load.windows, "Number of windows in a replication")
       ->check(CLI::Range(1U, kMaxLoadWindows))
       ->capture_default_str();
-  command.add_option("--replications", options.load.replications, "Independent runs, for the error bar")
+  command.add_option("--replications", options.load.replications, "Number of independent runs, for the error bar")
       ->check(CLI::Range(1U, kMaxLoadReplications))
       ->capture_default_str();
-  command.add_flag("--own-images", options.load.own_images, "Each client reads an image of its own");
+  command.add_flag("--own-images", options.load.own_images, "Give each client an image of its own");
 }
 
 void add_warm_up(CLI::App& command, LoadCommand& options) {
@@ -291,24 +291,24 @@ Status run_streams_command(const StreamsCommand& options) {
 
 void add_streams(SimProgram& program) {
   auto streams = std::make_shared<StreamsCommand>();
-  auto* command = program.app.add_subcommand("streams", "Streams of frames with time-slices");
+  auto* command = program.app.add_subcommand("streams", "Request streams of frames at fixed times");
   add_sim_options(*command, *streams);
-  command->add_option("--frames", streams->frames, "Frames in a time-slice, one number for each stream")
+  command->add_option("--frames", streams->frames, "Frames in a time slice, one number for each stream")
       ->delimiter(',');
-  command->add_option("--slice", streams->slice, "Length of a time-slice, like \"776 ms\"")->capture_default_str();
-  command->add_option("--slices", streams->slices, "How many")
+  command->add_option("--slice", streams->slice, "Length of a time slice, such as \"776 ms\"")->capture_default_str();
+  command->add_option("--slices", streams->slices, "Number of time slices")
       ->check(CLI::Range(1U, kMaxLoadWindows))
       ->capture_default_str();
-  command->add_option("--skip", streams->skipped, "Slices at the start that give no delays")->capture_default_str();
-  auto* frame =
-      command->add_option("--frame", streams->frame,
-                          "Bytes of a frame, like \"400 KiB\"; without it a frame is a plane of a three-axis --shape");
+  command->add_option("--skip", streams->skipped, "Number of slices at the start that give no delays")
+      ->capture_default_str();
+  auto* frame = command->add_option("--frame", streams->frame,
+                                    "Bytes of a frame, such as \"400 KiB\" (default: a plane of a three-axis --shape)");
   for (const char* other : {"--shape", "--extent", "--bytes-per-pixel"}) frame->excludes(command->get_option(other));
-  command->add_option("--frame-extents", streams->frame_extents, "Extents of a --frame")
+  command->add_option("--frame-extents", streams->frame_extents, "Number of extents in a --frame")
       ->check(CLI::Range(1U, 1U << 20))
       ->capture_default_str();
-  command->add_flag("--stagger", streams->stagger, "Streams begin one after another, not in phase");
-  command->add_flag("--own-images", streams->own_images, "Each stream reads an image of its own");
+  command->add_flag("--stagger", streams->stagger, "Begin the streams one after another, not in phase");
+  command->add_flag("--own-images", streams->own_images, "Give each stream an image of its own");
   command->callback([&program, streams] { program.action = [streams] { return run_streams_command(*streams); }; });
 }
 
@@ -317,7 +317,7 @@ void add_streams(SimProgram& program) {
 void add_load_commands(SimProgram& program) {
   auto poisson = std::make_shared<PoissonCommand>();
   poisson->load.replications = 5;
-  auto* command = program.app.add_subcommand("poisson", "Windows at random times");
+  auto* command = program.app.add_subcommand("poisson", "Request windows at random times");
   add_load_options(*command, *poisson);
   add_warm_up(*command, *poisson);
   command
@@ -328,7 +328,7 @@ void add_load_commands(SimProgram& program) {
   auto closed = std::make_shared<ClosedCommand>();
   closed->load.windows = 1000;
   closed->load.replications = 5;
-  command = program.app.add_subcommand("closed", "Clients that ask for the next window when the last one came");
+  command = program.app.add_subcommand("closed", "Let clients request the next window when the last one came");
   add_load_options(*command, *closed);
   add_warm_up(*command, *closed);
   command->add_option("--clients", closed->clients, "Numbers of clients")->delimiter(',');
@@ -339,7 +339,7 @@ void add_load_commands(SimProgram& program) {
   saturate->load.windows = 400;
   saturate->load.replications = 5;
   saturate->load.warm_up = 0;
-  command = program.app.add_subcommand("saturate", "All windows asked for at once: what is sustained");
+  command = program.app.add_subcommand("saturate", "Request all windows at once, and measure the throughput");
   add_load_options(*command, *saturate);
   command->callback([&program, saturate] { program.action = [saturate] { return run_saturate(*saturate); }; });
 

@@ -22,31 +22,28 @@ CLI::Validator number_in(double low, double high) {
   return {[low, high](const std::string& text) -> std::string {
             double number = 0;
             if (CLI::detail::lexical_cast(text, number) && number >= low && number <= high) return {};
-            return fmt::format("{} is no number in {:g}..{:g}", text, low, high);
+            return fmt::format("{} must be a number in {:g}..{:g}", text, low, high);
           },
           fmt::format("{:g}..{:g}", low, high)};
 }
 
 void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
   // The parser itself takes what is too large, or negative, for another number.
-  command.add_option("--seed", options.seed, "Of all chance: the same seed gives the same figures")
+  command.add_option("--seed", options.seed, "Seed of all random numbers; the same seed gives the same figures")
       ->check([](const std::string& text) -> std::string {
         std::uint64_t number = 0;
         const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
         if (failure == std::errc{} && end == text.data() + text.size()) return {};
-        return fmt::format("{} is no whole number below 2^64", text);
+        return fmt::format("{} must be a whole number below 2^64", text);
       });
   auto* json = command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
-  if (plot)
-    command.add_option("--plot", options.plot,
-                       "Draw a figure into this file (.svg, or .png where rsvg-convert is installed)");
+  if (plot) command.add_option("--plot", options.plot, "Draw a figure to this file (.svg; .png needs rsvg-convert)");
 }
 
 void add_sim_options(CLI::App& command, SimOptions& options) {
   command
-      .add_option("machine", options.machine,
-                  "A shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
+      .add_option("machine", options.machine, "Shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
       ->required();
   command.add_option("--disks", options.disks, "Number of disks")->check(CLI::Range(1U, model::kMaxDisks));
   command.add_option("--shape", options.shape, "Image in pixels, slowest axis first: YxX or ZxYxX");
@@ -56,7 +53,7 @@ void add_sim_options(CLI::App& command, SimOptions& options) {
       ->check(CLI::Range(0U, model::kMaxDisks));
   command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted")
       ->check(CLI::Range(0U, model::kMaxDisks));
-  command.add_option("--filled", options.filled, "Share of each disk that is taken before the image comes, 0..1")
+  command.add_option("--filled", options.filled, "Share of each disk that is taken before the image, 0..1")
       ->check(number_in(0, 1));
   command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
@@ -112,7 +109,7 @@ Result<double> parse_rate(const std::string& text, double window_bytes, double m
     MDFS_TRY_ASSIGN(const double bytes_per_s, model::parse_rate_bytes_per_s(text));
     rate = bytes_per_s / window_bytes;
   }
-  if (!(rate > 0)) return Error{Errc::kInvalidArgument, fmt::format("a load of \"{}\" asks for nothing", text)};
+  if (!(rate > 0)) return Error{Errc::kInvalidArgument, fmt::format("a load of \"{}\" requests nothing", text)};
   if (rate > kMaxWindowsPerS)
     return Error{Errc::kInvalidArgument,
                  fmt::format("a load of \"{}\" is above {:g} windows a second", text, kMaxWindowsPerS)};

@@ -127,14 +127,14 @@ void add_paper_command(SimProgram& program) {
   auto options = std::make_shared<PaperOptions>();
   auto* command = program.app.add_subcommand("paper", "Repeat the published experiments and compare every figure");
   add_output_options(*command, *options, false);
-  command->add_option("--figures", options->figures, "Draw the published figures into this directory instead");
-  command->add_flag("--quick", options->quick, "Fewer replications: seconds");
+  command->add_option("--figures", options->figures, "Draw the published figures to this directory instead");
+  command->add_flag("--quick", options->quick, "Run fewer replications, for a few seconds");
   command->callback([&program, options] { program.action = [options] { return run_paper(*options); }; });
 }
 
 void add_machine_commands(SimProgram& program) {
   auto options = std::make_shared<SimOptions>();
-  auto* command = program.app.add_subcommand("machines", "List the machines that are shipped");
+  auto* command = program.app.add_subcommand("machines", "List the shipped machines");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([&program, options] { program.action = [options] { return list_machines(*options); }; });
 

@@ -87,7 +87,8 @@ class TraceReader {
     Asked asked{.request = std::move(request), .image = 0, .line = number_};
     if (asked.request.object) {
       const auto known = by_object_.find(*asked.request.object);
-      if (known == by_object_.end()) return bad(fmt::format("object {} was not introduced", *asked.request.object));
+      if (known == by_object_.end())
+        return bad(fmt::format("object {} has no image or file line", *asked.request.object));
       asked.image = known->second;
     }
     if (!trace_.images[asked.image].geometry && !asked.request.range) return bad("an ordinary file has no windows");
@@ -211,18 +212,17 @@ Status run_replay(const ReplayOptions& options) {
 
 void add_replay_command(SimProgram& program) {
   auto options = std::make_shared<ReplayOptions>();
-  auto* command = program.app.add_subcommand("replay", "Windows at the times of a trace");
+  auto* command = program.app.add_subcommand("replay", "Request windows at the times of a trace");
   add_sim_options(*command, *options);
   command
-      ->add_option("trace", options->trace,
-                   "A trace of a mount (mount option trace=), or lines SECONDS WINDOW [CLIENT]")
+      ->add_option("trace", options->trace, "Trace of a mount (mount option trace=), or lines SECONDS WINDOW [CLIENT]")
       ->required();
   command
       ->add_option("--replications", options->replications,
-                   "Runs of the trace under other chance of the machine, for the error bar")
+                   "Number of runs with other random times of the machine, for the error bar")
       ->check(CLI::Range(1U, kMaxReplications))
       ->capture_default_str();
-  command->add_flag("--reads-only", options->reads_only, "Leave writes out; else they cost what reads do");
+  command->add_flag("--reads-only", options->reads_only, "Leave writes out (default: they cost as much as reads)");
   command->callback([&program, options] { program.action = [options] { return run_replay(*options); }; });
 }
 

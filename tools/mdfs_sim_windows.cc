@@ -28,7 +28,8 @@ struct WindowOptions : SimOptions {
 Status run_window(const WindowOptions& options) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
   MDFS_TRY_ASSIGN(const geometry::Window window, geometry::parse_window(system.setup().image, options.spec));
-  if (window.channel) return Error{Errc::kInvalidArgument, "a machine reads whole pixels: no channel can be picked"};
+  if (window.channel)
+    return Error{Errc::kInvalidArgument, "a machine reads whole pixels: a window cannot select a channel"};
   const sim::WindowResult result = sim::read_window(system, window, options.seed);
   const sim::WindowRecord& record = result.record;
   const double delay = record.delay_s();
@@ -247,15 +248,15 @@ void add_window_commands(SimProgram& program) {
   command = program.app.add_subcommand("random", "Read windows at random positions, each from an idle machine");
   add_sim_options(*command, *random);
   command->add_option("--size", random->size, "Window in pixels, slowest axis first")->capture_default_str();
-  command->add_option("--positions", random->positions, "How many")
+  command->add_option("--positions", random->positions, "Number of windows")
       ->check(CLI::Range(1U, kMaxPositions))
       ->capture_default_str();
   command->callback([&program, random] { program.action = [random] { return run_random(*random); }; });
 
   auto sweep = std::make_shared<SweepOptions>();
-  command = program.app.add_subcommand("sweep", "Random windows over sizes, disks, row offsets and extents");
+  command = program.app.add_subcommand("sweep", "Read random windows over sizes, disks, row offsets and extents");
   add_sim_options(*command, *sweep);
-  command->add_option("--sizes", sweep->sizes, "Windows in pixels, with commas between")->delimiter(',');
+  command->add_option("--sizes", sweep->sizes, "Comma-separated windows in pixels")->delimiter(',');
   command->add_option("--disk-counts", sweep->disk_counts, "Numbers of disks")
       ->delimiter(',')
       ->check(CLI::Range(1U, model::kMaxDisks));

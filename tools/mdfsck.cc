@@ -308,23 +308,23 @@ int run(int argc, char** argv) {
   start_log("mdfsck");
   Options options;
   CLI::App app{
-      "Checks an MDFS volume that is not mounted, and repairs it.\nExit codes: 0 clean, 1 repaired, 4 errors remain, 8 "
-      "trouble, 16 usage, 32 cancelled.",
+      "Check and repair an MDFS volume that is not mounted.\nExit codes: 0 clean, 1 repaired, 4 errors remain, 8 not "
+      "checked, 16 usage, 32 cancelled.",
       "mdfsck"};
   app.set_version_flag("--version", MDFS_VERSION_STRING, "Show the version and exit");
   app.set_help_flag("-h,--help", "Show this help and exit");
   auto* no_change = app.add_flag("-n", options.no_change, "Change nothing (default)");
-  auto* preen = app.add_flag("-p,-a", options.preen, "Repair what loses nothing");
-  auto* yes = app.add_flag("-y", options.yes, "Repair everything that can be repaired");
+  auto* preen = app.add_flag("-p,-a", options.preen, "Make only the repairs that lose nothing");
+  auto* yes = app.add_flag("-y", options.yes, "Make all possible repairs");
   no_change->excludes(preen)->excludes(yes);
   preen->excludes(yes);
   app.add_flag("--data", options.data, "Read all data and verify their checksums");
-  app.add_option("--memory", options.memory, "Use so much memory (default a quarter of the machine's), as 1G");
+  app.add_option("--memory", options.memory, "Use this much memory, such as 1G (default: a quarter of the machine's)");
   app.add_flag("--json", options.json, "Print the report as JSON");
   auto* list = app.add_flag("--list-commits", options.list_commits,
-                            "List the commits that the disks hold, and whether each can be read; change nothing");
+                            "List the commits on the disks, and check each; change nothing");
   app.add_option("--rollback", options.rollback,
-                 "Check this older commit (GENERATION); with -p or -y make it the newest and give up those after it")
+                 "Check this older commit; with -p or -y make it the newest, and discard later ones")
       ->type_name("GENERATION")
       ->check(CLI::PositiveNumber)
       ->excludes(list);

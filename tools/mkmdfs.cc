@@ -68,8 +68,9 @@ Status make_files(const Options& options, std::uint64_t bytes, const std::shared
       if (errno != ENOENT) return from_errno(errno, path);
       continue;
     }
-    if (!S_ISREG(status.st_mode)) return {Errc::kUsage, path + ": --size is for files that are to be made"};
-    if (!options.force) return {Errc::kExists, path + ": leave --size out, or give --force to replace it"};
+    if (!S_ISREG(status.st_mode))
+      return {Errc::kUsage, path + ": --size creates files and cannot be used with a device"};
+    if (!options.force) return {Errc::kExists, path + ": leave out --size, or give --force to replace it"};
     MDFS_TRY_ASSIGN(const auto held, device::open_disk(path, device::OpenMode::kReadWrite, ring));
   }
   for (const std::string& path : options.disks) {
@@ -86,7 +87,7 @@ Status make_files(const Options& options, std::uint64_t bytes, const std::shared
 Status refuse_contents(const std::string& path) {
   MDFS_TRY_ASSIGN(const auto found, device::find_contents(path));
   if (!found) return {};
-  return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
+  return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }
 
 std::string json_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
@@ -132,20 +133,20 @@ Status make_volume(const Options& options) {
   format.block_size = static_cast<std::uint32_t>(block_size);
   if (options.zone_size) {
     MDFS_TRY_ASSIGN(format.zone_bytes, parse_size(*options.zone_size, "--zone-size"));
-    if (format.zone_bytes == 0) return {Errc::kUsage, "--zone-size 0: at least one block is wanted"};
+    if (format.zone_bytes == 0) return {Errc::kUsage, "--zone-size 0: must be at least one block"};
   }
   if (options.grow_to) {
     MDFS_TRY_ASSIGN(format.room_bytes, parse_size(*options.grow_to, "--grow-to"));
-    if (format.room_bytes == 0) return {Errc::kUsage, "--grow-to 0: at least the size of the disks is wanted"};
+    if (format.room_bytes == 0) return {Errc::kUsage, "--grow-to 0: must be at least the size of the disks"};
   }
   format.name = options.label;
   if (options.policy) {
     const auto policy = geometry::parse_zone_policy(*options.policy);
     if (!policy.ok())
-      return {Errc::kUsage, fmt::format("--policy {}: {} is wanted", *options.policy, geometry::kZonePolicyNames)};
+      return {Errc::kUsage, fmt::format("--policy {}: must be {}", *options.policy, geometry::kZonePolicyNames)};
     format.policy = *policy;
   }
-  if (options.sparse && !options.size) return {Errc::kUsage, "--sparse goes with --size"};
+  if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
   MDFS_TRY(check_names(options.disks));
   MDFS_TRY(check_weights(options.weights, options.disks.size()));
 
@@ -191,18 +192,19 @@ Status make_volume(const Options& options) {
 
 int main(int argc, char** argv) {
   mdfs::tools::Options options;
-  CLI::App app{"Makes an MDFS volume on block devices or files. Sizes take K, M, G, T (powers of 1024)."};
-  app.add_option("--block-size", options.block_size, "Allocation unit, 4K to 64K (default 4K)");
-  app.add_option("--size", options.size, "Make files of this size for disks");
+  CLI::App app{"Make an MDFS volume on block devices or files. Sizes take K, M, G, T (powers of 1024)."};
+  app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default 4K)");
+  app.add_option("--size", options.size, "Create the disks as files of this size");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   app.add_option("--grow-to", options.grow_to,
-                 "Keep room to resize each disk to this size (default: 16 times what it has)");
-  app.add_option("--zone-size", options.zone_size, "Region over which a disk's data are scattered (default: by size)");
-  app.add_option("--policy", options.policy, "Where on a disk new groups begin: scatter (default), first or near");
+                 "Largest size that a disk can be resized to (default: 16 times its size)");
+  app.add_option("--zone-size", options.zone_size,
+                 "Size of the zones for scattered data (default: by size of the disk)");
+  app.add_option("--policy", options.policy, "Allocation policy: scatter (default), first or near");
   app.add_option("--weights", options.weights,
-                 "Share of extents of each disk: auto (default), equal, by-capacity, measure, or W,W,...");
+                 "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...");
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
-  app.add_flag("--force", options.force, "Use disks that hold something, losing it");
+  app.add_flag("--force", options.force, "Use disks that hold data, and lose the data");
   app.add_flag("--json", options.json, "Print what was made as JSON");
   app.add_option("DISK", options.disks, "Block devices or files, 1 to 64")->required();
   return mdfs::tools::run_program(app, "mkmdfs", argc, argv, [&] { return mdfs::tools::make_volume(options); });

@@ -35,7 +35,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::string_view what)
   if (error == std::errc::result_out_of_range)
     return Error{Errc::kOverflow, quoted(what, text) + ": more than 64 bits"};
   if (error != std::errc{} || end != text.data() + text.size())
-    return Error{Errc::kUsage, quoted(what, text) + ": a whole number is wanted"};
+    return Error{Errc::kUsage, quoted(what, text) + ": must be a whole number"};
   return value;
 }
 
@@ -49,11 +49,11 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
     fraction = rest.substr(1, end == std::string_view::npos ? end : end - 1);
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end);
     if (fraction.empty() || fraction.size() > 9)
-      return Error{Errc::kUsage, quoted(what, text) + ": 1 to 9 digits are wanted after the point"};
+      return Error{Errc::kUsage, quoted(what, text) + ": must have 1 to 9 digits after the point"};
   }
   const auto power = suffix_power(rest);
   if (whole_text.empty() || !power)
-    return Error{Errc::kUsage, quoted(what, text) + ": a size is wanted, such as 65536, 64K, 1.5G or 2T"};
+    return Error{Errc::kUsage, quoted(what, text) + ": must be a size, such as 65536, 64K, 1.5G or 2T"};
   MDFS_TRY_ASSIGN(const std::uint64_t whole, parse_number(whole_text, what));
   const std::uint64_t unit = std::uint64_t{1} << (10 * *power);
   std::uint64_t part = 0, scale = 1;

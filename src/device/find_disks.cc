@@ -79,7 +79,7 @@ class Search {
   // From now on disks of other volumes are passed over, or refused if they are named.
   Status want(std::string_view text) {
     const auto uuid = Uuid::parse(text);
-    if (!uuid) return Error{Errc::kUsage, fmt::format("'{}{}' is no UUID", kUuidPrefix, text)};
+    if (!uuid) return Error{Errc::kUsage, fmt::format("'{}{}' is not a UUID", kUuidPrefix, text)};
     if (volume_ && *volume_ != *uuid) return Error{Errc::kUsage, "two volumes are named"};
     volume_ = uuid;
     named_one_ = true;
@@ -129,7 +129,7 @@ class Search {
     }
     if (!volume_) volume_ = label->volume_uuid;
     if (label->volume_uuid != *volume_) {
-      if (!named_one_) return Error{Errc::kForeignDisk, "disks of several volumes lie there: name one disk"};
+      if (!named_one_) return Error{Errc::kForeignDisk, "it holds disks of several volumes: name one disk"};
       return {};
     }
     return add(path, *label, false);
@@ -151,8 +151,8 @@ class Search {
     FoundDisks result{.volume_uuid = first.volume_uuid, .volume_name = first.name, .paths = {}, .missing = {}};
     for (const std::size_t other : chosen.strangers)
       spdlog::warn(
-          "{}: its label says disk {} of volume {}, but it knows no commit that the others know; it is left "
-          "out (name it to have it looked at)",
+          "{}: its label says disk {} of volume {}, but it knows no commit that the others know; it is left out (name "
+          "it to include it)",
           found_[other].path, found_[other].label.disk_index, first.volume_uuid.to_string());
     for (std::size_t i = 0; i < first.members.size(); ++i) {
       if (first.members[i].is_hole()) continue;
@@ -232,7 +232,7 @@ class Search {
     }
     if (absent.empty() || absent.size() < chosen.disks.size()) return {};
     return {Errc::kForeignDisk, fmt::format("{} and {} have labels of one volume, but know no commit of each other: "
-                                            "name those that are to be used, and take the others out of reach",
+                                            "name the disks to use, and detach the others",
                                             names, found_[chosen.disks.begin()->second].path)};
   }
 

@@ -25,7 +25,7 @@ namespace mdfs::device {
 namespace {
 
 Error open_error(const std::string& path, int posix_errno) {
-  if (posix_errno == EBUSY) return {Errc::kBusy, path + " is mounted or held by another program"};
+  if (posix_errno == EBUSY) return {Errc::kBusy, path + " is mounted or in use by another program"};
   return from_errno(posix_errno, path);
 }
 
@@ -74,8 +74,8 @@ Status allocate(const std::string& path, int fd, std::uint64_t size_bytes, bool 
   // posix_fallocate returns the error and writes zeros where the filesystem cannot allocate.
   const int error = !sparse ? ::posix_fallocate(fd, 0, size) : ::ftruncate(fd, size) != 0 ? errno : 0;
   if (error == EFBIG)
-    return {Errc::kTooBig, fmt::format("{}: {} bytes are more than a file can have there", path, size_bytes)};
-  if (error == ENOSPC) return {Errc::kTooBig, fmt::format("{}: no room for {} bytes there", path, size_bytes)};
+    return {Errc::kTooBig, fmt::format("{}: {} bytes exceed the largest file there", path, size_bytes)};
+  if (error == ENOSPC) return {Errc::kTooBig, fmt::format("{}: no space for {} bytes", path, size_bytes)};
   if (error != 0) return from_errno(error, path);
   return {};
 }

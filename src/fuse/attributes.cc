@@ -46,10 +46,11 @@ Result<struct stat> set_view_attributes(Server& server, fuse_ino_t ino, const st
                                         fuse_file_info* fi) {
   MDFS_TRY_ASSIGN(struct stat now, stat_of(server, ino));
   constexpr int kOwned = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
-  if ((which & kOwned) != 0) return Error{Errc::kNotPermitted, "a virtual file's owner and mode are the image's"};
+  if ((which & kOwned) != 0)
+    return Error{Errc::kNotPermitted, "the owner and mode of a virtual file are those of its image"};
   if ((which & FUSE_SET_ATTR_SIZE) == 0 || wished.st_size == now.st_size) return now;
   if (wished.st_size != 0 || fi == nullptr)
-    return Error{Errc::kInvalidArgument, "a virtual file's size follows from its window"};
+    return Error{Errc::kInvalidArgument, "the size of a virtual file follows from its window"};
   Handle& handle = handle_of(fi);
   const auto view = handle.current_view();
   if (!view || !can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
@@ -113,8 +114,8 @@ bool is_image(volume::Volume& volume, volume::Ino ino) {
 Status take_geometry(volume::Volume& volume, volume::Ino ino, std::string_view text, int flags,
                      const engine::Stop& stop) {
   MDFS_TRY_ASSIGN(const Attributes before, volume.attributes(ino));
-  if (flags == XATTR_CREATE && before.is_image) return {Errc::kExists, "the file is an image already"};
-  if (flags == XATTR_REPLACE && !before.is_image) return {Errc::kNoData, "the file is no image"};
+  if (flags == XATTR_CREATE && before.is_image) return {Errc::kExists, "the file is already an image"};
+  if (flags == XATTR_REPLACE && !before.is_image) return {Errc::kNoData, "the file is not an image"};
   MDFS_TRY_ASSIGN(const views::SizedGeometry sized, views::parse_geometry_json(text));
   volume::ImageOptions options;
   options.geometry = sized.geometry;
@@ -132,7 +133,7 @@ void set_geometry_attribute(fuse_req_t req, fuse_ino_t ino, std::string text, in
   server.long_queue().post([&server, req, ino, text = std::move(text), flags] {
     const Status status = take_geometry(server.volume(), ino, text, flags, stop_of(req));
     if (!status.ok()) {
-      spdlog::info("inode {}: {} not taken: {}", ino, views::kGeometryAttribute, status.error().message());
+      spdlog::info("inode {}: {} refused: {}", ino, views::kGeometryAttribute, status.error().message());
       return reply_error(req, status.error());
     }
     reply_to_new_image(server, ino, [req] { fuse_reply_err(req, 0); });
@@ -250,7 +251,7 @@ void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char* name) {
     return;
   }
   if (name == views::kGeometryAttribute && is_image(server_of(req).volume(), ino))
-    return reply_error(req, {Errc::kNotPermitted, "an image stays one"});
+    return reply_error(req, {Errc::kNotPermitted, "the geometry of an image cannot be removed"});
   reply_status(req, server_of(req).volume().remove_xattr(ino, name));
 }
 

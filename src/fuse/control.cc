@@ -337,7 +337,7 @@ Status ControlClient::wait_for_end(const std::function<void(const std::string& l
         return Error{Errc::kIo, line.starts_with(kError) ? line.substr(kError.size()) : line};
       note(line.substr(kNote.size()));
     }
-    if (received.size() > kMaxLineBytes) return Error{Errc::kIo, "the daemon's answer makes no sense"};
+    if (received.size() > kMaxLineBytes) return Error{Errc::kIo, "the daemon's answer is invalid"};
     const ssize_t count = recv(fd_, buffer, sizeof buffer, 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return Error{Errc::kIo, "the daemon died before everything was on the disks"};

@@ -77,7 +77,7 @@ sigset_t awaited_signals() {
 
 std::string refused_text() {
   return fmt::format(
-      "the daemon's filter refused system calls: {}; report this defect of MDFS, unless somebody has broken into the "
+      "the daemon's filter refused system calls: {}; report this defect of MDFS, unless an attacker controls the "
       "daemon",
       fmt::join(refused_calls(), ", "));
 }
@@ -226,19 +226,14 @@ std::string notices(store::Store& store, const MountOptions& options) {
   for (unsigned i = 0; i < store.disk_count(); ++i) {
     const store::DiskInfo disk = store.disk_info(i);
     if (disk.state == store::DiskState::kStale)
-      add(
-          fmt::format("disk {} ({}) is stale: the volume was written without it; it counts as missing, and is only "
-                      "read from",
+      add(fmt::format("disk {} ({}) is stale: the volume was written without it; it counts as missing and is only read",
                       i, disk.name));
     if (disk.state == store::DiskState::kMissing && !store.read_only())
-      add(
-          fmt::format("disk {} is missing: what is written without it leaves it stale; mount with -o ro until it is "
-                      "back",
-                      i));
+      add(fmt::format("disk {} is missing: writes without it make it stale; mount with -o ro until it is back", i));
     if (disk.state == store::DiskState::kFailed)
       add(fmt::format("disk {} ({}) has failed: it is smaller than its label says", i, disk.name));
     if (options.zeros_for_lost && disk.is_lost())
-      add(fmt::format("errors=zero: what lies on disk {} reads as zeros; 'mdfs volume lost' names the files", i));
+      add(fmt::format("errors=zero: data on disk {} read as zeros; 'mdfs volume lost' lists the files", i));
   }
   if (store.read_only() && !options.read_only) add("mounted read-only: " + store.read_only_reason());
   return lines;
@@ -485,7 +480,7 @@ Status run_mount(const MountOptions& asked, const Notice& notice) {
 Status unmount(const std::string& mountpoint, const Notice& notice) {
   MDFS_TRY_ASSIGN(const std::string path, absolute_path(mountpoint));
   if (is_dead_mount(path)) {
-    notice(path + ": its daemon has died; what was not committed is lost");
+    notice(path + ": its daemon has died; uncommitted data are lost");
     return unmount_path(path, Unmount::kLazily);
   }
   MDFS_TRY_ASSIGN(const Uuid uuid, mounted_volume(path));

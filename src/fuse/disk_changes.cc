@@ -15,7 +15,7 @@
 namespace mdfs::fuse {
 namespace {
 
-Error nonsense() { return {Errc::kInvalidArgument, "the request makes no sense"}; }
+Error nonsense() { return {Errc::kInvalidArgument, "the request is invalid"}; }
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;

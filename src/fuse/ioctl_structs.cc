@@ -42,16 +42,16 @@ void put_text(std::span<char> room, std::string_view text) {
 
 Status check_reserved(const mdfs_ioc_geometry& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  if (!all_zero(in.reserved0) || !all_zero(in.reserved1)) return bad("reserved fields are zero");
+  if (!all_zero(in.reserved0) || !all_zero(in.reserved1)) return bad("reserved fields must be zero");
   if ((in.size_bytes | in.stored_bytes | in.data_generation | in.placement_base) != 0)
-    return bad("size_bytes to placement_base are answers: zero when asking");
+    return bad("size_bytes to placement_base are answers and must be zero");
   if (in.rank < 1 || in.rank > geometry::kMaxRank)
     return bad(fmt::format("rank {} is not in 1..{}", in.rank, geometry::kMaxRank));
   if (!all_zero(std::span(in.shape).subspan(in.rank)) || !all_zero(std::span(in.extent).subspan(in.rank)))
-    return bad("axes beyond the rank are zero");
-  if (!all_zero(std::span(in.spacing).subspan(in.rank))) return bad("spacings beyond the rank are zero");
+    return bad("axes beyond the rank must be zero");
+  if (!all_zero(std::span(in.spacing).subspan(in.rank))) return bad("spacings beyond the rank must be zero");
   for (const auto& unit : std::span(in.unit).subspan(in.rank))
-    if (!all_zero(unit)) return bad("units beyond the rank are zero");
+    if (!all_zero(unit)) return bad("units beyond the rank must be zero");
   return {};
 }
 
@@ -59,7 +59,7 @@ Status read_axes(const mdfs_ioc_geometry& in, Geometry& geometry) {
   MDFS_TRY_ASSIGN(geometry.axes, text_of(in.axes, "axes"));
   if (geometry.axes.empty()) geometry.axes = geometry::default_axes(geometry.rank);
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    if (!std::isfinite(in.spacing[axis]) || in.spacing[axis] < 0) return bad("spacing is a number of at least 0");
+    if (!std::isfinite(in.spacing[axis]) || in.spacing[axis] < 0) return bad("spacing must be a number of at least 0");
     geometry.spacing[axis] = in.spacing[axis];
     MDFS_TRY_ASSIGN(geometry.unit[axis], text_of(in.unit[axis], "unit"));
   }
@@ -71,16 +71,16 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
   geometry.rank = in.rank;
   geometry.channels = in.channels;
   if (in.type < 1 || in.type > static_cast<unsigned>(geometry::ElementType::kF64))
-    return bad(fmt::format("type {} is not known", in.type));
+    return bad(fmt::format("type {} is unknown", in.type));
   geometry.type = static_cast<geometry::ElementType>(in.type);
   if (in.codec > static_cast<unsigned>(geometry::Codec::kZstd))
-    return bad(fmt::format("codec {} is not known", in.codec));
+    return bad(fmt::format("codec {} is unknown", in.codec));
   geometry.codec = static_cast<geometry::Codec>(in.codec);
   geometry.codec_level = in.codec_level;
   if (in.policy > static_cast<unsigned>(geometry::ZonePolicy::kNear))
-    return bad(fmt::format("policy {} is not known", in.policy));
+    return bad(fmt::format("policy {} is unknown", in.policy));
   geometry.policy = static_cast<geometry::ZonePolicy>(in.policy);
-  if (geometry.channels == 0) return bad("channels is at least 1");
+  if (geometry.channels == 0) return bad("channels must be at least 1");
   std::copy_n(in.shape, geometry::kMaxRank, geometry.shape.begin());
   std::copy_n(in.extent, geometry::kMaxRank, geometry.extent.begin());
   MDFS_TRY(read_axes(in, geometry));
@@ -92,7 +92,7 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
 }
 
 Result<std::optional<unsigned>> offset_of(std::int32_t value, std::string_view field) {
-  if (value < -1) return bad(fmt::format("{} is -1 or a number of slots", field));
+  if (value < -1) return bad(fmt::format("{} must be -1 or a number of slots", field));
   if (value == -1) return std::optional<unsigned>{};
   return std::optional<unsigned>{static_cast<unsigned>(value)};
 }
@@ -112,14 +112,14 @@ Result<volume::ImageOptions> to_image_options(const mdfs_ioc_geometry& in) {
 
 Result<geometry::Window> to_window(const Geometry& geometry, const mdfs_ioc_window& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  if (in.flags != 0 || !all_zero(in.reserved)) return bad("flags and reserved fields are zero");
+  if (in.flags != 0 || !all_zero(in.reserved)) return bad("flags and reserved fields must be zero");
   if (in.rank != geometry.rank) return bad(fmt::format("rank {}; the image has {}", in.rank, geometry.rank));
   if (!all_zero(std::span(in.start).subspan(in.rank)) || !all_zero(std::span(in.length).subspan(in.rank)))
-    return bad("axes beyond the rank are zero");
+    return bad("axes beyond the rank must be zero");
   geometry::Window window;
   std::copy_n(in.start, geometry::kMaxRank, window.start.begin());
   std::copy_n(in.length, geometry::kMaxRank, window.length.begin());
-  if (in.channel < -1) return bad("channel is -1 or a channel's number");
+  if (in.channel < -1) return bad("channel must be -1 or the number of a channel");
   if (in.channel >= 0) window.channel = static_cast<unsigned>(in.channel);
   MDFS_TRY(geometry::check(geometry, window));
   return window;
@@ -128,9 +128,9 @@ Result<geometry::Window> to_window(const Geometry& geometry, const mdfs_ioc_wind
 Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& in, volume::Ino ino) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
   if (in.kind < MDFS_OPERATION_SCRUB || in.kind > MDFS_OPERATION_BALANCE)
-    return bad(fmt::format("operation {} is not known", in.kind));
-  if (in.action > MDFS_IOC_OPERATION_RESUME) return bad(fmt::format("action {} is not known", in.action));
-  if ((in.flags & ~format::kOperationFlags) != 0) return bad(fmt::format("flags {:#x} are not known", in.flags));
+    return bad(fmt::format("operation {} is unknown", in.kind));
+  if (in.action > MDFS_IOC_OPERATION_RESUME) return bad(fmt::format("action {} is unknown", in.action));
+  if ((in.flags & ~format::kOperationFlags) != 0) return bad(fmt::format("flags {:#x} are unknown", in.flags));
   mdfs_ioc_operation plain{};
   plain.struct_bytes = in.struct_bytes;
   plain.kind = in.kind;
@@ -144,7 +144,7 @@ Result<volume::OperationRequest> to_operation_request(const mdfs_ioc_operation& 
   }
   static_assert(std::has_unique_object_representations_v<mdfs_ioc_operation>);
   if (std::memcmp(&plain, &in, sizeof in) != 0)
-    return bad("what the action does not take, answers and reserved fields are zero");
+    return bad("what the action does not take, answers and reserved fields must be zero");
   volume::OperationRequest request;
   request.kind = static_cast<volume::OperationKind>(in.kind);
   request.dry_run = (in.flags & MDFS_OPERATION_DRY_RUN) != 0;
@@ -194,12 +194,12 @@ mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const
 
 Status check_disks_request(const mdfs_ioc_disks& in) {
   if (in.struct_bytes != sizeof in) return bad(fmt::format("struct_bytes is {}, not {}", in.struct_bytes, sizeof in));
-  if ((in.flags & ~MDFS_IOC_DISKS_RESET) != 0) return bad(fmt::format("flags {:#x} are not known", in.flags));
+  if ((in.flags & ~MDFS_IOC_DISKS_RESET) != 0) return bad(fmt::format("flags {:#x} are unknown", in.flags));
   mdfs_ioc_disks plain{};
   plain.struct_bytes = in.struct_bytes;
   plain.flags = in.flags;
   static_assert(std::has_unique_object_representations_v<mdfs_ioc_disks>);
-  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("answers and reserved fields are zero");
+  if (std::memcmp(&plain, &in, sizeof in) != 0) return bad("answers and reserved fields must be zero");
   return {};
 }
 
@@ -342,7 +342,7 @@ mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page) {
 }
 
 Status check_lost_request(const mdfs_ioc_lost& in) {
-  return in.reserved0 == 0 && all_zero(in.reserved) ? Status() : Status(bad("reserved fields are zero"));
+  return in.reserved0 == 0 && all_zero(in.reserved) ? Status() : Status(bad("reserved fields must be zero"));
 }
 
 mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found) {
@@ -364,7 +364,7 @@ mdfs_ioc_lost to_ioc_lost(const volume::LostFiles& found) {
 }
 
 Status check_zones_request(const mdfs_ioc_zones& in) {
-  return all_zero(in.reserved) ? Status() : Status(bad("reserved fields are zero"));
+  return all_zero(in.reserved) ? Status() : Status(bad("reserved fields must be zero"));
 }
 
 Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std::uint64_t first) {

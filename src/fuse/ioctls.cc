@@ -53,7 +53,8 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
     MDFS_TRY_ASSIGN(const geometry::Window window, to_window(geometry, in));
     if (!handle.direct)
       return Error{Errc::kNotSupported, "this kernel cannot map direct_io files: open the image with O_DIRECT to bind"};
-    if ((handle.flags & O_APPEND) != 0) return Error{Errc::kInvalidArgument, "a window cannot be appended to"};
+    if ((handle.flags & O_APPEND) != 0)
+      return Error{Errc::kInvalidArgument, "a window cannot be bound to a file opened with O_APPEND"};
     MDFS_TRY_ASSIGN(file, views::view_window(geometry, {.window = window, .format = views::Format::kRaw}));
     return {};
   };
@@ -87,7 +88,7 @@ void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std
     MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(ino));
     MDFS_TRY_ASSIGN(const geometry::Window wanted, to_window(geometry, window));
     window.bytes = geometry::window_bytes(geometry, wanted);
-    if (window.bytes > size - sizeof window) return Error{Errc::kTooBig, "the window is larger than the room for it"};
+    if (window.bytes > size - sizeof window) return Error{Errc::kTooBig, "the window is larger than its buffer"};
     if (TraceRecorder* const trace = server.trace(); trace != nullptr)
       trace->window(server.volume(), ino, wanted, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
     const MutableBytes answer = buffer.bytes().first(sizeof window + static_cast<std::size_t>(window.bytes));
@@ -150,7 +151,7 @@ void list(fuse_req_t req, Answer answer) {
 }
 
 void plan(fuse_req_t req, Ino ino, const mdfs_ioc_plan& in) {
-  if (in.reserved0 != 0) return reply_error(req, {Errc::kInvalidArgument, "ioctl: reserved fields are zero"});
+  if (in.reserved0 != 0) return reply_error(req, {Errc::kInvalidArgument, "ioctl: reserved fields must be zero"});
   Server& server = server_of(req);
   list(req, [&server, req, ino, asked = in.window](const engine::Stop& stop) -> Status {
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(ino));
@@ -241,7 +242,7 @@ Result<mdfs_ioc_operation> run_operation(volume::Volume& volume, Ino ino, bool m
   MDFS_TRY_ASSIGN(const volume::OperationRequest request, to_operation_request(in, ino));
   volume::Operations& operations = volume.operations();
   if (in.action != MDFS_IOC_OPERATION_STATUS && !may_change)
-    return Error{Errc::kNotPermitted, "long work on the volume is for root and for whom the mount belongs to"};
+    return Error{Errc::kNotPermitted, "an operation requires root or the owner of the mount"};
   if (in.action == MDFS_IOC_OPERATION_START) MDFS_TRY(operations.start(request));
   if (in.action == MDFS_IOC_OPERATION_CANCEL) MDFS_TRY(operations.cancel(request.kind));
   if (in.action == MDFS_IOC_OPERATION_RESUME)
@@ -254,7 +255,7 @@ Status fill_disks(volume::Volume& volume, bool may_change, mdfs_ioc_disks& disks
   MDFS_TRY(check_disks_request(disks));
   const bool reset = (disks.flags & MDFS_IOC_DISKS_RESET) != 0;
   if (reset && !may_change)
-    return Error{Errc::kNotPermitted, "the errors of the disks are for root and for whom the mount belongs to"};
+    return Error{Errc::kNotPermitted, "a reset of the error counts requires root or the owner of the mount"};
   if (reset) MDFS_TRY(volume.disk_statistics().reset());
   disks = to_ioc_disks(volume.disk_statistics().now(), disks.flags);
   return {};

@@ -25,7 +25,7 @@ Result<std::uint64_t> size_between(std::string_view name, std::string_view value
                                    std::uint64_t high) {
   const auto bytes = parse_size(value, name);
   if (!bytes.ok() || *bytes < low || *bytes > high)
-    return usage(fmt::format("{}={}: a size from {} to {} is wanted, such as 64M", name, value, format_size(low),
+    return usage(fmt::format("{}={}: must be a size from {} to {}, such as 64M", name, value, format_size(low),
                              format_size(high)));
   return *bytes;
 }
@@ -38,7 +38,7 @@ Status set_cache(std::string_view value, MountOptions& options) {
 Status set_commit(std::string_view value, MountOptions& options) {
   const auto seconds = parse_number(value, "commit");
   if (!seconds.ok() || *seconds < 1 || *seconds > kMaxCommitSeconds)
-    return usage(fmt::format("commit={}: 1 to {} seconds are possible", value, kMaxCommitSeconds));
+    return usage(fmt::format("commit={}: must be 1 to {} seconds", value, kMaxCommitSeconds));
   options.commit_interval_ns = static_cast<std::int64_t>(*seconds) * kNsPerSecond;
   return {};
 }
@@ -48,13 +48,14 @@ Status set_rollback(std::string_view value, MountOptions& options) {
   if (value.empty()) return {};
   const auto generation = parse_number(value, "rollback");
   if (!generation.ok() || *generation < 1)
-    return usage(fmt::format("rollback={}: a generation from 1 on, as mdfsck --list-commits shows them", value));
+    return usage(fmt::format("rollback={}: must be a generation of mdfsck --list-commits, from 1 on", value));
   options.rollback = *generation;
   return {};
 }
 
 Status set_errors(std::string_view value, MountOptions& options) {
-  if (value != "eio" && value != "zero") return usage(fmt::format("errors={}: eio, or zero together with ro", value));
+  if (value != "eio" && value != "zero")
+    return usage(fmt::format("errors={}: must be eio, or zero together with ro", value));
   options.zeros_for_lost = value == "zero";
   return {};
 }
@@ -74,25 +75,26 @@ Status set_policy(std::string_view value, MountOptions& options) {
 Status set_log(std::string_view value, MountOptions& options) {
   constexpr std::array<std::string_view, 7> kLevels = {"trace", "debug", "info", "warning", "error", "critical", "off"};
   if (std::find(kLevels.begin(), kLevels.end(), value) == kLevels.end())
-    return usage(fmt::format("log={}: one of {}", value, fmt::join(kLevels, ", ")));
+    return usage(fmt::format("log={}: must be one of {}", value, fmt::join(kLevels, ", ")));
   options.log_level = value;
   return {};
 }
 
 Status set_staging(std::string_view value, MountOptions& options) {
-  if (value.empty() || value[0] != '/') return usage(fmt::format("staging={}: a directory from /", value));
+  if (value.empty() || value[0] != '/')
+    return usage(fmt::format("staging={}: must be an absolute path of a directory", value));
   options.staging_directory = value;
   return {};
 }
 
 Status set_model(std::string_view value, MountOptions& options) {
-  if (value.empty()) return usage("model=: the name or file of a machine, see mdfs-machine(5)");
+  if (value.empty()) return usage("model=: give the name or file of a machine, see mdfs-machine(5)");
   options.model = value;
   return {};
 }
 
 Status set_trace(std::string_view value, MountOptions& options) {
-  if (value.empty()) return usage("trace=: a file to write");
+  if (value.empty()) return usage("trace=: give a file to write");
   options.trace = value;
   return {};
 }
@@ -103,82 +105,80 @@ struct Row {
 };
 
 constexpr std::array kRows = {
-    Row{{"ro", "", "nothing is written to the disks"},
+    Row{{"ro", "", "mount read-only: write nothing to the disks"},
         [](std::string_view, MountOptions& options) -> Status {
           options.read_only = true;
           return {};
         }},
-    Row{{"rw", "", "reading and writing (the default)"},
+    Row{{"rw", "", "mount for reading and writing (the default)"},
         [](std::string_view, MountOptions& options) -> Status {
           options.read_only = false;
           return {};
         }},
-    Row{{"allow_other", "", "all users may use the volume, as its permissions say (the default where root mounts)"},
+    Row{{"allow_other", "", "let all users access the volume, within its permissions (the default for root)"},
         [](std::string_view, MountOptions& options) -> Status {
           options.allow_other = true;
           return {};
         }},
-    Row{{"noallow_other", "", "only the user who mounts may use the volume (the default for users)"},
+    Row{{"noallow_other", "", "let only the mounting user access the volume (the default for users)"},
         [](std::string_view, MountOptions& options) -> Status {
           options.allow_other = false;
           return {};
         }},
     Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default 256M)"}, set_cache},
-    Row{{"commit", "SECONDS", "longest time until changes are on the disks without fsync (1 to 3600, default 5)"},
+    Row{{"commit", "SECONDS", "longest time until changes reach the disks without fsync (1 to 3600, default 5)"},
         set_commit},
-    Row{{"degraded", "", "write without a majority of the disks, or without one that the newest commit needs"},
+    Row{{"degraded", "", "write without a majority of the disks, or without a disk that the newest commit needs"},
         [](std::string_view, MountOptions& options) -> Status {
           options.degraded = true;
           return {};
         }},
-    Row{{"rollback", "[GENERATION]", "with ro: read an older commit, by default the one before the newest"},
+    Row{{"rollback", "[GENERATION]", "with ro: mount an older commit, by default the one before the newest"},
         set_rollback},
-    Row{{"errors", "HOW", "what lies on a missing disk: eio, an error (the default), or zero; zero only with ro"},
-        set_errors},
-    Row{{"noatime", "", "reading leaves access times alone"},
+    Row{{"errors", "HOW", "reads from a missing disk: eio, an error (the default), or zero, only with ro"}, set_errors},
+    Row{{"noatime", "", "do not update access times on read"},
         [](std::string_view, MountOptions& options) -> Status {
           options.atime = volume::AtimeMode::kNoAtime;
           options.kernel_options.emplace_back("noatime");
           return {};
         }},
-    Row{{"relatime", "", "access times follow changes, or once a day (the default)"},
+    Row{{"relatime", "", "update access times after changes, or once a day (the default)"},
         [](std::string_view, MountOptions& options) -> Status {
           options.atime = volume::AtimeMode::kRelatime;
           return {};
         }},
-    Row{{"nodiratime", "", "listing a directory leaves its access time alone"},
+    Row{{"nodiratime", "", "do not update access times of directories"},
         [](std::string_view, MountOptions& options) -> Status {
           if (options.atime == volume::AtimeMode::kRelatime) options.atime = volume::AtimeMode::kNoDirAtime;
           return {};
         }},
-    Row{{"max_window", "SIZE", "largest window that can be written in one atomic step (1M to 16T, default 4G)"},
-        set_max_window},
-    Row{{"staging", "DIRECTORY", "where windows that are being written wait (default /var/tmp)"}, set_staging},
-    Row{{"policy", "POLICY", "where on a disk new groups begin: scatter, first or near (default: the volume's)"},
+    Row{{"max_window", "SIZE", "largest window of one atomic write (1M to 16T, default 4G)"}, set_max_window},
+    Row{{"staging", "DIRECTORY", "directory for windows that are being written (default /var/tmp)"}, set_staging},
+    Row{{"policy", "POLICY", "allocation policy: scatter, first or near (default: the policy of the volume)"},
         set_policy},
-    Row{{"no_grouping", "", "for measurements: extents are stored as they come, those of all images mixed"},
+    Row{{"no_grouping", "", "for measurements: store extents in the order of their arrival"},
         [](std::string_view, MountOptions& options) -> Status {
           options.grouping = false;
           return {};
         }},
-    Row{{"discard", "", "tell the disks of blocks that were freed, some commits later; see mdfs volume trim"},
+    Row{{"discard", "", "tell the disks about freed blocks, some commits later; see mdfs volume trim"},
         [](std::string_view, MountOptions& options) -> Status {
           options.discard = true;
           return {};
         }},
-    Row{{"nodiscard", "", "do not (the default)"},
+    Row{{"nodiscard", "", "do not discard freed blocks (the default)"},
         [](std::string_view, MountOptions& options) -> Status {
           options.discard = false;
           return {};
         }},
-    Row{{"model", "MACHINE", "the disks answer in the time of this machine's, see mdfs-machine(5)"}, set_model},
-    Row{{"trace", "FILE", "write down what is asked of the mount, for mdfs-sim replay"}, set_trace},
-    Row{{"cached_images", "", "images go through the kernel's page cache; windows are then bound with O_DIRECT only"},
+    Row{{"model", "MACHINE", "simulate the response time of this machine, see mdfs-machine(5)"}, set_model},
+    Row{{"trace", "FILE", "record the requests to the mount, for mdfs-sim replay"}, set_trace},
+    Row{{"cached_images", "", "let images use the kernel's page cache; binding then requires O_DIRECT"},
         [](std::string_view, MountOptions& options) -> Status {
           options.cached_images = true;
           return {};
         }},
-    Row{{"foreground", "", "stay in the foreground until unmounted; the log goes to stderr"},
+    Row{{"foreground", "", "stay in the foreground, and log to standard error"},
         [](std::string_view, MountOptions& options) -> Status {
           options.foreground = true;
           return {};

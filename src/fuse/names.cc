@@ -84,7 +84,7 @@ Status check_new_name(fuse_ino_t parent, const char* name) {
   if (is_virtual(parent)) return Error{Errc::kNotPermitted, "virtual directories cannot be changed"};
   if (!volume::is_reserved_name(parent, name)) return {};
   // The caller sees no more than EINVAL.
-  spdlog::info("{}: refused, since names ending in @, and /.mdfs, lead into the views of images", name);
+  spdlog::info("{}: refused: names ending in @, and /.mdfs, are reserved for views of images", name);
   return Error{Errc::kInvalidArgument, std::string(name) + ": names ending in @, and /.mdfs, are reserved"};
 }
 

@@ -89,10 +89,10 @@ Result<Identity> daemon_identity() {
   if (geteuid() != 0) return Identity{geteuid(), getegid()};
   MDFS_TRY_ASSIGN(const Identity identity, user_of_the_name());
   if (identity.uid == 0 || identity.gid == 0)
-    return Error{Errc::kInvalidArgument, fmt::format("user {} has uid {} and gid {}: neither may be 0", kDaemonUser,
-                                                     identity.uid, identity.gid)};
+    return Error{Errc::kInvalidArgument, fmt::format("user {} has uid {} and gid {}: both must differ from 0",
+                                                     kDaemonUser, identity.uid, identity.gid)};
   if (has_number("/proc/self/uid_map", identity.uid) && has_number("/proc/self/gid_map", identity.gid)) return identity;
-  spdlog::warn("uid {} has no number in this user namespace: the daemon stays the user who mounts", identity.uid);
+  spdlog::warn("uid {} has no number in this user namespace: the daemon keeps the mounting user", identity.uid);
   return Identity{geteuid(), getegid()};
 }
 

@@ -29,12 +29,12 @@ TraceRecorder::TraceRecorder(std::string path, device::UniqueFd fd)
 Result<std::unique_ptr<TraceRecorder>> TraceRecorder::create(const std::string& path) {
   // A link is refused; a file that somebody else made or has a second name for is left as it is.
   device::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
-  if (!fd.open() && errno == ELOOP) return Error{Errc::kExists, path + ": a link, which a trace does not follow"};
+  if (!fd.open() && errno == ELOOP) return Error{Errc::kExists, path + ": a trace does not follow a symbolic link"};
   if (!fd.open()) return from_errno(errno, path);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return from_errno(errno, path);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || status.st_nlink != 1)
-    return Error{Errc::kExists, path + ": a trace replaces a file of the caller's own, with one name, and no other"};
+    return Error{Errc::kExists, path + ": a trace replaces only a file that belongs to the caller and has one name"};
   if (::ftruncate(fd.get(), 0) != 0) return from_errno(errno, path);
   return std::unique_ptr<TraceRecorder>(new TraceRecorder(path, std::move(fd)));
 }

@@ -25,7 +25,7 @@ constexpr auto kWorkAtOnce = std::chrono::milliseconds(200);
 
 Status check_caller(bool permitted) {
   if (permitted) return {};
-  return Error{Errc::kNotPermitted, "telling the disks of free blocks is for root and for whom the mount belongs to"};
+  return Error{Errc::kNotPermitted, "a trim requires root or the owner of the mount"};
 }
 
 bool has_more(const std::vector<DiskTrim>& disks) {
@@ -51,7 +51,7 @@ Result<std::vector<DiskTrim>> disks_of(const mdfs_ioc_trim& in, const store::Sto
   if (in.struct_bytes != sizeof in) return Error{Errc::kInvalidArgument, "trim: struct_bytes"};
   if ((in.flags & ~MDFS_IOC_TRIM_COMMIT) != 0) return Error{Errc::kInvalidArgument, "trim: flags"};
   if (in.reserved0 != 0 || std::any_of(std::begin(in.reserved), std::end(in.reserved), [](auto r) { return r != 0; }))
-    return Error{Errc::kInvalidArgument, "trim: reserved fields are zero"};
+    return Error{Errc::kInvalidArgument, "trim: reserved fields must be zero"};
   std::vector<DiskTrim> disks(store.disk_count());
   for (std::size_t i = 0; i < disks.size(); ++i) {
     const auto& row = in.disks[i];
@@ -121,7 +121,7 @@ Result<fstrim_range> trim_all_of(Server& server, fstrim_range range, const engin
   }
   for (const DiskTrim& disk : disks)
     if (disk.state == DiskTrim::State::kFailed) return Error{Errc::kIo, disk.why};
-  if (!any) return Error{Errc::kNotSupported, "no disk of the volume can be told of free blocks"};
+  if (!any) return Error{Errc::kNotSupported, "no disk of the volume supports discards"};
   range.len = blocks * store.block_size();
   return range;
 }
@@ -134,7 +134,7 @@ void answer(fuse_req_t req, bool permitted, const T& in, Work work) {
     const engine::Stop stop = [&server, interrupted = stop_of(req)] { return !server.running() || interrupted(); };
     const Result<T> out = work(server, *in, stop);
     if (!out.ok()) {
-      if (out.error().code == Errc::kIo) spdlog::error("telling disks of free blocks: {}", out.error().message());
+      if (out.error().code == Errc::kIo) spdlog::error("trim: {}", out.error().message());
       return reply_error(req, out.error());
     }
     fuse_reply_ioctl(req, 0, &*out, sizeof *out);

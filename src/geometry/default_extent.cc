@@ -140,7 +140,7 @@ Status check_extent(const Geometry& geometry) {
   for (unsigned axis = 0; axis < geometry.rank; ++axis)
     if (geometry.extent[axis] < geometry.shape[axis])
       return Error{Errc::kInvalidArgument,
-                   fmt::format("extents of {}, {} bytes: {} to {} bytes are possible, or all of the image",
+                   fmt::format("extents of {}, {} bytes: must have {} to {} bytes, or hold the whole image",
                                shape_text(geometry.rank, geometry.extent), geometry.extent_bytes(), kMinExtentBytes,
                                kMaxExtentBytes)};
   return {};

@@ -62,7 +62,7 @@ Status check_axes(const Geometry& geometry) {
     const char letter = geometry.axes[i];
     if (!is_axis_letter(letter))
       return Error{Errc::kInvalidArgument,
-                   fmt::format("an axis is named by a small letter other than c and l, not \"{}\"", letter)};
+                   fmt::format("an axis name must be a lower-case letter other than c and l, not \"{}\"", letter)};
     if (geometry.axes.find(letter, i + 1) != std::string::npos)
       return Error{Errc::kInvalidArgument, fmt::format("axis {} is named twice in \"{}\"", letter, geometry.axes)};
   }
@@ -85,19 +85,19 @@ Status check_sizes(const Geometry& geometry) {
   }
   const auto extent = product(0, geometry.rank, geometry.extent, geometry.sample_bytes());
   if (!extent || *extent > kMaxExtentBytes)
-    return Error{Errc::kTooBig, fmt::format("an extent holds at most {} bytes", kMaxExtentBytes)};
+    return Error{Errc::kTooBig, fmt::format("an extent must hold at most {} bytes", kMaxExtentBytes)};
   const auto slab = product(1, geometry.rank, geometry.shape, geometry.sample_bytes());
   const auto size = product(0, geometry.rank, geometry.shape, geometry.sample_bytes());
   if (!slab || *slab > kMaxImageBytes || !size || *size > kMaxImageBytes)
-    return Error{Errc::kTooBig, "an image holds at most 2^62 bytes"};
+    return Error{Errc::kTooBig, "an image must hold at most 2^62 bytes"};
   if (geometry.rank > 1 && checked_mul(*slab, geometry.extent[0]).value_or(UINT64_MAX) > kMaxImageBytes)
     return Error{Errc::kTooBig,
                  fmt::format("extents of {} samples along {}: {} at most, so that a row of extents is 2^62 bytes",
                              geometry.extent[0], axis_label(geometry, 0), kMaxImageBytes / *slab)};
   const std::uint64_t least = std::max(*slab, *size);
   if (least > max_bytes(geometry))
-    return Error{Errc::kTooBig, fmt::format("{} bytes in extents of {}: {} are possible, in larger extents more", least,
-                                            *extent, max_bytes(geometry))};
+    return Error{Errc::kTooBig, fmt::format("{} bytes in extents of {}: must be at most {}; larger extents allow more",
+                                            least, *extent, max_bytes(geometry))};
   return {};
 }
 
@@ -106,10 +106,10 @@ Status check_spacing(const Geometry& geometry) {
     const double spacing = geometry.spacing[axis];
     if (!std::isfinite(spacing) || spacing < 0)
       return Error{Errc::kInvalidArgument,
-                   fmt::format("the spacing along {} is no positive number", axis_label(geometry, axis))};
+                   fmt::format("the spacing along {} must be a positive number", axis_label(geometry, axis))};
     const std::string& unit = geometry.unit[axis];
     if (unit.size() > kMaxUnitBytes || unit.find('\0') != std::string::npos)
-      return Error{Errc::kInvalidArgument, fmt::format("a unit has at most {} bytes", kMaxUnitBytes)};
+      return Error{Errc::kInvalidArgument, fmt::format("a unit must have at most {} bytes", kMaxUnitBytes)};
   }
   return {};
 }
@@ -142,7 +142,7 @@ std::string_view name(ZonePolicy policy) {
 Result<ZonePolicy> parse_zone_policy(std::string_view text) {
   for (const ZonePolicy policy : {ZonePolicy::kScatter, ZonePolicy::kFirst, ZonePolicy::kNear})
     if (name(policy) == text) return policy;
-  return Error{Errc::kInvalidArgument, fmt::format("policy \"{}\": {} is wanted", text, kZonePolicyNames)};
+  return Error{Errc::kInvalidArgument, fmt::format("policy \"{}\": must be {}", text, kZonePolicyNames)};
 }
 
 std::uint64_t Geometry::slab_bytes() const {
@@ -180,8 +180,7 @@ Status check(const Geometry& geometry) {
   if (geometry.rank < 1 || geometry.rank > kMaxRank)
     return Error{Errc::kInvalidArgument, fmt::format("rank {} is not in 1..{}", geometry.rank, kMaxRank)};
   if (geometry.channels < 1 || geometry.channels > kMaxChannels)
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{} channels: 1..{} are possible", geometry.channels, kMaxChannels)};
+    return Error{Errc::kInvalidArgument, fmt::format("{} channels: must be 1..{}", geometry.channels, kMaxChannels)};
   if (!known(geometry.type)) return Error{Errc::kInvalidArgument, "unknown element type"};
   if (geometry.codec != Codec::kRaw && geometry.codec != Codec::kZstd)
     return Error{Errc::kInvalidArgument, "unknown codec"};
@@ -211,7 +210,7 @@ Status check(const Geometry& geometry, const Window& window) {
       return Error{Errc::kOutOfRange, fmt::format("{}+{} along {} is outside of 0+{}", window.start[axis],
                                                   window.length[axis], label, shape)};
     if (window.single[axis] && window.length[axis] != 1)
-      return Error{Errc::kInvalidArgument, fmt::format("a single index along {} has length 1", label)};
+      return Error{Errc::kInvalidArgument, fmt::format("a single index along {} must have length 1", label)};
   }
   if (window.channel && *window.channel >= geometry.channels)
     return Error{Errc::kOutOfRange, fmt::format("channel {} is not in 0..{}", *window.channel, geometry.channels - 1)};

@@ -103,7 +103,7 @@ std::optional<std::uint64_t> extents_of(unsigned rank, const Coord& grid) {
 Status check(const Placement& placement, unsigned volume_disks) {
   const unsigned slots = placement.slots();
   if (slots < 1 || slots > kMaxSlots)
-    return Error{Errc::kCorrupt, fmt::format("placement: {} slots, 1..{} are possible", slots, kMaxSlots)};
+    return Error{Errc::kCorrupt, fmt::format("placement: {} slots: must be 1..{}", slots, kMaxSlots)};
   MDFS_TRY(check_table("row", placement.row, slots));
   MDFS_TRY(check_table("plane", placement.plane, slots));
   for (const std::uint16_t disk : placement.slot)
@@ -155,8 +155,7 @@ Result<std::vector<std::uint16_t>> weighted_disk_list(std::span<const unsigned> 
   std::uint64_t sum = 0;
   for (const unsigned weight : weights) sum += weight;
   if (sum == 0 || sum > kMaxSlots || weights.size() > kMaxSlots)
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("weights of disks add up to {}, 1..{} are possible", sum, kMaxSlots)};
+    return Error{Errc::kInvalidArgument, fmt::format("weights of disks add up to {}: must be 1..{}", sum, kMaxSlots)};
   // A common factor adds slots but no balance.
   const unsigned factor =
       std::accumulate(weights.begin(), weights.end(), 0u, [](unsigned a, unsigned b) { return std::gcd(a, b); });

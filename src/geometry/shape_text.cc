@@ -37,7 +37,7 @@ Result<Lengths> parse_shape(std::string_view text) {
     if (failure == std::errc::result_out_of_range)
       return Error{Errc::kOverflow, fmt::format("the number {} in \"{}\" is too large", item, text)};
     if (failure != std::errc{} || end != item.data() + item.size())
-      return malformed(fmt::format("\"{}\" is no shape: it is written as 2048x3072, slowest axis first", text));
+      return malformed(fmt::format("\"{}\" is not a shape, such as 2048x3072, slowest axis first", text));
   }
   return result;
 }
@@ -58,7 +58,7 @@ Result<AxesOrder> parse_axes(std::string_view text) {
       continue;
     }
     if (!is_axis_letter(letter))
-      return malformed(fmt::format("\"{}\": axes are small letters such as zyx, tyx or yxc", text));
+      return malformed(fmt::format("\"{}\": axes must be lower-case letters such as zyx, tyx or yxc", text));
     if (order.axes.find(letter) != std::string::npos)
       return malformed(fmt::format("axis {} is named twice in \"{}\"", letter, text));
     order.axes += letter;
@@ -90,7 +90,7 @@ Result<Spacing> parse_spacing(std::string_view text, unsigned rank) {
     const std::string_view item = items[i];
     const auto [end, failure] = std::from_chars(item.data(), item.data() + item.size(), spacing.distance[i]);
     if (failure != std::errc{} || !std::isfinite(spacing.distance[i]) || spacing.distance[i] <= 0)
-      return malformed(fmt::format("\"{}\" in the spacing \"{}\" is no positive number", item, text));
+      return malformed(fmt::format("\"{}\" in the spacing \"{}\" must be a positive number", item, text));
     spacing.unit[i] = item.substr(static_cast<std::size_t>(end - item.data()));
     if (spacing.unit[i].size() > kMaxUnitBytes)
       return malformed(fmt::format("the unit \"{}\" has more than {} bytes", spacing.unit[i], kMaxUnitBytes));

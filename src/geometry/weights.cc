@@ -56,7 +56,7 @@ Result<std::vector<unsigned>> parse_weights(std::string_view text, std::size_t d
     const std::string_view part = text.substr(begin, end - begin);
     const auto number = parse_number(part, "weight");
     if (!number.ok() || *number < 1 || *number > kMaxWeight)
-      return Error{Errc::kUsage, fmt::format("weight '{}': 1..{} are possible", part, kMaxWeight)};
+      return Error{Errc::kUsage, fmt::format("weight '{}': must be 1..{}", part, kMaxWeight)};
     weights.push_back(static_cast<unsigned>(*number));
     begin = end + 1;
   }

@@ -42,7 +42,7 @@ class SpecParser {
     if (letter == 'l') return level(item, rest);
     const std::size_t axis = geometry_.axes.find(letter);
     if (axis == std::string::npos)
-      return bad_window(fmt::format("\"{}\" names no axis of this image; its axes are {}", item, geometry_.axes));
+      return bad_window(fmt::format("\"{}\" is not an axis of this image; its axes are {}", item, geometry_.axes));
     return range(static_cast<unsigned>(axis), item, rest);
   }
 
@@ -77,7 +77,7 @@ class SpecParser {
   Status channel(std::string_view item, std::string_view rest) {
     MDFS_TRY(once(channel_seen_, "the channel"));
     MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
-    if (!rest.empty()) return bad_window(fmt::format("\"{}\": one channel is picked by c and its number", item));
+    if (!rest.empty()) return bad_window(fmt::format("\"{}\": select a channel by c and its number", item));
     if (number >= geometry_.channels)
       return Error{Errc::kOutOfRange, fmt::format("channel {} is not in 0..{}", number, geometry_.channels - 1)};
     window_.channel = static_cast<unsigned>(number);
@@ -87,7 +87,7 @@ class SpecParser {
   Status level(std::string_view item, std::string_view rest) {
     MDFS_TRY(once(level_seen_, "the level"));
     MDFS_TRY_ASSIGN(const std::uint64_t number, take_number(rest, item));
-    if (!rest.empty()) return bad_window(fmt::format("\"{}\": a level is l and its number", item));
+    if (!rest.empty()) return bad_window(fmt::format("\"{}\": select a level by l and its number", item));
     if (number != 0)
       return Error{Errc::kOutOfRange, fmt::format("level {} does not exist: the image has level 0 only", number)};
     return {};
@@ -99,7 +99,7 @@ class SpecParser {
     window_.length[axis] = 1;
     window_.single[axis] = rest.empty();
     if (rest.empty()) return {};
-    if (rest[0] != '+') return bad_window(fmt::format("\"{}\": an axis is written as START or START+LENGTH", item));
+    if (rest[0] != '+') return bad_window(fmt::format("\"{}\": write an axis as START or START+LENGTH", item));
     rest.remove_prefix(1);
     MDFS_TRY_ASSIGN(window_.length[axis], take_number(rest, item));
     if (!rest.empty()) return bad_window(fmt::format("\"{}\" follows the length in \"{}\"", rest, item));
@@ -129,8 +129,9 @@ class SpecParser {
 }  // namespace
 
 Result<Window> parse_window(const Geometry& geometry, std::string_view spec) {
-  if (spec.empty()) return bad_window("the window is empty text; \"all\" is the whole image");
-  if (spec.size() > kMaxSpecBytes) return bad_window(fmt::format("a window has at most {} characters", kMaxSpecBytes));
+  if (spec.empty()) return bad_window("the window is empty; \"all\" is the whole image");
+  if (spec.size() > kMaxSpecBytes)
+    return bad_window(fmt::format("a window must have at most {} characters", kMaxSpecBytes));
   SpecParser parser(geometry);
   if (spec == kAll) return parser.finish();
   for (;;) {

@@ -33,7 +33,7 @@ bool take_symbol(std::string_view& text, std::string_view symbol) {
 
 Result<double> take_time(std::string_view& text) {
   MDFS_TRY_ASSIGN(const Quantity quantity, take_quantity(text));
-  if (quantity.kind != Quantity::Kind::kTime) return bad("a time is wanted here, like 10 ms");
+  if (quantity.kind != Quantity::Kind::kTime) return bad("a time is missing here, such as 10 ms");
   return quantity.value;
 }
 
@@ -49,7 +49,7 @@ Status take_summand(std::string_view& text, Cost& cost) {
     const bool symbolic = ahead.starts_with("full") || ahead.starts_with("part");
     if (!symbolic) {
       MDFS_TRY_ASSIGN(const Quantity quantity, take_quantity(text));
-      if (quantity.kind != Quantity::Kind::kSize) return bad("bytes are wanted before the rate: full, part or 64 B");
+      if (quantity.kind != Quantity::Kind::kSize) return bad("bytes are missing before the rate: full, part or 64 B");
       cost.bytes += quantity.value;
       return {};
     }
@@ -75,11 +75,11 @@ Result<Cost> transfer(std::string_view& text) {
   if (group && !take_symbol(text, ")")) return bad("a closing parenthesis is missing");
   if (!take_symbol(text, "/")) return bad("bytes are divided by a rate: full / 75 MiB/s");
   MDFS_TRY_ASSIGN(const Quantity rate, take_quantity(text));
-  if (rate.kind != Quantity::Kind::kRate) return bad("a rate is wanted after the slash, like 75 MiB/s");
+  if (rate.kind != Quantity::Kind::kRate) return bad("a rate is missing after the slash, such as 75 MiB/s");
   cost.bytes_per_s = rate.value;
   if (!take_symbol(text, "..")) return cost;
   MDFS_TRY_ASSIGN(const Quantity last, take_quantity(text));
-  if (last.kind != Quantity::Kind::kRate) return bad("a second rate is wanted here, like 250 MB/s .. 120 MB/s");
+  if (last.kind != Quantity::Kind::kRate) return bad("a second rate is missing here, such as 250 MB/s .. 120 MB/s");
   if (last.value > rate.value) return bad("the rate at the end of a disk is above the one at its beginning");
   cost.last_bytes_per_s = last.value;
   return cost;

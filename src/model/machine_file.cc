@@ -95,7 +95,7 @@ class Table {
   Status finish() const {
     for (const auto& [key, node] : table_)
       if (std::find(known_.begin(), known_.end(), key.str()) == known_.end())
-        return bad(&node, key.str(), "is no field of a machine");
+        return bad(&node, key.str(), "is not a field of a machine");
     return {};
   }
 

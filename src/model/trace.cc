@@ -34,7 +34,7 @@ Result<std::uint64_t> whole_number(std::string_view text, std::string_view what)
   std::uint64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure != std::errc{} || end != text.data() + text.size() || text.empty())
-    return bad_trace(fmt::format("{} \"{}\" is no whole number", what, text));
+    return bad_trace(fmt::format("{} \"{}\" must be a whole number", what, text));
   return number;
 }
 

@@ -42,14 +42,15 @@ Status check_options(std::size_t disks, const FormatOptions& options) {
   if (disks == 0 || disks > MDFS_MAX_DISKS)
     return invalid(fmt::format("{} disks; a volume has 1 to {}", disks, MDFS_MAX_DISKS));
   if (!format::valid_block_size(options.block_size))
-    return invalid(fmt::format("block size {}: a power of two from {} to {}", options.block_size, MDFS_MIN_BLOCK_SIZE,
-                               MDFS_MAX_BLOCK_SIZE));
+    return invalid(fmt::format("block size {}: must be a power of two from {} to {}", options.block_size,
+                               MDFS_MIN_BLOCK_SIZE, MDFS_MAX_BLOCK_SIZE));
   const std::uint64_t zone = options.zone_bytes;
   if (zone != 0 && (zone % options.block_size != 0 || zone > kMaxZoneBytes))
-    return invalid(fmt::format("zone size {}: a multiple of the block size, at most {}", zone, kMaxZoneBytes));
+    return invalid(fmt::format("zone size {}: must be a multiple of the block size, at most {}", zone, kMaxZoneBytes));
   if (options.name.size() > kMaxNameBytes || options.name.find('\0') != std::string::npos)
-    return invalid(fmt::format("volume name of {} bytes: at most {}, without NUL", options.name.size(), kMaxNameBytes));
-  if (!is_one_line(options.name)) return invalid("volume name: UTF-8 without control characters is wanted");
+    return invalid(
+        fmt::format("volume name of {} bytes: must have at most {}, without NUL", options.name.size(), kMaxNameBytes));
+  if (!is_one_line(options.name)) return invalid("volume name: must be UTF-8 without control characters");
   const auto& weights = options.weights;
   if (!weights.empty() && (weights.size() != disks || std::count(weights.begin(), weights.end(), 0) > 0))
     return invalid(fmt::format("{} weights for {} disks: each is at least 1", weights.size(), disks));
@@ -228,8 +229,8 @@ Status write_label_areas(NewDisk& disk, const format::CommitSlot* slot) {
 Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
   const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
   if (!format::valid_disk_blocks(options.block_size, blocks))
-    return invalid(fmt::format("{}: a size of {} bytes; a disk has at least {}, at most 2^62", disk.name, disk.bytes,
-                               MDFS_MIN_DISK_SIZE));
+    return invalid(fmt::format("{}: a size of {} bytes; a disk must have at least {}, at most 2^62", disk.name,
+                               disk.bytes, MDFS_MIN_DISK_SIZE));
   format::Label label;
   label.features.incompat = options.features_incompat;
   label.block_size = options.block_size;
@@ -244,11 +245,10 @@ Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& opti
   if (label.zone_blocks > blocks)
     return invalid(fmt::format("{}: zone size {}: larger than the disk", disk.name, options.zone_bytes));
   if (label.room_blocks < blocks || !format::valid_disk_blocks(options.block_size, label.room_blocks))
-    return invalid(fmt::format("{}: room for {} bytes: at least the {} of the disk, at most 2^62", disk.name,
+    return invalid(fmt::format("{}: room for {} bytes: must be at least the {} of the disk, at most 2^62", disk.name,
                                options.room_bytes, disk.bytes));
   if (!layout_of(label).consistent() && label.room_blocks > blocks && options.room_bytes != 0)
-    return invalid(fmt::format("{}: {} bytes are too few to keep room for growth to {}", disk.name, disk.bytes,
-                               options.room_bytes));
+    return invalid(fmt::format("{}: {} bytes are too few for growth to {}", disk.name, disk.bytes, options.room_bytes));
   if (!layout_of(label).consistent() || label.metadata_blocks < 2 * format::node_blocks(options.block_size))
     return invalid(fmt::format("{}: {} bytes are too few for blocks of {}", disk.name, disk.bytes, options.block_size));
   return label;

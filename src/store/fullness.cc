@@ -25,7 +25,7 @@ std::optional<std::string> Fullness::note_use(std::size_t disk, const std::strin
   while (state.said < kThresholdsPercent.size() && percent >= kThresholdsPercent[state.said]) ++state.said;
   if (state.said == before) return std::nullopt;
   return fmt::format("disk {} ({}) is {:.0f} % full{}", disk, name, percent,
-                     disks_.size() > 1 ? "; when it has no room left its new extents go to other disks" : "");
+                     disks_.size() > 1 ? "; when it is full its new extents go to other disks" : "");
 }
 
 std::optional<std::string> Fullness::note_spill(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
@@ -34,7 +34,7 @@ std::optional<std::string> Fullness::note_spill(std::size_t disk, const std::str
   ++state.spilled;
   if (state.spill_percent) return std::nullopt;
   state.spill_percent = std::min<double>(percent_of(used_blocks, data_blocks), kThresholdsPercent[0]);
-  return fmt::format("disk {} ({}) has no room left: its new extents go to other disks", disk, name);
+  return fmt::format("disk {} ({}) is full: its new extents go to other disks", disk, name);
 }
 
 }  // namespace mdfs::store

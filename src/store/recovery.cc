@@ -73,12 +73,11 @@ Status check_diverged(const std::vector<Candidate>& candidates, const format::Co
         label.disk_index < winner.members.size() && winner.members[label.disk_index].uuid == label.disk_uuid;
     if (!member || candidate.current) continue;
     if (const auto generation = diverged(candidate, winner, current))
-      return {
-          Errc::kFork,
-          fmt::format("{} was written apart from {}: up to generation {} there, {} here. Each side may hold files "
-                      "that the other lacks. Mount one side with the disks of the other out of reach (-o degraded), "
-                      "copy what only it has, and then decide which side to keep",
-                      candidate.disk->name(), names, *generation, winner.generation)};
+      return {Errc::kFork,
+              fmt::format("{} was written apart from {}: up to generation {} there, {} here. Each side may hold files "
+                          "that the other lacks. Mount one side with the disks of the other detached (-o degraded), "
+                          "copy the files that only it has, and then decide which side to keep",
+                          candidate.disk->name(), names, *generation, winner.generation)};
   }
   return {};
 }
@@ -207,7 +206,7 @@ std::string Recovered::awaited_text() const {
   }
   return fmt::format(
       "generation {} was written just before a power cut or kill, and is complete only if {} has it, too: attach that "
-      "disk and mount again, or resume without it with -o degraded",
+      "disk and mount again, or continue without it with -o degraded",
       winner.generation, disks);
 }
 
@@ -327,7 +326,7 @@ Status make_present(Recovered& recovered) {
     for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
       if (member.labels.ring[i][ring_slot] != committed.commit_id)
         writes.emplace_back(member.disk.get(), std::move(slots[i]));
-      if (!member.labels.good[i]) spdlog::warn("{}: label {} is damaged; written anew", member.disk->name(), i);
+      if (!member.labels.good[i]) spdlog::warn("{}: label {} is damaged; rewritten", member.disk->name(), i);
       label.wanted[i] = member.labels.membership[i] != recovered.label.membership;
     }
     append_wipes(member, committed.generation, zeros.bytes(), writes);

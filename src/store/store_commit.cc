@@ -139,7 +139,7 @@ void StoreImpl::rewrite_bad_copies() {
     const std::uint16_t disk = bad.pointer.address[bad.copy].disk;
     if (!bad.unreadable) note_checksum_error(disk);
     count_repaired(disk);
-    spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); written anew", disk,
+    spdlog::warn("disk {} block {}: a copy of a tree node is bad ({}); rewritten", disk,
                  bad.pointer.address[bad.copy].block, bad.why);
   }
 }
@@ -295,7 +295,7 @@ void StoreImpl::publish(const SealedCommit& sealed) {
 
 void StoreImpl::fail(const Error& error, std::uint64_t generation) {
   const std::string reason = fmt::format("the commit of generation {} failed: {}", generation, error.message());
-  spdlog::critical("{}; the volume is read-only from now on", reason);
+  spdlog::critical("{}; the volume is now read-only", reason);
   const std::lock_guard lock(commit_mutex_);
   failed_ = true;
   read_only_ = true;

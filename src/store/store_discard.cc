@@ -13,8 +13,7 @@ constexpr std::uint64_t kLargestDiscardBytes = 64u << 20;   // so long others ma
 
 Status would_leave_behind() {
   return {Errc::kBusy,
-          "a disk is missing that has the newest commit, and the commits that come before discards would "
-          "make it stale: attach it first"};
+          "a missing disk has the newest commit, and the commits of a trim would make it stale: attach it first"};
 }
 
 std::uint64_t bit(unsigned disk) { return std::uint64_t{1} << disk; }
@@ -130,7 +129,7 @@ void StoreImpl::discard_freed(const Run& freed) {
     const Status& status = discards[0].status;
     if (status.ok()) continue;
     refuses_discards_ |= bit(freed.disk);
-    spdlog::warn("{}: is not told of free blocks any more: {}", disk(freed.disk).name(), status.error().message());
+    spdlog::warn("{}: discards are disabled: {}", disk(freed.disk).name(), status.error().message());
   }
 }
 

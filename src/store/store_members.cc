@@ -51,7 +51,7 @@ std::vector<LabelWrite> StoreImpl::labels_with(const std::vector<format::Member>
 
 void StoreImpl::write_tables(const std::vector<format::Member>& table, std::uint32_t membership) {
   const Status written = write_labels(labels_with(table, membership));
-  if (!written.ok()) spdlog::warn("labels will be written anew by the next mount: {}", written.error().message());
+  if (!written.ok()) spdlog::warn("the next mount rewrites labels: {}", written.error().message());
 }
 
 Status StoreImpl::check_membership() const {
@@ -249,7 +249,7 @@ Status StoreImpl::remove_disk(unsigned index) {
   if (healthy) wiped = wipe_labels(*member.disk, layout_of(*member.label));
   disk_slot(index).detach();
   member.label.reset();
-  if (!wiped.ok()) spdlog::warn("disk {} is no member any more, but has labels: {}", index, wiped.error().message());
+  if (!wiped.ok()) spdlog::warn("disk {} was removed, but still has labels: {}", index, wiped.error().message());
   return {};
 }
 

@@ -34,7 +34,7 @@ DiskLayout StoreImpl::layout(unsigned index) const {
 Result<SizeRange> StoreImpl::size_range(unsigned index) {
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_member(index));
-  if (!members_[index].healthy()) return Error{Errc::kMissingDisk, fmt::format("disk {} is not there", index)};
+  if (!members_[index].healthy()) return Error{Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, members_[index].disk->measure());
   const DiskLayout now = layout(index);
   SizeRange range;
@@ -48,7 +48,7 @@ Result<SizeRange> StoreImpl::size_range(unsigned index) {
 Status StoreImpl::check_size(unsigned index, std::uint64_t blocks) {
   MDFS_TRY(check_member(index));
   if (read_only_) return read_only_error();
-  if (!members_[index].healthy()) return {Errc::kMissingDisk, fmt::format("disk {} is not there", index)};
+  if (!members_[index].healthy()) return {Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
   if (members_[index].member.is_leaving())
     return {Errc::kInvalidArgument, fmt::format("disk {} is leaving the volume", index)};
   const DiskLayout now = layout(index);

@@ -120,7 +120,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool repair, OperationRecord& rec
       spdlog::error("{}: label {} or the commit beside it is bad", member.disk->name(), i);
       record.note_trouble({0, 0, i, static_cast<std::uint16_t>(disk), MDFS_TROUBLE_LABEL});
     } else {
-      spdlog::warn("{}: label {} or the commit beside it was bad; written anew", member.disk->name(), i);
+      spdlog::warn("{}: label {} or the commit beside it was bad; rewritten", member.disk->name(), i);
       note_repaired(record, disk);
       note_checksum_error(disk);
       count_repaired(disk);
@@ -200,11 +200,11 @@ Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t
     const std::string name =
         fmt::format("{}: space page {} of level {}", members_[disk].disk->name(), page.page, page.level);
     if (rewritten && now.ok()) {
-      spdlog::warn("{} was bad ({}); written anew", name, why);
+      spdlog::warn("{} was bad ({}); rewritten", name, why);
       note_repaired(record, disk);
       count_repaired(disk);
     } else {
-      spdlog::error("{} is bad ({}); mdfsck makes it anew", name, why);
+      spdlog::error("{} is bad ({}); run mdfsck to rebuild it", name, why);
       record.note_trouble({0, page.level, page.page, static_cast<std::uint16_t>(disk), MDFS_TROUBLE_SPACE});
     }
   }

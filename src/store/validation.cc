@@ -48,8 +48,8 @@ Status add(ByGeneration& valid, ValidCommit commit, const std::vector<Candidate>
   return {
       Errc::kFork,
       fmt::format("generation {} is one commit on {} and another on {}: they were written apart. Each side may hold "
-                  "files that the other lacks. Mount one side with the disks of the other out of reach (-o "
-                  "degraded), copy what only it has, and then decide which side to keep",
+                  "files that the other lacks. Mount one side with the disks of the other detached (-o degraded), copy "
+                  "the files that only it has, and then decide which side to keep",
                   slot.generation, disks_with(candidates, other->second.slot->commit_id),
                   disks_with(candidates, slot.commit_id))};
 }
@@ -124,12 +124,13 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
   std::vector<ChecksumRecord> bad;
   for (const Candidate& candidate : candidates) {
     if (!takes_part(candidate, slot) || candidate.labels.truncated) continue;
-    if (has_gone_on_without(candidate, slot)) return give_up(candidate.disk->name(), "the disk has gone on without it");
+    if (has_gone_on_without(candidate, slot))
+      return give_up(candidate.disk->name(), "the disk has advanced without it");
     const std::vector<ChecksumRecord> here = mismatches(candidate, slot);
     if (!candidate.labels.holds(slot.commit_id)) {
       const bool holds_parent = candidate.labels.holds(slot.parent_id);
       if (holds_parent && !here.empty())
-        return give_up(candidate.disk->name(), "the disk holds neither its slot nor what it wrote");
+        return give_up(candidate.disk->name(), "the disk holds neither its slot nor its blocks");
       // An older state than the disk took part in, unless what the commit wrote is there.
       if (!holds_parent && (!here.empty() || !has_records(candidate, slot))) continue;
     }

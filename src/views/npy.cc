@@ -94,7 +94,7 @@ class DictReader {
       skip_space();
       std::uint64_t number = 0;
       const auto [end, failure] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
-      if (failure != std::errc{} || numbers.size() == kMaxAxes) return bad("the shape is no tuple of lengths");
+      if (failure != std::errc{} || numbers.size() == kMaxAxes) return bad("the shape must be a tuple of lengths");
       text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
       numbers.push_back(number);
       if (!accept(',')) {
@@ -159,7 +159,7 @@ std::uint64_t NpyHeader::data_bytes() const {
 
 Result<NpyHeader> parse_npy_header(ConstBytes bytes) {
   if (bytes.size() < 10) return bad("truncated");
-  if (as_text(bytes.first(kMagic.size())) != kMagic) return bad("this is no NPY file");
+  if (as_text(bytes.first(kMagic.size())) != kMagic) return bad("this is not an NPY file");
   const auto major = std::to_integer<unsigned>(bytes[6]);
   if (major < 1 || major > 3) return bad(fmt::format("version {} is not 1, 2 or 3", major));
   const std::size_t preamble = major == 1 ? 10 : 12;

@@ -47,7 +47,7 @@ Status StagingPool::try_file() {
   if (file.ok()) ::close(*file);
   if (!file.ok() && file.error().code == Errc::kAccessDenied)
     return Error{file.error().code,
-                 fmt::format("staging directory {}: uid {} makes no files there", directory_, ::geteuid())};
+                 fmt::format("staging directory {}: uid {} cannot create files there", directory_, ::geteuid())};
   return {};
 }
 

@@ -34,7 +34,7 @@ struct Plane {
 Result<Plane> plane_of(const Geometry& geometry, const Window& window, Format format) {
   if (geometry.type != ElementType::kU8 && geometry.type != ElementType::kU16)
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} holds u8 or u16 samples; the image has {}", suffix(format), name(geometry.type))};
+                 fmt::format("{} requires u8 or u16 samples; the image has {}", suffix(format), name(geometry.type))};
   const unsigned channels = window.channel ? 1 : geometry.channels;
   const unsigned wanted = format == Format::kPgm ? 1 : 3;
   if (channels != wanted)
@@ -45,7 +45,7 @@ Result<Plane> plane_of(const Geometry& geometry, const Window& window, Format fo
     if (!window.single[axis]) lengths.push_back(window.length[axis]);
   if (lengths.size() != 2)
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} holds two axes; the window has {} (an axis given as one index is dropped)",
+                 fmt::format("{} requires two axes; the window has {} (an axis given as one index is dropped)",
                              suffix(format), lengths.size())};
   return Plane{lengths[1], lengths[0]};
 }
@@ -78,7 +78,7 @@ Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view 
   const auto* const found =
       std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatName& row) { return row.suffix == ending; });
   if (found == kFormats.end())
-    return Error{Errc::kInvalidArgument, fmt::format("'.{}' is not one of .raw, .npy, .pgm, .ppm", ending)};
+    return Error{Errc::kInvalidArgument, fmt::format("'.{}' must be one of .raw, .npy, .pgm, .ppm", ending)};
   WindowName result;
   result.format = found->format;
   MDFS_TRY_ASSIGN(result.window, geometry::parse_window(geometry, name.substr(0, dot)));

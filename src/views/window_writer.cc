@@ -12,10 +12,10 @@ namespace mdfs::views {
 Result<std::unique_ptr<WindowWriter>> WindowWriter::create(volume::Volume& volume, volume::Ino image, ViewFile file,
                                                            StagingPool& pool, bool truncated) {
   if (!is_writable(file.format))
-    return Error{Errc::kNotSupported, fmt::format("a .{} is only for reading", suffix(file.format))};
+    return Error{Errc::kNotSupported, fmt::format("a .{} is read-only", suffix(file.format))};
   if (file.data_bytes > pool.limits().window_bytes)
-    return Error{Errc::kTooBig, fmt::format("a window of {} bytes; this mount takes {} at once (max_window)",
-                                            file.data_bytes, pool.limits().window_bytes)};
+    return Error{Errc::kTooBig, fmt::format("a window of {} bytes; this mount allows {} (max_window)", file.data_bytes,
+                                            pool.limits().window_bytes)};
   return std::unique_ptr<WindowWriter>(new WindowWriter(volume, image, std::move(file), pool, truncated));
 }
 

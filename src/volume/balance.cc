@@ -19,7 +19,7 @@ Status Balance::check(const OperationRun& run) const {
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk) {
     if (((taking >> disk) & 1) == 0) continue;
     if (disk >= store.disk_count() || store.disk_info(disk).state != store::DiskState::kHealthy)
-      return {Errc::kInvalidArgument, fmt::format("disk {} is not there, or is leaving", disk)};
+      return {Errc::kInvalidArgument, fmt::format("disk {} is absent, or is leaving", disk)};
   }
   return {};
 }
@@ -53,7 +53,7 @@ std::uint64_t Balance::lacking_disks() const {
 }
 
 Status Balance::begin(OperationRun& run) {
-  if (run.record.object != 0) return {Errc::kNotSupported, "balancing is of the whole volume"};
+  if (run.record.object != 0) return {Errc::kNotSupported, "balancing takes no file"};
   auto& parameters = run.record.parameters;
   if (parameters[1] > 1) return {Errc::kInvalidArgument, fmt::format("parameter 1 is {}, not 0 or 1", parameters[1])};
   if (parameters[0] == 0 && parameters[1] == 0) return {Errc::kInvalidArgument, "no disk is named"};

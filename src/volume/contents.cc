@@ -322,7 +322,7 @@ bool Contents::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool
     const bool is_gone = pin->unlinked && !table_.is_held(*pin);
     if (const Status written = is_gone ? Status() : engine_.write_back(*pin->content); !written.ok()) {
       if (!pin->write_error_kept)
-        spdlog::error("inode {}: kept in memory, to be written again: {}", idle.ino, written.error().message());
+        spdlog::error("inode {}: data stay in memory for another write: {}", idle.ino, written.error().message());
       const std::lock_guard error_lock(pin->error_mutex);
       pin->write_error = written.error();
       pin->write_error_kept = true;

@@ -39,7 +39,7 @@ Status Defrag::begin(OperationRun& run) {
   if (record.threshold == 0) record.threshold = kDefaultThreshold;
   if (record.threshold < kLeastThreshold || record.threshold > kMostThreshold)
     return {Errc::kInvalidArgument,
-            fmt::format("a threshold is a score from 1 to 1000, not {}", static_cast<double>(record.threshold) / 1000)};
+            fmt::format("threshold {}: must be from 1 to 1000", static_cast<double>(record.threshold) / 1000)};
   if (record.object != 0) {
     MDFS_TRY_ASSIGN(const Attributes attributes, volume_.attributes(record.object));
     if ((attributes.mode & S_IFMT) != S_IFREG)

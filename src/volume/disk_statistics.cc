@@ -17,7 +17,7 @@ Status DiskStatistics::load() {
     if (item.ok() && *item) {
       const auto decoded = format::decode_disk_errors(**item);
       if (!decoded.ok())
-        spdlog::error("disk {}: its errors so far are not known: {}", i, decoded.error().message());
+        spdlog::error("disk {}: its error counts cannot be read: {}", i, decoded.error().message());
       else if (decoded->disk_uuid == errors.disk_uuid)
         errors = *decoded;
     }

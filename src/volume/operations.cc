@@ -23,8 +23,8 @@ constexpr std::array<OperationKind, kOperationKinds> kKinds = {OperationKind::kS
 std::string text_of(OperationKind kind) { return std::string(name(kind)); }
 
 std::string figures(const OperationRecord& record) {
-  return fmt::format("{} of {} bytes, {} things looked at, {} changed, {} failed", record.bytes_done,
-                     record.bytes_total, record.items_done, record.items_changed, record.items_failed);
+  return fmt::format("{} of {} bytes, {} items examined, {} changed, {} failed", record.bytes_done, record.bytes_total,
+                     record.items_done, record.items_changed, record.items_failed);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ void Operations::add(OperationKind kind, std::unique_ptr<Operation> operation) {
 Status Operations::check_known(OperationKind kind) const {
   if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
     return {Errc::kInvalidArgument, "there is no such operation"};
-  if (!slot(kind).operation) return {Errc::kNotSupported, text_of(kind) + " is not known to this version"};
+  if (!slot(kind).operation) return {Errc::kNotSupported, text_of(kind) + " is unknown to this version"};
   return {};
 }
 
@@ -70,25 +70,26 @@ Status Operations::load() {
     if (!check_known(kind).ok()) continue;
     auto decoded = format::decode_operation(item.value);
     if (!decoded.ok()) {
-      spdlog::error("{}: where it stands is not known ({}); mdfsck forgets it", name(kind), decoded.error().message());
+      spdlog::error("{}: its record is damaged ({}); run mdfsck to remove it", name(kind), decoded.error().message());
       continue;
     }
     OperationRecord record = std::move(*decoded);
     Slot& where = slot(kind);
     if (record.running() && store_.read_only()) {
       record.state = MDFS_OPERATION_CANCELLED;  // for this mount
-      record.reason = "mounted for reading only";
+      record.reason = "mounted read-only";
     } else if (record.running() && store_.holds_still()) {
       record.state = MDFS_OPERATION_CANCELLED;  // for this mount, unless somebody resumes it
-      record.reason = "a disk is missing, which would become stale; it goes on when all are there, or by 'resume'";
+      record.reason =
+          "a disk is missing and would become stale; the operation resumes when all disks are present, or by 'resume'";
     } else if (record.running()) {
       OperationRun run(kind, record, may_write(record), where.stop, readers_);
       if (const Status status = where.operation->go_on(run); status.ok()) {
-        spdlog::info("{}: goes on where the last mount left it, {}", name(kind), figures(record));
+        spdlog::info("{}: resumes at its checkpoint, {}", name(kind), figures(record));
       } else {
         record.state = MDFS_OPERATION_FAILED;
         record.reason = status.error().message();
-        spdlog::error("{}: cannot go on: {}", name(kind), record.reason);
+        spdlog::error("{}: cannot resume: {}", name(kind), record.reason);
       }
     }
     where.counted_ns = where.ready_ns = where.saved_ns = environment_.monotonic_ns();
@@ -168,7 +169,7 @@ Status Operations::save(OperationKind kind, Slot& slot, OperationRecord& record)
   });
   slot.saved_ns = environment_.monotonic_ns();
   slot.saved = status.ok();
-  if (!status.ok()) spdlog::warn("{}: where it stands is not recorded: {}", name(kind), status.error().message());
+  if (!status.ok()) spdlog::warn("{}: its progress cannot be recorded: {}", name(kind), status.error().message());
   return status;
 }
 
@@ -182,13 +183,13 @@ Status Operations::start(const OperationRequest& request) {
   MDFS_TRY(check_known(request.kind));
   Slot& where = slot(request.kind);
   if (request.budget_bytes_s != 0 && request.budget_bytes_s < kLeastBudget)
-    return {Errc::kInvalidArgument, fmt::format("a budget is at least {} bytes a second", kLeastBudget)};
+    return {Errc::kInvalidArgument, fmt::format("a budget must be at least {} bytes a second", kLeastBudget)};
   if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
   std::unique_lock lock(mutex_);
   const auto check = [&]() -> Status {
     if (stopping_) return {Errc::kReadOnly, "the volume is being closed"};
     if (where.running())
-      return {Errc::kBusy, fmt::format("one {} is running already; cancel it first", name(request.kind))};
+      return {Errc::kBusy, fmt::format("a {} is already running; cancel it first", name(request.kind))};
     return {};
   };
   MDFS_TRY(check());
@@ -256,11 +257,11 @@ Status Operations::cancel(OperationKind kind) {
 Status Operations::resume(OperationKind kind, std::optional<std::uint64_t> budget_bytes_s) {
   MDFS_TRY(check_known(kind));
   if (budget_bytes_s && *budget_bytes_s != 0 && *budget_bytes_s < kLeastBudget)
-    return {Errc::kInvalidArgument, fmt::format("a budget is at least {} bytes a second", kLeastBudget)};
+    return {Errc::kInvalidArgument, fmt::format("a budget must be at least {} bytes a second", kLeastBudget)};
   Slot& where = slot(kind);
   if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
   std::unique_lock lock(mutex_);
-  if (!where.record) return {Errc::kNoData, fmt::format("there is no {} to go on with", name(kind))};
+  if (!where.record) return {Errc::kNoData, fmt::format("there is no {} to resume", name(kind))};
   take(lock, where, false);
   OperationRecord record = *where.record;
   const bool closing = stopping_;
@@ -290,7 +291,7 @@ Status Operations::resume(OperationKind kind, std::optional<std::uint64_t> budge
     if (status.ok()) status = save(kind, where, record);
     if (status.ok() && !store_.read_only()) status = store_.commit();
     if (status.ok())
-      spdlog::info("{}: goes on, {}", name(kind), figures(record));
+      spdlog::info("{}: resumed, {}", name(kind), figures(record));
     else
       record = before;
   }
@@ -302,7 +303,7 @@ Result<OperationRecord> Operations::status(OperationKind kind) const {
   MDFS_TRY(check_known(kind));
   const std::lock_guard lock(mutex_);
   const Slot& where = slot(kind);
-  if (!where.record) return {Errc::kNoData, fmt::format("there never was a {} of this volume", name(kind))};
+  if (!where.record) return {Errc::kNoData, fmt::format("no {} has ever run on this volume", name(kind))};
   return *where.record;
 }
 

@@ -103,7 +103,7 @@ Status find_by_name(Reader& reader, const format::NameSecret& secret, Ino object
 
 Result<format::NameSecret> read_secret(store::Store& store) {
   MDFS_TRY_ASSIGN(const std::optional<ByteVector> value, store.get(format::kSecretKey));
-  if (!value) return Error{Errc::kCorrupt, "the secret of names is missing; mdfsck makes a new one"};
+  if (!value) return Error{Errc::kCorrupt, "the secret of names is missing; run mdfsck to make a new one"};
   return format::decode_secret(*value);
 }
 

@@ -36,7 +36,7 @@ engine::ReturnOutcome VolumeImpl::return_objects(const engine::Pace& pace) {
     if (!one.ok()) {
       engine_->forget_returns(ino);
       if (!is_passed_over(one.error()))
-        spdlog::warn("extents of inode {} cannot return to their places: {}", ino, one.error().message());
+        spdlog::warn("extents of inode {} cannot be relocated home: {}", ino, one.error().message());
       continue;
     }
     all += *one;

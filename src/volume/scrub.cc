@@ -25,7 +25,7 @@ void Scrub::forget() {
 
 Status Scrub::begin(OperationRun& run) {
   OperationRecord& record = run.record;
-  if (record.object != 0) return {Errc::kNotSupported, "a scrub is of the whole volume"};
+  if (record.object != 0) return {Errc::kNotSupported, "a scrub takes no file"};
   if (record.threshold != 0 || record.parameters != decltype(record.parameters){})
     return {Errc::kInvalidArgument, "a scrub has no parameters"};
   for (unsigned i = 0; i < store_.disk_count(); ++i) {

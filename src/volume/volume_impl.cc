@@ -71,7 +71,7 @@ Status VolumeImpl::close() {
     status = write_back_all(0);
     free_queued_orphans(kFreeingBudgetNs);
   } else if (!opened_read_only_) {
-    status = Error{Errc::kIo, "what was written since is lost: " + store_->read_only_reason()};
+    status = Error{Errc::kIo, "unsynced data are lost: " + store_->read_only_reason()};
   }
   closed_ = true;
   const Status closed = contents_.close_all();
@@ -167,7 +167,7 @@ bool VolumeImpl::reclaim() {
   const std::lock_guard lock(reclaim_mutex_);
   free_queued_orphans(INT64_MAX);
   const Status written = engine_->write_back_all(0);
-  if (!written.ok()) spdlog::warn("writing back for want of room: {}", written.error().message());
+  if (!written.ok()) spdlog::warn("write-back to free space: {}", written.error().message());
   for (unsigned i = 0; i < kFallbackCommits && store_->dirty(); ++i)
     if (!store_->commit().ok()) return false;
   return true;

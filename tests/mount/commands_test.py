@@ -195,7 +195,7 @@ class Commands(MountTest):
         self.assertGreaterEqual(whole["images"], 1)
         self.assertTrue(whole["complete"])
         self.assertGreaterEqual(whole["worst_score"], merit["score"] - 0.001)
-        self.assertIn("score", mdfs("image", "layout", self.at("a")).decode())
+        self.assertIn("fragmentation", mdfs("image", "layout", self.at("a")).decode())
 
     def test_explain_counts_what_a_window_touches(self):
         numpy.save(self.at("a.npy"), random_array((512, 512), "|u1"))
@@ -296,7 +296,7 @@ class Commands(MountTest):
         with open(self.at("cut.npy"), "wb") as file, open(self.at("a.npy"), "rb") as whole:
             file.write(whole.read()[:-1])
         a, new = self.at("a"), self.at("new")
-        self.refused("cut short", "image", "import", self.at("cut.npy"), new)
+        self.refused("truncated", "image", "import", self.at("cut.npy"), new)
         self.refused("already exists", "image", "import", self.at("a.npy"), a)
         self.refused("axes", "image", "import", self.at("a.npy"), new, "--axes", "zyx")
         self.refused("twice", "image", "import", self.at("a.npy"), new, "--axes", "yy")
@@ -308,7 +308,7 @@ class Commands(MountTest):
         self.refused("none.npy", "image", "import", self.at("none.npy"), new)
         self.refused("not on", "image", "import", self.at("a.npy"), "/tmp/mdfs-test-new")
         self.refused("shape", "image", "create", new, "--shape", "10x0")
-        self.refused("extents of 1x1, 1 bytes: 64 to 16777216 bytes are possible", "image", "create", new, "--shape",
+        self.refused("extents of 1x1, 1 bytes: must have 64 to 16777216 bytes", "image", "create", new, "--shape",
                      "100x100", "--extent", "1x1")
         self.refused("", "image", "create", new, "--shape", "9223372036854775808x2")
         self.refused("on 5 disks; the volume has 4", "image", "create", new, "--shape", "8x8", "--disks", "5")
@@ -328,7 +328,7 @@ class Commands(MountTest):
             self.refused("", "window", "read", a, spec)
             self.refused("", "window", "explain", a, spec)
         self.refused("more than", "window", "write", a, "y0,x0", "-", data=bytes(2))
-        self.refused("cut short", "window", "write", a, "y0,x0+2", "-", data=bytes(1))
+        self.refused("truncated", "window", "write", a, "y0,x0+2", "-", data=bytes(1))
         self.refused("the window is", "window", "write", a, "y0+2,x0+2", self.at("a.npy"))
         self.refused("not on", "volume", "status", "/tmp")
         self.refused("no command 'nonsense'; there are create, import", "image", "nonsense")

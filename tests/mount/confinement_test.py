@@ -87,7 +87,7 @@ class Confinement(unittest.TestCase):
         done = subprocess.run([MDFS, "umount", self.volume.path], capture_output=True, text=True, check=True)
         self.assertEqual(done.stderr,
                          "mdfs: the daemon's filter refused system calls: getpriority; report this defect of MDFS, "
-                         "unless somebody has broken into the daemon\n")
+                         "unless an attacker controls the daemon\n")
         self.volume.mount()
         self.assertEqual(read_all(self.volume / "file"), data)
         self.volume.unmount()

@@ -267,7 +267,7 @@ class Daemon(unittest.TestCase):
             said = subprocess.run([MDFS, "mount", "-o", options, self.volume.disks[0], self.volume.path],
                                   capture_output=True, text=True, check=True).stderr
             self.assertEqual(said, f"mdfs: disk 2 ({stale}) is stale: the volume was written without it; "
-                                   "it counts as missing, and is only read from\n")
+                                   "it counts as missing and is only read\n")
             self.volume.unmount()
 
     def test_a_mount_at_once_after_the_daemon_was_killed_replaces_the_dead_one(self):
@@ -352,10 +352,10 @@ class Daemon(unittest.TestCase):
             except OSError:
                 break
         fails(MDFS, "volume", "sync", path)
-        self.assertRegex(status_of(path, unhealthy=True), "trouble: read-only: .*what was not synced is lost")
+        self.assertRegex(status_of(path, unhealthy=True), "trouble: read-only: .*unsynced data are lost")
         done = subprocess.run([MDFS, "umount", path], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stderr, "what was written since is lost: the commit of generation")
+        self.assertRegex(done.stderr, "unsynced data are lost: the commit of generation")
         self.assertFalse(os.path.ismount(path))
         os.unlink(weight)
         run(MDFS, "mount", *disks, path)

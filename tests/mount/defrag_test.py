@@ -101,7 +101,7 @@ class Defrag(unittest.TestCase):
     def test_what_makes_no_sense_is_refused_in_a_line(self):
         os.mkdir(self.volume / "folder")
         os.mkfifo(self.volume / "fifo")
-        for code, words, command in ((1, "there never was one", ("status", self.volume.path)),
+        for code, words, command in ((1, "none has ever run", ("status", self.volume.path)),
                                      (1, "none is running", ("cancel", self.volume.path)),
                                      (1, "", ("resume", self.volume.path)), (2, "", ("start",)),
                                      (2, "", ("start", "--threshold", "0.5", self.volume.path)),

@@ -125,7 +125,7 @@ class DisksTest(unittest.TestCase):
         refused("not found", MDFS, "disk", "add", self.volume.path, "/nonexistent/disk")
         refused("twice", MDFS, "disk", "add", self.volume.path, disk, disk)
         refused("already", MDFS, "disk", "replace", self.volume.path, 0, self.volume.disks[1])
-        refused("own place", MDFS, "disk", "replace", self.volume.path, 0, self.volume.disks[0])
+        refused("cannot replace itself", MDFS, "disk", "replace", self.volume.path, 0, self.volume.disks[0])
         refused("no such disk", MDFS, "disk", "weight", self.volume.path, 7, 1)
         refused("WEIGHT", MDFS, "disk", "weight", self.volume.path, 0, 0)
         self.assertEqual([harness.read_all(path) for path in (disk, held, foreign, array)], content)
@@ -144,7 +144,7 @@ class DisksTest(unittest.TestCase):
         os.remove(self.volume / "file3")
         del self.expected["file3"]
         self.assertIn("would move", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, 0))
-        self.assertIn("no disk of the volume any more", run(MDFS, "disk", "remove", self.volume.path, 0))
+        self.assertIn("was removed from the volume", run(MDFS, "disk", "remove", self.volume.path, 0))
         self.assertEqual([disk["number"] for disk in self.disks()], [1, 2, 3])
         stats = json.loads(run(MDFS, "disk", "stats", "--json", self.volume.path))
         self.assertEqual([disk["number"] for disk in stats["disks"]], [1, 2, 3])
@@ -178,8 +178,8 @@ class DisksTest(unittest.TestCase):
     def test_a_disk_whose_contents_do_not_fit_elsewhere_stays(self):
         for i in range(10):
             self.store(f"file{i}", 4 * MIB)
-        refused("too little room", MDFS, "disk", "remove", self.volume.path, 0)
-        refused("too little room", MDFS, "disk", "remove", "--dry-run", self.volume.path, 0)
+        refused("too little space", MDFS, "disk", "remove", self.volume.path, 0)
+        refused("too little space", MDFS, "disk", "remove", "--dry-run", self.volume.path, 0)
         self.assertEqual([disk["state"] for disk in self.disks()], ["healthy", "healthy"])
         run(MDFS, "disk", "remove", "--cancel", self.volume.path, 0)
         self.look()
@@ -338,7 +338,7 @@ class DisksTest(unittest.TestCase):
             self.volume.mount(disks=[self.volume.disks[0]])
             os.listdir(self.volume.path)
             if change:
-                self.assertIn("nothing can move", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, "1"))
+                self.assertIn("no data can move", run(MDFS, "disk", "remove", "--dry-run", self.volume.path, "1"))
                 scrub = subprocess.run([MDFS, "scrub", "start", "--wait", self.volume.path], capture_output=True,
                                        text=True, check=False)
                 self.assertEqual(scrub.returncode, 3)  # what lies on the disk cannot be read

@@ -155,7 +155,7 @@ class UnequalDisks(unittest.TestCase):
             daemon.wait(30)
         with open(log, encoding="utf-8") as file:
             lines = [line for line in file if "disk 0 " in line]
-        self.assertEqual(len([line for line in lines if "no room left: its new extents go to other" in line]), 1, lines)
+        self.assertEqual(len([line for line in lines if "is full: its new extents go to other" in line]), 1, lines)
         told = [line.split(" is ")[1].split(" %")[0] for line in lines if "% full" in line]
         self.assertTrue(1 <= len(told) <= 3 and len(set(told)) == len(told), lines)
         run(MDFSCK, "--data", disks[0])

@@ -34,7 +34,7 @@ class Limits(unittest.TestCase):
         process = subprocess.Popen([MDFS, "disk", "resize", "--budget", "100K", volume.path, "0", *arguments],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
-        while "made smaller" not in run(MDFS, "disk", "list", volume.path):
+        while "being shrunk" not in run(MDFS, "disk", "list", volume.path):
             self.assertIsNone(process.poll())
         return process
 
@@ -73,7 +73,7 @@ class Limits(unittest.TestCase):
                 told, done = (self.resize(volume, *options, str(size)) for options in (["--dry-run"], []))
                 self.assertEqual((told.returncode, told.stderr), (done.returncode, done.stderr), size)
                 if done.returncode != 0:
-                    self.assertIn("no room elsewhere", done.stderr)
+                    self.assertIn("no space elsewhere", done.stderr)
                     break
             else:
                 self.fail("more was stored than the disk has")
@@ -110,12 +110,12 @@ class Limits(unittest.TestCase):
         for command in (("disk", "list"), ("volume", "status")):
             told = json.loads(run(MDFS, *command, "--json", volume.path))["resizing"]
             self.assertEqual((told["state"], told["disk"]), ("running", 0))
-        self.assertRegex(self.call("disk", "remove", volume.path, "0").stderr, "being made smaller.*resize --cancel")
+        self.assertRegex(self.call("disk", "remove", volume.path, "0").stderr, "being shrunk.*resize --cancel")
         self.assertIn("already", self.resize(volume, "--dry-run", "26M").stderr)
         for wrong in (["--dry-run"], ["26M"], ["--budget", "1M"]):
             refused = self.resize(volume, "--cancel", *wrong)
             self.assertEqual(refused.returncode, 2)
-            self.assertIn("--cancel stands alone", refused.stderr)
+            self.assertIn("--cancel excludes", refused.stderr)
         # A budget of a second command replaces that of the first.
         self.assertEqual(self.resize(volume, "--budget", "900M", "26M").returncode, 0)
         self.assertEqual((first.wait(), self.size(volume)), (0, 26 * MIB))
@@ -150,7 +150,7 @@ class Limits(unittest.TestCase):
             self.assertRegex(self.resize(volume, "--dry-run", size).stderr, "has 12 MiB, less than disk 0.*16 MiB")
         status = self.call("volume", "status", volume.path)
         self.assertEqual(status.returncode, 4)
-        self.assertRegex(status.stdout, r"trouble: disk 0 .* has been cut: 12 MiB are left of 16 MiB")
+        self.assertRegex(status.stdout, r"trouble: disk 0 .* was truncated: 12 MiB are left of 16 MiB")
         volume.unmount()
         mounted = self.call("mount", *volume.disks, volume.path)
         self.assertEqual(mounted.returncode, 3)
@@ -178,7 +178,7 @@ class Limits(unittest.TestCase):
                 pass
         grown = self.resize(volume, "max")
         self.assertEqual(grown.returncode, 3)
-        self.assertRegex(grown.stderr, "keeps its 16 MiB.*sparse file needs room")
+        self.assertRegex(grown.stderr, "keeps its 16 MiB.*sparse file needs space")
         self.assertEqual(self.size(volume), 16 * MIB)
         os.remove(os.path.join(folder, "full"))
         self.call("umount", volume.path)  # which fails if any commit had no room meanwhile

@@ -145,7 +145,7 @@ class Resize(unittest.TestCase):
         contents = self.fill([f"f{i}" for i in range(7)], 12)
         told = self.resize(1, "48M", "--dry-run")
         self.assertRegex(told, r"would have 48 MiB.*now 64 MiB")
-        self.assertIn("no room elsewhere", self.refused(self.volume.path, "1", "16M"))
+        self.assertIn("no space elsewhere", self.refused(self.volume.path, "1", "16M"))
         self.assertEqual(self.sizes(), [64 * MIB] * 2)
         self.look(contents)
         self.check_clean(contents)
@@ -160,12 +160,12 @@ class Resize(unittest.TestCase):
             del contents[f"f{i}"]
         waiting = subprocess.Popen([MDFS, "disk", "resize", "--budget", "2M", self.volume.path, "0", "80M"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.wait_until(lambda: "made smaller" in run(MDFS, "disk", "list", self.volume.path))
+        self.wait_until(lambda: "being shrunk" in run(MDFS, "disk", "list", self.volume.path))
         os.kill(self.volume.daemon(), signal.SIGKILL)
         waiting.wait()
         self.wait_until(lambda: is_dead(self.volume.path))
         self.volume.mount()
-        self.assertIn("made smaller", run(MDFS, "disk", "list", self.volume.path))
+        self.assertIn("being shrunk", run(MDFS, "disk", "list", self.volume.path))
         self.assertEqual(self.sizes()[0], 256 * MIB)
         self.assertIn("keeps its size", self.resize(0, None, "--cancel"))
         self.look(contents)

@@ -51,7 +51,7 @@ class ScrubTest(unittest.TestCase):
         raise AssertionError("not on the disks")
 
     def test_a_healthy_volume_is_read_as_a_whole(self):
-        self.assertIn("there never was one", scrub("status", self.volume.path, fails=True).stderr)
+        self.assertIn("none has ever run", scrub("status", self.volume.path, fails=True).stderr)
         told = as_json("start", "--wait", self.volume.path)
         self.assertEqual((told["state"], told["items_failed"], told["items_changed"]), ("done", 0, 0))
         self.assertGreater(told["bytes_done"], 8_000_000)
@@ -59,7 +59,7 @@ class ScrubTest(unittest.TestCase):
         self.assertEqual(len(told["disks"]), 3)
         self.assertEqual(as_json("status", self.file), told)
         text = scrub("status", self.volume.path).stdout
-        for words in ("scrub: done", "0 written anew, 0 damaged", "disk 2: "):
+        for words in ("scrub: done", "0 rewritten, 0 damaged", "disk 2: "):
             self.assertIn(words, text)
         self.volume.unmount()
         run(MDFSCK, "-n", "--data", *self.volume.disks)
@@ -110,7 +110,7 @@ class ScrubTest(unittest.TestCase):
         self.assertIn("checksums 1;", run(MDFS, "disk", "stats", self.volume.path))
         nobody = subprocess.run([MDFS, "disk", "stats", "--reset", self.volume.path], user=65534, group=65534,
                                 capture_output=True, text=True)
-        self.assertIn("whom the mount belongs to", nobody.stderr)
+        self.assertIn("owner of the mount", nobody.stderr)
         self.assertEqual([disk["checksum_errors"] for disk in stats("--reset")], [0, 0, 0])
         self.volume.unmount()
         self.volume.mount()
@@ -119,7 +119,7 @@ class ScrubTest(unittest.TestCase):
     def test_it_is_cancelled_resumed_and_goes_on_after_a_mount(self):
         told = as_json("start", "--budget", "200K", self.volume.path)
         self.assertEqual((told["state"], told["budget_bytes_s"]), ("running", 200 << 10))
-        self.assertIn("running already", scrub("start", self.volume.path, fails=True).stderr)
+        self.assertIn("already running", scrub("start", self.volume.path, fails=True).stderr)
         self.assertEqual(as_json("cancel", self.volume.path)["state"], "cancelled")
         self.assertIn("none is running", scrub("cancel", self.volume.path, fails=True).stderr)
         self.volume.unmount()
@@ -131,7 +131,7 @@ class ScrubTest(unittest.TestCase):
         self.assertEqual(as_json("status", self.volume.path)["state"], "running")
         told = as_json("resume", "--budget", "1G", "--wait", self.volume.path)
         self.assertEqual((told["state"], told["items_failed"]), ("done", 0))
-        self.assertIn("there is none to go on with", scrub("resume", self.volume.path, fails=True).stderr)
+        self.assertIn("there is none to resume", scrub("resume", self.volume.path, fails=True).stderr)
 
     def test_others_may_look_and_not_touch(self):
         as_json("start", "--wait", self.volume.path)
@@ -140,7 +140,7 @@ class ScrubTest(unittest.TestCase):
         for verb in ("start", "cancel", "resume"):
             done = subprocess.run([MDFS, "scrub", verb, self.volume.path], **nobody)
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn("whom the mount belongs to", done.stderr)
+            self.assertIn("owner of the mount", done.stderr)
 
     def test_files_written_meanwhile_are_no_damage(self):
         ended = threading.Event()

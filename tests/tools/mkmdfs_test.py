@@ -72,7 +72,7 @@ class Mkmdfs(unittest.TestCase):
         self.assertEqual(self.run_it("--size", "8M", "a", "b").returncode, 0)
         result = self.run_it("--force", "--weights", "measure", "a", "b")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stdout, r"measured: stretches of 4 MiB .*\n  a: [0-9.]+ MB/s over [0-9]+ stretches")
+        self.assertRegex(result.stdout, r"measured: reads of 4 MiB .*\n  a: [0-9.]+ MB/s over [0-9]+ reads")
 
     def test_sparse_files_take_little_room(self):
         self.assertEqual(self.run_it("--size", "1G", "--sparse", "a").returncode, 0)
@@ -101,7 +101,7 @@ class Mkmdfs(unittest.TestCase):
             file.seek(9 * MIB - 1)
             file.write(b"x")
         for name in ("array.npy", "late"):
-            self.refused(f"{name}: holds data; give --force to lose it", name)
+            self.refused(f"{name}: holds data; give --force to overwrite it", name)
         (self.folder / "zeros").write_bytes(bytes(5 * MIB))
         with open(self.folder / "hole", "wb") as file:
             file.truncate(1 << 40)
@@ -141,11 +141,11 @@ class Mkmdfs(unittest.TestCase):
         self.refused("--nonsense", "--nonsense", "x")
 
     def test_a_size_that_cannot_be_is_named_with_its_range(self):
-        self.refused("--size 1M: x: a size of 1048576 bytes; a disk has at least 4194304", "--size", "1M", "x")
+        self.refused("--size 1M: x: a size of 1048576 bytes; a disk must have at least 4194304", "--size", "1M", "x")
         self.refused("--size 9000000T: x: a size of", "--size", "9000000T", "x")
         self.refused("--size 4000000T: x: ", "--sparse", "--size", "4000000T", "x")
         (self.folder / "text").write_bytes(b"x" * 1221)
-        self.refused("text: a size of 1221 bytes; a disk has at least 4194304", "text")
+        self.refused("text: a size of 1221 bytes; a disk must have at least 4194304", "text")
 
     def test_a_later_failure_takes_the_new_files_away_again(self):
         self.refused("x", "--size", "4M", "first", "no/such/folder/x")

@@ -131,8 +131,8 @@ Result<geometry::Geometry> choose_geometry(const ArrayInfo& array, std::string_v
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
     geometry.shape[axis] = array.lengths[axis];
     if (axis > 0 && array.lengths[axis] == 0)
-      return Error{Errc::kBadData,
-                   fmt::format("shape {}: only the slowest axis may be 0 long", tools::format_shape(array.lengths))};
+      return Error{Errc::kBadData, fmt::format("shape {}: only the slowest axis may have length 0",
+                                               tools::format_shape(array.lengths))};
   }
   MDFS_TRY(array_bytes(array));
   if (geometry.rank >= 2) {

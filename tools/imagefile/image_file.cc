@@ -49,11 +49,11 @@ Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64
 
 Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const SourceOptions& options) {
   MDFS_TRY_ASSIGN(const std::optional<Pattern> pattern, parse_pattern(path));
-  if (pattern && options.flatten) return Error{Errc::kUsage, "'" + path + "': --flatten is for the pages of one file"};
+  if (pattern && options.flatten) return Error{Errc::kUsage, "'" + path + "': --flatten requires one file with pages"};
   if (pattern) return open_sequence(*pattern, options);
-  if (options.frames) return Error{Errc::kUsage, "'" + path + "': --frames needs a name with %d or %04d in it"};
+  if (options.frames) return Error{Errc::kUsage, "'" + path + "': --frames requires a name with %d or %04d"};
   if (options.raw_type.has_value() == options.raw_lengths.empty())
-    return Error{Errc::kUsage, "raw samples need both --shape and --type"};
+    return Error{Errc::kUsage, "raw samples require --shape and --type"};
   MDFS_TRY_ASSIGN(tools::File file, tools::File::open(path, O_RDONLY | O_NONBLOCK));
   MDFS_TRY_ASSIGN(const std::uint64_t size, file.size_bytes());
   if (options.raw_type) {

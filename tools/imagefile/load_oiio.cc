@@ -15,7 +15,7 @@ Result<const OiioModule*> load() {
     return Error{Errc::kNotSupported, std::string("OpenImageIO cannot be loaded: ") + ::dlerror()};
   const auto* module = static_cast<const OiioModule*>(::dlsym(library, "mdfs_oiio_module"));
   if (module == nullptr || std::string_view(module->version) != MDFS_VERSION_STRING)
-    return Error{Errc::kNotSupported, "mdfs_oiio.so is of another version of MDFS"};
+    return Error{Errc::kNotSupported, "mdfs_oiio.so belongs to another version of MDFS"};
   return module;
 }
 

@@ -5,9 +5,9 @@
 namespace mdfs::imagefile {
 
 Result<std::unique_ptr<ImageSource>> open_oiio(const std::string& path, std::optional<unsigned>, const PageFacts&) {
-  return Error{Errc::kNotSupported, path +
-                                        ": not NPY or PNM, and this MDFS was built without OpenImageIO; raw samples "
-                                        "need --shape and --type"};
+  return Error{
+      Errc::kNotSupported,
+      path + ": not NPY or PNM, and this MDFS was built without OpenImageIO; raw samples require --shape and --type"};
 }
 
 Result<std::unique_ptr<ImageSink>> create_oiio(const std::string& path, const ArrayInfo&, bool) {

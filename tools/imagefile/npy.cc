@@ -76,11 +76,11 @@ struct Fields {
 };
 
 Result<std::vector<std::uint64_t>> parse_shape(Scanner& scanner, const std::string& name) {
-  if (!scanner.take('(')) return Error{Errc::kBadData, name + ": NPY field 'shape' is no tuple"};
+  if (!scanner.take('(')) return Error{Errc::kBadData, name + ": NPY field 'shape' must be a tuple"};
   std::vector<std::uint64_t> lengths;
   while (!scanner.take(')')) {
     const auto length = scanner.take_number();
-    if (!length) return Error{Errc::kBadData, name + ": NPY field 'shape' holds what is no number from 0 to 2^64 - 1"};
+    if (!length) return Error{Errc::kBadData, name + ": NPY field 'shape' must hold numbers from 0 to 2^64 - 1"};
     lengths.push_back(*length);
     if (lengths.size() > kMaxDimensions)
       return Error{Errc::kNotSupported,
@@ -95,20 +95,19 @@ Result<std::vector<std::uint64_t>> parse_shape(Scanner& scanner, const std::stri
 Status parse_field(Scanner& scanner, std::string_view key, Fields& fields, const std::string& name) {
   if (key == "descr" && !fields.descr) {
     if (scanner.next_is('['))
-      return {Errc::kNotSupported, name + ": NPY field 'descr' is a structured type; plain numbers are wanted"};
+      return {Errc::kNotSupported, name + ": NPY field 'descr' is a structured type; it must be a plain number type"};
     const auto text = scanner.take_string();
-    if (!text) return {Errc::kBadData, name + ": NPY field 'descr' is no string"};
+    if (!text) return {Errc::kBadData, name + ": NPY field 'descr' must be a string"};
     fields.descr = std::string(*text);
   } else if (key == "fortran_order" && !fields.fortran_order) {
     const bool yes = scanner.take_word("True");
     if (!yes && !scanner.take_word("False"))
-      return {Errc::kBadData, name + ": NPY field 'fortran_order' is neither True nor False"};
+      return {Errc::kBadData, name + ": NPY field 'fortran_order' must be True or False"};
     fields.fortran_order = yes;
   } else if (key == "shape" && fields.shape.empty()) {
     MDFS_TRY_ASSIGN(fields.shape, parse_shape(scanner, name));
   } else {
-    return {Errc::kBadData,
-            fmt::format("{}: NPY header has the field '{}' twice or does not know it", name, key.substr(0, 40))};
+    return {Errc::kBadData, fmt::format("{}: NPY field '{}' is unknown or given twice", name, key.substr(0, 40))};
   }
   return {};
 }
@@ -116,14 +115,14 @@ Status parse_field(Scanner& scanner, std::string_view key, Fields& fields, const
 Result<Fields> parse_dictionary(std::string_view text, const std::string& name) {
   Scanner scanner(text);
   Fields fields;
-  if (!scanner.take('{')) return Error{Errc::kBadData, name + ": NPY header is no dictionary"};
+  if (!scanner.take('{')) return Error{Errc::kBadData, name + ": NPY header must be a dictionary"};
   while (!scanner.take('}')) {
     const auto key = scanner.take_string();
-    if (!key || !scanner.take(':')) return Error{Errc::kBadData, name + ": NPY header holds what is no 'field': value"};
+    if (!key || !scanner.take(':')) return Error{Errc::kBadData, name + ": NPY header must hold 'field': value pairs"};
     MDFS_TRY(parse_field(scanner, *key, fields, name));
     if (!scanner.take(',') && !scanner.next_is('}')) return Error{Errc::kBadData, name + ": NPY header is not closed"};
   }
-  if (!scanner.at_end()) return Error{Errc::kBadData, name + ": NPY header goes on after its dictionary"};
+  if (!scanner.at_end()) return Error{Errc::kBadData, name + ": NPY header continues after its dictionary"};
   for (const auto& [there, key] :
        {std::pair{fields.descr.has_value(), "descr"}, std::pair{fields.fortran_order.has_value(), "fortran_order"},
         std::pair{!fields.shape.empty(), "shape"}})
@@ -136,7 +135,7 @@ Status parse_descr(std::string_view descr, const std::string& name, PackedHeader
   using geometry::ElementType;
   const auto refused = [&] {
     return Status(Errc::kNotSupported,
-                  fmt::format("{}: NPY type '{}': integers, floats and bool of at most 8 bytes are wanted", name,
+                  fmt::format("{}: NPY type '{}': must be an integer, float or bool of at most 8 bytes", name,
                               descr.substr(0, 40)));
   };
   if (descr.size() != 3 || std::string_view("<>|=").find(descr[0]) == std::string_view::npos) return refused();
@@ -164,19 +163,19 @@ Status parse_descr(std::string_view descr, const std::string& name, PackedHeader
 bool is_npy(ConstBytes start) { return as_text(start).starts_with(kMagic); }
 
 Result<PackedHeader> parse_npy(ConstBytes start, const std::string& name) {
-  const std::string cut_short = name + ": the file is cut short within the NPY header";
+  const std::string cut_short = name + ": the file is truncated within the NPY header";
   if (!is_npy(start)) return Error{Errc::kBadData, name + ": not an NPY file"};
   if (start.size() < kMagic.size() + 2) return Error{Errc::kBadData, cut_short};
   const unsigned version = load_le<std::uint8_t>(start, kMagic.size());
   if (version < 1 || version > 3)
-    return Error{Errc::kNotSupported, fmt::format("{}: NPY version {}: 1 to 3 are known", name, version)};
+    return Error{Errc::kNotSupported, fmt::format("{}: NPY version {} must be 1 to 3", name, version)};
   const std::size_t length_at = kMagic.size() + 2, length_bytes = version == 1 ? 2 : 4;
   if (start.size() < length_at + length_bytes) return Error{Errc::kBadData, cut_short};
   const std::uint64_t length =
       version == 1 ? load_le<std::uint16_t>(start, length_at) : load_le<std::uint32_t>(start, length_at);
   const std::size_t text_at = length_at + length_bytes;
   if (length > kMaxHeaderBytes - text_at)
-    return Error{Errc::kTooBig, fmt::format("{}: NPY header of {} bytes: at most {} are read", name, length,
+    return Error{Errc::kTooBig, fmt::format("{}: NPY header of {} bytes: must be at most {}", name, length,
                                             kMaxHeaderBytes - text_at)};
   if (!inside(text_at, length, start.size())) return Error{Errc::kBadData, cut_short};
   MDFS_TRY_ASSIGN(const Fields fields, parse_dictionary(as_text(start.subspan(text_at, length)), name));

@@ -198,8 +198,8 @@ Status check_read_format(std::string_view format, const std::string& path) {
   if (format == "ico") return {Errc::kNotSupported, path + ": an icon (ICO)"};
   if (format == "iff" || format == "zfile")
     return {Errc::kNotSupported,
-            fmt::format("{}: the reader of {} takes samples that are missing for zeros; convert it to TIFF or PNG",
-                        path, format)};
+            fmt::format("{}: the {} reader returns zeros for missing samples; convert the file to TIFF or PNG", path,
+                        format)};
   return {};
 }
 
@@ -211,7 +211,7 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const Pa
     MDFS_TRY_ASSIGN(const ArrayInfo array, array_of_spec(input.format_name(), input.spec(), name));
     if (!is_alike(array, first))
       return Error{Errc::kNotSupported,
-                   fmt::format("{}: page {} is {} {}, page 0 {} {}; pick one with --page", name, pages,
+                   fmt::format("{}: page {} is {} {}, page 0 {} {}; select one with --page", name, pages,
                                tools::format_shape(array.lengths), geometry::name(array.type),
                                tools::format_shape(first.lengths), geometry::name(first.type))};
     if (array != first) first.rows_per_cm = first.columns_per_cm = first.resolution_error = 0;
@@ -220,12 +220,11 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const Pa
   const std::string reason = input.geterror();  // why there is no further page: none, mostly
   const std::string_view format = input.format_name();
   if (pages > 1 && !facts.flatten && format != "tiff" && format != "gif")
-    return Error{Errc::kNotSupported,
-                 fmt::format("{}: {} parts; pick one with --page, or take all one after another as "
-                             "axis z with --flatten",
-                             name, pages)};
+    return Error{
+        Errc::kNotSupported,
+        fmt::format("{}: {} parts; select one with --page, or take all as axis z with --flatten", name, pages)};
   if (facts.pages && pages != *facts.pages)
-    return Error{Errc::kBadData, fmt::format("{}: of {} pages {} can be read: {}; pick one with --page", name,
+    return Error{Errc::kBadData, fmt::format("{}: of {} pages {} can be read: {}; select one with --page", name,
                                              *facts.pages, pages, first_line(reason))};
   return pages;
 }

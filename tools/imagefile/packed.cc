@@ -92,8 +92,8 @@ Result<std::unique_ptr<ImageSource>> open_packed(tools::File file, const PackedH
   const std::uint64_t wanted = header.data_offset + *bytes;
   if (size != wanted)
     return Error{Errc::kBadData,
-                 fmt::format("{}: the file {}: it has {} bytes, its header and shape ask for {}", file.name(),
-                             size < wanted ? "is cut short" : "goes on after its image", size, wanted)};
+                 fmt::format("{}: the file {}: it has {} bytes, its header and shape require {}", file.name(),
+                             size < wanted ? "is truncated" : "continues after its image", size, wanted)};
   if (::lseek(file.fd(), static_cast<off_t>(header.data_offset), SEEK_SET) < 0) return from_errno(errno, file.name());
   return std::unique_ptr<ImageSource>(std::make_unique<PackedSource>(std::move(file), header, *bytes));
 }

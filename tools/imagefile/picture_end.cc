@@ -14,7 +14,7 @@ bool is_restart(unsigned marker) { return marker >= 0xd0 && marker <= 0xd7; }
 
 Status cut_short(const std::string& name, const char* format, std::uint64_t size) {
   return {Errc::kBadData,
-          fmt::format("{}: the file is cut short: the {} does not end within its {} bytes", name, format, size)};
+          fmt::format("{}: the file is truncated: the {} does not end within its {} bytes", name, format, size)};
 }
 
 std::uint64_t big_endian(ConstBytes bytes) {

@@ -40,7 +40,7 @@ Result<std::uint64_t> take_number(std::string_view text, std::size_t& at, std::s
   }
   if (begin == text.size()) return Error{Errc::kBadData, fmt::format("{}: PNM header ends before the {}", name, field)};
   if (i == begin || value < 1 || value > limit || begin == at)
-    return Error{Errc::kBadData, fmt::format("{}: PNM {}: a number from 1 to {} is wanted", name, field, limit)};
+    return Error{Errc::kBadData, fmt::format("{}: PNM {} must be a number from 1 to {}", name, field, limit)};
   at = i;
   return value;
 }
@@ -58,7 +58,7 @@ Result<PackedHeader> parse_pnm(ConstBytes start, const std::string& name) {
   const std::string_view text = as_text(start);
   if (text[1] != '5' && text[1] != '6')
     return Error{Errc::kNotSupported,
-                 fmt::format("{}: PNM kind P{}: only binary grey (P5) and binary colour (P6) are read", name, text[1])};
+                 fmt::format("{}: PNM kind P{}: must be P5 (binary grey) or P6 (binary colour)", name, text[1])};
   std::size_t at = 2;
   MDFS_TRY_ASSIGN(const std::uint64_t width, take_number(text, at, "width", kMaxSide, name));
   MDFS_TRY_ASSIGN(const std::uint64_t height, take_number(text, at, "height", kMaxSide, name));
@@ -81,15 +81,15 @@ Result<PackedHeader> parse_pnm(ConstBytes start, const std::string& name) {
 Result<std::string> pnm_header(const ArrayInfo& array, const std::string& name) {
   const bool colour = array.lengths.size() == 3 && array.lengths[2] == 3 && array.axes.ends_with('c');
   if (!colour && array.lengths.size() != 2)
-    return Error{Errc::kNotSupported, name + ": PNM holds two axes with 1 or 3 channels"};
+    return Error{Errc::kNotSupported, name + ": PNM requires two axes with 1 or 3 channels"};
   if (array.type != geometry::ElementType::kU8 && array.type != geometry::ElementType::kU16)
     return Error{Errc::kNotSupported,
-                 fmt::format("{}: PNM holds u8 and u16, not {}", name, geometry::name(array.type))};
+                 fmt::format("{}: PNM requires u8 or u16, not {}", name, geometry::name(array.type))};
   if (name.ends_with(".pgm") && colour)
-    return Error{Errc::kNotSupported, name + ": PGM holds one channel; name the file .ppm"};
+    return Error{Errc::kNotSupported, name + ": PGM requires one channel; name the file .ppm"};
   if (name.ends_with(".ppm") && !colour)
-    return Error{Errc::kNotSupported, name + ": PPM holds three channels; name the file .pgm"};
-  if (array.lengths[0] == 0) return Error{Errc::kNotSupported, name + ": PNM holds no empty image"};
+    return Error{Errc::kNotSupported, name + ": PPM requires three channels; name the file .pgm"};
+  if (array.lengths[0] == 0) return Error{Errc::kNotSupported, name + ": PNM cannot hold an empty image"};
   return fmt::format("P{}\n{} {}\n{}\n", colour ? 6 : 5, array.lengths[1], array.lengths[0],
                      array.type == geometry::ElementType::kU8 ? 255 : 65535);
 }

@@ -128,8 +128,8 @@ Result<std::pair<std::uint64_t, std::uint64_t>> frame_range(const Pattern& patte
   if (options.frames) {
     const auto [first, last] = *options.frames;
     if (first > last || last - first >= kMaxFrames)
-      return Error{Errc::kUsage, fmt::format("frames {}-{}: 1 to {} frames are wanted, the first one first", first,
-                                             last, kMaxFrames)};
+      return Error{Errc::kUsage,
+                   fmt::format("frames {}-{}: give 1 to {} frames, the first one first", first, last, kMaxFrames)};
     return *options.frames;
   }
   MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> found, find_frames(pattern));
@@ -138,7 +138,7 @@ Result<std::pair<std::uint64_t, std::uint64_t>> frame_range(const Pattern& patte
   for (std::size_t i = 1; i < found.size(); ++i)
     if (found[i] != found[0] + i)
       return Error{Errc::kNotFound,
-                   fmt::format("{}: frames {} to {} are there but not this one; name a range with --frames",
+                   fmt::format("{}: frames {} to {} exist, this one does not; give a range with --frames",
                                pattern.path(found[0] + i), found.front(), found.back())};
   return std::pair{found.front(), found.back()};
 }
@@ -152,7 +152,7 @@ std::string Pattern::path(std::uint64_t frame) const {
 Result<std::optional<Pattern>> parse_pattern(const std::string& path) {
   const std::size_t percent = path.find('%');
   if (percent == std::string::npos) return std::optional<Pattern>();
-  const std::string wrong = "'" + path + "': one %d or %0Nd (N = 1..9) is wanted, in the last part of the name";
+  const std::string wrong = "'" + path + "': the last part of the name must have one %d or %0Nd (N = 1..9)";
   const std::size_t slash = path.rfind('/');
   if (slash != std::string::npos && slash > percent) return Error{Errc::kUsage, wrong};
   Pattern pattern;
@@ -183,7 +183,7 @@ Result<std::vector<std::uint64_t>> find_frames(const Pattern& pattern) {
 
 Result<std::unique_ptr<ImageSource>> open_sequence(const Pattern& pattern, const SourceOptions& options) {
   if (options.raw_type || options.page)
-    return Error{Errc::kNotSupported, "a sequence of raw files, or a page of each file of a sequence"};
+    return Error{Errc::kNotSupported, "a sequence of raw files, or --page with a sequence"};
   MDFS_TRY_ASSIGN(const auto range, frame_range(pattern, options));
   MDFS_TRY_ASSIGN(auto first, open_source(pattern.path(range.first), {}));
   const ArrayInfo frame = first->array();

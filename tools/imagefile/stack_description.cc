@@ -183,19 +183,16 @@ Result<PageFacts> judge_stack(const TiffFile& tiff, bool flatten, bool one_page,
   facts.flatten = flatten;
   if (one_page) return facts;
   if (stack.images > tiff.pages)
-    return Error{
-        Errc::kNotSupported,
-        fmt::format("{}: {} says that it has {} images, but it has directories of {} pages only; save it anew, "
-                    "or pick a page with --page",
-                    name, stack.program, stack.images, tiff.pages)};
+    return Error{Errc::kNotSupported, fmt::format("{}: {} says that it has {} images, but it has directories of {} "
+                                                  "pages only; save the file again, or select a page with --page",
+                                                  name, stack.program, stack.images, tiff.pages)};
   if (flatten) {
     plain.rows_per_cm = facts.rows_per_cm;
     plain.columns_per_cm = facts.columns_per_cm;
     return plain;
   }
   const char* const remedy =
-      "save each as a file of its own, pick a page with --page, or take all pages one after "
-      "another as axis z with --flatten";
+      "save each as a file, select a page with --page, or take all pages as axis z with --flatten";
   if (stack.several > 1)
     return Error{Errc::kNotSupported,
                  fmt::format("{}: {} images in one {} file; {}", name, stack.several, stack.program, remedy)};

@@ -87,7 +87,7 @@ class Walk {
   }
   Error cut_short(const std::string& what, std::uint64_t end) const {
     return damaged(
-        fmt::format("{} reaches to byte {}, the file has {}: it is cut short or damaged", what, end, bytes_.size()));
+        fmt::format("{} reaches to byte {}, the file has {}: it is truncated or damaged", what, end, bytes_.size()));
   }
   // Of what lies behind each other nothing is read twice; what overlaps is read a few times at most.
   Status spend(std::uint64_t bytes) {
@@ -105,7 +105,7 @@ class Walk {
   }
 
   Result<std::uint64_t> header() {
-    const Error short_header{Errc::kBadData, name_ + ": the file is cut short within the TIFF header"};
+    const Error short_header{Errc::kBadData, name_ + ": the file is truncated within the TIFF header"};
     if (bytes_.size() < 8) return short_header;
     std::array<std::byte, 2> order{};
     MDFS_TRY(bytes_.read_at(0, order));
@@ -115,7 +115,7 @@ class Walk {
     if (bytes_.size() < 16) return short_header;
     MDFS_TRY_ASSIGN(const std::uint64_t width, number_at(4, 2));
     if (version != kBig || width != 8)
-      return Error{Errc::kBadData, fmt::format("{}: TIFF version {} is not known", name_, version)};
+      return Error{Errc::kBadData, fmt::format("{}: TIFF version {} is unknown", name_, version)};
     wide_ = true;
     return number_at(8, 8);
   }
@@ -148,13 +148,12 @@ class Walk {
     if (!length || *length > width) {
       MDFS_TRY_ASSIGN(field.at, number_at(field.at, width));
       if (!length || !inside(field.at, *length, bytes_.size()))
-        return damaged(
-            fmt::format("field {} of {} values at byte {} reaches beyond the {} bytes of the file: it is "
-                        "cut short or damaged",
-                        tag, field.count, field.at, bytes_.size()));
+        return damaged(fmt::format(
+            "field {} of {} values at byte {} reaches beyond the {} bytes of the file: it is truncated or damaged", tag,
+            field.count, field.at, bytes_.size()));
     }
     for (const auto& [known, there] : fields_)
-      if (known == tag) return damaged(fmt::format("field {} is there twice", tag));
+      if (known == tag) return damaged(fmt::format("field {} is given twice", tag));
     if (is_used(tag)) fields_.emplace_back(tag, field);
     return {};
   }
@@ -269,12 +268,11 @@ class Walk {
     const bool last = i % layout.chunks_of_plane == layout.chunks_of_plane - 1;
     const std::uint64_t least = last ? layout.least_last_bytes : layout.least_bytes;
     if (at == 0 || length < least)
-      return damaged(fmt::format("{} {} has {} bytes, at least {} are wanted", noun, i, at == 0 ? 0 : length, least));
+      return damaged(fmt::format("{} {} has {} bytes; it must have at least {}", noun, i, at == 0 ? 0 : length, least));
     if (!inside(at, length, bytes_.size()))
-      return damaged(
-          fmt::format("{} {} of {} bytes at byte {} reaches beyond the {} bytes of the file: it is cut "
-                      "short or damaged",
-                      noun, i, length, at, bytes_.size()));
+      return damaged(fmt::format(
+          "{} {} of {} bytes at byte {} reaches beyond the {} bytes of the file: it is truncated or damaged", noun, i,
+          length, at, bytes_.size()));
     return {};
   }
 

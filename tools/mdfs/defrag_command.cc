@@ -39,24 +39,27 @@ nlohmann::ordered_json more_json(const mdfs_ioc_operation& now) {
 
 std::string more_text(const mdfs_ioc_operation& now) {
   const bool dry_run = (now.flags & MDFS_OPERATION_DRY_RUN) != 0;
-  std::string text = fmt::format("  {} looked at, {} with a score or load above {:.2f}; {} {}\n", now.figures[kSeen],
-                                 now.items_total, static_cast<double>(now.threshold) / 1000,
+  std::string text = fmt::format("  {} examined, {} with a fragmentation or imbalance factor above {:.2f}; {} {}\n",
+                                 now.figures[kSeen], now.items_total, static_cast<double>(now.threshold) / 1000,
                                  format_size(now.figures[kMovedBytes]), dry_run ? "would be moved" : "moved");
   if (now.figures[kCleared] > 0)
-    text += fmt::format("  {} of others moved out of the way of groups that found no room in one piece\n",
+    text += fmt::format("  {} of other data moved out of the way of groups without a contiguous hole\n",
                         format_size(now.figures[kCleared]));
-  if (now.figures[kNoRoom] > 0) text += fmt::format("  {} groups found no room in one piece\n", now.figures[kNoRoom]);
+  if (now.figures[kNoRoom] > 0) text += fmt::format("  {} groups found no contiguous hole\n", now.figures[kNoRoom]);
   if (now.figures[kChanged] > 0)
-    text += fmt::format("  {} extents were written meanwhile and stay where they are\n", now.figures[kChanged]);
+    text += fmt::format("  {} extents were written during their move and stay in place\n", now.figures[kChanged]);
   if (now.figures[kRunsFresh] > 0)
-    text += fmt::format("  score of what was moved: {:.2f} before, {:.2f} now\n", score_before(now), score_after(now));
+    text += fmt::format("  fragmentation factor of the moved objects: {:.2f} before, {:.2f} now\n", score_before(now),
+                        score_after(now));
   return text;
 }
 
 // --threshold, and whether the path is the volume or one object.
 OperationNoun::Prepare add_start_options(CLI::App& start) {
   const auto threshold = std::make_shared<double>(0);
-  start.add_option("--threshold", *threshold, "Only what has a higher score or load. Default: 1.1")
+  start
+      .add_option("--threshold", *threshold,
+                  "Move only objects whose fragmentation or imbalance factor exceeds this (default: 1.1)")
       ->check(CLI::Range(1.0, 1000.0));
   return [threshold](const std::string& path, mdfs_ioc_operation& request) -> Status {
     struct stat found {};
@@ -72,14 +75,14 @@ OperationNoun::Prepare add_start_options(CLI::App& start) {
 void add_defrag_commands(CLI::App& app, Action& action) {
   OperationNoun defrag{};
   defrag.name = "defrag";
-  defrag.summary = "Lay anew what lies in many pieces";
+  defrag.summary = "Relocate fragmented images and files contiguously";
   defrag.kind = MDFS_OPERATION_DEFRAG;
   defrag.words = {"defragmentation", "images and files done", "groups moved", "damaged"};
-  defrag.start = "Begin a defragmentation, which runs in the background";
-  defrag.status = "Show how far it is and what it brought";
+  defrag.start = "Start a defragmentation in the background";
+  defrag.status = "Show progress and result of the defragmentation";
   defrag.dry_run = "Move nothing, only count";
-  defrag.budget = "Read and write at most so much a second: 50MiB. Default: no limit";
-  defrag.start_path = "Mount point: everything; or one image or file";
+  defrag.budget = "Read and write at most this much a second, such as 50MiB (default: no limit)";
+  defrag.start_path = "Mount point for the whole volume, or an image or file";
   defrag.start_options = add_start_options;
   defrag.more_text = more_text;
   defrag.more_json = more_json;

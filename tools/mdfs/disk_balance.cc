@@ -18,7 +18,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kBalanceWords = {"balancing", "files and images looked at", "extents moved", "damaged"};
+constexpr OperationWords kBalanceWords = {"balancing", "files and images examined", "extents moved", "damaged"};
 
 enum BalanceFigure : std::size_t { kBytesMoved, kBytesWithoutRoom };
 
@@ -52,8 +52,7 @@ void print_others_that_lack(const std::string& path) {
   if (!call_operation(path, asked).ok()) return;
   const auto planned = wait_for_operation(path, MDFS_OPERATION_BALANCE, kBalanceWords);
   if (!planned.ok() || planned->figures[kBytesMoved] == 0) return;
-  fmt::print("{} would move if every disk with too little were named: give no DISK\n",
-             format_size(planned->figures[kBytesMoved]));
+  fmt::print("{} would move to all disks with too little: give no DISK\n", format_size(planned->figures[kBytesMoved]));
 }
 
 // What has ended.
@@ -67,7 +66,7 @@ Status report(const mdfs_ioc_operation& ended, const std::string& path, bool jso
     fmt::print("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kBytesMoved]),
                dry_run ? "would move" : "moved", ended.items_changed);
     if (ended.figures[kBytesWithoutRoom] > 0)
-      fmt::print("{} stay where they are: there was no room\n", ended.figures[kBytesWithoutRoom]);
+      fmt::print("{} stay where they are: there was no space\n", ended.figures[kBytesWithoutRoom]);
     if (ended.parameters[0] == 0) fmt::print("every disk has its share\n");
     if (!dry_run && ended.figures[kBytesMoved] > 0) print_defrag_hint(path);
   }
@@ -77,7 +76,7 @@ Status report(const mdfs_ioc_operation& ended, const std::string& path, bool jso
 Status cancel(const std::string& path) {
   const auto cancelled = call_operation(path, operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_CANCEL));
   if (!cancelled.ok()) return cancelled.error();
-  fmt::print("balancing is stopped; what has moved stays where it is now\n");
+  fmt::print("balancing was stopped; moved data stay where they are\n");
   return {};
 }
 
@@ -115,7 +114,7 @@ Status balance_onto(const std::string& path, const std::vector<std::uint32_t>& d
     const bool same_disks = all_lacking ? (now.parameters[0] & asked.parameters[0]) == asked.parameters[0]
                                         : now.parameters[0] == asked.parameters[0];
     const bool same = (now.flags & MDFS_OPERATION_DRY_RUN) == asked.flags && same_disks;
-    if (!same) return {Errc::kBusy, "disks are being balanced already: wait for it, or give --cancel"};
+    if (!same) return {Errc::kBusy, "disks are already being balanced: wait for it, or give --cancel"};
   } else if (!started.ok()) {
     return started.error();
   }
@@ -143,16 +142,15 @@ std::optional<std::string> balancing_json(const std::string& path) {
 
 void add_balance_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<BalanceArguments>();
-  CLI::App* command =
-      noun.add_subcommand("balance", "Let disks with too little take their share of what is stored already");
-  command->add_flag("--dry-run", arguments->dry_run, "Say how much would move");
+  CLI::App* command = noun.add_subcommand("balance", "Move stored data to disks with less than their share");
+  command->add_flag("--dry-run", arguments->dry_run, "Show how much would move");
   command->add_option("--budget", arguments->budget,
-                      "Read and write at most so many bytes a second (default: no limit)");
-  command->add_flag("--cancel", arguments->cancel, "Stop; what has moved stays where it is");
+                      "Read and write at most this many bytes a second (default: no limit)");
+  command->add_flag("--cancel", arguments->cancel, "Stop balancing; moved data stay where they are");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks,
-                      "Numbers, paths or UUIDs of the disks that take (default: all with too little)");
+                      "Numbers, paths or UUIDs of receiving disks (default: all with too little)");
   command->callback([arguments, &action] { action = [arguments] { return balance(*arguments); }; });
 }
 

@@ -101,7 +101,7 @@ Status weight(const WeightArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
   MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
   MDFS_TRY(daemon.change({fmt::format("weight {} {}", disk, arguments.weight)}, {}));
-  fmt::print("disk {} weighs {} for images and files that are made from now on\n", disk, arguments.weight);
+  fmt::print("disk {} has weight {} for images and files made from now on\n", disk, arguments.weight);
   return {};
 }
 
@@ -125,9 +125,9 @@ Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bo
     const bool member = std::any_of(numbers.begin(), numbers.end(),
                                     [&](std::uint32_t i) { return uuid_of(volume.disks[i].uuid) == label->disk_uuid; });
     if (!member) return {};
-    return {Errc::kExists, path + ": is a member of this volume, which was not there when it was mounted"};
+    return {Errc::kExists, path + ": is a member of this volume that was missing at the mount"};
   }
-  return {Errc::kExists, fmt::format("{}: holds {}; give --force to lose it", path, *found)};
+  return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }
 
 // Under whatever name: no disk twice, and none that the volume has.
@@ -150,7 +150,7 @@ Status check_place(const std::string& mounted, const std::string& path) {
   if (::stat(mounted.c_str(), &volume) != 0) return from_errno(errno, mounted);
   if (::stat(path.c_str(), &disk) != 0) return from_errno(errno, path);
   if (volume.st_dev != disk.st_dev) return {};
-  return {Errc::kInvalidArgument, path + ": lies on the volume itself"};
+  return {Errc::kInvalidArgument, path + ": is a file on the volume itself"};
 }
 
 Status add(const AddArguments& arguments) {
@@ -177,7 +177,7 @@ Status add(const AddArguments& arguments) {
 
 void add_list(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<ListArguments>();
-  CLI::App* command = noun.add_subcommand("list", "Show the disks: number, weight, state, room");
+  CLI::App* command = noun.add_subcommand("list", "List the disks: number, weight, state, space");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->callback([arguments, &action] { action = [arguments] { return list(*arguments); }; });
@@ -186,15 +186,12 @@ void add_list(CLI::App& noun, Action& action) {
 void add_add(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<AddArguments>();
   CLI::App* command = noun.add_subcommand("add", "Add disks; new images and files use them at once");
-  command->add_option("--weight", arguments->weight, "Share of extents of each (default: that of most disks)")
+  command->add_option("--weight", arguments->weight, "Weight of each new disk (default: the weight of most disks)")
       ->check(CLI::Range(1, 256));
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, change nothing");
-  command->add_flag("--force", arguments->force, "Use disks that hold something, losing it");
+  command->add_flag("--force", arguments->force, "Use disks that hold data, and lose the data");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
-  command
-      ->add_flag("--balance", arguments->balance,
-                 "Then let them, and all with too little, take their share of what is stored already")
-      ->excludes(json);
+  command->add_flag("--balance", arguments->balance, "Then balance the stored data over all disks")->excludes(json);
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks, "Block devices or files")->required();
   command->callback([arguments, &action] { action = [arguments] { return add(*arguments); }; });
@@ -202,7 +199,7 @@ void add_add(CLI::App& noun, Action& action) {
 
 void add_weight(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<WeightArguments>();
-  CLI::App* command = noun.add_subcommand("weight", "Give a disk another share of what is stored from now on");
+  CLI::App* command = noun.add_subcommand("weight", "Set the weight of a disk for new images and files");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
   command->add_option("WEIGHT", arguments->weight, "1 to 256")->required()->check(CLI::Range(1, 256));
@@ -215,7 +212,7 @@ Result<fuse::ControlClient> daemon_of(const mdfs_ioc_volume& volume) {
   auto client = fuse::ControlClient::connect(uuid_of(volume.uuid));
   if (client.ok()) return client;
   return Error{client.error().code,
-               "the daemon of this volume cannot be reached (only its owner may): " + client.error().where};
+               "cannot reach the daemon of this volume (only its owner may): " + client.error().where};
 }
 
 Result<std::uint32_t> find_disk(const mdfs_ioc_volume& volume, const std::string& wanted) {
@@ -282,7 +279,7 @@ void print_new_disks(const std::vector<NewDisk>& disks) {
 }
 
 void add_disk_commands(CLI::App& app, Action& action) {
-  CLI::App* noun = app.add_subcommand("disk", "The disks of a mounted volume");
+  CLI::App* noun = app.add_subcommand("disk", "Show, add, remove and change the disks of a mounted volume");
   noun->require_subcommand(1);
   add_list(*noun, action);
   add_add(*noun, action);

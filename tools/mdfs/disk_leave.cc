@@ -19,8 +19,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kLeavingWords = {"emptying of the disk", "files and images looked at", "extents moved",
-                                          "stay"};
+constexpr OperationWords kLeavingWords = {"emptying of the disk", "files and images examined", "extents moved", "stay"};
 
 struct LeaveArguments {
   std::string path, disk, replacement, budget;
@@ -39,7 +38,7 @@ Status watch(const LeaveArguments& arguments) {
   if (arguments.json) fmt::print("{}\n", operation_json(ended, kLeavingWords, arguments.path, nullptr));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
-            "the emptying was stopped; the disk gets no new blocks: remove it again, or give --cancel with it"};
+            "the drain was stopped, and the disk gets no new blocks: remove it again, or give --cancel"};
   if (ended.state != MDFS_OPERATION_DONE) {
     const Error error = operation_error(ended);
     return {error.code, error.where + stuck_text(ended)};
@@ -53,8 +52,8 @@ Result<mdfs_ioc_operation> evacuation(const std::string& path) {
 }
 
 Error being_resized(const std::string& path, std::uint64_t disk) {
-  return {Errc::kBusy, fmt::format("disk {1} is being made smaller; nothing was changed: wait for it, or stop it with "
-                                   "mdfs disk resize --cancel {0} {1}",
+  return {Errc::kBusy, fmt::format("disk {1} is being shrunk; nothing was changed: wait for it, or stop it with mdfs "
+                                   "disk resize --cancel {0} {1}",
                                    path, disk)};
 }
 
@@ -83,7 +82,7 @@ Error explained(const Error& error, const std::string& path, const mdfs_ioc_volu
     const auto now = evacuation(path);
     if (now.ok() && now->state == MDFS_OPERATION_RUNNING && now->parameters[2] != 0)
       return being_resized(path, now->parameters[0]);
-    return {Errc::kBusy, "a disk is being emptied already: wait for it, or give --cancel with that disk"};
+    return {Errc::kBusy, "a disk is already being drained: wait for it, or give --cancel with that disk"};
   }
   if (error.code != Errc::kNoSpace) return error;
   if (disk_numbers(volume).size() == 1) return {Errc::kNoSpace, "the volume has no other disk"};
@@ -91,7 +90,7 @@ Error explained(const Error& error, const std::string& path, const mdfs_ioc_volu
   const std::uint64_t used = leaving.blocks - leaving.free_blocks;
   const std::uint64_t own = state_name(leaving.state) == "healthy" ? leaving.free_blocks : 0;
   const std::uint64_t room = volume.available_blocks - std::min(volume.available_blocks, own);
-  return {Errc::kNoSpace, fmt::format("the other disks have too little room, {}, for what lies on {}, {}: add a disk, "
+  return {Errc::kNoSpace, fmt::format("the other disks have too little space, {}, for the data on {}, {}: add a disk, "
                                       "or delete files",
                                       format_size(room * volume.block_size), disk_text(volume, disk),
                                       format_size(used * volume.block_size))};
@@ -120,10 +119,9 @@ Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, s
   if (arguments.json)
     fmt::print("{}\n", operation_json(*planned, kLeavingWords, arguments.path, nullptr));
   else if (state == "stale")
-    fmt::print("{} is stale: what can be read of it would move; how much that is nobody has counted\n",
-               disk_text(volume, disk));
+    fmt::print("{} is stale: its readable data would move; their size is unknown\n", disk_text(volume, disk));
   else if (!is_readable(volume.disks[disk].state))
-    fmt::print("{} is {}: nothing can move off it; files that have lost something are named when it is removed\n",
+    fmt::print("{} is {}: no data can move off it; its removal lists the files with lost data\n",
                disk_text(volume, disk), state);
   else
     fmt::print("{}: {} would move\n", disk_text(volume, disk), format_size(planned->bytes_total));
@@ -135,16 +133,16 @@ Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, st
   if (now.ok() && now->state == MDFS_OPERATION_RUNNING) {
     if (now->parameters[2] != 0)
       return {Errc::kInvalidArgument,
-              fmt::format("disk {} is being made smaller, none is being emptied", now->parameters[0])};
+              fmt::format("disk {} is being shrunk; no disk is being drained", now->parameters[0])};
     if (now->parameters[0] != disk)
-      return {Errc::kInvalidArgument, fmt::format("disk {} is being emptied, not disk {}", now->parameters[0], disk)};
+      return {Errc::kInvalidArgument, fmt::format("disk {} is being drained, not disk {}", now->parameters[0], disk)};
     const auto cancelled =
         call_operation(arguments.path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_CANCEL));
     if (!cancelled.ok() && cancelled.error().code != Errc::kNoData) return cancelled.error();
   }
   MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
   MDFS_TRY(daemon.change({fmt::format("keep {}", disk)}, {}));
-  fmt::print("{} stays; what has moved stays where it is now\n", disk_text(volume, disk));
+  fmt::print("{} stays; moved data stay where they are\n", disk_text(volume, disk));
   return {};
 }
 
@@ -152,11 +150,11 @@ Status remove(const LeaveArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
   if (arguments.cancel && (arguments.dry_run || !arguments.budget.empty()))
-    return {Errc::kUsage, "--cancel stands alone: without --dry-run or --budget"};
+    return {Errc::kUsage, "--cancel excludes --dry-run and --budget"};
   if (arguments.cancel) return cancel(arguments, volume, disk);
   if (arguments.dry_run) return dry_run(arguments, volume, disk);
   MDFS_TRY(empty(arguments, volume, disk, std::nullopt));
-  if (!arguments.json) fmt::print("{} is no disk of the volume any more\n", disk_text(volume, disk));
+  if (!arguments.json) fmt::print("{} was removed from the volume\n", disk_text(volume, disk));
   return {};
 }
 
@@ -171,11 +169,12 @@ bool was_asked_for(const LeaveArguments& arguments, std::uint32_t disk, std::uin
 Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const mdfs_ioc_volume& volume,
                                        std::uint32_t disk) {
   if (const auto member = find_disk(volume, arguments.replacement); member.ok()) {
-    if (*member == disk) return Error{Errc::kInvalidArgument, "a disk cannot take its own place"};
+    if (*member == disk) return Error{Errc::kInvalidArgument, "a disk cannot replace itself"};
     if (was_asked_for(arguments, disk, *member)) return *member;
-    return Error{Errc::kExists, arguments.replacement +
-                                    ": is a disk of this volume already; mdfs disk remove moves "
-                                    "what lies on the old one to all others"};
+    return Error{
+        Errc::kExists,
+        arguments.replacement +
+            ": is already a disk of this volume; mdfs disk remove moves the data of the old one to all others"};
   }
   // Before anything changes: the volume drains one disk at a time.
   std::optional<std::uint64_t> drained;
@@ -215,7 +214,7 @@ Status replace(const LeaveArguments& arguments) {
     return {emptied.error().code,
             fmt::format("{} ({} is disk {} of the volume now)", emptied.error().where, arguments.replacement, target)};
   if (!arguments.json)
-    fmt::print("disk {} ({}) has taken the place of {}\n", target, arguments.replacement, disk_text(volume, disk));
+    fmt::print("disk {} ({}) has replaced {}\n", target, arguments.replacement, disk_text(volume, disk));
   return {};
 }
 
@@ -242,17 +241,16 @@ std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std:
     const auto now = evacuation(path);
     if (now.ok() && now->state == MDFS_OPERATION_RUNNING && now->parameters[0] == i) {
       const auto left = operation_eta_s(*now);
-      lines.push_back(fmt::format("disk {} is being emptied: {} of {}{}", i, format_size(now->bytes_done),
+      lines.push_back(fmt::format("disk {} is being drained: {} of {}{}", i, format_size(now->bytes_done),
                                   format_size(now->bytes_total),
                                   left ? ", about " + duration_text(*left) + " left" : std::string()));
     } else {
       const std::string why = now.ok() && now->parameters[0] == i && now->reason[0] != '\0'
                                   ? " (" + text_of(now->reason) + stuck_text(*now) + ")"
                                   : "";
-      lines.push_back(
-          fmt::format("disk {} is leaving, but is not being emptied{}: mdfs disk remove goes on, or with "
-                      "--cancel keeps it",
-                      i, why));
+      lines.push_back(fmt::format(
+          "disk {} is leaving, but is not being drained{}: run mdfs disk remove to resume, or with --cancel to keep it",
+          i, why));
     }
   }
   return lines;
@@ -260,21 +258,22 @@ std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std:
 
 void add_leave_commands(CLI::App& noun, Action& action) {
   const auto leaving = std::make_shared<LeaveArguments>();
-  CLI::App* command = noun.add_subcommand("remove", "Empty a disk and take it out of the volume");
-  command->add_flag("--dry-run", leaving->dry_run, "Say how much would move, and whether there is room for it");
-  command->add_option("--budget", leaving->budget, "Read and write at most so many bytes a second (default: no limit)");
-  command->add_flag("--cancel", leaving->cancel, "Stop emptying that disk, and keep it");
+  CLI::App* command = noun.add_subcommand("remove", "Drain a disk and remove it from the volume");
+  command->add_flag("--dry-run", leaving->dry_run, "Show how much would move, and if there is space for it");
+  command->add_option("--budget", leaving->budget,
+                      "Read and write at most this many bytes a second (default: no limit)");
+  command->add_flag("--cancel", leaving->cancel, "Stop draining the disk, and keep it");
   command->add_flag("--json", leaving->json, "Print JSON");
   command->add_option("PATH", leaving->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", leaving->disk, "Number, path or UUID of a disk of the volume")->required();
   command->callback([leaving, &action] { action = [leaving] { return remove(*leaving); }; });
 
   const auto replaced = std::make_shared<LeaveArguments>();
-  command = noun.add_subcommand("replace", "Move all of a disk to a new one, which takes its place");
+  command = noun.add_subcommand("replace", "Replace a disk by a new one");
   command->add_flag("--dry-run", replaced->dry_run, "Check everything, change nothing");
   command->add_option("--budget", replaced->budget,
-                      "Read and write at most so many bytes a second (default: no limit)");
-  command->add_flag("--force", replaced->force, "Use a new disk that holds something, losing it");
+                      "Read and write at most this many bytes a second (default: no limit)");
+  command->add_flag("--force", replaced->force, "Use a new disk that holds data, and lose the data");
   command->add_flag("--json", replaced->json, "Print JSON");
   command->add_option("PATH", replaced->path, "Mount point, or any file on the volume")->required();
   command->add_option("OLD", replaced->disk, "Number, path or UUID of a disk of the volume")->required();

@@ -24,7 +24,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kResizeWords = {"change of the size", "files and images looked at", "extents moved", "stay"};
+constexpr OperationWords kResizeWords = {"change of the size", "files and images examined", "extents moved", "stay"};
 
 struct ResizeArguments {
   std::string path, disk, size, budget;
@@ -48,7 +48,7 @@ Result<Sizes> sizes_of(const mdfs_ioc_volume& volume, std::uint32_t number) {
   Sizes sizes{number, text_of(disk.name), volume.block_size, disk.blocks, 0, 0, 0};
   if (state_name(disk.state) != "healthy")
     return Error{Errc::kInvalidArgument,
-                 fmt::format("disk {} is {}: its size stays as it is", number, state_name(disk.state))};
+                 fmt::format("disk {} is {}: its size cannot be changed", number, state_name(disk.state))};
   MDFS_TRY_ASSIGN(const format::Label label, device::read_label(sizes.path));
   if (uuid_text(disk.uuid) != label.disk_uuid.to_string())
     return Error{Errc::kForeignDisk, fmt::format("{} is not disk {} of this volume", sizes.path, number)};
@@ -58,11 +58,10 @@ Result<Sizes> sizes_of(const mdfs_ioc_volume& volume, std::uint32_t number) {
   sizes.room = label.room_blocks;
   sizes.device = format::disk_blocks(volume.block_size, device->size_bytes());
   if (sizes.device < sizes.now)
-    return Error{
-        Errc::kInvalidArgument,
-        fmt::format("{} has {}, less than disk {}, which has {}: what lay behind is lost, unless the device is "
-                    "given back its size with what it held",
-                    sizes.path, sizes.text(sizes.device), number, sizes.text(sizes.now))};
+    return Error{Errc::kInvalidArgument,
+                 fmt::format("{} has {}, less than disk {}, which has {}: data behind its end are lost, unless the "
+                             "device gets back its size and contents",
+                             sizes.path, sizes.text(sizes.device), number, sizes.text(sizes.now))};
   return sizes;
 }
 
@@ -78,13 +77,12 @@ Result<std::uint64_t> wanted_blocks(const ResizeArguments& arguments, const Size
 
 Status check_wanted(const Sizes& sizes, std::uint64_t blocks) {
   if (blocks < sizes.least)
-    return {Errc::kUsage,
-            fmt::format("{}: disk {} has at least {}", sizes.text(blocks), sizes.number, sizes.text(sizes.least))};
+    return {Errc::kUsage, fmt::format("{}: disk {} must have at least {}", sizes.text(blocks), sizes.number,
+                                      sizes.text(sizes.least))};
   if (blocks > sizes.room)
-    return {Errc::kUsage,
-            fmt::format("{}: disk {} was made to be grown to {} at most (mkmdfs --grow-to); add another disk, or "
-                        "replace this one by a larger one",
-                        sizes.text(blocks), sizes.number, sizes.text(sizes.room))};
+    return {Errc::kUsage, fmt::format("{}: disk {} can grow to at most {} (mkmdfs --grow-to); add another disk, or "
+                                      "replace this one by a larger one",
+                                      sizes.text(blocks), sizes.number, sizes.text(sizes.room))};
   if (blocks > sizes.device)
     return {Errc::kUsage, fmt::format("{}: {} has {}: make it larger first (truncate -s, lvextend)", sizes.text(blocks),
                                       sizes.path, sizes.text(sizes.device))};
@@ -104,13 +102,13 @@ Result<mdfs_ioc_operation> start(const ResizeArguments& arguments, const Sizes& 
 
 Error explained(const Error& error, const Sizes& sizes, std::uint64_t blocks) {
   if (error.code == Errc::kBusy)
-    return {Errc::kBusy, "a disk of this volume is being emptied or made smaller already: wait for it, or cancel it"};
+    return {Errc::kBusy, "a disk of this volume is already being drained or shrunk: wait for it, or cancel it"};
   if (error.code == Errc::kIo && blocks > sizes.now)
     return {Errc::kIo, fmt::format("the end of {} cannot be written, so disk {} keeps its {}: the log says why; a "
-                                   "sparse file needs room on the filesystem that holds it",
+                                   "sparse file needs space on its filesystem",
                                    sizes.path, sizes.number, sizes.text(sizes.now))};
   if (error.code == Errc::kNoSpace)
-    return {Errc::kNoSpace, fmt::format("what lies behind the first {} of disk {} has no room elsewhere: delete files, "
+    return {Errc::kNoSpace, fmt::format("data behind the first {} of disk {} have no space elsewhere: delete files, "
                                         "or add a disk",
                                         sizes.text(blocks), sizes.number)};
   return error;
@@ -144,14 +142,14 @@ Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t
     const Error error = operation_error(ended);
     if (error.code == Errc::kNoSpace)
       return {error.code,
-              error.where + ": the volume was filled meanwhile; delete files, or add a disk, and try again"};
+              error.where + ": other data have filled the volume; delete files, or add a disk, and try again"};
     return {error.code, error.where + stuck_text(ended)};
   }
   if (arguments.json) return {};
   if (blocks < sizes.now) fmt::print("{} moved\n", format_size(ended.bytes_total));
   fmt::print("disk {} ({}) has {}, before {}\n", sizes.number, sizes.path, sizes.text(blocks), sizes.text(sizes.now));
   if (blocks < sizes.now)
-    fmt::print("what lies behind byte {} of {} is not used any more\n", blocks * sizes.block_size, sizes.path);
+    fmt::print("bytes from {} on of {} are not used any more\n", blocks * sizes.block_size, sizes.path);
   return {};
 }
 
@@ -169,7 +167,7 @@ Status cancel(const ResizeArguments& arguments, std::uint32_t disk) {
   if (!running.ok() || !is_resizing(*running, disk))
     return {Errc::kNoData, fmt::format("the size of disk {} is not being changed", disk)};
   MDFS_TRY(call_operation(arguments.path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_CANCEL)));
-  fmt::print("disk {} keeps its size; what has moved stays where it is now\n", disk);
+  fmt::print("disk {} keeps its size; moved data stay where they are\n", disk);
   return {};
 }
 
@@ -177,9 +175,9 @@ Status resize(const ResizeArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
   if (arguments.cancel && (arguments.dry_run || !arguments.size.empty() || !arguments.budget.empty()))
-    return {Errc::kUsage, "--cancel stands alone: without SIZE, --dry-run or --budget"};
+    return {Errc::kUsage, "--cancel excludes SIZE, --dry-run and --budget"};
   if (arguments.cancel) return cancel(arguments, disk);
-  if (arguments.size.empty()) return {Errc::kUsage, "SIZE is wanted: bytes, with K, M, G or T, or max"};
+  if (arguments.size.empty()) return {Errc::kUsage, "SIZE is missing: give bytes, with K, M, G or T, or max"};
   MDFS_TRY_ASSIGN(const Sizes sizes, sizes_of(volume, disk));
   MDFS_TRY_ASSIGN(const std::uint64_t blocks, wanted_blocks(arguments, sizes));
   MDFS_TRY(check_wanted(sizes, blocks));
@@ -202,7 +200,7 @@ Status resize(const ResizeArguments& arguments) {
                  sizes.text(sizes.now), format_size(started->bytes_total));
     if (arguments.dry_run) return {};
   } else if (arguments.dry_run) {
-    return {Errc::kBusy, fmt::format("disk {} is being made that small already: see mdfs disk list", disk)};
+    return {Errc::kBusy, fmt::format("disk {} is already being shrunk to that size: see mdfs disk list", disk)};
   } else if (!arguments.budget.empty()) {
     mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_RESUME);
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
@@ -218,7 +216,7 @@ std::optional<std::string> resizing_line(const std::string& path) {
   const auto running = now(path);
   if (!running.ok() || !is_resizing(*running, static_cast<std::uint32_t>(running->parameters[0]))) return std::nullopt;
   const auto left = operation_eta_s(*running);
-  return fmt::format("disk {} is being made smaller: {} of {} moved{}", running->parameters[0],
+  return fmt::format("disk {} is being shrunk: {} of {} moved{}", running->parameters[0],
                      format_size(running->bytes_done), format_size(running->bytes_total),
                      left ? ", about " + duration_text(*left) + " left" : std::string());
 }
@@ -232,15 +230,15 @@ std::optional<std::string> resizing_json(const std::string& path) {
 
 void add_resize_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<ResizeArguments>();
-  CLI::App* command = noun.add_subcommand("resize", "Give a disk another size");
-  command->add_flag("--dry-run", arguments->dry_run, "Check everything and say how much would move");
+  CLI::App* command = noun.add_subcommand("resize", "Change the size of a disk");
+  command->add_flag("--dry-run", arguments->dry_run, "Check everything, and show how much would move");
   command->add_option("--budget", arguments->budget,
-                      "Read and write at most so many bytes a second (default: no limit)");
-  command->add_flag("--cancel", arguments->cancel, "Stop making that disk smaller");
+                      "Read and write at most this many bytes a second (default: no limit)");
+  command->add_flag("--cancel", arguments->cancel, "Stop shrinking the disk");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
-  command->add_option("SIZE", arguments->size, "The new size, or max: all of the device");
+  command->add_option("SIZE", arguments->size, "New size, or max for the whole device");
   command->callback([arguments, &action] { action = [arguments] { return resize(*arguments); }; });
 }
 

@@ -73,8 +73,8 @@ Status stats(const StatsArguments& arguments) {
 
 void add_disk_stats_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<StatsArguments>();
-  CLI::App* command = noun.add_subcommand("stats", "Show what the disks did and what went wrong with them");
-  command->add_flag("--reset", arguments->reset, "Count errors from zero again");
+  CLI::App* command = noun.add_subcommand("stats", "Show requests and errors of the disks");
+  command->add_flag("--reset", arguments->reset, "Set the error counts to zero");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->callback([arguments, &action] { action = [arguments] { return stats(*arguments); }; });

@@ -126,7 +126,7 @@ Status info_command(const InfoArguments& arguments) {
 Status next_rows(File& file, mdfs_ioc_layout& rows) {
   if (::ioctl(file.fd(), MDFS_IOC_LAYOUT, &rows) != 0) return from_errno(errno, file.name() + ": layout");
   if (rows.count > MDFS_IOC_LAYOUT_ROWS || rows.disk_count > MDFS_IOC_MAX_DISKS)
-    return {Errc::kCorrupt, file.name() + ": the daemon's answer makes no sense"};
+    return {Errc::kCorrupt, file.name() + ": the daemon's answer is invalid"};
   return {};
 }
 
@@ -228,10 +228,11 @@ Status export_command(const ExportArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   if (info.size_bytes != geometry.size_bytes())
-    return {Errc::kNotSupported,
-            fmt::format("{}: its {} bytes are no whole number of steps along its slowest axis; cut "
-                        "or extend it with truncate(1)",
-                        arguments.path, info.size_bytes)};
+    return {
+        Errc::kNotSupported,
+        fmt::format(
+            "{}: its {} bytes are not a multiple of a step along its slowest axis; cut or extend it with truncate(1)",
+            arguments.path, info.size_bytes)};
   const imagefile::ArrayInfo array = imagefile::array_of(geometry);
   MDFS_TRY_ASSIGN(const auto sink, imagefile::create_sink(arguments.target, array, arguments.force));
   Progress progress("exporting", info.size_bytes);
@@ -257,15 +258,15 @@ void add_import(CLI::App& noun, Action& action) {
   CLI::App* command =
       noun.add_subcommand("import", "Store an image file, or a numbered sequence of files, as an image");
   import->image.add_to(*command);
-  command->add_option("--frames", import->frames, "Of a sequence (shot.%04d.dpx): first and last frame, A-B");
-  command->add_flag("--flatten", import->flatten, "Pages of several axes, or parts, as one axis z");
-  command->add_option("--page", import->page, "Only this page of a file that has several");
-  command->add_option("--shape", import->shape, "Of a file of raw samples: 2048x3072, slowest axis first");
-  command->add_option("--channels", import->channels, "Of a file of raw samples: interleaved channels (default 1)");
-  command->add_option("--type", import->type, "Of a file of raw samples: u8..u64, i8..i64, f16, f32, f64");
+  command->add_option("--frames", import->frames, "For a sequence (shot.%04d.dpx): first and last frame, A-B");
+  command->add_flag("--flatten", import->flatten, "Take pages of several axes, or parts, as steps of axis z");
+  command->add_option("--page", import->page, "Import only this page of a file with several");
+  command->add_option("--shape", import->shape, "For a file of raw samples: 2048x3072, slowest axis first");
+  command->add_option("--channels", import->channels, "For a file of raw samples: interleaved channels (default 1)");
+  command->add_option("--type", import->type, "For a file of raw samples: u8..u64, i8..i64, f16, f32, f64");
   command->add_flag("--force", import->force, "Replace an existing file");
-  command->add_flag("--quiet", import->quiet, "Say nothing but errors");
-  command->add_flag("--json", import->json, "Print what was chosen as JSON");
+  command->add_flag("--quiet", import->quiet, "Print nothing but errors");
+  command->add_flag("--json", import->json, "Print the chosen geometry as JSON");
   command->add_option("SRC", import->source, "NPY, PGM, PPM, raw; PNG, TIFF, JPEG, EXR, DPX and others")->required();
   command->add_option("PATH", import->path, "Name on the mounted volume")->required();
   command->callback([import, &action] { action = [import] { return import_image(*import); }; });
@@ -274,11 +275,11 @@ void add_import(CLI::App& noun, Action& action) {
 }  // namespace
 
 void add_image_commands(CLI::App& app, Action& action) {
-  CLI::App* noun = app.add_subcommand("image", "Images on a mounted volume");
+  CLI::App* noun = app.add_subcommand("image", "Create, import, export and show images");
   noun->require_subcommand(1);
 
   const auto create = std::make_shared<CreateArguments>();
-  CLI::App* command = noun->add_subcommand("create", "Make an image of zeros");
+  CLI::App* command = noun->add_subcommand("create", "Create an image of zeros");
   command->add_option("--shape", create->shape, "Lengths of the axes, slowest first: 2048x3072")->required();
   command->add_option("--channels", create->channels, "Interleaved channels (default 1)");
   command->add_option("--type", create->type, "u8..u64, i8..i64, f16, f32, f64 (default u8)");
@@ -302,15 +303,16 @@ void add_image_commands(CLI::App& app, Action& action) {
   });
 
   const auto shown = std::make_shared<InfoArguments>();
-  command = noun->add_subcommand("info", "Show what an image is");
+  command = noun->add_subcommand("info", "Show the geometry and storage of an image");
   command->add_flag("--json", shown->json, "Print JSON");
   command->add_option("PATH", shown->path, "Image on the mounted volume")->required();
   command->callback([shown, &action] { action = [shown] { return info_command(*shown); }; });
 
   const auto layout = std::make_shared<LayoutArguments>();
-  command = noun->add_subcommand("layout", "Show where its extents are stored");
-  CLI::Option* const svg = command->add_option("--svg", layout->svg, "Draw it into this file");
-  command->add_option("--window", layout->window, "What this window needs in full colour, all else pale")->needs(svg);
+  command = noun->add_subcommand("layout", "Show where the extents of an image are stored");
+  CLI::Option* const svg = command->add_option("--svg", layout->svg, "Draw the layout to this SVG file");
+  command->add_option("--window", layout->window, "Draw the extents of this window in full colour, all others pale")
+      ->needs(svg);
   command->add_flag("--json", layout->json, "Print JSON");
   command->add_option("PATH", layout->path, "Image on the mounted volume")->required();
   command->callback([layout, &action] { action = [layout] { return layout_command(*layout); }; });

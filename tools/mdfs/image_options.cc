@@ -25,19 +25,19 @@ Result<std::pair<geometry::Codec, int>> parse_codec(const std::string& text) {
     MDFS_TRY_ASSIGN(const std::uint64_t level, parse_number(std::string_view(text).substr(5), "--codec zstd level"));
     if (level >= 1 && level <= kMaxLevel) return std::pair{geometry::Codec::kZstd, static_cast<int>(level)};
   }
-  return Error{Errc::kUsage, fmt::format("--codec '{}': raw, zstd or zstd:1 to zstd:{} are wanted", text, kMaxLevel)};
+  return Error{Errc::kUsage, fmt::format("--codec '{}': must be raw, zstd or zstd:1 to zstd:{}", text, kMaxLevel)};
 }
 
 void ImageOptions::add_to(CLI::App& command) {
-  command.add_option("--axes", axes, "One letter an axis, slowest first, c for channels: zyx, tyx, yxc");
+  command.add_option("--axes", axes, "One letter for each axis, slowest first; import: c for channels: zyx, tyx, yxc");
   command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
-  command.add_option("--extent", extent, "Shape of the stored boxes: 128x128 (default: 48 to 256 KiB)");
+  command.add_option("--extent", extent, "Shape of an extent: 128x128 (default: 48 to 256 KiB)");
   command.add_option("--codec", codec, "raw, zstd or zstd:LEVEL (1 to 19)");
   command.add_option("--policy", policy,
-                     "Where on a disk its groups begin: scatter, first or near (default: the mount's)");
-  command.add_option("--disks", disks, "Spread over so many disks (default: all)");
-  command.add_option("--row-offset", row_offset, "Instead of the placement tables: disks from one row to the next");
-  command.add_option("--plane-offset", plane_offset, "Likewise from one plane to the next");
+                     "Allocation policy: scatter, first or near (default: the policy of the mount)");
+  command.add_option("--disks", disks, "Spread the image over this many disks (default: all)");
+  command.add_option("--row-offset", row_offset, "Replace the placement tables: disks from one row to the next");
+  command.add_option("--plane-offset", plane_offset, "Replace the placement tables: disks from one plane to the next");
 }
 
 Status ImageOptions::apply(geometry::Geometry& geometry) const {
@@ -49,20 +49,18 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
   if (!extent.empty()) {
     MDFS_TRY_ASSIGN(const geometry::Lengths lengths, named("--extent", geometry::parse_shape(extent)));
     if (lengths.rank != geometry.rank)
-      return {Errc::kUsage,
-              fmt::format("--extent {}: {} lengths are wanted, one for each axis", extent, geometry.rank)};
+      return {Errc::kUsage, fmt::format("--extent {}: must have {} lengths, one for each axis", extent, geometry.rank)};
     for (unsigned axis = 0; axis < geometry.rank; ++axis)
       if (lengths.length[axis] < 1 || lengths.length[axis] > UINT32_MAX)
-        return {Errc::kUsage, fmt::format("--extent {}: lengths from 1 to {} are wanted", extent, UINT32_MAX)};
+        return {Errc::kUsage, fmt::format("--extent {}: lengths must be from 1 to {}", extent, UINT32_MAX)};
     geometry.extent = lengths.length;
   }
-  if (disks && *disks == 0) return {Errc::kUsage, "--disks 0: at least one is wanted"};
-  if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset is for images of two or three axes"};
-  if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset is for images of three axes"};
+  if (disks && *disks == 0) return {Errc::kUsage, "--disks 0: must be at least 1"};
+  if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two or three axes"};
+  if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset requires an image of three axes"};
   if (!policy.empty()) {
     const auto chosen = geometry::parse_zone_policy(policy);
-    if (!chosen.ok())
-      return {Errc::kUsage, fmt::format("--policy {}: {} is wanted", policy, geometry::kZonePolicyNames)};
+    if (!chosen.ok()) return {Errc::kUsage, fmt::format("--policy {}: must be {}", policy, geometry::kZonePolicyNames)};
     geometry.policy = *chosen;
   }
   if (!codec.empty()) {

@@ -191,10 +191,10 @@ Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments
     options.raw_lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
     if (arguments.channels && (*arguments.channels < 1 || *arguments.channels > geometry::kMaxChannels))
       return Error{Errc::kUsage,
-                   fmt::format("--channels {}: from 1 to {}", *arguments.channels, geometry::kMaxChannels)};
+                   fmt::format("--channels {}: must be from 1 to {}", *arguments.channels, geometry::kMaxChannels)};
     if (arguments.channels) options.raw_lengths.push_back(*arguments.channels);
   } else if (arguments.channels) {
-    return Error{Errc::kUsage, "--channels goes with --shape, for raw samples"};
+    return Error{Errc::kUsage, "--channels requires --shape, for raw samples"};
   }
   if (!arguments.type.empty()) {
     MDFS_TRY_ASSIGN(options.raw_type, named("--type", geometry::parse_element_type(arguments.type)));

@@ -57,9 +57,10 @@ void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
   }
   for (const std::uint32_t i : disk_numbers(all.disks)) fmt::print("{}\n", lost_disk_text(volume, i));
   if (all.files.empty())
-    fmt::print("{}\n", all.disks == 0 ? "no disk is missing or has failed" : "no file has data on what is not there");
+    fmt::print("{}\n",
+               all.disks == 0 ? "no disk is missing or has failed" : "no file has data on missing or failed disks");
   if (all.unreadable_items > 0)
-    fmt::print("{} parts of the tree cannot be read, and what they say of files is not known: run mdfsck\n",
+    fmt::print("{} parts of the tree cannot be read, so more files may be affected: run mdfsck\n",
                all.unreadable_items);
 }
 
@@ -75,17 +76,16 @@ Status lost_command(const LostArguments& arguments) {
     print_text(volume, all, names);
   if (all.files.empty() && all.unreadable_items == 0) return {};
   return {Errc::kMissingDisk,
-          fmt::format("{} file{} cannot be read whole", all.files.size(), all.files.size() == 1 ? "" : "s")};
+          fmt::format("{} file{} cannot be read completely", all.files.size(), all.files.size() == 1 ? "" : "s")};
 }
 
 }  // namespace
 
 void add_lost_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<LostArguments>();
-  CLI::App* command = noun.add_subcommand("lost", "Name the files that have data on disks which are missing or failed");
+  CLI::App* command = noun.add_subcommand("lost", "List the files with data on missing or failed disks");
   command->add_flag("--json", arguments->json, "Print JSON");
-  command->add_option("PATH", arguments->path, "Mount point; of any other directory, only what lies in it is named")
-      ->required();
+  command->add_option("PATH", arguments->path, "Mount point, or a directory to list only the files in it")->required();
   command->callback([arguments, &action] { action = [arguments] { return lost_command(*arguments); }; });
 }
 

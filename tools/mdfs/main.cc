@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   if (called.ends_with("mount.mdfs") || called.ends_with("mount.fuse.mdfs"))
     return mdfs::tools::mount_helper(argc, argv);
   mdfs::tools::Action action;
-  CLI::App app{"Mounts MDFS volumes and works on their images."};
+  CLI::App app{"Mount MDFS volumes and work on their images."};
   app.require_subcommand(1);
   mdfs::tools::add_mount_commands(app, action);
   mdfs::tools::add_volume_commands(app, action);

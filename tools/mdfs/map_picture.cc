@@ -67,8 +67,8 @@ std::string map_svg(const std::vector<DiskOccupation>& disks, const std::vector<
   const std::size_t step = ceil_div(std::max<std::size_t>(most, 1), kMostCells);
   svg.text(kPageMargin, top,
            step == 1 ? std::string("zones of each disk, from its first byte to its last; darker: more in use")
-                     : fmt::format("zones of each disk, from its first byte to its last; a cell stands for {} of the "
-                                   "longest disk's zones: their mean",
+                     : fmt::format("zones of each disk, from its first byte to its last; a cell is the mean of {} "
+                                   "zones of the longest disk",
                                    step),
            Svg::Anchor::kStart, "#555555");
   top += kLineHeight;

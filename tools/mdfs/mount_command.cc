@@ -124,7 +124,7 @@ Status mount_command(const MountArguments& arguments) {
   fuse::MountOptions options;
   for (const std::string& list : arguments.options) MDFS_TRY(fuse::parse_mount_options(list, options));
   MDFS_TRY(fuse::check_mount_options(options));
-  if (arguments.places.size() < 2) return {Errc::kUsage, "mount: one disk or more and the mount point are wanted"};
+  if (arguments.places.size() < 2) return {Errc::kUsage, "mount: give one disk or more, and the mount point"};
   options.disks.assign(arguments.places.begin(), arguments.places.end() - 1);
   options.mountpoint = arguments.places.back();
   return fuse::run_mount(options, print_notice);
@@ -165,13 +165,13 @@ void add_mount_commands(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   command
       ->add_option("DISK", mount->places,
-                   "One disk of the volume or more, or a directory that holds them; last of all the mount point")
+                   "Disks of the volume (one is enough) or a directory of them; last, the mount point")
       ->required();
   command->footer(mount_option_help());
   command->callback([mount, &action] { action = [mount] { return mount_command(*mount); }; });
 
   const auto place = std::make_shared<std::string>();
-  command = app.add_subcommand("umount", "Unmount a volume; returns when the disks hold everything");
+  command = app.add_subcommand("umount", "Unmount a volume, and return when the disks hold everything");
   command->add_option("DIR", *place, "Mount point")->required();
   command->callback([place, &action] { action = [place] { return umount_command(*place); }; });
 }

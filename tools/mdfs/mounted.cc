@@ -56,7 +56,7 @@ Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset) {
   disks.flags = reset ? MDFS_IOC_DISKS_RESET : 0;
   if (::ioctl(file.fd(), MDFS_IOC_DISKS, &disks) == 0) return disks;
   if (errno == ENOTTY) return Error{Errc::kNotTty, path};
-  if (errno == EPERM) return Error{Errc::kNotPermitted, path + ": for root and for whom the mount belongs to"};
+  if (errno == EPERM) return Error{Errc::kNotPermitted, path + ": requires root or the owner of the mount"};
   return from_errno(errno, path);
 }
 
@@ -74,8 +74,8 @@ std::vector<std::string> short_disks(const mdfs_ioc_volume& volume) {
     const off_t bytes = file.ok() ? ::lseek(file->fd(), 0, SEEK_END) : -1;
     if (bytes < 0 || static_cast<std::uint64_t>(bytes) >= wanted) continue;
     all.push_back(
-        fmt::format("disk {} ({}) has been cut: {} are left of {}; give it back its size, with what it held, "
-                    "or what lay behind is lost",
+        fmt::format("disk {} ({}) was truncated: {} are left of {}; restore its size and contents, or the data behind "
+                    "its end are lost",
                     i, name, format_size(static_cast<std::uint64_t>(bytes)), format_size(wanted)));
   }
   return all;
@@ -135,7 +135,8 @@ std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume) {
 
 std::string merit_text(const mdfs_ioc_merit& merit) {
   return fmt::format(
-      "score {:.2f}, load {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest ({:.2f} and "
+      "fragmentation {:.2f}, imbalance {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest "
+      "({:.2f} and "
       "{:.2f} freshly laid)",
       merit.score, merit.load, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk,
       merit.fresh_runs_on_busiest);

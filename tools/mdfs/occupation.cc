@@ -30,7 +30,7 @@ Status ask(const File& file, std::uint32_t disk, DiskOccupation& occupation) {
     if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0) return from_errno(errno, file.name() + ": zones");
     if (page->count > MDFS_IOC_ZONES_ROWS || page->zone_count > kMostZones ||
         occupation.zones.size() + page->count > page->zone_count)
-      return {Errc::kCorrupt, file.name() + ": the daemon's answer makes no sense"};
+      return {Errc::kCorrupt, file.name() + ": the daemon's answer is invalid"};
     for (std::uint32_t i = 0; i < page->count; ++i)
       occupation.zones.push_back({page->zones[i].blocks, page->zones[i].used_blocks});
   } while (page->count > 0);
@@ -79,9 +79,9 @@ std::vector<std::string> fullness_warnings(const std::vector<DiskOccupation>& di
     if (disk.share() < kNearlyFull) continue;
     std::string line = fmt::format("disk {} is {:.0f} % full", i, disk.share() * 100);
     if (disk.spilled_runs > 0)
-      line += fmt::format("; its new extents go to others ({} so far)", disk.spilled_runs);
+      line += fmt::format("; its new extents go to other disks ({} so far)", disk.spilled_runs);
     else if (disks.size() > 1)
-      line += "; when it has no room left its new extents go to others";
+      line += "; when it is full its new extents go to other disks";
     lines.push_back(std::move(line));
   }
   return lines;

@@ -56,7 +56,8 @@ void add_operation_commands(CLI::App& app, Action& action, const OperationNoun& 
     if (start) command->add_flag("--dry-run", arguments->dry_run, noun.dry_run);
     if (start && noun.start_options) arguments->prepare = noun.start_options(*command);
     if (start || number == MDFS_IOC_OPERATION_RESUME) command->add_option("--budget", arguments->budget, noun.budget);
-    if (number != MDFS_IOC_OPERATION_CANCEL) command->add_flag("--wait", arguments->wait, "Return when it has ended");
+    if (number != MDFS_IOC_OPERATION_CANCEL)
+      command->add_flag("--wait", arguments->wait, "Wait for the end of the operation");
     command->add_flag("--json", arguments->json, "Print JSON");
     command->add_option("PATH", arguments->path, start ? noun.start_path : "Mount point, or any file on the volume")
         ->required();
@@ -64,8 +65,8 @@ void add_operation_commands(CLI::App& app, Action& action, const OperationNoun& 
   };
   add("start", noun.start, MDFS_IOC_OPERATION_START);
   add("status", noun.status, MDFS_IOC_OPERATION_STATUS);
-  add("cancel", "Stop it", MDFS_IOC_OPERATION_CANCEL);
-  add("resume", "Go on with one that was cancelled, or change its budget", MDFS_IOC_OPERATION_RESUME);
+  add("cancel", "Stop the operation", MDFS_IOC_OPERATION_CANCEL);
+  add("resume", "Resume the operation, or change its budget", MDFS_IOC_OPERATION_RESUME);
 }
 
 }  // namespace mdfs::tools

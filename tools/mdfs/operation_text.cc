@@ -84,12 +84,12 @@ std::string trouble_text(const Trouble& trouble, const InodeNames& names) {
       return fmt::format("tree node at disk {} block {}, from inode {} on", trouble.disk, trouble.block,
                          trouble.object);
     case MDFS_TROUBLE_SPACE:
-      return fmt::format("map of free space of disk {}, page {} of level {}: mdfsck makes it anew", trouble.disk,
+      return fmt::format("map of free space of disk {}, page {} of level {}: run mdfsck to rebuild it", trouble.disk,
                          trouble.block, trouble.offset);
     case MDFS_TROUBLE_LABEL:
       return fmt::format("label {} of disk {}", trouble.block, trouble.disk);
     default:
-      return fmt::format("{}: left as it was", object);
+      return fmt::format("{}: left unchanged", object);
   }
 }
 
@@ -114,13 +114,13 @@ Result<mdfs_ioc_operation> call_operation(const std::string& path, mdfs_ioc_oper
   if (::ioctl(file.fd(), MDFS_IOC_OPERATION, &request) == 0) return request;
   const int number = errno;
   if (number == ENODATA && request.action == MDFS_IOC_OPERATION_STATUS)
-    return Error{Errc::kNoData, path + ": there never was one on this volume"};
+    return Error{Errc::kNoData, path + ": none has ever run on this volume"};
   if (number == ENODATA && request.action == MDFS_IOC_OPERATION_CANCEL)
     return Error{Errc::kNoData, path + ": none is running"};
-  if (number == ENODATA) return Error{Errc::kNoData, path + ": there is none to go on with"};
-  if (number == EBUSY) return Error{Errc::kBusy, path + ": one is running already"};
+  if (number == ENODATA) return Error{Errc::kNoData, path + ": there is none to resume"};
+  if (number == EBUSY) return Error{Errc::kBusy, path + ": one is already running"};
   if (number == ENOTTY || number == EOPNOTSUPP) return Error{Errc::kNotTty, path};
-  if (number == EPERM) return Error{Errc::kNotPermitted, path + ": for root and for whom the mount belongs to"};
+  if (number == EPERM) return Error{Errc::kNotPermitted, path + ": requires root or the owner of the mount"};
   return from_errno(number, path);
 }
 
@@ -173,7 +173,7 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
   for (const auto& [i, state] : disks_of(operation, path)) {
     const auto& disk = operation.disks[i];
     if (!is_readable(state)) {
-      text += fmt::format("  disk {}: {}, what lies on it was not looked at\n", i, state_name(state));
+      text += fmt::format("  disk {}: {}, its data were not examined\n", i, state_name(state));
       continue;
     }
     text += fmt::format("  disk {}: {} read, {} written, {} {}, {} {}\n", i, format_size(disk.read_bytes),
@@ -242,7 +242,7 @@ Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWor
     return Error{error.code, fmt::format("{}: {}", words.name, error.where)};
   }
   if (operation.state == MDFS_OPERATION_CANCELLED)
-    return Error{Errc::kCancelled, fmt::format("{}: somebody has cancelled it", words.name)};
+    return Error{Errc::kCancelled, fmt::format("{}: it was cancelled", words.name)};
   if (operation.items_failed > 0)
     return Error{Errc::kCorrupt, fmt::format("{}: {} {}", words.name, operation.items_failed, words.failed)};
   return {};
@@ -251,7 +251,7 @@ Status operation_outcome(const mdfs_ioc_operation& operation, const OperationWor
 Result<std::uint64_t> parse_budget(const std::string& text) {
   constexpr std::uint64_t kLeast = 4096;
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, named("--budget", parse_size(text, "rate")));
-  if (bytes < kLeast) return Error{Errc::kUsage, "--budget: at least 4096 bytes a second"};
+  if (bytes < kLeast) return Error{Errc::kUsage, "--budget: must be at least 4096 bytes a second"};
   return bytes;
 }
 

@@ -61,9 +61,9 @@ Status probe(const ProbeArguments& arguments) {
 
 void add_probe_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<ProbeArguments>();
-  CLI::App* command = noun.add_subcommand("probe", "Say of which volume a disk is, which need not be mounted");
+  CLI::App* command = noun.add_subcommand("probe", "Show the volume of a disk, mounted or not");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
-  command->add_flag("--udev", arguments->udev, "Print properties for a rule of udev")->excludes(json);
+  command->add_flag("--udev", arguments->udev, "Print properties for a udev rule")->excludes(json);
   command->add_option("DISK", arguments->disk, "Block device or file")->required();
   command->callback([arguments, &action] { action = [arguments] { return probe(*arguments); }; });
 }

@@ -48,7 +48,7 @@ Result<ByteVector> bytes_of(std::string_view text, std::string_view type) {
   Number number{};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (problem != std::errc() || end != text.data() + text.size())
-    return Error{Errc::kUsage, fmt::format("--fill {}: a value of type {} is wanted", text, type)};
+    return Error{Errc::kUsage, fmt::format("--fill {}: must be a value of type {}", text, type)};
   ByteVector bytes(sizeof number);
   std::memcpy(bytes.data(), &number, sizeof number);
   return bytes;
@@ -84,7 +84,7 @@ Result<ByteVector> element_of(geometry::ElementType type, std::string_view text)
   }
   if (text == "0") return ByteVector(2);
   if (text == "nan") return ByteVector{std::byte{0x00}, std::byte{0x7e}};
-  return Error{Errc::kUsage, fmt::format("--fill {}: of type f16, 0 and nan are possible", text)};
+  return Error{Errc::kUsage, fmt::format("--fill {}: must be 0 or nan for type f16", text)};
 }
 
 // Reads parts of an image, extent by extent where a part cannot be read at once; what cannot be read is filled.
@@ -235,8 +235,7 @@ Status salvage(const SalvageArguments& arguments) {
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     return {Errc::kInvalidArgument,
             arguments.source +
-                ": the volume is mounted with errors=zero, so that what cannot be read looks like zeros; "
-                "mount it without"};
+                ": the volume is mounted with errors=zero, which returns zeros for unreadable data; mount it without"};
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.source, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.source));
   MDFS_TRY_ASSIGN(const Geometry geometry, client::to_geometry(info));
@@ -265,10 +264,10 @@ Status salvage(const SalvageArguments& arguments) {
 
 void add_salvage_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<SalvageArguments>();
-  CLI::App* command = noun.add_subcommand("salvage", "Copy what can be read of an image, and fill the rest");
-  command->add_option("--fill", arguments->fill, "Value of what cannot be read (default 0)");
+  CLI::App* command = noun.add_subcommand("salvage", "Copy the readable part of an image, and fill the rest");
+  command->add_option("--fill", arguments->fill, "Value of samples that cannot be read (default 0)");
   command->add_flag("--force", arguments->force, "Replace an existing file");
-  command->add_flag("--json", arguments->json, "Print what was filled as JSON");
+  command->add_flag("--json", arguments->json, "Print the filled windows as JSON");
   command->add_option("SRC", arguments->source, "Image on the mounted volume")->required();
   command->add_option("DST", arguments->target, "Image on a volume, or image file by its ending: .npy, .tif ..")
       ->required();

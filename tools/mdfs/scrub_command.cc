@@ -8,13 +8,13 @@ namespace mdfs::tools {
 void add_scrub_commands(CLI::App& app, Action& action) {
   OperationNoun scrub{};
   scrub.name = "scrub";
-  scrub.summary = "Read everything on the disks, repair what has a good copy";
+  scrub.summary = "Verify everything on the disks, and repair metadata from good copies";
   scrub.kind = MDFS_OPERATION_SCRUB;
-  scrub.words = {"scrub", "pieces looked at", "written anew", "damaged"};
-  scrub.start = "Begin a scrub, which runs in the background";
-  scrub.status = "Show how far it is and what it found";
+  scrub.words = {"scrub", "pieces examined", "rewritten", "damaged"};
+  scrub.start = "Start a scrub in the background";
+  scrub.status = "Show progress and findings of the scrub";
   scrub.dry_run = "Repair nothing, only count";
-  scrub.budget = "Read at most so much a second: 50MiB. Default: no limit";
+  scrub.budget = "Read at most this much a second, such as 50MiB (default: no limit)";
   scrub.start_path = "Mount point, or any file on the volume";
   add_operation_commands(app, action, scrub);
 }

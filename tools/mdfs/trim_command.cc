@@ -22,11 +22,11 @@ namespace mdfs::tools {
 namespace {
 
 Error trim_error(int number, const std::string& path) {
-  if (number == EPERM) return {Errc::kNotPermitted, path + ": trim: for root and for whom the mount belongs to"};
+  if (number == EPERM) return {Errc::kNotPermitted, path + ": trim requires root or the owner of the mount"};
   if (number == EBUSY)
     return {Errc::kBusy, path +
-                             ": trim: a disk is missing that has the newest commit, and would become stale by the "
-                             "commits that come first; attach it and mount again"};
+                             ": trim: a missing disk has the newest commit, and the commits of a trim would make it "
+                             "stale; attach it and mount again"};
   return from_errno(number, path + ": trim");
 }
 
@@ -142,8 +142,8 @@ Status trim_command(const TrimArguments& arguments) {
 
 void add_trim_command(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<TrimArguments>();
-  CLI::App* command = noun.add_subcommand("trim", "Tell the disks which blocks nobody needs, as fstrim does");
-  command->add_option("--minimum", arguments->minimum, "Leave free runs that are shorter, such as 1M");
+  CLI::App* command = noun.add_subcommand("trim", "Tell the disks which blocks are unused, as fstrim does");
+  command->add_option("--minimum", arguments->minimum, "Skip free runs shorter than this, such as 1M");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->callback([arguments, &action] { action = [arguments] { return trim_command(*arguments); }; });

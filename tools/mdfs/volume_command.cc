@@ -198,7 +198,7 @@ Status status_command(const StatusArguments& arguments) {
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
                merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);
   if (merit && merit->returned + merit->may_return > 0)
-    fmt::print("  rewritten extents: {} have returned to the places they left ({}), {} may yet\n", merit->returned,
+    fmt::print("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", merit->returned,
                format_size(merit->returned_bytes), merit->may_return);
   if (model) print_text(*model);
   tell_health(arguments.path, volume);
@@ -272,16 +272,16 @@ Status map_command(const MapArguments& arguments) {
 }  // namespace
 
 void add_volume_commands(CLI::App& app, Action& action) {
-  CLI::App* noun = app.add_subcommand("volume", "A mounted volume as a whole");
+  CLI::App* noun = app.add_subcommand("volume", "Show and manage a mounted volume");
   noun->require_subcommand(1);
 
   const auto path = std::make_shared<std::string>();
-  CLI::App* command = noun->add_subcommand("sync", "Return when everything written so far is on the disks");
+  CLI::App* command = noun->add_subcommand("sync", "Wait until everything written so far is on the disks");
   command->add_option("PATH", *path, "Mount point, or any file on the volume")->required();
   command->callback([path, &action] { action = [path] { return sync_with_bar(*path); }; });
 
   const auto status = std::make_shared<StatusArguments>();
-  command = noun->add_subcommand("status", "Show disks, space and cache; exits with 4 when something is wrong");
+  command = noun->add_subcommand("status", "Show disks, space, cache and errors; exit with 4 if there are errors");
   command->add_flag("--json", status->json, "Print JSON");
   command->add_option("PATH", status->path, "Mount point, or any file on the volume")->required();
   command->callback([status, &action] { action = [status] { return status_command(*status); }; });
@@ -296,7 +296,7 @@ void add_volume_commands(CLI::App& app, Action& action) {
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");
-  command->add_option("--svg", map->svg, "Draw them into this file");
+  command->add_option("--svg", map->svg, "Draw the zones to this SVG file");
   command->add_flag("--json", map->json, "Print JSON");
   command->add_option("PATH", map->path, "Mount point, or any file on the volume")->required();
   command->callback([map, &action] { action = [map] { return map_command(*map); }; });

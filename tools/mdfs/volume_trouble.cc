@@ -22,16 +22,16 @@ std::string of_disk(std::uint32_t number, std::string_view path, DiskState state
       return {};
     case DiskState::kMissing:
       return disk +
-             " is missing, and what lies on it cannot be read: unmount, attach it, and mount again; what is written "
-             "without it leaves it stale";
+             " is missing, and its data cannot be read: unmount, attach it, and mount again; writes without it make it "
+             "stale";
     case DiskState::kStale:
       return disk +
-             " is stale: the volume was written without it, so it counts as missing and is only read from; 'mdfs disk "
-             "remove' moves what lies on it to the others, and then it can be added as a new one";
+             " is stale: the volume was written without it. It counts as missing and is only read. Run 'mdfs disk "
+             "remove' to move its data to the others, then add it as a new one";
     case DiskState::kFailed:
-      return disk + " has failed: it is smaller than its label says; unmount, give it back its size, and mount again";
+      return disk + " has failed: it is smaller than its label says; unmount, restore its size, and mount again";
   }
-  return disk + ": in a state that this program does not know";
+  return disk + ": in a state unknown to this program";
 }
 
 // Reasons as the store words them; an option that was given is no trouble.
@@ -42,8 +42,8 @@ std::string of_reason(std::string_view reason) {
   static constexpr Advice kAdvice[] = {
       {"opened read-only", ""},
       {"a majority", "attach the missing disks and mount again, or write without them with -o degraded"},
-      {"the commit of generation", "what was not synced is lost; look at that disk, unmount, run mdfsck, mount again"},
-      {"recovery could not be completed", "look at that disk, unmount, and mount again"},
+      {"the commit of generation", "unsynced data are lost; examine that disk, unmount, run mdfsck, mount again"},
+      {"recovery could not be completed", "examine that disk, unmount, and mount again"},
       {"is open for reading only", "unmount, make that disk writable, and mount again"},
       {"features", "mount it with a newer version to write"},
   };
@@ -63,7 +63,7 @@ std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   for (std::uint32_t i = 0; i < count; ++i)
     all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<DiskState>(volume.disks[i].state)));
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
-    all.emplace_back("mounted with errors=zero: what lies on disks that are missing reads as zeros");
+    all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");
   std::erase(all, "");
   return all;
 }
@@ -81,10 +81,10 @@ std::vector<std::string> error_troubles(const mdfs_ioc_volume& volume, const mdf
     for (const auto& [kind, number] : kinds)
       if (number > 0) errors += fmt::format("{}{} {}", errors.empty() ? "" : ", ", kind, number);
     if (errors.empty()) continue;
-    all.push_back(fmt::format(
-        "disk {} ({}) has had errors: {}; 'mdfs scrub start' repairs metadata and names what is damaged, mdfsck makes "
-        "maps of free space anew, 'mdfs disk stats --reset' forgets the errors",
-        i, text_of(volume.disks[i].name), errors));
+    all.push_back(
+        fmt::format("disk {} ({}) has had errors: {}; 'mdfs scrub start' repairs metadata and lists damage, mdfsck "
+                    "rebuilds maps of free space, 'mdfs disk stats --reset' clears the counts",
+                    i, text_of(volume.disks[i].name), errors));
   }
   return all;
 }

@@ -71,7 +71,8 @@ Status read_command(const ReadArguments& arguments) {
   mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   MDFS_TRY_ASSIGN(const int fd, handles->bind(window));
   File bound(fd, arguments.path);
-  if (window.bytes != bytes) return {Errc::kInvalidArgument, arguments.path + ": became another image meanwhile"};
+  if (window.bytes != bytes)
+    return {Errc::kInvalidArgument, arguments.path + ": was replaced by another image during the read"};
   AlignedBuffer buffer(static_cast<std::size_t>(std::min(kReadPartBytes, bytes)));
   for (std::uint64_t at = 0; at < bytes;) {
     const MutableBytes part = buffer.bytes().first(static_cast<std::size_t>(std::min(kReadPartBytes, bytes - at)));
@@ -162,10 +163,8 @@ Result<std::unique_ptr<Samples>> open_array(const std::string& source, const Ope
 // The error of the daemon is an errno: what it means here.
 Error explained(const Error& error, const WriteArguments& arguments, std::uint64_t bytes) {
   if (error.code != Errc::kTooBig) return error;
-  return {
-      Errc::kTooBig,
-      fmt::format("{}: window {}, {}: more than this mount writes at once; the mount option max_window={} allows it",
-                  arguments.path, arguments.spec, format_size(bytes), bytes)};
+  return {Errc::kTooBig, fmt::format("{}: window {}, {}: larger than max_window; mount with max_window={}",
+                                     arguments.path, arguments.spec, format_size(bytes), bytes)};
 }
 
 // Part after part to a descriptor that is bound to the window: the last one applies all of them, and what ends before
@@ -174,7 +173,7 @@ Status write_command(const WriteArguments& arguments) {
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDWR));
   const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
   if (bytes > kMaxWriteBytes)
-    return {Errc::kTooBig, fmt::format("window {}: {} bytes; at most {} are written at once", arguments.spec, bytes,
+    return {Errc::kTooBig, fmt::format("window {}: {} bytes; a window write takes at most {}", arguments.spec, bytes,
                                        format_size(kMaxWriteBytes))};
   MDFS_TRY_ASSIGN(const auto samples,
                   is_raw(arguments.source) ? open_raw(arguments.source, bytes) : open_array(arguments.source, open));
@@ -264,13 +263,13 @@ void print_text(const ExplainArguments& arguments, const OpenWindow& open, const
 Status explain_command(const ExplainArguments& arguments) {
   for (const auto& [option, value] : {std::pair{"--rate", arguments.rate}, std::pair{"--iops", arguments.iops}})
     if (value && !(std::isfinite(*value) && *value > 0))
-      return {Errc::kUsage, fmt::format("{} {}: a number above 0 is wanted", option, *value)};
+      return {Errc::kUsage, fmt::format("{} {}: must be a number above 0", option, *value)};
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   mdfs_ioc_plan plan{};
   const int result = mdfs_plan(open.image.get(), &window, &plan);
   if (result < 0) return library_error(result, arguments.path);
-  if (plan.disk_count > MDFS_IOC_MAX_DISKS) return {Errc::kCorrupt, "the daemon's answer makes no sense"};
+  if (plan.disk_count > MDFS_IOC_MAX_DISKS) return {Errc::kCorrupt, "the daemon's answer is invalid"};
   if (arguments.json)
     print_json(arguments, open, plan);
   else
@@ -281,7 +280,8 @@ Status explain_command(const ExplainArguments& arguments) {
 }  // namespace
 
 void add_window_commands(CLI::App& app, Action& action) {
-  CLI::App* noun = app.add_subcommand("window", "Parts of an image: y50+30,x100+40 or z10 or 100,50,40,30 (x,y,w,h)");
+  CLI::App* noun =
+      app.add_subcommand("window", "Read, write and explain windows: y50+30,x100+40 or z10 or 100,50,40,30 (x,y,w,h)");
   noun->require_subcommand(1);
 
   const auto read = std::make_shared<ReadArguments>();
@@ -302,11 +302,10 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->callback([write, &action] { action = [write] { return write_command(*write); }; });
 
   const auto explain = std::make_shared<ExplainArguments>();
-  command =
-      noun->add_subcommand("explain", "Show what reading a window asks of each disk, or why there is no such window");
+  command = noun->add_subcommand("explain", "Show what a read of a window asks of each disk");
   command->add_flag("--json", explain->json, "Print JSON");
-  command->add_option("--rate", explain->rate, "Reckon a floor for disks of so many MB/s");
-  command->add_option("--iops", explain->iops, "Reckon a floor for disks of so many requests a second");
+  command->add_option("--rate", explain->rate, "Compute the shortest time on disks of this many MB/s");
+  command->add_option("--iops", explain->iops, "Compute the shortest time on disks of this many requests a second");
   command->add_option("PATH", explain->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", explain->spec, "The window")->required();
   command->callback([explain, &action] { action = [explain] { return explain_command(*explain); }; });

@@ -83,7 +83,7 @@ Result<FilePlace> FilePlace::of(const std::string& path) {
   FilePlace place;
   place.prefix = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   place.base = slash == std::string::npos ? path : path.substr(slash + 1);
-  if (place.base.empty()) return Error{Errc::kUsage, "'" + path + "': no name of a file"};
+  if (place.base.empty()) return Error{Errc::kUsage, "'" + path + "': must be the name of a file"};
   const int folder = ::open(place.prefix.empty() ? "." : place.prefix.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return from_errno(errno, path);
   place.folder = File(folder, place.prefix);

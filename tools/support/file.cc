@@ -51,7 +51,7 @@ Result<std::uint64_t> File::size_bytes() const {
     return bytes;
   }
   if (S_ISDIR(status.st_mode)) return Error{Errc::kIsDirectory, name_};
-  return Error{Errc::kInvalidArgument, name_ + ": has no size (it is neither a file nor a block device)"};
+  return Error{Errc::kInvalidArgument, name_ + ": must be a file or a block device"};
 }
 
 Result<std::size_t> File::read(MutableBytes into) {
@@ -69,7 +69,7 @@ Result<std::size_t> File::read(MutableBytes into) {
 Status File::read_exactly(MutableBytes into, std::uint64_t behind_bytes) {
   MDFS_TRY_ASSIGN(const std::size_t got, read(into));
   if (got == into.size()) return {};
-  return {Errc::kInvalidArgument, name_ + ": the file is cut short: " +
+  return {Errc::kInvalidArgument, name_ + ": the file is truncated: " +
                                       std::to_string(into.size() - got + behind_bytes) + " more bytes were expected"};
 }
 

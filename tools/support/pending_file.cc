@@ -124,7 +124,8 @@ Status PendingFile::commit() {
   }
   if (::linkat(AT_FDCWD, path().c_str(), place_.folder.fd(), place_.base.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
   if (errno != EEXIST) return from_errno(errno, target_);
-  if (!overwrite_) return Error{Errc::kExists, target_ + ": it was made meanwhile; give --force to replace it"};
+  if (!overwrite_)
+    return Error{Errc::kExists, target_ + ": another program has just created it; give --force to replace it"};
   return link_over();
 }
 

@@ -143,12 +143,12 @@ Result<DiskWeights> weigh_disks(std::string_view how, std::span<device::Disk* co
 std::string explain(const DiskWeights& weights, std::span<device::Disk* const> disks, std::string_view how) {
   if (weights.rates.empty()) {
     if (weights.alike || how != "auto") return {};
-    return "disks differ but weigh the same: each gets as many extents; see --weights\n";
+    return "disks differ but have the same weight, so each gets the same share; see --weights\n";
   }
-  std::string text = fmt::format(
-      "measured: stretches of {} MiB spread over each disk, all disks at once, reading only\n", kStretchBytes >> 20);
+  std::string text =
+      fmt::format("measured: reads of {} MiB spread over each disk, all disks at once\n", kStretchBytes >> 20);
   for (std::size_t i = 0; i < disks.size(); ++i)
-    text += fmt::format("  {}: {:.1f} MB/s over {} stretches: weight {}\n", disks[i]->name(),
+    text += fmt::format("  {}: {:.1f} MB/s over {} reads: weight {}\n", disks[i]->name(),
                         weights.rates[i].bytes_per_second / 1e6, weights.rates[i].stretches, weights.weights[i]);
   return text;
 }

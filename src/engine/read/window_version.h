@@ -60,7 +60,7 @@ class WindowVersion {
   void count_memory(KeptUnit& kept) const;
 
   static Error stale_error() {
-    return {Errc::kStaleDisk, "the window was changed while it was read, and the older version has been given up"};
+    return {Errc::kStaleDisk, "the window changed during the read, and its older version was discarded"};
   }
 
  private:

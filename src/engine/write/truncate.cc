@@ -51,7 +51,7 @@ Status Replacer::grow(Content& content, std::uint64_t size_bytes) {
 // A small file that has outgrown the tree leaves it before its size changes.
 Status Replacer::prepare_size(Content& content, std::uint64_t size_bytes) {
   if (size_bytes > content.max_bytes)
-    return {Errc::kTooBig, fmt::format("a size of {} bytes: {} are possible", size_bytes, content.max_bytes)};
+    return {Errc::kTooBig, fmt::format("a size of {} bytes: must be at most {}", size_bytes, content.max_bytes)};
   if (size_bytes > content.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(content));
   bool outgrown = false;
   {

@@ -78,7 +78,7 @@ Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
   const std::optional<std::uint64_t> end = checked_add(offset, from.size());
   if (!end || *end > content.max_bytes)
     return {Errc::kTooBig,
-            fmt::format("a write up to byte {}: {} are possible", offset + from.size(), content.max_bytes)};
+            fmt::format("a write up to byte {}: must end at {} or before", offset + from.size(), content.max_bytes)};
   MDFS_TRY_ASSIGN(store::Reservation promised, promise(content, offset, from.size(), store::Purpose::kNormal));
   store::Reservation outgrown;
   if (WriteBack::outgrows_tree(content, *end)) {

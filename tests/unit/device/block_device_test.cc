@@ -71,7 +71,7 @@ TEST_F(BlockDeviceTest, IsHeldAloneByReaderAndWriterButMayBeLookedAt) {
     const auto second = open_disk(device_, OpenMode::kReadWrite, context_);
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code, Errc::kBusy);
-    EXPECT_EQ(second.error().where, device_ + " is mounted or held by another program");
+    EXPECT_EQ(second.error().where, device_ + " is mounted or in use by another program");
     EXPECT_TRUE(open_disk(device_, OpenMode::kLook, context_).ok());
   }
 }

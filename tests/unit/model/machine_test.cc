@@ -55,7 +55,7 @@ TEST(MachineTest, ErrorsNameFileLineAndField) {
        "m.toml:7: stage[0].resource: \"disc\" names no resource"},
       {replaced("count = \"disks\"", "count = 0"), "m.toml:4: resource[0].count: 0 is not in 1.."},
       {replaced("count = \"disks\"", "cuont = 4"), "resource[0].count: is missing"},
-      {replaced("count = \"disks\"", "count = 4\ncolour = 3"), "m.toml:5: resource[0].colour: is no field"},
+      {replaced("count = \"disks\"", "count = 4\ncolour = 3"), "m.toml:5: resource[0].colour: is not a field"},
       {replaced("name = \"small\"", "name = \"Small\""), "m.toml:1: name: a name is"},
       {replaced("name = \"small\"", "name = \"small\"\noutstanding = -1"), "m.toml:2: outstanding: -1 is not in"},
       {replaced("name = \"small\"", "name = \"small\"\nhit_ratio = 0.5"), "hit_ratio: no stage says when"},

@@ -108,7 +108,7 @@ TEST(NpyHeaderTest, WhatIsNoImageIsRefusedAndTheFieldNamed) {
       {"{'descr': '<u2', 'fortran_order': False}", "'shape'"},
       {"{'descr': '<u2', 'descr': '<u2', 'fortran_order': False, 'shape': (3,)}", "'descr'"},
       {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,), 'more': 1}", "'more'"},
-      {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,)} 7", "goes on"},
+      {"{'descr': '<u2', 'fortran_order': False, 'shape': (3,)} 7", "continues"},
       {"'descr'", "dictionary"},
       {"", "dictionary"},
   };

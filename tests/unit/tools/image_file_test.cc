@@ -93,7 +93,7 @@ TEST_F(ImageFileTest, RawNeedsShapeTypeAndTheExactSize) {
   ASSERT_TRUE(back.ok()) << back.error().message();
   EXPECT_EQ(back->second, ByteVector(24, std::byte{'x'}));
   options.raw_lengths = {2, 4};
-  EXPECT_NE(open_source(path("a.bin"), options).error().where.find("cut short"), std::string::npos);
+  EXPECT_NE(open_source(path("a.bin"), options).error().where.find("truncated"), std::string::npos);
 }
 
 TEST_F(ImageFileTest, AMissingFileAFolderAndGarbageAreOneLineEach) {

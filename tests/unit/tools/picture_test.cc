@@ -145,8 +145,8 @@ TEST(OccupationTest, WarnsOfDisksThatAreNearlyFullAndSaysWhereExtentsGo) {
   disks[2] = {true, 1000, 1000, 7, 0, {}};
   const auto lines = fullness_warnings(disks);
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0], "disk 1 is 95 % full; when it has no room left its new extents go to others");
-  EXPECT_EQ(lines[1], "disk 2 is 100 % full; its new extents go to others (7 so far)");
+  EXPECT_EQ(lines[0], "disk 1 is 95 % full; when it is full its new extents go to other disks");
+  EXPECT_EQ(lines[1], "disk 2 is 100 % full; its new extents go to other disks (7 so far)");
 }
 
 }  // namespace
