@@ -246,6 +246,18 @@ class Commands(Refusing, MountTest):
             self.assertEqual(told["shape"], shape)
             os.unlink(new)
 
+    @unittest.skipUnless(shutil.which("maketx"), "makes the picture")
+    def test_of_a_pyramid_the_largest_level_is_an_image(self):
+        plain, pyramid, new = self.source("plain.tif"), self.source("pyramid.tif"), self.volume / "new"
+        run("oiiotool", "--pattern", "noise", "64x64", "3", "-d", "uint8", "-o", plain)
+        run("maketx", "--opaque-detect", plain, "-o", pyramid)
+        self.addCleanup(os.unlink, plain)
+        self.addCleanup(os.unlink, pyramid)
+        self.refused("a pyramid of 7 levels; select the largest with --page 0", MDFS, "image", "import", pyramid, new)
+        told = json.loads(run(MDFS, "image", "import", "--json", "--quiet", "--page", "0", pyramid, new))
+        self.assertEqual(told["shape"], [64, 64])
+        os.unlink(new)
+
     def test_options_of_image_import(self):
         new, good = self.volume / "new", self.source("good.npy")
         for says, words in (

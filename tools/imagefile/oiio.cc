@@ -223,6 +223,10 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const Pa
     return Error{
         Errc::kNotSupported,
         fmt::format("{}: {} parts; select one with --page, or take all as axis z with --flatten", name, pages)};
+  // The pages of a texture (maketx) are levels of one picture.
+  if (facts.pages && *facts.pages > 1 && pages == 1 && input.seek_subimage(0, 1))
+    return Error{Errc::kNotSupported,
+                 fmt::format("{}: a pyramid of {} levels; select the largest with --page 0", name, *facts.pages)};
   if (facts.pages && pages != *facts.pages)
     return Error{Errc::kBadData, fmt::format("{}: of {} pages {} can be read: {}; select one with --page", name,
                                              *facts.pages, pages, first_line(reason))};
