@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "codec/codec.h"
-#include "geometry/image_limits.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -106,24 +105,6 @@ ByteGeometry Content::planned_shape(std::uint64_t size_bytes, const Coord& unit)
   return shape;
 }
 
-std::uint64_t Content::unit_index(const Coord& unit) const {
-  std::uint64_t index = unit[0];
-  for (unsigned axis = 1; axis < rank; ++axis)
-    index = index * ceil_div(shape_.shape[axis], shape_.extent[axis]) + unit[axis];
-  return index;
-}
-
-Coord Content::unit_coord(std::uint64_t index) const {
-  Coord unit{};
-  for (unsigned axis = rank; axis > 1; --axis) {
-    const std::uint64_t count = ceil_div(shape_.shape[axis - 1], shape_.extent[axis - 1]);
-    unit[axis - 1] = index % count;
-    index /= count;
-  }
-  unit[0] = index;
-  return unit;
-}
-
 geometry::PagePlace Content::page_of(const Coord& unit) const {
   return geometry::page_place(rank, shape_.grid(), page_box, unit);
 }
@@ -137,53 +118,8 @@ std::uint64_t Content::units_in_page_row(std::uint64_t page) const {
   return units;
 }
 
-Coord Content::unit_of(const geometry::PagePlace& place) const {
-  Coord unit = geometry::page_origin(rank, shape_.grid(), page_box, place.page);
-  std::uint64_t rest = place.place;
-  for (unsigned axis = rank; axis > 0; --axis) {
-    unit[axis - 1] += rest % page_box.side[axis - 1];
-    rest /= page_box.side[axis - 1];
-  }
-  return unit;
-}
-
 unsigned Content::wished_disk(const Coord& unit) const {
   return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, unit);
-}
-
-std::uint64_t Content::canonical_offset(const Coord& unit, std::uint32_t byte) const {
-  Coord at{};
-  std::uint64_t rest = byte;
-  for (unsigned axis = rank; axis > 0; --axis) {
-    at[axis - 1] = unit[axis - 1] * shape_.extent[axis - 1] + rest % shape_.extent[axis - 1];
-    rest /= shape_.extent[axis - 1];
-  }
-  std::uint64_t offset = at[0];
-  for (unsigned axis = 1; axis < rank; ++axis) offset = offset * shape_.shape[axis] + at[axis];
-  return offset;
-}
-
-std::uint32_t Content::end_with_padding(const Coord& unit, std::uint32_t end) const {
-  std::uint64_t step = 1;  // bytes of one step along the axis
-  std::uint64_t reached = end;
-  for (unsigned axis = rank; axis > 1; --axis) {
-    const std::uint64_t extent = shape_.extent[axis - 1];
-    const std::uint64_t inside = std::min(extent, shape_.shape[axis - 1] - unit[axis - 1] * extent);
-    const std::uint64_t begun = reached / (step * extent) * step * extent;
-    if (reached - begun == inside * step) reached = begun + step * extent;
-    step *= extent;
-  }
-  return static_cast<std::uint32_t>(reached);
-}
-
-std::uint64_t Content::bytes_inside(const ByteGeometry& shape, const Coord& unit) const {
-  std::uint64_t bytes = 1;
-  for (unsigned axis = 0; axis < rank; ++axis) {
-    const std::uint64_t begin = unit[axis] * shape.extent[axis];
-    if (begin >= shape.shape[axis]) return 0;
-    bytes *= std::min(shape.extent[axis], shape.shape[axis] - begin);
-  }
-  return bytes;
 }
 
 namespace {
@@ -193,12 +129,9 @@ Transfer plan_boxes(const Content& content, const std::vector<geometry::RangeBox
   Transfer transfer;
   transfer.regions.reserve(boxes.size());
   for (const geometry::RangeBox& range : boxes) {
-    Transfer::Region region{range.box.length, range.offset, 1};
+    const Transfer::Region region{range.box.length, range.offset, geometry::box_bytes(content.rank, range.box)};
     Box box = range.box;
-    for (unsigned axis = 0; axis < content.rank; ++axis) {
-      region.bytes *= box.length[axis];
-      box.start[axis] += origin[axis];
-    }
+    for (unsigned axis = 0; axis < content.rank; ++axis) box.start[axis] += origin[axis];
     const auto number = static_cast<std::uint32_t>(transfer.regions.size());
     transfer.regions.push_back(region);
     const std::vector<geometry::Piece> pieces = geometry::decompose(shape, box);
@@ -260,24 +193,7 @@ void copy_in(const Content& content, const Transfer& transfer, const Transfer::P
 }
 
 std::vector<ByteRanges::Range> ranges_under(const Content& content, const Box& in_unit) {
-  const Coord& extent = content.array().extent;
-  // Padded in front to three axes.
-  Coord shape{1, 1, 1}, start{}, length{1, 1, 1};
-  const unsigned pad = geometry::kMaxRank - content.rank;
-  std::copy_n(extent.begin(), content.rank, shape.begin() + pad);
-  std::copy_n(in_unit.start.begin(), content.rank, start.begin() + pad);
-  std::copy_n(in_unit.length.begin(), content.rank, length.begin() + pad);
-  std::vector<ByteRanges::Range> ranges;
-  for (std::uint64_t z = start[0]; z < start[0] + length[0]; ++z)
-    for (std::uint64_t y = start[1]; y < start[1] + length[1]; ++y) {
-      const auto begin = static_cast<std::uint32_t>((z * shape[1] + y) * shape[2] + start[2]);
-      const auto end = static_cast<std::uint32_t>(begin + length[2]);
-      if (!ranges.empty() && ranges.back().end == begin)
-        ranges.back().end = end;
-      else
-        ranges.push_back({begin, end});
-    }
-  return ranges;
+  return geometry::byte_runs(content.rank, content.array().extent, in_unit);
 }
 
 bool covers(const Content& content, const Unit& unit, const Box& in_unit) {
@@ -289,9 +205,7 @@ bool covers(const Content& content, const Unit& unit, const Box& in_unit) {
 }
 
 bool is_whole(const Content& content, const ByteGeometry& shape, const Transfer::Part& part) {
-  std::uint64_t bytes = 1;
-  for (unsigned axis = 0; axis < content.rank; ++axis) bytes *= part.piece.in_extent.length[axis];
-  return bytes >= content.bytes_inside(shape, part.piece.extent);
+  return geometry::box_bytes(content.rank, part.piece.in_extent) >= content.bytes_inside(shape, part.piece.extent);
 }
 
 }  // namespace mdfs::engine

@@ -19,6 +19,7 @@
 #include "engine/versions.h"
 #include "format/extents.h"
 #include "geometry/decompose.h"
+#include "geometry/extent_grid.h"
 #include "layout/groups.h"
 
 namespace mdfs::engine {
@@ -60,8 +61,8 @@ class Content : public std::enable_shared_from_this<Content> {
   geometry::ByteGeometry shape_for(std::uint64_t bytes) const;
   // Bytes of the canonical file that one step of the grid along the slowest axis takes.
   std::uint64_t grid_row_bytes() const { return slab_bytes_ * shape_.extent[0] / step_bytes_; }
-  std::uint64_t unit_index(const geometry::Coord& unit) const;
-  geometry::Coord unit_coord(std::uint64_t index) const;
+  std::uint64_t unit_index(const geometry::Coord& unit) const { return geometry::extent_index(shape_, unit); }
+  geometry::Coord unit_coord(std::uint64_t index) const { return geometry::extent_coord(shape_, index); }
   // Units of one step of the grid along the slowest axis.
   std::uint64_t units_in_row() const { return units_in_row_; }
   // Units of a page in one step of the grid along the slowest axis: fewer at the image's edges.
@@ -73,15 +74,23 @@ class Content : public std::enable_shared_from_this<Content> {
   geometry::PagePlace page_of(const geometry::Coord& unit) const;
   std::uint64_t pages_in_row() const { return pages_in_row_; }
   // The unit whose record is at a place of a page.
-  geometry::Coord unit_of(const geometry::PagePlace& place) const;
+  geometry::Coord unit_of(const geometry::PagePlace& place) const {
+    return geometry::extent_at(rank, shape_.grid(), page_box, place);
+  }
   unsigned wished_disk(const geometry::Coord& unit) const;
   // Where a byte of a unit, which is inside the array, lies in the canonical file.
-  std::uint64_t canonical_offset(const geometry::Coord& unit, std::uint32_t byte) const;
+  std::uint64_t canonical_offset(const geometry::Coord& unit, std::uint32_t byte) const {
+    return geometry::canonical_offset(shape_, unit, byte);
+  }
   // The end of what [.., end) of the unit holds if padding that follows it counts as its.
-  std::uint32_t end_with_padding(const geometry::Coord& unit, std::uint32_t end) const;
+  std::uint32_t end_with_padding(const geometry::Coord& unit, std::uint32_t end) const {
+    return geometry::end_with_padding(shape_, unit, end);
+  }
   UnitKey key_of(std::uint64_t index) const { return {object, index}; }
   // Bytes of the unit that lie inside an array of this shape; the rest is padding.
-  std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) const;
+  static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) {
+    return geometry::bytes_inside(shape, unit);
+  }
   // Blocks that writing one unit back takes at most.
   std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
   // What writing one unit back takes at most: an extent, or so many blocks of a cell. A file that may still be `small`

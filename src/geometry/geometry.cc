@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "base/checked.h"
-#include "geometry/image_limits.h"
 
 namespace mdfs::geometry {
 namespace {

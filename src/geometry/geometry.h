@@ -72,6 +72,10 @@ bool is_axis_letter(char letter);
 // overflow, limits. Call the member functions above only after this check.
 Status check(const Geometry& geometry);
 
+// Largest canonical file along the slowest axis: whole slabs of at most kMaxImageBytes, and at most as many pages
+// of the extent table as have numbers. The geometry must have passed check().
+std::uint64_t max_bytes(const Geometry& geometry);
+
 // A half-open box in samples. Axes with `single` set were given as one index and vanish from an array's shape.
 struct Window {
   Coord start{};

@@ -5,16 +5,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "geometry/extent_grid.h"
+
 namespace mdfs::engine {
 
 // Disjoint, ascending, never touching half-open ranges. A value; no thread contract.
 class ByteRanges {
  public:
-  struct Range {
-    std::uint32_t begin;
-    std::uint32_t end;
-    bool operator==(const Range&) const = default;
-  };
+  using Range = geometry::ByteRun;
 
   void add(std::uint32_t begin, std::uint32_t end);
   void clear() { ranges_.clear(); }

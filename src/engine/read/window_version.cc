@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::size_t kMemoryShare = 8;  // of the cache, for all versions
 
-bool overlap(unsigned rank, const geometry::Box& one, const geometry::Box& two) {
-  for (unsigned axis = 0; axis < rank; ++axis)
-    if (one.start[axis] >= two.start[axis] + two.length[axis] || two.start[axis] >= one.start[axis] + one.length[axis])
-      return false;
-  return true;
-}
-
 }  // namespace
 
 // ---- one version
@@ -35,7 +28,7 @@ void WindowVersion::give_up() {
 }
 
 bool WindowVersion::wants(std::uint64_t unit, const geometry::Box& changed) const {
-  if (is_stale() || !overlap(content_->rank, box_, changed)) return false;
+  if (is_stale() || !geometry::overlap(content_->rank, box_, changed)) return false;
   const std::lock_guard lock(mutex_);
   return !kept_.contains(unit);
 }

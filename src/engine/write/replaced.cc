@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/write/replaced.h"
 
-#include <algorithm>
-
 #include "engine/read/window_version.h"
 
 namespace mdfs::engine {
@@ -24,27 +22,13 @@ Replaced note_replaced(Core& core, Content& content, const std::vector<Staged>& 
   return replaced;
 }
 
-std::optional<geometry::Box> part_in_unit(const Content& content, const geometry::Coord& unit,
-                                          const geometry::Box& box) {
-  geometry::Box part;
-  for (unsigned axis = 0; axis < content.rank; ++axis) {
-    const std::uint64_t extent = content.array().extent[axis];
-    const std::uint64_t begin = std::max(unit[axis] * extent, box.start[axis]);
-    const std::uint64_t end = std::min((unit[axis] + 1) * extent, box.start[axis] + box.length[axis]);
-    if (begin >= end) return std::nullopt;
-    part.start[axis] = begin;
-    part.length[axis] = end - begin;
-  }
-  return part;
-}
-
 void keep_for_versions(Core& core, Content& content, const std::vector<Staged>& units, const Replaced& replaced,
                        const geometry::Box& changed) {
   for (const std::shared_ptr<WindowVersion>& version : content.versions.all()) {
     std::vector<std::size_t> wanted;
     std::vector<store::Run> runs;
     for (std::size_t i = 0; i < units.size(); ++i) {
-      const std::optional<geometry::Box> part = part_in_unit(content, units[i].coord, changed);
+      const std::optional<geometry::Box> part = geometry::part_in_extent(content.array(), units[i].coord, changed);
       if (!part || !version->wants(units[i].index, *part)) continue;
       wanted.push_back(i);
       if (replaced.stored.empty() || !replaced.stored[i]) continue;

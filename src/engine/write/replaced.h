@@ -27,8 +27,4 @@ Replaced note_replaced(Core& core, Content& content, const std::vector<Staged>& 
 void keep_for_versions(Core& core, Content& content, const std::vector<Staged>& units, const Replaced& replaced,
                        const geometry::Box& changed);
 
-// The part of `box` that lies in the unit, in steps of the array; nothing if there is none.
-std::optional<geometry::Box> part_in_unit(const Content& content, const geometry::Coord& unit,
-                                          const geometry::Box& box);
-
 }  // namespace mdfs::engine

@@ -11,7 +11,6 @@
 
 #include "base/checked.h"
 #include "engine/read/window_version.h"
-#include "engine/write/replaced.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {

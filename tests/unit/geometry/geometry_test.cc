@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 
-#include "geometry/image_limits.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::geometry {

@@ -1,0 +1,120 @@
+// The arithmetic of the grid of extents.
+// SPDX-License-Identifier: Apache-2.0
+#include "geometry/extent_grid.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace mdfs::geometry {
+
+std::uint64_t extent_index(const ByteGeometry& geometry, const Coord& extent) {
+  std::uint64_t index = extent[0];
+  for (unsigned axis = 1; axis < geometry.rank; ++axis)
+    index = index * ceil_div(geometry.shape[axis], geometry.extent[axis]) + extent[axis];
+  return index;
+}
+
+Coord extent_coord(const ByteGeometry& geometry, std::uint64_t index) {
+  Coord extent{};
+  for (unsigned axis = geometry.rank; axis > 1; --axis) {
+    const std::uint64_t count = ceil_div(geometry.shape[axis - 1], geometry.extent[axis - 1]);
+    extent[axis - 1] = index % count;
+    index /= count;
+  }
+  extent[0] = index;
+  return extent;
+}
+
+Coord extent_at(unsigned rank, const Coord& grid, const PageBox& box, const PagePlace& place) {
+  Coord extent = page_origin(rank, grid, box, place.page);
+  std::uint64_t rest = place.place;
+  for (unsigned axis = rank; axis > 0; --axis) {
+    extent[axis - 1] += rest % box.side[axis - 1];
+    rest /= box.side[axis - 1];
+  }
+  return extent;
+}
+
+std::uint64_t canonical_offset(const ByteGeometry& geometry, const Coord& extent, std::uint32_t byte) {
+  Coord at{};
+  std::uint64_t rest = byte;
+  for (unsigned axis = geometry.rank; axis > 0; --axis) {
+    at[axis - 1] = extent[axis - 1] * geometry.extent[axis - 1] + rest % geometry.extent[axis - 1];
+    rest /= geometry.extent[axis - 1];
+  }
+  std::uint64_t offset = at[0];
+  for (unsigned axis = 1; axis < geometry.rank; ++axis) offset = offset * geometry.shape[axis] + at[axis];
+  return offset;
+}
+
+std::uint64_t bytes_inside(const ByteGeometry& geometry, const Coord& extent) {
+  std::uint64_t bytes = 1;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    const std::uint64_t begin = extent[axis] * geometry.extent[axis];
+    if (begin >= geometry.shape[axis]) return 0;
+    bytes *= std::min(geometry.extent[axis], geometry.shape[axis] - begin);
+  }
+  return bytes;
+}
+
+std::uint32_t end_with_padding(const ByteGeometry& geometry, const Coord& extent, std::uint32_t end) {
+  std::uint64_t step = 1;  // bytes of one step along the axis
+  std::uint64_t reached = end;
+  for (unsigned axis = geometry.rank; axis > 1; --axis) {
+    const std::uint64_t side = geometry.extent[axis - 1];
+    const std::uint64_t inside = std::min(side, geometry.shape[axis - 1] - extent[axis - 1] * side);
+    const std::uint64_t begun = reached / (step * side) * step * side;
+    if (reached - begun == inside * step) reached = begun + step * side;
+    step *= side;
+  }
+  return static_cast<std::uint32_t>(reached);
+}
+
+std::uint64_t box_bytes(unsigned rank, const Box& box) {
+  std::uint64_t bytes = 1;
+  for (unsigned axis = 0; axis < rank; ++axis) bytes *= box.length[axis];
+  return bytes;
+}
+
+bool overlap(unsigned rank, const Box& one, const Box& two) {
+  for (unsigned axis = 0; axis < rank; ++axis)
+    if (one.start[axis] >= two.start[axis] + two.length[axis] || two.start[axis] >= one.start[axis] + one.length[axis])
+      return false;
+  return true;
+}
+
+std::optional<Box> part_in_extent(const ByteGeometry& geometry, const Coord& extent, const Box& box) {
+  Box part;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    const std::uint64_t side = geometry.extent[axis];
+    const std::uint64_t begin = std::max(extent[axis] * side, box.start[axis]);
+    const std::uint64_t end = std::min((extent[axis] + 1) * side, box.start[axis] + box.length[axis]);
+    if (begin >= end) return std::nullopt;
+    part.start[axis] = begin;
+    part.length[axis] = end - begin;
+  }
+  return part;
+}
+
+std::vector<ByteRun> byte_runs(unsigned rank, const Coord& shape, const Box& box) {
+  // Padded in front to three axes.
+  Coord sides{1, 1, 1}, start{}, length{1, 1, 1};
+  const unsigned pad = kMaxRank - rank;
+  std::copy_n(shape.begin(), rank, sides.begin() + pad);
+  std::copy_n(box.start.begin(), rank, start.begin() + pad);
+  std::copy_n(box.length.begin(), rank, length.begin() + pad);
+  std::vector<ByteRun> runs;
+  for (std::uint64_t z = start[0]; z < start[0] + length[0]; ++z)
+    for (std::uint64_t y = start[1]; y < start[1] + length[1]; ++y) {
+      const auto begin = static_cast<std::uint32_t>((z * sides[1] + y) * sides[2] + start[2]);
+      const auto end = static_cast<std::uint32_t>(begin + length[2]);
+      if (!runs.empty() && runs.back().end == begin)
+        runs.back().end = end;
+      else
+        runs.push_back({begin, end});
+    }
+  return runs;
+}
+
+}  // namespace mdfs::geometry

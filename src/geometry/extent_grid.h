@@ -1,0 +1,40 @@
+// The grid of extents: numbers and bytes of extents, and boxes that meet.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "geometry/decompose.h"
+
+namespace mdfs::geometry {
+
+// Number of an extent in the grid, row-major, slowest axis outermost. Ignores shape[0]: the grid has no end.
+std::uint64_t extent_index(const ByteGeometry& geometry, const Coord& extent);
+Coord extent_coord(const ByteGeometry& geometry, std::uint64_t index);
+// The extent whose record lies at a place of a page of the extent table.
+Coord extent_at(unsigned rank, const Coord& grid, const PageBox& box, const PagePlace& place);
+
+// Where a byte of an extent lies in the row-major array. The byte lies inside the array. Ignores shape[0].
+std::uint64_t canonical_offset(const ByteGeometry& geometry, const Coord& extent, std::uint32_t byte);
+// Bytes of an extent that lie inside the array; the others are padding.
+std::uint64_t bytes_inside(const ByteGeometry& geometry, const Coord& extent);
+// The end of the bytes [.., end) of an extent, moved behind the padding that follows them. Ignores shape[0].
+std::uint32_t end_with_padding(const ByteGeometry& geometry, const Coord& extent, std::uint32_t end);
+
+// Bytes of a box.
+std::uint64_t box_bytes(unsigned rank, const Box& box);
+bool overlap(unsigned rank, const Box& one, const Box& two);
+// The part of a box of the array that lies in an extent, as a box of the array; nothing if there is none.
+std::optional<Box> part_in_extent(const ByteGeometry& geometry, const Coord& extent, const Box& box);
+
+struct ByteRun {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  bool operator==(const ByteRun&) const = default;
+};
+// The bytes of an extent of this shape under a box inside it, ascending. Rows that follow one another are one run.
+std::vector<ByteRun> byte_runs(unsigned rank, const Coord& shape, const Box& box);
+
+}  // namespace mdfs::geometry
