@@ -35,102 +35,109 @@ struct CacheStats {
 // Reads return what the last completed write wrote. Window writes are seen whole or not at all by each read call, and
 // survive a crash whole or not at all. Any thread may call any method. Errors of write-back stay with the content and
 // are reported once by its next write_back (fsync gate).
-class Engine {
+class Engine final {
  public:
   static Result<std::unique_ptr<Engine>> create(store::Store& store, const EngineOptions& options,
                                                 Environment& environment);
-  virtual ~Engine() = default;
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
-  virtual Result<std::shared_ptr<Content>> open(const ContentSpec& spec, InodeUpdate update) = 0;
+  Result<std::shared_ptr<Content>> open(const ContentSpec& spec, InodeUpdate update);
   // Writes back and forgets. The content is not used afterwards.
-  virtual Status close(const std::shared_ptr<Content>& content) = 0;
+  Status close(const std::shared_ptr<Content>& content);
   // Forgets cached and dirty bytes without writing them (the object has been deleted); frees nothing on disk.
-  virtual void discard(const std::shared_ptr<Content>& content) = 0;
+  void discard(const std::shared_ptr<Content>& content);
 
-  virtual std::uint64_t size_bytes(const Content& content) const = 0;
-  virtual bool is_dirty(const Content& content) const = 0;
+  std::uint64_t size_bytes(const Content& content) const;
+  bool is_dirty(const Content& content) const;
 
   // Bytes of the canonical file; returns how many were read (fewer only at the end of the file).
-  virtual Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into) = 0;
+  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into);
   // Extends the file as needed. kNoSpace before anything is changed.
-  virtual Status write(Content& content, std::uint64_t offset, ConstBytes from) = 0;
+  Status write(Content& content, std::uint64_t offset, ConstBytes from);
 
   // Bytes [offset, offset + into.size()) of the window's canonical layout; the window has been checked.
   // Images only, as all window calls.
-  virtual Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset,
-                             MutableBytes into) = 0;
+  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);
   // The window as it is now, which has been checked: all reads of it give the same version, whatever is written
   // meanwhile. What changes keeps the older extents for it within bounds; beyond them, and when the image is cut off or
   // a hole is punched under it, reads end with the error of ESTALE.
-  virtual Result<std::shared_ptr<WindowVersion>> pin_window(Content& content, const geometry::Window& window) = 0;
-  virtual Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) = 0;
-  virtual bool is_of(const WindowVersion& version, const Content& content) const = 0;
+  Result<std::shared_ptr<WindowVersion>> pin_window(Content& content, const geometry::Window& window);
+  Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into);
+  bool is_of(const WindowVersion& version, const Content& content) const;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
-  virtual void start_window(Content& content, const geometry::Window& window) = 0;
+  void start_window(Content& content, const geometry::Window& window);
   // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is linked
   // before it or with it.
-  virtual Status write_window(Content& content, const geometry::Window& window, const WindowSource& from,
-                              const Stop& stop) = 0;
+  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from, const Stop& stop);
   Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) {
     return write_window(content, window, from, {});
   }
 
   // New size; shrinking zeroes the cut part of what remains, in the same commit. Comes with what had been written
   // before, or after it; only where there is no room to write it back is a file shortened all the same.
-  virtual Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop) = 0;
+  Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop);
   Status truncate(Content& content, std::uint64_t size_bytes) { return truncate(content, size_bytes, {}); }
   // Makes it larger if it is smaller: the new size comes with what is dirty, whenever that is written back.
-  virtual Status grow(Content& content, std::uint64_t size_bytes) = 0;
+  Status grow(Content& content, std::uint64_t size_bytes);
   // Zeroes; frees whole extents or blocks inside. Does not change the size.
-  virtual Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) = 0;
+  Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
   Status punch(Content& content, std::uint64_t offset, std::uint64_t length) {
     return punch(content, offset, length, {});
   }
   // Offset of the next data / hole at or after `offset` (SEEK_DATA, SEEK_HOLE); kNoDevice beyond the end.
-  virtual Result<std::uint64_t> next_data(Content& content, std::uint64_t offset) = 0;
-  virtual Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset) = 0;
+  Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
+  Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
 
   // All dirty bytes of the content are on their disks and linked in the tree; a following Store::commit makes them
   // safe. Reports a stored write-back error once.
-  virtual Status write_back(Content& content) = 0;
+  Status write_back(Content& content);
   // The same for every content; those not dirty for `at_least_age_ns` are left out.
-  virtual Status write_back_all(std::int64_t at_least_age_ns) = 0;
+  Status write_back_all(std::int64_t at_least_age_ns);
 
   // Writes extents whole that have bytes in strips: those of which no more bytes are to come, or `all`, until
   // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
   // is left has dirty bytes. What cannot be read stays as it is, and is the error of a call that finds nothing else to
   // do. The engine does it by itself, for those that are complete, when nobody reads or writes.
-  virtual Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all) = 0;
+  Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all);
 
   // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
   // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.
-  virtual Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop) = 0;
+  Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop);
   // The extents, or cells, among these that have blocks, as they are now.
-  virtual Result<std::vector<layout::ExtentPlace>> places_of(Content& content,
-                                                             const std::vector<geometry::Coord>& units) = 0;
-  virtual Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop) = 0;
+  Result<std::vector<layout::ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
+  Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
   // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
   // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.
-  virtual Result<layout::Merit> merit(Content& content, const Stop& stop) = 0;
+  Result<layout::Merit> merit(Content& content, const Stop& stop);
   // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
-  virtual Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from) = 0;
+  Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from);
   // Moves extents or cells to other blocks (engine/relocate/mover.h); the data stay what they are. What is dirty is
   // written to where it belongs later on, whatever has been moved: write back first.
-  virtual Result<MoveOutcome> move(Content& content, const MoveRequest& request) = 0;
+  Result<MoveOutcome> move(Content& content, const MoveRequest& request);
   // Objects that have been open and whose rewritten extents may return by now; and how many extents wait, those
   // included that must wait for a commit. In memory alone.
-  virtual std::vector<std::uint64_t> objects_to_return() const = 0;
-  virtual std::uint64_t extents_to_return() const = 0;
+  std::vector<std::uint64_t> objects_to_return() const;
+  std::uint64_t extents_to_return() const;
   // Moves some of those of an object back, or finds that it is not worth it (engine/relocate/returner.h).
-  virtual Result<ReturnOutcome> return_extents(Content& content, const Pace& pace) = 0;
+  Result<ReturnOutcome> return_extents(Content& content, const Pace& pace);
   // The object is gone; or placements are not what they were.
-  virtual void forget_returns(std::uint64_t object) = 0;
-  virtual void forget_all_returns() = 0;
+  void forget_returns(std::uint64_t object);
+  void forget_all_returns();
   // Nobody has read or written for a while, and little is dirty.
-  virtual bool is_quiet() const = 0;
-  virtual CacheStats cache_stats() const = 0;
+  bool is_quiet() const;
+  CacheStats cache_stats() const;
   // EngineOptions::zeros_for_lost, of a store that is read-only.
-  virtual bool zeroes_lost() const = 0;
+  bool zeroes_lost() const;
+
+ private:
+  struct Parts;  // engine.cc
+  explicit Engine(std::unique_ptr<Parts> parts);
+  // What has not been written is given up.
+  void drop_dirty(Content& content);
+
+  const std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace mdfs::engine

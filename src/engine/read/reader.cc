@@ -1,4 +1,4 @@
-// Reads.
+// Reads of byte ranges, windows and versions of windows.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/read/reader.h"
 

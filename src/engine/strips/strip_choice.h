@@ -1,4 +1,4 @@
-// Is what has changed of an extent worth a strip, or is the extent written whole?
+// Decides whether the changed bytes of an extent are written as a strip or with the whole extent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
