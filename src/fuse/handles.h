@@ -49,10 +49,6 @@ struct Handle {
     const std::lock_guard lock(mutex);
     return reader;
   }
-  std::unique_ptr<views::WindowWriter> take_writer() {
-    const std::lock_guard lock(mutex);
-    return std::exchange(writer, nullptr);
-  }
 };
 
 inline Handle& handle_of(const fuse_file_info* fi) { return *reinterpret_cast<Handle*>(fi->fh); }
