@@ -4,24 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
-#include "geometry/geometry.h"
-#include "layout/groups.h"
+#include "layout/laid_image.h"
 
 namespace mdfs::layout {
-
-struct ExtentPlace {  // one row of a layout
-  geometry::Coord index{};
-  unsigned disk = 0;
-  std::uint64_t block = 0;
-  std::uint64_t stored_bytes = 0;
-  std::uint32_t pieces = 1;  // runs on the disk; the first one begins at `block`
-  std::uint64_t end = 0;     // behind the highest block of them
-  bool in_strip = false;     // not the extent: bytes of it that were appended and lie in a strip
-};
 
 // Sums over the windows that were looked at, so that figures of several images or samples can be added. Means are 0
 // where nothing is stored.
@@ -50,16 +38,6 @@ struct Merit {
   // Blocks of typical windows on the disk that takes longest, over those of a fresh copy: 1 as new, 2 where extents lie
   // on other disks than their placement says so that one disk has twice as much to read.
   double load() const;
-};
-
-// What the figures need to know of an image.
-struct LaidImage {
-  unsigned rank = 1;
-  geometry::Coord grid{};  // extents along each axis, as the image is now
-  unsigned disks = 1;      // of its placement
-  std::uint32_t block_size = 4096;
-  const Groups* groups = nullptr;
-  std::function<unsigned(const geometry::Coord&)> wished_disk;
 };
 
 // Typical windows are boxes of whole extents with sides of 2, 4, 8 and 16 (three dimensions: 1, 2, 4 and 8; sides

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "layout/merit.h"
+#include "layout/laid_image.h"
 
 namespace mdfs::layout {
 
