@@ -1,31 +1,22 @@
-# Completion of bash for MDFS. Verbs and options come from --help of the program itself.
+# Completion of bash for MDFS: the program itself says what may come next.
 # SPDX-License-Identifier: Apache-2.0
 
 _mdfs() {
-  local current=${COMP_WORDS[COMP_CWORD]} words=() word help
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case $word in
-      -*) ;;
-      *) [ ${#words[@]} -lt 2 ] && words+=("$word") ;;
-    esac
-  done
-  local program=${COMP_WORDS[0]}
-  if [ "${program##*/}" = mdfs ]; then
-    case ${words[0]-} in
-      '' | mount | umount) words=("${words[@]:0:1}") ;;
-    esac
-    if [ ${#words[@]} -eq 0 ]; then
-      COMPREPLY=($(compgen -W 'mount umount volume image window defrag disk scrub --help --version' -- "$current"))
-      return
+  # Bash splits words at = and :, which the program does not. So the line is split again, and what bash has is cut off.
+  local line=${COMP_LINE:0:COMP_POINT} words word head
+  read -a words <<<"$line"
+  [[ $line == *[[:space:]] ]] && words+=('')
+  word=${words[-1]}
+  head=${word%"${word##*[=:]}"}
+  COMPREPLY=()
+  compopt +o default +o nospace 2>/dev/null
+  while IFS=$'\t' read -r word _; do
+    if [ "$word" = :files ]; then
+      compopt -o default 2>/dev/null
+    else
+      COMPREPLY+=("${word#"$head"}")
+      case $word in *[=:]) compopt -o nospace 2>/dev/null ;; esac
     fi
-  else
-    words=()
-  fi
-  help=$("$program" "${words[@]}" --help 2>/dev/null) || return
-  if [[ $current == -* ]]; then
-    COMPREPLY=($(compgen -W "$(grep -oE -- '(^| |,)--?[a-z][a-z-]*' <<<"$help" | tr -d ' ,')" -- "$current"))
-  elif [[ $help == *Subcommands:* ]]; then
-    COMPREPLY=($(compgen -W "$(sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p' <<<"$help")" -- "$current"))
-  fi
+  done < <("${words[0]}" --complete "${words[@]:1}" 2>/dev/null)
 }
-complete -o default -F _mdfs mdfs mkmdfs mdfsck
+complete -F _mdfs mdfs mkmdfs mdfsck mkfs.mdfs fsck.mdfs mdfs-sim

@@ -5,10 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include "support/command.h"
+#include "support/complete.h"
 
 int main(int argc, char** argv) {
   // To the parser an empty text is a number that is not there.
-  for (int i = 1; i < argc; ++i)
+  for (int i = 1; i < argc && !mdfs::tools::asks_for_completion(argc, argv); ++i)
     if (*argv[i] == '\0') return mdfs::tools::report("mdfs-sim", {mdfs::Errc::kUsage, "an argument is empty"});
   CLI::App app("Simulate machines that serve windows of images; see mdfs-sim(1).", "mdfs-sim");
   app.require_subcommand(1);

@@ -236,7 +236,7 @@ void add_calibrate_command(SimProgram& program) {
       ->check(CLI::Range(1U, model::kMaxDisks))
       ->capture_default_str();
   command->add_option("--name", options->name, "Name of the machine")->capture_default_str();
-  command->add_option("-o,--output", options->output, "Machine file to write");
+  command->add_option("-o,--output", options->output, "Machine file to write")->type_name("FILE");
   add_output_options(*command, *options, false);
   command->callback([&program, options] { program.action = [options] { return run_calibrate(*options); }; });
 }

@@ -438,7 +438,9 @@ void add_compare_command(SimProgram& program) {
   auto options = std::make_shared<CompareOptions>();
   options->shape = "4096x4096";
   auto* command = program.app.add_subcommand("compare", "Read the same windows in the model and on a mount");
-  command->add_option("machine", options->machine, "Machine of the model, and of the new disks")->required();
+  complete_with(
+      command->add_option("machine", options->machine, "Machine of the model, and of the new disks")->required(),
+      machine_choices());
   command->add_option("image", options->image,
                       "Image on a mounted volume (default: make volumes of --disk-counts, on modelled disks)");
   command->add_option("--sizes,--size", options->sizes, "Comma-separated windows in pixels, slowest axis first")
@@ -460,7 +462,7 @@ void add_compare_command(SimProgram& program) {
   auto* shape = command->add_option("--shape", options->shape, "Shape of the new image")->capture_default_str();
   auto* extent = command->add_option("--extent", options->extent, "Extent of the new image (default: the machine's)");
   auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Bytes of a pixel of the new image");
-  auto* scratch = command->add_option("--scratch", options->scratch, "Directory for the new disks");
+  auto* scratch = command->add_option("--scratch", options->scratch, "Directory for the new disks")->type_name("FILE");
   add_output_options(*command, *options, true);
   command->callback([&program, options, given = std::vector{counts, shape, extent, bytes, scratch}] {
     for (const CLI::Option* one : given)

@@ -27,6 +27,12 @@ CLI::Validator number_in(double low, double high) {
           fmt::format("{:g}..{:g}", low, high)};
 }
 
+std::vector<Choice> machine_choices() {
+  std::vector<Choice> choices;
+  for (const model::Preset& preset : model::presets()) choices.push_back({std::string(preset.name), "shipped machine"});
+  return choices;
+}
+
 void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
   // The parser itself takes what is too large, or negative, for another number.
   command.add_option("--seed", options.seed, "Seed of all random numbers; the same seed gives the same figures")
@@ -38,13 +44,17 @@ void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
       });
   auto* json = command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
-  if (plot) command.add_option("--plot", options.plot, "Draw a figure to this file (.svg; .png needs rsvg-convert)");
+  if (plot)
+    command.add_option("--plot", options.plot, "Draw a figure to this file (.svg; .png needs rsvg-convert)")
+        ->type_name("FILE");
 }
 
 void add_sim_options(CLI::App& command, SimOptions& options) {
-  command
-      .add_option("machine", options.machine, "Shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
-      ->required();
+  complete_with(command
+                    .add_option("machine", options.machine,
+                                "Shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
+                    ->required(),
+                machine_choices());
   command.add_option("--disks", options.disks, "Number of disks")->check(CLI::Range(1U, model::kMaxDisks));
   command.add_option("--shape", options.shape, "Image in pixels, slowest axis first: YxX or ZxYxX");
   command.add_option("--extent", options.extent, "Extent in pixels, slowest axis first");

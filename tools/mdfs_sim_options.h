@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "geometry/geometry.h"
 #include "sim/system.h"
+#include "support/complete.h"
 
 namespace CLI {
 class App;
@@ -37,6 +38,8 @@ struct SimOptions {
 void add_sim_options(CLI::App& command, SimOptions& options);
 // A number in low..high; not a number is none.
 CLI::Validator number_in(double low, double high);
+// The names of the shipped machines, for Tab.
+std::vector<Choice> machine_choices();
 // --json, --csv, --seed, and --plot where there is one figure.
 void add_output_options(CLI::App& command, SimOptions& options, bool plot);
 

@@ -23,12 +23,13 @@
 #include "device/find_disks.h"
 #include "device/open.h"
 #include "mdfs/ondisk.h"
-#include "mdfs/version.h"
 #include "store/check/check.h"
 #include "store/recovery.h"
 #include "support/command.h"
+#include "support/complete.h"
 #include "support/progress.h"
 #include "support/text.h"
+#include "support/version.h"
 
 namespace mdfs::tools {
 namespace {
@@ -311,7 +312,7 @@ int run(int argc, char** argv) {
       "Check and repair an MDFS volume that is not mounted.\nExit codes: 0 clean, 1 repaired, 4 errors remain, 8 not "
       "checked, 16 usage, 32 cancelled.",
       "mdfsck"};
-  app.set_version_flag("--version", MDFS_VERSION_STRING, "Show the version and exit");
+  app.set_version_flag("--version", version_text("mdfsck"), "Show the version and exit");
   app.set_help_flag("-h,--help", "Show this help and exit");
   auto* no_change = app.add_flag("-n", options.no_change, "Change nothing (default)");
   auto* preen = app.add_flag("-p,-a", options.preen, "Make only the repairs that lose nothing");
@@ -329,6 +330,10 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->excludes(list);
   app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
+  if (asks_for_completion(argc, argv)) {
+    print_completions(app, argc, argv);
+    return 0;
+  }
   try {
     app.parse(without_foreign_options(argc, argv));
   } catch (const CLI::ParseError& problem) {

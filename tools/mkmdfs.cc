@@ -200,9 +200,10 @@ int main(int argc, char** argv) {
                  "Largest size that a disk can be resized to (default: 16 times its size)");
   app.add_option("--zone-size", options.zone_size,
                  "Size of the zones for scattered data (default: by size of the disk)");
-  app.add_option("--policy", options.policy, "Allocation policy: scatter (default), first or near");
+  app.add_option("--policy", options.policy, "Allocation policy (default: scatter)")->type_name("{scatter,first,near}");
   app.add_option("--weights", options.weights,
-                 "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...");
+                 "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...")
+      ->type_name("{auto,equal,by-capacity,measure}");
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
   app.add_flag("--force", options.force, "Use disks that hold data, and lose the data");
   app.add_flag("--json", options.json, "Print what was made as JSON");

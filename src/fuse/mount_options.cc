@@ -135,7 +135,8 @@ constexpr std::array kRows = {
         }},
     Row{{"rollback", "[GENERATION]", "with ro: mount an older commit, by default the one before the newest"},
         set_rollback},
-    Row{{"errors", "HOW", "reads from a missing disk: eio, an error (the default), or zero, only with ro"}, set_errors},
+    Row{{"errors", "HOW", "reads from a missing disk: eio, an error (the default), or zero, only with ro", "eio,zero"},
+        set_errors},
     Row{{"noatime", "", "do not update access times on read"},
         [](std::string_view, MountOptions& options) -> Status {
           options.atime = volume::AtimeMode::kNoAtime;
@@ -154,7 +155,8 @@ constexpr std::array kRows = {
         }},
     Row{{"max_window", "SIZE", "largest window of one atomic write (1M to 16T, default 4G)"}, set_max_window},
     Row{{"staging", "DIRECTORY", "directory for windows that are being written (default /var/tmp)"}, set_staging},
-    Row{{"policy", "POLICY", "allocation policy: scatter, first or near (default: the policy of the volume)"},
+    Row{{"policy", "POLICY", "allocation policy: scatter, first or near (default: the policy of the volume)",
+         "scatter,first,near"},
         set_policy},
     Row{{"no_grouping", "", "for measurements: store extents in the order of their arrival"},
         [](std::string_view, MountOptions& options) -> Status {
@@ -183,7 +185,9 @@ constexpr std::array kRows = {
           options.foreground = true;
           return {};
         }},
-    Row{{"log", "LEVEL", "trace, debug, info, warning (the default), error, critical or off"}, set_log},
+    Row{{"log", "LEVEL", "trace, debug, info, warning (the default), error, critical or off",
+         "trace,debug,info,warning,error,critical,off"},
+        set_log},
 };
 
 constexpr auto kInfos = [] {

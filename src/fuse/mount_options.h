@@ -44,6 +44,8 @@ struct MountOptionInfo {
   std::string_view name;   // "cache"
   std::string_view value;  // "SIZE"; empty for a flag, "[SIZE]" where it may be left out
   std::string_view help;   // one line
+  // The values there are, "eio,zero", where it takes no others.
+  std::string_view choices = {};
 };
 // MDFS's own options, in the order of the man page. Options of mount(8) itself (nosuid, noauto, _netdev, x-..) are
 // accepted as well, and passed on or ignored.

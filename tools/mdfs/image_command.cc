@@ -253,6 +253,8 @@ Status export_command(const ExportArguments& arguments) {
   return {};
 }
 
+constexpr const char* kElementTypes = "{u8,u16,u32,u64,i8,i16,i32,i64,f16,f32,f64}";
+
 void add_import(CLI::App& noun, Action& action) {
   const auto import = std::make_shared<ImportArguments>();
   CLI::App* command =
@@ -263,7 +265,8 @@ void add_import(CLI::App& noun, Action& action) {
   command->add_option("--page", import->page, "Import only this page of a file with several");
   command->add_option("--shape", import->shape, "For a file of raw samples: 2048x3072, slowest axis first");
   command->add_option("--channels", import->channels, "For a file of raw samples: interleaved channels (default 1)");
-  command->add_option("--type", import->type, "For a file of raw samples: u8..u64, i8..i64, f16, f32, f64");
+  command->add_option("--type", import->type, "For a file of raw samples: type of the elements")
+      ->type_name(kElementTypes);
   command->add_flag("--force", import->force, "Replace an existing file");
   command->add_flag("--quiet", import->quiet, "Print nothing but errors");
   command->add_flag("--json", import->json, "Print the chosen geometry as JSON");
@@ -282,7 +285,7 @@ void add_image_commands(CLI::App& app, Action& action) {
   CLI::App* command = noun->add_subcommand("create", "Create an image of zeros");
   command->add_option("--shape", create->shape, "Lengths of the axes, slowest first: 2048x3072")->required();
   command->add_option("--channels", create->channels, "Interleaved channels (default 1)");
-  command->add_option("--type", create->type, "u8..u64, i8..i64, f16, f32, f64 (default u8)");
+  command->add_option("--type", create->type, "Type of the elements (default: u8)")->type_name(kElementTypes);
   create->image.add_to(*command);
   command->add_option("PATH", create->path, "Name on the mounted volume")->required();
   command->callback([create, &action] { action = [create] { return create_command(*create); }; });
@@ -310,7 +313,8 @@ void add_image_commands(CLI::App& app, Action& action) {
 
   const auto layout = std::make_shared<LayoutArguments>();
   command = noun->add_subcommand("layout", "Show where the extents of an image are stored");
-  CLI::Option* const svg = command->add_option("--svg", layout->svg, "Draw the layout to this SVG file");
+  CLI::Option* const svg =
+      command->add_option("--svg", layout->svg, "Draw the layout to this SVG file")->type_name("FILE");
   command->add_option("--window", layout->window, "Draw the extents of this window in full colour, all others pale")
       ->needs(svg);
   command->add_flag("--json", layout->json, "Print JSON");

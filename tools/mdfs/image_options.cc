@@ -32,9 +32,9 @@ void ImageOptions::add_to(CLI::App& command) {
   command.add_option("--axes", axes, "One letter for each axis, slowest first; import: c for channels: zyx, tyx, yxc");
   command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
   command.add_option("--extent", extent, "Shape of an extent: 128x128 (default: 48 to 256 KiB)");
-  command.add_option("--codec", codec, "raw, zstd or zstd:LEVEL (1 to 19)");
-  command.add_option("--policy", policy,
-                     "Allocation policy: scatter, first or near (default: the policy of the mount)");
+  command.add_option("--codec", codec, "Codec of the extents; LEVEL is 1 to 19")->type_name("{raw,zstd,zstd:LEVEL}");
+  command.add_option("--policy", policy, "Allocation policy (default: the policy of the mount)")
+      ->type_name("{scatter,first,near}");
   command.add_option("--disks", disks, "Spread the image over this many disks (default: all)");
   command.add_option("--row-offset", row_offset, "Replace the placement tables: disks from one row to the next");
   command.add_option("--plane-offset", plane_offset, "Replace the placement tables: disks from one plane to the next");

@@ -18,6 +18,7 @@
 #include "fuse/daemon.h"
 #include "fuse/mount_options.h"
 #include "mounted.h"
+#include "support/complete.h"
 #include "write_back.h"
 
 namespace mdfs::tools {
@@ -149,6 +150,18 @@ std::string mount_option_help() {
   return text;
 }
 
+// The same, for Tab: "ro", "cache=", "errors=eio".
+std::vector<Choice> mount_choices() {
+  std::vector<Choice> choices;
+  for (const fuse::MountOptionInfo& option : fuse::mount_option_table()) {
+    const std::string name(option.name), help(option.help);
+    for (const std::string& value : CLI::detail::split(std::string(option.choices), ','))
+      choices.push_back({name + (option.value.empty() ? "" : "=" + value), help});
+    if (option.value.starts_with('[')) choices.push_back({name, help});
+  }
+  return choices;
+}
+
 // As mount(8) says: "do not report errors for this device if it does not exist".
 bool may_be_absent(const MountArguments& arguments) {
   return has_word(arguments.options, "nofail") && ::access(arguments.places.front().c_str(), F_OK) != 0 &&
@@ -160,9 +173,10 @@ bool may_be_absent(const MountArguments& arguments) {
 void add_mount_commands(CLI::App& app, Action& action) {
   const auto mount = std::make_shared<MountArguments>();
   CLI::App* command = app.add_subcommand("mount", "Mount a volume");
-  command->add_option("-o,--options", mount->options, "Comma list of mount options; may be given several times")
-      ->take_all()
-      ->allow_extra_args(false);
+  CLI::Option* const list =
+      command->add_option("-o,--options", mount->options, "Comma list of mount options; may be given several times");
+  list->take_all()->allow_extra_args(false);
+  complete_with(list, mount_choices(), ChoiceOf::kList);
   command
       ->add_option("DISK", mount->places,
                    "Disks of the volume (one is enough) or a directory of them; last, the mount point")

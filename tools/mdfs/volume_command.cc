@@ -296,7 +296,7 @@ void add_volume_commands(CLI::App& app, Action& action) {
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");
-  command->add_option("--svg", map->svg, "Draw the zones to this SVG file");
+  command->add_option("--svg", map->svg, "Draw the zones to this SVG file")->type_name("FILE");
   command->add_flag("--json", map->json, "Print JSON");
   command->add_option("PATH", map->path, "Mount point, or any file on the volume")->required();
   command->callback([map, &action] { action = [map] { return map_command(*map); }; });

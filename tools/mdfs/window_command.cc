@@ -286,8 +286,10 @@ void add_window_commands(CLI::App& app, Action& action) {
 
   const auto read = std::make_shared<ReadArguments>();
   CLI::App* command = noun->add_subcommand("read", "Read a window");
-  command->add_option("-o,--output", read->output,
-                      ".npy, .raw, .pgm, .ppm, .png, .tif and so on; default: raw to standard output");
+  command
+      ->add_option("-o,--output", read->output,
+                   ".npy, .raw, .pgm, .ppm, .png, .tif and so on; default: raw to standard output")
+      ->type_name("FILE");
   command->add_flag("--force", read->force, "Replace an existing file");
   command->add_option("PATH", read->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", read->spec, "The window")->required();

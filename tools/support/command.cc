@@ -11,7 +11,8 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "mdfs/version.h"
+#include "support/complete.h"
+#include "support/version.h"
 
 namespace mdfs::tools {
 
@@ -47,9 +48,13 @@ void end_with(int status) { wanted_status = status; }
 
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action) {
   start_log(program);
-  app.set_version_flag("--version", MDFS_VERSION_STRING, "Show the version and exit");
+  app.set_version_flag("--version", version_text(program), "Show the version and exit");
   app.set_help_flag("-h,--help", "Show this help and exit");
   app.get_formatter()->column_width(34);
+  if (asks_for_completion(argc, argv)) {
+    print_completions(app, argc, argv);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
