@@ -4,6 +4,7 @@ mount(8), mkfs(8), fsck(8) and fstab(5) in a mount namespace where the folder li
 usage: install_test.py MESON BUILD SOURCE PREFIX LIBDIR
 """
 # SPDX-License-Identifier: Apache-2.0
+import fnmatch
 import json
 import os
 import pathlib
@@ -94,6 +95,8 @@ class Installed(unittest.TestCase):
         written = sorted(page.stem for page in (pathlib.Path(SOURCE) / "man").glob("*.scd"))
         pages = list((self.top / "share/man").rglob("*.[1-8]"))
         self.assertEqual(sorted(page.name for page in pages if not page.is_symlink()), written)
+        for link in ("mkfs.mdfs.8", "fsck.mdfs.8", "mount.fuse.mdfs.8"):
+            self.assertTrue((self.top / "share/man/man8" / link).exists(), link)
         for page in pages:
             self.assertEqual(page.parent.name, "man" + page.suffix[1:])
             if shutil.which("groff"):
@@ -116,6 +119,49 @@ class Installed(unittest.TestCase):
         run("cc", "-std=c11", "-Wall", "-Werror", "-o", self.work / "program", self.work / "program.c", *flags)
         said = run(self.work / "program", env={"LD_LIBRARY_PATH": str(self.library)})
         self.assertRegex(said, r"^[0-9.]+ not an image\n$")
+
+    def test_every_file_is_in_one_debian_package(self):
+        multiarch = pathlib.Path(LIBDIR).name
+        patterns = {}
+        for listed in (pathlib.Path(SOURCE) / "debian").glob("*.install"):
+            for line in listed.read_text().split("\n"):
+                if line:
+                    # debian/rules moves what systemd and udev look for to /lib; the zsh folder is that of Debian.
+                    pattern = re.sub(r"^lib/", "usr/lib/", line)
+                    patterns[pattern.replace("usr/lib/*", f"usr/lib/{multiarch}")] = listed.stem
+        used = set()
+        for file in self.top.rglob("*"):
+            if file.is_dir() and not file.is_symlink():
+                continue
+            name = f"usr/{file.relative_to(self.top)}"
+            found = [one for one in patterns if fnmatch.fnmatch(name, one) or name.startswith(one + "/")]
+            self.assertEqual(len(found), 1, f"{name} is in {found} of debian/*.install")
+            used.update(found)
+        expected = set(patterns)
+        if not (self.library / "mdfs").exists():
+            expected.remove(f"usr/lib/{multiarch}/mdfs")  # built without OpenImageIO
+        if not (self.top / "lib/systemd").exists():
+            expected -= {"usr/lib/systemd/system", "usr/lib/sysusers.d"}
+        self.assertEqual(used, expected, "a line of debian/*.install finds nothing")
+
+    def test_the_source_package_names_what_the_build_needs(self):
+        control = (pathlib.Path(SOURCE) / "debian/control").read_text().split("\n\n")[0]
+        asked = re.search(r"^Build-Depends:((?:.*\n )*.*)", control, re.MULTILINE)[1]
+        packages = {one.split()[0] for one in asked.split(",")} - {"debhelper-compat", "dh-sequence-installsysusers"}
+        dev = (pathlib.Path(SOURCE) / "dev").read_text()
+        listed = re.search(r"BUILD_PACKAGES=\((.*?)\n\)", dev, re.DOTALL)[1]
+        setup = {one for line in listed.split("\n") for one in line.split("#")[0].split()}
+        # Those are for tests, or come with every Debian build.
+        more = {"g++", "ccache", "ninja-build", "openimageio-tools", "libgtest-dev", "libgmock-dev",
+                "librapidcheck-dev", "libbenchmark-dev"}
+        self.assertEqual(packages, setup - more)
+
+    def test_the_symbols_file_lists_the_functions_of_the_library(self):
+        listed = (pathlib.Path(SOURCE) / "debian/libmdfs0.symbols").read_text()
+        exported = run("nm", "-D", "--defined-only", self.library / "libmdfs.so")
+        self.assertEqual(set(re.findall(r"^ (\w+@\w+) ", listed, re.MULTILINE)),
+                         {name.replace("@@", "@") if "@" in name else f"{name}@{name}"
+                          for name in re.findall(r" (\S+)$", exported, re.MULTILINE)})
 
     def test_completions_are_where_the_shells_look(self):
         zsh = "vendor-completions" if PREFIX == "/usr" else "site-functions"
