@@ -95,7 +95,7 @@ class Fish(Shell):
 class Zsh(Shell):
     """On a terminal, since zsh completes in its line editor alone: a widget takes down what would be inserted."""
     name = "zsh"
-    SETUP = """PS1= ; unsetopt beep zle_bracketed_paste 2>/dev/null
+    SETUP = """PS1= ; unsetopt beep auto_list auto_menu  # a list may end in a question
     fpath=({folder} $fpath); autoload -Uz compinit && compinit -u -d {dump}
     zstyle ':completion:*' completer _complete
     compadd() {{
