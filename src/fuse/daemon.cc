@@ -35,6 +35,7 @@
 #include "fuse/privileges.h"
 #include "fuse/server.h"
 #include "fuse/trace_recorder.h"
+#include "maintenance/maintenance.h"
 #include "mdfs/ioctl.h"
 #include "store/store.h"
 #include "volume/volume.h"
@@ -156,7 +157,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   volume_options.engine.zeros_for_lost = options.zeros_for_lost;
   volume_options.commit_interval_ns = options.commit_interval_ns;
   volume_options.atime = options.atime;
-  return volume::Volume::open(std::move(store), volume_options, environment);
+  return volume::Volume::open(std::move(store), volume_options, environment, maintenance::make_operations);
 }
 
 // What serve() is given: the options, and all that was found by them.

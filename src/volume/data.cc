@@ -33,7 +33,7 @@ void VolumeImpl::release_file(Ino ino) {
 }
 
 Result<std::size_t> VolumeImpl::read(Ino ino, std::uint64_t offset, MutableBytes into) {
-  const Operations::Reading reading(operations_);
+  const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (offset >= format::kMaxFileBytes) return std::size_t{0};

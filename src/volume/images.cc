@@ -112,11 +112,6 @@ Result<std::uint64_t> VolumeImpl::settle(Ino ino, std::uint64_t most_bytes, bool
 }
 
 // Of what has been written back.
-Result<bool> VolumeImpl::has_strips(Ino ino) {
-  MDFS_TRY_ASSIGN(const auto any, store_->scan({ino, MDFS_KIND_STRIP, 0}, {ino, MDFS_KIND_STRIP, UINT64_MAX}, 1));
-  return !any.empty();
-}
-
 Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
                                const std::function<Status(engine::Content&, const geometry::Geometry&)>& work) {
   const std::shared_lock shrink(inode.shrink_mutex);
@@ -137,7 +132,7 @@ Status VolumeImpl::start_window(Ino ino, const geometry::Window& window) {
 }
 
 Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
-  const Operations::Reading reading(operations_);
+  const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   MDFS_TRY(with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
     if (!inside(offset, into.size(), geometry::window_bytes(geometry, window)))
@@ -179,7 +174,7 @@ Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geom
 }
 
 Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into) {
-  const Operations::Reading reading(operations_);
+  const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   {
     const std::shared_lock shrink(pin->shrink_mutex);

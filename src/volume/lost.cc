@@ -1,6 +1,6 @@
 // Files that have data on disks which are missing or have failed.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/scrub_data.h"
+#include "volume/piece_collector.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {

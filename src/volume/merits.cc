@@ -6,27 +6,14 @@ namespace mdfs::volume {
 namespace {
 
 constexpr std::int64_t kWalkNs = 200'000'000;  // of one question about the volume
-constexpr std::size_t kImagesAtOnce = 64;
 
 }  // namespace
-
-Result<layout::Merit> VolumeImpl::data_merit(Ino ino) {
-  const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
-  return engine_->merit(*use, {});
-}
 
 Result<layout::Merit> VolumeImpl::merit(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   return engine_->merit(*use, stop);
-}
-
-Result<layout::DefragPlan> VolumeImpl::plan_defrag(Ino ino, std::uint64_t from) {
-  const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
-  return engine_->plan_defrag(*use, from);
 }
 
 Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveRequest& request) {
@@ -36,25 +23,10 @@ Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveReq
   return engine_->move(*use, request);
 }
 
-// The inode is the first item of its object; behind the last object that was seen the next one begins.
-Result<std::vector<VolumeImpl::FileItem>> VolumeImpl::next_files(Ino& next) {
-  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  store_->scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kImagesAtOnce));
-  std::vector<FileItem> files;
-  for (const store::Item& item : items) {
-    if (item.key.object == MDFS_OBJECT_VOLUME || item.key.kind != MDFS_KIND_INODE) continue;
-    const Result<format::Inode> inode = format::decode_inode(item.value);
-    if (!inode.ok()) continue;  // what is damaged others report
-    if (inode->is_regular() && inode->links > 0) files.push_back({item.key.object, *inode});
-  }
-  next = items.size() < kImagesAtOnce ? 0 : items.back().key.object + 1;
-  return files;
-}
-
 Status VolumeImpl::walk_merits(std::int64_t until_ns, const engine::Stop& stop) {
   do {
     if (merits_next_ == 0) merits_so_far_ = {};
-    MDFS_TRY_ASSIGN(const std::vector<FileItem> files, next_files(merits_next_));
+    MDFS_TRY_ASSIGN(const std::vector<FileItem> files, next_files(*store_, merits_next_));
     for (const FileItem& file : files) {
       if (!file.inode.is_image() || file.inode.stored_bytes == 0) continue;
       const Result<layout::Merit> found = merit(file.ino, stop);

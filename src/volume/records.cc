@@ -185,4 +185,25 @@ MDFS_FOR_READER(store::Store)
 MDFS_FOR_READER(store::Transaction)
 #undef MDFS_FOR_READER
 
+// The inode is the first item of its object; behind the last object that was seen the next one begins.
+Result<std::vector<FileItem>> next_files(store::Store& store, Ino& next) {
+  constexpr std::size_t kFilesAtOnce = 64;
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  store.scan({next, 0, 0}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, kFilesAtOnce));
+  std::vector<FileItem> files;
+  for (const store::Item& item : items) {
+    if (item.key.object == MDFS_OBJECT_VOLUME || item.key.kind != MDFS_KIND_INODE) continue;
+    const Result<format::Inode> inode = format::decode_inode(item.value);
+    if (!inode.ok()) continue;  // what is damaged others report
+    if (inode->is_regular() && inode->links > 0) files.push_back({item.key.object, *inode});
+  }
+  next = items.size() < kFilesAtOnce ? 0 : items.back().key.object + 1;
+  return files;
+}
+
+bool is_passed_over(const Error& error) {
+  return error.code == Errc::kNotFound || error.code == Errc::kCorrupt || error.code == Errc::kIsDirectory ||
+         error.code == Errc::kInvalidArgument;
+}
+
 }  // namespace mdfs::volume

@@ -38,6 +38,18 @@ Result<format::Inode> read_directory_inode(Reader& reader, Ino ino);
 template <typename Reader>
 Result<geometry::Geometry> read_geometry(Reader& reader, Ino ino);
 
+// Regular files that have a name, with inode numbers from `next` on, some at a time; `next` moves behind them, 0 at the
+// end. Inodes that cannot be read are left out.
+struct FileItem {
+  Ino ino = 0;
+  format::Inode inode;
+};
+Result<std::vector<FileItem>> next_files(store::Store& store, Ino& next);
+// Is this the error of an object that has been removed meanwhile, or made anew as something without data, or whose
+// records are damaged? Work on many objects continues with the next one: damage of one is no reason to leave the
+// others.
+bool is_passed_over(const Error& error);
+
 // The secret of the volume. kCorrupt if it is missing.
 Result<format::NameSecret> read_secret(store::Store& store);
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "volume/operation_moves.h"
+#include "volume/records.h"
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
@@ -78,7 +78,7 @@ void VolumeImpl::returner_loop() {
       if (committer_wakes_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [&] { return stopping_; })) return;
     }
     wait_ns = kNothingNs;
-    if (store_->read_only() || engine_->extents_to_return() == 0 || operations_.one_moves()) continue;
+    if (store_->read_only() || engine_->extents_to_return() == 0 || operations_->moves_data()) continue;
     wait_ns = kReturningNs;
     const std::int64_t begin_ns = environment_.monotonic_ns();
     const bool quiet = engine_->is_quiet();

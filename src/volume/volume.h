@@ -142,6 +142,9 @@ struct LostFiles {
 
 class DiskStatistics;
 class Operations;
+class MaintainedVolume;
+// Called while the volume is being made, which is remembered then, and not used before Operations::load().
+using MakeOperations = std::function<std::unique_ptr<Operations>(MaintainedVolume& volume)>;
 
 // A window at one moment: all reads give the same version of it, whatever is written meanwhile, or the error of ESTALE
 // (Engine::pin_window). For any thread; ends before the volume does.
@@ -156,8 +159,9 @@ class PinnedWindow {
 // both are gone; a crash before that leaves an orphan which the next mount frees.
 class Volume {
  public:
+  // `make_operations` brings the long work of the volume (src/maintenance).
   static Result<std::unique_ptr<Volume>> open(std::unique_ptr<store::Store> store, const VolumeOptions& options,
-                                              Environment& environment);
+                                              Environment& environment, const MakeOperations& make_operations);
   virtual ~Volume() = default;
   // Writes everything back, commits, stops the background thread. Further calls fail with kReadOnly. An error:
   // something that was written is lost.

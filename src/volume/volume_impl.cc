@@ -3,10 +3,6 @@
 #include "volume/volume_impl.h"
 
 #include "base/log.h"
-#include "volume/balance.h"
-#include "volume/defrag.h"
-#include "volume/evacuate.h"
-#include "volume/scrub.h"
 
 namespace mdfs::volume {
 namespace {
@@ -16,7 +12,7 @@ constexpr unsigned kFallbackCommits = 3;  // until what was freed may be used ag
 }  // namespace
 
 VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine,
-                       const VolumeOptions& options, Environment& environment)
+                       const VolumeOptions& options, Environment& environment, const MakeOperations& make_operations)
     : options_(options),
       environment_(environment),
       store_(std::move(store)),
@@ -26,7 +22,7 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
       placements_(*store_, environment.random()),
       contents_(*store_, secret_, *engine_, table_, placements_, environment),
       disk_statistics_(*store_, environment),
-      operations_(*store_, environment) {}
+      operations_(make_operations(*this)) {}
 
 VolumeImpl::~VolumeImpl() {
   const Status status = close();
@@ -35,17 +31,12 @@ VolumeImpl::~VolumeImpl() {
 
 Status VolumeImpl::start() {
   MDFS_TRY_ASSIGN(secret_, read_secret(*store_));
-  operations_.add(OperationKind::kDefrag, std::make_unique<Defrag>(*this));
-  operations_.add(OperationKind::kEvacuate, std::make_unique<Evacuation>(*this));
-  operations_.add(OperationKind::kBalance, std::make_unique<Balance>(*this));
-  if (store::Verifier* verifier = store_->verifier(); verifier != nullptr)
-    operations_.add(OperationKind::kScrub, std::make_unique<Scrub>(*store_, *verifier));
   // A damaged volume is mounted all the same, as far as it can be.
   if (const Status loaded = disk_statistics_.load(); !loaded.ok())
     spdlog::error("counters of the disks: {}", loaded.error().message());
-  if (const Status loaded = operations_.load(); !loaded.ok())
+  if (const Status loaded = operations_->load(); !loaded.ok())
     spdlog::error("operations of the last mount: {}", loaded.error().message());
-  if (options_.commit_interval_ns > 0) operations_.start_thread();
+  if (options_.commit_interval_ns > 0) operations_->start_thread();
   if (store_->read_only()) return {};
   MDFS_TRY(queue_orphans_of_last_mount());
   if (options_.commit_interval_ns > 0) {
@@ -64,7 +55,7 @@ Status VolumeImpl::close() {
   constexpr std::int64_t kFreeingBudgetNs = 2'000'000'000;  // the rest is left to the next mount
   const std::lock_guard lock(close_mutex_);
   if (closed_) return {};
-  operations_.stop();
+  operations_->stop();
   stop_threads();
   Status status;
   if (!store_->read_only()) {
@@ -89,6 +80,19 @@ Status VolumeImpl::close() {
     if (status.ok()) status = committed;
   }
   return status;
+}
+
+// The pin and the use live as long as what is returned.
+Result<std::shared_ptr<engine::Content>> VolumeImpl::open_object(Ino ino) {
+  struct Held {
+    Pin pin;
+    ContentUse use;
+  };
+  auto held = std::make_shared<Held>();
+  held->pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(held->use, contents_.use(*held->pin));
+  engine::Content* const content = &*held->use;
+  return std::shared_ptr<engine::Content>(std::move(held), content);
 }
 
 void VolumeImpl::set_change_listener(ChangeListener listener) {

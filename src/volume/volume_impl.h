@@ -18,6 +18,7 @@
 #include "volume/contents.h"
 #include "volume/disk_statistics.h"
 #include "volume/inode_table.h"
+#include "volume/maintained_volume.h"
 #include "volume/operations.h"
 #include "volume/placements.h"
 #include "volume/records.h"
@@ -32,10 +33,21 @@ struct Change {
   std::int64_t now_ns;
 };
 
-class VolumeImpl final : public Volume {
+// While one exists, long work waits (MaintainedVolume::readers).
+class Reading {
+ public:
+  explicit Reading(std::atomic<unsigned>& readers) : readers_(readers) { ++readers_; }
+  ~Reading() { --readers_; }
+  Reading(const Reading&) = delete;
+
+ private:
+  std::atomic<unsigned>& readers_;
+};
+
+class VolumeImpl final : public MaintainedVolume {
  public:
   VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine, const VolumeOptions& options,
-             Environment& environment);
+             Environment& environment, const MakeOperations& make_operations);
   ~VolumeImpl() override;
   // Finds the orphans of the last mount and starts the background threads (or, without them, frees the orphans).
   Status start();
@@ -97,7 +109,6 @@ class VolumeImpl final : public Volume {
   Result<engine::ReturnOutcome> return_extents() override;
   ReturnState return_state() const override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
-  Result<bool> has_strips(Ino ino);
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
@@ -113,51 +124,20 @@ class VolumeImpl final : public Volume {
   Status keep_disk(unsigned disk) override;
 
   store::SpaceInfo space() override { return store_->space(); }
-  Operations& operations() override { return operations_; }
+  Operations& operations() override { return *operations_; }
   DiskStatistics& disk_statistics() override { return disk_statistics_; }
 
-  // ---- for long operations (merits.cc)
-  // Regular files with inode numbers from `next` on, some at a time; `next` moves behind them, 0 at the end.
-  struct FileItem {
-    Ino ino = 0;
-    format::Inode inode;
-  };
-  Result<std::vector<FileItem>> next_files(Ino& next);
-  // Of files as well, whose cells count as extents.
-  Result<layout::Merit> data_merit(Ino ino);
-  Result<layout::DefragPlan> plan_defrag(Ino ino, std::uint64_t from);
-  // Cells of a file, or extents of an image except those that are in strips alone, and the disks on which they have
-  // blocks. None for other objects. By the tree: what is dirty is left alone.
-  struct UnitPlace {
-    geometry::Coord unit{};
-    std::uint64_t disks = 0;  // bits
-    std::uint64_t blocks = 0;
-    std::map<unsigned, std::uint64_t> ends;  // behind the highest block on each of these disks
-
-    bool reaches_behind(unsigned disk, std::uint64_t block) const {
-      const auto end = ends.find(disk);
-      return end != ends.end() && end->second > block;
-    }
-  };
-  struct UnitPlaces {
-    std::vector<UnitPlace> units;
-    engine::LayoutCursor next;  // where the next ones begin
-    bool at_end = false;        // there are none
-  };
-  static constexpr std::size_t kUnitsAtOnce = 1024;
-  // At most kUnitsAtOnce of them from a position on: an object may have more of them than fit in memory.
-  Result<UnitPlaces> next_units(std::uint64_t object, const engine::LayoutCursor& from);
-  // Those among `units` that have blocks now.
-  Result<std::vector<UnitPlace>> unit_places(std::uint64_t object, const std::vector<geometry::Coord>& units);
-  std::int64_t monotonic_ns() { return environment_.monotonic_ns(); }
+  // ---- for long work (maintained_volume.h)
+  Environment& environment() override { return environment_; }
+  Placements& placements() override { return placements_; }
+  Result<std::shared_ptr<engine::Content>> open_object(Ino ino) override;
+  const std::atomic<unsigned>& readers() const override { return readers_; }
+  void members_changed() override;
+  void placements_changed() override;
 
   std::size_t inodes_in_memory() { return table_.size(); }  // for tests
 
  private:
-  friend class Balance;
-  friend class Clearing;
-  friend class Evacuation;
-
   struct NewObject {
     mode_t mode = 0;  // type and permissions
     std::uint64_t device = 0;
@@ -246,17 +226,6 @@ class VolumeImpl final : public Volume {
   bool free_queued_orphans(std::int64_t budget_ns);
   void reaper_loop();
 
-  // ---- disks (members.cc)
-  void members_changed();
-  void placements_changed();  // and the members
-  // Some rows of the layout of an image or file, by the tree: what is dirty is left alone.
-  Result<engine::LayoutRows> layout_rows(Ino ino, const engine::LayoutRequest& request);
-  Result<std::optional<bool>> is_image_or_file(std::uint64_t object);
-  // The disk that the placement of an object, or one made of that, names for a unit. kNotFound: it has been deleted.
-  using DiskOfUnit = std::function<unsigned(const geometry::Coord&)>;
-  Result<DiskOfUnit> disks_of_units(std::uint64_t object,
-                                    const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
-
   // ---- rewritten extents that return (returning.cc)
   engine::ReturnOutcome return_objects(const engine::Pace& pace);
   void returner_loop();
@@ -279,7 +248,8 @@ class VolumeImpl final : public Volume {
   Placements placements_;
   Contents contents_;
   DiskStatistics disk_statistics_;
-  Operations operations_;
+  std::atomic<unsigned> readers_{0};
+  const std::unique_ptr<Operations> operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
   std::atomic<bool> whole_{store_->is_whole()};   // every disk is there

@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "device/memory_disk.h"
+#include "maintenance/maintenance.h"
 #include "store/format_volume.h"
 #include "volume/operations.h"
 #include "volume/volume.h"
@@ -127,7 +128,8 @@ class Workload {
     options.engine.cache_bytes = 1u << 20;
     options.engine.decode_threads = 2;
     auto store = need(store::Store::open(std::move(disks), {}, environment_), "open the store");
-    volume_ = need(volume::Volume::open(std::move(store), options, environment_), "open the volume");
+    volume_ = need(volume::Volume::open(std::move(store), options, environment_, maintenance::make_operations),
+                   "open the volume");
   }
 
   // Reads everything and finds nothing.

@@ -9,7 +9,7 @@ import re
 import sys
 
 LAYERS = ["base", "geometry", "layout", "format", "codec", "model", "device", "alloc", "store", "engine", "volume",
-          "views", "fuse", "sim"]
+          "maintenance", "views", "fuse", "sim"]
 # Layers that use fewer than all those below them. sim is used by programs alone.
 ONLY_USES = {"layout": {"base", "geometry", "layout"}, "sim": {"base", "geometry", "model", "sim"}}
 
@@ -30,7 +30,7 @@ THIRD_PARTY = {
     "sys/acl": {"fuse", "tools"},
     "acl/": {"fuse", "tools"},
     "toml++/": {"model"},
-    "nlohmann/": {"volume", "views", "model", "fuse", "sim", "tools"},
+    "nlohmann/": {"volume", "maintenance", "views", "model", "fuse", "sim", "tools"},
     "OpenImageIO/": {"tools"},
     "CLI/": {"tools"},
     "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),

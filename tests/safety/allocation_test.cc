@@ -20,6 +20,7 @@
 #include "crash/oracle.h"
 #include "crash/workload.h"
 #include "device/open.h"
+#include "maintenance/maintenance.h"
 #include "memory_volume.h"
 #include "small_volume.h"
 #include "store/check/check.h"
@@ -92,7 +93,8 @@ Result<std::unique_ptr<volume::Volume>> mount_files(const std::string& directory
     disks.push_back(std::move(disk));
   }
   MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(disks), {}, environment));
-  return volume::Volume::open(std::move(store), test::quiet_options(4u << 20), environment);
+  return volume::Volume::open(std::move(store), test::quiet_options(4u << 20), environment,
+                              maintenance::make_operations);
 }
 
 std::string check_files(const std::string& directory, Environment& environment) {

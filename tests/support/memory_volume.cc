@@ -8,6 +8,7 @@
 
 #include "format/dirent.h"
 #include "format/inode.h"
+#include "maintenance/maintenance.h"
 #include "store/format_volume.h"
 
 namespace mdfs::test {
@@ -45,7 +46,7 @@ Result<std::unique_ptr<Volume>> open_volume(const std::vector<device::Disk*>& di
   std::vector<std::unique_ptr<device::Disk>> doors;
   for (device::Disk* disk : disks) doors.push_back(std::make_unique<BorrowedDisk>(*disk));
   MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(doors), store_options, environment));
-  return Volume::open(std::move(store), options, environment);
+  return Volume::open(std::move(store), options, environment, maintenance::make_operations);
 }
 
 namespace {

@@ -16,7 +16,7 @@
 namespace mdfs::tools {
 namespace {
 
-// What figures[] of a defragmentation are, in order (src/volume/defrag.h).
+// What figures[] of a defragmentation are, in order (src/maintenance/defrag.h).
 enum Figure : std::uint8_t { kSeen, kMovedBytes, kNoRoom, kChanged, kRunsBefore, kRunsAfter, kRunsFresh, kCleared };
 
 double ratio(std::uint64_t of, std::uint64_t to) {

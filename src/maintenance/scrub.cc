@@ -1,10 +1,10 @@
 // The scrub, step by step.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/scrub.h"
+#include "maintenance/scrub.h"
 
 #include <utility>
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
 void Scrub::move_on(OperationRecord& record, What what, const format::Key& key) {
   record.cursor = {what | key.kind << 32, key.object, key.offset, 0};
@@ -119,4 +119,4 @@ Result<bool> Scrub::step(OperationRun& run) {
   return done;
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -10,10 +10,10 @@
 #include "engine/map/layout.h"
 #include "engine/relocate/mover.h"
 #include "geometry/geometry.h"
-#include "volume/operation.h"
-#include "volume/volume_impl.h"
+#include "maintenance/objects.h"
+#include "maintenance/operation.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
 // Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others; 2 the
 // size in blocks that the disk gets, or 0: it leaves.
@@ -22,7 +22,7 @@ namespace mdfs::volume {
 // that it leaves is found by another pass. Units that cannot be read stay, and are named; the disk stays too then.
 class Evacuation final : public Operation {
  public:
-  explicit Evacuation(VolumeImpl& volume) : volume_(volume) {}
+  explicit Evacuation(MaintainedVolume& volume) : volume_(volume) {}
 
   Status begin(OperationRun& run) override;
   Status go_on(OperationRun& run) override;
@@ -41,7 +41,7 @@ class Evacuation final : public Operation {
   static std::uint64_t new_blocks(const OperationRun& run) { return run.record.parameters[2]; }
   // What lies at or behind this block of the disk has to go.
   std::uint64_t first_block(const OperationRun& run) const;
-  bool has_to_go(const OperationRun& run, const VolumeImpl::UnitPlace& place) const;
+  bool has_to_go(const OperationRun& run, const UnitPlace& place) const;
   std::uint64_t used_bytes(const OperationRun& run) const;  // that has to go
   Status begin_resize(OperationRun& run);
   Status limit(const OperationRun& run, std::uint64_t* missing_blocks);
@@ -65,7 +65,7 @@ class Evacuation final : public Operation {
   Result<bool> leave(OperationRun& run);
   bool has_left(const OperationRun& run) const;
 
-  VolumeImpl& volume_;
+  MaintainedVolume& volume_;
   // Of the object that the cursor names, some at a time; forgotten between runs.
   std::vector<geometry::Coord> units_;
   std::size_t next_unit_ = 0;
@@ -81,4 +81,4 @@ class Evacuation final : public Operation {
   format::Key next_node_ = format::kMinKey;
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -1,6 +1,6 @@
 // Emptying a disk.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/evacuate.h"
+#include "maintenance/evacuate.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,9 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "volume/operation_moves.h"
-#include "volume/volume_impl.h"
+#include "maintenance/moves.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 std::optional<unsigned> Evacuation::target(const OperationRun& run) const {
   if (run.record.parameters[1] == 0) return std::nullopt;
   return static_cast<unsigned>(run.record.parameters[1] - 1);
@@ -33,7 +32,7 @@ std::uint64_t Evacuation::first_block(const OperationRun& run) const {
   return new_blocks(run) == 0 ? 0 : new_blocks(run) - 2 * MDFS_LABEL_AREA / volume_.store().block_size();
 }
 
-bool Evacuation::has_to_go(const OperationRun& run, const VolumeImpl::UnitPlace& place) const {
+bool Evacuation::has_to_go(const OperationRun& run, const UnitPlace& place) const {
   return place.reaches_behind(disk(run), first_block(run));
 }
 
@@ -75,7 +74,7 @@ Status Evacuation::begin(OperationRun& run) {
     return {Errc::kNoSpace, fmt::format("the other disks have too little room for what lies on disk {}: {} are missing",
                                         disk(run), format_size(missing * store.block_size()))};
   MDFS_TRY(leaving);
-  MDFS_TRY(volume_.placements_.replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
+  MDFS_TRY(volume_.placements().replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
   volume_.placements_changed();
   return go_on(run);
 }
@@ -181,8 +180,8 @@ Status Evacuation::list_some(OperationRun& run, std::uint64_t object) {
   units_.clear();
   next_unit_ = 0;
   listing_ = false;
-  MDFS_TRY_ASSIGN(const VolumeImpl::UnitPlaces places, volume_.next_units(object, at_));
-  for (const VolumeImpl::UnitPlace& place : places.units)
+  MDFS_TRY_ASSIGN(const UnitPlaces places, next_units(volume_, object, at_));
+  for (const UnitPlace& place : places.units)
     if (has_to_go(run, place)) units_.push_back(place.unit);
   at_ = places.next;
   listing_ = !places.at_end;
@@ -197,10 +196,10 @@ void Evacuation::note_unlisted(OperationRun& run, std::uint64_t object, const Er
 }
 
 Result<bool> Evacuation::strips_on(const OperationRun& run, std::uint64_t object) {
-  MDFS_TRY_ASSIGN(const bool any, volume_.has_strips(object));
-  engine::LayoutRequest request{.most = VolumeImpl::kUnitsAtOnce, .of = engine::LayoutOf::kStrips};
+  MDFS_TRY_ASSIGN(const bool any, has_strips(volume_, object));
+  engine::LayoutRequest request{.most = kUnitsListedAtOnce, .of = engine::LayoutOf::kStrips};
   for (bool more = any; more;) {
-    MDFS_TRY_ASSIGN(const engine::LayoutRows strips, volume_.layout_rows(object, request));
+    MDFS_TRY_ASSIGN(const engine::LayoutRows strips, layout_rows(volume_, object, request));
     if (std::any_of(strips.rows.begin(), strips.rows.end(), [&](const layout::ExtentPlace& place) {
           return place.disk == disk(run) && place.end > first_block(run);
         }))
@@ -298,7 +297,7 @@ Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vect
     request.disk = [to](const geometry::Coord&) { return *to; };
     return request;
   }
-  MDFS_TRY_ASSIGN(request.disk, volume_.disks_of_units(run.record.cursor[1]));
+  MDFS_TRY_ASSIGN(request.disk, disks_of_units(volume_, run.record.cursor[1]));
   return request;
 }
 
@@ -313,9 +312,9 @@ Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome
   }
   std::sort(others.rbegin(), others.rend());
   for (const auto& [free, other] : others) {
-    MDFS_TRY_ASSIGN(const auto places, volume_.unit_places(object, tried.units));
+    MDFS_TRY_ASSIGN(const auto places, unit_places(volume_, object, tried.units));
     std::vector<geometry::Coord> left;
-    for (const VolumeImpl::UnitPlace& place : places)
+    for (const UnitPlace& place : places)
       if (has_to_go(run, place)) left.push_back(place.unit);
     if (left.empty()) return {};
     engine::MoveRequest request;
@@ -342,10 +341,10 @@ Status Evacuation::move_singly(OperationRun& run, engine::MoveOutcome& outcome, 
   MDFS_TRY(volume_.store().commit());
   uncommitted_bytes_ = 0;
   const std::uint64_t object = run.record.cursor[1];
-  MDFS_TRY_ASSIGN(const auto places, volume_.unit_places(object, tried.units));
+  MDFS_TRY_ASSIGN(const auto places, unit_places(volume_, object, tried.units));
   outcome.no_room = 0;
   outcome.damaged.clear();
-  for (const VolumeImpl::UnitPlace& place : places) {
+  for (const UnitPlace& place : places) {
     if (!has_to_go(run, place)) continue;
     engine::MoveRequest request = tried;
     request.units = {place.unit};
@@ -428,4 +427,4 @@ Result<bool> Evacuation::leave(OperationRun& run) {
   return false;
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -1,15 +1,15 @@
 // What long operations that move data share.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/operation_moves.h"
+#include "maintenance/moves.h"
 
 #include <utility>
 #include <vector>
 
-#include "volume/volume_impl.h"
+#include "maintenance/objects.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
-Result<std::optional<engine::MoveOutcome>> move_for(OperationRun& run, VolumeImpl& volume, Ino ino,
+Result<std::optional<engine::MoveOutcome>> move_for(OperationRun& run, MaintainedVolume& volume, Ino ino,
                                                     engine::MoveRequest request) {
   bool stopped = false;
   request.pace = [&](std::uint64_t bytes) -> Status {
@@ -22,11 +22,6 @@ Result<std::optional<engine::MoveOutcome>> move_for(OperationRun& run, VolumeImp
   if (stopped) return std::optional<engine::MoveOutcome>();
   if (!moved.ok()) return moved.error();
   return std::optional(std::move(*moved));
-}
-
-bool is_passed_over(const Error& error) {
-  return error.code == Errc::kNotFound || error.code == Errc::kCorrupt || error.code == Errc::kIsDirectory ||
-         error.code == Errc::kInvalidArgument;
 }
 
 void note_damaged(OperationRecord& record, Ino ino, const engine::MoveOutcome& moved) {
@@ -51,4 +46,4 @@ Result<bool> look_at_objects(OperationRun& run, store::Store& store, std::uint64
   return true;
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -10,11 +10,9 @@
 #include "engine/map/layout.h"
 #include "engine/relocate/mover.h"
 #include "geometry/geometry.h"
-#include "volume/operation.h"
+#include "maintenance/operation.h"
 
-namespace mdfs::volume {
-
-class VolumeImpl;
+namespace mdfs::maintenance {
 
 // Parameters of the record: 0 the disks that take, as bits; 1, of a request alone: 1 adds every healthy disk that has
 // less than 15/16 of its share. Cursor: 0 the next object.
@@ -26,7 +24,7 @@ class Balance final : public Operation {
  public:
   enum Figure : std::uint8_t { kMovedBytes, kNoRoom };  // in a dry run: that would move; units
 
-  explicit Balance(VolumeImpl& volume) : volume_(volume) {}
+  explicit Balance(MaintainedVolume& volume) : volume_(volume) {}
 
   Status begin(OperationRun& run) override;
   Status go_on(OperationRun& run) override;
@@ -54,7 +52,7 @@ class Balance final : public Operation {
   Status move_units(OperationRun& run);
   Result<std::optional<engine::MoveOutcome>> move(OperationRun& run, std::uint64_t object, engine::MoveRequest request);
 
-  VolumeImpl& volume_;
+  MaintainedVolume& volume_;
   // Of the object that the cursor names, some at a time; forgotten between runs.
   std::vector<Unit> units_;
   std::size_t next_unit_ = 0;
@@ -64,4 +62,4 @@ class Balance final : public Operation {
   std::map<unsigned, std::uint64_t> lacking_;  // blocks, by disk that takes: counted down by what is chosen
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

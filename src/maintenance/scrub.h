@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "maintenance/operation.h"
+#include "maintenance/piece_reader.h"
 #include "store/verifier.h"
-#include "volume/operation.h"
-#include "volume/scrub_data.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
 // Labels and commits of each disk, pages of the map of free space, all copies of all tree nodes, then the data in
 // batches of keys of the tree, each in the order of the disks and on all disks at once. The cursor: what (kLabels ..
@@ -54,4 +54,4 @@ class Scrub final : public Operation {
   bool checkpoint_ = true;
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -1,6 +1,6 @@
 // Long operations: one of a kind at a time, within its budget, stopped and carried on, whatever happens between.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/operations.h"
+#include "maintenance/runner.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -9,8 +9,10 @@
 #include "base/log.h"
 #include "fixture.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 namespace {
+
+using namespace volume;  // NOLINT: the fixture and what it prints errors with
 
 constexpr OperationKind kKind = OperationKind::kDefrag;
 constexpr std::uint64_t kMiB = 1u << 20;
@@ -50,16 +52,16 @@ class Counting final : public Operation {
   bool entered = false;
 };
 
-class OperationsTest : public VolumeTest {
+class RunnerTest : public VolumeTest {
  protected:
-  OperationsTest() {
+  RunnerTest() {
     EXPECT_OK(set_log_level("off"));
     make();
   }
 
   // As a mount makes it; there is no other one of this kind in the volume.
   void make() {
-    operations_ = std::make_unique<Operations>(store(), environment_);
+    operations_ = std::make_unique<Runner>(store(), environment_, readers_);
     auto counting = std::make_unique<Counting>();
     counting_ = counting.get();
     operations_->add(kKind, std::move(counting));
@@ -88,11 +90,12 @@ class OperationsTest : public VolumeTest {
     return turns;
   }
 
-  std::unique_ptr<Operations> operations_;
+  std::atomic<unsigned> readers_{0};
+  std::unique_ptr<Runner> operations_;
   Counting* counting_ = nullptr;
 };
 
-TEST_F(OperationsTest, OneRunsToItsEndAndItsFiguresStay) {
+TEST_F(RunnerTest, OneRunsToItsEndAndItsFiguresStay) {
   EXPECT_ERROR(Errc::kNoData, operations_->status(kKind));
   EXPECT_ERROR(Errc::kInvalidArgument, operations_->start(request(0)));
   EXPECT_ERROR(Errc::kNoData, operations_->status(kKind));
@@ -108,7 +111,7 @@ TEST_F(OperationsTest, OneRunsToItsEndAndItsFiguresStay) {
   EXPECT_EQ(counting_->resumed, 0);
 }
 
-TEST_F(OperationsTest, OnlyOneOfAKindRuns) {
+TEST_F(RunnerTest, OnlyOneOfAKindRuns) {
   EXPECT_OK(operations_->start(request(3)));
   EXPECT_ERROR(Errc::kBusy, operations_->start(request(3)));
   EXPECT_ERROR(Errc::kBusy, operations_->resume(kKind, std::nullopt));
@@ -121,7 +124,7 @@ TEST_F(OperationsTest, OnlyOneOfAKindRuns) {
   EXPECT_OK(operations_->start(request(1)));
 }
 
-TEST_F(OperationsTest, WhatIsCancelledGoesOnWhenItIsTold) {
+TEST_F(RunnerTest, WhatIsCancelledGoesOnWhenItIsTold) {
   EXPECT_ERROR(Errc::kNoData, operations_->cancel(kKind));
   EXPECT_ERROR(Errc::kNoData, operations_->resume(kKind, std::nullopt));
   EXPECT_OK(operations_->start(request(5)));
@@ -139,7 +142,7 @@ TEST_F(OperationsTest, WhatIsCancelledGoesOnWhenItIsTold) {
   EXPECT_ERROR(Errc::kNoData, operations_->resume(kKind, std::nullopt));
 }
 
-TEST_F(OperationsTest, WhatWasRunningGoesOnAtTheNextMount) {
+TEST_F(RunnerTest, WhatWasRunningGoesOnAtTheNextMount) {
   EXPECT_OK(operations_->start(request(5)));
   EXPECT_TRUE(operations_->turn().worked);
   EXPECT_TRUE(operations_->turn().worked);
@@ -149,13 +152,13 @@ TEST_F(OperationsTest, WhatWasRunningGoesOnAtTheNextMount) {
   EXPECT_EQ(run_all(), 3);
 }
 
-TEST_F(OperationsTest, AStartThatReturnedSurvivesACrash) {
+TEST_F(RunnerTest, AStartThatReturnedSurvivesACrash) {
   EXPECT_OK(operations_->start(request(5)));
   test::MemoryDisks left;
   for (const auto& disk : disks_) left.push_back(disk->clone());
   auto again = test::open_volume(test::borrowed(left), test::quiet_options(), environment_);
   ASSERT_OK(again);
-  Operations found((*again)->store(), environment_);
+  Runner found((*again)->store(), environment_, readers_);
   found.add(kKind, std::make_unique<Counting>());
   EXPECT_OK(found.load());
   ASSERT_OK(found.status(kKind));
@@ -165,7 +168,7 @@ TEST_F(OperationsTest, AStartThatReturnedSurvivesACrash) {
   EXPECT_EQ(turns, 5);
 }
 
-TEST_F(OperationsTest, ABudgetIsKept) {
+TEST_F(RunnerTest, ABudgetIsKept) {
   EXPECT_ERROR(Errc::kInvalidArgument, operations_->start(request(10, 100)));
   EXPECT_OK(operations_->start(request(40, 2 * kMiB)));  // a step each half of a second
   const std::int64_t start_ns = environment_.monotonic_ns();
@@ -184,28 +187,28 @@ TEST_F(OperationsTest, ABudgetIsKept) {
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
 }
 
-TEST_F(OperationsTest, ABudgetCanBeChangedWhileItRuns) {
-  EXPECT_OK(operations_->start(request(40, Operations::kLeastBudget)));
+TEST_F(RunnerTest, ABudgetCanBeChangedWhileItRuns) {
+  EXPECT_OK(operations_->start(request(40, Runner::kLeastBudget)));
   EXPECT_TRUE(operations_->turn().worked);
   EXPECT_GT(operations_->turn().wait_ns, 200'000'000'000);
   EXPECT_OK(operations_->resume(kKind, 0));
   EXPECT_EQ(run_all(), 39);
 }
 
-TEST_F(OperationsTest, ReadersAreWaitedForButNotForEver) {
+TEST_F(RunnerTest, ReadersAreWaitedForButNotForEver) {
   EXPECT_OK(operations_->start(request(3)));
-  const Operations::Reading reading(*operations_);
+  readers_ = 1;
   for (int step = 0; step < 3; ++step) {
     const std::int64_t before_ns = environment_.monotonic_ns();
     Turn turn;
     while (!(turn = operations_->turn()).worked) environment_.advance_ns(turn.wait_ns);
-    EXPECT_GE(environment_.monotonic_ns() - before_ns, Operations::kMostYieldNs);
-    EXPECT_LE(environment_.monotonic_ns() - before_ns, 2 * Operations::kMostYieldNs);
+    EXPECT_GE(environment_.monotonic_ns() - before_ns, Runner::kMostYieldNs);
+    EXPECT_LE(environment_.monotonic_ns() - before_ns, 2 * Runner::kMostYieldNs);
   }
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
 }
 
-TEST_F(OperationsTest, WhatCameAfterACheckpointIsDoneAndCountedAgain) {
+TEST_F(RunnerTest, WhatCameAfterACheckpointIsDoneAndCountedAgain) {
   counting_->checkpoint_every = 4;
   EXPECT_OK(operations_->start(request(10)));
   for (int step = 0; step < 7; ++step) EXPECT_TRUE(operations_->turn().worked);
@@ -222,7 +225,7 @@ TEST_F(OperationsTest, WhatCameAfterACheckpointIsDoneAndCountedAgain) {
   EXPECT_EQ(status().bytes_done, 10 * kMiB);
 }
 
-TEST_F(OperationsTest, AFailureIsNamedAndMayBeTriedAgain) {
+TEST_F(RunnerTest, AFailureIsNamedAndMayBeTriedAgain) {
   EXPECT_OK(operations_->start(request(3)));
   EXPECT_TRUE(operations_->turn().worked);
   counting_->fails = true;
@@ -236,7 +239,7 @@ TEST_F(OperationsTest, AFailureIsNamedAndMayBeTriedAgain) {
   EXPECT_EQ(status().reason, "");
 }
 
-TEST_F(OperationsTest, CancelDoesNotWaitForALongStep) {
+TEST_F(RunnerTest, CancelDoesNotWaitForALongStep) {
   counting_->blocks = true;
   operations_->start_thread();
   EXPECT_OK(operations_->start(request(1000)));
@@ -255,7 +258,7 @@ TEST_F(OperationsTest, CancelDoesNotWaitForALongStep) {
   EXPECT_GT(steps, 0);
 }
 
-TEST_F(OperationsTest, ClosingStopsTheThreadInTheMiddle) {
+TEST_F(RunnerTest, ClosingStopsTheThreadInTheMiddle) {
   counting_->blocks = true;
   operations_->start_thread();
   EXPECT_OK(operations_->start(request(1000)));
@@ -268,7 +271,7 @@ TEST_F(OperationsTest, ClosingStopsTheThreadInTheMiddle) {
   EXPECT_GT(status().cursor[0], 0u);
 }
 
-TEST_F(OperationsTest, AnItemThatMakesNoSenseIsLeftAlone) {
+TEST_F(RunnerTest, AnItemThatMakesNoSenseIsLeftAlone) {
   EXPECT_OK(store().transact(store::Purpose::kNormal, [](store::Transaction& transaction) -> Status {
     transaction.put(operation_key(kKind), ByteVector(400));
     return {};
@@ -280,4 +283,4 @@ TEST_F(OperationsTest, AnItemThatMakesNoSenseIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

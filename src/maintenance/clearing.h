@@ -11,12 +11,9 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "volume/operation.h"
-#include "volume/volume.h"
+#include "maintenance/operation.h"
 
-namespace mdfs::volume {
-
-class VolumeImpl;
+namespace mdfs::maintenance {
 
 // Stretches of disks are closed to new blocks (store::Store::close_stretch), then all files are looked at, and what
 // lies in a stretch is moved: all that is contiguous there of one file into one hole, so that no window of it lies in
@@ -26,7 +23,7 @@ class VolumeImpl;
 // with the mount; at any moment the volume is whole. One thread.
 class Clearing {
  public:
-  explicit Clearing(VolumeImpl& volume) : volume_(volume) {}
+  explicit Clearing(MaintainedVolume& volume) : volume_(volume) {}
   ~Clearing() { open_all(); }
   Clearing(const Clearing&) = delete;
   Clearing& operator=(const Clearing&) = delete;
@@ -87,7 +84,7 @@ class Clearing {
   Status move(OperationRun& run);
   Status commit();
 
-  VolumeImpl& volume_;
+  MaintainedVolume& volume_;
   std::vector<store::Run> stretches_;
   std::vector<store::Run> kept_;
   std::vector<store::Run> obstacles_;  // what found no room
@@ -105,4 +102,4 @@ class Clearing {
   bool uncommitted_ = false;  // something has moved, whose blocks are in use for two more commits
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -1,6 +1,6 @@
 // Defragmentation, step by step.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/defrag.h"
+#include "maintenance/defrag.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,10 +11,10 @@
 #include <thread>
 #include <utility>
 
-#include "volume/operation_moves.h"
-#include "volume/volume_impl.h"
+#include "maintenance/moves.h"
+#include "maintenance/objects.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
 void Defrag::forget() {
   surveying_ = true;
@@ -41,7 +41,7 @@ Status Defrag::begin(OperationRun& run) {
     return {Errc::kInvalidArgument,
             fmt::format("threshold {}: must be from 1 to 1000", static_cast<double>(record.threshold) / 1000)};
   if (record.object != 0) {
-    MDFS_TRY_ASSIGN(const Attributes attributes, volume_.attributes(record.object));
+    MDFS_TRY_ASSIGN(const volume::Attributes attributes, volume_.attributes(record.object));
     if ((attributes.mode & S_IFMT) != S_IFREG)
       return {Errc::kInvalidArgument, "only images and files can be defragmented"};
   }
@@ -95,7 +95,7 @@ Result<bool> Defrag::step(OperationRun& run) {
 
 Status Defrag::list(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   if (run.may_write()) {
-    const Result<bool> strips = volume_.has_strips(ino);
+    const Result<bool> strips = has_strips(volume_, ino);
     if (!strips.ok()) return is_passed_over(strips.error()) ? Status{} : Status(strips.error());
     if (*strips) {
       in_strips_.push_back({ino, 0, stored_bytes});
@@ -127,7 +127,7 @@ Status Defrag::settle_some(OperationRun& run) {
 }
 
 Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
-  const Result<layout::Merit> merit = volume_.data_merit(ino);
+  const Result<layout::Merit> merit = data_merit(volume_, ino);
   if (!merit.ok()) return is_passed_over(merit.error()) ? Status{} : Status(merit.error());
   ++run.record.figures[kSeen];
   const double score = std::max(merit->score(), merit->load());
@@ -138,20 +138,20 @@ Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
 
 Status Defrag::survey(OperationRun& run) {
   if (run.record.object != 0) {
-    const Result<Attributes> attributes = volume_.attributes(run.record.object);
+    const Result<volume::Attributes> attributes = volume_.attributes(run.record.object);
     if (attributes.ok()) MDFS_TRY(list(run, run.record.object, attributes->stored_bytes));
     listed_ = true;
     return {};
   }
-  const std::int64_t until_ns = volume_.monotonic_ns() + kSurveyNs;
+  const std::int64_t until_ns = volume_.environment().monotonic_ns() + kSurveyNs;
   do {
-    MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
-    for (const VolumeImpl::FileItem& file : files) {
+    MDFS_TRY_ASSIGN(const auto files, volume::next_files(volume_.store(), next_));
+    for (const volume::FileItem& file : files) {
       if (file.inode.is_image() ? file.inode.stored_bytes == 0 : file.inode.stored_bytes < kLeastFileBytes) continue;
       MDFS_TRY(list(run, file.ino, file.inode.stored_bytes));
     }
     listed_ = next_ == 0;
-  } while (!listed_ && in_strips_.empty() && !run.stopping() && volume_.monotonic_ns() < until_ns);
+  } while (!listed_ && in_strips_.empty() && !run.stopping() && volume_.environment().monotonic_ns() < until_ns);
   if (!listed_ && candidates_.size() > 2 * kMostCandidates) keep_worst();
   return {};
 }
@@ -178,7 +178,7 @@ Status Defrag::open_next(OperationRun& run) {
   counted_ = 0;
   planned_ = improved_ = false;
   before_ = {};
-  const Result<layout::Merit> merit = volume_.data_merit(current_.ino);
+  const Result<layout::Merit> merit = data_merit(volume_, current_.ino);
   if (merit.ok())
     before_ = *merit;
   else
@@ -187,7 +187,7 @@ Status Defrag::open_next(OperationRun& run) {
 }
 
 Status Defrag::plan_part(OperationRun& run) {
-  MDFS_TRY_ASSIGN(layout::DefragPlan plan, volume_.plan_defrag(current_.ino, from_));
+  MDFS_TRY_ASSIGN(layout::DefragPlan plan, plan_defrag(volume_, current_.ino, from_));
   std::uint64_t moving = 0;
   for (layout::GroupMove& move : plan.moves) {
     moving += move.bytes;
@@ -266,7 +266,7 @@ Status Defrag::move_group(OperationRun& run) {
 }
 
 void Defrag::measure(OperationRun& run, Ino ino, const layout::Merit& before) {
-  const Result<layout::Merit> after = volume_.data_merit(ino);
+  const Result<layout::Merit> after = data_merit(volume_, ino);
   if (!after.ok()) return;
   run.record.figures[kRunsBefore] += before.runs;
   run.record.figures[kRunsAfter] += after->runs;
@@ -398,4 +398,4 @@ void Defrag::end_waiting(OperationRun& run, bool moved) {
   waiting_.pop_front();
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

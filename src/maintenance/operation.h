@@ -1,5 +1,5 @@
 // One kind of long work on a mounted volume, done in small steps beside everything else: scrub, defragmentation,
-// evacuation of a disk, balancing. Operations (operations.h) runs it; here is what a kind has to bring.
+// evacuation of a disk, balancing. Runner (runner.h) runs it; here is what a kind has to bring.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,18 +10,18 @@
 #include "base/result.h"
 #include "format/operation.h"
 #include "store/store.h"
+#include "volume/maintained_volume.h"
+#include "volume/operations.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
 using format::OperationRecord;
-
-enum class OperationKind : std::uint8_t {
-  kScrub = MDFS_OPERATION_SCRUB,
-  kDefrag = MDFS_OPERATION_DEFRAG,
-  kEvacuate = MDFS_OPERATION_EVACUATE,
-  kBalance = MDFS_OPERATION_BALANCE,
-};
-inline constexpr unsigned kOperationKinds = 4;
+using volume::Ino;
+using volume::kOperationKinds;
+using volume::MaintainedVolume;
+using volume::OperationKind;
+using volume::OperationRequest;
+using volume::Turn;
 
 // "scrub", "defragmentation", "evacuation", "balancing": for messages.
 std::string_view name(OperationKind kind);
@@ -84,4 +84,4 @@ class Operation {
   static constexpr std::uint64_t kStepBytes = 1u << 20;
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

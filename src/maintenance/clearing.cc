@@ -1,6 +1,6 @@
 // Making contiguous room, step by step.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/clearing.h"
+#include "maintenance/clearing.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "volume/operation_moves.h"
-#include "volume/volume_impl.h"
+#include "maintenance/moves.h"
+#include "maintenance/objects.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 namespace {
 
 bool overlap(const store::Run& a, const store::Run& b) {
@@ -95,19 +95,20 @@ Result<bool> Clearing::step(OperationRun& run) {
     MDFS_TRY(commit());
     return true;
   }
-  const std::int64_t until_ns = volume_.monotonic_ns() + kLookNs;
+  const std::int64_t until_ns = volume_.environment().monotonic_ns() + kLookNs;
   do {
     if (files_.empty())
       MDFS_TRY(next_file());
     else
       look_at_some();
-  } while (pieces_.empty() && !(files_.empty() && listed_) && !run.stopping() && volume_.monotonic_ns() < until_ns);
+  } while (pieces_.empty() && !(files_.empty() && listed_) && !run.stopping() &&
+           volume_.environment().monotonic_ns() < until_ns);
   return false;
 }
 
 Status Clearing::next_file() {
-  MDFS_TRY_ASSIGN(const auto files, volume_.next_files(next_));
-  for (const VolumeImpl::FileItem& file : files) files_.push_back(file.ino);
+  MDFS_TRY_ASSIGN(const auto files, volume::next_files(volume_.store(), next_));
+  for (const volume::FileItem& file : files) files_.push_back(file.ino);
   at_ = {};
   listed_ = next_ == 0;
   return {};
@@ -118,8 +119,8 @@ void Clearing::look_at_some() {
   std::vector<layout::ExtentPlace> places;
   bool at_end = false;
   while (!at_end && places.size() < kMostPlaces) {
-    const auto found = volume_.layout_rows(
-        files_.front(), {.from = at_, .most = VolumeImpl::kUnitsAtOnce, .of = engine::LayoutOf::kExtents});
+    const auto found = layout_rows(volume_, files_.front(),
+                                   {.from = at_, .most = kUnitsListedAtOnce, .of = engine::LayoutOf::kExtents});
     if (!found.ok()) {  // removed meanwhile, or damaged: then its stretch is not cleared
       at_end = true;
       places.clear();
@@ -212,4 +213,4 @@ Status Clearing::move(OperationRun& run) {
   return {};
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

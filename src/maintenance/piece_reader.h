@@ -1,53 +1,20 @@
-// The data of all files and images as pieces on the disks, to be read in the order in which they lie there.
+// Reads pieces of data in the order in which they lie on the disks, and compares them with their checksums.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/result.h"
-#include "format/extents.h"
 #include "format/operation.h"
-#include "store/check/stored_data.h"
 #include "store/store.h"
-#include "store/verifier.h"
+#include "volume/piece_collector.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
-// An extent, or a run of blocks of a file, as the tree described it when it was asked.
-struct StoredPiece : store::StoredData {
-  std::uint64_t birth = 0;
-  format::ExtentTableShape shape;      // of an extent
-  std::optional<std::uint64_t> strip;  // offset of the item, where the bytes of the extent lie in a strip
-};
-
-// Takes pieces out of the tree in the order of its keys. One thread; other threads may change the tree meanwhile.
-class PieceCollector {
- public:
-  PieceCollector(store::Store& store, store::Verifier& verifier) : store_(store), verifier_(verifier) {}
-
-  // Some more items from `next` on, which moves on; false when there are no more. Items that cannot be read are noted
-  // in the record.
-  bool collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
-  // Does the tree still say so? Also if it cannot be asked.
-  bool is_current(const StoredPiece& piece);
-
- private:
-  void take(const std::vector<store::Item>& items, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
-  Result<std::optional<format::ExtentTableShape>> shape_of(std::uint64_t object);
-  Status take_extents(const store::Item& item, std::vector<StoredPiece>& pieces);
-  Status take_strip(const store::Item& item, std::vector<StoredPiece>& pieces);
-  Status take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const;
-  Result<std::optional<StoredPiece>> extent(const format::Key& key, unsigned place, const format::ExtentRecord& record,
-                                            const format::ExtentTableShape& shape);
-
-  store::Store& store_;
-  store::Verifier& verifier_;
-  std::uint64_t shape_object_ = 0;  // whose shape is kept
-  std::optional<format::ExtentTableShape> shape_;
-};
+using volume::PieceCollector;
+using volume::StoredPiece;
 
 // Reads pieces, all disks at once, each from its beginning to its end. One thread.
 class PieceReader {
@@ -93,4 +60,4 @@ class PieceReader {
   std::vector<Disk> disks_;
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -1,6 +1,6 @@
 // Balancing, step by step.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/balance.h"
+#include "maintenance/balance.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/log.h"
-#include "volume/operation_moves.h"
-#include "volume/volume_impl.h"
+#include "maintenance/moves.h"
+#include "maintenance/objects.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 
 Status Balance::check(const OperationRun& run) const {
   store::Store& store = volume_.store();
@@ -81,7 +81,7 @@ Status Balance::go_on(OperationRun& run) {
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
     if (((run.record.parameters[0] >> disk) & 1) != 0) lacking_[disk] = lacking_blocks(disk);
   if (!run.may_write() || run.record.parameters[0] == 0) return {};
-  MDFS_TRY(volume_.placements_.include_disks(run.record.parameters[0]));
+  MDFS_TRY(volume_.placements().include_disks(run.record.parameters[0]));
   volume_.placements_changed();
   return {};
 }
@@ -91,13 +91,14 @@ Status Balance::list_some(OperationRun& run, std::uint64_t object) {
   next_unit_ = 0;
   listing_ = false;
   const std::uint64_t taking = run.record.parameters[0];
-  MDFS_TRY_ASSIGN(const VolumeImpl::UnitPlaces places, volume_.next_units(object, at_));
+  MDFS_TRY_ASSIGN(const UnitPlaces places, next_units(volume_, object, at_));
   if (places.units.empty()) return {};
-  auto wished = volume_.disks_of_units(
-      object, [&](const geometry::Placement& placement) { return volume_.placements_.with_disks(placement, taking); });
+  auto wished = disks_of_units(volume_, object, [&](const geometry::Placement& placement) {
+    return volume_.placements().with_disks(placement, taking);
+  });
   if (!wished.ok() && wished.error().code == Errc::kNotFound) return {};  // deleted meanwhile
   MDFS_TRY(wished.ok() ? Status() : Status(wished.error()));
-  for (const VolumeImpl::UnitPlace& place : places.units) {
+  for (const UnitPlace& place : places.units) {
     const unsigned disk = (*wished)(place.unit);
     if (((taking >> disk) & 1) == 0 || place.blocks == 0 || place.disks == std::uint64_t{1} << disk) continue;
     std::uint64_t& lacking = lacking_[disk];
@@ -129,7 +130,7 @@ Result<bool> Balance::find_object(OperationRun& run) {
 // To where the placement says.
 Result<std::optional<engine::MoveOutcome>> Balance::move(OperationRun& run, std::uint64_t object,
                                                          engine::MoveRequest request) {
-  MDFS_TRY_ASSIGN(request.disk, volume_.disks_of_units(object));
+  MDFS_TRY_ASSIGN(request.disk, disks_of_units(volume_, object));
   return move_for(run, volume_, object, std::move(request));
 }
 
@@ -189,4 +190,4 @@ Result<bool> Balance::step(OperationRun& run) {
   return false;
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

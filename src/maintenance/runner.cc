@@ -1,6 +1,6 @@
 // Long operations: who may run, whose turn it is, and what is remembered.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/operations.h"
+#include "maintenance/runner.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 namespace {
 
 constexpr std::int64_t kNapNs = 1'000'000;              // while readers are waited for
@@ -48,20 +48,20 @@ void OperationRun::yield() const {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kNapNs));
 }
 
-Operations::~Operations() { stop(); }
+Runner::~Runner() { stop(); }
 
-void Operations::add(OperationKind kind, std::unique_ptr<Operation> operation) {
+void Runner::add(OperationKind kind, std::unique_ptr<Operation> operation) {
   slot(kind).operation = std::move(operation);
 }
 
-Status Operations::check_known(OperationKind kind) const {
+Status Runner::check_known(OperationKind kind) const {
   if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())
     return {Errc::kInvalidArgument, "there is no such operation"};
   if (!slot(kind).operation) return {Errc::kNotSupported, text_of(kind) + " is unknown to this version"};
   return {};
 }
 
-Status Operations::load() {
+Status Runner::load() {
   const format::Key first{MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, 0};
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                   store_.scan(first, operation_key(OperationKind::kBalance), kOperationKinds + 1));
@@ -99,22 +99,22 @@ Status Operations::load() {
   return {};
 }
 
-bool Operations::one_moves() const {
+bool Runner::moves_data() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(kKinds.begin(), kKinds.end(),
                      [&](OperationKind kind) { return kind != OperationKind::kScrub && slot(kind).running(); });
 }
 
-void Operations::start_thread() {
+void Runner::start_thread() {
   thread_ = std::thread([this] { loop(); });
 }
 
-void Operations::wake() {
+void Runner::wake() {
   ++wakes_;
   changed_.notify_all();
 }
 
-void Operations::stop() {
+void Runner::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -137,7 +137,7 @@ void Operations::stop() {
   }
 }
 
-void Operations::take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop) {
+void Runner::take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop) {
   if (stop) slot.stop = true;
   ++slot.waiting;
   changed_.wait(lock, [&] { return !slot.busy; });
@@ -146,7 +146,7 @@ void Operations::take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop)
   slot.stop = stopping_;
 }
 
-void Operations::give_back(Slot& slot, OperationRecord record) {
+void Runner::give_back(Slot& slot, OperationRecord record) {
   const std::lock_guard lock(mutex_);
   slot.record = std::move(record);
   slot.busy = false;
@@ -154,7 +154,7 @@ void Operations::give_back(Slot& slot, OperationRecord record) {
 }
 
 // The item counts as freeing: it finds room on a full volume, where an operation may be what makes room.
-Status Operations::save(OperationKind kind, Slot& slot, OperationRecord& record) {
+Status Runner::save(OperationKind kind, Slot& slot, OperationRecord& record) {
   if (store_.read_only()) return {};
   record.updated_ns = environment_.now_ns();
   OperationRecord kept = slot.checkpoint.value_or(record);
@@ -173,13 +173,13 @@ Status Operations::save(OperationKind kind, Slot& slot, OperationRecord& record)
   return status;
 }
 
-void Operations::count_time(Slot& slot, OperationRecord& record) {
+void Runner::count_time(Slot& slot, OperationRecord& record) {
   const std::int64_t now_ns = environment_.monotonic_ns();
   record.work_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_ns - slot.counted_ns));
   slot.counted_ns = now_ns;
 }
 
-Status Operations::start(const OperationRequest& request) {
+Status Runner::start(const OperationRequest& request) {
   MDFS_TRY(check_known(request.kind));
   Slot& where = slot(request.kind);
   if (request.budget_bytes_s != 0 && request.budget_bytes_s < kLeastBudget)
@@ -231,7 +231,7 @@ Status Operations::start(const OperationRequest& request) {
   return {};
 }
 
-Status Operations::cancel(OperationKind kind) {
+Status Runner::cancel(OperationKind kind) {
   MDFS_TRY(check_known(kind));
   Slot& where = slot(kind);
   std::unique_lock lock(mutex_);
@@ -254,7 +254,7 @@ Status Operations::cancel(OperationKind kind) {
   return status;
 }
 
-Status Operations::resume(OperationKind kind, std::optional<std::uint64_t> budget_bytes_s) {
+Status Runner::resume(OperationKind kind, std::optional<std::uint64_t> budget_bytes_s) {
   MDFS_TRY(check_known(kind));
   if (budget_bytes_s && *budget_bytes_s != 0 && *budget_bytes_s < kLeastBudget)
     return {Errc::kInvalidArgument, fmt::format("a budget must be at least {} bytes a second", kLeastBudget)};
@@ -299,7 +299,7 @@ Status Operations::resume(OperationKind kind, std::optional<std::uint64_t> budge
   return status;
 }
 
-Result<OperationRecord> Operations::status(OperationKind kind) const {
+Result<OperationRecord> Runner::status(OperationKind kind) const {
   MDFS_TRY(check_known(kind));
   const std::lock_guard lock(mutex_);
   const Slot& where = slot(kind);
@@ -308,7 +308,7 @@ Result<OperationRecord> Operations::status(OperationKind kind) const {
 }
 
 // The next one after the last that is running and within its budget; else when one will be.
-const OperationKind* Operations::choose(std::int64_t now_ns, std::int64_t& wait_ns) {
+const OperationKind* Runner::choose(std::int64_t now_ns, std::int64_t& wait_ns) {
   wait_ns = Turn::kIdle;
   for (unsigned i = 1; i <= kOperationKinds; ++i) {
     const OperationKind& kind = kKinds[(last_ + i) % kOperationKinds];
@@ -320,13 +320,13 @@ const OperationKind* Operations::choose(std::int64_t now_ns, std::int64_t& wait_
   return nullptr;
 }
 
-std::int64_t Operations::yield_ns(std::int64_t now_ns) {
+std::int64_t Runner::yield_ns(std::int64_t now_ns) {
   if (readers_ == 0) return 0;
   if (yielding_since_ns_ == 0) yielding_since_ns_ = now_ns;
   return now_ns - yielding_since_ns_ < kMostYieldNs ? kNapNs : 0;
 }
 
-Turn Operations::turn() {
+Turn Runner::turn() {
   Turn turn;
   std::unique_lock lock(mutex_);
   const std::int64_t now_ns = environment_.monotonic_ns();
@@ -348,7 +348,7 @@ Turn Operations::turn() {
   return turn;
 }
 
-void Operations::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
+void Runner::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
   const std::int64_t began_ns = environment_.monotonic_ns();
   OperationRun run(kind, record, may_write(record), where.stop, readers_);
   const Result<bool> done = where.operation->step(run);
@@ -376,7 +376,7 @@ void Operations::run_step(OperationKind kind, Slot& where, OperationRecord& reco
   (void)save(kind, where, record);
 }
 
-void Operations::loop() {
+void Runner::loop() {
   std::uint64_t seen = 0;
   for (;;) {
     const Turn now = turn();
@@ -392,4 +392,4 @@ void Operations::loop() {
   }
 }
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -9,21 +9,19 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "volume/clearing.h"
-#include "volume/operation.h"
-#include "volume/volume.h"
+#include "maintenance/clearing.h"
+#include "maintenance/operation.h"
 
-namespace mdfs::volume {
-
-class VolumeImpl;
+namespace mdfs::maintenance {
 
 // Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score or load
 // (layout/merit.h) is above the threshold, and moves their groups (layout/defrag_plan.h) by copy-on-write moves of one
 // group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their disk has
-// no hole wait until all others have been moved; then stretches of the disks are cleared for them (volume/clearing.h),
-// as many at a time as the free space allows, until they all have been moved or nothing can be cleared any more. What
-// has been laid anew scores below the threshold: a run that goes on after a crash looks again and finds the rest. The
-// record's threshold is a score in thousandths, 0 the default; its cursor is not used. The figures are those of Figure.
+// no hole wait until all others have been moved; then stretches of the disks are cleared for them
+// (maintenance/clearing.h), as many at a time as the free space allows, until they all have been moved or nothing can
+// be cleared any more. What has been laid anew scores below the threshold: a run that goes on after a crash looks again
+// and finds the rest. The record's threshold is a score in thousandths, 0 the default; its cursor is not used. The
+// figures are those of Figure.
 class Defrag final : public Operation {
  public:
   enum Figure : std::uint8_t {
@@ -39,7 +37,7 @@ class Defrag final : public Operation {
   static constexpr std::uint64_t kDefaultThreshold = 1100;
   static constexpr std::uint64_t kLeastThreshold = 1000, kMostThreshold = 1'000'000;
 
-  explicit Defrag(VolumeImpl& volume) : volume_(volume), clearing_(volume) {}
+  explicit Defrag(MaintainedVolume& volume) : volume_(volume), clearing_(volume) {}
 
   Status begin(OperationRun& run) override;
   Status go_on(OperationRun& run) override;
@@ -93,7 +91,7 @@ class Defrag final : public Operation {
   void measure(OperationRun& run, Ino ino, const layout::Merit& before);
   void close_current(OperationRun& run);
 
-  VolumeImpl& volume_;
+  MaintainedVolume& volume_;
   bool surveying_ = true;
   bool listed_ = false;                  // the survey has seen all
   Ino next_ = 0;                         // where the survey goes on
@@ -118,4 +116,4 @@ class Defrag final : public Operation {
   unsigned vain_rounds_ = 0;   // one after another
 };
 
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

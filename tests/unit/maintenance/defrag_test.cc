@@ -1,6 +1,6 @@
 // Defragmentation of a volume in memory, step by step.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/defrag.h"
+#include "maintenance/defrag.h"
 
 #include <algorithm>
 #include <functional>
@@ -14,8 +14,10 @@
 #include "format/geometry_item.h"
 #include "volume/operations.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 namespace {
+
+using namespace volume;  // NOLINT: the fixture and what it prints errors with
 
 constexpr auto kKind = OperationKind::kDefrag;
 constexpr std::uint64_t kSide = 1024;
@@ -389,4 +391,4 @@ TEST_F(DefragTest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

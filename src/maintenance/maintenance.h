@@ -1,0 +1,15 @@
+// The long work of a volume: all operations that there are, for whoever opens one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "volume/maintained_volume.h"
+#include "volume/operations.h"
+
+namespace mdfs::maintenance {
+
+// For Volume::open(). The volume outlives what is returned.
+std::unique_ptr<volume::Operations> make_operations(volume::MaintainedVolume& volume);
+
+}  // namespace mdfs::maintenance

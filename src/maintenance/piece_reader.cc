@@ -1,0 +1,179 @@
+// Pieces of data: read, and compared with their checksums.
+// SPDX-License-Identifier: Apache-2.0
+#include "maintenance/piece_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "device/disk.h"
+
+namespace mdfs::maintenance {
+namespace {
+
+constexpr std::uint64_t kLargestGap = 65536;  // read over rather than around
+
+std::string name_of(const StoredPiece& piece) {
+  const format::Address& at = piece.runs.front().address;
+  const std::string part = piece.is_extent ? fmt::format("page {}, place {}", piece.where / 64, piece.where % 64)
+                                           : fmt::format("byte {}", piece.where);
+  return fmt::format("inode {}, {}: block {} of disk {}", piece.object, part, at.block, at.disk);
+}
+
+}  // namespace
+
+void PieceReader::forget() {
+  pieces_.clear();
+  disks_.clear();
+}
+
+std::uint64_t PieceReader::first_byte(const StoredPiece& piece) const {
+  return piece.runs.front().address.block * store_.block_size();
+}
+
+std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
+  return first_byte(piece) + align_up(piece.stored_bytes, device::kAlignment);
+}
+
+// What the tree says of a place is not believed before it is known to be one.
+PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
+  Where where = Where::kHere;
+  for (const format::BlockRun& run : piece.runs) {
+    if (run.address.disk >= disks.size()) return Where::kNowhere;
+    const store::DiskInfo& disk = disks[run.address.disk];
+    if (!inside(run.address.block, run.blocks, disk.blocks)) return Where::kNowhere;
+    if (disk.is_lost()) return Where::kLost;
+    if (!disk.is_there()) where = Where::kLeftOut;
+  }
+  return where;
+}
+
+void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
+                            format::OperationRecord& record) {
+  const auto run = std::find_if(piece.runs.begin(), piece.runs.end(),
+                                [&](const format::BlockRun& one) { return disks[one.address.disk].is_lost(); });
+  const format::Address& at = run->address;
+  record.note_trouble({piece.object, piece.where, at.block, at.disk, MDFS_TROUBLE_UNREADABLE});
+}
+
+void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord& record) {
+  pieces_ = std::move(pieces);
+  disks_.assign(store_.disk_count(), {});
+  std::vector<store::DiskInfo> disks;
+  for (unsigned i = 0; i < store_.disk_count(); ++i) disks.push_back(store_.disk_info(i));
+  for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
+    const StoredPiece& piece = pieces_[i];
+    const Where where = place_of(piece, disks);
+    if (where == Where::kHere) disks_[piece.runs.front().address.disk].order.push_back(i);
+    if (where == Where::kHere || where == Where::kLeftOut || !collector_.is_current(piece)) continue;
+    if (where == Where::kLost) {
+      note_lost(piece, disks, record);
+      continue;
+    }
+    spdlog::error("scrub: {}: there is no such place; run mdfsck", name_of(piece));
+    record.note_trouble({piece.object, piece.where, piece.runs.front().address.block, 0, MDFS_TROUBLE_SKIPPED});
+  }
+  for (Disk& disk : disks_)
+    std::sort(disk.order.begin(), disk.order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return pieces_[a].runs.front().address.block < pieces_[b].runs.front().address.block;
+    });
+}
+
+bool PieceReader::done() const {
+  return std::all_of(disks_.begin(), disks_.end(), [](const Disk& disk) { return disk.next == disk.order.size(); });
+}
+
+PieceReader::Span PieceReader::next_span(unsigned index) const {
+  const Disk& disk = disks_[index];
+  const auto piece = [&](std::size_t i) -> const StoredPiece& { return pieces_[disk.order[i]]; };
+  const auto simple = [](const StoredPiece& p) { return p.runs.size() == 1; };
+  Span span;
+  span.disk = index;
+  span.first = disk.next;
+  span.last = disk.next + 1;
+  span.start = first_byte(piece(span.first));
+  span.end = end_byte(piece(span.first));
+  span.together = simple(piece(span.first)) && span.end - span.start <= kReadBytes;
+  if (!span.together) return span;
+  while (span.last < disk.order.size()) {
+    const StoredPiece& next = piece(span.last);
+    if (!simple(next) || first_byte(next) > span.end + kLargestGap || end_byte(next) > span.start + kReadBytes) break;
+    span.end = std::max(span.end, end_byte(next));
+    ++span.last;
+  }
+  return span;
+}
+
+// Run by run.
+Status PieceReader::check_alone(const StoredPiece& piece) {
+  store::PartChecker parts(piece);
+  AlignedBuffer buffer(kReadBytes);
+  for (const format::BlockRun& run : piece.runs) {
+    const std::uint64_t bytes = run.blocks * store_.block_size();
+    for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
+      const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
+      MDFS_TRY(device::read(store_.disk(run.address.disk), run.address.block * store_.block_size() + done, part));
+      parts.take(part);
+    }
+  }
+  if (!parts.good()) return {Errc::kCorrupt, "data.checksum"};
+  return {};
+}
+
+// What was freed or moved meanwhile holds something else by now: only what the tree still insists on is damaged. It is
+// read once more, since it may have been the way from the disk that was.
+void PieceReader::judge(const StoredPiece& piece, Status status, format::OperationRecord& record) {
+  if (status.ok() || !collector_.is_current(piece)) return;
+  status = check_alone(piece);
+  if (status.ok() || !collector_.is_current(piece)) return;
+  const bool damaged = status.error().code == Errc::kCorrupt;
+  spdlog::error("scrub: {}: {}", name_of(piece),
+                damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
+  const format::Address& at = piece.runs.front().address;
+  if (damaged) store_.note_checksum_error(at.disk);
+  record.note_trouble({piece.object, piece.where, at.block, at.disk,
+                       static_cast<std::uint16_t>(damaged ? MDFS_TROUBLE_DATA : MDFS_TROUBLE_UNREADABLE)});
+}
+
+std::uint64_t PieceReader::step(format::OperationRecord& record) {
+  std::vector<Span> spans;
+  for (unsigned i = 0; i < disks_.size(); ++i)
+    if (disks_[i].next < disks_[i].order.size()) spans.push_back(next_span(i));
+  AlignedBuffer buffer(std::max<std::size_t>(1, spans.size()) * kReadBytes);
+  std::vector<device::Io> ios(spans.size());
+  std::vector<device::Addressed> requests;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (!spans[i].together) continue;
+    ios[i].offset = spans[i].start;
+    ios[i].buffers = {buffer.bytes().subspan(i * kReadBytes, spans[i].end - spans[i].start)};
+    requests.push_back({&store_.disk(spans[i].disk), &ios[i]});
+  }
+  (void)device::run(requests);  // each request's own status counts
+  std::uint64_t read_bytes = 0;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const Span& span = spans[i];
+    Disk& disk = disks_[span.disk];
+    std::uint64_t bytes = 0;
+    for (; disk.next < span.last; ++disk.next) {
+      const StoredPiece& piece = pieces_[disk.order[disk.next]];
+      bytes += align_up(piece.stored_bytes, std::uint64_t{store_.block_size()});
+      ++record.items_done;
+      if (!span.together || !ios[i].status.ok()) {
+        judge(piece, check_alone(piece), record);
+        continue;
+      }
+      store::PartChecker parts(piece);
+      parts.take(ConstBytes(ios[i].buffers[0]).subspan(first_byte(piece) - span.start, piece.stored_bytes));
+      judge(piece, parts.good() ? Status() : Status(Errc::kCorrupt, "data.checksum"), record);
+    }
+    record.bytes_done += bytes;
+    if (span.disk < record.disks.size()) record.disks[span.disk].read_bytes += bytes;
+    read_bytes += bytes;
+  }
+  return read_bytes;
+}
+
+}  // namespace mdfs::maintenance

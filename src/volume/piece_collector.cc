@@ -1,0 +1,180 @@
+// Pieces of data, taken out of the tree.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/piece_collector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "format/file_cell.h"
+#include "format/strip.h"
+#include "volume/records.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::size_t kItemsOfPieces = 128;
+
+format::Key after(const format::Key& key) {
+  if (key.offset != UINT64_MAX) return {key.object, key.kind, key.offset + 1};
+  if (key.kind != UINT64_MAX) return {key.object, key.kind + 1, 0};
+  return {key.object + 1, 0, 0};
+}
+
+// Of one that is not the smallest.
+format::Key before(const format::Key& key) {
+  if (key.offset > 0) return {key.object, key.kind, key.offset - 1};
+  if (key.kind > 0) return {key.object, key.kind - 1, UINT64_MAX};
+  return {key.object - 1, UINT64_MAX, UINT64_MAX};
+}
+
+bool same(const StoredPiece& a, const StoredPiece& b) {
+  return a.birth == b.birth && a.runs == b.runs && a.stored_bytes == b.stored_bytes && a.crc32c == b.crc32c;
+}
+
+}  // namespace
+
+Result<std::optional<format::ExtentTableShape>> PieceCollector::shape_of(std::uint64_t object) {
+  if (shape_object_ == object && shape_) return shape_;
+  MDFS_TRY_ASSIGN(const auto item, store_.get(geometry_key(object)));
+  if (!item) return std::optional<format::ExtentTableShape>();  // deleted meanwhile
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, read_geometry(store_, object));
+  shape_object_ = object;
+  shape_ = format::ExtentTableShape{static_cast<std::uint8_t>(geometry.codec),
+                                    static_cast<std::uint32_t>(geometry.extent_bytes())};
+  return shape_;
+}
+
+Result<std::optional<StoredPiece>> PieceCollector::extent(const format::Key& key, unsigned place,
+                                                          const format::ExtentRecord& record,
+                                                          const format::ExtentTableShape& shape) {
+  StoredPiece piece;
+  piece.object = key.object;
+  piece.where = key.offset * format::kMaxPlaces + place;
+  piece.is_extent = true;
+  piece.stored_bytes = record.stored_bytes;
+  piece.part_bytes = shape.codec == MDFS_CODEC_RAW ? MDFS_SUB_BLOCK : record.stored_bytes;
+  piece.crc32c = record.crc32c;
+  piece.birth = record.birth;
+  piece.shape = shape;
+  const std::uint64_t blocks = ceil_div(record.stored_bytes, store_.block_size());
+  if (!record.is_scattered()) {
+    piece.runs = {{record.place(), blocks}};
+    return std::optional(std::move(piece));
+  }
+  MDFS_TRY_ASSIGN(const auto runs, store_.get({key.object, MDFS_KIND_EXTENT_RUNS, piece.where}));
+  if (!runs) return std::optional<StoredPiece>();  // moved meanwhile
+  MDFS_TRY_ASSIGN(piece.runs, format::decode_extent_runs(*runs, blocks));
+  return std::optional(std::move(piece));
+}
+
+Status PieceCollector::take_extents(const store::Item& item, std::vector<StoredPiece>& pieces) {
+  MDFS_TRY_ASSIGN(const auto shape, shape_of(item.key.object));
+  if (!shape) return {};
+  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, *shape));
+  for (unsigned place = 0; place < shape->places(); ++place) {
+    const auto record = page.get(place);
+    if (!record) continue;
+    MDFS_TRY_ASSIGN(auto piece, extent(item.key, place, *record, *shape));
+    if (piece) pieces.push_back(std::move(*piece));
+  }
+  return {};
+}
+
+Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiece>& pieces) const {
+  const std::uint32_t block_size = store_.block_size();
+  MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
+  for (const format::FileRun& run : cell.runs) {
+    StoredPiece piece;
+    piece.object = item.key.object;
+    piece.where = item.key.offset * MDFS_FILE_CELL + std::uint64_t{run.first} * block_size;
+    piece.stored_bytes = run.blocks() * block_size;
+    piece.part_bytes = block_size;
+    piece.runs = {{run.address, run.blocks()}};
+    piece.crc32c = run.crc32c;
+    piece.birth = run.birth;
+    pieces.push_back(std::move(piece));
+  }
+  return {};
+}
+
+Status PieceCollector::take_strip(const store::Item& item, std::vector<StoredPiece>& pieces) {
+  const std::uint32_t block_size = store_.block_size();
+  MDFS_TRY_ASSIGN(const auto shape, shape_of(item.key.object));
+  if (!shape) return {};
+  MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, *shape, block_size));
+  for (unsigned place = 0; place < shape->places(); ++place) {
+    if (!strip.has(place)) continue;
+    StoredPiece piece;
+    piece.object = item.key.object;
+    piece.where = item.key.offset / MDFS_STRIPS_PER_PAGE * format::kMaxPlaces + place;
+    piece.is_extent = true;
+    piece.strip = item.key.offset;
+    piece.stored_bytes = strip.part_blocks(block_size) * block_size;
+    piece.part_bytes = block_size;
+    piece.runs = {strip.part(place, block_size)};
+    const auto checksums = strip.part_checksums(place, block_size);
+    piece.crc32c.assign(checksums.begin(), checksums.end());
+    piece.birth = strip.birth;
+    piece.shape = *shape;
+    pieces.push_back(std::move(piece));
+  }
+  return {};
+}
+
+void PieceCollector::take(const std::vector<store::Item>& items, std::vector<StoredPiece>& pieces,
+                          format::OperationRecord& record) {
+  for (const store::Item& item : items) {
+    Status status;
+    if (item.key.kind == MDFS_KIND_EXTENTS) status = take_extents(item, pieces);
+    if (item.key.kind == MDFS_KIND_FILE_CELL) status = take_cell(item, pieces);
+    if (item.key.kind == MDFS_KIND_STRIP) status = take_strip(item, pieces);
+    if (status.ok()) continue;
+    spdlog::error("scrub: item ({}, {}, {}): {}; run mdfsck", item.key.object, item.key.kind, item.key.offset,
+                  status.error().message());
+    record.note_trouble({item.key.object, item.key.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
+  }
+}
+
+bool PieceCollector::collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record) {
+  const auto items = store_.scan(next, format::kMaxKey, kItemsOfPieces);
+  if (items.ok()) {
+    take(*items, pieces, record);
+    if (items->size() < kItemsOfPieces) return false;
+    next = after(items->back().key);
+    return true;
+  }
+  // One of the leaves cannot be read, which the look at the nodes has named. Leaf by leaf, then, until it is behind us.
+  const std::optional<format::Key> behind = verifier_.next_leaf(next);
+  const auto leaf = store_.scan(next, behind ? before(*behind) : format::kMaxKey, SIZE_MAX);
+  if (leaf.ok()) {
+    take(*leaf, pieces, record);
+  } else {
+    spdlog::error("scrub: the tree from ({}, {}, {}) on cannot be read: {}", next.object, next.kind, next.offset,
+                  leaf.error().message());
+    record.note_trouble({next.object, next.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
+  }
+  if (behind) next = *behind;
+  return behind.has_value();
+}
+
+bool PieceCollector::is_current(const StoredPiece& piece) {
+  std::vector<StoredPiece> now;
+  const std::uint64_t kind = piece.is_extent ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  const std::uint64_t offset = piece.is_extent ? piece.where / format::kMaxPlaces : piece.where / MDFS_FILE_CELL;
+  format::Key key{piece.object, kind, offset};
+  if (piece.strip) key = {piece.object, MDFS_KIND_STRIP, *piece.strip};
+  const auto value = store_.get(key);
+  if (!value.ok()) return true;
+  if (!*value) return false;
+  const store::Item item{key, **value};
+  const Status status = piece.strip       ? take_strip(item, now)
+                        : piece.is_extent ? take_extents(item, now)
+                                          : take_cell(item, now);
+  if (!status.ok()) return true;
+  return std::any_of(now.begin(), now.end(),
+                     [&](const StoredPiece& other) { return other.where == piece.where && same(piece, other); });
+}
+
+}  // namespace mdfs::volume
