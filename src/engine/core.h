@@ -14,7 +14,7 @@
 #include "engine/left_places.h"
 #include "engine/map/records.h"
 #include "engine/options.h"
-#include "engine/settle_queue.h"
+#include "engine/relocation_queue.h"
 #include "engine/task_pool.h"
 #include "store/store.h"
 
@@ -42,7 +42,7 @@ struct Core {
   std::size_t dirty_limit_bytes() const { return options.cache_bytes / 2; }
   // Nobody has read or written for a while, and little is dirty: the disks have time for what moves by itself.
   bool is_quiet() const {
-    return settle.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
+    return relocations.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
   }
   std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
 
@@ -60,7 +60,7 @@ struct Core {
   EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};
   std::atomic<std::size_t> kept_bytes{0};  // of units that versions of windows keep
-  SettleQueue settle;
+  RelocationQueue relocations;
   TaskPool tasks;                    // decodes and encodes; never waits for a disk, but for a damaged extent read again
   TaskPool background;               // starts loads ahead of readers
   const std::uint64_t zeroed_disks;  // bits of those whose data read as zeros

@@ -13,7 +13,6 @@
 #include "engine/read/reader.h"
 #include "engine/read/window_version.h"
 #include "engine/relocate/returner.h"
-#include "engine/relocate/settler.h"
 #include "engine/write/replacer.h"
 #include "engine/write/write_back.h"
 #include "engine/write/writer.h"
@@ -23,6 +22,7 @@ namespace mdfs::engine {
 
 namespace {
 
+constexpr std::uint64_t kStripBytes = 8u << 20;  // consolidated at a time
 constexpr std::size_t kLeastCacheBytes = 1u << 20;
 constexpr unsigned kMostThreads = 64;
 
@@ -30,11 +30,8 @@ constexpr unsigned kMostThreads = 64;
 
 struct Engine::Parts {
   Parts(store::Store& store, const EngineOptions& options, Environment& environment, unsigned threads)
-      : core(store, options, environment, threads) {
-    if (options.settle_when_idle && !store.read_only()) settler.emplace(core, replacer);
-  }
+      : core(store, options, environment, threads) {}
   ~Parts() {
-    settler.reset();
     core.background.drain();
     core.loads.wait_until_idle();
   }
@@ -50,7 +47,6 @@ struct Engine::Parts {
   Survey survey{core};
   Mover mover{core};
   Returner returner{core, mover};
-  std::optional<Settler> settler;
 };
 
 Engine::Engine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -76,19 +72,19 @@ Result<std::shared_ptr<Content>> Engine::open(const ContentSpec& spec, InodeUpda
   if (!content->may_have_strips || parts_->core.store.read_only()) return content;
   MDFS_TRY_ASSIGN(const auto any, parts_->core.store.scan({content->object, MDFS_KIND_STRIP, 0},
                                                           {content->object, MDFS_KIND_STRIP, UINT64_MAX}, 1));
-  if (!any.empty()) parts_->core.settle.note(content);
+  if (!any.empty()) parts_->core.relocations.note_strips(content->object);
   return content;
 }
 
 Status Engine::close(const std::shared_ptr<Content>& content) {
-  parts_->core.settle.forget(*content);
+  parts_->core.relocations.forget_strips(content->object);
   Status status = parts_->write_back.write_back(*content);
   if (!status.ok()) drop_dirty(*content);
   return status;
 }
 
 void Engine::discard(const std::shared_ptr<Content>& content) {
-  parts_->core.settle.forget(*content);
+  parts_->core.relocations.forget_strips(content->object);
   drop_dirty(*content);
   parts_->core.cache.erase_object(content->object);
   parts_->core.records.forget_all(*content);
@@ -105,19 +101,19 @@ bool Engine::is_dirty(const Content& content) const {
 }
 
 Result<std::size_t> Engine::read(Content& content, std::uint64_t offset, MutableBytes into) {
-  parts_->core.settle.note_activity(parts_->core.environment);
+  parts_->core.relocations.note_activity(parts_->core.environment);
   return parts_->reader.read(content, offset, into);
 }
 
 Status Engine::write(Content& content, std::uint64_t offset, ConstBytes from) {
-  parts_->core.settle.note_activity(parts_->core.environment);
+  parts_->core.relocations.note_activity(parts_->core.environment);
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
   if (offset > size || from.size() > size - offset) MDFS_TRY(parts_->replacer.clear_beyond_end(content));
   return parts_->writer.write(content, offset, from);
 }
 
 Status Engine::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
-  parts_->core.settle.note_activity(parts_->core.environment);
+  parts_->core.relocations.note_activity(parts_->core.environment);
   return parts_->reader.read_window(content, window, offset, into);
 }
 
@@ -134,7 +130,7 @@ Result<std::shared_ptr<WindowVersion>> Engine::pin_window(Content& content, cons
 }
 
 Status Engine::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) {
-  parts_->core.settle.note_activity(parts_->core.environment);
+  parts_->core.relocations.note_activity(parts_->core.environment);
   return parts_->reader.read_version(version, offset, into);
 }
 
@@ -148,7 +144,7 @@ void Engine::start_window(Content& content, const geometry::Window& window) {
 
 Status Engine::write_window(Content& content, const geometry::Window& window, const WindowSource& from,
                             const Stop& stop) {
-  parts_->core.settle.note_activity(parts_->core.environment);
+  parts_->core.relocations.note_activity(parts_->core.environment);
   return parts_->replacer.write_window(content, window, from, stop);
 }
 
@@ -171,7 +167,7 @@ Result<std::uint64_t> Engine::next_hole(Content& content, std::uint64_t offset) 
 }
 
 Status Engine::write_back(Content& content) {
-  parts_->core.settle.note_activity(parts_->core.environment);
+  parts_->core.relocations.note_activity(parts_->core.environment);
   WriteBack::note_sync(content);
   return parts_->write_back.write_back(content);
 }
@@ -207,17 +203,33 @@ Result<MoveOutcome> Engine::move(Content& content, const MoveRequest& request) {
   return parts_->mover.move(content, request);
 }
 
-std::vector<std::uint64_t> Engine::objects_to_return() const {
-  return parts_->core.left.objects(parts_->core.store.generation());
+std::vector<RelocationCandidate> Engine::relocation_candidates() const {
+  const Core& core = parts_->core;
+  std::vector<RelocationCandidate> candidates;
+  for (const std::uint64_t object : core.relocations.with_strips())
+    candidates.push_back({object, RelocationReason::kInStrips});
+  for (const std::uint64_t object : core.left.objects(core.store.generation()))
+    candidates.push_back({object, RelocationReason::kAwayFromHome});
+  std::ranges::stable_sort(candidates, {}, &RelocationCandidate::object);
+  return candidates;
 }
 
 std::uint64_t Engine::extents_to_return() const { return parts_->core.left.count(); }
 
-Result<ReturnOutcome> Engine::return_extents(Content& content, const Pace& pace) {
-  return parts_->returner.run(content, pace);
+Result<RelocationOutcome> Engine::relocate(Content& content, RelocationReason reason, const Pace& pace) {
+  if (reason == RelocationReason::kAwayFromHome) return parts_->returner.run(content, pace);
+  parts_->core.relocations.forget_strips(content.object);  // strips that come from here on are noted again
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.settle(content, kStripBytes, false));
+  if (bytes > 0) parts_->core.relocations.note_strips(content.object);
+  return RelocationOutcome{0, bytes};
 }
 
-void Engine::forget_returns(std::uint64_t object) { parts_->core.left.forget(object); }
+void Engine::forget_relocation(const RelocationCandidate& candidate) {
+  if (candidate.reason == RelocationReason::kInStrips)
+    parts_->core.relocations.forget_strips(candidate.object);
+  else
+    parts_->core.left.forget(candidate.object);
+}
 
 void Engine::forget_all_returns() { parts_->core.left.forget_all(); }
 

@@ -13,6 +13,7 @@
 #include "engine/map/window_plan.h"
 #include "engine/options.h"
 #include "engine/relocate/mover.h"
+#include "engine/relocation_queue.h"
 #include "engine/write/window_source.h"
 #include "geometry/geometry.h"
 #include "layout/defrag_plan.h"
@@ -99,7 +100,7 @@ class Engine final {
   // Writes extents whole that have bytes in strips: those of which no more bytes are to come, or `all`, until
   // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
   // is left has dirty bytes. What cannot be read stays as it is, and is the error of a call that finds nothing else to
-  // do. The engine does it by itself, for those that are complete, when nobody reads or writes.
+  // do.
   Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all);
 
   // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
@@ -116,14 +117,16 @@ class Engine final {
   // Moves extents or cells to other blocks (engine/relocate/mover.h); the data stay what they are. What is dirty is
   // written to where it belongs later on, whatever has been moved: write back first.
   Result<MoveOutcome> move(Content& content, const MoveRequest& request);
-  // Objects that have been open and whose rewritten extents may return by now; and how many extents wait, those
-  // included that must wait for a commit. In memory alone.
-  std::vector<std::uint64_t> objects_to_return() const;
+  // What may be relocated without being asked, of objects that are open or have been, ascending by object. In memory
+  // alone.
+  std::vector<RelocationCandidate> relocation_candidates() const;
+  // Extents away from home, those included that must wait for a commit.
   std::uint64_t extents_to_return() const;
-  // Moves some of those of an object back, or finds that it is not worth it (engine/relocate/returner.h).
-  Result<ReturnOutcome> return_extents(Content& content, const Pace& pace);
-  // The object is gone; or placements are not what they were.
-  void forget_returns(std::uint64_t object);
+  // Some of it. Strips: complete extents are written whole, about 8 MiB. Extents away from home: moves them back, or
+  // finds that it is not worth it (engine/relocate/returner.h). Commits nothing. What is left stays a candidate.
+  Result<RelocationOutcome> relocate(Content& content, RelocationReason reason, const Pace& pace);
+  // The object is gone, or cannot be read; or placements are not what they were.
+  void forget_relocation(const RelocationCandidate& candidate);
   void forget_all_returns();
   // Nobody has read or written for a while, and little is dirty.
   bool is_quiet() const;

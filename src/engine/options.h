@@ -22,7 +22,6 @@ struct EngineOptions {
   std::size_t early_batch_bytes = 2u << 20;
   unsigned decode_threads = 0;   // 0 = all cores
   bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
-  bool settle_when_idle = true;  // a thread calls settle() by itself, while no disk is missing
   // What lies on disks that are missing or have failed reads as zeros. Only for a store that is opened read-only: what
   // is written beside such zeros would make them last.
   bool zeros_for_lost = false;

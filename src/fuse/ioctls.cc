@@ -198,7 +198,8 @@ void merit(fuse_req_t req, Ino ino, bool of_volume) {
       found.worst_score = found.merit.score();
       found.worst = ino;
     }
-    reply_with(req, to_ioc_merit(found, of_volume ? server.volume().return_state() : volume::ReturnState{}));
+    const volume::ReturnState returns = of_volume ? server.volume().operations().return_state() : volume::ReturnState{};
+    reply_with(req, to_ioc_merit(found, returns));
     return {};
   });
 }

@@ -5,6 +5,7 @@
 #include "maintenance/balance.h"
 #include "maintenance/defrag.h"
 #include "maintenance/evacuate.h"
+#include "maintenance/relocator.h"
 #include "maintenance/runner.h"
 #include "maintenance/scrub.h"
 
@@ -17,6 +18,8 @@ std::unique_ptr<volume::Operations> make_operations(volume::MaintainedVolume& vo
   runner->add(OperationKind::kBalance, std::make_unique<Balance>(volume));
   if (store::Verifier* verifier = volume.store().verifier(); verifier != nullptr)
     runner->add(OperationKind::kScrub, std::make_unique<Scrub>(volume.store(), *verifier));
+  const Runner* const operations = runner.get();
+  runner->add(std::make_unique<Relocator>(volume, [operations] { return operations->moves_data(); }));
   return runner;
 }
 

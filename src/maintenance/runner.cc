@@ -107,6 +107,7 @@ bool Runner::moves_data() const {
 
 void Runner::start_thread() {
   thread_ = std::thread([this] { loop(); });
+  if (relocator_ && !store_.read_only()) relocator_->start_thread();
 }
 
 void Runner::wake() {
@@ -115,6 +116,7 @@ void Runner::wake() {
 }
 
 void Runner::stop() {
+  if (relocator_) relocator_->stop();
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -305,6 +307,16 @@ Result<OperationRecord> Runner::status(OperationKind kind) const {
   const Slot& where = slot(kind);
   if (!where.record) return {Errc::kNoData, fmt::format("no {} has ever run on this volume", name(kind))};
   return *where.record;
+}
+
+Result<engine::RelocationOutcome> Runner::return_extents() {
+  MDFS_CHECK(relocator_ != nullptr);
+  return relocator_->return_extents();
+}
+
+volume::ReturnState Runner::return_state() const {
+  MDFS_CHECK(relocator_ != nullptr);
+  return relocator_->return_state();
 }
 
 // The next one after the last that is running and within its budget; else when one will be.

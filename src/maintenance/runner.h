@@ -14,6 +14,7 @@
 #include "base/environment.h"
 #include "base/result.h"
 #include "maintenance/operation.h"
+#include "maintenance/relocator.h"
 
 namespace mdfs::maintenance {
 
@@ -31,6 +32,7 @@ class Runner final : public volume::Operations {
 
   // Before load().
   void add(OperationKind kind, std::unique_ptr<Operation> operation);
+  void add(std::unique_ptr<Relocator> relocator) { relocator_ = std::move(relocator); }
 
   Status load() override;
   void start_thread() override;
@@ -41,6 +43,8 @@ class Runner final : public volume::Operations {
   Status resume(OperationKind kind, std::optional<std::uint64_t> budget_bytes_s) override;
   Result<OperationRecord> status(OperationKind kind) const override;
   Turn turn() override;
+  Result<engine::RelocationOutcome> return_extents() override;
+  volume::ReturnState return_state() const override;
 
   static constexpr std::int64_t kMostYieldNs = OperationRun::kMostYieldNs;
   static constexpr std::int64_t kSaveIntervalNs = 5'000'000'000;
@@ -94,6 +98,7 @@ class Runner final : public volume::Operations {
   std::uint64_t wakes_ = 0;             // counts reasons to look again
   bool stopping_ = false;
   std::thread thread_;
+  std::unique_ptr<Relocator> relocator_;  // null: only in tests of operations
 };
 
 }  // namespace mdfs::maintenance

@@ -65,7 +65,6 @@ void VolumeImpl::stop_threads() {
   if (reaper_.joinable()) reaper_.join();
   if (committer_.joinable()) committer_.join();
   if (finalizer_.joinable()) finalizer_.join();
-  if (returner_.joinable()) returner_.join();
   if (discarder_.joinable()) discarder_.join();
 }
 

@@ -265,10 +265,12 @@ Status Contents::change_alone(Inode& inode, Reopened reopened, const std::functi
 
 void Contents::discard(Inode& inode) {
   const std::lock_guard lock(inode.content_mutex);
-  if (inode.content)
+  if (inode.content) {
     engine_.discard(inode.content);
-  else
-    engine_.forget_returns(inode.ino);
+  } else {
+    for (const auto reason : {engine::RelocationReason::kInStrips, engine::RelocationReason::kAwayFromHome})
+      engine_.forget_relocation({inode.ino, reason});
+  }
   inode.content.reset();
   inode.geometry.reset();
   inode.has_content = false;

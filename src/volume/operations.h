@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "engine/engine.h"
 #include "format/operation.h"
 #include "mdfs/ondisk.h"
 
@@ -40,6 +41,13 @@ struct Turn {
   static constexpr std::int64_t kIdle = INT64_MAX;
 };
 
+// Rewritten extents that have returned to the places they left, since the mount, and those that may yet.
+struct ReturnState {
+  std::uint64_t returned = 0;
+  std::uint64_t returned_bytes = 0;  // of whole blocks
+  std::uint64_t may_return = 0;
+};
+
 // At most one operation of each kind runs at a time; those of several kinds take turns. Any thread may call any method.
 class Operations {
  public:
@@ -48,9 +56,9 @@ class Operations {
   // ---- for the volume that owns it
   // Once, as the volume is opened: what was running resumes (not on a volume that cannot be written).
   virtual Status load() = 0;
-  // From now on a thread calls turn().
+  // From now on threads call turn(), and relocate.
   virtual void start_thread() = 0;
-  // Ends the thread after its step and saves where all stand. Nothing runs afterwards.
+  // Ends the threads after their steps and saves where all stand. Nothing runs afterwards.
   virtual void stop() = 0;
   // Is one running that moves data?
   virtual bool moves_data() const = 0;
@@ -70,6 +78,12 @@ class Operations {
   // One step of one operation, if any may take one now: budgets and readers make it wait. For the thread, and for tests
   // that do without it.
   virtual Turn turn() = 0;
+
+  // ---- relocation without being asked
+  // A volume does this when its disks have time: rewritten extents return to the places they left where more of their
+  // neighbours then touch each other. This does all of it at once. What is dirty stays so.
+  virtual Result<engine::RelocationOutcome> return_extents() = 0;
+  virtual ReturnState return_state() const = 0;
 };
 
 }  // namespace mdfs::volume

@@ -111,13 +111,6 @@ struct VolumeMerit {
   Ino worst = 0;
 };
 
-// Rewritten extents that have returned to the places they left, since the mount, and those that may yet.
-struct ReturnState {
-  std::uint64_t returned = 0;
-  std::uint64_t returned_bytes = 0;  // of whole blocks
-  std::uint64_t may_return = 0;
-};
-
 // Told, from a thread that holds no lock, when a change through one interface must drop what the kernel caches of
 // the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
 using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
@@ -251,10 +244,6 @@ class Volume {
   virtual Result<VolumeMerit> volume_merit(const engine::Stop& stop) = 0;
   Result<layout::Merit> merit(Ino ino) { return merit(ino, {}); }
   Result<VolumeMerit> volume_merit() { return volume_merit({}); }
-  // A volume does this by itself, when its disks have time: rewritten extents return to the places they left where more
-  // of their neighbours then touch each other. This does all of it at once. What is dirty stays so.
-  virtual Result<engine::ReturnOutcome> return_extents() = 0;
-  virtual ReturnState return_state() const = 0;
   // Engine::settle() of an image; what it did is not committed.
   virtual Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;

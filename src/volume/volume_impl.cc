@@ -43,7 +43,6 @@ Status VolumeImpl::start() {
     reaper_ = std::thread([this] { reaper_loop(); });
     committer_ = std::thread([this] { committer_loop(); });
     finalizer_ = std::thread([this] { finalizer_loop(); });
-    returner_ = std::thread([this] { returner_loop(); });
     discarder_ = std::thread([this] { discarder_loop(); });
   } else {
     free_queued_orphans(INT64_MAX);

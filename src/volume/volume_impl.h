@@ -106,8 +106,6 @@ class VolumeImpl final : public MaintainedVolume {
   using Volume::volume_merit;
   Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) override;
   Result<VolumeMerit> volume_merit(const engine::Stop& stop) override;
-  Result<engine::ReturnOutcome> return_extents() override;
-  ReturnState return_state() const override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
@@ -226,11 +224,6 @@ class VolumeImpl final : public MaintainedVolume {
   bool free_queued_orphans(std::int64_t budget_ns);
   void reaper_loop();
 
-  // ---- rewritten extents that return (returning.cc)
-  engine::ReturnOutcome return_objects(const engine::Pace& pace);
-  void returner_loop();
-  bool stopping();
-
   // ---- background (background.cc)
   void committer_loop();
   void finalizer_loop();
@@ -275,10 +268,7 @@ class VolumeImpl final : public MaintainedVolume {
   bool stopping_ = false;
   std::mutex freeing_mutex_;  // held while an orphan is freed; taken before all mutexes of inodes
   std::condition_variable committer_wakes_;
-  std::thread reaper_, committer_, finalizer_, returner_, discarder_;
-  std::mutex returning_mutex_;  // held while extents return; guards the next
-  Ino last_to_return_ = 0;
-  std::atomic<std::uint64_t> returned_extents_{0}, returned_bytes_{0};
+  std::thread reaper_, committer_, finalizer_, discarder_;
 };
 
 }  // namespace mdfs::volume

@@ -171,7 +171,7 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
 
 // Rewritten extents, to the places they left.
 Status Runner::return_extents() {
-  const auto returned = volume_.return_extents();
+  const auto returned = volume_.operations().return_extents();
   return returned.ok() ? Status() : Status(returned.error());
 }
 

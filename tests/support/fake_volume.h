@@ -89,8 +89,6 @@ class FakeVolume final : public volume::Volume {
     return volume::LostFiles{};
   }
   Result<volume::VolumeMerit> volume_merit(const engine::Stop&) override { return volume::VolumeMerit{}; }
-  Result<engine::ReturnOutcome> return_extents() override { return engine::ReturnOutcome{}; }
-  volume::ReturnState return_state() const override { return {}; }
   Result<std::uint64_t> settle(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;

@@ -55,12 +55,12 @@ struct MoveOutcome {
   MoveOutcome& operator+=(MoveOutcome&& other);
 };
 
-// Rewritten extents that return to the places they left, beside their neighbours.
-struct ReturnOutcome {
-  std::uint64_t extents = 0;  // that have returned
-  std::uint64_t bytes = 0;    // of whole blocks
+// What was relocated without being asked (Engine::relocate).
+struct RelocationOutcome {
+  std::uint64_t extents = 0;  // that have moved back to the places they left
+  std::uint64_t bytes = 0;    // that have moved, of whole blocks; of strips: that were written whole
 
-  ReturnOutcome& operator+=(const ReturnOutcome& other) {
+  RelocationOutcome& operator+=(const RelocationOutcome& other) {
     extents += other.extents;
     bytes += other.bytes;
     return *this;

@@ -127,7 +127,7 @@ Result<bool> Returner::is_worth_it(const Content& content, const Chain& chain) {
 }
 
 // From `done` on, as far as it gets: what is contiguous at a time. kNoSpace: the disks have too little room for moves.
-Status Returner::move(Content& content, const Chain& chain, const Pace& pace, ReturnOutcome& outcome,
+Status Returner::move(Content& content, const Chain& chain, const Pace& pace, RelocationOutcome& outcome,
                       std::size_t& done) {
   while (done < chain.size()) {
     MoveRequest request;
@@ -154,8 +154,8 @@ Status Returner::move(Content& content, const Chain& chain, const Pace& pace, Re
   return {};
 }
 
-Result<ReturnOutcome> Returner::run(Content& content, const Pace& pace) {
-  ReturnOutcome outcome;
+Result<RelocationOutcome> Returner::run(Content& content, const Pace& pace) {
+  RelocationOutcome outcome;
   MDFS_TRY_ASSIGN(const std::vector<Chain> chains, find_chains(content, pace));
   Status status;
   for (const Chain& chain : chains) {

@@ -21,7 +21,7 @@ class Returner {
 
   // Some of those that may return by now. `pace` as in MoveRequest, and with 0 bytes between steps: after an error of
   // it, kBusy, what is left waits for the next call.
-  Result<ReturnOutcome> run(Content& content, const Pace& pace);
+  Result<RelocationOutcome> run(Content& content, const Pace& pace);
 
  private:
   static constexpr std::size_t kMostExtents = 1024;        // of a call
@@ -36,7 +36,7 @@ class Returner {
                                         int step) const;
   Result<bool> is_worth_it(const Content& content, const Chain& chain);
   Result<std::optional<store::Run>> place_of(const Content& content, const std::optional<geometry::Coord>& unit);
-  Status move(Content& content, const Chain& chain, const Pace& pace, ReturnOutcome& outcome, std::size_t& done);
+  Status move(Content& content, const Chain& chain, const Pace& pace, RelocationOutcome& outcome, std::size_t& done);
 
   Core& core_;
   Mover& mover_;

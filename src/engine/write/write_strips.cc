@@ -265,7 +265,7 @@ Status WriteBack::write_strips(Content& content, Batch& batch, std::vector<UnitP
   MDFS_TRY(place_strips(content, batch.strips, batch.reservation));
   std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
   MDFS_TRY(store_strips(content, claimed, batch.strips));
-  if (!batch.strips.empty()) core_.settle.note(content.weak_from_this());
+  if (!batch.strips.empty()) core_.relocations.note_strips(content.object);
 
   std::vector<bool> kept(claimed.units.size(), false);
   for (const StripJob& job : batch.strips)

@@ -78,7 +78,6 @@ void Bench::start_engine() {
   options.cache_bytes = setting_.cache_bytes;
   options.early_batch_bytes = setting_.early_batch_bytes;
   options.decode_threads = 2;
-  options.settle_when_idle = setting_.settle_when_idle;
   engine_ = std::move(Engine::create(any_store(), options, environment_)).value();
 }
 

@@ -27,7 +27,6 @@ struct Setting {
   std::size_t cache_bytes = 4u << 20;
   std::size_t early_batch_bytes = EngineOptions{}.early_batch_bytes;
   std::uint32_t block_size = 4096;
-  bool settle_when_idle = false;
   Environment* environment = nullptr;  // absent: the system's
   bool on_disks = false;               // the real store on disks in memory, committed and opened again by reopen()
 };

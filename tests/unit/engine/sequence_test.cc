@@ -275,7 +275,6 @@ RC_GTEST_PROP(EngineSequenceTest, ImagesThatGrowFrameByFrameReadAsAPlainArray, (
   setting.cache_bytes = *rc::gen::element<std::size_t>(1u << 20, 4u << 20);
   setting.disk_bytes = 128u << 20;
   setting.on_disks = *rc::gen::element(false, false, true);
-  setting.settle_when_idle = *rc::gen::arbitrary<bool>();
   run_sequence(setting);
 }
 

@@ -40,7 +40,7 @@ class ReturnerTest : public ::testing::Test {
     EXPECT_TRUE(bench_.write_window(window, array_get(*setting().geometry, expected_, window)).ok());
   }
   std::uint64_t returned(const Pace& pace = {}) {
-    const auto outcome = bench_.engine().return_extents(bench_.content(), pace);
+    const auto outcome = bench_.engine().relocate(bench_.content(), RelocationReason::kAwayFromHome, pace);
     EXPECT_TRUE(outcome.ok());
     return outcome.ok() ? outcome->extents : 0;
   }
@@ -61,7 +61,7 @@ TEST_F(ReturnerTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
               1u);
     EXPECT_EQ(left(), kRewritten - turn);
   }
-  EXPECT_TRUE(bench_.engine().objects_to_return().empty());
+  EXPECT_TRUE(bench_.engine().relocation_candidates().empty());
   EXPECT_EQ(bench_.read_all(), expected_);
   const auto merit = bench_.engine().merit(bench_.content(), {});
   ASSERT_TRUE(merit.ok());

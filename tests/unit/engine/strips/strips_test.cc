@@ -167,28 +167,22 @@ TEST_P(StripsTest, SettlingWritesCompleteExtentsWholeAndLeavesTheOthers) {
   EXPECT_EQ(bench.read_all(), array_);
 }
 
-TEST_P(StripsTest, TheEngineSettlesByItselfWhenNobodyReadsOrWrites) {
-  Setting by_itself = setting(GetParam(), 4u << 20);
-  by_itself.settle_when_idle = true;
-  Bench bench(by_itself);
+TEST_P(StripsTest, AnImageWithStripsIsACandidateUntilTheyAreConsolidated) {
+  Bench bench(setting(GetParam(), 4u << 20));
+  EXPECT_TRUE(bench.engine().relocation_candidates().empty());
   append(bench, kDepth);
-  for (int i = 0; i < 200 && rows_in_strips(bench) > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  int calls = 0;
+  for (auto left = bench.engine().relocation_candidates(); !left.empty(); ++calls) {
+    ASSERT_LT(calls, 10);
+    EXPECT_EQ(left.size(), 1u);
+    EXPECT_EQ(left.front().reason, RelocationReason::kInStrips);
+    ASSERT_TRUE(bench.engine().relocate(bench.content(), left.front().reason, {}).ok());
+    left = bench.engine().relocation_candidates();
+  }
+  EXPECT_GT(calls, 0);
   EXPECT_EQ(rows_in_strips(bench), 0u);
   EXPECT_EQ(extents(bench), 16u);
   EXPECT_EQ(bench.read_all(), array_);
-}
-
-TEST_P(StripsTest, WhileADiskIsMissingNothingIsSettledUnasked) {
-  Setting by_itself = setting(GetParam(), 4u << 20);
-  by_itself.settle_when_idle = true;
-  Bench bench(by_itself);
-  bench.store().set_missing(true);
-  append(bench, kDepth);
-  std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  EXPECT_EQ(rows_in_strips(bench), kDepth * 16);
-  bench.store().set_missing(false);  // it has left
-  for (int i = 0; i < 200 && rows_in_strips(bench) > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(rows_in_strips(bench), 0u);
 }
 
 TEST_P(StripsTest, ASmallEdgeThatIsWrittenAgainAsAWholeIsNotReadBefore) {

@@ -1,14 +1,19 @@
 // Rewritten extents that return to the places they left.
 // SPDX-License-Identifier: Apache-2.0
+#include "maintenance/relocator.h"
+
 #include <algorithm>
 #include <chrono>
 #include <random>
 #include <thread>
 
 #include "fixture.h"
+#include "maintenance/objects.h"
 
-namespace mdfs::volume {
+namespace mdfs::maintenance {
 namespace {
+
+using namespace volume;  // NOLINT: the fixture and what it prints errors with
 
 constexpr std::uint64_t kSide = 512, kExtent = 32;
 constexpr auto kLongest = std::chrono::seconds(60);
@@ -52,11 +57,11 @@ class ReturningTest : public VolumeTest {
     return found;
   }
   std::uint64_t returned() {
-    const auto outcome = volume().return_extents();
+    const auto outcome = volume().operations().return_extents();
     EXPECT_OK(outcome);
     return outcome.ok() ? outcome->extents : 0;
   }
-  std::uint64_t may_return() { return volume().return_state().may_return; }
+  std::uint64_t may_return() { return volume().operations().return_state().may_return; }
 };
 
 TEST_F(ReturningTest, ARewrittenWindowReturnsToWhereItWas) {
@@ -70,7 +75,7 @@ TEST_F(ReturningTest, ARewrittenWindowReturnsToWhereItWas) {
   EXPECT_GT(returned(), 0u);
   EXPECT_EQ(places(ino), before);
   EXPECT_EQ(may_return(), 0u);
-  EXPECT_EQ(volume().return_state().returned_bytes, volume().return_state().returned * 4096);
+  EXPECT_EQ(volume().operations().return_state().returned_bytes, volume().operations().return_state().returned * 4096);
   EXPECT_EQ(read(ino, 0, kSide * kSide), bytes);
   mount();
   EXPECT_EQ(places(ino), before);
@@ -160,12 +165,81 @@ TEST_F(ReturningTest, ItHappensByItselfWhileNobodyReadsOrWrites) {
   const auto before = places(ino);
   put(ino, {40, 100}, {50, 60}, 2);
   const auto until = std::chrono::steady_clock::now() + kLongest;
-  while ((may_return() > 0 || volume().return_state().returned == 0) && std::chrono::steady_clock::now() < until)
+  while ((may_return() > 0 || volume().operations().return_state().returned == 0) &&
+         std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(may_return(), 0u);
   EXPECT_EQ(places(ino), before);
   EXPECT_OK(volume().close());
   volume_.reset();
+}
+
+// Without a thread: turns on a clock that the test moves.
+class RelocatorTest : public VolumeTest {
+ protected:
+  static constexpr std::uint64_t kDepth = 16, kFrameSide = 64;
+
+  // An image whose frames lie in strips.
+  Ino streamed_image() {
+    const Ino ino = make_file("stack");
+    ImageOptions options;
+    options.geometry.rank = 3;
+    options.geometry.shape = {0, kFrameSide, kFrameSide};
+    options.geometry.extent = {kDepth, kFrameSide, kFrameSide};
+    options.geometry.axes = "zyx";
+    EXPECT_OK(volume().make_image(ino, options));
+    std::minstd_rand noise(3);
+    for (std::uint64_t frame = 0; frame < kDepth; ++frame) {
+      std::string bytes(kFrameSide * kFrameSide, 0);
+      for (char& byte : bytes) byte = static_cast<char>(noise() >> 8);
+      write(ino, frame * bytes.size(), bytes);
+      EXPECT_OK(volume().fsync(ino, true));
+    }
+    return ino;
+  }
+  bool is_in_strips(Ino ino) {
+    const auto found = has_strips(maintained(), ino);
+    EXPECT_OK(found);
+    return found.ok() && *found;
+  }
+  MaintainedVolume& maintained() { return dynamic_cast<MaintainedVolume&>(volume()); }
+  Turn turn() {
+    return Relocator(maintained(), [] { return false; }).turn();
+  }
+};
+
+TEST_F(RelocatorTest, StripsAreConsolidatedOnceNobodyReadsOrWrites) {
+  const Ino ino = streamed_image();
+  ASSERT_TRUE(is_in_strips(ino));
+  const std::string before = read(ino);
+  EXPECT_FALSE(turn().worked) << "somebody has just read";
+  EXPECT_TRUE(is_in_strips(ino));
+  environment_.advance_ns(1'000'000'000);
+  EXPECT_TRUE(turn().worked);
+  EXPECT_FALSE(is_in_strips(ino));
+  EXPECT_EQ(read(ino), before);
+}
+
+TEST_F(RelocatorTest, WhileADiskIsMissingNothingIsConsolidated) {
+  const Ino ino = streamed_image();
+  EXPECT_OK(volume().close());
+  volume_.reset();
+  auto disks = test::borrowed(disks_);
+  disks.pop_back();
+  auto opened = test::open_volume(disks, test::quiet_options(), environment_);
+  ASSERT_OK(opened);
+  volume_ = std::move(*opened);
+  ByteVector some(1);
+  (void)volume().read(ino, 0, some);  // opens it; the disk may be the one that is missing
+  ASSERT_FALSE(volume().engine().relocation_candidates().empty());
+  environment_.advance_ns(1'000'000'000);
+  EXPECT_FALSE(turn().worked);
+  EXPECT_TRUE(is_in_strips(ino));
+  mount();  // it is back
+  (void)read(ino, 0, 1);
+  environment_.advance_ns(1'000'000'000);
+  EXPECT_TRUE(turn().worked);
+  EXPECT_FALSE(is_in_strips(ino));
 }
 
 class FullReturningTest : public ReturningTest {
@@ -223,4 +297,4 @@ TEST_F(FullReturningTest, NoByteChangesWhateverHappensToThePlaces) {
 }
 
 }  // namespace
-}  // namespace mdfs::volume
+}  // namespace mdfs::maintenance

@@ -1,0 +1,57 @@
+// Objects of which something may be relocated without being asked, and when somebody last read or wrote.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <set>
+
+#include "base/environment.h"
+
+namespace mdfs::engine {
+
+enum class RelocationReason : std::uint8_t {
+  kInStrips,      // bytes of its extents lie in strips: they are consolidated
+  kAwayFromHome,  // extents were rewritten elsewhere, and what they left may be free
+};
+
+struct RelocationCandidate {
+  std::uint64_t object = 0;
+  RelocationReason reason = RelocationReason::kInStrips;
+};
+
+// Objects with strips; extents away from home are in LeftPlaces, with their places. In memory alone: an object is noted
+// as it is opened. Any thread; the mutex is a leaf.
+class RelocationQueue {
+ public:
+  void note_activity(Environment& environment) {
+    last_activity_ns_.store(environment.monotonic_ns(), std::memory_order_relaxed);
+  }
+  bool is_quiet(Environment& environment) const {
+    return environment.monotonic_ns() - last_activity_ns_.load(std::memory_order_relaxed) >= kQuietNs;
+  }
+
+  // The object has strips that may be complete.
+  void note_strips(std::uint64_t object) {
+    const std::lock_guard lock(mutex_);
+    with_strips_.insert(object);
+  }
+  void forget_strips(std::uint64_t object) {
+    const std::lock_guard lock(mutex_);
+    with_strips_.erase(object);
+  }
+  std::set<std::uint64_t> with_strips() const {
+    const std::lock_guard lock(mutex_);
+    return with_strips_;
+  }
+
+ private:
+  static constexpr std::int64_t kQuietNs = 200'000'000;  // since anybody read or wrote
+
+  std::atomic<std::int64_t> last_activity_ns_{0};
+  mutable std::mutex mutex_;  // guards the next
+  std::set<std::uint64_t> with_strips_;
+};
+
+}  // namespace mdfs::engine
