@@ -251,8 +251,8 @@ def p99(times):
     return sorted(times)[int(0.99 * (len(times) - 1))] * 1e3
 
 
-def merit(context, mountpoint):
-    return json.loads(context.mdfs("volume", "status", "--json", mountpoint))["merit"]
+def fragmentation(context, mountpoint):
+    return json.loads(context.mdfs("volume", "status", "--json", mountpoint))["fragmentation"]
 
 
 def stored_overhead(mountpoint, stored):
@@ -264,10 +264,10 @@ def stored_overhead(mountpoint, stored):
 def rest(context, mountpoint):
     """Nobody reads or writes until rewritten extents have returned to the places they left, REST_S at most."""
     begin = time.monotonic()
-    before = merit(context, mountpoint)
-    while merit(context, mountpoint)["may_return"] > 0 and time.monotonic() - begin < REST_S:
+    before = fragmentation(context, mountpoint)
+    while fragmentation(context, mountpoint)["may_return"] > 0 and time.monotonic() - begin < REST_S:
         time.sleep(0.1)
-    found = merit(context, mountpoint)
+    found = fragmentation(context, mountpoint)
     say(f"{before['returned']} extents had returned while others wrote, {found['returned']} "
         f"({found['returned_bytes'] / 1e6:.0f} MB) after a rest of {time.monotonic() - begin:.1f} s")
 
@@ -297,7 +297,7 @@ def timed(context, disks, pictures, count):
             reader = Reader([mnt / name for name in pictures], SEED)
             reader.times(DISKS)
             times = reader.times(count)
-            return times, merit(context, mnt)
+            return times, fragmentation(context, mnt)
     finally:
         disks.unthrottle()
 
@@ -329,18 +329,18 @@ def on_disks(context, disks, turnovers, count):
     with context.volume(disks.paths):
         say(f"ageing a volume of {DISKS} disks, grouping off")
         off_pictures, _ = aged(context, disks, turnovers, f"{CACHE},no_grouping")
-        off, off_merit = timed(context, disks, off_pictures, count)
+        off, off_fragmentation = timed(context, disks, off_pictures, count)
     with context.volume(disks.paths):
         say("ageing, grouping on")
         pictures, overhead = aged(context, disks, turnovers, CACHE)
-        on, on_merit = timed(context, disks, pictures, count)
+        on, on_fragmentation = timed(context, disks, pictures, count)
         say("defragmentation beside a reader")
         during, report = defragmented(context, disks, pictures)
-        after, after_merit = timed(context, disks, pictures, count)
+        after, after_fragmentation = timed(context, disks, pictures, count)
     with context.volume(disks.paths):
         say("the same pictures on a new volume")
         fresh(context, disks, pictures)
-        new, new_merit = timed(context, disks, pictures, count)
+        new, new_fragmentation = timed(context, disks, pictures, count)
     return as_rows(locals())
 
 
@@ -372,18 +372,18 @@ def as_rows(found):
     window = f"windows of {WINDOW}x{WINDOW} of aged pictures, {DISKS} disks"
 
     def runs(name):
-        return found[f"{name}_merit"]["runs_per_disk"]
+        return found[f"{name}_fragmentation"]["runs_per_disk"]
 
     return [
         table.Row(GROUP, f"{window}, new volume", new, "MB/s", note=f"{runs('new'):.2f} runs on a disk"),
         table.Row(GROUP, f"{window}, grouping on", on, "MB/s", new, "new volume",
                   f"at least {TIMES_FRESH:g}x", on >= TIMES_FRESH * new,
-                  f"{runs('on'):.2f} runs on a disk, score {found['on_merit']['score']:.2f}"),
+                  f"{runs('on'):.2f} runs on a disk, fragmentation {found['on_fragmentation']['factor']:.2f}"),
         table.Row(GROUP, f"{window}, grouping off", off, "MB/s", new, "new volume",
-                  note=f"{runs('off'):.2f} runs on a disk, score {found['off_merit']['score']:.2f}"),
+                  note=f"{runs('off'):.2f} runs on a disk, fragmentation {found['off_fragmentation']['factor']:.2f}"),
         table.Row(GROUP, f"{window}, defragmented", after, "MB/s", new, "new volume",
                   f"at least {DEFRAGGED_FRESH:g}x", after >= DEFRAGGED_FRESH * new,
-                  f"{runs('after'):.2f} runs on a disk, score {found['after_merit']['score']:.2f}; "
+                  f"{runs('after'):.2f} runs on a disk, fragmentation {found['after_fragmentation']['factor']:.2f}; "
                   f"{found['report']['moved_bytes'] / 1e6:.0f} MB moved in {found['report']['work_s']:.0f} s"),
         table.Row(GROUP, "p99 of these windows during defragmentation", p99(found["during"]), "ms", p99(found["on"]),
                   "before it", note=f"{len(found['during'])} windows"),

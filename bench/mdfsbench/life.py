@@ -50,7 +50,7 @@ def on_disks(context, disks, turnovers, count):
     with context.volume(first.paths):
         say(f"ageing a volume of {ageing.DISKS} disks")
         pictures, _ = ageing.aged(context, first, turnovers, CACHE)
-        aged, aged_merit = ageing.timed(context, first, pictures, count)
+        aged, aged_fragmentation = ageing.timed(context, first, pictures, count)
         with context.mounted(first.paths, CACHE) as mnt:
             before = digests(mnt, pictures)
             say(f"{ADDED} disks come, one goes")
@@ -61,7 +61,7 @@ def on_disks(context, disks, turnovers, count):
             if digests(mnt, pictures) != before:
                 raise Failed("a picture has changed")
         run(context.program("tools/mdfsck"), "-n", "--data", *last.paths)
-        after, after_merit = ageing.timed(context, last, pictures, count)
+        after, after_fragmentation = ageing.timed(context, last, pictures, count)
     with context.volume(last.paths):
         say("the same pictures on a new volume of these disks")
         ageing.fresh(context, last, pictures)
@@ -69,13 +69,14 @@ def on_disks(context, disks, turnovers, count):
     window = f"windows of {ageing.WINDOW}x{ageing.WINDOW}"
     rates = [ageing.rate(times) for times in (new, aged, after)]
 
-    def merit(found):
-        return f"score {found['score']:.2f}, load {found['load']:.2f}"
+    def fragmentation(found):
+        return f"fragmentation {found['factor']:.2f}, imbalance {found['imbalance']:.2f}"
 
     return [
         table.Row(GROUP, f"{window}, new volume of {len(last.paths)} disks", rates[0], "MB/s"),
         table.Row(GROUP, f"{window}, aged, before disks come and go, {len(first.paths)} disks", rates[1], "MB/s",
-                  rates[0], "new volume", note=merit(aged_merit)),
+                  rates[0], "new volume", note=fragmentation(aged_fragmentation)),
         table.Row(GROUP, f"{window}, aged, {ADDED} disks more, one less, defragmented", rates[2], "MB/s", rates[0],
-                  "new volume", f"at least {AS_NEW:g}x", rates[2] >= AS_NEW * rates[0], merit(after_merit)),
+                  "new volume", f"at least {AS_NEW:g}x", rates[2] >= AS_NEW * rates[0],
+                  fragmentation(after_fragmentation)),
     ]

@@ -22,22 +22,22 @@ extern "C" {
 /* The geometry of an image, to read or to set. Values of type, codec and policy: see ondisk.h (MDFS_TYPE_*,
  * MDFS_CODEC_*, MDFS_POLICY_*). */
 struct mdfs_ioc_geometry {
-  uint32_t struct_bytes;   /* in: sizeof this structure */
-  uint8_t rank;            /* 1..3 */
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint8_t rank;          /* 1..3 */
   uint8_t type;
-  uint16_t channels;       /* 1.. */
+  uint16_t channels; /* 1.. */
   uint8_t codec;
-  int8_t codec_level;      /* zstd: 1..19 */
-  uint8_t policy;          /* MDFS_POLICY_*; 0: policy of the mount */
+  int8_t codec_level; /* zstd: 1..19 */
+  uint8_t policy;     /* MDFS_POLICY_*; 0: policy of the mount */
   uint8_t reserved0[5];
   uint64_t shape[MDFS_IOC_MAX_RANK];
   uint32_t extent[MDFS_IOC_MAX_RANK]; /* in, set: all zero = let MDFS choose; at least 64 bytes, or the image */
-  uint32_t placed_disks;   /* in, set: 0 = all; out: disks the placement uses */
-  char axes[8];            /* names, slowest first, zero padded; in, set: all zero = by rank */
+  uint32_t placed_disks;              /* in, set: 0 = all; out: disks the placement uses */
+  char axes[8];                       /* names, slowest first, zero padded; in, set: all zero = by rank */
   double spacing[MDFS_IOC_MAX_RANK];
   char unit[MDFS_IOC_MAX_RANK][8];
-  int32_t row_offset;      /* in, set: -1 = default tables */
-  int32_t plane_offset;    /* in, set: -1 = default tables */
+  int32_t row_offset;   /* in, set: -1 = default tables */
+  int32_t plane_offset; /* in, set: -1 = default tables */
   /* out only; zero on set */
   uint64_t size_bytes;
   uint64_t stored_bytes;
@@ -48,20 +48,20 @@ struct mdfs_ioc_geometry {
 
 /* A half-open box. Axes beyond the image's rank are zero. */
 struct mdfs_ioc_window {
-  uint32_t struct_bytes;   /* in: sizeof this structure */
-  uint32_t rank;           /* must be the image's */
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t rank;         /* must be the image's */
   uint64_t start[MDFS_IOC_MAX_RANK];
   uint64_t length[MDFS_IOC_MAX_RANK]; /* 1.. */
-  int32_t channel;         /* -1 = all, interleaved */
-  uint32_t flags;          /* zero */
-  uint64_t bytes;          /* out: size of the window's canonical layout */
+  int32_t channel;                    /* -1 = all, interleaved */
+  uint32_t flags;                     /* zero */
+  uint64_t bytes;                     /* out: size of the window's canonical layout */
   uint64_t reserved[4];
 };
 
 /* The requests of a window read; disks beyond disk_count are zero. */
 struct mdfs_ioc_plan {
-  struct mdfs_ioc_window window;      /* in */
-  uint64_t extents, holes, cached;    /* out */
+  struct mdfs_ioc_window window;   /* in */
+  uint64_t extents, holes, cached; /* out */
   uint32_t disk_count, reserved0;
   uint64_t largest_request_bytes;
   struct {
@@ -78,36 +78,36 @@ struct mdfs_ioc_plan {
 #define MDFS_IOC_LAYOUT_ROWS 200
 #define MDFS_IOC_LAYOUT_STRIP 1u /* row: bytes appended to a partial extent, in a strip */
 struct mdfs_ioc_layout {
-  uint64_t next;           /* in/out: page; beyond the last one: count is 0 */
-  uint32_t count;          /* out: rows filled */
-  uint32_t block_size;     /* out */
-  uint32_t disk_count;     /* out */
-  uint32_t next_row;       /* in/out: row of that page, below 16448, else EINVAL */
+  uint64_t next;       /* in/out: page; beyond the last one: count is 0 */
+  uint32_t count;      /* out: rows filled */
+  uint32_t block_size; /* out */
+  uint32_t disk_count; /* out */
+  uint32_t next_row;   /* in/out: row of that page, below 16448, else EINVAL */
   struct {
     uint64_t index[MDFS_IOC_MAX_RANK];
-    uint32_t disk, flags;  /* MDFS_IOC_LAYOUT_* */
+    uint32_t disk, flags; /* MDFS_IOC_LAYOUT_* */
     uint64_t block, stored_bytes;
   } rows[MDFS_IOC_LAYOUT_ROWS];
 };
 
 /* Fragmentation: runs of typical windows on their disks (doc/DESIGN.md defines the windows), of an image or over the
  * images of the volume. Each image counts once; a call examines some of the images. */
-struct mdfs_ioc_merit {
-  uint64_t images;         /* with stored extents */
-  uint64_t extents;        /* examined */
-  uint64_t misplaced;      /* of them: on another disk than the placement names */
-  uint64_t scattered;      /* of them: in several pieces */
-  uint64_t windows;        /* examined */
-  double runs_per_disk, runs_on_busiest;  /* means over windows and disks, and over windows; 1 is ideal */
+struct mdfs_ioc_fragmentation {
+  uint64_t images;                                   /* with stored extents */
+  uint64_t extents;                                  /* examined */
+  uint64_t misplaced;                                /* of them: on another disk than the placement names */
+  uint64_t scattered;                                /* of them: in several pieces */
+  uint64_t windows;                                  /* examined */
+  double runs_per_disk, runs_on_busiest;             /* means over windows and disks, and over windows; 1 is ideal */
   double fresh_runs_per_disk, fresh_runs_on_busiest; /* of a fresh copy */
-  double read_per_needed;  /* blocks read for each block of stored bytes */
-  double score;            /* fragmentation factor: runs over runs of a fresh copy; 1 is as new */
-  double worst_score;      /* of an image */
-  uint64_t worst_inode;    /* which one */
-  uint32_t complete;       /* 1: of all images */
+  double read_per_needed;                            /* blocks read for each block of stored bytes */
+  double factor;                                     /* of fragmentation: runs over runs of a fresh copy; 1 is as new */
+  double worst_factor;                               /* of an image */
+  uint64_t worst_inode;                              /* which one */
+  uint32_t complete;                                 /* 1: of all images */
   uint32_t reserved0;
-  double load;             /* imbalance factor: blocks on the slowest disk over those of a fresh copy; above 1 where
-                              extents lie on other disks than the placement names */
+  double imbalance; /* blocks on the slowest disk over those of a fresh copy; above 1 where
+                       extents lie on other disks than the placement names */
   /* Of the volume, since the mount: rewritten extents that were relocated home, their bytes, and the number of
    * extents that wait for relocation. */
   uint64_t returned, returned_bytes, may_return;
@@ -123,16 +123,16 @@ struct mdfs_ioc_volume {
   uint64_t generation, total_blocks, free_blocks, available_blocks, objects;
   uint64_t cache_budget_bytes, cache_bytes, cache_dirty_bytes, cache_hits, cache_misses;
   uint32_t read_only;
-  uint32_t policy;         /* MDFS_POLICY_* of this mount, for objects without their own */
-  uint32_t flags;          /* MDFS_VOLUME_* */
+  uint32_t policy; /* MDFS_POLICY_* of this mount, for objects without their own */
+  uint32_t flags;  /* MDFS_VOLUME_* */
   uint32_t reserved0;
   char read_only_reason[128];
   struct {
     uint8_t uuid[16];
-    uint32_t state;        /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (has left), 5 leaving */
+    uint32_t state; /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (has left), 5 leaving */
     uint32_t weight;
     uint64_t blocks, free_blocks;
-    char name[96];         /* end of the path if longer */
+    char name[96]; /* end of the path if longer */
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
@@ -140,18 +140,18 @@ struct mdfs_ioc_volume {
  * first) until it is 0. A call examines some of the files. */
 #define MDFS_IOC_LOST_ROWS 200
 struct mdfs_ioc_lost {
-  uint64_t next;           /* in/out: inode */
-  uint64_t disks;          /* out: the missing and failed disks, a bit each */
-  uint64_t looked_at;      /* out: files with data that this call examined */
+  uint64_t next;             /* in/out: inode */
+  uint64_t disks;            /* out: the missing and failed disks, a bit each */
+  uint64_t looked_at;        /* out: files with data that this call examined */
   uint64_t unreadable_items; /* out: items of the tree that this call could not read */
-  uint64_t looked_at_bytes; /* out: of the examined files, as stored */
-  uint32_t count;          /* out: rows filled */
+  uint64_t looked_at_bytes;  /* out: of the examined files, as stored */
+  uint32_t count;            /* out: rows filled */
   uint32_t reserved0;
   uint64_t reserved[3];
   struct {
     uint64_t inode;
     uint64_t lost_bytes, stored_bytes; /* as stored: compressed where the image is */
-    uint64_t disks;        /* bits */
+    uint64_t disks;                    /* bits */
   } rows[MDFS_IOC_LOST_ROWS];
 };
 
@@ -159,15 +159,15 @@ struct mdfs_ioc_lost {
  * is not healthy has no zones. */
 #define MDFS_IOC_ZONES_ROWS 1024
 struct mdfs_ioc_zones {
-  uint32_t disk;           /* in */
-  uint32_t count;          /* out: rows filled */
-  uint64_t next;           /* in/out: zone */
+  uint32_t disk;                          /* in */
+  uint32_t count;                         /* out: rows filled */
+  uint64_t next;                          /* in/out: zone */
   uint64_t zone_blocks, zone_count;       /* out */
   uint64_t data_blocks, data_free_blocks; /* out: of the disk, without the metadata region */
-  uint64_t spilled_runs;   /* out: fallback allocations on other disks because this one was full, since the mount */
+  uint64_t spilled_runs; /* out: fallback allocations on other disks because this one was full, since the mount */
   uint64_t reserved[5];
   struct {
-    uint32_t blocks;       /* for data; 0: a zone of metadata only */
+    uint32_t blocks; /* for data; 0: a zone of metadata only */
     uint32_t used_blocks;
   } zones[MDFS_IOC_ZONES_ROWS];
 };
@@ -178,7 +178,7 @@ struct mdfs_ioc_zones {
 struct mdfs_ioc_model {
   char machine[64];
   char hash[24];
-  double seconds;          /* since the mount */
+  double seconds; /* since the mount */
   uint32_t disk_count, component_count;
   struct {
     uint64_t reads, writes, read_bytes, written_bytes;
@@ -214,28 +214,28 @@ struct mdfs_ioc_operation {
   /* out only; zero in the request */
   uint32_t state;
   uint32_t block_size;
-  uint64_t object;         /* inode, 0 = the volume */
-  int64_t started_ns;      /* since 1970 */
+  uint64_t object;    /* inode, 0 = the volume */
+  int64_t started_ns; /* since 1970 */
   int64_t updated_ns;
-  uint64_t work_ns;        /* time spent running */
-  uint64_t bytes_total;    /* as far as it is known; may grow */
+  uint64_t work_ns;     /* time spent running */
+  uint64_t bytes_total; /* as far as it is known; may grow */
   uint64_t bytes_done;
   uint64_t items_total;
   uint64_t items_done;
   uint64_t items_changed;
   uint64_t items_failed;
-  uint64_t figures[8];     /* by kind */
-  char reason[128];        /* why it failed */
+  uint64_t figures[8]; /* by kind */
+  char reason[128];    /* why it failed */
   uint32_t disk_count;
-  uint32_t trouble_count;  /* rows; items_failed may be more */
+  uint32_t trouble_count; /* rows; items_failed may be more */
   struct {
     uint64_t read_bytes, written_bytes;
-    uint64_t repaired;       /* pieces that were rewritten or moved */
-    uint64_t failed;       /* pieces that stay damaged, or could not be moved */
+    uint64_t repaired; /* pieces that were rewritten or moved */
+    uint64_t failed;   /* pieces that stay damaged, or could not be moved */
   } disks[MDFS_IOC_MAX_DISKS];
   struct {
-    uint64_t object;       /* inode; 0 = none */
-    uint64_t offset;       /* page * 64 + place of an extent, or first byte of a piece of a file */
+    uint64_t object; /* inode; 0 = none */
+    uint64_t offset; /* page * 64 + place of an extent, or first byte of a piece of a file */
     uint64_t block;
     uint16_t disk, what;
     uint32_t reserved;
@@ -246,16 +246,16 @@ struct mdfs_ioc_operation {
 /* Requests of the disks since the mount, and their errors since the counts were last set to zero. */
 #define MDFS_IOC_DISKS_RESET 1u /* flag: set the counts to zero first; requires root or the owner of the mount */
 struct mdfs_ioc_disks {
-  uint32_t struct_bytes;   /* in: sizeof this structure */
-  uint32_t flags;          /* in: MDFS_IOC_DISKS_* */
-  uint32_t disk_count;     /* out, like all that follows; zero in the request */
+  uint32_t struct_bytes; /* in: sizeof this structure */
+  uint32_t flags;        /* in: MDFS_IOC_DISKS_* */
+  uint32_t disk_count;   /* out, like all that follows; zero in the request */
   uint32_t reserved;
   struct {
     uint64_t reads, writes, flushes, read_bytes, written_bytes; /* since the mount */
-    int64_t since_ns;      /* start of the following counts, 1970 = 0 */
+    int64_t since_ns;                                           /* start of the following counts, 1970 = 0 */
     uint64_t read_errors, write_errors, flush_errors;           /* requests that failed */
-    uint64_t checksum_errors; /* pieces that did not match their checksum */
-    uint64_t repaired;       /* rewritten copies of metadata */
+    uint64_t checksum_errors;                                   /* pieces that did not match their checksum */
+    uint64_t repaired;                                          /* rewritten copies of metadata */
     uint64_t reserved;
   } disks[MDFS_IOC_MAX_DISKS];
 };
@@ -271,19 +271,19 @@ struct mdfs_ioc_disks {
 #define MDFS_IOC_TRIM_NOT_THERE 4 /* no disk, or one that is not healthy */
 #define MDFS_IOC_TRIM_COMMIT 1u   /* flag, first call: commit first, so that deleted data can be discarded */
 struct mdfs_ioc_trim {
-  uint32_t struct_bytes;   /* in: sizeof this structure */
-  uint32_t flags;          /* in: MDFS_IOC_TRIM_COMMIT; out: zero */
-  uint64_t minimum_bytes;  /* in: skip shorter free runs */
-  uint32_t disk_count;     /* out */
+  uint32_t struct_bytes;  /* in: sizeof this structure */
+  uint32_t flags;         /* in: MDFS_IOC_TRIM_COMMIT; out: zero */
+  uint64_t minimum_bytes; /* in: skip shorter free runs */
+  uint32_t disk_count;    /* out */
   uint32_t reserved0;
   uint64_t reserved[4];
   struct {
-    uint64_t next, hole_end; /* in/out: block; 0 first */
+    uint64_t next, hole_end;  /* in/out: block; 0 first */
     uint64_t discarded_bytes; /* in/out: so far; 0 first */
-    uint64_t blocks;       /* out: size of the disk */
-    uint32_t state;        /* in/out: MDFS_IOC_TRIM_*; MDFS_IOC_TRIM_MORE first */
+    uint64_t blocks;          /* out: size of the disk */
+    uint32_t state;           /* in/out: MDFS_IOC_TRIM_*; MDFS_IOC_TRIM_MORE first */
     uint32_t reserved;
-    char why[128];         /* out */
+    char why[128]; /* out */
   } disks[MDFS_IOC_MAX_DISKS];
 };
 
@@ -302,17 +302,17 @@ struct mdfs_ioc_trim {
 #define MDFS_IOC_APPLY _IO(MDFS_IOC_MAGIC, 5)
 /* EFBIG: the window has more than 262144 extents, or more than 524288 separate parts of extents. */
 #define MDFS_IOC_PLAN _IOWR(MDFS_IOC_MAGIC, 6, struct mdfs_ioc_plan)
-/* The first call writes back and commits; holes are left out. This, MDFS_IOC_PLAN, MDFS_IOC_MERIT,
- * MDFS_IOC_VOLUME_MERIT, MDFS_IOC_ZONES and MDFS_IOC_LOST run on two threads of their own. A request of a killed
- * caller ends with EINTR when its turn comes. */
+/* The first call writes back and commits; holes are left out. This, MDFS_IOC_PLAN, MDFS_IOC_FRAGMENTATION,
+ * MDFS_IOC_VOLUME_FRAGMENTATION, MDFS_IOC_ZONES and MDFS_IOC_LOST run on two threads of their own. A request of a
+ * killed caller ends with EINTR when its turn comes. */
 #define MDFS_IOC_LAYOUT _IOWR(MDFS_IOC_MAGIC, 7, struct mdfs_ioc_layout)
 #define MDFS_IOC_VOLUME _IOR(MDFS_IOC_MAGIC, 8, struct mdfs_ioc_volume)
 /* Returns when everything written to the volume so far is on its disks. */
 #define MDFS_IOC_SYNC _IO(MDFS_IOC_MAGIC, 9)
 /* EINVAL on a file that is not an image. Covers data that have been written back. */
-#define MDFS_IOC_MERIT _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_merit)
+#define MDFS_IOC_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 48, struct mdfs_ioc_fragmentation)
 /* On any file or directory. */
-#define MDFS_IOC_VOLUME_MERIT _IOR(MDFS_IOC_MAGIC, 49, struct mdfs_ioc_merit)
+#define MDFS_IOC_VOLUME_FRAGMENTATION _IOR(MDFS_IOC_MAGIC, 49, struct mdfs_ioc_fragmentation)
 /* On any file or directory. */
 #define MDFS_IOC_DISKS _IOWR(MDFS_IOC_MAGIC, 12, struct mdfs_ioc_disks)
 /* On any file or directory. The answer is the state after the action. */

@@ -193,7 +193,9 @@ Result<WindowPlan> Engine::plan(Content& content, const geometry::Window& window
   return parts_->survey.plan(content, window, stop);
 }
 
-Result<layout::Merit> Engine::merit(Content& content, const Stop& stop) { return parts_->survey.merit(content, stop); }
+Result<layout::Fragmentation> Engine::fragmentation(Content& content, const Stop& stop) {
+  return parts_->survey.fragmentation(content, stop);
+}
 
 Result<layout::DefragPlan> Engine::plan_defrag(Content& content, std::uint64_t from) {
   return parts_->survey.plan_defrag(content, from);

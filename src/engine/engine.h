@@ -17,7 +17,7 @@
 #include "engine/write/window_source.h"
 #include "geometry/geometry.h"
 #include "layout/defrag_plan.h"
-#include "layout/merit.h"
+#include "layout/fragmentation.h"
 #include "store/store.h"
 
 namespace mdfs::engine {
@@ -111,7 +111,7 @@ class Engine final {
   Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
   // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
   // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.
-  Result<layout::Merit> merit(Content& content, const Stop& stop);
+  Result<layout::Fragmentation> fragmentation(Content& content, const Stop& stop);
   // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
   Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from);
   // Moves extents or cells to other blocks (engine/relocate/mover.h); the data stay what they are. What is dirty is

@@ -299,22 +299,23 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   return out;
 }
 
-mdfs_ioc_merit to_ioc_merit(const volume::VolumeMerit& found, const volume::ReturnState& returns) {
-  const layout::Merit& merit = found.merit;
-  mdfs_ioc_merit out{};
+mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& found,
+                                            const volume::ReturnState& returns) {
+  const layout::Fragmentation& fragmentation = found.fragmentation;
+  mdfs_ioc_fragmentation out{};
   out.images = found.images;
-  out.extents = merit.extents;
-  out.misplaced = merit.misplaced;
-  out.scattered = merit.scattered;
-  out.windows = merit.windows;
-  out.runs_per_disk = merit.runs_per_disk();
-  out.runs_on_busiest = merit.runs_on_busiest();
-  out.fresh_runs_per_disk = merit.fresh_runs_per_disk();
-  out.fresh_runs_on_busiest = merit.fresh_runs_on_busiest();
-  out.read_per_needed = merit.read_per_needed();
-  out.score = merit.score();
-  out.load = merit.load();
-  out.worst_score = found.worst_score;
+  out.extents = fragmentation.extents;
+  out.misplaced = fragmentation.misplaced;
+  out.scattered = fragmentation.scattered;
+  out.windows = fragmentation.windows;
+  out.runs_per_disk = fragmentation.runs_per_disk();
+  out.runs_on_busiest = fragmentation.runs_on_busiest();
+  out.fresh_runs_per_disk = fragmentation.fresh_runs_per_disk();
+  out.fresh_runs_on_busiest = fragmentation.fresh_runs_on_busiest();
+  out.read_per_needed = fragmentation.read_per_needed();
+  out.factor = fragmentation.factor();
+  out.imbalance = fragmentation.imbalance();
+  out.worst_factor = found.worst_factor;
   out.worst_inode = found.worst;
   out.complete = found.complete ? 1 : 0;
   out.returned = returns.returned;

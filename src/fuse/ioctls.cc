@@ -185,21 +185,21 @@ void sync(fuse_req_t req) {
 }
 
 // Of the image, or of the volume.
-void merit(fuse_req_t req, Ino ino, bool of_volume) {
+void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
   Server& server = server_of(req);
   list(req, [&server, req, ino, of_volume](const engine::Stop& stop) -> Status {
-    volume::VolumeMerit found;
+    volume::VolumeFragmentation found;
     if (of_volume) {
-      MDFS_TRY_ASSIGN(found, server.volume().volume_merit(stop));
+      MDFS_TRY_ASSIGN(found, server.volume().volume_fragmentation(stop));
     } else {
-      MDFS_TRY_ASSIGN(found.merit, server.volume().merit(ino, stop));
-      found.images = found.merit.extents > 0 ? 1 : 0;
+      MDFS_TRY_ASSIGN(found.fragmentation, server.volume().fragmentation(ino, stop));
+      found.images = found.fragmentation.extents > 0 ? 1 : 0;
       found.complete = true;
-      found.worst_score = found.merit.score();
+      found.worst_factor = found.fragmentation.factor();
       found.worst = ino;
     }
     const volume::ReturnState returns = of_volume ? server.volume().operations().return_state() : volume::ReturnState{};
-    reply_with(req, to_ioc_merit(found, returns));
+    reply_with(req, to_ioc_fragmentation(found, returns));
     return {};
   });
 }
@@ -326,8 +326,8 @@ bool file_ioctl(fuse_req_t req, Ino ino, unsigned command, Handle& handle, const
     case MDFS_IOC_PLAN:
       with(std::type_identity<mdfs_ioc_plan>{}, [&](const auto& value) { plan(req, ino, value); });
       return true;
-    case MDFS_IOC_MERIT:
-      merit(req, ino, false);
+    case MDFS_IOC_FRAGMENTATION:
+      fragmentation(req, ino, false);
       return true;
     case MDFS_IOC_LAYOUT:
       with(std::type_identity<mdfs_ioc_layout>{}, [&](const auto& value) { layout(req, ino, value); });
@@ -356,7 +356,7 @@ void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void*, fuse_file
   if (command == MDFS_IOC_VOLUME) return reply_with(req, to_ioc_volume(server_of(req).volume()));
   if (command == MDFS_IOC_SYNC) return sync(req);
   if (command == MDFS_IOC_MODEL) return model_report(req);
-  if (command == MDFS_IOC_VOLUME_MERIT) return merit(req, ino, true);
+  if (command == MDFS_IOC_VOLUME_FRAGMENTATION) return fragmentation(req, ino, true);
   if (command == MDFS_IOC_OPERATION && !is_virtual(ino)) {
     const auto value = input_as<mdfs_ioc_operation>(in, in_size);
     return value.ok() ? operation(req, ino, *value) : reply_error(req, value.error());

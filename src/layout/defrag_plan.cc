@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "base/checked.h"
-#include "layout/merit_windows.h"
+#include "layout/typical_windows.h"
 
 namespace mdfs::layout {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "layout/merit.h"
+#include "layout/fragmentation.h"
 
 namespace mdfs::layout {
 

@@ -127,12 +127,12 @@ Status Defrag::settle_some(OperationRun& run) {
 }
 
 Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
-  const Result<layout::Merit> merit = data_merit(volume_, ino);
-  if (!merit.ok()) return is_passed_over(merit.error()) ? Status{} : Status(merit.error());
+  const Result<layout::Fragmentation> fragmentation = data_fragmentation(volume_, ino);
+  if (!fragmentation.ok()) return is_passed_over(fragmentation.error()) ? Status{} : Status(fragmentation.error());
   ++run.record.figures[kSeen];
-  const double score = std::max(merit->score(), merit->load());
-  if (score * 1000 <= static_cast<double>(run.record.threshold)) return {};
-  candidates_.push_back({ino, score, stored_bytes});
+  const double factor = std::max(fragmentation->factor(), fragmentation->imbalance());
+  if (factor * 1000 <= static_cast<double>(run.record.threshold)) return {};
+  candidates_.push_back({ino, factor, stored_bytes});
   return {};
 }
 
@@ -158,7 +158,7 @@ Status Defrag::survey(OperationRun& run) {
 
 void Defrag::keep_worst() {
   std::sort(candidates_.begin(), candidates_.end(),
-            [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+            [](const Candidate& a, const Candidate& b) { return a.factor > b.factor; });
   if (candidates_.size() > kMostCandidates) candidates_.resize(kMostCandidates);
 }
 
@@ -178,9 +178,9 @@ Status Defrag::open_next(OperationRun& run) {
   counted_ = 0;
   planned_ = improved_ = false;
   before_ = {};
-  const Result<layout::Merit> merit = data_merit(volume_, current_.ino);
-  if (merit.ok())
-    before_ = *merit;
+  const Result<layout::Fragmentation> fragmentation = data_fragmentation(volume_, current_.ino);
+  if (fragmentation.ok())
+    before_ = *fragmentation;
   else
     close_current(run);
   return {};
@@ -265,8 +265,8 @@ Status Defrag::move_group(OperationRun& run) {
   return volume_.store().commit();
 }
 
-void Defrag::measure(OperationRun& run, Ino ino, const layout::Merit& before) {
-  const Result<layout::Merit> after = data_merit(volume_, ino);
+void Defrag::measure(OperationRun& run, Ino ino, const layout::Fragmentation& before) {
+  const Result<layout::Fragmentation> after = data_fragmentation(volume_, ino);
   if (!after.ok()) return;
   run.record.figures[kRunsBefore] += before.runs;
   run.record.figures[kRunsAfter] += after->runs;

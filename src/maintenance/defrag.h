@@ -14,14 +14,14 @@
 
 namespace mdfs::maintenance {
 
-// Looks at all images, and at files of several cells (their cells count as extents), keeps those whose score or load
-// (layout/merit.h) is above the threshold, and moves their groups (layout/defrag_plan.h) by copy-on-write moves of one
-// group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their disk has
-// no hole wait until all others have been moved; then stretches of the disks are cleared for them
+// Looks at all images, and at files of several cells (their cells count as extents), keeps those whose factor or load
+// (layout/fragmentation.h) is above the threshold, and moves their groups (layout/defrag_plan.h) by copy-on-write moves
+// of one group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their
+// disk has no hole wait until all others have been moved; then stretches of the disks are cleared for them
 // (maintenance/clearing.h), as many at a time as the free space allows, until they all have been moved or nothing can
-// be cleared any more. What has been laid anew scores below the threshold: a run that goes on after a crash looks again
-// and finds the rest. The record's threshold is a score in thousandths, 0 the default; its cursor is not used. The
-// figures are those of Figure.
+// be cleared any more. What has been laid anew factors below the threshold: a run that goes on after a crash looks
+// again and finds the rest. The record's threshold is a factor in thousandths, 0 the default; its cursor is not used.
+// The figures are those of Figure.
 class Defrag final : public Operation {
  public:
   enum Figure : std::uint8_t {
@@ -56,7 +56,7 @@ class Defrag final : public Operation {
 
   struct Candidate {
     Ino ino = 0;
-    double score = 0;         // or load, whichever is more
+    double factor = 0;        // or load, whichever is more
     std::uint64_t bytes = 0;  // stored
   };
   // A group that needs a stretch cleared.
@@ -88,7 +88,7 @@ class Defrag final : public Operation {
   // False if too many wait already.
   bool let_wait(Waiting waiting);
   void end_waiting(OperationRun& run, bool moved);
-  void measure(OperationRun& run, Ino ino, const layout::Merit& before);
+  void measure(OperationRun& run, Ino ino, const layout::Fragmentation& before);
   void close_current(OperationRun& run);
 
   MaintainedVolume& volume_;
@@ -98,7 +98,7 @@ class Defrag final : public Operation {
   std::deque<Candidate> in_strips_;      // to be settled before they are looked at
   std::deque<Candidate> candidates_;     // the worst one first, once the survey has ended
   Candidate current_;                    // ino 0: none
-  layout::Merit before_;                 // of the current one
+  layout::Fragmentation before_;         // of the current one
   std::uint64_t from_ = 0;               // where planning goes on
   bool planned_ = false;                 // all of it
   bool improved_ = false;                // something of it has been moved
@@ -108,7 +108,7 @@ class Defrag final : public Operation {
   std::uint64_t uncommitted_bytes_ = 0;
   std::deque<Waiting> waiting_;
   std::size_t waiting_units_ = 0;
-  std::map<Ino, layout::Merit> measured_later_;  // of images with groups that wait: before anything was moved
+  std::map<Ino, layout::Fragmentation> measured_later_;  // of images with groups that wait: before anything was moved
   Clearing clearing_;
   Clear clear_ = Clear::kChoose;
   std::size_t filled_ = 0;     // of waiting_, in this round

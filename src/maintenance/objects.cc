@@ -44,9 +44,9 @@ Result<std::optional<bool>> is_image_or_file(store::Store& store, std::uint64_t 
 
 }  // namespace
 
-Result<layout::Merit> data_merit(MaintainedVolume& volume, Ino ino) {
+Result<layout::Fragmentation> data_fragmentation(MaintainedVolume& volume, Ino ino) {
   MDFS_TRY_ASSIGN(const auto content, volume.open_object(ino));
-  return volume.engine().merit(*content, {});
+  return volume.engine().fragmentation(*content, {});
 }
 
 Result<layout::DefragPlan> plan_defrag(MaintainedVolume& volume, Ino ino, std::uint64_t from) {

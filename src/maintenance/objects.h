@@ -11,7 +11,7 @@
 #include "geometry/geometry.h"
 #include "geometry/placement.h"
 #include "layout/defrag_plan.h"
-#include "layout/merit.h"
+#include "layout/fragmentation.h"
 #include "volume/maintained_volume.h"
 #include "volume/records.h"
 
@@ -21,7 +21,7 @@ using volume::Ino;
 using volume::MaintainedVolume;
 
 // By the tree, as all here: what is dirty is left alone. Of files as well, whose cells count as extents.
-Result<layout::Merit> data_merit(MaintainedVolume& volume, Ino ino);
+Result<layout::Fragmentation> data_fragmentation(MaintainedVolume& volume, Ino ino);
 Result<layout::DefragPlan> plan_defrag(MaintainedVolume& volume, Ino ino, std::uint64_t from);
 // Some rows of the layout of an image or file.
 Result<engine::LayoutRows> layout_rows(MaintainedVolume& volume, Ino ino, const engine::LayoutRequest& request);

@@ -101,13 +101,13 @@ struct LayoutPage {
   unsigned disk_count = 0;
 };
 
-// The figures of merit of the images of a volume, each of which counts alike. The images are looked at in turn, for a
+// The fragmentation of the images of a volume, each of which counts alike. The images are looked at in turn, for a
 // moment at each call; figures are of the last whole round, or of what has been seen so far.
-struct VolumeMerit {
-  layout::Merit merit;
+struct VolumeFragmentation {
+  layout::Fragmentation fragmentation;
   std::uint64_t images = 0;  // with stored extents
   bool complete = false;     // all of them
-  double worst_score = 0;
+  double worst_factor = 0;
   Ino worst = 0;
 };
 
@@ -238,12 +238,13 @@ class Volume {
                                     const engine::Stop& stop) = 0;
   // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
-  virtual Result<layout::Merit> merit(Ino ino, const engine::Stop& stop) = 0;  // of what has been written back
+  virtual Result<layout::Fragmentation> fragmentation(Ino ino,
+                                                      const engine::Stop& stop) = 0;  // of what has been written back
   // From an inode on, at most `most`, for a moment; bounded memory. What stale disks still have is not lost.
   virtual Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) = 0;
-  virtual Result<VolumeMerit> volume_merit(const engine::Stop& stop) = 0;
-  Result<layout::Merit> merit(Ino ino) { return merit(ino, {}); }
-  Result<VolumeMerit> volume_merit() { return volume_merit({}); }
+  virtual Result<VolumeFragmentation> volume_fragmentation(const engine::Stop& stop) = 0;
+  Result<layout::Fragmentation> fragmentation(Ino ino) { return fragmentation(ino, {}); }
+  Result<VolumeFragmentation> volume_fragmentation() { return volume_fragmentation({}); }
   // Engine::settle() of an image; what it did is not committed.
   virtual Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;

@@ -101,11 +101,11 @@ class VolumeImpl final : public MaintainedVolume {
   Result<LayoutPage> layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,
                             const engine::Stop& stop) override;
   Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
-  using Volume::merit;
-  Result<layout::Merit> merit(Ino ino, const engine::Stop& stop) override;
-  using Volume::volume_merit;
+  using Volume::fragmentation;
+  Result<layout::Fragmentation> fragmentation(Ino ino, const engine::Stop& stop) override;
+  using Volume::volume_fragmentation;
   Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) override;
-  Result<VolumeMerit> volume_merit(const engine::Stop& stop) override;
+  Result<VolumeFragmentation> volume_fragmentation(const engine::Stop& stop) override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
@@ -210,8 +210,8 @@ class VolumeImpl final : public MaintainedVolume {
   // The data of the unnamed image `made` become those of `inode`, if it is still what it was.
   Status take_data(Inode& inode, Inode& made, std::uint64_t generation);
 
-  // ---- merit (merits.cc)
-  Status walk_merits(std::int64_t until_ns, const engine::Stop& stop);
+  // ---- fragmentation (fragmentation.cc)
+  Status walk_fragmentation(std::int64_t until_ns, const engine::Stop& stop);
 
   // ---- orphans (orphans.cc): inodes without a name, freed when nobody holds them
   void orphan_unheld(Ino ino);
@@ -257,10 +257,10 @@ class VolumeImpl final : public MaintainedVolume {
   std::shared_ptr<const ChangeListener> listener_;
   std::shared_ptr<const PrivilegesListener> privileges_listener_;
 
-  std::mutex merits_mutex_;    // guards the next three; held while images are looked at
-  VolumeMerit merits_;         // of the last whole round
-  VolumeMerit merits_so_far_;  // of this round
-  Ino merits_next_ = 0;        // where it goes on
+  std::mutex fragmentation_mutex_;            // guards the next three; held while images are looked at
+  VolumeFragmentation fragmentation_;         // of the last whole round
+  VolumeFragmentation fragmentation_so_far_;  // of this round
+  Ino fragmentation_next_ = 0;                // where it goes on
 
   std::mutex orphans_mutex_;  // guards the next three
   std::condition_variable orphans_changed_;

@@ -184,17 +184,17 @@ class Commands(MountTest):
     def test_layout_says_how_typical_windows_lie(self):
         numpy.save(self.at("a.npy"), random_array((640, 640), "|u1"))
         mdfs("image", "import", self.at("a.npy"), self.at("a"), "--extent", "64x64", "--codec", "raw")
-        merit = as_json("image", "layout", self.at("a"))["merit"]
-        self.assertEqual((merit["extents"], merit["misplaced"], merit["scattered"]), (100, 0, 0))
-        self.assertGreater(merit["windows"], 100)
-        self.assertAlmostEqual(merit["score"], merit["runs_per_disk"] / merit["fresh_runs_per_disk"], delta=0.001)
-        self.assertLess(merit["score"], 1.2)
-        self.assertGreaterEqual(merit["runs_on_busiest"], merit["runs_per_disk"])
-        self.assertEqual(merit["read_per_needed"], 1)
-        whole = as_json("volume", "status", self.dir)["merit"]
+        found = as_json("image", "layout", self.at("a"))["fragmentation"]
+        self.assertEqual((found["extents"], found["misplaced"], found["scattered"]), (100, 0, 0))
+        self.assertGreater(found["windows"], 100)
+        self.assertAlmostEqual(found["factor"], found["runs_per_disk"] / found["fresh_runs_per_disk"], delta=0.001)
+        self.assertLess(found["factor"], 1.2)
+        self.assertGreaterEqual(found["runs_on_busiest"], found["runs_per_disk"])
+        self.assertEqual(found["read_per_needed"], 1)
+        whole = as_json("volume", "status", self.dir)["fragmentation"]
         self.assertGreaterEqual(whole["images"], 1)
         self.assertTrue(whole["complete"])
-        self.assertGreaterEqual(whole["worst_score"], merit["score"] - 0.001)
+        self.assertGreaterEqual(whole["worst_factor"], found["factor"] - 0.001)
         self.assertIn("fragmentation", mdfs("image", "layout", self.at("a")).decode())
 
     def test_explain_counts_what_a_window_touches(self):

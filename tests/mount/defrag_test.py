@@ -18,8 +18,8 @@ def as_json(*words):
     return json.loads(run(MDFS, *words, "--json"))
 
 
-def score(path):
-    return as_json("image", "layout", path)["merit"]["score"]
+def factor(path):
+    return as_json("image", "layout", path)["fragmentation"]["factor"]
 
 
 class Defrag(unittest.TestCase):
@@ -47,18 +47,18 @@ class Defrag(unittest.TestCase):
 
     def test_what_lies_in_many_pieces_is_laid_as_a_fresh_copy(self):
         path, array = self.scattered("scan")
-        before = score(path)
+        before = factor(path)
         self.assertGreater(before, 1.2)
         counted = as_json("defrag", "start", self.volume.path, "--dry-run", "--wait")
-        self.assertEqual((counted["state"], score(path)), ("done", before))
+        self.assertEqual((counted["state"], factor(path)), ("done", before))
         self.assertGreater(counted["moved_bytes"], SIDE * SIDE / 2)
         told = as_json("defrag", "start", self.volume.path, "--wait")
         self.assertEqual((told["state"], told["items_failed"], told["items_done"]), ("done", 0, 1))
         for each in (counted, told):
             self.assertGreater(each["items_changed"], 0)
             self.assertEqual(sum(disk["changed"] for disk in each["disks"]), each["items_changed"])
-        self.assertLess(score(path), 1.06)
-        self.assertLess(told["score_after"], told["score_before"])
+        self.assertLess(factor(path), 1.06)
+        self.assertLess(told["factor_after"], told["factor_before"])
         self.assertIn("moved", run(MDFS, "defrag", "status", self.volume.path))
         self.expect(path, array)
         again = as_json("defrag", "start", path, "--wait")
@@ -94,7 +94,7 @@ class Defrag(unittest.TestCase):
         self.volume.mount()
         self.assertEqual(as_json("defrag", "status", self.volume.path)["state"], "running")
         run(MDFS, "defrag", "resume", "--budget", "1G", "--wait", self.volume.path)
-        self.assertLess(max(score(path), score(other)), 1.06)
+        self.assertLess(max(factor(path), factor(other)), 1.06)
         self.expect(path, array)
         self.expect(other, other_array)
 

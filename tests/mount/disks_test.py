@@ -57,7 +57,7 @@ class DisksTest(unittest.TestCase):
 
     def misplaced(self, name):
         layout = json.loads(run(MDFS, "image", "layout", "--json", self.volume / name))
-        return layout["merit"]["misplaced"]
+        return layout["fragmentation"]["misplaced"]
 
     def check_clean(self, disk):
         self.volume.unmount()
@@ -292,7 +292,7 @@ class DisksTest(unittest.TestCase):
         self.assertIn(hint, said)
 
         def runs():
-            return json.loads(run(MDFS, "image", "layout", "--json", self.volume / "image"))["merit"]["score"]
+            return json.loads(run(MDFS, "image", "layout", "--json", self.volume / "image"))["fragmentation"]["factor"]
         self.assertGreater(runs(), 1.1)
         run(MDFS, "defrag", "start", "--wait", self.volume.path)
         self.assertLess(runs(), 1.1)

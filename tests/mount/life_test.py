@@ -103,8 +103,8 @@ class LifeTest(unittest.TestCase):
         self.assertEqual((told["state"], told["items_failed"]), ("done", 0))
         self.look()
         for _ in range(100):  # each looks at some images; the round that is under way may have begun before
-            merit = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["merit"]
-            if merit["score"] < 1.1:
+            fragmentation = json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["fragmentation"]
+            if fragmentation["factor"] < 1.1:
                 break
         after = self.window_seconds(self.volume)
         self.volume.unmount()
@@ -119,11 +119,12 @@ class LifeTest(unittest.TestCase):
         run(MDFS, "volume", "sync", new.path)
         as_new = self.window_seconds(new)
         print(f"a window takes {aged * 1e3:.1f} ms aged, {after * 1e3:.1f} ms in the end, {as_new * 1e3:.1f} ms new; "
-              f"score {merit['score']:.2f}, load {merit['load']:.2f}; {told['no_room']} groups found no room")
+              f"fragmentation {fragmentation['factor']:.2f}, imbalance {fragmentation['imbalance']:.2f}; "
+              f"{told['no_room']} groups found no room")
         self.assertGreater(aged, 1.1 * after)
         self.assertLess(after, 1.05 * as_new)
-        self.assertLess(merit["score"], 1.1)
-        self.assertLess(merit["load"], 1.1)
+        self.assertLess(fragmentation["factor"], 1.1)
+        self.assertLess(fragmentation["imbalance"], 1.1)
 
 
 if __name__ == "__main__":

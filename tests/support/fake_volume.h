@@ -84,11 +84,15 @@ class FakeVolume final : public volume::Volume {
   Result<engine::MoveOutcome> move_data(volume::Ino, const engine::MoveRequest&) override {
     return engine::MoveOutcome{};
   }
-  Result<layout::Merit> merit(volume::Ino, const engine::Stop&) override { return layout::Merit{}; }
+  Result<layout::Fragmentation> fragmentation(volume::Ino, const engine::Stop&) override {
+    return layout::Fragmentation{};
+  }
   Result<volume::LostFiles> lost_files(volume::Ino, std::size_t, const engine::Stop&) override {
     return volume::LostFiles{};
   }
-  Result<volume::VolumeMerit> volume_merit(const engine::Stop&) override { return volume::VolumeMerit{}; }
+  Result<volume::VolumeFragmentation> volume_fragmentation(const engine::Stop&) override {
+    return volume::VolumeFragmentation{};
+  }
   Result<std::uint64_t> settle(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;

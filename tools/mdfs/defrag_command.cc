@@ -23,8 +23,8 @@ double ratio(std::uint64_t of, std::uint64_t to) {
   return to == 0 ? 0 : static_cast<double>(of) / static_cast<double>(to);
 }
 
-double score_before(const mdfs_ioc_operation& now) { return ratio(now.figures[kRunsBefore], now.figures[kRunsFresh]); }
-double score_after(const mdfs_ioc_operation& now) { return ratio(now.figures[kRunsAfter], now.figures[kRunsFresh]); }
+double factor_before(const mdfs_ioc_operation& now) { return ratio(now.figures[kRunsBefore], now.figures[kRunsFresh]); }
+double factor_after(const mdfs_ioc_operation& now) { return ratio(now.figures[kRunsAfter], now.figures[kRunsFresh]); }
 
 nlohmann::ordered_json more_json(const mdfs_ioc_operation& now) {
   return {{"threshold", static_cast<double>(now.threshold) / 1000},
@@ -33,8 +33,8 @@ nlohmann::ordered_json more_json(const mdfs_ioc_operation& now) {
           {"cleared_bytes", now.figures[kCleared]},
           {"no_room", now.figures[kNoRoom]},
           {"changed_meanwhile", now.figures[kChanged]},
-          {"score_before", score_before(now)},
-          {"score_after", score_after(now)}};
+          {"factor_before", factor_before(now)},
+          {"factor_after", factor_after(now)}};
 }
 
 std::string more_text(const mdfs_ioc_operation& now) {
@@ -49,8 +49,8 @@ std::string more_text(const mdfs_ioc_operation& now) {
   if (now.figures[kChanged] > 0)
     text += fmt::format("  {} extents were written during their move and stay in place\n", now.figures[kChanged]);
   if (now.figures[kRunsFresh] > 0)
-    text += fmt::format("  fragmentation factor of the moved objects: {:.2f} before, {:.2f} now\n", score_before(now),
-                        score_after(now));
+    text += fmt::format("  fragmentation factor of the moved objects: {:.2f} before, {:.2f} now\n", factor_before(now),
+                        factor_after(now));
   return text;
 }
 

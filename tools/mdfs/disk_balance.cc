@@ -36,12 +36,14 @@ Result<mdfs_ioc_operation> balancing(const std::string& path) {
 constexpr double kWorthDefragmenting = 1.1;
 
 void print_defrag_hint(const std::string& path) {
-  const std::optional<mdfs_ioc_merit> merit = volume_merit_info(path);
-  if (!merit || merit->images == 0 || std::max(merit->score, merit->load) <= kWorthDefragmenting) return;
+  const std::optional<mdfs_ioc_fragmentation> fragmentation = volume_fragmentation(path);
+  if (!fragmentation || fragmentation->images == 0 ||
+      std::max(fragmentation->factor, fragmentation->imbalance) <= kWorthDefragmenting)
+    return;
   fmt::print(
       "windows of images lie in {:.2f} times the runs of fresh copies, and keep the busiest disk {:.2f} times as "
       "long: mdfs defrag start {} would help\n",
-      merit->score, merit->load, path);
+      fragmentation->factor, fragmentation->imbalance, path);
 }
 
 // Files and images that leave out several disks are not known as meant for all when one of the disks is named alone.

@@ -204,14 +204,14 @@ Status layout_command(const LayoutArguments& arguments) {
     }
   } while (rows.count > 0);
   progress.finish();
-  MDFS_TRY_ASSIGN(const mdfs_ioc_merit merit, merit_info(arguments.path));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_fragmentation fragmentation, image_fragmentation(arguments.path));
   if (arguments.json) {
-    fmt::print("\n  ],\n  \"disks\": [{}],\n  \"merit\": {}\n}}\n", fmt::join(disk_bytes, ", "),
-               merit_json(merit, false));
+    fmt::print("\n  ],\n  \"disks\": [{}],\n  \"fragmentation\": {}\n}}\n", fmt::join(disk_bytes, ", "),
+               fragmentation_json(fragmentation, false));
   } else {
     for (std::size_t disk = 0; disk < disk_bytes.size(); ++disk)
       fmt::print("disk {}: {} ({} bytes)\n", disk, format_size(disk_bytes[disk]), disk_bytes[disk]);
-    if (merit.windows > 0) fmt::print("{}\n", merit_text(merit));
+    if (fragmentation.windows > 0) fmt::print("{}\n", fragmentation_text(fragmentation));
   }
   return {};
 }

@@ -101,45 +101,45 @@ Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path) {
   return from_errno(errno, path);
 }
 
-Result<mdfs_ioc_merit> merit_info(const std::string& path) {
+Result<mdfs_ioc_fragmentation> image_fragmentation(const std::string& path) {
   MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
-  mdfs_ioc_merit merit{};
-  if (::ioctl(file.fd(), MDFS_IOC_MERIT, &merit) == 0) return merit;
+  mdfs_ioc_fragmentation fragmentation{};
+  if (::ioctl(file.fd(), MDFS_IOC_FRAGMENTATION, &fragmentation) == 0) return fragmentation;
   return from_errno(errno, path);
 }
 
-std::optional<mdfs_ioc_merit> volume_merit_info(const std::string& path) {
+std::optional<mdfs_ioc_fragmentation> volume_fragmentation(const std::string& path) {
   const auto file = File::open(path, O_RDONLY | O_NONBLOCK);
-  mdfs_ioc_merit merit{};
-  if (!file.ok() || ::ioctl(file->fd(), MDFS_IOC_VOLUME_MERIT, &merit) != 0) return {};
-  return merit;
+  mdfs_ioc_fragmentation fragmentation{};
+  if (!file.ok() || ::ioctl(file->fd(), MDFS_IOC_VOLUME_FRAGMENTATION, &fragmentation) != 0) return {};
+  return fragmentation;
 }
 
-std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume) {
+std::string fragmentation_json(const mdfs_ioc_fragmentation& fragmentation, bool of_volume) {
   std::string json = fmt::format(
-      "{{\"score\": {:.4f}, \"load\": {:.4f}, \"runs_per_disk\": {:.4f}, \"runs_on_busiest\": {:.4f}, "
+      "{{\"factor\": {:.4f}, \"imbalance\": {:.4f}, \"runs_per_disk\": {:.4f}, \"runs_on_busiest\": {:.4f}, "
       "\"fresh_runs_per_disk\": {:.4f}, "
       "\"fresh_runs_on_busiest\": {:.4f}, \"read_per_needed\": {:.4f}, \"extents\": {}, \"misplaced\": {}, "
       "\"scattered\": {}, \"windows\": {}",
-      merit.score, merit.load, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk,
-      merit.fresh_runs_on_busiest, merit.read_per_needed, merit.extents, merit.misplaced, merit.scattered,
-      merit.windows);
+      fragmentation.factor, fragmentation.imbalance, fragmentation.runs_per_disk, fragmentation.runs_on_busiest,
+      fragmentation.fresh_runs_per_disk, fragmentation.fresh_runs_on_busiest, fragmentation.read_per_needed,
+      fragmentation.extents, fragmentation.misplaced, fragmentation.scattered, fragmentation.windows);
   if (of_volume)
     json += fmt::format(
-        ", \"images\": {}, \"complete\": {}, \"worst_score\": {:.4f}, \"worst_inode\": {}, "
+        ", \"images\": {}, \"complete\": {}, \"worst_factor\": {:.4f}, \"worst_inode\": {}, "
         "\"returned\": {}, \"returned_bytes\": {}, \"may_return\": {}",
-        merit.images, merit.complete != 0, merit.worst_score, merit.worst_inode, merit.returned, merit.returned_bytes,
-        merit.may_return);
+        fragmentation.images, fragmentation.complete != 0, fragmentation.worst_factor, fragmentation.worst_inode,
+        fragmentation.returned, fragmentation.returned_bytes, fragmentation.may_return);
   return json + "}";
 }
 
-std::string merit_text(const mdfs_ioc_merit& merit) {
+std::string fragmentation_text(const mdfs_ioc_fragmentation& fragmentation) {
   return fmt::format(
       "fragmentation {:.2f}, imbalance {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest "
       "({:.2f} and "
       "{:.2f} freshly laid)",
-      merit.score, merit.load, merit.runs_per_disk, merit.runs_on_busiest, merit.fresh_runs_per_disk,
-      merit.fresh_runs_on_busiest);
+      fragmentation.factor, fragmentation.imbalance, fragmentation.runs_per_disk, fragmentation.runs_on_busiest,
+      fragmentation.fresh_runs_per_disk, fragmentation.fresh_runs_on_busiest);
 }
 
 }  // namespace mdfs::tools

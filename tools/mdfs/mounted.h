@@ -35,11 +35,11 @@ std::vector<std::string> all_troubles(const mdfs_ioc_volume& volume, const std::
 Result<std::optional<mdfs_ioc_model>> model_info(const std::string& path);
 
 // How an image lies on its disks; of the volume's images, nothing if it cannot be told.
-Result<mdfs_ioc_merit> merit_info(const std::string& path);
-std::optional<mdfs_ioc_merit> volume_merit_info(const std::string& path);
-// "score 1.32: ..", a line.
-std::string merit_text(const mdfs_ioc_merit& merit);
+Result<mdfs_ioc_fragmentation> image_fragmentation(const std::string& path);
+std::optional<mdfs_ioc_fragmentation> volume_fragmentation(const std::string& path);
+// "fragmentation 1.32, ..: ..", a line.
+std::string fragmentation_text(const mdfs_ioc_fragmentation& fragmentation);
 // Its figures as an object of JSON in one line.
-std::string merit_json(const mdfs_ioc_merit& merit, bool of_volume);
+std::string fragmentation_json(const mdfs_ioc_fragmentation& fragmentation, bool of_volume);
 
 }  // namespace mdfs::tools

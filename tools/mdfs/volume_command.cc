@@ -74,7 +74,8 @@ nlohmann::ordered_json zones_json(const DiskOccupation& disk) {
 }
 
 std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks,
-                      const std::optional<mdfs_ioc_model>& model, const std::optional<mdfs_ioc_merit>& merit) {
+                      const std::optional<mdfs_ioc_model>& model,
+                      const std::optional<mdfs_ioc_fragmentation>& fragmentation) {
   nlohmann::ordered_json json;
   json["output_version"] = kOutputVersion;
   json["uuid"] = uuid_text(volume.uuid);
@@ -113,7 +114,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
     disk["zones"] = zones_json(disks[i]);
     json["disks"].push_back(std::move(disk));
   }
-  if (merit) json["merit"] = nlohmann::ordered_json::parse(merit_json(*merit, true));
+  if (fragmentation) json["fragmentation"] = nlohmann::ordered_json::parse(fragmentation_json(*fragmentation, true));
   if (model) json["modelled"] = model_json(*model);
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
@@ -184,22 +185,23 @@ void tell_health(const std::string& path, const mdfs_ioc_volume& volume) {
 Status status_command(const StatusArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::optional<mdfs_ioc_model> model, model_info(arguments.path));
-  const std::optional<mdfs_ioc_merit> merit = volume_merit_info(arguments.path);
+  const std::optional<mdfs_ioc_fragmentation> fragmentation = volume_fragmentation(arguments.path);
   MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (arguments.json) {
-    fmt::print("{}", json_text(arguments.path, volume, disks, model, merit));
+    fmt::print("{}", json_text(arguments.path, volume, disks, model, fragmentation));
     tell_health(arguments.path, volume);
     return {};
   }
   print_text(arguments.path, volume, disks);
   for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("  {}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("  {}\n", *line);
-  if (merit && merit->images > 0)
-    fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n", merit->complete != 0 ? "all" : "first",
-               merit->images, merit_text(*merit), merit->worst_score, merit->worst_inode);
-  if (merit && merit->returned + merit->may_return > 0)
-    fmt::print("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", merit->returned,
-               format_size(merit->returned_bytes), merit->may_return);
+  if (fragmentation && fragmentation->images > 0)
+    fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",
+               fragmentation->complete != 0 ? "all" : "first", fragmentation->images,
+               fragmentation_text(*fragmentation), fragmentation->worst_factor, fragmentation->worst_inode);
+  if (fragmentation && fragmentation->returned + fragmentation->may_return > 0)
+    fmt::print("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", fragmentation->returned,
+               format_size(fragmentation->returned_bytes), fragmentation->may_return);
   if (model) print_text(*model);
   tell_health(arguments.path, volume);
   return {};

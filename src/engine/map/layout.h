@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "format/extents.h"
-#include "layout/merit.h"
+#include "layout/fragmentation.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {

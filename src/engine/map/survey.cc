@@ -85,12 +85,12 @@ GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) 
 
 }  // namespace
 
-Result<layout::Merit> Survey::merit(Content& content, const Stop& stop) {
+Result<layout::Fragmentation> Survey::fragmentation(Content& content, const Stop& stop) {
   const layout::LaidImage image = describe(content);
   if (content.is_image() && checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
-    return merit_of_samples(content, image, stop);
+    return fragmentation_of_samples(content, image, stop);
   MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, units(content, image, stop));
-  return layout::merit_of(image, places);
+  return layout::fragmentation_of(image, places);
 }
 
 layout::LaidImage Survey::describe(const Content& content) {
@@ -198,8 +198,9 @@ Result<layout::DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t f
   return plan;
 }
 
-Result<layout::Merit> Survey::merit_of_samples(Content& content, const layout::LaidImage& image, const Stop& stop) {
-  layout::Merit merit;
+Result<layout::Fragmentation> Survey::fragmentation_of_samples(Content& content, const layout::LaidImage& image,
+                                                               const Stop& stop) {
+  layout::Fragmentation fragmentation;
   const std::uint64_t page_rows = ceil_div(image.grid[0], content.page_box.side[0]);
   const std::uint64_t pages = checked_mul(page_rows, content.pages_in_row()).value_or(UINT64_MAX);
   std::vector<geometry::Coord> seen;
@@ -240,9 +241,9 @@ Result<layout::Merit> Survey::merit_of_samples(Content& content, const layout::L
         if (!more) at[axis] = box.first[axis];
       }
     }
-    merit += layout::merit_of(image, places, kSampleWindows);
+    fragmentation += layout::fragmentation_of(image, places, kSampleWindows);
   }
-  return merit;
+  return fragmentation;
 }
 
 Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window, const Stop& stop) {

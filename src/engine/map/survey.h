@@ -19,7 +19,7 @@ class Survey {
 
   Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop);
   Result<std::vector<layout::ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
-  Result<layout::Merit> merit(Content& content, const Stop& stop);
+  Result<layout::Fragmentation> fragmentation(Content& content, const Stop& stop);
   Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from);
   Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
   Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
@@ -33,7 +33,8 @@ class Survey {
   // a file.
   Result<std::vector<layout::ExtentPlace>> units(Content& content, const layout::LaidImage& image, const Stop& stop);
   Status add_unit(Content& content, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places);
-  Result<layout::Merit> merit_of_samples(Content& content, const layout::LaidImage& image, const Stop& stop);
+  Result<layout::Fragmentation> fragmentation_of_samples(Content& content, const layout::LaidImage& image,
+                                                         const Stop& stop);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
   // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.

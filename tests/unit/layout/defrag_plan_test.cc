@@ -60,7 +60,7 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
       }
     }
   }
-  double score() const { return merit_of(image_, places_, 4096).score(); }
+  double factor() const { return fragmentation_of(image_, places_, 4096).factor(); }
   // As a fresh copy on these disks lies; what a change of disks has left behind when the placement is another one now.
   void lay_on(const std::vector<std::uint16_t>& disks) {
     LaidImage before = image_;
@@ -86,7 +86,7 @@ TEST_P(DefragPlanTest, WhatLiesAllOverTheDisksIsLaidAnewAsAWhole) {
   for (std::size_t i = 0; i < order.size(); ++i) places_[i].block = order[i] * kUnitBlocks * 2;
   const std::vector<GroupMove> moves = plan_defrag(image_, places_, room_);
   apply(moves);
-  EXPECT_LT(score(), 1.02);
+  EXPECT_LT(factor(), 1.02);
 }
 
 TEST_P(DefragPlanTest, GroupsAreWholeAndNamedOnce) {
@@ -112,7 +112,7 @@ TEST_P(DefragPlanTest, WhatIsOnAnotherDiskGoesHomeWithItsGroup) {
     places_[i].block = 500'000 + i * 100;
   }
   apply(plan_defrag(image_, places_, room_));
-  EXPECT_EQ(merit_of(image_, places_).misplaced, 0u);
+  EXPECT_EQ(fragmentation_of(image_, places_).misplaced, 0u);
 }
 
 TEST_P(DefragPlanTest, WhatLiesWellByAnotherPlacementGoesHome) {
@@ -120,8 +120,8 @@ TEST_P(DefragPlanTest, WhatLiesWellByAnotherPlacementGoesHome) {
        {std::vector<std::uint16_t>{0}, std::vector<std::uint16_t>{1, 2, 3}, std::vector<std::uint16_t>{2, 3}}) {
     lay_on(disks);
     apply(plan_defrag(image_, places_, room_));
-    EXPECT_EQ(merit_of(image_, places_).misplaced, 0u) << disks.size();
-    EXPECT_LE(score(), 1.02) << disks.size();
+    EXPECT_EQ(fragmentation_of(image_, places_).misplaced, 0u) << disks.size();
+    EXPECT_LE(factor(), 1.02) << disks.size();
   }
 }
 
@@ -136,8 +136,8 @@ TEST_P(DefragPlanTest, WhatOnlyNewDisksHaveTakenLeavesTheRestToGoHome) {
     next += kUnitBlocks;
   }
   apply(plan_defrag(image_, places_, room_));
-  EXPECT_EQ(merit_of(image_, places_).misplaced, 0u);
-  EXPECT_LE(score(), 1.02);
+  EXPECT_EQ(fragmentation_of(image_, places_).misplaced, 0u);
+  EXPECT_LE(factor(), 1.02);
 }
 
 TEST_P(DefragPlanTest, WhatHasNoRoomAtHomeStaysWhereItIs) {
@@ -149,10 +149,10 @@ TEST_P(DefragPlanTest, WhatHasNoRoomAtHomeStaysWhereItIs) {
     next += kUnitBlocks;
   }
   const std::vector<ExtentPlace> before = places_;
-  const double was = score();
+  const double was = factor();
   room_ = [](unsigned disk) { return std::uint64_t{disk == 3 ? kUnitBlocks : 1u << 30}; };
   apply(plan_defrag(image_, places_, room_));
-  EXPECT_LE(score(), was + 1e-9);
+  EXPECT_LE(factor(), was + 1e-9);
   for (std::size_t i = 0; i < places_.size(); ++i) EXPECT_TRUE(places_[i].disk != 3 || before[i].disk == 3) << i;
 }
 
@@ -169,10 +169,10 @@ TEST_P(DefragPlanTest, NoPlanMakesALayoutWorse) {
         at += kUnitBlocks;
       }
     }
-    const double before = score();
+    const double before = factor();
     apply(plan_defrag(image_, places_, room_));
-    EXPECT_LE(score(), before + 1e-9);
-    EXPECT_LT(score(), std::max(1.1, 1 + (before - 1) * 0.5));
+    EXPECT_LE(factor(), before + 1e-9);
+    EXPECT_LT(factor(), std::max(1.1, 1 + (before - 1) * 0.5));
   }
 }
 

@@ -56,10 +56,10 @@ class DefragTest : public VolumeTest {
     EXPECT_OK(volume().sync());
     return ino;
   }
-  double score(Ino ino) {
-    const auto merit = volume().merit(ino);
-    EXPECT_OK(merit);
-    return merit.ok() ? merit->score() : 0;
+  double factor(Ino ino) {
+    const auto fragmentation = volume().fragmentation(ino);
+    EXPECT_OK(fragmentation);
+    return fragmentation.ok() ? fragmentation->factor() : 0;
   }
   OperationRecord status() {
     const auto record = volume().operations().status(kKind);
@@ -77,13 +77,13 @@ class DefragTest : public VolumeTest {
 TEST_F(DefragTest, AScatteredImageIsLaidAsANewOne) {
   const Ino ino = scattered_image("image");
   const std::string before = read(ino, 0, kSide * kSide);
-  const double was = score(ino);
+  const double was = factor(ino);
   ASSERT_GT(was, 1.2);
   start();
   run();
   const OperationRecord record = status();
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
-  EXPECT_LT(score(ino), 1.05);
+  EXPECT_LT(factor(ino), 1.05);
   EXPECT_EQ(read(ino, 0, kSide * kSide), before);
   EXPECT_GT(record.figures[Defrag::kMovedBytes], 0u);
   EXPECT_LT(record.figures[Defrag::kRunsAfter], record.figures[Defrag::kRunsBefore]);
@@ -91,7 +91,7 @@ TEST_F(DefragTest, AScatteredImageIsLaidAsANewOne) {
   EXPECT_EQ(record.bytes_done, record.bytes_total);
   mount();
   EXPECT_EQ(read(ino, 0, kSide * kSide), before);
-  EXPECT_LT(score(ino), 1.05);
+  EXPECT_LT(factor(ino), 1.05);
 }
 
 // Of each extent with a record: when its contents were written, and when its blocks were put there.
@@ -135,7 +135,7 @@ TEST_F(DefragTest, WhatLiesWellIsNotMoved) {
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
   EXPECT_EQ(status().figures[Defrag::kMovedBytes], 0u);
   EXPECT_EQ(status().items_total, 0u);
-  EXPECT_LT(score(ino), 1.05);
+  EXPECT_LT(factor(ino), 1.05);
 }
 
 class NearlyFullDefragTest : public DefragTest {
@@ -172,11 +172,11 @@ class NearlyFullDefragTest : public DefragTest {
 TEST_F(NearlyFullDefragTest, RoomIsMadeForWholeGroups) {
   const std::vector<Ino> images = images_between_each_other();
   std::vector<std::string> before;
-  std::vector<double> scores;
+  std::vector<double> factors;
   for (const Ino ino : images) {
     before.push_back(read(ino, 0, kSide * kSide));
-    scores.push_back(score(ino));
-    ASSERT_GT(scores.back(), 1.5);
+    factors.push_back(factor(ino));
+    ASSERT_GT(factors.back(), 1.5);
   }
   start();
   run();
@@ -187,7 +187,7 @@ TEST_F(NearlyFullDefragTest, RoomIsMadeForWholeGroups) {
   // At most 1.19 times as many in 22 orders of writing; which it is depends on where single blocks were free.
   EXPECT_LT(record.figures[Defrag::kRunsAfter] * 10, record.figures[Defrag::kRunsFresh] * 12);
   for (std::size_t i = 0; i < images.size(); ++i) {
-    EXPECT_LE(score(images[i]), scores[i]);
+    EXPECT_LE(factor(images[i]), factors[i]);
     EXPECT_TRUE(read(images[i], 0, kSide * kSide) == before[i]);
   }
   mount();
@@ -204,10 +204,10 @@ TEST_F(NearlyFullDefragTest, AnObjectWithDamagedRecordsThatIsInTheWayIsPassedOve
     written += 4096;
   });
   std::vector<std::string> before;
-  double score_before = 0;
+  double factor_before = 0;
   for (const Ino ino : images) {
     before.push_back(read(ino, 0, kSide * kSide));
-    score_before += score(ino);
+    factor_before += factor(ino);
   }
   // The last run of each of its cells is said to lie on a disk that there is not.
   const auto cells = store().scan({file, MDFS_KIND_FILE_CELL, 0}, {file, MDFS_KIND_FILE_CELL, UINT64_MAX}, SIZE_MAX);
@@ -228,12 +228,12 @@ TEST_F(NearlyFullDefragTest, AnObjectWithDamagedRecordsThatIsInTheWayIsPassedOve
   const OperationRecord record = status();
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
   EXPECT_GT(record.figures[Defrag::kCleared], 0u);
-  double score_after = 0;
+  double factor_after = 0;
   for (std::size_t i = 0; i < images.size(); ++i) {
-    score_after += score(images[i]);
+    factor_after += factor(images[i]);
     EXPECT_TRUE(read(images[i], 0, kSide * kSide) == before[i]);
   }
-  EXPECT_LT(score_after, 0.8 * score_before);
+  EXPECT_LT(factor_after, 0.8 * factor_before);
   // Nothing was laid over it: it is where it was, and as bad as it was.
   const auto after = store().scan({file, MDFS_KIND_FILE_CELL, 0}, {file, MDFS_KIND_FILE_CELL, UINT64_MAX}, SIZE_MAX);
   ASSERT_OK(after);
@@ -258,7 +258,7 @@ TEST_F(DefragTest, AnInodeThatMakesNoSenseIsPassedOver) {
   start();
   run();
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE) << status().reason;
-  EXPECT_LT(score(good), 1.05);
+  EXPECT_LT(factor(good), 1.05);
 }
 
 TEST_F(DefragTest, ItGoesOnAfterTheVolumeWasLeft) {
@@ -272,8 +272,8 @@ TEST_F(DefragTest, ItGoesOnAfterTheVolumeWasLeft) {
   ASSERT_TRUE(status().running());
   run();
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
-  EXPECT_LT(score(first), 1.05);
-  EXPECT_LT(score(second), 1.05);
+  EXPECT_LT(factor(first), 1.05);
+  EXPECT_LT(factor(second), 1.05);
   EXPECT_EQ(read(second, 0, kSide * kSide), before);
 }
 
@@ -286,31 +286,31 @@ TEST_F(DefragTest, ItStopsWhenItIsToldToAndGoesOn) {
   ASSERT_OK(volume().operations().resume(kKind, std::nullopt));
   run();
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
-  EXPECT_LT(score(ino), 1.05);
+  EXPECT_LT(factor(ino), 1.05);
 }
 
 TEST_F(DefragTest, ADryRunSaysWhatWouldBeMovedAndMovesNothing) {
   const Ino ino = scattered_image("image");
-  const double was = score(ino);
+  const double was = factor(ino);
   start({.kind = kKind, .dry_run = true});
   run();
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE);
-  EXPECT_EQ(score(ino), was);
+  EXPECT_EQ(factor(ino), was);
   EXPECT_GT(status().figures[Defrag::kMovedBytes], kSide * kSide / 2);
 }
 
 TEST_F(DefragTest, OneImageAloneAndAThreshold) {
   const Ino first = scattered_image("one");
   const Ino second = scattered_image("two");
-  const double was = score(first);
+  const double was = factor(first);
   start({.kind = kKind, .object = second});
   run();
-  EXPECT_EQ(score(first), was);
-  EXPECT_LT(score(second), 1.05);
+  EXPECT_EQ(factor(first), was);
+  EXPECT_LT(factor(second), 1.05);
   start({.kind = kKind, .threshold = 900'000});
   run();
   EXPECT_EQ(status().items_total, 0u);
-  EXPECT_EQ(score(first), was);
+  EXPECT_EQ(factor(first), was);
 }
 
 TEST_F(DefragTest, FilesInManyPiecesAreJoined) {
@@ -370,7 +370,7 @@ TEST_F(DefragTest, FramesInStripsAreWrittenIntoTheirExtents) {
   EXPECT_EQ(read(ino), whole);
   mount();
   EXPECT_EQ(read(ino), whole);
-  EXPECT_LT(score(ino), 1.05);
+  EXPECT_LT(factor(ino), 1.05);
 }
 
 TEST_F(DefragTest, WhatIsRemovedMeanwhileIsPassedOver) {
@@ -381,7 +381,7 @@ TEST_F(DefragTest, WhatIsRemovedMeanwhileIsPassedOver) {
   ASSERT_OK(volume().unlink(kRootIno, "one"));
   run();
   EXPECT_EQ(status().state, MDFS_OPERATION_DONE) << status().reason;
-  EXPECT_LT(score(second), 1.05);
+  EXPECT_LT(factor(second), 1.05);
 }
 
 TEST_F(DefragTest, NonsenseIsRefused) {

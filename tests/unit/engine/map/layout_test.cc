@@ -152,9 +152,9 @@ TEST(LayoutPagesTest, AWalkThatIsStoppedEndsThere) {
   const auto page = bench.engine().layout(bench.content(), {}, [] { return true; });
   ASSERT_FALSE(page.ok());
   EXPECT_EQ(page.error().code, Errc::kCancelled);
-  const auto merit = bench.engine().merit(bench.content(), [] { return true; });
-  ASSERT_FALSE(merit.ok());
-  EXPECT_EQ(merit.error().code, Errc::kCancelled);
+  const auto fragmentation = bench.engine().fragmentation(bench.content(), [] { return true; });
+  ASSERT_FALSE(fragmentation.ok());
+  EXPECT_EQ(fragmentation.error().code, Errc::kCancelled);
 }
 
 TEST(LayoutPagesTest, PlacesOfSomeExtentsAreThoseOfTheirRows) {

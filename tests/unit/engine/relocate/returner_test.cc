@@ -63,9 +63,9 @@ TEST_F(ReturnerTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
   }
   EXPECT_TRUE(bench_.engine().relocation_candidates().empty());
   EXPECT_EQ(bench_.read_all(), expected_);
-  const auto merit = bench_.engine().merit(bench_.content(), {});
-  ASSERT_TRUE(merit.ok());
-  EXPECT_EQ(merit->score(), 1.0);
+  const auto fragmentation = bench_.engine().fragmentation(bench_.content(), {});
+  ASSERT_TRUE(fragmentation.ok());
+  EXPECT_EQ(fragmentation->factor(), 1.0);
 }
 
 TEST_F(ReturnerTest, WhereThereIsNoRoomForMovesNothingWaitsForThem) {

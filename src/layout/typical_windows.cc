@@ -1,6 +1,6 @@
 // Typical windows, and counting their runs.
 // SPDX-License-Identifier: Apache-2.0
-#include "layout/merit_windows.h"
+#include "layout/typical_windows.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// Typical windows, and the runs in which they lie: what merit and defragmentation count with.
+// Typical windows, and the runs in which they lie: what fragmentation and defragmentation count with.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ struct WindowAt {
   geometry::Coord length{};
 };
 
-// All shapes of typical windows (merit.h), cut to the grid, each once. Pure, as all here.
+// All shapes of typical windows (fragmentation.h), cut to the grid, each once. Pure, as all here.
 std::vector<geometry::Coord> window_shapes(unsigned rank, const geometry::Coord& grid);
 
 // A window of this shape with the extent that `pick` chooses, by a number drawn from `seed`, anywhere in it.

@@ -1,4 +1,4 @@
-// The merit of what the engine lays, whole and in samples.
+// The fragmentation of what the engine lays, whole and in samples.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -9,16 +9,16 @@
 namespace mdfs::engine {
 namespace {
 
-constexpr unsigned kMeritDisks = 4;
+constexpr unsigned kFragmentationDisks = 4;
 
 // What the engine lays in one go on empty disks is about what a fresh copy is taken to be: a little better where runs
 // happen to follow each other, a little worse (1.0 to 1.14 in 30 runs) where the two threads that write back take
 // groups out of turn.
-TEST(MeritOfEngineTest, AnImageWrittenOnceScoresOne) {
+TEST(FragmentationOfEngineTest, AnImageWrittenOnceScoresOne) {
   for (const geometry::Codec codec : {geometry::Codec::kRaw, geometry::Codec::kZstd}) {
     testing::Setting setting;
     setting.geometry = testing::image_of(2, {1024, 1024, 0}, {64, 64, 0}, codec, 4);
-    setting.disks = kMeritDisks;
+    setting.disks = kFragmentationDisks;
     setting.disk_bytes = 512u << 20;
     setting.on_disks = true;
     testing::Bench bench(setting);
@@ -26,19 +26,19 @@ TEST(MeritOfEngineTest, AnImageWrittenOnceScoresOne) {
     const ByteVector bytes = testing::noise(random, setting.geometry->size_bytes());
     ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
     ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
-    const Result<layout::Merit> merit = bench.engine().merit(bench.content(), {});
-    ASSERT_TRUE(merit.ok());
-    EXPECT_EQ(merit->extents, 256u);
-    EXPECT_EQ(merit->misplaced, 0u);
-    EXPECT_LE(merit->score(), 1.3);
-    EXPECT_GE(merit->score(), 0.8);
+    const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.content(), {});
+    ASSERT_TRUE(fragmentation.ok());
+    EXPECT_EQ(fragmentation->extents, 256u);
+    EXPECT_EQ(fragmentation->misplaced, 0u);
+    EXPECT_LE(fragmentation->factor(), 1.3);
+    EXPECT_GE(fragmentation->factor(), 0.8);
   }
 }
 
-TEST(MeritOfEngineTest, ALargeImageIsSeenInSamples) {
+TEST(FragmentationOfEngineTest, ALargeImageIsSeenInSamples) {
   testing::Setting setting;
   setting.geometry = testing::image_of(2, {64 * 600, 64 * 600, 0}, {64, 64, 0}, geometry::Codec::kRaw);
-  setting.disks = kMeritDisks;
+  setting.disks = kFragmentationDisks;
   setting.on_disks = true;
   testing::Bench bench(setting);
   std::mt19937_64 random(4);
@@ -47,12 +47,12 @@ TEST(MeritOfEngineTest, ALargeImageIsSeenInSamples) {
     const ByteVector bytes = testing::noise(random, 1'000'000);
     ASSERT_TRUE(bench.write_window(window, bytes).ok());
   }
-  const Result<layout::Merit> merit = bench.engine().merit(bench.content(), {});
-  ASSERT_TRUE(merit.ok());
-  EXPECT_GT(merit->extents, 200u);
-  EXPECT_LE(merit->extents, 3u * 17 * 17);
-  EXPECT_GT(merit->score(), 0.5);
-  EXPECT_LT(merit->score(), 1.5);
+  const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.content(), {});
+  ASSERT_TRUE(fragmentation.ok());
+  EXPECT_GT(fragmentation->extents, 200u);
+  EXPECT_LE(fragmentation->extents, 3u * 17 * 17);
+  EXPECT_GT(fragmentation->factor(), 0.5);
+  EXPECT_LT(fragmentation->factor(), 1.5);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Figures of merit, on layouts made by hand.
+// Fragmentation, on layouts made by hand.
 // SPDX-License-Identifier: Apache-2.0
-#include "layout/merit.h"
+#include "layout/fragmentation.h"
 
 #include <gtest/gtest.h>
 
@@ -55,72 +55,72 @@ struct Grid {
   Coord grid;
 };
 
-class MeritTest : public ::testing::TestWithParam<Grid> {
+class FragmentationTest : public ::testing::TestWithParam<Grid> {
  protected:
   Image image_{GetParam().rank, GetParam().grid};
 };
 
-TEST_P(MeritTest, AFreshCopyScoresOne) {
-  const Merit merit = merit_of(image_.laid, image_.places);
-  EXPECT_GT(merit.windows, 0u);
-  EXPECT_EQ(merit.extents, image_.places.size());
-  EXPECT_DOUBLE_EQ(merit.score(), 1);
-  EXPECT_DOUBLE_EQ(merit.runs_per_disk(), merit.fresh_runs_per_disk());
-  EXPECT_DOUBLE_EQ(merit.runs_on_busiest(), merit.fresh_runs_on_busiest());
-  EXPECT_DOUBLE_EQ(merit.read_per_needed(), 1);
-  EXPECT_EQ(merit.misplaced, 0u);
+TEST_P(FragmentationTest, AFreshCopyScoresOne) {
+  const Fragmentation fragmentation = fragmentation_of(image_.laid, image_.places);
+  EXPECT_GT(fragmentation.windows, 0u);
+  EXPECT_EQ(fragmentation.extents, image_.places.size());
+  EXPECT_DOUBLE_EQ(fragmentation.factor(), 1);
+  EXPECT_DOUBLE_EQ(fragmentation.runs_per_disk(), fragmentation.fresh_runs_per_disk());
+  EXPECT_DOUBLE_EQ(fragmentation.runs_on_busiest(), fragmentation.fresh_runs_on_busiest());
+  EXPECT_DOUBLE_EQ(fragmentation.read_per_needed(), 1);
+  EXPECT_EQ(fragmentation.misplaced, 0u);
 }
 
-TEST_P(MeritTest, ExtentsAllOverTheDisksAreOneRunEach) {
+TEST_P(FragmentationTest, ExtentsAllOverTheDisksAreOneRunEach) {
   shuffle(image_);
-  const Merit merit = merit_of(image_.laid, image_.places);
-  EXPECT_GT(merit.score(), 1.3);
-  EXPECT_DOUBLE_EQ(merit.fresh_runs_per_disk() * merit.score(), merit.runs_per_disk());
+  const Fragmentation fragmentation = fragmentation_of(image_.laid, image_.places);
+  EXPECT_GT(fragmentation.factor(), 1.3);
+  EXPECT_DOUBLE_EQ(fragmentation.fresh_runs_per_disk() * fragmentation.factor(), fragmentation.runs_per_disk());
 }
 
-TEST_P(MeritTest, WhatIsWorseScoresMore) {
+TEST_P(FragmentationTest, WhatIsWorseScoresMore) {
   double before = 1;
   std::mt19937_64 random(2);
   for (unsigned moved = 0; moved < 4; ++moved) {
     for (std::size_t i = 0; i < image_.places.size() / 4; ++i)
       image_.places[random() % image_.places.size()].block = 1'000'000 + (moved * 10'000 + i) * 100;
-    const double score = merit_of(image_.laid, image_.places).score();
-    EXPECT_GT(score, before);
-    before = score;
+    const double factor = fragmentation_of(image_.laid, image_.places).factor();
+    EXPECT_GT(factor, before);
+    before = factor;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Grids, MeritTest,
+INSTANTIATE_TEST_SUITE_P(Grids, FragmentationTest,
                          ::testing::Values(Grid{1, {300, 0, 0}}, Grid{2, {40, 37, 0}}, Grid{2, {3, 90, 0}},
                                            Grid{3, {9, 10, 11}}));
 
-TEST(MeritOfFewExtentsTest, NothingIsStoredNothingIsCounted) {
+TEST(FragmentationOfFewExtentsTest, NothingIsStoredNothingIsCounted) {
   Image image(2, {8, 8, 0});
-  const Merit merit = merit_of(image.laid, {});
-  EXPECT_EQ(merit.windows, 0u);
-  EXPECT_EQ(merit.score(), 0);
-  EXPECT_EQ(merit.runs_per_disk(), 0);
+  const Fragmentation fragmentation = fragmentation_of(image.laid, {});
+  EXPECT_EQ(fragmentation.windows, 0u);
+  EXPECT_EQ(fragmentation.factor(), 0);
+  EXPECT_EQ(fragmentation.runs_per_disk(), 0);
 }
 
-TEST(MeritOfFewExtentsTest, PiecesOfAnExtentAreRunsOfItsWindow) {
+TEST(FragmentationOfFewExtentsTest, PiecesOfAnExtentAreRunsOfItsWindow) {
   Image image(2, {1, 1, 0});
   image.places[0].pieces = 3;
-  const Merit merit = merit_of(image.laid, image.places);
-  EXPECT_EQ(merit.runs_per_disk(), 3);
-  EXPECT_EQ(merit.score(), 3);
-  EXPECT_EQ(merit.scattered, 1u);
+  const Fragmentation fragmentation = fragmentation_of(image.laid, image.places);
+  EXPECT_EQ(fragmentation.runs_per_disk(), 3);
+  EXPECT_EQ(fragmentation.factor(), 3);
+  EXPECT_EQ(fragmentation.scattered, 1u);
 }
 
-TEST(MeritOfFewExtentsTest, ExtentsThatEndWithinABlockAreReadToItsEnd) {
+TEST(FragmentationOfFewExtentsTest, ExtentsThatEndWithinABlockAreReadToItsEnd) {
   Image image(2, {4, 4, 0});
   for (ExtentPlace& place : image.places) place.stored_bytes = 2048;
-  EXPECT_DOUBLE_EQ(merit_of(image.laid, fresh_places(image.laid, image.places)).read_per_needed(), 2);
+  EXPECT_DOUBLE_EQ(fragmentation_of(image.laid, fresh_places(image.laid, image.places)).read_per_needed(), 2);
 }
 
-TEST(MeritOfFewExtentsTest, AnExtentOnAnotherDiskThanItsPlacementNamesIsMisplaced) {
+TEST(FragmentationOfFewExtentsTest, AnExtentOnAnotherDiskThanItsPlacementNamesIsMisplaced) {
   Image image(2, {6, 6, 0});
   image.places[7].disk = (image.places[7].disk + 1) % kDisks;
-  EXPECT_EQ(merit_of(image.laid, image.places).misplaced, 1u);
+  EXPECT_EQ(fragmentation_of(image.laid, image.places).misplaced, 1u);
 }
 
 }  // namespace

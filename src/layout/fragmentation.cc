@@ -1,12 +1,12 @@
-// Figures of merit: sums, and fresh copies.
+// Fragmentation: sums, and fresh copies.
 // SPDX-License-Identifier: Apache-2.0
-#include "layout/merit.h"
+#include "layout/fragmentation.h"
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 
-#include "layout/merit_windows.h"
+#include "layout/typical_windows.h"
 
 namespace mdfs::layout {
 namespace {
@@ -17,7 +17,7 @@ double ratio(double of, double to) { return to > 0 ? of / to : 0; }
 
 }  // namespace
 
-Merit& Merit::operator+=(const Merit& other) {
+Fragmentation& Fragmentation::operator+=(const Fragmentation& other) {
   extents += other.extents;
   misplaced += other.misplaced;
   scattered += other.scattered;
@@ -35,13 +35,13 @@ Merit& Merit::operator+=(const Merit& other) {
   return *this;
 }
 
-double Merit::runs_per_disk() const { return ratio(double(runs), double(disks)); }
-double Merit::runs_on_busiest() const { return ratio(double(busiest_runs), double(windows)); }
-double Merit::fresh_runs_per_disk() const { return ratio(double(fresh_runs), double(fresh_disks)); }
-double Merit::fresh_runs_on_busiest() const { return ratio(double(fresh_busiest_runs), double(windows)); }
-double Merit::read_per_needed() const { return ratio(double(read_blocks), needed_blocks); }
-double Merit::score() const { return ratio(double(runs), double(fresh_runs)); }
-double Merit::load() const { return ratio(busiest_blocks, fresh_busiest_blocks); }
+double Fragmentation::runs_per_disk() const { return ratio(double(runs), double(disks)); }
+double Fragmentation::runs_on_busiest() const { return ratio(double(busiest_runs), double(windows)); }
+double Fragmentation::fresh_runs_per_disk() const { return ratio(double(fresh_runs), double(fresh_disks)); }
+double Fragmentation::fresh_runs_on_busiest() const { return ratio(double(fresh_busiest_runs), double(windows)); }
+double Fragmentation::read_per_needed() const { return ratio(double(read_blocks), needed_blocks); }
+double Fragmentation::factor() const { return ratio(double(runs), double(fresh_runs)); }
+double Fragmentation::imbalance() const { return ratio(busiest_blocks, fresh_busiest_blocks); }
 
 std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places) {
   std::vector<std::uint32_t> order(places.size());
@@ -69,13 +69,13 @@ std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const Ex
   return fresh;
 }
 
-Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std::size_t most_windows) {
-  Merit merit;
-  if (places.empty()) return merit;
-  merit.extents = places.size();
+Fragmentation fragmentation_of(const LaidImage& image, std::span<const ExtentPlace> places, std::size_t most_windows) {
+  Fragmentation fragmentation;
+  if (places.empty()) return fragmentation;
+  fragmentation.extents = places.size();
   for (const ExtentPlace& place : places) {
-    merit.misplaced += place.disk != image.wished_disk(place.index) ? 1 : 0;
-    merit.scattered += place.pieces > 1 ? 1 : 0;
+    fragmentation.misplaced += place.disk != image.wished_disk(place.index) ? 1 : 0;
+    fragmentation.scattered += place.pieces > 1 ? 1 : 0;
   }
   const std::vector<ExtentPlace> fresh = fresh_places(image, places);
   const DiskShares shares(fresh, image.block_size);
@@ -92,21 +92,21 @@ Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std:
       finder.find(draw_window(image, shapes[shape], shape << 32 | i, pick), window);
       const CountedRuns now = count_runs(places, window, image.block_size, shares);
       for (const std::uint32_t number : window) {
-        merit.read_blocks += stored_blocks(places[number], image.block_size);
-        merit.needed_blocks += double(places[number].stored_bytes) / image.block_size;
+        fragmentation.read_blocks += stored_blocks(places[number], image.block_size);
+        fragmentation.needed_blocks += double(places[number].stored_bytes) / image.block_size;
       }
       const CountedRuns as_new = count_runs(fresh, window, image.block_size, shares);
-      ++merit.windows;
-      merit.disks += now.disks;
-      merit.runs += now.runs;
-      merit.busiest_runs += now.busiest;
-      merit.fresh_disks += as_new.disks;
-      merit.fresh_runs += as_new.runs;
-      merit.fresh_busiest_runs += as_new.busiest;
-      merit.busiest_blocks += now.busiest_blocks;
-      merit.fresh_busiest_blocks += as_new.busiest_blocks;
+      ++fragmentation.windows;
+      fragmentation.disks += now.disks;
+      fragmentation.runs += now.runs;
+      fragmentation.busiest_runs += now.busiest;
+      fragmentation.fresh_disks += as_new.disks;
+      fragmentation.fresh_runs += as_new.runs;
+      fragmentation.fresh_busiest_runs += as_new.busiest;
+      fragmentation.busiest_blocks += now.busiest_blocks;
+      fragmentation.fresh_busiest_blocks += as_new.busiest_blocks;
     }
-  return merit;
+  return fragmentation;
 }
 
 }  // namespace mdfs::layout

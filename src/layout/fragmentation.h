@@ -1,4 +1,4 @@
-// Figures of merit of a layout: in how many pieces typical windows lie on their disks, and how many it would be freshly
+// Fragmentation of a layout: in how many pieces typical windows lie on their disks, and how many it would be freshly
 // laid.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +13,7 @@ namespace mdfs::layout {
 
 // Sums over the windows that were looked at, so that figures of several images or samples can be added. Means are 0
 // where nothing is stored.
-struct Merit {
+struct Fragmentation {
   std::uint64_t extents = 0;
   std::uint64_t misplaced = 0;  // of them: not on the disk that their placement names
   std::uint64_t scattered = 0;  // of them: in several pieces
@@ -25,7 +25,7 @@ struct Merit {
   std::uint64_t read_blocks = 0;
   double needed_blocks = 0;
 
-  Merit& operator+=(const Merit& other);
+  Fragmentation& operator+=(const Fragmentation& other);
   // Contiguous stretches of a typical window on a disk: 1 is ideal.
   double runs_per_disk() const;
   double runs_on_busiest() const;  // on the disk that has most of them
@@ -34,19 +34,20 @@ struct Merit {
   // Whole blocks read for a block's worth of stored bytes: more than 1 where extents end within a block.
   double read_per_needed() const;
   // Runs of typical windows over those of a fresh copy, on all disks together: 1 as new, 2 twice as many.
-  double score() const;
+  double factor() const;
   // Blocks of typical windows on the disk that takes longest, over those of a fresh copy: 1 as new, 2 where extents lie
   // on other disks than their placement says so that one disk has twice as much to read.
-  double load() const;
+  double imbalance() const;
 };
 
 // Typical windows are boxes of whole extents with sides of 2, 4, 8 and 16 (three dimensions: 1, 2, 4 and 8; sides
-// longer than the image are cut to it) whose longest side is at most four times the shortest; placement is scored by
+// longer than the image are cut to it) whose longest side is at most four times the shortest; placement is judged by
 // the same ones (geometry/placement_score.h looks at all sides). For each shape windows are drawn around stored
 // extents, always the same ones for the same image, up to `most_windows` in all. A fresh copy has every extent on
 // the disk that the placement names, in the order of Groups, contiguous in runs of Groups::run_of(); holes take no
 // room. Pure.
-Merit merit_of(const LaidImage& image, std::span<const ExtentPlace> places, std::size_t most_windows = 1024);
+Fragmentation fragmentation_of(const LaidImage& image, std::span<const ExtentPlace> places,
+                               std::size_t most_windows = 1024);
 
 // The places of a fresh copy, in the order of `places`, from block 0 of each disk; runs do not touch. Pure.
 std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const ExtentPlace> places);

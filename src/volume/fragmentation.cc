@@ -1,0 +1,58 @@
+// Fragmentation: of one image, and of all of them in turn.
+// SPDX-License-Identifier: Apache-2.0
+#include "volume/volume_impl.h"
+
+namespace mdfs::volume {
+namespace {
+
+constexpr std::int64_t kWalkNs = 200'000'000;  // of one question about the volume
+
+}  // namespace
+
+Result<layout::Fragmentation> VolumeImpl::fragmentation(Ino ino, const engine::Stop& stop) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
+  return engine_->fragmentation(*use, stop);
+}
+
+Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveRequest& request) {
+  MDFS_TRY(check_writable());
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  return engine_->move(*use, request);
+}
+
+Status VolumeImpl::walk_fragmentation(std::int64_t until_ns, const engine::Stop& stop) {
+  do {
+    if (fragmentation_next_ == 0) fragmentation_so_far_ = {};
+    MDFS_TRY_ASSIGN(const std::vector<FileItem> files, next_files(*store_, fragmentation_next_));
+    for (const FileItem& file : files) {
+      if (!file.inode.is_image() || file.inode.stored_bytes == 0) continue;
+      const Result<layout::Fragmentation> found = fragmentation(file.ino, stop);
+      if (!found.ok() && found.error().code == Errc::kCancelled) {
+        fragmentation_next_ = file.ino;  // the next caller looks at this one again
+        return found.error();
+      }
+      if (!found.ok() || found->windows == 0) continue;  // removed meanwhile; what is damaged others report
+      ++fragmentation_so_far_.images;
+      fragmentation_so_far_.fragmentation += *found;
+      if (found->factor() <= fragmentation_so_far_.worst_factor) continue;
+      fragmentation_so_far_.worst_factor = found->factor();
+      fragmentation_so_far_.worst = file.ino;
+    }
+    if (fragmentation_next_ != 0) continue;
+    fragmentation_so_far_.complete = true;
+    fragmentation_ = fragmentation_so_far_;
+    return {};
+  } while (environment_.monotonic_ns() < until_ns);
+  return {};
+}
+
+Result<VolumeFragmentation> VolumeImpl::volume_fragmentation(const engine::Stop& stop) {
+  const std::lock_guard lock(fragmentation_mutex_);
+  MDFS_TRY(walk_fragmentation(environment_.monotonic_ns() + kWalkNs, stop));
+  return fragmentation_.complete ? fragmentation_ : fragmentation_so_far_;
+}
+
+}  // namespace mdfs::volume
