@@ -59,7 +59,7 @@ PROMISES = {
     6: ("a lost disk takes with it its own data and nothing else", [
         gtest("safety/safety_tests", "LostDisksTest.*:UnequalDisksTest.*")]),
     7: ("a stale disk is never written and has no vote; forks never merge", [
-        gtest("safety/safety_tests", "LostDisksTest.TwoHalves*:EvacuationTest.*Stale*"),
+        gtest("safety/safety_tests", "LostDisksTest.TwoHalves*:DrainTest.*Stale*"),
         gtest("unit/store/store_tests", "RecoveryTest.AStale*:RecoveryTest.Halves*:MembersTest.ADiskThatWasAway*")]),
     8: ("any valid label mounts, the newest valid commit wins", [
         gtest("unit/store/store_tests", "RecoveryTest.*:ChecksumRecordTest.*:*CrashTest.ACutAfterAKill*"),
@@ -71,7 +71,7 @@ PROMISES = {
     10: ("a crash during recovery, repair or a change of disks is safe", [
         gtest("unit/store/store_tests", "CrashDuringRecoveryTest.*:*MembersCrashTest.*"),
         gtest("unit/store/check/store_check_tests", "HardCheckTest.APowerCut*"),
-        gtest("safety/safety_tests", "EvacuationTest.*:ScrubTest.ACrash*"), mount("disks")]),
+        gtest("safety/safety_tests", "DrainTest.*:ScrubTest.ACrash*"), mount("disks")]),
     11: ("no contents of a disk crash the programs", [
         gtest("unit/format/format_tests", "*"),
         Step(["{sources}/dev", "fuzz", "label", "commit", "node", "space", "items", "volume", "npy", "pnm", "machine",

@@ -129,7 +129,7 @@ struct mdfs_ioc_volume {
   char read_only_reason[128];
   struct {
     uint8_t uuid[16];
-    uint32_t state; /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (has left), 5 leaving */
+    uint32_t state; /* 0 healthy, 1 missing, 2 stale, 3 failed, 4 none (removed), 5 draining */
     uint32_t weight;
     uint64_t blocks, free_blocks;
     char name[96]; /* end of the path if longer */

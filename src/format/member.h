@@ -24,13 +24,13 @@ struct Member {
 
   bool operator==(const Member&) const = default;
   bool is_hole() const { return (flags & MDFS_MEMBER_HOLE) != 0; }
-  bool is_leaving() const { return (flags & MDFS_MEMBER_LEAVING) != 0; }
+  bool is_draining() const { return (flags & MDFS_MEMBER_DRAINING) != 0; }
   // Part of the volume, and given new blocks.
   bool takes_blocks() const { return flags == 0; }
   static Member hole() { return {{}, 0, 0, MDFS_MEMBER_HOLE}; }
 };
 
-inline constexpr std::uint16_t kKnownMemberFlags = MDFS_MEMBER_HOLE | MDFS_MEMBER_LEAVING;
+inline constexpr std::uint16_t kKnownMemberFlags = MDFS_MEMBER_HOLE | MDFS_MEMBER_DRAINING;
 
 // Disks in the table that are no holes.
 std::size_t count_disks(const std::vector<Member>& members);

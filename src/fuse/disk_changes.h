@@ -16,7 +16,7 @@ namespace mdfs::fuse {
 // The lines of a request:
 //   add-disks            then, for each descriptor, WEIGHT NAME; the answer is the numbers of the disks, with spaces
 //   weight DISK WEIGHT
-//   keep DISK            stop the removal of a leaving disk
+//   keep DISK            stop the removal of a disk that drains
 // `context` null: the disks of this mount are modelled, and none can be added.
 Result<std::string> change_disks(volume::Volume& volume, const std::shared_ptr<device::UringContext>& context,
                                  ControlRequest request);

@@ -19,7 +19,7 @@ Status Balance::check(const OperationRun& run) const {
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk) {
     if (((taking >> disk) & 1) == 0) continue;
     if (disk >= store.disk_count() || store.disk_info(disk).state != store::DiskState::kHealthy)
-      return {Errc::kInvalidArgument, fmt::format("disk {} is absent, or is leaving", disk)};
+      return {Errc::kInvalidArgument, fmt::format("disk {} is absent, or is being drained", disk)};
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // One kind of long work on a mounted volume, done in small steps beside everything else: scrub, defragmentation,
-// evacuation of a disk, balancing. Runner (runner.h) runs it; here is what a kind has to bring.
+// drain of a disk, balancing. Runner (runner.h) runs it; here is what a kind has to bring.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ using volume::OperationKind;
 using volume::OperationRequest;
 using volume::Turn;
 
-// "scrub", "defragmentation", "evacuation", "balancing": for messages.
+// "scrub", "defragmentation", "drain", "balancing": for messages.
 std::string_view name(OperationKind kind);
 
 inline format::Key operation_key(OperationKind kind) {

@@ -18,7 +18,7 @@ constexpr std::int64_t kLongestWaitNs = 1'000'000'000;  // of the thread, before
 constexpr std::int64_t kLongestDebtNs = 3'600'000'000'000;
 
 constexpr std::array<OperationKind, kOperationKinds> kKinds = {OperationKind::kScrub, OperationKind::kDefrag,
-                                                               OperationKind::kEvacuate, OperationKind::kBalance};
+                                                               OperationKind::kDrain, OperationKind::kBalance};
 
 std::string text_of(OperationKind kind) { return std::string(name(kind)); }
 
@@ -35,8 +35,8 @@ std::string_view name(OperationKind kind) {
       return "scrub";
     case OperationKind::kDefrag:
       return "defragmentation";
-    case OperationKind::kEvacuate:
-      return "evacuation";
+    case OperationKind::kDrain:
+      return "drain";
     case OperationKind::kBalance:
       return "balancing";
   }

@@ -58,7 +58,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
   }
   allocator_ = std::make_unique<alloc::Allocator>(std::move(maps), block_size, seed);
   for (std::size_t i = 0; i < count; ++i)
-    if (allocator_->map(i)) allocator_->set_avoided(i, members[i].member.is_leaving());
+    if (allocator_->map(i)) allocator_->set_avoided(i, members[i].member.is_draining());
   count_disks();
   node_blocks_linked_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
   for (std::size_t i = 0; i < count; ++i) {

@@ -108,7 +108,7 @@ std::uint64_t Store::lost_disks() const {
 }
 
 Status Store::set_weight(unsigned /*index*/, std::uint16_t /*weight*/) { return fixed_members(); }
-Status Store::set_leaving(unsigned /*index*/, bool /*leaving*/, std::uint64_t* /*missing_blocks*/) {
+Status Store::set_draining(unsigned /*index*/, bool /*draining*/, std::uint64_t* /*missing_blocks*/) {
   return fixed_members();
 }
 std::uint64_t Store::used_blocks(unsigned /*index*/) const { return 0; }
@@ -148,7 +148,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
   for (unsigned i = 0; i < disk_count_; ++i) {
     const bool current = last_commit_.states[i].commit_id == last_commit_.commit_id;
     if (members_[i].healthy()) participants_.push_back(participant(i));
-    if (disk_info(i).is_lost() && current && !members_[i].member.is_leaving()) awaits_disks_ = true;
+    if (disk_info(i).is_lost() && current && !members_[i].member.is_draining()) awaits_disks_ = true;
   }
   note_tree();
   set_discard(options.discard);
@@ -190,7 +190,7 @@ DiskInfo StoreImpl::disk_info(unsigned index) const {
   info.blocks = member.member.blocks;
   info.weight = member.member.weight;
   space_.describe(index, info);
-  if (member.healthy() && member.member.is_leaving()) info.state = DiskState::kLeaving;
+  if (member.healthy() && member.member.is_draining()) info.state = DiskState::kDraining;
   return info;
 }
 

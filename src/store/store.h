@@ -116,8 +116,8 @@ class Reservation {
   Room room_;
 };
 
-// kNone: a hole in the table, no disk has this index. kLeaving: healthy, and being emptied.
-enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kLeaving };
+// kNone: a hole in the table, no disk has this index. kDraining: healthy, and being drained.
+enum class DiskState : std::uint8_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining };
 
 struct DiskInfo {
   std::string name;  // of the device or file, empty if missing
@@ -135,7 +135,7 @@ struct DiskInfo {
   // What lies on it cannot be read.
   bool is_lost() const { return state == DiskState::kMissing || state == DiskState::kFailed; }
   // It can be read and written, whether new blocks are given out of it or not.
-  bool is_there() const { return state == DiskState::kHealthy || state == DiskState::kLeaving; }
+  bool is_there() const { return state == DiskState::kHealthy || state == DiskState::kDraining; }
 };
 
 // A zone of a disk: its blocks for data, none in a zone that is all metadata, and those in use after the last change.
@@ -271,7 +271,7 @@ class Store {
   virtual Status set_weight(unsigned index, std::uint16_t weight);
   // From now on the disk gets no new blocks; or it gets them again. A disk that is not there can leave, too.
   // kNoSpace: the others have no room for what lies on it; `missing_blocks`, unless null, is how much they lack.
-  virtual Status set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks);
+  virtual Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks);
   // ---- another size of a disk, which the device or file must have already (larger) or may get afterwards (smaller).
   // Asks the device for its size.
   virtual Result<SizeRange> size_range(unsigned index);
@@ -287,10 +287,10 @@ class Store {
 
   // Blocks in use on the disk, by data and nodes; what waits for being reused included. 0 for one that is not there.
   virtual std::uint64_t used_blocks(unsigned index) const;
-  // Moves copies of tree nodes off a disk that is leaving, or off what lies behind its end, some at a time, and
+  // Moves copies of tree nodes off a disk that is being drained, or off what lies behind its end, some at a time, and
   // commits: true when there are none left. `level` and `next` are where to go on, at first 0 and kMinKey.
   virtual Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next);
-  // A disk that is leaving and holds nothing any more stops being a member; then its labels are wiped and it is
+  // A disk that is being drained and holds nothing any more stops being a member; then its labels are wiped and it is
   // closed. kNotEmpty: something is still there. For a disk that is not there nobody can know: the caller has looked.
   virtual Status remove_disk(unsigned index);
 

@@ -94,7 +94,7 @@ class StoreImpl final : public Store, public Verifier {
 
   Result<std::vector<unsigned>> add_disks(std::vector<JoiningDisk> disks) override;
   Status set_weight(unsigned index, std::uint16_t weight) override;
-  Status set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks) override;
+  Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks) override;
   std::uint64_t used_blocks(unsigned index) const override;
   Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next) override;
   Status remove_disk(unsigned index) override;

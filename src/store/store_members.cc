@@ -176,16 +176,16 @@ Status StoreImpl::set_weight(unsigned index, std::uint16_t weight) {
   return {};
 }
 
-Status StoreImpl::set_leaving(unsigned index, bool leaving, std::uint64_t* missing_blocks) {
+Status StoreImpl::set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks) {
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_member(index));
-  if (members_[index].member.is_leaving() == leaving) return {};
+  if (members_[index].member.is_draining() == draining) return {};
   const Status changed = commit_members([&]() -> Status {
     MDFS_TRY(prepare_commit());
     if (members_[index].healthy())
-      MDFS_TRY(space_.set_avoided(static_cast<std::uint16_t>(index), leaving, missing_blocks));
+      MDFS_TRY(space_.set_avoided(static_cast<std::uint16_t>(index), draining, missing_blocks));
     const std::lock_guard lock(table_mutex_);
-    members_[index].member.flags = leaving ? MDFS_MEMBER_LEAVING : 0;
+    members_[index].member.flags = draining ? MDFS_MEMBER_DRAINING : 0;
     return {};
   });
   MDFS_TRY(changed);
@@ -231,7 +231,7 @@ Status StoreImpl::remove_disk(unsigned index) {
   const std::lock_guard one_at_a_time(members_mutex_);
   MDFS_TRY(check_member(index));
   MemberDisk& member = members_[index];
-  if (!member.member.is_leaving()) return {Errc::kInvalidArgument, fmt::format("disk {} is not leaving", index)};
+  if (!member.member.is_draining()) return {Errc::kInvalidArgument, fmt::format("disk {} is not being drained", index)};
   const bool healthy = member.healthy();
   for (unsigned i = 0; i < kCommitsUntilFree && space_.used_blocks(static_cast<std::uint16_t>(index)) > 0; ++i)
     MDFS_TRY(commit_until(applied_, true));

@@ -49,8 +49,8 @@ Status StoreImpl::check_size(unsigned index, std::uint64_t blocks) {
   MDFS_TRY(check_member(index));
   if (read_only_) return read_only_error();
   if (!members_[index].healthy()) return {Errc::kMissingDisk, fmt::format("disk {} is absent", index)};
-  if (members_[index].member.is_leaving())
-    return {Errc::kInvalidArgument, fmt::format("disk {} is leaving the volume", index)};
+  if (members_[index].member.is_draining())
+    return {Errc::kInvalidArgument, fmt::format("disk {} is being drained", index)};
   const DiskLayout now = layout(index);
   if (!format::valid_disk_blocks(now.block_size(), blocks) || blocks > now.room_blocks() ||
       blocks < format::least_blocks(*members_[index].label))

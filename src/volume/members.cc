@@ -37,10 +37,10 @@ Status VolumeImpl::set_disk_weight(unsigned disk, std::uint16_t weight) {
 
 Status VolumeImpl::keep_disk(unsigned disk) {
   MDFS_TRY(check_writable());
-  const auto evacuation = operations_->status(OperationKind::kEvacuate);
-  if (evacuation.ok() && evacuation->running() && evacuation->parameters[0] == disk)
-    return Error{Errc::kBusy, "the disk is being emptied: cancel that first"};
-  Status status = store_->set_leaving(disk, false, nullptr);
+  const auto drain = operations_->status(OperationKind::kDrain);
+  if (drain.ok() && drain->running() && drain->parameters[0] == disk)
+    return Error{Errc::kBusy, "the disk is being drained: cancel that first"};
+  Status status = store_->set_draining(disk, false, nullptr);
   members_changed();
   return status;
 }

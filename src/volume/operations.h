@@ -1,4 +1,4 @@
-// The long operations of a volume, as those see them who start and watch them: scrub, defragmentation, evacuation of a
+// The long operations of a volume, as those see them who start and watch them: scrub, defragmentation, drain of a
 // disk, balancing. The layer above does the work (src/maintenance); whoever opens a volume hands it in.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,7 @@ using format::OperationRecord;
 enum class OperationKind : std::uint8_t {
   kScrub = MDFS_OPERATION_SCRUB,
   kDefrag = MDFS_OPERATION_DEFRAG,
-  kEvacuate = MDFS_OPERATION_EVACUATE,
+  kDrain = MDFS_OPERATION_DRAIN,
   kBalance = MDFS_OPERATION_BALANCE,
 };
 inline constexpr unsigned kOperationKinds = 4;

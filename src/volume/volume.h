@@ -264,7 +264,7 @@ class Volume {
   virtual Status free_deleted() = 0;
   virtual Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) = 0;
   virtual Status set_disk_weight(unsigned disk, std::uint16_t weight) = 0;
-  // A disk that was leaving gets new blocks again. Leaving is an operation (evacuate.h); kBusy while it runs.
+  // A disk that was being drained gets new blocks again. Draining is an operation; kBusy while it runs.
   virtual Status keep_disk(unsigned disk) = 0;
 
   // ---- the whole

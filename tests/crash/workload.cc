@@ -22,22 +22,22 @@ struct Verb {
 
 const std::map<std::string, Verb, std::less<>>& verbs() {
   static const std::map<std::string, Verb, std::less<>> kVerbs{
-      {"create", {1, Effect::kNames}},         {"mkdir", {1, Effect::kNames}},
-      {"symlink", {1, Effect::kNames}},        {"link", {2, Effect::kNames}},
-      {"unlink", {1, Effect::kNames}},         {"rmdir", {1, Effect::kNames}},
-      {"rename", {2, Effect::kReplace}},       {"exchange", {2, Effect::kReplace}},
-      {"chmod", {2, Effect::kNames}},          {"xattr", {2, Effect::kNames}},
-      {"hold", {1, Effect::kNames}},           {"write", {3, Effect::kWrite}},
-      {"append", {2, Effect::kWrite}},         {"truncate", {2, Effect::kData}},
-      {"punch", {3, Effect::kWrite}},          {"window", {5, Effect::kData}},
-      {"fsync", {1, Effect::kFsync}},          {"sync", {0, Effect::kSync}},
-      {"finalize", {0, Effect::kWriteBack}},   {"writeback", {0, Effect::kWriteBack}},
-      {"move", {1, Effect::kWriteBack}},       {"scrub", {0, Effect::kNames}},
-      {"scrub-begin", {1, Effect::kNames}},    {"evacuate", {1, Effect::kNames}},
-      {"evacuate-begin", {2, Effect::kNames}}, {"keep", {1, Effect::kNames}},
-      {"balance", {1, Effect::kNames}},        {"settle", {1, Effect::kWriteBack}},
-      {"defrag", {0, Effect::kNames}},         {"defrag-begin", {1, Effect::kNames}},
-      {"return", {0, Effect::kNames}},         {"become", {1, Effect::kNames}},
+      {"create", {1, Effect::kNames}},       {"mkdir", {1, Effect::kNames}},
+      {"symlink", {1, Effect::kNames}},      {"link", {2, Effect::kNames}},
+      {"unlink", {1, Effect::kNames}},       {"rmdir", {1, Effect::kNames}},
+      {"rename", {2, Effect::kReplace}},     {"exchange", {2, Effect::kReplace}},
+      {"chmod", {2, Effect::kNames}},        {"xattr", {2, Effect::kNames}},
+      {"hold", {1, Effect::kNames}},         {"write", {3, Effect::kWrite}},
+      {"append", {2, Effect::kWrite}},       {"truncate", {2, Effect::kData}},
+      {"punch", {3, Effect::kWrite}},        {"window", {5, Effect::kData}},
+      {"fsync", {1, Effect::kFsync}},        {"sync", {0, Effect::kSync}},
+      {"finalize", {0, Effect::kWriteBack}}, {"writeback", {0, Effect::kWriteBack}},
+      {"move", {1, Effect::kWriteBack}},     {"scrub", {0, Effect::kNames}},
+      {"scrub-begin", {1, Effect::kNames}},  {"drain", {1, Effect::kNames}},
+      {"drain-begin", {2, Effect::kNames}},  {"keep", {1, Effect::kNames}},
+      {"balance", {1, Effect::kNames}},      {"settle", {1, Effect::kWriteBack}},
+      {"defrag", {0, Effect::kNames}},       {"defrag-begin", {1, Effect::kNames}},
+      {"return", {0, Effect::kNames}},       {"become", {1, Effect::kNames}},
   };
   return kVerbs;
 }
@@ -124,8 +124,8 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "move") return run_move(operation, number);
   if (operation.verb == "scrub") return scrub(operation, UINT64_MAX);
   if (operation.verb == "scrub-begin") return scrub(operation, number_of(operation.arguments[0]));
-  if (operation.verb == "evacuate") return change_disks(operation, UINT64_MAX);
-  if (operation.verb == "evacuate-begin") return change_disks(operation, number_of(operation.arguments[1]));
+  if (operation.verb == "drain") return change_disks(operation, UINT64_MAX);
+  if (operation.verb == "drain-begin") return change_disks(operation, number_of(operation.arguments[1]));
   if (operation.verb == "balance") return change_disks(operation, UINT64_MAX);
   if (operation.verb == "defrag") return defragment(operation, UINT64_MAX);
   if (operation.verb == "defrag-begin") return defragment(operation, number_of(operation.arguments[0]));
@@ -164,7 +164,7 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   const std::uint64_t disk = number_of(operation.arguments[0]);
   const bool balance = operation.verb == "balance";
   volume::OperationRequest request;
-  request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kEvacuate;
+  request.kind = balance ? volume::OperationKind::kBalance : volume::OperationKind::kDrain;
   request.parameters[0] = balance ? std::uint64_t{1} << disk : disk;
   return run_operation(operation, request, steps);
 }
@@ -176,7 +176,7 @@ Status Runner::return_extents() {
 }
 
 Status Runner::keep_disk(const Operation& operation) {
-  const Status cancelled = volume_.operations().cancel(volume::OperationKind::kEvacuate);
+  const Status cancelled = volume_.operations().cancel(volume::OperationKind::kDrain);
   if (!cancelled.ok() && cancelled.error().code != Errc::kNoData) return cancelled;
   return volume_.keep_disk(static_cast<unsigned>(number_of(operation.arguments[0])));
 }
@@ -393,9 +393,9 @@ std::vector<std::string> set_of_operations() {
       "defrag-begin 2",
       "return",
       "write /image 0 500; fsync /image; return",
-      "evacuate 0",
-      "evacuate-begin 1 3",
-      "evacuate-begin 1 5; keep 1; balance 1",
+      "drain 0",
+      "drain-begin 1 3",
+      "drain-begin 1 5; keep 1; balance 1",
   };
 }
 

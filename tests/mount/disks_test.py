@@ -208,7 +208,7 @@ class DisksTest(unittest.TestCase):
         run(MDFS, "volume", "sync", self.volume.path)
         removing = subprocess.Popen([MDFS, "disk", "remove", "--budget", "2M", self.volume.path, "0"],
                                     stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while self.disks()[0]["state"] != "leaving":
+        while self.disks()[0]["state"] != "draining":
             time.sleep(0.01)
         time.sleep(0.5)
         os.kill(self.volume.daemon(), 9)
@@ -231,7 +231,7 @@ class DisksTest(unittest.TestCase):
         new = self.new_disk("new", 64)
         command = [MDFS, "disk", "replace", "--budget", "1M", self.volume.path, "0", new]
         replacing = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while self.disks()[0]["state"] != "leaving":
+        while self.disks()[0]["state"] != "draining":
             time.sleep(0.01)
         time.sleep(0.5)
         os.kill(self.volume.daemon(), 9)
@@ -241,11 +241,11 @@ class DisksTest(unittest.TestCase):
         self.look()
         listed = json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))
         if len(listed["disks"]) == 3:
-            self.assertEqual(listed["evacuation"]["state"], "running")
+            self.assertEqual(listed["drain"]["state"], "running")
             run(MDFS, "scrub", "start", "--wait", self.volume.path)  # reads the disk that leaves, too
             run(*command[:3], "--budget", "1G", self.volume.path, "0", new)  # hurries, and waits for what is under way
         self.assertEqual([disk["path"] for disk in self.disks()], [self.volume.disks[1], new])
-        self.assertIsNone(json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["evacuation"])
+        self.assertIsNone(json.loads(run(MDFS, "volume", "status", "--json", self.volume.path))["drain"])
         self.look()
         self.check_clean(new)
 
@@ -389,7 +389,7 @@ class DisksTest(unittest.TestCase):
                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(draining.wait)
         self.addCleanup(draining.kill)
-        while (json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["evacuation"] or {}).get(
+        while (json.loads(run(MDFS, "disk", "list", "--json", self.volume.path))["drain"] or {}).get(
                 "state") != "running":
             time.sleep(0.001)
         new = self.new_disk("new", 64)

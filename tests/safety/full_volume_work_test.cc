@@ -181,7 +181,7 @@ TEST_P(FullVolumeWorkTest, SettlingWithoutRoomLosesNothingAndIsDoneWhenThereIsRo
 INSTANTIATE_TEST_SUITE_P(Disks, FullVolumeWorkTest, testing::Values(1, 2, 3));
 
 // There is room when it begins; then others take it.
-TEST(FullVolumeEvacuationTest, ADiskThatCannotBeEmptiedAnyMoreKeepsWhatIsLeftUntilThereIsRoom) {
+TEST(FullVolumeDrainTest, ADiskThatCannotBeEmptiedAnyMoreKeepsWhatIsLeftUntilThereIsRoom) {
   unsigned refused = 0, cases = 0;
   for (const unsigned steps : {0u, 1u, 2u, 4u, 7u, 12u}) {
     const std::string what = fmt::format("filled after {} steps", steps);
@@ -197,7 +197,7 @@ TEST(FullVolumeEvacuationTest, ADiskThatCannotBeEmptiedAnyMoreKeepsWhatIsLeftUnt
     ASSERT_TRUE(directory.ok());
     ASSERT_TRUE((*volume)->sync().ok());
     volume::OperationRequest request;
-    request.kind = OperationKind::kEvacuate;
+    request.kind = OperationKind::kDrain;
     request.parameters = {0, 0, 0, 0};
     const Status started = (*volume)->operations().start(request);
     ASSERT_TRUE(started.ok()) << started.error().message();
@@ -206,7 +206,7 @@ TEST(FullVolumeEvacuationTest, ADiskThatCannotBeEmptiedAnyMoreKeepsWhatIsLeftUnt
     for (const Way way : {Way::kLargeFiles, Way::kRawImages, Way::kSmallFiles})
       ASSERT_EQ(filler.fill(way).code, Errc::kNoSpace) << what;
     ASSERT_TRUE((*volume)->sync().ok()) << what;
-    auto record = run_to_end(**volume, OperationKind::kEvacuate);
+    auto record = run_to_end(**volume, OperationKind::kDrain);
     ASSERT_TRUE(record.ok()) << what;
     ASSERT_FALSE(record->running()) << what << ": comes to no end";
     ASSERT_FALSE((*volume)->store().read_only()) << what << ": " << (*volume)->store().read_only_reason();
@@ -223,9 +223,9 @@ TEST(FullVolumeEvacuationTest, ADiskThatCannotBeEmptiedAnyMoreKeepsWhatIsLeftUnt
       filler.unlink_all();
       ASSERT_TRUE((*volume)->sync().ok()) << what;
       ASSERT_TRUE((*volume)->sync().ok()) << what;
-      const Status resumed = (*volume)->operations().resume(OperationKind::kEvacuate, std::nullopt);
+      const Status resumed = (*volume)->operations().resume(OperationKind::kDrain, std::nullopt);
       ASSERT_TRUE(resumed.ok()) << what << ": " << resumed.error().message();
-      record = run_to_end(**volume, OperationKind::kEvacuate);
+      record = run_to_end(**volume, OperationKind::kDrain);
       ASSERT_TRUE(record.ok()) << what;
     }
     EXPECT_EQ(record->state, MDFS_OPERATION_DONE) << what << ": " << record->reason;

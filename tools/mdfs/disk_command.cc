@@ -52,8 +52,8 @@ Status list(const ListArguments& arguments) {
     json["troubles"] = all_troubles(volume, arguments.path);
     const auto balancing = balancing_json(arguments.path);
     json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
-    const auto leaving = evacuation_json(volume, arguments.path);
-    json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
+    const auto draining = drain_json(volume, arguments.path);
+    json["drain"] = draining ? nlohmann::ordered_json::parse(*draining) : nlohmann::ordered_json();
     const auto resizing = resizing_json(arguments.path);
     json["resizing"] = resizing ? nlohmann::ordered_json::parse(*resizing) : nlohmann::ordered_json();
     json["disks"] = nlohmann::ordered_json::array();
@@ -84,7 +84,7 @@ Status list(const ListArguments& arguments) {
     if (!names.by_id.empty()) fmt::print("{:52}{}\n", "", names.by_id);
     if (!names.serial.empty()) fmt::print("{:52}serial {}\n", "", names.serial);
   }
-  for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("{}\n", line);
+  for (const std::string& line : drain_lines(volume, arguments.path)) fmt::print("{}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("{}\n", *line);
   if (const auto line = resizing_line(arguments.path)) fmt::print("{}\n", *line);
   for (const std::string& trouble : all_troubles(volume, arguments.path)) fmt::print("trouble: {}\n", trouble);
@@ -284,7 +284,7 @@ void add_disk_commands(CLI::App& app, Action& action) {
   add_list(*noun, action);
   add_add(*noun, action);
   add_weight(*noun, action);
-  add_leave_commands(*noun, action);
+  add_drain_commands(*noun, action);
   add_resize_command(*noun, action);
   add_probe_command(*noun, action);
   add_balance_command(*noun, action);

@@ -34,9 +34,9 @@ struct NewDisk {
 Result<std::vector<NewDisk>> join(const mdfs_ioc_volume& volume, const AddArguments& arguments);
 void print_new_disks(const std::vector<NewDisk>& disks);
 
-// Progress of leaving disks: the JSON of the operation, if there is one and it is known.
-std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std::string& path);
-std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path);
+// Progress of disks being drained: the JSON of the operation, if there is one and it is known.
+std::vector<std::string> drain_lines(const mdfs_ioc_volume& volume, const std::string& path);
+std::optional<std::string> drain_json(const mdfs_ioc_volume& volume, const std::string& path);
 
 // disk balance
 void add_balance_command(CLI::App& noun, Action& action);
@@ -59,6 +59,6 @@ std::optional<std::string> resizing_json(const std::string& path);
 // disk remove, replace
 // Files that stay on a disk, by inode: "; inodes 2 3", the first ones; empty if there are none.
 std::string stuck_text(const mdfs_ioc_operation& operation);
-void add_leave_commands(CLI::App& noun, Action& action);
+void add_drain_commands(CLI::App& noun, Action& action);
 
 }  // namespace mdfs::tools

@@ -90,7 +90,7 @@ Status check_wanted(const Sizes& sizes, std::uint64_t blocks) {
 }
 
 Result<mdfs_ioc_operation> start(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {
-  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_START);
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_START);
   asked.flags = arguments.dry_run ? MDFS_OPERATION_DRY_RUN : 0;
   if (!arguments.budget.empty()) {
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
@@ -131,7 +131,7 @@ std::string unchanged_json(const Sizes& sizes, std::uint64_t blocks) {
 
 Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
-                  wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kResizeWords));
+                  wait_for_operation(arguments.path, MDFS_OPERATION_DRAIN, kResizeWords));
   if (arguments.json)
     fmt::print("{}\n", operation_json(ended, kResizeWords, arguments.path,
                                       members(sizes, blocks, ended.state == MDFS_OPERATION_DONE ? blocks : sizes.now)));
@@ -154,7 +154,7 @@ Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t
 }
 
 Result<mdfs_ioc_operation> now(const std::string& path) {
-  return call_operation(path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_STATUS));
+  return call_operation(path, operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_STATUS));
 }
 
 bool is_resizing(const mdfs_ioc_operation& operation, std::uint32_t disk) {
@@ -166,7 +166,7 @@ Status cancel(const ResizeArguments& arguments, std::uint32_t disk) {
   const auto running = now(arguments.path);
   if (!running.ok() || !is_resizing(*running, disk))
     return {Errc::kNoData, fmt::format("the size of disk {} is not being changed", disk)};
-  MDFS_TRY(call_operation(arguments.path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_CANCEL)));
+  MDFS_TRY(call_operation(arguments.path, operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_CANCEL)));
   fmt::print("disk {} keeps its size; moved data stay where they are\n", disk);
   return {};
 }
@@ -202,7 +202,7 @@ Status resize(const ResizeArguments& arguments) {
   } else if (arguments.dry_run) {
     return {Errc::kBusy, fmt::format("disk {} is already being shrunk to that size: see mdfs disk list", disk)};
   } else if (!arguments.budget.empty()) {
-    mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_RESUME);
+    mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_RESUME);
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
     const auto resumed = call_operation(arguments.path, asked);
     if (!resumed.ok() && resumed.error().code != Errc::kNoData) return resumed.error();

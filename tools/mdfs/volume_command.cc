@@ -100,8 +100,8 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["warnings"] = fullness_warnings(disks);
   const auto balancing = balancing_json(path);
   json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
-  const auto leaving = evacuation_json(volume, path);
-  json["evacuation"] = leaving ? nlohmann::ordered_json::parse(*leaving) : nlohmann::ordered_json();
+  const auto draining = drain_json(volume, path);
+  json["drain"] = draining ? nlohmann::ordered_json::parse(*draining) : nlohmann::ordered_json();
   const auto resizing = resizing_json(path);
   json["resizing"] = resizing ? nlohmann::ordered_json::parse(*resizing) : nlohmann::ordered_json();
   json["disks"] = nlohmann::ordered_json::array();
@@ -193,7 +193,7 @@ Status status_command(const StatusArguments& arguments) {
     return {};
   }
   print_text(arguments.path, volume, disks);
-  for (const std::string& line : leaving_lines(volume, arguments.path)) fmt::print("  {}\n", line);
+  for (const std::string& line : drain_lines(volume, arguments.path)) fmt::print("  {}\n", line);
   if (const auto line = balancing_line(arguments.path)) fmt::print("  {}\n", *line);
   if (fragmentation && fragmentation->images > 0)
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",

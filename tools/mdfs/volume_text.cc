@@ -12,7 +12,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::array kDiskStates = {"healthy", "missing", "stale", "failed", "none", "leaving"};
+constexpr std::array kDiskStates = {"healthy", "missing", "stale", "failed", "none", "draining"};
 
 bool is_state(std::uint32_t state, DiskState wanted) { return state == static_cast<std::uint32_t>(wanted); }
 
@@ -36,9 +36,9 @@ std::string state_name(std::uint32_t state) {
   return state < kDiskStates.size() ? kDiskStates[state] : fmt::format("{}", state);
 }
 
-bool is_readable(std::uint32_t state) { return is_state(state, DiskState::kHealthy) || is_leaving(state); }
+bool is_readable(std::uint32_t state) { return is_state(state, DiskState::kHealthy) || is_draining(state); }
 
-bool is_leaving(std::uint32_t state) { return is_state(state, DiskState::kLeaving); }
+bool is_draining(std::uint32_t state) { return is_state(state, DiskState::kDraining); }
 
 std::string uuid_text(const std::uint8_t (&octets)[16]) {
   Uuid uuid;

@@ -13,7 +13,7 @@
 namespace mdfs::tools {
 
 // Of mdfs_ioc_volume.disks[].state.
-enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kLeaving };
+enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNone, kDraining };
 
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
@@ -25,9 +25,9 @@ std::vector<std::uint32_t> disk_numbers(const mdfs_ioc_volume& volume);
 // Of disks that are given as a bit each.
 std::vector<std::uint32_t> disk_numbers(std::uint64_t bits);
 std::string state_name(std::uint32_t state);
-// Healthy, or leaving.
+// Healthy, or draining.
 bool is_readable(std::uint32_t state);
-bool is_leaving(std::uint32_t state);
+bool is_draining(std::uint32_t state);
 std::string uuid_text(const std::uint8_t (&octets)[16]);
 // One disk of the volume; `number` is below disk_count.
 nlohmann::ordered_json disk_json(std::uint32_t number, const mdfs_ioc_volume& volume);

@@ -18,7 +18,7 @@ std::string of_disk(std::uint32_t number, std::string_view path, DiskState state
   switch (state) {
     case DiskState::kHealthy:
     case DiskState::kNone:
-    case DiskState::kLeaving:
+    case DiskState::kDraining:
       return {};
     case DiskState::kMissing:
       return disk +

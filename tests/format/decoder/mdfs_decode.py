@@ -32,7 +32,7 @@ ELEMENT_BYTES = {1: 1, 2: 2, 3: 4, 4: 8, 5: 1, 6: 2, 7: 4, 8: 8, 9: 2, 10: 4, 11
 SCATTERED = 2**64 - 1
 OPERATION = 16
 DISK_ERRORS = 18
-OPERATIONS = {1: "scrub", 2: "defrag", 3: "evacuate", 4: "balance"}
+OPERATIONS = {1: "scrub", 2: "defrag", 3: "drain", 4: "balance"}
 OPERATION_STATES = {1: "running", 2: "cancelled", 3: "done", 4: "failed"}
 
 

@@ -12,7 +12,7 @@ MAIN_ROOT = 1
 CRC32C = 1
 FEATURE_STRIPS, FEATURE_CHECKSUM_RECORDS = 32, 64
 KNOWN_FEATURES = FEATURE_STRIPS | FEATURE_CHECKSUM_RECORDS
-HOLE, LEAVING = 1, 2
+HOLE, DRAINING = 1, 2
 
 
 class Damaged(Exception):
@@ -63,7 +63,7 @@ def members(sector, base, count, check):
     found = []
     for i in range(count):
         disk, blocks, weight, flags, _ = struct.unpack_from("<16sQHHI", sector, base + 32 * i)
-        require(flags in (0, HOLE, LEAVING), check)
+        require(flags in (0, HOLE, DRAINING), check)
         if flags == HOLE:
             require(not any(disk) and blocks == 0 and weight == 0, check)
             found.append(None)

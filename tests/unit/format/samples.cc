@@ -100,7 +100,7 @@ CommitSlot Samples::commit_slot() {
   slot.membership = static_cast<std::uint32_t>(number(1, kMaxMembership));
   for (std::size_t i = 0; i < slot.space.size(); ++i) {
     const bool hole = ((slot.participants >> i) & 1) == 0 && coin();
-    const auto flags = static_cast<std::uint16_t>(coin() ? MDFS_MEMBER_LEAVING : 0);
+    const auto flags = static_cast<std::uint16_t>(coin() ? MDFS_MEMBER_DRAINING : 0);
     slot.members.push_back(hole ? Member::hole()
                                 : Member{uuid(), number(1, Address::kMaxBlock),
                                          static_cast<std::uint16_t>(number(1, UINT16_MAX)), flags,

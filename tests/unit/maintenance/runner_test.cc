@@ -116,7 +116,7 @@ TEST_F(RunnerTest, OnlyOneOfAKindRuns) {
   EXPECT_ERROR(Errc::kBusy, operations_->start(request(3)));
   EXPECT_ERROR(Errc::kBusy, operations_->resume(kKind, std::nullopt));
   OperationRequest other = request(1);
-  other.kind = OperationKind::kEvacuate;
+  other.kind = OperationKind::kDrain;
   EXPECT_ERROR(Errc::kNotSupported, operations_->start(other));
   other.kind = static_cast<OperationKind>(77);
   EXPECT_ERROR(Errc::kInvalidArgument, operations_->start(other));

@@ -15,8 +15,8 @@ Result<std::vector<unsigned>> add(Workload& workload, std::initializer_list<std:
 // Everything off the disk, and the disk out of the volume.
 void take_out(Workload& workload, unsigned disk) {
   Store& store = workload.store();
-  ASSERT_OK(store.set_leaving(disk, true, nullptr));
-  EXPECT_EQ(store.disk_info(disk).state, DiskState::kLeaving);
+  ASSERT_OK(store.set_draining(disk, true, nullptr));
+  EXPECT_EQ(store.disk_info(disk).state, DiskState::kDraining);
   workload.move_data_off(disk);
   std::uint16_t level = 0;
   Key next = format::kMinKey;
@@ -56,22 +56,22 @@ TEST(MembersTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   workload.run(1, 2);
   EXPECT_EQ(store.set_weight(2, 1).error().code, Errc::kInvalidArgument);
   EXPECT_EQ(store.set_weight(0, 0).error().code, Errc::kInvalidArgument);
-  EXPECT_EQ(store.remove_disk(0).error().code, Errc::kInvalidArgument) << "it is not leaving";
+  EXPECT_EQ(store.remove_disk(0).error().code, Errc::kInvalidArgument) << "it is not being drained";
   EXPECT_FALSE(store.add_disks({}).ok());
   std::vector<JoiningDisk> tiny;
   tiny.push_back({std::make_unique<device::MemoryDisk>("tiny", 1u << 20), 1});
   EXPECT_FALSE(store.add_disks(std::move(tiny)).ok());
-  ASSERT_OK(store.set_leaving(0, true, nullptr));
+  ASSERT_OK(store.set_draining(0, true, nullptr));
   EXPECT_EQ(store.remove_disk(0).error().code, Errc::kNotEmpty);
   std::uint64_t missing = 0;
-  EXPECT_EQ(store.set_leaving(1, true, &missing).error().code, Errc::kNoSpace);
+  EXPECT_EQ(store.set_draining(1, true, &missing).error().code, Errc::kNoSpace);
   EXPECT_GT(missing, 0u);
-  ASSERT_OK(store.set_leaving(0, false, nullptr));
+  ASSERT_OK(store.set_draining(0, false, nullptr));
   EXPECT_EQ(store.disk_info(0).state, DiskState::kHealthy);
   workload.run(1, 2);
 }
 
-// After a cut a disk that was being added can be given again, and one that was leaving leaves for good.
+// After a cut a disk that was being added can be given again, and one that was being drained leaves for good.
 void expect_members_can_change(const Disks& disks, const std::string& text) {
   SeededEnvironment environment(17);
   auto store = open_labelled(disks, environment);
@@ -86,7 +86,7 @@ void expect_members_can_change(const Disks& disks, const std::string& text) {
   }
   for (unsigned i = 0; i < (*store)->disk_count(); ++i) {
     const DiskState state = (*store)->disk_info(i).state;
-    EXPECT_TRUE(state == DiskState::kHealthy || state == DiskState::kLeaving) << text << ": disk " << i;
+    EXPECT_TRUE(state == DiskState::kHealthy || state == DiskState::kDraining) << text << ": disk " << i;
   }
   store->reset();
   expect_structure_is_sound(disks, true, text);
@@ -179,7 +179,7 @@ class ReplacedMeanwhile {
     std::vector<JoiningDisk> joining;
     joining.push_back({std::make_unique<BorrowedDisk>(*disks_[2]), 1});
     ASSERT_OK((*store)->add_disks(std::move(joining)));
-    ASSERT_OK((*store)->set_leaving(1, true, nullptr));
+    ASSERT_OK((*store)->set_draining(1, true, nullptr));
     std::uint16_t level = 0;
     Key next = format::kMinKey;
     for (bool done = false; !done;) {

@@ -142,7 +142,7 @@ TEST_F(DiskStatisticsTest, ADiskThatComesCountsFromZeroAndOneThatGoesIsForgotten
   EXPECT_EQ(now()[last].errors.checksum_errors, 1u);
   EXPECT_EQ(now()[last].errors.disk_uuid, store().disk_info(last).uuid);
   OperationRequest leave;
-  leave.kind = OperationKind::kEvacuate;
+  leave.kind = OperationKind::kDrain;
   leave.parameters = {last, 0, 0, 0};
   EXPECT_OK(volume().operations().start(leave));
   while (volume().operations().turn().worked) {

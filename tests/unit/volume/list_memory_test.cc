@@ -110,7 +110,7 @@ TEST_F(ListMemoryTest, PagesOfALayoutTakeWhatTheirRowsTake) {
 
 TEST_F(ListMemoryTest, DrainingADiskListsSomeExtentsAtATime) {
   OperationRequest request;
-  request.kind = OperationKind::kEvacuate;
+  request.kind = OperationKind::kDrain;
   request.parameters = {1, 0, 0, 0};
   largest_allocation = 0;
   run(request);

@@ -19,9 +19,9 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr OperationWords kLeavingWords = {"emptying of the disk", "files and images examined", "extents moved", "stay"};
+constexpr OperationWords kDrainWords = {"draining of the disk", "files and images examined", "extents moved", "stay"};
 
-struct LeaveArguments {
+struct DrainArguments {
   std::string path, disk, replacement, budget;
   bool dry_run = false, force = false, cancel = false, json = false;
 };
@@ -32,10 +32,10 @@ std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
 }
 
 // Until it is over, with a bar on a terminal. Interrupted, the work goes on in the daemon.
-Status watch(const LeaveArguments& arguments) {
+Status watch(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
-                  wait_for_operation(arguments.path, MDFS_OPERATION_EVACUATE, kLeavingWords));
-  if (arguments.json) fmt::print("{}\n", operation_json(ended, kLeavingWords, arguments.path, nullptr));
+                  wait_for_operation(arguments.path, MDFS_OPERATION_DRAIN, kDrainWords));
+  if (arguments.json) fmt::print("{}\n", operation_json(ended, kDrainWords, arguments.path, nullptr));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             "the drain was stopped, and the disk gets no new blocks: remove it again, or give --cancel"};
@@ -47,8 +47,8 @@ Status watch(const LeaveArguments& arguments) {
   return {};
 }
 
-Result<mdfs_ioc_operation> evacuation(const std::string& path) {
-  return call_operation(path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_STATUS));
+Result<mdfs_ioc_operation> drain_status(const std::string& path) {
+  return call_operation(path, operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_STATUS));
 }
 
 Error being_resized(const std::string& path, std::uint64_t disk) {
@@ -58,15 +58,15 @@ Error being_resized(const std::string& path, std::uint64_t disk) {
 }
 
 // Is that what the daemon is doing just now?
-bool is_under_way(const LeaveArguments& arguments, std::uint32_t disk, std::optional<std::uint32_t> target) {
-  const auto now = evacuation(arguments.path);
+bool is_under_way(const DrainArguments& arguments, std::uint32_t disk, std::optional<std::uint32_t> target) {
+  const auto now = drain_status(arguments.path);
   return now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0 &&
          now->parameters[0] == disk && now->parameters[1] == (target ? *target + 1u : 0u) && now->parameters[2] == 0;
 }
 
-Result<mdfs_ioc_operation> start(const LeaveArguments& arguments, std::uint32_t disk,
+Result<mdfs_ioc_operation> start(const DrainArguments& arguments, std::uint32_t disk,
                                  std::optional<std::uint32_t> target) {
-  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_START);
+  mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_START);
   asked.flags = arguments.dry_run ? MDFS_OPERATION_DRY_RUN : 0;
   if (!arguments.budget.empty()) {
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
@@ -79,16 +79,16 @@ Result<mdfs_ioc_operation> start(const LeaveArguments& arguments, std::uint32_t 
 // The error of the daemon is an errno: what it means here.
 Error explained(const Error& error, const std::string& path, const mdfs_ioc_volume& volume, std::uint32_t disk) {
   if (error.code == Errc::kBusy) {
-    const auto now = evacuation(path);
+    const auto now = drain_status(path);
     if (now.ok() && now->state == MDFS_OPERATION_RUNNING && now->parameters[2] != 0)
       return being_resized(path, now->parameters[0]);
     return {Errc::kBusy, "a disk is already being drained: wait for it, or give --cancel with that disk"};
   }
   if (error.code != Errc::kNoSpace) return error;
   if (disk_numbers(volume).size() == 1) return {Errc::kNoSpace, "the volume has no other disk"};
-  const auto& leaving = volume.disks[disk];
-  const std::uint64_t used = leaving.blocks - leaving.free_blocks;
-  const std::uint64_t own = state_name(leaving.state) == "healthy" ? leaving.free_blocks : 0;
+  const auto& source = volume.disks[disk];
+  const std::uint64_t used = source.blocks - source.free_blocks;
+  const std::uint64_t own = state_name(source.state) == "healthy" ? source.free_blocks : 0;
   const std::uint64_t room = volume.available_blocks - std::min(volume.available_blocks, own);
   return {Errc::kNoSpace, fmt::format("the other disks have too little space, {}, for the data on {}, {}: add a disk, "
                                       "or delete files",
@@ -97,13 +97,13 @@ Error explained(const Error& error, const std::string& path, const mdfs_ioc_volu
 }
 
 // Starts it, or finds it under way after an interruption, and waits.
-Status empty(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk,
+Status drain(const DrainArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk,
              std::optional<std::uint32_t> target) {
   if (!is_under_way(arguments, disk, target)) {
     const auto started = start(arguments, disk, target);
     if (!started.ok()) return explained(started.error(), arguments.path, volume, disk);
   } else if (!arguments.budget.empty()) {
-    mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_RESUME);
+    mdfs_ioc_operation asked = operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_RESUME);
     MDFS_TRY_ASSIGN(asked.budget_bytes_s, parse_budget(arguments.budget));
     const auto resumed = call_operation(arguments.path, asked);
     if (!resumed.ok() && resumed.error().code != Errc::kNoData) return resumed.error();
@@ -112,12 +112,12 @@ Status empty(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std
 }
 
 // What has to move, and whether it can.
-Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
+Status dry_run(const DrainArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
   const auto planned = start(arguments, disk, std::nullopt);
   if (!planned.ok()) return explained(planned.error(), arguments.path, volume, disk);
   const std::string state = state_name(volume.disks[disk].state);
   if (arguments.json)
-    fmt::print("{}\n", operation_json(*planned, kLeavingWords, arguments.path, nullptr));
+    fmt::print("{}\n", operation_json(*planned, kDrainWords, arguments.path, nullptr));
   else if (state == "stale")
     fmt::print("{} is stale: its readable data would move; their size is unknown\n", disk_text(volume, disk));
   else if (!is_readable(volume.disks[disk].state))
@@ -128,8 +128,8 @@ Status dry_run(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, s
   return {};
 }
 
-Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
-  const auto now = evacuation(arguments.path);
+Status cancel(const DrainArguments& arguments, const mdfs_ioc_volume& volume, std::uint32_t disk) {
+  const auto now = drain_status(arguments.path);
   if (now.ok() && now->state == MDFS_OPERATION_RUNNING) {
     if (now->parameters[2] != 0)
       return {Errc::kInvalidArgument,
@@ -137,7 +137,7 @@ Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, st
     if (now->parameters[0] != disk)
       return {Errc::kInvalidArgument, fmt::format("disk {} is being drained, not disk {}", now->parameters[0], disk)};
     const auto cancelled =
-        call_operation(arguments.path, operation_request(MDFS_OPERATION_EVACUATE, MDFS_IOC_OPERATION_CANCEL));
+        call_operation(arguments.path, operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_CANCEL));
     if (!cancelled.ok() && cancelled.error().code != Errc::kNoData) return cancelled.error();
   }
   MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
@@ -146,27 +146,27 @@ Status cancel(const LeaveArguments& arguments, const mdfs_ioc_volume& volume, st
   return {};
 }
 
-Status remove(const LeaveArguments& arguments) {
+Status remove(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
   if (arguments.cancel && (arguments.dry_run || !arguments.budget.empty()))
     return {Errc::kUsage, "--cancel excludes --dry-run and --budget"};
   if (arguments.cancel) return cancel(arguments, volume, disk);
   if (arguments.dry_run) return dry_run(arguments, volume, disk);
-  MDFS_TRY(empty(arguments, volume, disk, std::nullopt));
+  MDFS_TRY(drain(arguments, volume, disk, std::nullopt));
   if (!arguments.json) fmt::print("{} was removed from the volume\n", disk_text(volume, disk));
   return {};
 }
 
-// The last run was, or is, to empty the one onto the other.
-bool was_asked_for(const LeaveArguments& arguments, std::uint32_t disk, std::uint32_t target) {
-  const auto last = evacuation(arguments.path);
+// The last run was, or is, to drain the one onto the other.
+bool was_asked_for(const DrainArguments& arguments, std::uint32_t disk, std::uint32_t target) {
+  const auto last = drain_status(arguments.path);
   return last.ok() && (last->flags & MDFS_OPERATION_DRY_RUN) == 0 && last->parameters[0] == disk &&
          last->parameters[1] == target + 1u;
 }
 
 // The number of the new disk; one that joined for that, before an interruption, is taken as it is.
-Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const mdfs_ioc_volume& volume,
+Result<std::uint32_t> join_replacement(const DrainArguments& arguments, const mdfs_ioc_volume& volume,
                                        std::uint32_t disk) {
   if (const auto member = find_disk(volume, arguments.replacement); member.ok()) {
     if (*member == disk) return Error{Errc::kInvalidArgument, "a disk cannot replace itself"};
@@ -179,8 +179,8 @@ Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const md
   // Before anything changes: the volume drains one disk at a time.
   std::optional<std::uint64_t> drained;
   for (const std::uint32_t other : disk_numbers(volume))
-    if (other != disk && is_leaving(volume.disks[other].state)) drained = other;
-  const auto now = evacuation(arguments.path);
+    if (other != disk && is_draining(volume.disks[other].state)) drained = other;
+  const auto now = drain_status(arguments.path);
   if (now.ok() && now->state == MDFS_OPERATION_RUNNING && (now->flags & MDFS_OPERATION_DRY_RUN) == 0)
     drained = now->parameters[0];
   if (drained && now.ok() && now->parameters[2] != 0) return being_resized(arguments.path, *drained);
@@ -200,7 +200,7 @@ Result<std::uint32_t> join_replacement(const LeaveArguments& arguments, const md
   return joined.front().number.value_or(disk);
 }
 
-Status replace(const LeaveArguments& arguments) {
+Status replace(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
   MDFS_TRY_ASSIGN(const std::uint32_t target, join_replacement(arguments, volume, disk));
@@ -210,9 +210,9 @@ Status replace(const LeaveArguments& arguments) {
                arguments.replacement);
     return {};
   }
-  if (const Status emptied = empty(arguments, volume, disk, target); !emptied.ok())
-    return {emptied.error().code,
-            fmt::format("{} ({} is disk {} of the volume now)", emptied.error().where, arguments.replacement, target)};
+  if (const Status drained = drain(arguments, volume, disk, target); !drained.ok())
+    return {drained.error().code,
+            fmt::format("{} ({} is disk {} of the volume now)", drained.error().where, arguments.replacement, target)};
   if (!arguments.json)
     fmt::print("disk {} ({}) has replaced {}\n", target, arguments.replacement, disk_text(volume, disk));
   return {};
@@ -227,18 +227,18 @@ std::string stuck_text(const mdfs_ioc_operation& operation) {
   return inodes.empty() ? "" : fmt::format("; inodes {}", fmt::join(inodes, " "));
 }
 
-std::optional<std::string> evacuation_json(const mdfs_ioc_volume& volume, const std::string& path) {
+std::optional<std::string> drain_json(const mdfs_ioc_volume& volume, const std::string& path) {
   for (const std::uint32_t i : disk_numbers(volume))
-    if (const auto now = evacuation(path); is_leaving(volume.disks[i].state) && now.ok())
-      return operation_json(*now, kLeavingWords, path, {{"disk", now->parameters[0]}});
+    if (const auto now = drain_status(path); is_draining(volume.disks[i].state) && now.ok())
+      return operation_json(*now, kDrainWords, path, {{"disk", now->parameters[0]}});
   return std::nullopt;
 }
 
-std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std::string& path) {
+std::vector<std::string> drain_lines(const mdfs_ioc_volume& volume, const std::string& path) {
   std::vector<std::string> lines;
   for (const std::uint32_t i : disk_numbers(volume)) {
-    if (!is_leaving(volume.disks[i].state)) continue;
-    const auto now = evacuation(path);
+    if (!is_draining(volume.disks[i].state)) continue;
+    const auto now = drain_status(path);
     if (now.ok() && now->state == MDFS_OPERATION_RUNNING && now->parameters[0] == i) {
       const auto left = operation_eta_s(*now);
       lines.push_back(fmt::format("disk {} is being drained: {} of {}{}", i, format_size(now->bytes_done),
@@ -248,27 +248,27 @@ std::vector<std::string> leaving_lines(const mdfs_ioc_volume& volume, const std:
       const std::string why = now.ok() && now->parameters[0] == i && now->reason[0] != '\0'
                                   ? " (" + text_of(now->reason) + stuck_text(*now) + ")"
                                   : "";
-      lines.push_back(fmt::format(
-          "disk {} is leaving, but is not being drained{}: run mdfs disk remove to resume, or with --cancel to keep it",
-          i, why));
+      lines.push_back(
+          fmt::format("disk {} is being drained, but is not being drained{}: run mdfs disk remove to resume, or with "
+                      "--cancel to keep it",
+                      i, why));
     }
   }
   return lines;
 }
 
-void add_leave_commands(CLI::App& noun, Action& action) {
-  const auto leaving = std::make_shared<LeaveArguments>();
+void add_drain_commands(CLI::App& noun, Action& action) {
+  const auto given = std::make_shared<DrainArguments>();
   CLI::App* command = noun.add_subcommand("remove", "Drain a disk and remove it from the volume");
-  command->add_flag("--dry-run", leaving->dry_run, "Show how much would move, and if there is space for it");
-  command->add_option("--budget", leaving->budget,
-                      "Read and write at most this many bytes a second (default: no limit)");
-  command->add_flag("--cancel", leaving->cancel, "Stop draining the disk, and keep it");
-  command->add_flag("--json", leaving->json, "Print JSON");
-  command->add_option("PATH", leaving->path, "Mount point, or any file on the volume")->required();
-  command->add_option("DISK", leaving->disk, "Number, path or UUID of a disk of the volume")->required();
-  command->callback([leaving, &action] { action = [leaving] { return remove(*leaving); }; });
+  command->add_flag("--dry-run", given->dry_run, "Show how much would move, and if there is space for it");
+  command->add_option("--budget", given->budget, "Read and write at most this many bytes a second (default: no limit)");
+  command->add_flag("--cancel", given->cancel, "Stop draining the disk, and keep it");
+  command->add_flag("--json", given->json, "Print JSON");
+  command->add_option("PATH", given->path, "Mount point, or any file on the volume")->required();
+  command->add_option("DISK", given->disk, "Number, path or UUID of a disk of the volume")->required();
+  command->callback([given, &action] { action = [given] { return remove(*given); }; });
 
-  const auto replaced = std::make_shared<LeaveArguments>();
+  const auto replaced = std::make_shared<DrainArguments>();
   command = noun.add_subcommand("replace", "Replace a disk by a new one");
   command->add_flag("--dry-run", replaced->dry_run, "Check everything, change nothing");
   command->add_option("--budget", replaced->budget,

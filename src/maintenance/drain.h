@@ -1,5 +1,5 @@
-// Emptying a disk, so that it can leave the volume: new blocks avoid it, what lies on it moves, then it is no member.
-// Or emptying its end, so that it becomes smaller. A disk that becomes larger has nothing to move.
+// Draining a disk, so that it can be removed from the volume: new blocks avoid it, what lies on it moves, then it is no
+// member. Or draining its end, so that it becomes smaller. A disk that becomes larger has nothing to move.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,13 +16,13 @@
 namespace mdfs::maintenance {
 
 // Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others; 2 the
-// size in blocks that the disk gets, or 0: it leaves.
+// size in blocks that the disk gets, or 0: the disk is removed.
 // Cursor: 0 what is being done (Phase), 1 the next object, 2 passes over the objects so far.
 // A step moves some units of one object, or some tree nodes. What writers place on the disk while they do not know yet
-// that it leaves is found by another pass. Units that cannot be read stay, and are named; the disk stays too then.
-class Evacuation final : public Operation {
+// that it drains is found by another pass. Units that cannot be read stay, and are named; the disk stays too then.
+class Drain final : public Operation {
  public:
-  explicit Evacuation(MaintainedVolume& volume) : volume_(volume) {}
+  explicit Drain(MaintainedVolume& volume) : volume_(volume) {}
 
   Status begin(OperationRun& run) override;
   Status go_on(OperationRun& run) override;
@@ -30,14 +30,14 @@ class Evacuation final : public Operation {
   void rest() override;
 
  private:
-  enum Phase : std::uint64_t { kData = 0, kNodes = 1, kLeave = 2 };
+  enum Phase : std::uint64_t { kData = 0, kNodes = 1, kRemove = 2 };
   static constexpr std::size_t kUnitsAtOnce = 64;
   static constexpr std::uint64_t kMostPasses = 16;
   static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
 
   unsigned disk(const OperationRun& run) const { return static_cast<unsigned>(run.record.parameters[0]); }
   std::optional<unsigned> target(const OperationRun& run) const;
-  // The disk stays, and gets so many blocks; 0: it leaves.
+  // The disk stays, and gets so many blocks; 0: it is removed.
   static std::uint64_t new_blocks(const OperationRun& run) { return run.record.parameters[2]; }
   // What lies at or behind this block of the disk has to go.
   std::uint64_t first_block(const OperationRun& run) const;
@@ -62,8 +62,8 @@ class Evacuation final : public Operation {
   Result<engine::MoveRequest> request_for(OperationRun& run, std::vector<geometry::Coord> units);
   Status move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried);
   Status move_singly(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried);
-  Result<bool> leave(OperationRun& run);
-  bool has_left(const OperationRun& run) const;
+  Result<bool> remove(OperationRun& run);
+  bool is_done(const OperationRun& run) const;
 
   MaintainedVolume& volume_;
   // Of the object that the cursor names, some at a time; forgotten between runs.

@@ -1,6 +1,6 @@
-// Emptying a disk.
+// Draining a disk.
 // SPDX-License-Identifier: Apache-2.0
-#include "maintenance/evacuate.h"
+#include "maintenance/drain.h"
 
 #include <fmt/format.h>
 
@@ -12,12 +12,12 @@
 #include "maintenance/moves.h"
 
 namespace mdfs::maintenance {
-std::optional<unsigned> Evacuation::target(const OperationRun& run) const {
+std::optional<unsigned> Drain::target(const OperationRun& run) const {
   if (run.record.parameters[1] == 0) return std::nullopt;
   return static_cast<unsigned>(run.record.parameters[1] - 1);
 }
 
-Status Evacuation::check(const OperationRun& run) const {
+Status Drain::check(const OperationRun& run) const {
   store::Store& store = volume_.store();
   const auto& parameters = run.record.parameters;
   if (parameters[0] >= store.disk_count() || parameters[1] > store.disk_count() || parameters[0] + 1 == parameters[1] ||
@@ -28,21 +28,21 @@ Status Evacuation::check(const OperationRun& run) const {
   return {};
 }
 
-std::uint64_t Evacuation::first_block(const OperationRun& run) const {
+std::uint64_t Drain::first_block(const OperationRun& run) const {
   return new_blocks(run) == 0 ? 0 : new_blocks(run) - 2 * MDFS_LABEL_AREA / volume_.store().block_size();
 }
 
-bool Evacuation::has_to_go(const OperationRun& run, const UnitPlace& place) const {
+bool Drain::has_to_go(const OperationRun& run, const UnitPlace& place) const {
   return place.reaches_behind(disk(run), first_block(run));
 }
 
-std::uint64_t Evacuation::used_bytes(const OperationRun& run) const {
+std::uint64_t Drain::used_bytes(const OperationRun& run) const {
   const store::Store& store = volume_.store();
   return (new_blocks(run) == 0 ? store.used_blocks(disk(run)) : store.used_behind_end(disk(run))) * store.block_size();
 }
 
-// As set_leaving() judges it, for a dry run.
-Status Evacuation::check_room(OperationRun& run) const {
+// As set_draining() judges it, for a dry run.
+Status Drain::check_room(OperationRun& run) const {
   store::Store& store = volume_.store();
   const std::uint64_t used = store.used_blocks(disk(run));
   const store::SpaceInfo space = store.space();
@@ -57,11 +57,11 @@ Status Evacuation::check_room(OperationRun& run) const {
                       disk(run), format_size(room * store.block_size()))};
 }
 
-Status Evacuation::begin(OperationRun& run) {
+Status Drain::begin(OperationRun& run) {
   MDFS_TRY(check(run));
-  if (has_left(run) && new_blocks(run) != 0)
+  if (is_done(run) && new_blocks(run) != 0)
     return {Errc::kInvalidArgument, fmt::format("disk {} has that size already", disk(run))};
-  if (has_left(run)) return {Errc::kInvalidArgument, fmt::format("there is no disk {}", disk(run))};
+  if (is_done(run)) return {Errc::kInvalidArgument, fmt::format("there is no disk {}", disk(run))};
   store::Store& store = volume_.store();
   if (!store.read_only()) MDFS_TRY(store.commit_unlinked());  // what has been deleted is room
   if (new_blocks(run) != 0) return begin_resize(run);
@@ -69,24 +69,24 @@ Status Evacuation::begin(OperationRun& run) {
   run.record.cursor = {};
   if (!run.may_write()) return check_room(run);
   std::uint64_t missing = 0;
-  const Status leaving = store.set_leaving(disk(run), true, &missing);
-  if (!leaving.ok() && leaving.error().code == Errc::kNoSpace)
+  const Status draining = store.set_draining(disk(run), true, &missing);
+  if (!draining.ok() && draining.error().code == Errc::kNoSpace)
     return {Errc::kNoSpace, fmt::format("the other disks have too little room for what lies on disk {}: {} are missing",
                                         disk(run), format_size(missing * store.block_size()))};
-  MDFS_TRY(leaving);
+  MDFS_TRY(draining);
   MDFS_TRY(volume_.placements().replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
   volume_.placements_changed();
   return go_on(run);
 }
 
-Status Evacuation::limit(const OperationRun& run, std::uint64_t* missing_blocks) {
+Status Drain::limit(const OperationRun& run, std::uint64_t* missing_blocks) {
   MDFS_TRY(volume_.store().set_disk_end(disk(run), new_blocks(run), missing_blocks));
   limited_disk_ = disk(run);
   return {};
 }
 
 // Where it lies at the end is nobody's business but this operation's: without it the whole disk is used again.
-void Evacuation::rest() {
+void Drain::rest() {
   if (!limited_disk_) return;
   const unsigned disk = *std::exchange(limited_disk_, std::nullopt);
   const Status freed = volume_.store().set_disk_end(disk, volume_.store().disk_info(disk).blocks, nullptr);
@@ -94,7 +94,7 @@ void Evacuation::rest() {
     spdlog::warn("disk {} gets nothing new at its end before the next mount: {}", disk, freed.error().message());
 }
 
-Status Evacuation::begin_resize(OperationRun& run) {
+Status Drain::begin_resize(OperationRun& run) {
   store::Store& store = volume_.store();
   MDFS_TRY_ASSIGN(const store::SizeRange range, store.size_range(disk(run)));
   const std::uint64_t now = store.disk_info(disk(run)).blocks;
@@ -116,20 +116,20 @@ Status Evacuation::begin_resize(OperationRun& run) {
   return limited;
 }
 
-Status Evacuation::go_on(OperationRun& run) {
+Status Drain::go_on(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
   next_unit_ = 0;
   listing_ = settling_ = written_back_ = false;
   uncommitted_bytes_ = 0;
-  if (!run.may_write() || has_left(run)) return {};
+  if (!run.may_write() || is_done(run)) return {};
   begin_pass(run);
   if (new_blocks(run) != 0) return limit(run, nullptr);
-  return volume_.store().set_leaving(disk(run), true, nullptr);
+  return volume_.store().set_draining(disk(run), true, nullptr);
 }
 
 // What was left behind before is looked at once more, and told of once.
-void Evacuation::begin_pass(OperationRun& run) {
+void Drain::begin_pass(OperationRun& run) {
   run.record.cursor[0] = kData;
   run.record.cursor[1] = 0;
   run.record.items_failed = 0;
@@ -140,7 +140,7 @@ void Evacuation::begin_pass(OperationRun& run) {
   next_node_ = format::kMinKey;
 }
 
-void Evacuation::note_progress(OperationRun& run) const {
+void Drain::note_progress(OperationRun& run) const {
   store::Store& store = volume_.store();
   OperationRecord& record = run.record;
   const std::uint64_t left = used_bytes(run);
@@ -151,8 +151,8 @@ void Evacuation::note_progress(OperationRun& run) const {
   record.bytes_done = std::max(record.bytes_total - left, std::min(moved, record.bytes_total));
 }
 
-Result<bool> Evacuation::step(OperationRun& run) {
-  if (!run.may_write() || has_left(run)) return true;
+Result<bool> Drain::step(OperationRun& run) {
+  if (!run.may_write() || is_done(run)) return true;
   bool done = false;
   switch (run.record.cursor[0]) {
     case kData: {
@@ -162,11 +162,11 @@ Result<bool> Evacuation::step(OperationRun& run) {
     }
     case kNodes: {
       MDFS_TRY_ASSIGN(const bool all, volume_.store().move_nodes_off(disk(run), node_level_, next_node_));
-      if (all) run.record.cursor[0] = kLeave;
+      if (all) run.record.cursor[0] = kRemove;
       break;
     }
     default: {
-      MDFS_TRY_ASSIGN(done, leave(run));
+      MDFS_TRY_ASSIGN(done, remove(run));
     }
   }
   if (done)
@@ -176,7 +176,7 @@ Result<bool> Evacuation::step(OperationRun& run) {
   return done;
 }
 
-Status Evacuation::list_some(OperationRun& run, std::uint64_t object) {
+Status Drain::list_some(OperationRun& run, std::uint64_t object) {
   units_.clear();
   next_unit_ = 0;
   listing_ = false;
@@ -189,13 +189,13 @@ Status Evacuation::list_some(OperationRun& run, std::uint64_t object) {
 }
 
 // What cannot be listed cannot be moved; the rest is.
-void Evacuation::note_unlisted(OperationRun& run, std::uint64_t object, const Error& error) {
-  spdlog::error("evacuation: object {}: {}", object, error.message());
+void Drain::note_unlisted(OperationRun& run, std::uint64_t object, const Error& error) {
+  spdlog::error("drain: object {}: {}", object, error.message());
   ++stuck_;
   run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_TROUBLE_UNREADABLE});
 }
 
-Result<bool> Evacuation::strips_on(const OperationRun& run, std::uint64_t object) {
+Result<bool> Drain::strips_on(const OperationRun& run, std::uint64_t object) {
   MDFS_TRY_ASSIGN(const bool any, has_strips(volume_, object));
   engine::LayoutRequest request{.most = kUnitsListedAtOnce, .of = engine::LayoutOf::kStrips};
   for (bool more = any; more;) {
@@ -211,7 +211,7 @@ Result<bool> Evacuation::strips_on(const OperationRun& run, std::uint64_t object
 }
 
 // What lies in strips is not moved: it goes into its extents, which are written where the placement says now.
-Status Evacuation::settle_some(OperationRun& run) {
+Status Drain::settle_some(OperationRun& run) {
   const std::uint64_t object = run.record.cursor[1];
   Status status;
   if (!std::exchange(written_back_, true)) status = volume_.fsync(object, true);
@@ -229,7 +229,7 @@ Status Evacuation::settle_some(OperationRun& run) {
   if (!status.ok() && status.error().code != Errc::kNotFound) {
     ++stuck_;
     if (status.error().code == Errc::kNoSpace) ++no_room_;
-    spdlog::error("evacuation: object {}: {}", object, status.error().message());
+    spdlog::error("drain: object {}: {}", object, status.error().message());
     run.record.note_trouble(
         {object, 0, 0, static_cast<std::uint16_t>(disk(run)),
          static_cast<std::uint16_t>(status.error().code == Errc::kNoSpace ? MDFS_TROUBLE_SKIPPED
@@ -241,7 +241,7 @@ Status Evacuation::settle_some(OperationRun& run) {
 }
 
 // The next object with something on the disk; false when there is none.
-Result<bool> Evacuation::find_object(OperationRun& run) {
+Result<bool> Drain::find_object(OperationRun& run) {
   return look_at_objects(run, volume_.store(), run.record.cursor[1], [&](std::uint64_t object) {
     const Result<bool> strips = strips_on(run, object);
     settling_ = strips.ok() && *strips;
@@ -256,7 +256,7 @@ Result<bool> Evacuation::find_object(OperationRun& run) {
 }
 
 // True when the pass is over.
-Result<bool> Evacuation::move_data(OperationRun& run) {
+Result<bool> Drain::move_data(OperationRun& run) {
   if (settling_) {
     MDFS_TRY(settle_some(run));
     return false;
@@ -284,7 +284,7 @@ Result<bool> Evacuation::move_data(OperationRun& run) {
 }
 
 // Where the placement says, which names the disk no more; or all to the one disk that takes its place.
-Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vector<geometry::Coord> units) {
+Result<engine::MoveRequest> Drain::request_for(OperationRun& run, std::vector<geometry::Coord> units) {
   engine::MoveRequest request;
   request.units = std::move(units);
   request.most_runs = 0;
@@ -302,7 +302,7 @@ Result<engine::MoveRequest> Evacuation::request_for(OperationRun& run, std::vect
 }
 
 // What had no room there goes to any other disk, the emptiest first.
-Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
+Status Drain::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
   store::Store& store = volume_.store();
   const std::uint64_t object = run.record.cursor[1];
   std::vector<std::pair<std::uint64_t, unsigned>> others;
@@ -337,7 +337,7 @@ Status Evacuation::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome
 }
 
 // Many at a time need room in many nodes of the tree at a time, and a commit gives back that of those that have moved.
-Status Evacuation::move_singly(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
+Status Drain::move_singly(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
   MDFS_TRY(volume_.store().commit());
   uncommitted_bytes_ = 0;
   const std::uint64_t object = run.record.cursor[1];
@@ -360,7 +360,7 @@ Status Evacuation::move_singly(OperationRun& run, engine::MoveOutcome& outcome, 
 }
 
 // False: told to stop before it was done.
-Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coord> units) {
+Result<bool> Drain::move_units(OperationRun& run, std::vector<geometry::Coord> units) {
   const std::uint64_t object = run.record.cursor[1];
   const unsigned from = disk(run);
   auto request = request_for(run, std::move(units));
@@ -381,7 +381,7 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
   stuck_ += outcome.no_room + outcome.damaged.size();
   no_room_ += outcome.no_room;
   for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) {
-    spdlog::error("evacuation: object {}: {}", object, damaged.error.message());
+    spdlog::error("drain: object {}: {}", object, damaged.error.message());
     run.record.note_trouble({object, damaged.unit[0], 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_UNREADABLE});
   }
   if (outcome.no_room > 0)
@@ -393,13 +393,14 @@ Result<bool> Evacuation::move_units(OperationRun& run, std::vector<geometry::Coo
   return true;
 }
 
-bool Evacuation::has_left(const OperationRun& run) const {
+bool Drain::is_done(const OperationRun& run) const {
   if (new_blocks(run) != 0) return volume_.store().disk_info(disk(run)).blocks == new_blocks(run);
   return volume_.store().disk_info(disk(run)).state == store::DiskState::kNone;
 }
 
-// Blocks that were given out before the disk was leaving may have become somebody's since the pass: then another one.
-Result<bool> Evacuation::leave(OperationRun& run) {
+// Blocks that were given out before the disk was being drained may have become somebody's since the pass: then another
+// one.
+Result<bool> Drain::remove(OperationRun& run) {
   store::Store& store = volume_.store();
   const bool there = store.disk_info(disk(run)).is_there();
   Status removed = Error{Errc::kNotEmpty, fmt::format("disk {}", disk(run))};

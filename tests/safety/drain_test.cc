@@ -1,4 +1,4 @@
-// A disk is emptied and leaves the volume: nothing is lost, whenever the power is cut, and it can be gone on with.
+// A disk is drained and removed: nothing is lost, whenever the power is cut, and the drain can be resumed.
 // Promises 8 and 10 of doc/SAFETY.md.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ const Status quiet = set_log_level("off");
 
 Status start(volume::Volume& volume, unsigned disk, std::uint64_t target_plus_one = 0, bool dry_run = false) {
   volume::OperationRequest request;
-  request.kind = OperationKind::kEvacuate;
+  request.kind = OperationKind::kDrain;
   request.dry_run = dry_run;
   request.parameters = {disk, target_plus_one, 0, 0};
   return volume.operations().start(request);
@@ -35,11 +35,11 @@ Status start(volume::Volume& volume, unsigned disk, std::uint64_t target_plus_on
 volume::OperationRecord finish(volume::Volume& volume) {
   constexpr unsigned kMost = 10'000;
   for (unsigned i = 0; i < kMost; ++i) {
-    const auto record = volume.operations().status(OperationKind::kEvacuate);
+    const auto record = volume.operations().status(OperationKind::kDrain);
     if (!record.ok() || !record->running()) return record.ok() ? *record : volume::OperationRecord();
     (void)volume.operations().turn();
   }
-  ADD_FAILURE() << "the evacuation comes to no end";
+  ADD_FAILURE() << "the drain comes to no end";
   return {};
 }
 
@@ -62,7 +62,7 @@ void write_without(MemoryDisks& disks, std::size_t away, Environment& environmen
     if (i != away) disks[i] = others[i]->clone();
 }
 
-TEST(EvacuationTest, WhatLiesOnAStaleDiskIsReadAndMovesToTheOthers) {
+TEST(DrainTest, WhatLiesOnAStaleDiskIsReadAndMovesToTheOthers) {
   SystemEnvironment environment;
   for (std::size_t stale = 0; stale < 3; ++stale) {
     SmallVolume small(3, kDiskBytes);
@@ -90,7 +90,7 @@ TEST(EvacuationTest, WhatLiesOnAStaleDiskIsReadAndMovesToTheOthers) {
   }
 }
 
-TEST(EvacuationTest, WhatIsNotOnAStaleDiskAsTheTreeSaysIsRefused) {
+TEST(DrainTest, WhatIsNotOnAStaleDiskAsTheTreeSaysIsRefused) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   write_without(small.disks, 1, environment);
@@ -103,7 +103,7 @@ TEST(EvacuationTest, WhatIsNotOnAStaleDiskAsTheTreeSaysIsRefused) {
   EXPECT_GT(sight.errors, 0u);
 }
 
-TEST(EvacuationTest, ADiskThatWasMissingWhileOthersWereOnlyReadIsNotStale) {
+TEST(DrainTest, ADiskThatWasMissingWhileOthersWereOnlyReadIsNotStale) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   for (std::size_t away = 0; away < 3; ++away) {
@@ -126,7 +126,7 @@ TEST(EvacuationTest, ADiskThatWasMissingWhileOthersWereOnlyReadIsNotStale) {
   }
 }
 
-TEST(EvacuationTest, ADiskLeavesWithNothingLost) {
+TEST(DrainTest, ADiskLeavesWithNothingLost) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   {
@@ -153,7 +153,7 @@ TEST(EvacuationTest, ADiskLeavesWithNothingLost) {
   expect_all_there(**volume, small.expected, "mounted without it");
 }
 
-TEST(EvacuationTest, OneDiskTakesThePlaceOfAnother) {
+TEST(DrainTest, OneDiskTakesThePlaceOfAnother) {
   SystemEnvironment environment;
   SmallVolume small(2, kDiskBytes);
   auto fresh = std::make_unique<device::MemoryDisk>("disk2", 2 * kDiskBytes);
@@ -174,7 +174,7 @@ TEST(EvacuationTest, OneDiskTakesThePlaceOfAnother) {
   EXPECT_EQ(findings(rest), std::set<std::string>());
 }
 
-TEST(EvacuationTest, WhatDoesNotFitIsRefusedAndChangesNothing) {
+TEST(DrainTest, WhatDoesNotFitIsRefusedAndChangesNothing) {
   SystemEnvironment environment;
   SmallVolume small(1, kDiskBytes);
   auto volume = mount(small.disks, environment);
@@ -187,15 +187,15 @@ TEST(EvacuationTest, WhatDoesNotFitIsRefusedAndChangesNothing) {
   EXPECT_EQ(write_something(**volume), "");
 }
 
-TEST(EvacuationTest, ADiskThatWasLeavingCanStay) {
+TEST(DrainTest, ADiskThatWasLeavingCanStay) {
   SystemEnvironment environment;
   SmallVolume small(2, kDiskBytes);
   auto volume = mount(small.disks, environment);
   ASSERT_TRUE(volume.ok());
   ASSERT_TRUE(start(**volume, 0).ok());
   EXPECT_EQ((*volume)->keep_disk(0).error().code, Errc::kBusy);
-  ASSERT_TRUE((*volume)->operations().cancel(OperationKind::kEvacuate).ok());
-  EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kLeaving);
+  ASSERT_TRUE((*volume)->operations().cancel(OperationKind::kDrain).ok());
+  EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kDraining);
   ASSERT_TRUE((*volume)->keep_disk(0).ok());
   EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kHealthy);
   expect_all_there(**volume, small.expected, "kept");
@@ -204,7 +204,7 @@ TEST(EvacuationTest, ADiskThatWasLeavingCanStay) {
 }
 
 // A disk that is not there: copies of nodes are made anew, and what of the data is lost is named, not forgotten.
-TEST(EvacuationTest, ADiskThatIsMissingLeavesWhenNothingRefersToItAnyMore) {
+TEST(DrainTest, ADiskThatIsMissingLeavesWhenNothingRefersToItAnyMore) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   small.disks.erase(small.disks.begin());
@@ -241,7 +241,7 @@ std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
   return found;
 }
 
-TEST(EvacuationTest, EveryCutLeavesEverythingThereAndTheDiskLeavesAfterIt) {
+TEST(DrainTest, EveryCutLeavesEverythingThereAndTheDiskLeavesAfterIt) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   const MemoryDisks before = clone(small.disks);
