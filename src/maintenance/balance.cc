@@ -62,14 +62,14 @@ Status Balance::begin(OperationRun& run) {
   if (parameters[1] == 1) parameters[0] |= lacking_disks();
   parameters[1] = 0;
   run.record.cursor = {};
-  MDFS_TRY(go_on(run));
+  MDFS_TRY(resume(run));
   std::uint64_t blocks = 0;
   for (const auto& [disk, lacking] : lacking_) blocks += lacking;
   run.record.bytes_total = blocks * volume_.store().block_size();
   return {};
 }
 
-Status Balance::go_on(OperationRun& run) {
+Status Balance::resume(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
   next_unit_ = 0;

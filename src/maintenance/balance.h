@@ -27,7 +27,7 @@ class Balance final : public Operation {
   explicit Balance(MaintainedVolume& volume) : volume_(volume) {}
 
   Status begin(OperationRun& run) override;
-  Status go_on(OperationRun& run) override;
+  Status resume(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
 
  private:

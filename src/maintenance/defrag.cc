@@ -50,7 +50,7 @@ Status Defrag::begin(OperationRun& run) {
 }
 
 // The list is made anew: what has been laid anew is not in it any more.
-Status Defrag::go_on(OperationRun& run) {
+Status Defrag::resume(OperationRun& run) {
   forget();
   run.record.bytes_total = run.record.bytes_done;
   run.record.items_total = run.record.items_done;

@@ -19,7 +19,7 @@ namespace mdfs::maintenance {
 // of one group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their
 // disk has no hole wait until all others have been moved; then stretches of the disks are cleared for them
 // (maintenance/clearing.h), as many at a time as the free space allows, until they all have been moved or nothing can
-// be cleared any more. What has been laid anew factors below the threshold: a run that goes on after a crash looks
+// be cleared any more. What has been relocated is below the threshold: a run that resumes after a crash looks
 // again and finds the rest. The record's threshold is a factor in thousandths, 0 the default; its cursor is not used.
 // The figures are those of Figure.
 class Defrag final : public Operation {
@@ -40,7 +40,7 @@ class Defrag final : public Operation {
   explicit Defrag(MaintainedVolume& volume) : volume_(volume), clearing_(volume) {}
 
   Status begin(OperationRun& run) override;
-  Status go_on(OperationRun& run) override;
+  Status resume(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
   void rest() override { forget(); }
 
@@ -94,12 +94,12 @@ class Defrag final : public Operation {
   MaintainedVolume& volume_;
   bool surveying_ = true;
   bool listed_ = false;                  // the survey has seen all
-  Ino next_ = 0;                         // where the survey goes on
+  Ino next_ = 0;                         // where the survey resumes
   std::deque<Candidate> in_strips_;      // to be settled before they are looked at
   std::deque<Candidate> candidates_;     // the worst one first, once the survey has ended
   Candidate current_;                    // ino 0: none
   layout::Fragmentation before_;         // of the current one
-  std::uint64_t from_ = 0;               // where planning goes on
+  std::uint64_t from_ = 0;               // where planning resumes
   bool planned_ = false;                 // all of it
   bool improved_ = false;                // something of it has been moved
   std::deque<layout::GroupMove> moves_;  // of the part that was planned last

@@ -76,7 +76,7 @@ Status Drain::begin(OperationRun& run) {
   MDFS_TRY(draining);
   MDFS_TRY(volume_.placements().replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
   volume_.placements_changed();
-  return go_on(run);
+  return resume(run);
 }
 
 Status Drain::limit(const OperationRun& run, std::uint64_t* missing_blocks) {
@@ -116,7 +116,7 @@ Status Drain::begin_resize(OperationRun& run) {
   return limited;
 }
 
-Status Drain::go_on(OperationRun& run) {
+Status Drain::resume(OperationRun& run) {
   MDFS_TRY(check(run));
   units_.clear();
   next_unit_ = 0;

@@ -25,7 +25,7 @@ class Drain final : public Operation {
   explicit Drain(MaintainedVolume& volume) : volume_(volume) {}
 
   Status begin(OperationRun& run) override;
-  Status go_on(OperationRun& run) override;
+  Status resume(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
   void rest() override;
 

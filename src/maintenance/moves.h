@@ -23,7 +23,7 @@ Result<std::optional<engine::MoveOutcome>> move_for(OperationRun& run, Maintaine
 void note_damaged(OperationRecord& record, Ino ino, const engine::MoveOutcome& moved);
 
 // Calls `look` with one object after the other from `next` on, until it is true, some have been looked at, or the run
-// is to stop; `next` is the one for which it was true, or the one to go on with. False: there are no more of them.
+// is to stop; `next` is the one for which it was true, or the one to resume with. False: there are no more of them.
 Result<bool> look_at_objects(OperationRun& run, store::Store& store, std::uint64_t& next,
                              const std::function<bool(std::uint64_t object)>& look);
 

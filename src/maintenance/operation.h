@@ -62,7 +62,7 @@ class OperationRun {
 };
 
 // The methods are called by one thread at a time (mostly the background thread of the volume), with no lock held. The
-// object outlives the runs; what it remembers between steps beside the record is forgotten in begin() and go_on().
+// object outlives the runs; what it remembers between steps beside the record is forgotten in begin() and resume().
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -71,14 +71,14 @@ class Operation {
   // A new run. Checks the parameters in the record, sets bytes_total and items_total as far as they are known; the
   // error refuses the start. Returns soon.
   virtual Status begin(OperationRun& run) = 0;
-  // Goes on where the record's cursor says, perhaps of an earlier mount.
-  virtual Status go_on(OperationRun& run) = 0;
+  // Resumes where the record's cursor says, perhaps of an earlier mount.
+  virtual Status resume(OperationRun& run) = 0;
   // Some of the work: about kStepBytes, a fraction of a second. True when all is done. An error ends the run as
   // failed; what is only bad for a part of the work is noted in the record (note_trouble) instead.
   virtual Result<bool> step(OperationRun& run) = 0;
   // It is cancelled, has ended or failed: what it holds for its next step can go.
   virtual void rest() {}
-  // Asked after each step: may a later run go on from what the record says now? If not, it goes on from the record as
+  // Asked after each step: may a later run resume from what the record says now? If not, it resumes from the record as
   // it was after the last step that said so; what came since is done, and counted, again.
   virtual bool at_checkpoint() const { return true; }
   static constexpr std::uint64_t kStepBytes = 1u << 20;

@@ -84,7 +84,7 @@ Status Runner::load() {
           "a disk is missing and would become stale; the operation resumes when all disks are present, or by 'resume'";
     } else if (record.running()) {
       OperationRun run(kind, record, may_write(record), where.stop, readers_);
-      if (const Status status = where.operation->go_on(run); status.ok()) {
+      if (const Status status = where.operation->resume(run); status.ok()) {
         spdlog::info("{}: resumes at its checkpoint, {}", name(kind), figures(record));
       } else {
         record.state = MDFS_OPERATION_FAILED;
@@ -286,7 +286,7 @@ Status Runner::resume(OperationKind kind, std::optional<std::uint64_t> budget_by
       record.reason.clear();
       record.disks.resize(std::max<std::size_t>(record.disks.size(), store_.disk_count()));
       OperationRun run(kind, record, may_write(record), where.stop, readers_);
-      status = where.operation->go_on(run);
+      status = where.operation->resume(run);
       where.checkpoint = record;
     }
     if (budget_bytes_s) record.budget_bytes_s = *budget_bytes_s;

@@ -57,7 +57,7 @@ class Runner final : public volume::Operations {
     std::unique_ptr<Operation> operation;
     std::optional<OperationRecord> record;  // as last published
     std::optional<OperationRecord>
-        checkpoint;                 // what a later run goes on from; whoever is busy with the slot changes it
+        checkpoint;                 // what a later run resumes from; whoever is busy with the slot changes it
     bool busy = false;              // somebody works on it, without the lock
     unsigned waiting = 0;           // for it not to be busy: they come before the next step
     std::atomic<bool> stop{false};  // whoever works on it is to return
@@ -79,7 +79,7 @@ class Runner final : public volume::Operations {
   // The checkpoint, in the state that the record is in.
   Status save(OperationKind kind, Slot& slot, OperationRecord& record);
   void wake();
-  // Null: none may go on now, but perhaps after wait_ns.
+  // Null: none may run now, but perhaps after wait_ns.
   const OperationKind* choose(std::int64_t now_ns, std::int64_t& wait_ns);
   std::int64_t yield_ns(std::int64_t now_ns);
   void run_step(OperationKind kind, Slot& slot, OperationRecord& record);

@@ -37,7 +37,7 @@ Status Scrub::begin(OperationRun& run) {
   return {};
 }
 
-Status Scrub::go_on(OperationRun& run) {
+Status Scrub::resume(OperationRun& run) {
   forget();
   next_ = key_of(run.record);
   return {};

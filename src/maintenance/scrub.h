@@ -22,7 +22,7 @@ class Scrub final : public Operation {
 
   bool works_read_only() const override { return true; }
   Status begin(OperationRun& run) override;
-  Status go_on(OperationRun& run) override;
+  Status resume(OperationRun& run) override;
   Result<bool> step(OperationRun& run) override;
   bool at_checkpoint() const override { return checkpoint_; }
 

@@ -282,7 +282,7 @@ TEST(DrainTest, EveryCutLeavesEverythingThereAndTheDiskLeavesAfterIt) {
           const volume::OperationRecord record = finish(**volume);
           EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << cut.text << ": " << record.reason;
           EXPECT_EQ((*volume)->store().disk_info(0).state, store::DiskState::kNone) << cut.text;
-          expect_all_there(**volume, small.expected, cut.text + ", gone on with");
+          expect_all_there(**volume, small.expected, cut.text + ", resumed");
         }
         EXPECT_TRUE((*volume)->close().ok());
         MemoryDisks found;

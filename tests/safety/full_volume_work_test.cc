@@ -1,5 +1,5 @@
 // Long work that meets a full volume, settling and emptying a disk: it says so, nothing acknowledged is lost, and it is
-// gone on with when there is room. Promise 9 of doc/SAFETY.md.
+// resumed when there is room. Promise 9 of doc/SAFETY.md.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@ class Counting final : public Operation {
     run.record.bytes_total = run.record.parameters[0] * kMiB;
     return {};
   }
-  Status go_on(OperationRun&) override {
+  Status resume(OperationRun&) override {
     ++resumed;
     return {};
   }
