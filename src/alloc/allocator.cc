@@ -20,7 +20,7 @@ constexpr unsigned kBusyWindows = 8;               // of a disk, that stay open 
 constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
 constexpr std::uint64_t kAroundWindows = 2;        // so many windows away is still near
 constexpr std::uint64_t kKeptShare = 2;            // at most this part of what is free on a disk is kept for somebody
-constexpr std::size_t kPagesToClear = 4;           // in which a stretch is looked for
+constexpr std::size_t kPagesToClear = 4;           // in which a range is looked for
 constexpr const AvoidedRanges* kNothing = nullptr;
 constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
 constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
@@ -60,7 +60,7 @@ void Allocator::give_up_all_on(std::size_t disk) {
       ++slot;
     }
   }
-  while (!closed_[disk].empty()) open_stretch({static_cast<std::uint16_t>(disk), closed_[disk].begin()->first, 0});
+  while (!closed_[disk].empty()) thaw_range({static_cast<std::uint16_t>(disk), closed_[disk].begin()->first, 0});
   let_go_between(disk, {0, UINT64_MAX});
 }
 
@@ -330,7 +330,7 @@ Answer Allocator::fitting(const DataWish& wish) {
   return {};
 }
 
-Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep) {
+Answer Allocator::freeze_range(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep) {
   MDFS_CHECK(disk < maps_.size() && blocks > 0);
   const SpaceMap* map = maps_[disk].get();
   if (!usable(disk) || blocks > MDFS_BITS_PER_PAGE) return {};
@@ -339,7 +339,7 @@ Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const 
   Search best;
   for (const std::uint64_t page : map->emptiest_pages(kPagesToClear)) {
     if (!map->loaded(page)) return {Kind::kNeedPage, {disk, 0, 0}, page};
-    const Search found = map->emptiest_stretch(page, blocks, avoid);
+    const Search found = map->emptiest_range(page, blocks, avoid);
     if (found.kind == Kind::kFound && (best.kind == Kind::kNone || found.blocks < best.blocks)) best = found;
   }
   if (best.kind == Kind::kNone) return {};
@@ -347,20 +347,20 @@ Answer Allocator::close_stretch(std::uint16_t disk, std::uint32_t blocks, const 
   std::uint64_t free = blocks - in_use;  // of this one and the others
   for (const auto& [begin, of_one] : closed_free_[disk]) free += of_one;
   if (2 * free > map->data_free() || map->data_free() - free < in_use) return {};
-  const BlockRange stretch{best.value, best.value + blocks};
+  const BlockRange range{best.value, best.value + blocks};
   for (Slot& slot : table_)
-    if (slot.disk == disk && slot.window.begin < stretch.end && stretch.begin < slot.window.end) close_window(slot);
-  let_go_between(disk, stretch);
-  closed_[disk][stretch.begin] = reserved_[disk][stretch.begin] = windows_[disk][stretch.begin] = stretch.end;
-  closed_free_[disk][stretch.begin] = blocks - in_use;
-  return {Kind::kFound, {disk, stretch.begin, blocks}, 0};
+    if (slot.disk == disk && slot.window.begin < range.end && range.begin < slot.window.end) close_window(slot);
+  let_go_between(disk, range);
+  closed_[disk][range.begin] = reserved_[disk][range.begin] = windows_[disk][range.begin] = range.end;
+  closed_free_[disk][range.begin] = blocks - in_use;
+  return {Kind::kFound, {disk, range.begin, blocks}, 0};
 }
 
-void Allocator::open_stretch(const Run& stretch) {
-  if (closed_free_[stretch.disk].erase(stretch.block) == 0) return;
-  closed_[stretch.disk].erase(stretch.block);
-  reserved_[stretch.disk].erase(stretch.block);
-  windows_[stretch.disk].erase(stretch.block);
+void Allocator::thaw_range(const Run& range) {
+  if (closed_free_[range.disk].erase(range.block) == 0) return;
+  closed_[range.disk].erase(range.block);
+  reserved_[range.disk].erase(range.block);
+  windows_[range.disk].erase(range.block);
 }
 
 // What is kept apart is disjoint, whatever for.

@@ -32,7 +32,7 @@ struct DataWish {
   std::uint64_t near_block = 0;       // else exactly at this block; 0: nowhere
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
   bool fits = false;                  // no window: into the smallest hole that holds them, near around_block
-  std::uint64_t at_block = 0;         // exactly here, in a cleared stretch or not; 0: anywhere
+  std::uint64_t at_block = 0;         // exactly here, in a cleared range or not; 0: anywhere
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // kDefault is kScatter
 };
 
@@ -62,7 +62,7 @@ class Allocator {
   // Another disk, at the end of the table or in the place of one that is not there; or none any more (null). Windows
   // on it are closed.
   void set_map(std::size_t disk, std::unique_ptr<SpaceMap> map);
-  // After the map of a disk got another end: windows, stretches and places that are kept lay where they were.
+  // After the map of a disk got another end: windows, ranges and places that are kept lay where they were.
   void end_changed(std::size_t disk);
   // Whether new blocks of this disk are given out; data_free() and metadata_free() count those that are only.
   void set_avoided(std::size_t disk, bool avoided);
@@ -81,12 +81,12 @@ class Allocator {
   // Closes the windows of an object that will get no more blocks.
   void close_owner(std::uint64_t owner);
 
-  // A stretch of so many blocks in one bitmap page, with as few of them in use as can be had and room for these
+  // A range of so many blocks in one bitmap page, with as few of them in use as can be had and room for these
   // elsewhere on the disk, that overlaps no other one and none of `keep`. Until it is opened again nothing is allocated
   // in it but by at_block, and what finds no room anywhere else. At most half of a disk's free blocks lie in such
-  // stretches.
-  Answer close_stretch(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep);
-  void open_stretch(const Run& stretch);
+  // ranges.
+  Answer freeze_range(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep);
+  void thaw_range(const Run& range);
 
   // Blocks that are to be given to others last from now on, in use or free: somebody may want them back, by at_block.
   // False, and nothing is kept: something there is kept apart already, or enough of what is free on the disk is.
@@ -94,7 +94,7 @@ class Allocator {
   // As keep() had it, or nothing happens.
   void let_go(const Run& place);
 
-  // SpaceMap::next_hole() outside of open windows, closed stretches and kept places.
+  // SpaceMap::next_hole() outside of open windows, frozen ranges and kept places.
   Search next_hole(std::uint16_t disk, BlockRange range, std::uint64_t blocks) const {
     return maps_[disk]->next_hole(range, blocks, windows_on(disk));
   }
@@ -156,7 +156,7 @@ class Allocator {
   std::uint64_t next_random();
 
   void let_go_between(std::size_t disk, BlockRange range);
-  // Windows, closed stretches and kept places.
+  // Windows, frozen ranges and kept places.
   void give_up_all_on(std::size_t disk);
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
@@ -166,11 +166,11 @@ class Allocator {
   Table table_;           // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
   std::vector<AvoidedRanges> windows_;  // by disk: of open windows what is not used yet
-  std::vector<AvoidedRanges> closed_;   // by disk: stretches; they are in windows_ as well
-  // By disk and first block of a stretch: blocks of it that were free when it was closed.
+  std::vector<AvoidedRanges> closed_;   // by disk: ranges; they are in windows_ as well
+  // By disk and first block of a range: blocks of it that were free when it was closed.
   std::vector<std::map<std::uint64_t, std::uint64_t>> closed_free_;
   std::vector<AvoidedRanges> kept_;                      // by disk: they are in windows_ as well
-  std::vector<AvoidedRanges> reserved_;                  // by disk: what is kept, and stretches
+  std::vector<AvoidedRanges> reserved_;                  // by disk: what is kept, and ranges
   std::vector<std::uint64_t> kept_blocks_;               // by disk, in sum
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half

@@ -329,7 +329,7 @@ Search SpaceMap::next_hole(BlockRange range, std::uint64_t blocks, const Avoided
   return joiner.long_enough() ? joiner.found() : Search{};
 }
 
-Search SpaceMap::emptiest_stretch(std::uint64_t number, std::uint64_t blocks, const AvoidedRanges& avoid) const {
+Search SpaceMap::emptiest_range(std::uint64_t number, std::uint64_t blocks, const AvoidedRanges& avoid) const {
   const Page& page = pages_[number];
   MDFS_CHECK(page.bits != nullptr && blocks > 0);
   const BlockRange data = data_range();

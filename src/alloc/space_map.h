@@ -108,9 +108,9 @@ class SpaceMap {
   // first block and its length. A hole goes on from one bitmap page to the next; pages all free or all in use need not
   // be in memory.
   Search next_hole(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;
-  // Of the data of a loaded page, the stretch of so many blocks that has the fewest in use and lies between `avoid`:
+  // Of the data of a loaded page, the range of so many blocks that has the fewest in use and lies between `avoid`:
   // its first block, and how many of it are in use (in `blocks`). The first one of those with as few.
-  Search emptiest_stretch(std::uint64_t page, std::uint64_t blocks, const AvoidedRanges& avoid) const;
+  Search emptiest_range(std::uint64_t page, std::uint64_t blocks, const AvoidedRanges& avoid) const;
   // Pages by their free data blocks, those with most first; at most so many, none without any.
   std::vector<std::uint64_t> emptiest_pages(std::size_t most) const;
   // Where a new group begins: the first block of the zone of a free data block drawn by `random` (uniform 64 bits).

@@ -22,14 +22,14 @@ bool same(const store::Run& a, const store::Run& b) { return a.disk == b.disk &&
 
 }  // namespace
 
-Result<std::optional<store::Run>> Clearing::close(unsigned disk, std::uint32_t blocks) {
+Result<std::optional<store::Run>> Clearing::freeze(unsigned disk, std::uint32_t blocks) {
   std::vector<store::Run> keep = kept_;
   keep.insert(keep.end(), obstacles_.begin(), obstacles_.end());
-  Result<store::Run> stretch = volume_.store().close_stretch(disk, blocks, keep);
-  if (!stretch.ok() && stretch.error().code == Errc::kNoSpace) return std::optional<store::Run>();
-  MDFS_TRY(stretch);
-  stretches_.push_back(*stretch);
-  return std::optional(*stretch);
+  Result<store::Run> range = volume_.store().freeze_range(disk, blocks, keep);
+  if (!range.ok() && range.error().code == Errc::kNoSpace) return std::optional<store::Run>();
+  MDFS_TRY(range);
+  frozen_.push_back(*range);
+  return std::optional(*range);
 }
 
 void Clearing::begin(Units waiting) {
@@ -42,12 +42,12 @@ void Clearing::begin(Units waiting) {
   find_ranges();
 }
 
-// A piece that lies in a stretch reaches at most kMostBlocks beyond it.
+// A piece that lies in a range reaches at most kMostBlocks beyond it.
 void Clearing::find_ranges() {
   std::vector<Range> found;
-  for (const store::Run& stretch : stretches_)
-    found.push_back({stretch.disk, stretch.block - std::min<std::uint64_t>(stretch.block, kMostBlocks),
-                     stretch.block + stretch.blocks + kMostBlocks});
+  for (const store::Run& range : frozen_)
+    found.push_back({range.disk, range.block - std::min<std::uint64_t>(range.block, kMostBlocks),
+                     range.block + range.blocks + kMostBlocks});
   std::sort(found.begin(), found.end());
   ranges_.clear();
   for (const Range& range : found) {
@@ -63,22 +63,22 @@ bool Clearing::is_near(const layout::ExtentPlace& place, std::uint64_t blocks) c
   return after != ranges_.begin() && std::prev(after)->disk == place.disk && std::prev(after)->end > place.block;
 }
 
-bool Clearing::is_closed(const store::Run& stretch) const {
-  return std::any_of(stretches_.begin(), stretches_.end(), [&](const store::Run& one) { return same(one, stretch); });
+bool Clearing::is_frozen(const store::Run& range) const {
+  return std::any_of(frozen_.begin(), frozen_.end(), [&](const store::Run& one) { return same(one, range); });
 }
 
-void Clearing::open(const store::Run& stretch) {
-  const std::size_t before = stretches_.size();
-  std::erase_if(stretches_, [&](const store::Run& one) { return same(one, stretch); });
-  if (stretches_.size() < before) volume_.store().open_stretch(stretch);
+void Clearing::thaw(const store::Run& range) {
+  const std::size_t before = frozen_.size();
+  std::erase_if(frozen_, [&](const store::Run& one) { return same(one, range); });
+  if (frozen_.size() < before) volume_.store().thaw_range(range);
 }
 
-void Clearing::open_all() {
-  while (!stretches_.empty()) open(store::Run(stretches_.back()));
+void Clearing::thaw_all() {
+  while (!frozen_.empty()) thaw(store::Run(frozen_.back()));
 }
 
 void Clearing::forget() {
-  open_all();
+  thaw_all();
   kept_.clear();
   obstacles_.clear();
   take_too_large();
@@ -114,14 +114,14 @@ Status Clearing::next_file() {
   return {};
 }
 
-// The first of the files: what is near a stretch, up to kMostPlaces. What is in strips is consolidated, not moved.
+// The first of the files: what is near a range, up to kMostPlaces. What is in strips is consolidated, not moved.
 void Clearing::look_at_some() {
   std::vector<layout::ExtentPlace> places;
   bool at_end = false;
   while (!at_end && places.size() < kMostPlaces) {
     const auto found = layout_rows(volume_, files_.front(),
                                    {.from = at_, .most = kUnitsListedAtOnce, .of = engine::LayoutOf::kExtents});
-    if (!found.ok()) {  // removed meanwhile, or damaged: then its stretch is not cleared
+    if (!found.ok()) {  // removed meanwhile, or damaged: then its range is not cleared
       at_end = true;
       places.clear();
       break;
@@ -157,10 +157,10 @@ void Clearing::cut(std::vector<layout::ExtentPlace> places) {
       piece.run.blocks += blocks_of(places[last]);
       piece.units.push_back(places[last].index);
     }
-    const auto stretch = std::find_if(stretches_.begin(), stretches_.end(),
-                                      [&](const store::Run& one) { return overlap(one, piece.run); });
-    if (stretch == stretches_.end()) continue;
-    piece.stretch = *stretch;
+    const auto range =
+        std::find_if(frozen_.begin(), frozen_.end(), [&](const store::Run& one) { return overlap(one, piece.run); });
+    if (range == frozen_.end()) continue;
+    piece.range = *range;
     pieces_.push_back(std::move(piece));
   }
 }
@@ -179,7 +179,7 @@ Status Clearing::commit() {
 
 Status Clearing::move(OperationRun& run) {
   Piece& piece = pieces_.front();
-  if (!is_closed(piece.stretch)) {
+  if (!is_frozen(piece.range)) {
     pieces_.pop_front();
     return {};
   }
@@ -204,7 +204,7 @@ Status Clearing::move(OperationRun& run) {
       too_large_units_ += piece.units.size();
       too_large_.push_back(piece);
     }
-    open(piece.stretch);
+    thaw(piece.range);
   }
   if (piece.run.disk < run.record.disks.size()) run.record.disks[piece.run.disk].written_bytes += moved.moved_bytes;
   moved_bytes_ += moved.moved_bytes;

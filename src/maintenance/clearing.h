@@ -1,4 +1,4 @@
-// Making contiguous room on disks that are nearly full: what lies in a stretch moves to other holes.
+// Making contiguous room on disks that are nearly full: what lies in a range moves to other holes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,27 +15,27 @@
 
 namespace mdfs::maintenance {
 
-// Stretches of disks are closed to new blocks (store::Store::close_stretch), then all files are looked at, and what
-// lies in a stretch is moved: all that is contiguous there of one file into one hole, so that no window of it lies in
-// more runs than before; only what waits itself for being laid anew may come in up to kMostPieces. Where that cannot be
-// had the stretch is opened again and its obstacle remembered. Of a file with more than kMostPlaces extents about the
-// stretches so many are looked at together; a piece may be cut between two such parts. What is known here is forgotten
+// Block ranges of disks are frozen: new blocks avoid them (store::Store::freeze_range), then all files are looked at,
+// and what lies in a range is moved: all that is contiguous there of one file into one hole, so that no window of it
+// lies in more runs than before; only what waits itself for being laid anew may come in up to kMostPieces. Where that
+// cannot be had the range is thawed and its obstacle remembered. Of a file with more than kMostPlaces extents about the
+// ranges so many are looked at together; a piece may be cut between two such parts. What is known here is forgotten
 // with the mount; at any moment the volume is whole. One thread.
 class Clearing {
  public:
   explicit Clearing(MaintainedVolume& volume) : volume_(volume) {}
-  ~Clearing() { open_all(); }
+  ~Clearing() { thaw_all(); }
   Clearing(const Clearing&) = delete;
   Clearing& operator=(const Clearing&) = delete;
 
-  // Closes a stretch of so many blocks; none if there is no more of them for now.
-  Result<std::optional<store::Run>> close(unsigned disk, std::uint32_t blocks);
+  // Freezes a range of so many blocks; none if there is no more of them for now.
+  Result<std::optional<store::Run>> freeze(unsigned disk, std::uint32_t blocks);
   // What one file has on a disk, contiguous.
   struct Piece {
     Ino ino = 0;
     std::vector<geometry::Coord> units;
     store::Run run;
-    store::Run stretch;  // that it lies in
+    store::Run range;  // that it lies in
   };
   using Units = std::map<Ino, std::set<geometry::Coord>>;
 
@@ -49,11 +49,11 @@ class Clearing {
   }
   // Some of the work. True when all is done and what was moved has left its blocks for good.
   Result<bool> step(OperationRun& run);
-  // Still closed: everything that was found in it has moved.
-  bool is_closed(const store::Run& stretch) const;
-  void open(const store::Run& stretch);
-  void open_all();
-  // What no stretch is to overlap from now on.
+  // Still frozen: everything that was found in it has moved.
+  bool is_frozen(const store::Run& range) const;
+  void thaw(const store::Run& range);
+  void thaw_all();
+  // What no range is to overlap from now on.
   void keep(const store::Run& run) { kept_.push_back(run); }
   // Obstacles that were met may have room by now; false if none were met.
   bool forget_obstacles() { return !std::exchange(obstacles_, {}).empty(); }
@@ -70,7 +70,7 @@ class Clearing {
       1u << 16;  // units of pieces without a hole; the others wait for another round
 
   bool waits(const Piece& piece) const;
-  // Blocks whose extents may be part of a piece that lies in a stretch.
+  // Blocks whose extents may be part of a piece that lies in a range.
   struct Range {
     unsigned disk = 0;
     std::uint64_t begin = 0, end = 0;
@@ -85,7 +85,7 @@ class Clearing {
   Status commit();
 
   MaintainedVolume& volume_;
-  std::vector<store::Run> stretches_;
+  std::vector<store::Run> frozen_;
   std::vector<store::Run> kept_;
   std::vector<store::Run> obstacles_;  // what found no room
   std::vector<Range> ranges_;          // of this round; ascending, disjoint

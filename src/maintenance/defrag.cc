@@ -288,7 +288,7 @@ void Defrag::close_current(OperationRun& run) {
 Result<bool> Defrag::clear(OperationRun& run) {
   switch (clear_) {
     case Clear::kChoose: {
-      MDFS_TRY_ASSIGN(const bool chosen, choose_stretches(run));
+      MDFS_TRY_ASSIGN(const bool chosen, choose_ranges(run));
       if (!chosen && !clearing_.forget_obstacles())
         while (!waiting_.empty()) end_waiting(run, false);
       clear_ = chosen ? Clear::kClear : Clear::kChoose;
@@ -304,7 +304,7 @@ Result<bool> Defrag::clear(OperationRun& run) {
     }
     case Clear::kFill: {
       if (filled_ < waiting_.size()) {
-        MDFS_TRY(fill_stretch(run));
+        MDFS_TRY(fill_range(run));
         break;
       }
       // So that what the groups have left is free for the next ones.
@@ -319,7 +319,7 @@ Result<bool> Defrag::clear(OperationRun& run) {
 }
 
 // One for each group that waits, as long as there are any.
-Result<bool> Defrag::choose_stretches(OperationRun& run) {
+Result<bool> Defrag::choose_ranges(OperationRun& run) {
   std::set<unsigned> exhausted;
   bool chosen = false;
   for (Waiting& waiting : waiting_) {
@@ -327,8 +327,8 @@ Result<bool> Defrag::choose_stretches(OperationRun& run) {
     if (exhausted.contains(waiting.group.disk)) continue;
     const std::uint64_t blocks = waiting.group.bytes / volume_.store().block_size();
     if (blocks > MDFS_BITS_PER_PAGE) continue;
-    MDFS_TRY_ASSIGN(waiting.stretch, clearing_.close(waiting.group.disk, static_cast<std::uint32_t>(blocks)));
-    if (waiting.stretch)
+    MDFS_TRY_ASSIGN(waiting.range, clearing_.freeze(waiting.group.disk, static_cast<std::uint32_t>(blocks)));
+    if (waiting.range)
       chosen = true;
     else
       exhausted.insert(waiting.group.disk);
@@ -340,7 +340,7 @@ Result<bool> Defrag::choose_stretches(OperationRun& run) {
   return chosen;
 }
 
-// What was too large for any hole gets a stretch of its own in turn; then the blocks around it are one hole.
+// What was too large for any hole gets a range of its own in turn; then the blocks around it are one hole.
 void Defrag::end_clearing(OperationRun& run) {
   clear_ = Clear::kFill;
   for (Clearing::Piece& piece : clearing_.take_too_large()) {
@@ -352,27 +352,27 @@ void Defrag::end_clearing(OperationRun& run) {
 }
 
 // The next one that waits moves to where there is room for it now.
-Status Defrag::fill_stretch(OperationRun& run) {
+Status Defrag::fill_range(OperationRun& run) {
   Waiting& waiting = waiting_[filled_];
-  if (!waiting.stretch) {
+  if (!waiting.range) {
     ++filled_;
     return {};
   }
-  const store::Run stretch = *waiting.stretch;
+  const store::Run range = *waiting.range;
   bool is_over = false;
-  if (clearing_.is_closed(stretch)) {
-    const auto moved = move(run, waiting.ino, waiting.group, stretch.block);
+  if (clearing_.is_frozen(range)) {
+    const auto moved = move(run, waiting.ino, waiting.group, range.block);
     if (moved.ok() && !*moved) return {};
     const Status status = moved.ok() ? Status() : Status(moved.error());
     if (!status.ok() && !is_passed_over(status.error()) && status.error().code != Errc::kNoSpace) return status;
-    clearing_.open(stretch);
+    clearing_.thaw(range);
     is_over = moved.ok() ? (*moved)->no_room == 0 : is_passed_over(status.error());
     if (moved.ok() && is_over) {
       note(run, waiting.ino, waiting.group, **moved);
-      clearing_.keep(stretch);
+      clearing_.keep(range);
     }
   }
-  waiting.stretch.reset();
+  waiting.range.reset();
   if (!is_over) {
     ++filled_;
     return {};

@@ -17,7 +17,7 @@ namespace mdfs::maintenance {
 // Looks at all images, and at files of several cells (their cells count as extents), keeps those whose factor or load
 // (layout/fragmentation.h) is above the threshold, and moves their groups (layout/defrag_plan.h) by copy-on-write moves
 // of one group each. Extents with bytes in strips are written whole before they are looked at. Groups for which their
-// disk has no hole wait until all others have been moved; then stretches of the disks are cleared for them
+// disk has no hole wait until all others have been moved; then ranges of the disks are cleared for them
 // (maintenance/clearing.h), as many at a time as the free space allows, until they all have been moved or nothing can
 // be cleared any more. What has been relocated is below the threshold: a run that resumes after a crash looks
 // again and finds the rest. The record's threshold is a factor in thousandths, 0 the default; its cursor is not used.
@@ -59,11 +59,11 @@ class Defrag final : public Operation {
     double factor = 0;        // or load, whichever is more
     std::uint64_t bytes = 0;  // stored
   };
-  // A group that needs a stretch cleared.
+  // A group that needs a range cleared.
   struct Waiting {
     Ino ino = 0;
     layout::GroupMove group;
-    std::optional<store::Run> stretch;
+    std::optional<store::Run> range;
     bool lies_well = false;  // it is only in the way of others
   };
   enum class Clear : std::uint8_t { kChoose, kClear, kFill };
@@ -82,9 +82,9 @@ class Defrag final : public Operation {
                                                   std::uint64_t at_block);
   void note(OperationRun& run, Ino ino, const layout::GroupMove& group, const engine::MoveOutcome& moved);
   Result<bool> clear(OperationRun& run);
-  Result<bool> choose_stretches(OperationRun& run);
+  Result<bool> choose_ranges(OperationRun& run);
   void end_clearing(OperationRun& run);
-  Status fill_stretch(OperationRun& run);
+  Status fill_range(OperationRun& run);
   // False if too many wait already.
   bool let_wait(Waiting waiting);
   void end_waiting(OperationRun& run, bool moved);

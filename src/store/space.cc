@@ -245,7 +245,7 @@ void Space::abandon(const Run& run) {
   if (alloc::SpaceMap* map = allocator_->map(run.disk)) map->release(run.block, run.blocks);
 }
 
-Result<Run> Space::close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) {
+Result<Run> Space::freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) {
   if (blocks == 0 || disk >= members_.size())
     return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", blocks, disk)};
   alloc::AvoidedRanges avoid;
@@ -253,9 +253,9 @@ Result<Run> Space::close_stretch(unsigned disk, std::uint32_t blocks, const std:
     if (run.disk == disk) avoid[run.block] = std::max(avoid[run.block], run.block + run.blocks);
   while (true) {
     std::unique_lock lock(mutex_);
-    const alloc::Answer answer = allocator_->close_stretch(static_cast<std::uint16_t>(disk), blocks, avoid);
+    const alloc::Answer answer = allocator_->freeze_range(static_cast<std::uint16_t>(disk), blocks, avoid);
     if (answer.kind == Kind::kNone)
-      return Error{Errc::kNoSpace, fmt::format("no stretch of {} blocks of disk {} can be cleared", blocks, disk)};
+      return Error{Errc::kNoSpace, fmt::format("no range of {} blocks of disk {} can be cleared", blocks, disk)};
     if (answer.kind == Kind::kFound) {
       shrink();
       return answer.run;
@@ -265,9 +265,9 @@ Result<Run> Space::close_stretch(unsigned disk, std::uint32_t blocks, const std:
   }
 }
 
-void Space::open_stretch(const Run& stretch) {
+void Space::thaw_range(const Run& range) {
   const std::lock_guard lock(mutex_);
-  allocator_->open_stretch(stretch);
+  allocator_->thaw_range(range);
 }
 
 bool Space::keep(const Run& place) {

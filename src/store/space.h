@@ -97,8 +97,8 @@ class Space {
   // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
-  Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
-  void open_stretch(const Run& stretch);
+  Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
+  void thaw_range(const Run& range);
   bool keep(const Run& place);
   void let_go(const Run& place);
   bool is_free(const Run& run);

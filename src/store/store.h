@@ -68,7 +68,7 @@ struct AllocationRequest {
   std::uint64_t around_block = 0;     // first of all as near as can be to this block, which is replaced; 0 = none is
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
   bool fits = false;                  // no group: into the smallest hole that holds them all
-  std::uint64_t at_block = 0;         // exactly here, also in a closed stretch; 0 = anywhere
+  std::uint64_t at_block = 0;         // exactly here, also in a frozen range; 0 = anywhere
   bool may_spill = true;              // another disk if the wished one is full or missing
   geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // where a new group begins; default: the store's
 };
@@ -299,11 +299,11 @@ class Store {
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
   // Allocated, never linked: free again.
   virtual void abandon(const Run& run) = 0;
-  // A stretch of so many blocks of a disk, chosen so that little lies in it, that new blocks keep away from until it is
+  // A range of so many blocks of a disk, chosen so that little lies in it, that new blocks keep away from until it is
   // opened again: so that it can be cleared, and filled by at_block. Not one that overlaps `keep`. kNoSpace: there is
   // none with room elsewhere on the disk for what lies in it. Forgotten with the store.
-  virtual Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) = 0;
-  virtual void open_stretch(const Run& stretch) = 0;
+  virtual Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) = 0;
+  virtual void thaw_range(const Run& range) = 0;
   // Blocks that are given to others last from now on, in use or free, since somebody may want them back by at_block.
   // False: they are not, as enough is kept like this. Until let_go(), which knows what is not kept any more. Forgotten
   // with the store.

@@ -61,10 +61,10 @@ class StoreImpl final : public Store, public Verifier {
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
-  Result<Run> close_stretch(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) override {
-    return space_.close_stretch(disk, blocks, keep);
+  Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) override {
+    return space_.freeze_range(disk, blocks, keep);
   }
-  void open_stretch(const Run& stretch) override { space_.open_stretch(stretch); }
+  void thaw_range(const Run& range) override { space_.thaw_range(range); }
   bool keep(const Run& place) override { return space_.keep(place); }
   void let_go(const Run& place) override { space_.let_go(place); }
   std::shared_ptr<BlockHold> hold(std::vector<Run> runs) override;

@@ -64,10 +64,10 @@ class FakeStore : public store::Store {
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
   void abandon(const store::Run& run) override;
   void close_owner(std::uint64_t) override {}
-  Result<store::Run> close_stretch(unsigned, std::uint32_t, const std::vector<store::Run>&) override {
+  Result<store::Run> freeze_range(unsigned, std::uint32_t, const std::vector<store::Run>&) override {
     return Error{Errc::kNoSpace, "not in memory"};
   }
-  void open_stretch(const store::Run&) override {}
+  void thaw_range(const store::Run&) override {}
   bool keep(const store::Run&) override { return true; }
   void let_go(const store::Run&) override {}
   bool is_free(const store::Run& run) override;

@@ -64,8 +64,8 @@ class FakeVolume::FakeStore final : public store::Store {
   Result<store::Run> allocate(const store::AllocationRequest&, store::Reservation*) override { std::abort(); }
   void abandon(const store::Run&) override { std::abort(); }
   void close_owner(std::uint64_t) override { std::abort(); }
-  Result<store::Run> close_stretch(unsigned, std::uint32_t, const std::vector<store::Run>&) override { std::abort(); }
-  void open_stretch(const store::Run&) override { std::abort(); }
+  Result<store::Run> freeze_range(unsigned, std::uint32_t, const std::vector<store::Run>&) override { std::abort(); }
+  void thaw_range(const store::Run&) override { std::abort(); }
   bool keep(const store::Run&) override { std::abort(); }
   void let_go(const store::Run&) override { std::abort(); }
   bool is_free(const store::Run&) override { std::abort(); }

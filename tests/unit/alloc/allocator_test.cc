@@ -41,8 +41,8 @@ Run must(const Answer& answer) {
   return answer.run;
 }
 
-// Contiguous stretches of these runs, in the order of the disk.
-std::size_t stretches(std::vector<Run> runs) {
+// Contiguous ranges of these runs, in the order of the disk.
+std::size_t ranges(std::vector<Run> runs) {
   std::sort(runs.begin(), runs.end());
   std::size_t count = 0;
   for (std::size_t i = 0; i < runs.size(); ++i)
@@ -59,7 +59,7 @@ TEST(AllocatorTest, OwnersThatWriteInTurnsKeepTheirBlocksTogether) {
   for (int i = 0; i < 200; ++i)
     for (std::uint64_t owner = 16; owner < 24; ++owner)
       runs[owner].push_back(must(allocator.allocate_data(0, 24, owner, 0)));
-  for (const auto& [owner, list] : runs) EXPECT_LE(stretches(list), 8u) << owner;
+  for (const auto& [owner, list] : runs) EXPECT_LE(ranges(list), 8u) << owner;
 }
 
 TEST(AllocatorTest, GroupsOfDifferentOwnersAreScatteredOverTheWholeDisk) {
@@ -184,7 +184,7 @@ TEST(AllocatorTest, SmallObjectsShareOneGroup) {
   Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
   std::vector<alloc::Run> runs;
   for (std::uint64_t owner = 16; owner < 516; ++owner) runs.push_back(must(allocator.allocate_data(0, 1, owner, 0)));
-  EXPECT_EQ(stretches(runs), 1u);
+  EXPECT_EQ(ranges(runs), 1u);
 }
 
 TEST(AllocatorTest, ContinuesExactlyWhereItIsAskedToIfThatIsFree) {
@@ -284,7 +284,7 @@ TEST(AllocatorTest, WindowsThatNobodyUsesDoNotKeepNewObjectsOut) {
   for (std::uint64_t owner = 16; owner < 200; ++owner) (void)allocator.allocate_data(0, 17, owner, 0);
   std::vector<alloc::Run> runs;
   for (int i = 0; i < 8; ++i) runs.push_back(must(allocator.allocate_data(0, 24, 999, 0)));
-  EXPECT_LE(stretches(runs), 2u);
+  EXPECT_LE(ranges(runs), 2u);
 }
 
 TEST(AllocatorTest, RoomOfAnObjectThatIsGoneIsAnybodys) {
@@ -322,13 +322,13 @@ void take_most(SpaceMap& map) {
     if (block % 10 != 0) map.take(block, 1);
 }
 
-TEST(AllocatorTest, NothingNewComesIntoAClosedStretchAsLongAsThereIsOtherRoom) {
+TEST(AllocatorTest, NothingNewComesIntoAFrozenRangeAsLongAsThereIsOtherRoom) {
   Allocator allocator = make_allocator(1, 16384);
   take_most(*allocator.map(0));
-  const alloc::Run stretch = must(allocator.close_stretch(0, 1000, {}));
+  const alloc::Run range = must(allocator.freeze_range(0, 1000, {}));
   const std::uint64_t free_inside = 100;
   const auto inside = [&](const alloc::Run& run) {
-    return run.block >= stretch.block && run.block < stretch.block + stretch.blocks;
+    return run.block >= range.block && run.block < range.block + range.blocks;
   };
   const std::uint64_t others = allocator.map(0)->data_free() - free_inside;
   for (std::uint64_t i = 0; i < others; ++i) {
@@ -340,43 +340,43 @@ TEST(AllocatorTest, NothingNewComesIntoAClosedStretchAsLongAsThereIsOtherRoom) {
   EXPECT_TRUE(inside(must(allocator.allocate_data(0, 1, 16, 0))));
 }
 
-TEST(AllocatorTest, AStretchIsFilledWhereItIsSaidAndAnybodysWhenItIsOpen) {
+TEST(AllocatorTest, ABlockRangeIsFilledWhereItIsSaidAndAnybodysWhenItIsOpen) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   take_most(map);
-  const alloc::Run stretch = must(allocator.close_stretch(0, 1000, {}));
-  const DataWish whole{.blocks = 1000, .owner = 16, .at_block = stretch.block};
+  const alloc::Run range = must(allocator.freeze_range(0, 1000, {}));
+  const DataWish whole{.blocks = 1000, .owner = 16, .at_block = range.block};
   EXPECT_EQ(allocator.allocate_data(whole).kind, Kind::kNone);
-  for (std::uint64_t block = stretch.block; block < stretch.block + 1000; ++block)
+  for (std::uint64_t block = range.block; block < range.block + 1000; ++block)
     if (!map.is_free(block, 1)) map.release(block, 1);
-  EXPECT_EQ(must(allocator.allocate_data(whole)).block, stretch.block);
-  map.release(stretch.block, 1000);
+  EXPECT_EQ(must(allocator.allocate_data(whole)).block, range.block);
+  map.release(range.block, 1000);
   EXPECT_EQ(allocator.allocate_data({.blocks = 900, .owner = 16, .fits = true}).kind, Kind::kNone);
-  allocator.open_stretch(stretch);
-  EXPECT_EQ(must(allocator.allocate_data({.blocks = 900, .owner = 16, .fits = true})).block, stretch.block);
+  allocator.thaw_range(range);
+  EXPECT_EQ(must(allocator.allocate_data({.blocks = 900, .owner = 16, .fits = true})).block, range.block);
 }
 
-TEST(AllocatorTest, StretchesDoNotOverlapAndLeaveHalfOfTheFreeBlocksToOthers) {
+TEST(AllocatorTest, FrozenRangesDoNotOverlapAndLeaveHalfOfTheFreeBlocksToOthers) {
   Allocator allocator = make_allocator(1, 16384);
   take_most(*allocator.map(0));
   const std::uint64_t free = allocator.map(0)->data_free();
   const BlockRange data = allocator.map(0)->data_range();
   const AvoidedRanges keep = {{data.begin + 2000, data.begin + 5000}};
-  std::vector<alloc::Run> stretches;
+  std::vector<alloc::Run> ranges;
   std::uint64_t closed_free = 0;
   while (true) {
-    const Answer answer = allocator.close_stretch(0, 500, keep);
+    const Answer answer = allocator.freeze_range(0, 500, keep);
     if (answer.kind != Kind::kFound) break;
-    for (const alloc::Run& other : stretches)
+    for (const alloc::Run& other : ranges)
       EXPECT_TRUE(answer.run.block + 500 <= other.block || other.block + 500 <= answer.run.block);
     EXPECT_TRUE(answer.run.block + 500 <= data.begin + 2000 || answer.run.block >= data.begin + 5000);
-    stretches.push_back(answer.run);
+    ranges.push_back(answer.run);
     closed_free += 50;
   }
   EXPECT_LE(2 * closed_free, free);
   EXPECT_GT(2 * closed_free, free - 200);
-  for (const alloc::Run& stretch : stretches) allocator.open_stretch(stretch);
-  EXPECT_EQ(must(allocator.close_stretch(0, 500, keep)).block, stretches.front().block);
+  for (const alloc::Run& range : ranges) allocator.thaw_range(range);
+  EXPECT_EQ(must(allocator.freeze_range(0, 500, keep)).block, ranges.front().block);
 }
 
 TEST(AllocatorTest, APlaceThatIsKeptIsGivenToOthersLast) {
@@ -426,7 +426,7 @@ TEST(AllocatorTest, HalfOfWhatIsFreeIsKeptAndNoMore) {
   EXPECT_EQ(kept, map.data_free() / 2);
 }
 
-TEST(AllocatorTest, WhatAStretchTakesOrADiskThatLeavesIsNotKeptAnyMore) {
+TEST(AllocatorTest, WhatABlockRangeTakesOrADiskThatLeavesIsNotKeptAnyMore) {
   Allocator allocator = make_allocator(2, 16384);
   take_most(*allocator.map(0));
   std::vector<alloc::Run> places;
@@ -435,12 +435,12 @@ TEST(AllocatorTest, WhatAStretchTakesOrADiskThatLeavesIsNotKeptAnyMore) {
     const alloc::Run place{0, block, 1};
     if (allocator.keep(place)) places.push_back(place);
   }
-  const alloc::Run stretch = must(allocator.close_stretch(0, 1000, {}));
+  const alloc::Run range = must(allocator.freeze_range(0, 1000, {}));
   const auto inside = [&](const alloc::Run& run) {
-    return run.block >= stretch.block && run.block < stretch.block + stretch.blocks;
+    return run.block >= range.block && run.block < range.block + range.blocks;
   };
   ASSERT_TRUE(std::any_of(places.begin(), places.end(), inside));
-  allocator.open_stretch(stretch);
+  allocator.thaw_range(range);
   for (const alloc::Run& place : places) EXPECT_EQ(allocator.keep(place), inside(place)) << place.block;
   allocator.set_avoided(0, true);
   EXPECT_FALSE(allocator.keep(places.front())) << "it is not given out at all";

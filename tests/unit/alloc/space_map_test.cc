@@ -402,7 +402,7 @@ TEST(SpaceMapTest, TheNextHoleIsTheOneThatLookingAtEachBlockFinds) {
   }
 }
 
-TEST(SpaceMapTest, TheEmptiestStretchIsTheOneThatLookingAtEachBlockFinds) {
+TEST(SpaceMapTest, TheEmptiestRangeIsTheOneThatLookingAtEachBlockFinds) {
   const format::DiskLayout layout(4096, 2 * 32768, 1024);
   SpaceMap map = make_map(layout, true);
   std::mt19937_64 random(8);
@@ -423,7 +423,7 @@ TEST(SpaceMapTest, TheEmptiestStretchIsTheOneThatLookingAtEachBlockFinds) {
       for (std::uint64_t block = first; block < first + blocks; ++block) in_use += !map.is_free(block, 1);
       if (!fewest || in_use < *fewest) fewest = in_use;
     }
-    const Search found = map.emptiest_stretch(page, blocks, avoid);
+    const Search found = map.emptiest_range(page, blocks, avoid);
     ASSERT_EQ(found.kind == Kind::kFound, fewest.has_value());
     if (!fewest) continue;
     ASSERT_EQ(found.blocks, *fewest);
