@@ -1,6 +1,5 @@
-// Fragmentation of a layout: in how many pieces typical windows lie on their disks, and how many it would be freshly
-// laid.
-// SPDX-License-Identifier: Apache-2.0
+// Fragmentation of a layout: in how many pieces typical windows lie on their disks, and in how many those of a fresh
+// copy lie. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

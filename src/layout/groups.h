@@ -26,7 +26,7 @@ class Groups {
   // Ascending as extents lie on the disks.
   std::uint64_t order_of(const geometry::Coord& unit) const;
   std::uint64_t group_of(const geometry::Coord& unit) const { return order_of(unit) / (rows_ * columns_); }
-  // Number of the run in which the extent lies on its disk when an image is laid freshly on `disks` disks: extents of
+  // Number of the run in which the extent lies on its disk in a fresh copy on `disks` disks: extents of
   // one disk with equal numbers are meant to be contiguous there. About kRunBytes of a disk, whole groups.
   std::uint64_t run_of(const geometry::Coord& unit, unsigned disks) const;
   static constexpr std::uint64_t kRunBytes = 4u << 20;

@@ -17,7 +17,7 @@ namespace mdfs::maintenance {
 
 // Block ranges of disks are frozen: new blocks avoid them (store::Store::freeze_range), then all files are looked at,
 // and what lies in a range is moved: all that is contiguous there of one file into one hole, so that no window of it
-// lies in more runs than before; only what waits itself for being laid anew may come in up to kMostPieces. Where that
+// lies in more runs than before; only what waits itself to be relocated may come in up to kMostPieces. Where that
 // cannot be had the range is thawed and its obstacle remembered. Of a file with more than kMostPlaces extents about the
 // ranges so many are looked at together; a piece may be cut between two such parts. What is known here is forgotten
 // with the mount; at any moment the volume is whole. One thread.

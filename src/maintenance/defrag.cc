@@ -49,7 +49,7 @@ Status Defrag::begin(OperationRun& run) {
   return {};
 }
 
-// The list is made anew: what has been laid anew is not in it any more.
+// The list is made anew: what has been relocated is not in it any more.
 Status Defrag::resume(OperationRun& run) {
   forget();
   run.record.bytes_total = run.record.bytes_done;

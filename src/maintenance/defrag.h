@@ -1,5 +1,5 @@
-// Defragmentation: images whose typical windows lie in many runs are laid anew, group by group, the worst ones first.
-// SPDX-License-Identifier: Apache-2.0
+// Defragmentation: images whose typical windows lie in many runs are relocated contiguously, group by group, the worst
+// ones first. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Defrag final : public Operation {
     kMovedBytes,  // in a dry run: that would move
     kNoRoom,      // groups for which their disk has no run, and none can be cleared
     kChanged,     // extents and cells that others wrote while they were being moved
-    kRunsBefore,  // of typical windows of what has been laid anew, summed, as are the next two
+    kRunsBefore,  // of typical windows of what has been relocated, summed, as are the next two
     kRunsAfter,
     kRunsFresh,  // of a fresh copy
     kCleared,    // bytes of others that were moved out of the way

@@ -137,7 +137,7 @@ std::string fragmentation_text(const mdfs_ioc_fragmentation& fragmentation) {
   return fmt::format(
       "fragmentation {:.2f}, imbalance {:.2f}: a typical window has {:.2f} runs on a disk, {:.2f} on the busiest "
       "({:.2f} and "
-      "{:.2f} freshly laid)",
+      "{:.2f} in a fresh copy)",
       fragmentation.factor, fragmentation.imbalance, fragmentation.runs_per_disk, fragmentation.runs_on_busiest,
       fragmentation.fresh_runs_per_disk, fragmentation.fresh_runs_on_busiest);
 }
