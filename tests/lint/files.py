@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Checks the form of the sources: opening sentence, SPDX line, length of lines and files, no leftovers.
+Of documents, the length of lines.
 
 usage: files.py SOURCE_ROOT
 """
@@ -11,6 +12,9 @@ import sys
 FOLDERS = ["src", "include", "lib", "tools", "tests", "bench"]
 SUFFIXES = {".h", ".cc", ".c", ".py", ".sh"}
 LINE_LIMIT = 120
+# Documents, which people read beside a terminal. A row of a table is one line.
+DOCUMENTS = ["*.md", "doc/*.md", "bench/*.md", "man/*.scd"]
+DOCUMENT_LINE_LIMIT = 100
 FILE_LIMIT = 600
 OPENING_LINES = 25  # the sentence and the SPDX line are in these
 MARKER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b")
@@ -49,8 +53,17 @@ def check_file(path, shown):
     return complaints
 
 
+def check_document(path, shown):
+    return [f"{shown}:{number}: {len(line)} columns, more than {DOCUMENT_LINE_LIMIT}"
+            for number, line in enumerate(path.read_text().split("\n"), 1)
+            if len(line) > DOCUMENT_LINE_LIMIT and not line.startswith("|")]
+
+
 def check_tree(root):
     complaints = []
+    for pattern in DOCUMENTS:
+        for path in sorted(root.glob(pattern)):
+            complaints += check_document(path, path.relative_to(root))
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in SUFFIXES and path.is_file():

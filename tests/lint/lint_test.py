@@ -132,6 +132,20 @@ class FilesTest(Tree):
         self.one_complaint(self.complaints(GOOD + "int x;"), "no end")
 
 
+class DocumentsTest(Tree):
+    def test_a_long_line_of_a_document_is_seen(self):
+        for name in ("README.md", "doc/a.md", "man/a.1.scd"):
+            self.put(name, "x" * 100 + "\n")
+            self.assertEqual(files.check_tree(self.root), [])
+            self.put(name, "\n" + "x" * 101 + "\n")
+            self.one_complaint(files.check_tree(self.root), f"{name}:2: 101 columns, more than 100")
+            self.put(name, "")
+
+    def test_a_row_of_a_table_may_be_longer(self):
+        self.put("doc/a.md", "| " + "x" * 100 + " |\n")
+        self.assertEqual(files.check_tree(self.root), [])
+
+
 class HeadersTest(Tree):
     def complaints(self):
         return headers.check_tree(self.root, self.root / "cache", *COMPILERS)
