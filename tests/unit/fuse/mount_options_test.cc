@@ -5,6 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 namespace mdfs::fuse {
 namespace {
 
@@ -91,6 +95,20 @@ TEST(MountOptions, TheTableNamesWhatIsParsed) {
     EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
     EXPECT_FALSE(info.help.empty());
   }
+}
+
+TEST(MountOptions, EveryListedChoiceIsParsed) {
+  unsigned listed = 0;
+  for (const MountOptionInfo& info : mount_option_table()) {
+    for (std::string_view rest = info.choices; !rest.empty(); ++listed) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      MountOptions options;
+      const std::string word = fmt::format("{}={}", info.name, rest.substr(0, comma));
+      EXPECT_TRUE(parse_mount_options(word, options).ok()) << word;
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  }
+  EXPECT_GE(listed, 10U);  // errors, policy, log
 }
 
 TEST(MountOptions, ZerosForWhatIsLostAreForReadingAlone) {
