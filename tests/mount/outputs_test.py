@@ -135,6 +135,7 @@ class Outputs(MountTest):
             self.assertIn(target, done.stderr)
         os.chown(link, 0, 0, follow_symlinks=False)
         run(MDFS, "image", "export", self.at("a"), link)
+
     def test_a_trace_does_not_follow_a_planted_link(self):
         link = os.path.join(self.shared, "trace")
         os.symlink(self.victim, link)
@@ -207,6 +208,104 @@ class Outputs(MountTest):
                 self.assertIsNone(process.poll(), "it did not work on a file without a name")
             process.kill()
         self.assertEqual(sorted(os.listdir(self.shared)), before)
+
+    # ---- a target without room
+
+    def target(self, size, filesystem="tmpfs"):
+        """A filesystem of so many bytes. ext2 lies on a disk that has less room than it names."""
+        folder = tempfile.mkdtemp(prefix="mdfs-target-")
+        self.addCleanup(os.rmdir, folder)
+        if filesystem == "tmpfs":
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
+        else:
+            disk = os.path.join(self.target(size), "disk")
+            with open(disk, "wb") as file:
+                file.truncate(64 << 20)
+            subprocess.run(["mkfs.ext2", "-q", "-m", "0", disk], check=True)
+            subprocess.run(["mount", "-o", "loop", disk, folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        return folder
+
+    def pictures(self):
+        """An image for each format that export offers, of samples that do not shrink."""
+        made = {"u8": (self.at("u8"), ["--shape", "200x300", "--channels", "3"]),
+                "f16": (self.at("f16"), ["--shape", "200x300", "--type", "f16"]),
+                "pages": (self.at("pages"), ["--shape", "3x200x100"])}
+        for path, options in made.values():
+            run(MDFS, "image", "create", path, *options)
+            samples = numpy.random.default_rng(1).integers(0, 1 << 10, os.stat(path).st_size // 2, "u2")
+            with open(path, "r+b") as file:
+                file.write(samples.tobytes())
+        names = ["raw", "npy", "ppm"]
+        probe = subprocess.run([MDFS, "image", "export", made["u8"][0], self.at("probe.png")], capture_output=True,
+                               text=True, check=False)
+        if "built without OpenImageIO" not in probe.stderr:
+            self.assertEqual(probe.returncode, 0, probe.stderr)
+            names += ["png", "tif", "jpg", "bmp", "tga", "sgi", "dpx"]
+            yield made["f16"][0], "exr"
+            yield made["pages"][0], "tif"
+        for name in names:
+            yield made["u8"][0], name
+
+    def assertFails(self, command, folder, left):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        seen = {name: os.stat(os.path.join(folder, name)).st_size for name in os.listdir(folder)}
+        about = (command, done.returncode, done.stderr, seen)
+        self.assertEqual(done.returncode, 1, about)
+        self.assertIn("mdfs", done.stderr, about)
+        self.assertEqual(list(seen), left, about)
+
+    def test_an_export_without_room_fails_and_leaves_an_older_file_as_it_was(self):
+        older = b"an older file\n"
+        block = 4096
+        for image, ending in self.pictures():
+            whole = os.path.join(self.shared, "whole." + ending)
+            run(MDFS, "image", "export", image, whole, "--force")
+            size = os.stat(whole).st_size
+            name = "o." + ending
+            for room in sorted({block, size // 2 // block * block, (size - 1) // block * block}):
+                with self.subTest(ending=ending, image=os.path.basename(image), room=room, size=size):
+                    folder = self.target(room + block)
+                    path = os.path.join(folder, name)
+                    with open(path, "wb") as file:
+                        file.write(older)
+                    self.assertFails([MDFS, "image", "export", image, path, "--force"], folder, [name])
+                    with open(path, "rb") as file:
+                        self.assertEqual(file.read(), older)
+            with self.subTest(ending=ending, image=os.path.basename(image), room="enough"):
+                folder = self.target((size + block - 1) // block * block)
+                run(MDFS, "image", "export", image, os.path.join(folder, name))
+                self.assertEqual(os.stat(os.path.join(folder, name)).st_size, size)
+
+    def test_other_commands_that_write_an_image_file_without_room_fail(self):
+        for image, ending in self.pictures():
+            with self.subTest(ending=ending, image=os.path.basename(image)):
+                folder = self.target(16384)
+                path = os.path.join(folder, "o." + ending)
+                self.assertFails([MDFS, "window", "read", image, "all", "-o", path], folder, [])
+                self.assertFails([MDFS, "image", "salvage", image, path], folder, [])
+
+    def test_an_export_to_a_full_device_fails(self):
+        for image, ending in self.pictures():
+            with self.subTest(ending=ending, image=os.path.basename(image)):
+                folder = tempfile.mkdtemp(dir=self.shared)
+                path = os.path.join(folder, "o." + ending)
+                os.symlink("/dev/full", path)
+                self.assertFails([MDFS, "image", "export", image, path], folder, ["o." + ending])
+
+    def test_an_export_fails_that_the_disk_refuses_only_when_it_is_written_back(self):
+        run(MDFS, "image", "create", self.at("large"), "--shape", "3000x3000")
+        with open(self.at("large"), "r+b") as file:
+            file.write(numpy.random.default_rng(1).bytes(9_000_000))
+        for ending in ("raw", "png"):
+            folder = self.target(4 << 20, "ext2")
+            path = os.path.join(folder, "o." + ending)
+            done = subprocess.run([MDFS, "image", "export", self.at("large"), path], capture_output=True, text=True,
+                                  check=False)
+            if "built without OpenImageIO" in done.stderr:
+                continue
+            self.assertIn(done.returncode, (1, 3), (ending, done.stderr))
+            self.assertEqual(os.listdir(folder), ["lost+found"])
 
 
 if __name__ == "__main__":

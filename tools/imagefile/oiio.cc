@@ -1,5 +1,6 @@
 // The module: image files through OpenImageIO, a band of rows at a time.
 // SPDX-License-Identifier: Apache-2.0
+#include <OpenImageIO/filesystem.h>
 #include <OpenImageIO/imageio.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,10 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <exception>
+#include <optional>
 
 #include "base/check.h"
+#include "base/crc32c.h"
+#include "imagefile/checked_stream.h"
 #include "imagefile/oiio_module.h"
 #include "support/pending_file.h"
 #include "support/text.h"
@@ -21,6 +26,7 @@ namespace {
 using geometry::ElementType;
 
 constexpr int kBandRows = 64;
+constexpr std::uint64_t kHeaderBytes = 4096;  // more than any format without proxy has
 constexpr std::uint64_t kMaxBandBytes = std::uint64_t{1} << 30;
 constexpr unsigned kMaxPages = 1'000'000;
 
@@ -233,15 +239,48 @@ Result<unsigned> count_pages(OIIO::ImageInput& input, ArrayInfo& first, const Pa
   return pages;
 }
 
+// Is what the opened file turned out to be what was asked for?
+Status check_output(const OIIO::ImageOutput& output, const OIIO::ImageSpec& spec, const std::string& path) {
+  const OIIO::ImageSpec& made = output.spec();
+  if (made.format != spec.format || made.nchannels != spec.nchannels)
+    return {Errc::kNotSupported,
+            fmt::format("{}: {} would change {} channels of {} to {} of {}", path, output.format_name(), spec.nchannels,
+                        spec.format.c_str(), made.nchannels, made.format.c_str())};
+  return {};
+}
+
+// Most writers of the library overlook failed writes. They write through a CheckedStream. The sink reads the file back
+// where that cannot be done: the library writes SGI, and TIFF with several pages, only to files that it opens itself.
 class OiioSink final : public ImageSink {
  public:
-  OiioSink(tools::PendingFile file, std::unique_ptr<OIIO::ImageOutput> output, OIIO::ImageSpec spec,
+  OiioSink(tools::PendingFile file, std::unique_ptr<OIIO::ImageOutput> output, OIIO::ImageSpec spec, ArrayInfo array,
            std::uint64_t pages)
-      : file_(std::move(file)), output_(std::move(output)), spec_(std::move(spec)), pages_left_(pages - 1) {
+      : file_(std::move(file)),
+        output_(std::move(output)),
+        spec_(std::move(spec)),
+        array_(std::move(array)),
+        pages_(pages),
+        pages_left_(pages - 1) {
     band_.reserve(spec_.scanline_bytes() * kBandRows);
   }
 
+  Status open() {
+    if (output_->supports("ioproxy") && pages_ == 1) {
+      MDFS_TRY_ASSIGN(checked_, CheckedStream::create(file_.file()));
+      proxy_.emplace(checked_->stream(), OIIO::Filesystem::IOProxy::Write);
+      if (!output_->set_ioproxy(&*proxy_)) return failed();
+    } else if (!file_.is_regular()) {
+      return {Errc::kNotSupported, fmt::format("{}: this {} can be written only to a file", file_.target(), format())};
+    }
+    if (!output_->open(file_.path(), spec_)) {
+      if (checked_) MDFS_TRY(checked_->flush());
+      return {Errc::kNotSupported, file_.target() + ": " + first_line(output_->geterror())};
+    }
+    return check_output(*output_, spec_, file_.target());
+  }
+
   Status write(ConstBytes from) override {
+    if (!checked_) checksum_ = crc32c(from, checksum_);
     while (!from.empty()) {
       const std::size_t wanted =
           spec_.scanline_bytes() * static_cast<std::size_t>(std::min(kBandRows, spec_.height - row_));
@@ -256,13 +295,17 @@ class OiioSink final : public ImageSink {
   Status finish() override {
     MDFS_CHECK(pages_left_ == 0 && row_ == spec_.height && band_.empty());
     MDFS_TRY(guarded(file_.target(), [&] { return output_->close() ? Status() : failed(); }));
+    MDFS_TRY(checked_ ? checked_->flush() : guarded(file_.target(), [&] { return read_back(); }));
     return file_.commit();
   }
 
  private:
+  std::string_view format() const { return output_->format_name(); }
+
   Status put_band() {
     const int rows = static_cast<int>(band_.size() / spec_.scanline_bytes());
     if (!output_->write_scanlines(row_, row_ + rows, 0, spec_.format, band_.data())) return failed();
+    if (checked_) MDFS_TRY(checked_->status());
     band_.clear();
     row_ += rows;
     if (row_ < spec_.height || pages_left_ == 0) return {};
@@ -272,12 +315,49 @@ class OiioSink final : public ImageSink {
     return {};
   }
 
-  Status failed() { return {Errc::kIo, file_.target() + ": " + first_line(output_->geterror())}; }
+  // Does the file hold every sample that was written?
+  Status read_back() {
+    auto input = OIIO::ImageInput::create(std::string(format()));
+    OIIO::ImageSpec found;
+    if (!input || !input->open(file_.path(), found)) return incomplete();
+    std::uint64_t left = spec_.image_bytes() * pages_;
+    OiioSource source(file_.target(), std::move(input), array_, 0);
+    std::uint32_t checksum = 0;
+    for (band_.resize(spec_.scanline_bytes() * kBandRows); left > 0; left -= band_.size()) {
+      band_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, band_.size())));
+      if (!source.read(band_).ok()) return incomplete();
+      checksum = crc32c(band_, checksum);
+    }
+    return checksum == checksum_ ? Status() : incomplete();
+  }
+
+  Status incomplete() {
+    MDFS_TRY(check_room());
+    return {Errc::kIo, file_.target() + ": the file does not hold what was written"};
+  }
+
+  // After a failed write: is the disk full?
+  Status check_room() {
+    const std::uint64_t bytes = spec_.image_bytes() * pages_ + kHeaderBytes;
+    if (::fallocate(file_.file().fd(), 0, 0, static_cast<off_t>(bytes)) == 0) return {};
+    return errno == ENOSPC || errno == EDQUOT ? Status(from_errno(errno, file_.target())) : Status();
+  }
+
+  Status failed() {
+    const std::string reason = first_line(output_->geterror());
+    MDFS_TRY(checked_ ? checked_->flush() : check_room());  // the first error names the cause
+    return {Errc::kIo, file_.target() + ": " + reason};
+  }
 
   tools::PendingFile file_;
-  const std::unique_ptr<OIIO::ImageOutput> output_;
+  std::unique_ptr<CheckedStream> checked_;  // writes to file_
+  std::optional<OIIO::Filesystem::IOFile> proxy_;
+  const std::unique_ptr<OIIO::ImageOutput> output_;  // writes to proxy_ when it is closed
   const OIIO::ImageSpec spec_;
+  const ArrayInfo array_;
+  const std::uint64_t pages_;
   std::uint64_t pages_left_;
+  std::uint32_t checksum_ = 0;  // of all samples, without proxy_
   int row_ = 0;
   ByteVector band_;
 };
@@ -288,7 +368,7 @@ constexpr std::array<std::string_view, 8> kWrittenFormats = {"bmp", "dpx", "jpeg
                                                              "png", "sgi", "targa", "tiff"};
 
 // What the format would silently change is refused: PNG and JPEG by their own rules, before libpng and libjpeg print
-// theirs to standard error, DPX before the library ends the program, ...
+// theirs to standard error, DPX before the library ends the program. check_output() judges the others.
 Status check_known_format(const std::string& format, const OIIO::ImageSpec& spec, const std::string& path) {
   if (std::find(kWrittenFormats.begin(), kWrittenFormats.end(), format) == kWrittenFormats.end())
     return {Errc::kNotSupported, fmt::format("{}: {} may change samples; write tiff, png or openexr", path, format)};
@@ -301,16 +381,6 @@ Status check_known_format(const std::string& format, const OIIO::ImageSpec& spec
             fmt::format("{}: {} holds u8{}, not {}", path, format, png ? " and u16" : "", spec.format.c_str())};
   if ((png && spec.nchannels > 4) || (jpeg && spec.nchannels != 1 && spec.nchannels != 3))
     return {Errc::kNotSupported, fmt::format("{}: {} cannot hold {} channels", path, format, spec.nchannels)};
-  return {};
-}
-
-// ... the others by what the opened file turned out to be.
-Status check_output(const OIIO::ImageOutput& output, const OIIO::ImageSpec& spec, const std::string& path) {
-  const OIIO::ImageSpec& made = output.spec();
-  if (made.format != spec.format || made.nchannels != spec.nchannels)
-    return {Errc::kNotSupported,
-            fmt::format("{}: {} would change {} channels of {} to {} of {}", path, output.format_name(), spec.nchannels,
-                        spec.format.c_str(), made.nchannels, made.format.c_str())};
   return {};
 }
 
@@ -393,11 +463,9 @@ Result<std::unique_ptr<ImageSink>> create(const std::string& path, const ArrayIn
                                                     path, output->format_name(), pages)};
     put_resolution(output->format_name(), array, spec);
     if (std::string_view(output->format_name()) == "tiff" && needs_big_tiff(array)) spec.attribute("tiff:bigtiff", 1);
-    if (!output->open(file.path(), spec))
-      return Error{Errc::kNotSupported, path + ": " + first_line(output->geterror())};
-    MDFS_TRY(check_output(*output, spec, path));
-    return std::unique_ptr<ImageSink>(
-        std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), pages));
+    auto sink = std::make_unique<OiioSink>(std::move(file), std::move(output), std::move(spec), array, pages);
+    MDFS_TRY(sink->open());
+    return std::unique_ptr<ImageSink>(std::move(sink));
   });
 }
 

@@ -111,6 +111,8 @@ Status PendingFile::link_over() {
 }
 
 Status PendingFile::commit() {
+  // Delayed writes fail here, before the file takes the name of an older one.
+  if (is_regular() && ::fsync(file().fd()) != 0) return from_errno(errno, target_);
   // Some filesystems report a failed write when a descriptor is closed.
   if (const int copy = ::fcntl(file().fd(), F_DUPFD_CLOEXEC, 3); copy < 0 || (::close(copy) != 0 && errno != EINTR))
     return from_errno(errno, target_);

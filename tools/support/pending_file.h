@@ -29,6 +29,9 @@ class PendingFile {
   // For libraries that open files by their names: it leads to the same file.
   std::string path() { return path_of_descriptor(file().fd()); }
   const std::string& target() const { return target_; }
+  // False for a pipe or a device.
+  bool is_regular() const { return kind_ != Kind::kDirect; }
+  // Reports every write that failed, also those that fail only when they reach the disk.
   Status commit();
 
  private:

@@ -40,6 +40,8 @@ TEST_F(OiioTest, LosslessFormatsReturnEverySampleUnchanged) {
       {"deep.png", {{70, 131, 3}, ElementType::kU16, "yxc"}}, {"float.tif", {{70, 131}, ElementType::kF32, "yx"}},
       {"many.tif", {{70, 131, 6}, ElementType::kU16, "yxc"}}, {"pages.tif", {{5, 70, 131}, ElementType::kU16, "zyx"}},
       {"half.exr", {{70, 131, 3}, ElementType::kF16, "yxc"}}, {"film.dpx", {{70, 131, 3}, ElementType::kU16, "yxc"}},
+      {"small.bmp", {{70, 131, 3}, ElementType::kU8, "yxc"}}, {"small.tga", {{70, 131, 4}, ElementType::kU8, "yxc"}},
+      {"old.sgi", {{70, 131, 3}, ElementType::kU16, "yxc"}},
   };
   for (const Case& one : cases) {
     const ByteVector bytes = samples(one.array);
