@@ -39,7 +39,7 @@ Result<geometry::Geometry> fields(const mdfs_ioc_geometry& from) {
   to.type = static_cast<geometry::ElementType>(from.type);
   to.codec = static_cast<geometry::Codec>(from.codec);
   to.codec_level = from.codec_level;
-  to.policy = static_cast<geometry::ZonePolicy>(from.policy);
+  to.policy = static_cast<geometry::AllocationPolicy>(from.policy);
   to.axes = text_of(from.axes);
   return to;
 }

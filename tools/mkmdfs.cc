@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "alloc/policy.h"
 #include "base/checked.h"
 #include "base/environment.h"
 #include "device/open.h"
@@ -141,9 +142,9 @@ Status make_volume(const Options& options) {
   }
   format.name = options.label;
   if (options.policy) {
-    const auto policy = geometry::parse_zone_policy(*options.policy);
+    const auto policy = alloc::parse_policy(*options.policy);
     if (!policy.ok())
-      return {Errc::kUsage, fmt::format("--policy {}: must be {}", *options.policy, geometry::kZonePolicyNames)};
+      return {Errc::kUsage, fmt::format("--policy {}: must be {}", *options.policy, alloc::policy_names())};
     format.policy = *policy;
   }
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
@@ -200,7 +201,8 @@ int main(int argc, char** argv) {
                  "Largest size that a disk can be resized to (default: 16 times its size)");
   app.add_option("--zone-size", options.zone_size,
                  "Size of the zones for scattered data (default: by size of the disk)");
-  app.add_option("--policy", options.policy, "Allocation policy (default: scatter)")->type_name("{scatter,first,near}");
+  app.add_option("--policy", options.policy, "Allocation policy (default: scatter)")
+      ->type_name("{" + mdfs::alloc::policy_list() + "}");
   app.add_option("--weights", options.weights,
                  "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...")
       ->type_name("{auto,equal,by-capacity,measure}");

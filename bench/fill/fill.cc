@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "alloc/policy.h"
 #include "base/log.h"
 #include "fill/filling.h"
 #include "sim/plot.h"
@@ -15,8 +16,8 @@
 namespace mdfs::bench {
 namespace {
 
-constexpr std::array kPolicies = {geometry::ZonePolicy::kScatter, geometry::ZonePolicy::kFirst,
-                                  geometry::ZonePolicy::kNear};
+constexpr std::array kPolicies = {geometry::AllocationPolicy::kScatter, geometry::AllocationPolicy::kFirst,
+                                  geometry::AllocationPolicy::kNear};
 constexpr double kMega = 1e6;
 
 struct Arguments {
@@ -31,7 +32,7 @@ struct Rates {
   std::vector<double> full, images, windows, runs;
 };
 
-Result<std::vector<Rates>> measure(const model::Machine& machine, geometry::ZonePolicy policy,
+Result<std::vector<Rates>> measure(const model::Machine& machine, geometry::AllocationPolicy policy,
                                    const std::vector<double>& steps, const Arguments& arguments) {
   std::vector<Rates> rates(steps.size());
   for (unsigned seed = 1; seed <= arguments.seeds; ++seed) {
@@ -63,7 +64,7 @@ Status run(const Arguments& arguments) {
   nlohmann::ordered_json json{{"output_version", 1}, {"machine", machine.name}, {"policies", {}}};
   for (std::size_t p = 0; p < kPolicies.size(); ++p) {
     MDFS_TRY_ASSIGN(const std::vector<Rates> rates, measure(machine, kPolicies[p], steps, arguments));
-    sim::Series series{.name = std::string(geometry::name(kPolicies[p])), .x = {}, .y = {}};
+    sim::Series series{.name = std::string(alloc::name(kPolicies[p])), .x = {}, .y = {}};
     nlohmann::ordered_json& rows = json["policies"][series.name] = nlohmann::ordered_json::array();
     for (const Rates& at : rates) {
       const sim::Interval images = sim::confidence_interval(at.images);

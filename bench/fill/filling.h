@@ -14,7 +14,7 @@ namespace mdfs::bench {
 struct FillOptions {
   unsigned disks = 4;
   std::uint64_t disk_bytes = 1u << 30;  // zones are a thirty-second of it: several images long
-  geometry::ZonePolicy policy = geometry::ZonePolicy::kScatter;
+  geometry::AllocationPolicy policy = geometry::AllocationPolicy::kScatter;
   std::uint64_t seed = 1;
   std::vector<double> steps{};  // shares of the volume in use, ascending
   unsigned images = 12;         // stored last before each step, and read

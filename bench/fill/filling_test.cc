@@ -8,7 +8,7 @@ namespace mdfs::bench {
 namespace {
 
 // The rates of images stored when the volume was 10 % and 90 % full, over several seeds; in that order.
-std::vector<FillPoint> rates(geometry::ZonePolicy policy) {
+std::vector<FillPoint> rates(geometry::AllocationPolicy policy) {
   const auto machine = model::find_machine("sata-disk-zoned");
   EXPECT_TRUE(machine.ok()) << machine.error().message();
   std::vector<FillPoint> sum(2);
@@ -27,13 +27,13 @@ std::vector<FillPoint> rates(geometry::ZonePolicy policy) {
 }
 
 TEST(FillingTest, ScatteredImagesAreReadAsFastAtNinetyPercentFullAsAtTen) {
-  const std::vector<FillPoint> points = rates(geometry::ZonePolicy::kScatter);
+  const std::vector<FillPoint> points = rates(geometry::AllocationPolicy::kScatter);
   EXPECT_GE(points[1].image_bytes_per_s, 0.9 * points[0].image_bytes_per_s);
   EXPECT_GE(points[1].window_bytes_per_s, 0.9 * points[0].window_bytes_per_s);
 }
 
 TEST(FillingTest, ImagesThatFillTheDisksFromTheirBeginningAreReadSlowerAndSlower) {
-  const std::vector<FillPoint> points = rates(geometry::ZonePolicy::kFirst);
+  const std::vector<FillPoint> points = rates(geometry::AllocationPolicy::kFirst);
   EXPECT_LT(points[1].image_bytes_per_s, 0.7 * points[0].image_bytes_per_s);
 }
 

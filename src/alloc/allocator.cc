@@ -26,8 +26,8 @@ constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
 constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
 
 // Small objects share windows, those of each policy their own; no object has such a number.
-constexpr std::uint64_t shared_owner(geometry::ZonePolicy policy) { return static_cast<std::uint64_t>(policy); }
-static_assert(shared_owner(geometry::ZonePolicy::kNear) < MDFS_OBJECT_FIRST);
+constexpr std::uint64_t shared_owner(AllocationPolicy policy) { return static_cast<std::uint64_t>(policy); }
+static_assert(geometry::kAllocationPolicies <= MDFS_OBJECT_FIRST);
 
 }  // namespace
 
@@ -97,14 +97,6 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
 void Allocator::set_avoided(std::size_t disk, bool avoided) {
   if (avoided) give_up_all_on(disk);
   avoided_[disk] = avoided;
-}
-
-// SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t Allocator::next_random() {
-  std::uint64_t z = (random_ += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
 }
 
 std::uint64_t Allocator::window_blocks(std::uint16_t disk) const {
@@ -243,17 +235,8 @@ Answer Allocator::around(const Slot& slot, const DataWish& wish) {
 std::uint64_t Allocator::start_of_window(const DataWish& wish) {
   const SpaceMap& map = *maps_[wish.disk];
   const BlockRange data = map.data_range();
-  const auto within = [&](std::uint64_t block) { return block >= data.begin && block < data.end; };
-  if (within(wish.around_block)) return wish.around_block;
-  switch (wish.policy) {
-    case Policy::kFirst:
-      return map.first_zone(window_length(wish));
-    case Policy::kNear:
-      if (within(wish.near_block)) return wish.near_block;
-      return within(last_end_[wish.disk]) ? last_end_[wish.disk] : data.begin;
-    default:
-      return map.draw_zone(next_random());
-  }
+  if (wish.around_block >= data.begin && wish.around_block < data.end) return wish.around_block;
+  return info(wish.policy).begin({map, window_length(wish), wish.near_block, last_end_[wish.disk], random_});
 }
 
 Answer Allocator::begin_window(Slot& slot, BlockRange window, std::uint32_t blocks) {
@@ -299,7 +282,8 @@ Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
   const SpaceMap& map = *maps_[slot.disk];
   const bool short_of_room = map.data_free() < map.data_range().size() / kTightShare;
   Answer answer;
-  if (!short_of_room || wish.policy == Policy::kFirst) answer = at(wished, &windows_[slot.disk], kWindowReach);
+  if (!short_of_room || info(wish.policy).prefers_place_to_hole)
+    answer = at(wished, &windows_[slot.disk], kWindowReach);
   // Where room is short, large holes are worth keeping, and what others keep for themselves without using it is not.
   if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   if (answer.kind == Kind::kNone) {
@@ -318,7 +302,7 @@ Answer Allocator::fitting(const DataWish& wish) {
   const SpaceMap& map = *maps_[wish.disk];
   const BlockRange data = map.data_range();
   const bool anywhere = wish.around_block < data.begin || wish.around_block >= data.end;
-  const std::uint64_t from = anywhere ? map.draw_zone(next_random()) : wish.around_block;
+  const std::uint64_t from = anywhere ? map.draw_zone(random_.next()) : wish.around_block;
   const std::uint64_t reach = anywhere ? kWindowReach : MDFS_BITS_PER_PAGE;
   const BlockRange range = near(wish.disk, from - std::min(from, reach / 2), reach);
   for (const AvoidedRanges* avoid : {windows_on(wish.disk), reserved_on(wish.disk), closed_on(wish.disk)}) {

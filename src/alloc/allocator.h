@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "alloc/policy.h"
 #include "alloc/run.h"
 #include "alloc/space_map.h"
 #include "geometry/geometry.h"
@@ -33,24 +34,22 @@ struct DataWish {
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
   bool fits = false;                  // no window: into the smallest hole that holds them, near around_block
   std::uint64_t at_block = 0;         // exactly here, in a cleared range or not; 0: anywhere
-  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // kDefault is kScatter
+  AllocationPolicy policy = AllocationPolicy::kDefault;  // of a new group
 };
 
-// The policy over the free space of all disks of a volume. Deterministic for a seed and a sequence of calls.
-// Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of its
-// own (as long as it is known to need, up to 4 MiB and a sixteenth of the disk; less on small disks where that is not
-// known), each right behind the last one if that is free, else where the policy says: in a zone drawn over the whole
-// disk by free space (scatter), in the lowest zone with room (first), or behind the object's last block, or what was
-// stored last on the disk (near). Where less than a quarter of the disk is free, or no whole window is near, it is the
-// smallest hole near there that holds a whole window; failing that, windows that were not used lately are closed, and
-// then the largest hole is taken. Others go around what is not used yet of open windows while they can. Blocks that
-// replace others of their object stay near these. The table of open windows is bounded: the least recently used one is
-// closed. Data never come from a metadata region. Tree nodes come from the metadata region of their disk, two copies on
-// one disk from its two halves, or, when the owner says so, from the rest of the disk. Pure, no thread contract (the
-// owner locks).
+// Where data and tree nodes go in the free space of all disks of a volume. Deterministic for a seed and a sequence of
+// calls. Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of
+// its own (as long as it is known to need, up to 4 MiB and a sixteenth of the disk; less on small disks where that is
+// not known), each right behind the last one if that is free, else where the allocation policy says (policy.h). Where
+// less than a quarter of the disk is free, or no whole window is near, it is the smallest hole near there that holds a
+// whole window; failing that, windows that were not used lately are closed, and then the largest hole is taken. Others
+// go around what is not used yet of open windows while they can. Blocks that replace others of their object stay near
+// these. The table of open windows is bounded: the least recently used one is closed. Data never come from a metadata
+// region. Tree nodes come from the metadata region of their disk, two copies on one disk from its two halves, or, when
+// the owner says so, from the rest of the disk. Pure, no thread contract (the owner locks).
 class Allocator {
  public:
-  using Policy = geometry::ZonePolicy;
+  using Policy = AllocationPolicy;
 
   // maps[i]: disk i, null if it is missing. block_size in bytes.
   Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t block_size, std::uint64_t seed);
@@ -153,7 +152,6 @@ class Allocator {
   Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, const AvoidedRanges* avoid,
                    std::uint64_t reach) const;
   std::uint64_t window_blocks(std::uint16_t disk) const;
-  std::uint64_t next_random();
 
   void let_go_between(std::size_t disk, BlockRange range);
   // Windows, frozen ranges and kept places.
@@ -162,8 +160,8 @@ class Allocator {
   std::vector<std::unique_ptr<SpaceMap>> maps_;
   std::vector<bool> avoided_;
   std::uint32_t block_size_;
-  std::uint64_t random_;  // state of the generator
-  Table table_;           // most recently used first
+  SplitMix random_;
+  Table table_;  // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
   std::vector<AvoidedRanges> windows_;  // by disk: of open windows what is not used yet
   std::vector<AvoidedRanges> closed_;   // by disk: ranges; they are in windows_ as well

@@ -1,4 +1,4 @@
-// Encodes and decodes the bytes of an extent: raw, or one zstd frame.
+// Encodes and decodes the bytes of an extent with a codec of the table, whose ids are those on the disk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,40 +7,31 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "geometry/geometry.h"
-
-struct ZSTD_CCtx_s;
+#include "codec/codec_table.h"
 
 namespace mdfs::codec {
 
-using geometry::Codec;
-
-// Levels of zstd; raw ignores the level.
-int min_level();
-int max_level();
+// The codecs that are given to these functions are those of the table (abort).
 
 // Largest output of encode() for this many bytes.
 std::size_t compress_bound(Codec codec, std::size_t decoded_bytes);
 
-// zstd's tables. They grow with the encoded bytes and are kept for the next call.
+// Working memory of the codec that was used last. It is kept for the next call.
 class Encoder {
  public:
-  Encoder();
-  Encoder(Encoder&&) = default;
-  Encoder& operator=(Encoder&&) = default;
-  ~Encoder();
   std::size_t bytes() const;
 
  private:
   friend Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out, Encoder& encoder);
-  struct Free {
-    void operator()(ZSTD_CCtx_s* context) const;
-  };
-  std::unique_ptr<ZSTD_CCtx_s, Free> context_;  // null: no memory
+  // Null for a codec without state.
+  Result<EncoderState*> state_for(Codec codec);
+
+  std::unique_ptr<EncoderState> state_;
+  Codec made_for_ = Codec::kRaw;
 };
 
-// The memory of encoders is bounded: levels from 20 on use smaller tables than zstd's for extents of some MiB, and
-// compress a little less.
+// The memory of encoders is bounded: zstd's levels from 20 on use smaller tables than zstd's own for extents of some
+// MiB, and compress a little less.
 constexpr std::size_t kMostEncoderBytes = 82u << 20;  // zstd:19 takes 81.3 MiB for 16 MiB
 // Largest memory of encode() beside its arguments.
 std::size_t encoder_bytes(Codec codec, int level, std::size_t decoded_bytes);

@@ -32,13 +32,13 @@ Status decode_fixed(ConstBytes value, Geometry& geometry) {
   geometry.channels = MDFS_GET(value, 0, mdfs_geometry, channels);
   MDFS_FORMAT_REQUIRE(geometry.channels >= 1, "geometry.channels");
   const auto codec = MDFS_GET(value, 0, mdfs_geometry, codec);
-  MDFS_FORMAT_REQUIRE(codec == MDFS_CODEC_RAW || codec == MDFS_CODEC_ZSTD, "geometry.codec");
+  MDFS_FORMAT_REQUIRE(codec < geometry::kCodecs, "geometry.codec");
   geometry.codec = static_cast<geometry::Codec>(codec);
   geometry.codec_level = MDFS_GET(value, 0, mdfs_geometry, codec_level);
   MDFS_FORMAT_REQUIRE(MDFS_GET(value, 0, mdfs_geometry, level) == 0, "geometry.level");
   const auto policy = MDFS_GET(value, 0, mdfs_geometry, policy);
-  MDFS_FORMAT_REQUIRE(policy <= MDFS_POLICY_NEAR, "geometry.policy");
-  geometry.policy = static_cast<geometry::ZonePolicy>(policy);
+  MDFS_FORMAT_REQUIRE(policy < geometry::kAllocationPolicies, "geometry.policy");
+  geometry.policy = static_cast<geometry::AllocationPolicy>(policy);
   return {};
 }
 

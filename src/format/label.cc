@@ -11,6 +11,7 @@
 #include "format/layout.h"
 #include "format/limits.h"
 #include "format/sealed.h"
+#include "geometry/geometry.h"
 
 namespace mdfs::format {
 namespace {
@@ -45,7 +46,7 @@ Status check(const Label& label) {
   MDFS_FORMAT_REQUIRE(label.disk_index < label.members.size(), "label.disk-index");
   MDFS_TRY(check_sizes(label));
   MDFS_FORMAT_REQUIRE(label.label_number < MDFS_LABELS_PER_DISK, "label.number");
-  MDFS_FORMAT_REQUIRE(label.policy <= MDFS_POLICY_NEAR, "label.policy");
+  MDFS_FORMAT_REQUIRE(label.policy < geometry::kAllocationPolicies, "label.policy");
   MDFS_FORMAT_REQUIRE(label.membership <= kMaxMembership, "label.membership");
   return check_table(label);
 }

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "base/checked.h"
+#include "codec/codec_table.h"
 #include "geometry/default_extent.h"
 
 namespace mdfs::fuse {
@@ -73,13 +74,12 @@ Result<Geometry> read_geometry(const mdfs_ioc_geometry& in) {
   if (in.type < 1 || in.type > static_cast<unsigned>(geometry::ElementType::kF64))
     return bad(fmt::format("type {} is unknown", in.type));
   geometry.type = static_cast<geometry::ElementType>(in.type);
-  if (in.codec > static_cast<unsigned>(geometry::Codec::kZstd))
-    return bad(fmt::format("codec {} is unknown", in.codec));
+  if (in.codec >= geometry::kCodecs) return bad(fmt::format("codec {} is unknown", in.codec));
   geometry.codec = static_cast<geometry::Codec>(in.codec);
   geometry.codec_level = in.codec_level;
-  if (in.policy > static_cast<unsigned>(geometry::ZonePolicy::kNear))
-    return bad(fmt::format("policy {} is unknown", in.policy));
-  geometry.policy = static_cast<geometry::ZonePolicy>(in.policy);
+  MDFS_TRY(codec::check_level(geometry.codec, geometry.codec_level));
+  if (in.policy >= geometry::kAllocationPolicies) return bad(fmt::format("policy {} is unknown", in.policy));
+  geometry.policy = static_cast<geometry::AllocationPolicy>(in.policy);
   if (geometry.channels == 0) return bad("channels must be at least 1");
   std::copy_n(in.shape, geometry::kMaxRank, geometry.shape.begin());
   std::copy_n(in.extent, geometry::kMaxRank, geometry.extent.begin());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "alloc/policy.h"
 #include "base/environment.h"
 #include "base/text.h"
 
@@ -66,8 +67,8 @@ Status set_max_window(std::string_view value, MountOptions& options) {
 }
 
 Status set_policy(std::string_view value, MountOptions& options) {
-  const auto policy = geometry::parse_zone_policy(value);
-  if (!policy.ok()) return usage(fmt::format("policy={}: {}", value, geometry::kZonePolicyNames));
+  const auto policy = alloc::parse_policy(value);
+  if (!policy.ok()) return usage(fmt::format("policy={}: {}", value, alloc::policy_names()));
   options.policy = *policy;
   return {};
 }
@@ -99,9 +100,15 @@ Status set_trace(std::string_view value, MountOptions& options) {
   return {};
 }
 
+struct RowText {
+  std::string_view name, value, help, choices = {};  // of MountOptionInfo
+};
+
 struct Row {
-  MountOptionInfo info;
+  RowText text;
   Status (*set)(std::string_view value, MountOptions& options);
+  std::string (*values)() = nullptr;   // replace {} in the help
+  std::string (*choices)() = nullptr;  // of a table elsewhere
 };
 
 constexpr std::array kRows = {
@@ -155,9 +162,10 @@ constexpr std::array kRows = {
         }},
     Row{{"max_window", "SIZE", "largest window of one atomic write (1M to 16T, default 4G)"}, set_max_window},
     Row{{"staging", "DIRECTORY", "directory for windows that are being written (default /var/tmp)"}, set_staging},
-    Row{{"policy", "POLICY", "allocation policy: scatter, first or near (default: the policy of the volume)",
-         "scatter,first,near"},
-        set_policy},
+    Row{{"policy", "POLICY", "allocation policy: {} (default: the policy of the volume)"},
+        set_policy,
+        alloc::policy_names,
+        alloc::policy_list},
     Row{{"no_grouping", "", "for measurements: store extents in the order of their arrival"},
         [](std::string_view, MountOptions& options) -> Status {
           options.grouping = false;
@@ -190,11 +198,14 @@ constexpr std::array kRows = {
         set_log},
 };
 
-constexpr auto kInfos = [] {
-  std::array<MountOptionInfo, kRows.size()> infos{};
-  for (std::size_t i = 0; i < kRows.size(); ++i) infos[i] = kRows[i].info;
+std::vector<MountOptionInfo> make_table() {
+  std::vector<MountOptionInfo> infos;
+  for (const Row& row : kRows)
+    infos.push_back({row.text.name, row.text.value,
+                     row.values ? fmt::format(fmt::runtime(row.text.help), row.values()) : std::string(row.text.help),
+                     row.choices ? row.choices() : std::string(row.text.choices)});
   return infos;
-}();
+}
 
 // Of mount(8): passed on to the kernel.
 constexpr std::array<std::string_view, 8> kPassedOn = {"suid", "nosuid", "dev",   "nodev",
@@ -216,11 +227,11 @@ Status parse_word(std::string_view word, MountOptions& options) {
   const std::size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals);
   const bool has_value = equals != std::string_view::npos;
-  const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& known) { return known.info.name == name; });
+  const auto row = std::find_if(kRows.begin(), kRows.end(), [&](const Row& known) { return known.text.name == name; });
   if (row != kRows.end()) {
-    if (has_value && row->info.value.empty()) return usage(fmt::format("{} takes no value", name));
-    if (!has_value && !row->info.value.empty() && !row->info.value.starts_with('['))
-      return usage(fmt::format("{} wants a value: {}={}", name, name, row->info.value));
+    if (has_value && row->text.value.empty()) return usage(fmt::format("{} takes no value", name));
+    if (!has_value && !row->text.value.empty() && !row->text.value.starts_with('['))
+      return usage(fmt::format("{} wants a value: {}={}", name, name, row->text.value));
     return row->set(has_value ? word.substr(equals + 1) : std::string_view{}, options);
   }
   if (contains(kPassedOn, word)) {
@@ -234,7 +245,10 @@ Status parse_word(std::string_view word, MountOptions& options) {
 
 }  // namespace
 
-std::span<const MountOptionInfo> mount_option_table() { return kInfos; }
+std::span<const MountOptionInfo> mount_option_table() {
+  static const std::vector<MountOptionInfo> table = make_table();
+  return table;
+}
 
 Status parse_mount_options(std::string_view list, MountOptions& options) {
   while (!list.empty()) {

@@ -27,7 +27,7 @@ struct MountOptions {
   bool cached_images = false;
   bool discard = false;
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
-  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
+  geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   bool grouping = true;
   std::uint64_t cache_bytes = std::uint64_t{256} << 20;
   std::int64_t commit_interval_ns = 5'000'000'000;
@@ -43,9 +43,9 @@ struct MountOptions {
 struct MountOptionInfo {
   std::string_view name;   // "cache"
   std::string_view value;  // "SIZE"; empty for a flag, "[SIZE]" where it may be left out
-  std::string_view help;   // one line
+  std::string help;        // one line
   // The values there are, "eio,zero", where it takes no others.
-  std::string_view choices = {};
+  std::string choices = {};
 };
 // MDFS's own options, in the order of the man page. Options of mount(8) itself (nosuid, noauto, _netdev, x-..) are
 // accepted as well, and passed on or ignored.

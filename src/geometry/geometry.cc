@@ -133,17 +133,6 @@ Result<ElementType> parse_element_type(std::string_view text) {
   return Error{Errc::kInvalidArgument, fmt::format("element type \"{}\" is none of{}", text, names)};
 }
 
-std::string_view name(ZonePolicy policy) {
-  constexpr std::array<std::string_view, 4> kNames = {"default", "scatter", "first", "near"};
-  return kNames[static_cast<std::size_t>(policy)];
-}
-
-Result<ZonePolicy> parse_zone_policy(std::string_view text) {
-  for (const ZonePolicy policy : {ZonePolicy::kScatter, ZonePolicy::kFirst, ZonePolicy::kNear})
-    if (name(policy) == text) return policy;
-  return Error{Errc::kInvalidArgument, fmt::format("policy \"{}\": must be {}", text, kZonePolicyNames)};
-}
-
 std::uint64_t Geometry::slab_bytes() const {
   std::uint64_t bytes = sample_bytes();
   for (unsigned axis = 1; axis < rank; ++axis) bytes *= shape[axis];
@@ -181,9 +170,9 @@ Status check(const Geometry& geometry) {
   if (geometry.channels < 1 || geometry.channels > kMaxChannels)
     return Error{Errc::kInvalidArgument, fmt::format("{} channels: must be 1..{}", geometry.channels, kMaxChannels)};
   if (!known(geometry.type)) return Error{Errc::kInvalidArgument, "unknown element type"};
-  if (geometry.codec != Codec::kRaw && geometry.codec != Codec::kZstd)
-    return Error{Errc::kInvalidArgument, "unknown codec"};
-  if (geometry.policy > ZonePolicy::kNear) return Error{Errc::kInvalidArgument, "unknown policy"};
+  if (static_cast<unsigned>(geometry.codec) >= kCodecs) return Error{Errc::kInvalidArgument, "unknown codec"};
+  if (static_cast<unsigned>(geometry.policy) >= kAllocationPolicies)
+    return Error{Errc::kInvalidArgument, "unknown allocation policy"};
   if (geometry.codec_level < kMinCodecLevel || geometry.codec_level > kMaxCodecLevel)
     return Error{Errc::kInvalidArgument,
                  fmt::format("codec level {} is not in {}..{}", geometry.codec_level, kMinCodecLevel, kMaxCodecLevel)};

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kMaxExtentBytes = 16u << 20;
 inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 62;
 inline constexpr unsigned kMaxChannels = 65535;
 inline constexpr std::size_t kMaxUnitBytes = 7;
-inline constexpr int kMinCodecLevel = -100;  // of zstd; negative levels are faster
+inline constexpr int kMinCodecLevel = -100;  // of any codec
 inline constexpr int kMaxCodecLevel = 22;
 
 // One number for each axis, slowest axis first. Entries beyond the rank are 0 and ignored.
@@ -32,15 +32,14 @@ std::string_view name(ElementType type);         // "u8", "f32"
 std::string_view numpy_descr(ElementType type);  // "|u1", "<f4"
 Result<ElementType> parse_element_type(std::string_view text);
 
+// How the bytes of extents are encoded. Values: MDFS_CODEC_* in ondisk.h; rows of codec/codec_table.cc.
 enum class Codec : std::uint8_t { kRaw = 0, kZstd = 1 };
+inline constexpr unsigned kCodecs = 2;
 
-// Allocation policy: where on a disk a new group of extents begins. Values: MDFS_POLICY_* in ondisk.h.
-// kDefault: take the policy of the mount, then of the volume, then kScatter.
-enum class ZonePolicy : std::uint8_t { kDefault = 0, kScatter = 1, kFirst = 2, kNear = 3 };
-
-std::string_view name(ZonePolicy policy);                     // "default", "scatter", "first", "near"
-Result<ZonePolicy> parse_zone_policy(std::string_view text);  // not "default"
-inline constexpr std::string_view kZonePolicyNames = "scatter, first or near";
+// Allocation policy: where on a disk a new group of extents begins. Values: MDFS_POLICY_* in ondisk.h; rows of
+// alloc/policy.cc. kDefault: take the policy of the mount, then of the volume, then kScatter.
+enum class AllocationPolicy : std::uint8_t { kDefault = 0, kScatter = 1, kFirst = 2, kNear = 3 };
+inline constexpr unsigned kAllocationPolicies = 4;
 
 // The geometry of an image. Canonical bytes: little endian, axes slowest first, channels interleaved (fastest).
 struct Geometry {
@@ -51,7 +50,7 @@ struct Geometry {
   ElementType type = ElementType::kU8;
   Codec codec = Codec::kZstd;
   int codec_level = 3;
-  ZonePolicy policy = ZonePolicy::kDefault;
+  AllocationPolicy policy = AllocationPolicy::kDefault;
   std::string axes;                          // one letter for each axis, slowest first: "x", "yx", "zyx", "tyx"
   std::array<double, kMaxRank> spacing{};    // 0 = unknown
   std::array<std::string, kMaxRank> unit{};  // of spacing, at most 7 bytes

@@ -23,7 +23,7 @@ struct FormatOptions {
   std::uint64_t zone_bytes = 0;     // 0 = chosen by the size of each disk
   std::uint64_t room_bytes = 0;     // the largest size that a disk can be given later; 0 = 16 times its size
   std::string name;                 // at most 63 bytes of UTF-8
-  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;
+  geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   std::vector<std::uint16_t> weights;  // of the disks, each at least 1; empty: all are 1
   std::uint64_t features_incompat = MDFS_INCOMPAT_STRIPS | MDFS_INCOMPAT_CHECKSUM_RECORDS;
 };

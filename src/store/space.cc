@@ -39,7 +39,7 @@ std::unique_ptr<alloc::SpaceMap> make_map(const MemberDisk& member, const SpaceI
 }  // namespace
 
 Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size,
-             std::uint64_t seed, geometry::ZonePolicy policy)
+             std::uint64_t seed, geometry::AllocationPolicy policy)
     : members_(members),
       block_size_(block_size),
       node_blocks_(format::node_blocks(block_size)),
@@ -203,7 +203,7 @@ alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   wish.owner = request.owner;
   wish.expected_blocks = request.expected_blocks;
   wish.fits = request.fits;
-  wish.policy = request.policy != geometry::ZonePolicy::kDefault ? request.policy : policy_;
+  wish.policy = request.policy != geometry::AllocationPolicy::kDefault ? request.policy : policy_;
   for (const std::uint16_t disk : disks) {
     wish.disk = disk;
     wish.near_block = disk == request.disk ? request.near_block : 0;

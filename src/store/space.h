@@ -62,7 +62,7 @@ class Space {
   // has disks, and none moves: those behind are filled in when disks come.
   // The tree is told by note_tree(). `policy`: of requests that have none.
   Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed,
-        geometry::ZonePolicy policy);
+        geometry::AllocationPolicy policy);
   Space(const Space&) = delete;
 
   // ---- members; the caller keeps commits and transactions away
@@ -234,7 +234,7 @@ class Space {
   const std::vector<MemberDisk>& members_;
   std::uint32_t block_size_;
   std::uint64_t node_blocks_;
-  const geometry::ZonePolicy policy_;
+  const geometry::AllocationPolicy policy_;
 
   mutable std::mutex mutex_;  // guards all below
   unsigned copies_ = 2;

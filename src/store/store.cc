@@ -52,10 +52,10 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
   return {};
 }
 
-geometry::ZonePolicy chosen_policy(const format::Label& label, const StoreOptions& options) {
-  if (options.policy != geometry::ZonePolicy::kDefault) return options.policy;
-  const auto made = static_cast<geometry::ZonePolicy>(label.policy);
-  return made != geometry::ZonePolicy::kDefault ? made : geometry::ZonePolicy::kScatter;
+geometry::AllocationPolicy chosen_policy(const format::Label& label, const StoreOptions& options) {
+  if (options.policy != geometry::AllocationPolicy::kDefault) return options.policy;
+  const auto made = static_cast<geometry::AllocationPolicy>(label.policy);
+  return made != geometry::AllocationPolicy::kDefault ? made : geometry::AllocationPolicy::kScatter;
 }
 
 }  // namespace

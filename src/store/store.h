@@ -70,7 +70,8 @@ struct AllocationRequest {
   bool fits = false;                  // no group: into the smallest hole that holds them all
   std::uint64_t at_block = 0;         // exactly here, also in a frozen range; 0 = anywhere
   bool may_spill = true;              // another disk if the wished one is full or missing
-  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // where a new group begins; default: the store's
+  geometry::AllocationPolicy policy =
+      geometry::AllocationPolicy::kDefault;  // where a new group begins; default: the store's
 };
 
 // What some data take at most: blocks to hold them, and what linking them puts into the tree.
@@ -187,9 +188,10 @@ struct StoreOptions {
   // Reads an older commit: of this generation, or for 0 the one before the newest. With read_only alone.
   std::optional<std::uint64_t> rollback;
   std::size_t node_cache_bytes = 16u << 20;
-  std::size_t dirty_node_limit = 512;                            // more dirty nodes than this start a commit
-  geometry::ZonePolicy policy = geometry::ZonePolicy::kDefault;  // default: the one that the volume was made with
-  bool discard = false;                                          // set_discard()
+  std::size_t dirty_node_limit = 512;  // more dirty nodes than this start a commit
+  geometry::AllocationPolicy policy =
+      geometry::AllocationPolicy::kDefault;  // default: the one that the volume was made with
+  bool discard = false;                      // set_discard()
 };
 
 // Blocks that have left the volume, or are about to, and that somebody still reads: as long as the hold lasts they are
@@ -218,7 +220,7 @@ class Store {
   virtual std::string volume_name() const = 0;
   virtual std::uint32_t block_size() const = 0;
   // Of what has none of its own; never kDefault.
-  virtual geometry::ZonePolicy policy() const = 0;
+  virtual geometry::AllocationPolicy policy() const = 0;
   virtual std::uint64_t features_incompat() const = 0;  // MDFS_INCOMPAT_*, as the volume was made
   virtual std::uint64_t generation() const = 0;         // of the last commit
   virtual bool read_only() const = 0;

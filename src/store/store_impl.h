@@ -36,7 +36,7 @@ class StoreImpl final : public Store, public Verifier {
   const Uuid& volume_uuid() const override { return label_.volume_uuid; }
   std::string volume_name() const override { return label_.name; }
   std::uint32_t block_size() const override { return label_.block_size; }
-  geometry::ZonePolicy policy() const override { return policy_; }
+  geometry::AllocationPolicy policy() const override { return policy_; }
   std::uint64_t features_incompat() const override { return features_.incompat; }
   std::uint64_t generation() const override { return generation_; }
   bool read_only() const override { return read_only_; }
@@ -188,7 +188,7 @@ class StoreImpl final : public Store, public Verifier {
   Environment& environment_;
   const StoreOptions options_;
   const format::Label label_;
-  const geometry::ZonePolicy policy_;
+  const geometry::AllocationPolicy policy_;
   // One entry for each possible index; none ever moves, and each disk is a DiskSlot. State and table entry are changed
   // under writer_ and table_mutex_, read under one of them.
   std::vector<MemberDisk> members_;

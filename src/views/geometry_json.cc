@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "views/geometry_json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "alloc/policy.h"
 #include "base/checked.h"
+#include "codec/codec_table.h"
 #include "geometry/default_extent.h"
 
 namespace mdfs::views {
@@ -59,24 +63,28 @@ Result<std::string> text_at(const Json& json, std::string_view field, std::strin
 }
 
 Status read_codec(const Json& json, Geometry& geometry) {
-  MDFS_TRY_ASSIGN(const std::string codec, text_at(json, "codec", "zstd"));
-  if (codec != "zstd" && codec != "raw") return bad("codec", "is raw or zstd");
-  geometry.codec = codec == "raw" ? geometry::Codec::kRaw : geometry::Codec::kZstd;
+  MDFS_TRY_ASSIGN(const std::string name, text_at(json, "codec", codec::info(geometry.codec).name));
+  const auto chosen = codec::parse_name(name);
+  if (!chosen.ok()) return bad("codec", "is " + codec::names_text());
+  const codec::CodecInfo& row = codec::info(*chosen);
+  geometry.codec = *chosen;
+  if (!row.has_levels) return {};
+  geometry.codec_level = row.default_level;
   const auto level = json.find("codec_level");
-  if (geometry.codec == geometry::Codec::kRaw || level == json.end()) return {};
-  constexpr std::string_view kRule = "is in -100..22";
-  if (!level->is_number_integer()) return bad("codec_level", kRule);
+  if (level == json.end()) return {};
+  const std::string rule = fmt::format("is in {}..{}", row.levels.lowest, row.levels.highest);
+  if (!level->is_number_integer()) return bad("codec_level", rule);
   const auto value = level->get<std::int64_t>();
-  if (value < geometry::kMinCodecLevel || value > geometry::kMaxCodecLevel) return bad("codec_level", kRule);
+  if (value < row.levels.lowest || value > row.levels.highest) return bad("codec_level", rule);
   geometry.codec_level = static_cast<int>(value);
   return {};
 }
 
 Status read_policy(const Json& json, Geometry& geometry) {
   MDFS_TRY_ASSIGN(const std::string policy, text_at(json, "policy", "default"));
-  if (policy == geometry::name(geometry::ZonePolicy::kDefault)) return {};
-  const auto parsed = geometry::parse_zone_policy(policy);
-  if (!parsed.ok()) return bad("policy", "is default, scatter, first or near");
+  if (policy == alloc::name(geometry::AllocationPolicy::kDefault)) return {};
+  const auto parsed = alloc::parse_policy(policy);
+  if (!parsed.ok()) return bad("policy", "is default, " + alloc::policy_names());
   geometry.policy = *parsed;
   return {};
 }
@@ -118,9 +126,9 @@ std::string geometry_json(const SizedGeometry& sized) {
   json["type"] = geometry::name(geometry.type);
   json["size_bytes"] = sized.size_bytes;
   json["extent"] = axis_array(geometry.extent);
-  json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
-  if (geometry.codec == geometry::Codec::kZstd) json["codec_level"] = geometry.codec_level;
-  json["policy"] = geometry::name(geometry.policy);
+  json["codec"] = codec::info(geometry.codec).name;
+  if (codec::info(geometry.codec).has_levels) json["codec_level"] = geometry.codec_level;
+  json["policy"] = alloc::name(geometry.policy);
   json["spacing"] = axis_array(geometry.spacing);
   json["unit"] = axis_array(geometry.unit);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

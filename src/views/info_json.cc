@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "alloc/policy.h"
+#include "codec/codec_table.h"
+
 namespace mdfs::views {
 
 std::string info_json(const volume::ImageInfo& info) {
@@ -21,9 +24,9 @@ std::string info_json(const volume::ImageInfo& info) {
   json["type"] = geometry::name(geometry.type);
   json["extent"] = axis_array(geometry.extent);
   json["levels"] = 1;
-  json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
-  if (geometry.codec == geometry::Codec::kZstd) json["codec_level"] = geometry.codec_level;
-  json["policy"] = geometry::name(geometry.policy);
+  json["codec"] = codec::info(geometry.codec).name;
+  if (codec::info(geometry.codec).has_levels) json["codec_level"] = geometry.codec_level;
+  json["policy"] = alloc::name(geometry.policy);
   json["spacing"] = axis_array(geometry.spacing);
   json["unit"] = axis_array(geometry.unit);
   json["placement"] = {{"disks", info.placement.disks},

@@ -39,7 +39,7 @@ class FakeStore : public store::Store {
   const Uuid& volume_uuid() const override { return uuid_; }
   std::string volume_name() const override { return "fake"; }
   std::uint32_t block_size() const override { return block_size_; }
-  geometry::ZonePolicy policy() const override { return geometry::ZonePolicy::kScatter; }
+  geometry::AllocationPolicy policy() const override { return geometry::AllocationPolicy::kScatter; }
   std::uint64_t features_incompat() const override { return MDFS_INCOMPAT_KNOWN; }
   std::uint64_t generation() const override { return commits_; }
   bool read_only() const override { return read_only_; }

@@ -46,7 +46,7 @@ class FakeVolume::FakeStore final : public store::Store {
   std::string volume_name() const override { return "fake"; }
   std::uint32_t block_size() const override { return kBlockSize; }
   std::uint64_t features_incompat() const override { return 0; }
-  geometry::ZonePolicy policy() const override { return geometry::ZonePolicy::kScatter; }
+  geometry::AllocationPolicy policy() const override { return geometry::AllocationPolicy::kScatter; }
   std::uint64_t generation() const override { return 1; }
   bool read_only() const override { return false; }
   std::string read_only_reason() const override { return {}; }

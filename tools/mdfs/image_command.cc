@@ -10,7 +10,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "alloc/policy.h"
 #include "base/aligned_buffer.h"
+#include "codec/codec_table.h"
 #include "commands.h"
 #include "convert.h"
 #include "geometry/shape_text.h"
@@ -85,11 +87,11 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
   json["channels"] = geometry.channels;
   json["type"] = geometry::name(geometry.type);
   json["extent"] = axis_list(geometry, geometry.extent);
-  json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
-  if (geometry.codec == geometry::Codec::kZstd) json["codec_level"] = geometry.codec_level;
+  json["codec"] = codec::info(geometry.codec).name;
+  if (codec::info(geometry.codec).has_levels) json["codec_level"] = geometry.codec_level;
   json["spacing"] = axis_list(geometry, geometry.spacing);
   json["unit"] = axis_list(geometry, geometry.unit);
-  json["policy"] = geometry::name(geometry.policy);
+  json["policy"] = alloc::name(geometry.policy);
   json["disks"] = info.placed_disks;
   json["placement_base"] = info.placement_base;
   json["generation"] = info.data_generation;
@@ -105,7 +107,7 @@ void print_info(const geometry::Geometry& geometry, const mdfs_ioc_geometry& inf
   fmt::print("  spacing  {}\n  extents  {} of {}, {}\n", spacing_text(geometry),
              geometry::shape_text(geometry.rank, geometry.grid()), geometry::shape_text(geometry.rank, geometry.extent),
              codec_text(geometry));
-  fmt::print("  policy   {}\n", geometry::name(geometry.policy));
+  fmt::print("  policy   {}\n", alloc::name(geometry.policy));
   fmt::print("  disks    {}\n  size     {} ({} bytes), stored in {}\n", info.placed_disks, format_size(info.size_bytes),
              info.size_bytes, format_size(info.stored_bytes));
 }

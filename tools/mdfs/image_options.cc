@@ -6,35 +6,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include "alloc/policy.h"
+#include "codec/codec_table.h"
 #include "convert.h"
 #include "geometry/shape_text.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
-namespace {
-
-constexpr int kDefaultLevel = 3;
-constexpr std::uint64_t kMaxLevel = 19;
-
-}  // namespace
-
-Result<std::pair<geometry::Codec, int>> parse_codec(const std::string& text) {
-  if (text == "raw") return std::pair{geometry::Codec::kRaw, 0};
-  if (text == "zstd") return std::pair{geometry::Codec::kZstd, kDefaultLevel};
-  if (text.starts_with("zstd:")) {
-    MDFS_TRY_ASSIGN(const std::uint64_t level, parse_number(std::string_view(text).substr(5), "--codec zstd level"));
-    if (level >= 1 && level <= kMaxLevel) return std::pair{geometry::Codec::kZstd, static_cast<int>(level)};
-  }
-  return Error{Errc::kUsage, fmt::format("--codec '{}': must be raw, zstd or zstd:1 to zstd:{}", text, kMaxLevel)};
-}
-
 void ImageOptions::add_to(CLI::App& command) {
   command.add_option("--axes", axes, "One letter for each axis, slowest first; import: c for channels: zyx, tyx, yxc");
   command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
   command.add_option("--extent", extent, "Shape of an extent: 128x128 (default: 48 to 256 KiB)");
-  command.add_option("--codec", codec, "Codec of the extents; LEVEL is 1 to 19")->type_name("{raw,zstd,zstd:LEVEL}");
+  command.add_option("--codec", codec, "Codec of the extents: " + mdfs::codec::choices_text())
+      ->type_name("{" + mdfs::codec::choice_list() + "}");
   command.add_option("--policy", policy, "Allocation policy (default: the policy of the mount)")
-      ->type_name("{scatter,first,near}");
+      ->type_name("{" + alloc::policy_list() + "}");
   command.add_option("--disks", disks, "Spread the image over this many disks (default: all)");
   command.add_option("--row-offset", row_offset, "Replace the placement tables: disks from one row to the next");
   command.add_option("--plane-offset", plane_offset, "Replace the placement tables: disks from one plane to the next");
@@ -59,14 +45,14 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
   if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two or three axes"};
   if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset requires an image of three axes"};
   if (!policy.empty()) {
-    const auto chosen = geometry::parse_zone_policy(policy);
-    if (!chosen.ok()) return {Errc::kUsage, fmt::format("--policy {}: must be {}", policy, geometry::kZonePolicyNames)};
+    const auto chosen = alloc::parse_policy(policy);
+    if (!chosen.ok()) return {Errc::kUsage, fmt::format("--policy {}: must be {}", policy, alloc::policy_names())};
     geometry.policy = *chosen;
   }
   if (!codec.empty()) {
-    MDFS_TRY_ASSIGN(const auto chosen, parse_codec(codec));
-    geometry.codec = chosen.first;
-    geometry.codec_level = chosen.second;
+    MDFS_TRY_ASSIGN(const auto chosen, named("--codec", mdfs::codec::parse_choice(codec)));
+    geometry.codec = chosen.codec;
+    geometry.codec_level = chosen.level;
   }
   return {};
 }

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "base/result.h"
 #include "geometry/geometry.h"
@@ -27,8 +26,5 @@ struct ImageOptions {
   // The structure for mdfs_create: the geometry and the requested placement.
   mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;
 };
-
-// "raw", "zstd", "zstd:7".
-Result<std::pair<geometry::Codec, int>> parse_codec(const std::string& text);
 
 }  // namespace mdfs::tools

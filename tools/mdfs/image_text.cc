@@ -6,13 +6,14 @@
 
 #include <algorithm>
 
+#include "codec/codec_table.h"
 #include "geometry/shape_text.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
 
 std::string codec_text(const geometry::Geometry& geometry) {
-  return geometry.codec == geometry::Codec::kRaw ? "raw" : fmt::format("zstd:{}", geometry.codec_level);
+  return codec::choice_text(geometry.codec, geometry.codec_level);
 }
 
 std::string spacing_text(const geometry::Geometry& geometry) {

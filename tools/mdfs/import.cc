@@ -212,7 +212,7 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
     json["channels"] = geometry.channels;
     json["type"] = geometry::name(geometry.type);
     json["extent"] = std::vector<std::uint64_t>(geometry.extent.begin(), geometry.extent.begin() + geometry.rank);
-    json["codec"] = geometry.codec == geometry::Codec::kZstd ? "zstd" : "raw";
+    json["codec"] = codec::info(geometry.codec).name;
     json["spacing"] = std::vector<double>(geometry.spacing.begin(), geometry.spacing.begin() + geometry.rank);
     json["unit"] = std::vector<std::string>(geometry.unit.begin(), geometry.unit.begin() + geometry.rank);
     json["disks"] = made.placed_disks;

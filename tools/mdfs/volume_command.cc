@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "alloc/policy.h"
 #include "base/text.h"
 #include "commands.h"
 #include "disk_command.h"
@@ -26,8 +27,9 @@ namespace mdfs::tools {
 namespace {
 
 std::string policy_name(std::uint32_t policy) {
-  return policy <= MDFS_POLICY_NEAR ? std::string(geometry::name(static_cast<geometry::ZonePolicy>(policy)))
-                                    : fmt::format("{}", policy);
+  return policy < geometry::kAllocationPolicies
+             ? std::string(alloc::name(static_cast<geometry::AllocationPolicy>(policy)))
+             : fmt::format("{}", policy);
 }
 
 nlohmann::ordered_json model_json(const mdfs_ioc_model& model) {

@@ -8,27 +8,12 @@
 #include <map>
 #include <set>
 
-#include "base/aligned_buffer.h"
-#include "format/space.h"
+#include "made_map.h"
 
 namespace mdfs::alloc {
 namespace {
 
 using Kind = Search::Kind;
-
-std::unique_ptr<SpaceMap> make_map(std::uint64_t blocks) {
-  const format::DiskLayout layout(4096, blocks, format::default_metadata_blocks(4096, blocks));
-  std::vector<std::uint64_t> free;
-  std::vector<AlignedBuffer> pages;
-  for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
-    pages.emplace_back(MDFS_SECTOR);
-    format::make_empty_bitmap(layout, page, pages.back().bytes());
-    free.push_back(format::bitmap_free(pages.back().bytes()));
-  }
-  auto map = std::make_unique<SpaceMap>(layout, format::default_zone_blocks(4096, blocks), free);
-  for (std::uint64_t page = 0; page < pages.size(); ++page) map->install(page, pages[page].bytes());
-  return map;
-}
 
 Allocator make_allocator(std::size_t disks, std::uint64_t blocks, std::uint64_t seed = 1) {
   std::vector<std::unique_ptr<SpaceMap>> maps;
@@ -135,8 +120,7 @@ TEST(AllocatorTest, ObjectsWhoseSizeIsKnownFillADiskWithoutGapsBetweenThem) {
       for (std::uint32_t part = 1; part < 4; ++part) {
         const alloc::Run next =
             must(allocator.allocate_data(wish_of(owner, kBlocks / 4, kBlocks - part * kBlocks / 4)));
-        ASSERT_EQ(next.block, first.block + part * kBlocks / 4)
-            << "policy " << geometry::name(policy) << ", object " << owner;
+        ASSERT_EQ(next.block, first.block + part * kBlocks / 4) << "policy " << name(policy) << ", object " << owner;
       }
     }
   }

@@ -11,6 +11,9 @@
 namespace mdfs::codec {
 namespace {
 
+int min_level() { return info(Codec::kZstd).levels.lowest; }
+int max_level() { return info(Codec::kZstd).levels.highest; }
+
 // Bytes that shrink a little: runs and noise.
 ByteVector sample(std::uint64_t seed) {
   std::mt19937_64 generator(seed);

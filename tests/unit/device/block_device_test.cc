@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "base/aligned_buffer.h"
 #include "device/open.h"
 #include "device/probe.h"
+#include "loop_device.h"
 #include "temp_dir.h"
 
 namespace mdfs::device {
@@ -17,30 +18,18 @@ namespace {
 
 constexpr std::uint64_t kSize = 8u << 20;
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  if (FILE* pipe = ::popen((command + " 2>/dev/null").c_str(), "r")) {
-    char line[256];
-    while (std::fgets(line, sizeof line, pipe) != nullptr) text += line;
-    ::pclose(pipe);
-  }
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
 class BlockDeviceTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(create_file_disk(file_, kSize, false).ok());
-    device_ = output_of("PATH=$PATH:/sbin:/usr/sbin losetup --find --show " + file_);
-    if (device_.empty()) GTEST_SKIP() << "no loop device can be made here";
-  }
-  void TearDown() override {
-    if (!device_.empty()) output_of("PATH=$PATH:/sbin:/usr/sbin losetup --detach " + device_);
+    loop_.emplace(file_);
+    if (loop_->path().empty()) GTEST_SKIP() << "no loop device can be made here";
+    device_ = loop_->path();
   }
 
   test::TempDir dir_;
   const std::string file_ = dir_.path() / "backing";
+  std::optional<test::LoopDevice> loop_;
   std::string device_;
   std::shared_ptr<UringContext> context_ = UringContext::create().value();
 };
@@ -87,15 +76,15 @@ TEST_F(BlockDeviceTest, ALoopDeviceOnAFileThatIsHeldIsInUseAndSoIsAnotherOnTheSa
   {
     const auto held = open_disk(device_, OpenMode::kReadWrite, context_);
     ASSERT_TRUE(held.ok());
-    const std::string second = output_of("PATH=$PATH:/sbin:/usr/sbin losetup --find --show " + file_);
-    ASSERT_FALSE(second.empty());
-    refused(second, OpenMode::kReadWrite, "on the same file");
-    output_of("PATH=$PATH:/sbin:/usr/sbin losetup --detach " + second);
+    const test::LoopDevice second(file_);
+    ASSERT_FALSE(second.path().empty());
+    refused(second.path(), OpenMode::kReadWrite, "on the same file");
   }
-  output_of("PATH=$PATH:/sbin:/usr/sbin losetup --detach " + device_);
+  loop_.reset();
   const auto held = open_disk(file_, OpenMode::kReadOnly, context_);
   ASSERT_TRUE(held.ok()) << held.error().message();
-  device_ = output_of("PATH=$PATH:/sbin:/usr/sbin losetup --find --show " + file_);
+  loop_.emplace(file_);
+  device_ = loop_->path();
   ASSERT_FALSE(device_.empty());
   refused(device_, OpenMode::kReadWrite, "which another program holds");
   EXPECT_TRUE(open_disk(device_, OpenMode::kReadOnly, context_).ok()) << "two that read";

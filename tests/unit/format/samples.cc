@@ -177,7 +177,7 @@ geometry::Geometry Samples::geometry() {
   geometry.channels = static_cast<unsigned>(number(1, 4));
   geometry.codec = coin() ? geometry::Codec::kRaw : geometry::Codec::kZstd;
   geometry.codec_level = static_cast<int>(number(0, 19)) - 5;
-  geometry.policy = static_cast<geometry::ZonePolicy>(number(0, 3));
+  geometry.policy = static_cast<geometry::AllocationPolicy>(number(0, 3));
   geometry.axes = std::string("tyx").substr(3 - geometry.rank);
   for (unsigned i = 0; i < geometry.rank; ++i) {
     geometry.shape[i] = number(i == 0 ? 0 : 1, 100000);

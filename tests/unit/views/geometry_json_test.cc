@@ -15,7 +15,7 @@ geometry::Geometry stack() {
   geometry.channels = 3;
   geometry.type = geometry::ElementType::kU16;
   geometry.codec_level = -5;
-  geometry.policy = geometry::ZonePolicy::kNear;
+  geometry.policy = geometry::AllocationPolicy::kNear;
   geometry.axes = "tyx";
   geometry.spacing = {0.1, 1.0 / 3, 0};
   geometry.unit = {"s", "\xC2\xB5m", ""};

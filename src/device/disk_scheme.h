@@ -1,0 +1,34 @@
+// The disk schemes: one table of what a disk can be, and of the functions that open it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "device/disk.h"
+#include "device/open.h"
+
+namespace mdfs::device {
+
+// A disk is opened in two halves. `open` runs with the rights of the user who mounts, and takes the locks: they go with
+// the descriptor. `adopt` runs in the daemon, perhaps in another process, and makes a Disk of the descriptor.
+struct DiskScheme {
+  std::string_view name;  // for messages: "block device"
+  // The name that a user gave is of such a disk. A scheme of URLs looks at the name, a scheme of paths at what is
+  // there.
+  bool (*is_name)(const std::string& disk);
+  // The open descriptor is of such a disk.
+  bool (*is_open)(int fd);
+  // As open_disk_descriptor(), for a name that is_name() took.
+  Result<UniqueFd> (*open)(const std::string& disk, OpenMode mode);
+  // As adopt_disk(), for a descriptor that is_open() took.
+  Result<std::unique_ptr<Disk>> (*adopt)(const std::string& disk, UniqueFd fd, std::shared_ptr<UringContext> context);
+};
+
+// The first row that takes a name opens it.
+std::span<const DiskScheme> scheme_table();
+
+}  // namespace mdfs::device
