@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/items.h"
 #include "store/node_cache.h"
 #include "store/node_io.h"
-#include "store/store.h"
 #include "store/tree.h"
 
 namespace mdfs::store {

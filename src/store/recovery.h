@@ -14,7 +14,7 @@
 #include "format/label.h"
 #include "store/commit_nodes.h"
 #include "store/labels.h"
-#include "store/store.h"
+#include "store/members.h"
 #include "store/validation.h"
 
 namespace mdfs::store {

@@ -15,12 +15,14 @@
 #include "alloc/allocator.h"
 #include "base/result.h"
 #include "format/pointer.h"
+#include "store/block_space.h"
+#include "store/discards.h"
 #include "store/fullness.h"
 #include "store/held_blocks.h"
+#include "store/members.h"
 #include "store/recently_freed.h"
 #include "store/recovery.h"
 #include "store/space_pages.h"
-#include "store/store.h"
 
 namespace mdfs::store {
 

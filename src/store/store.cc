@@ -1,15 +1,10 @@
-// Opening a store, and what it tells about itself.
+// What a store tells about itself, and how it gives out its space.
 // SPDX-License-Identifier: Apache-2.0
-#include "store/store.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/log.h"
-#include "device/disk_counters.h"
-#include "format/limits.h"
 #include "store/freed_blocks.h"
 #include "store/store_impl.h"
 
@@ -37,21 +32,6 @@ std::vector<device::Disk*> disks_of(const std::vector<MemberDisk>& members) {
   return disks;
 }
 
-// Why the volume must not be written, or nothing.
-std::string why_read_only(const Recovered& recovered, const StoreOptions& options) {
-  if (options.read_only) return "opened read-only";
-  if (recovered.highest_generation >= format::kMaxGeneration)
-    return fmt::format("commit.generation is {}: there is no number for another commit", recovered.highest_generation);
-  if (recovered.features_read_only()) return "the volume has features that this version may only read";
-  for (const MemberDisk& member : recovered.members)
-    if (member.healthy() && !member.disk->writable()) return member.disk->name() + " is open for reading only";
-  if (!recovered.awaited.empty() && !options.degraded) return recovered.awaited_text();
-  if (!recovered.majority() && !options.degraded)
-    return fmt::format("only {} of {} disks are current, fewer than a majority", recovered.healthy(),
-                       recovered.members.size());
-  return {};
-}
-
 geometry::AllocationPolicy chosen_policy(const format::Label& label, const StoreOptions& options) {
   if (options.policy != geometry::AllocationPolicy::kDefault) return options.policy;
   const auto made = static_cast<geometry::AllocationPolicy>(label.policy);
@@ -59,74 +39,6 @@ geometry::AllocationPolicy chosen_policy(const format::Label& label, const Store
 }
 
 }  // namespace
-
-void Store::note_checksum_error(unsigned disk) {
-  if (device::DiskCounters* counted = disk < disk_count() ? counters(disk) : nullptr) ++counted->checksum_errors;
-}
-
-Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::Disk>> disks,
-                                           const StoreOptions& options, Environment& environment) {
-  // So early, that what goes wrong in recovery counts.
-  for (auto& disk : disks) disk = std::make_unique<DiskSlot>(disk->name(), std::move(disk));
-  if (options.rollback && !options.read_only)
-    return Error{Errc::kInvalidArgument, "rollback: an older commit is only read; mount with -o ro,rollback"};
-  MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks), options.rollback));
-  std::string reason = why_read_only(recovered, options);
-  if (reason.empty()) {
-    const Status present = make_present(recovered);
-    if (!present.ok()) reason = "recovery could not be completed: " + present.error().message();
-  }
-  auto store = std::make_unique<StoreImpl>(std::move(recovered), options, environment);
-  if (reason.empty())
-    store->keep_fallback();
-  else
-    store->set_read_only(std::move(reason));
-  MDFS_TRY(store->check_root());
-  return std::unique_ptr<Store>(std::move(store));
-}
-
-namespace {
-
-Error fixed_members() { return {Errc::kNotSupported, "the members of this store are fixed"}; }
-
-}  // namespace
-
-Result<std::vector<unsigned>> Store::add_disks(std::vector<JoiningDisk> /*disks*/) { return fixed_members(); }
-bool Store::is_whole() const {
-  for (unsigned i = 0; i < disk_count(); ++i) {
-    const DiskInfo disk = disk_info(i);
-    if (disk.state != DiskState::kNone && !disk.is_there()) return false;
-  }
-  return true;
-}
-
-std::uint64_t Store::lost_disks() const {
-  std::uint64_t bits = 0;
-  for (unsigned i = 0; i < disk_count(); ++i)
-    if (disk_info(i).is_lost()) bits |= std::uint64_t{1} << i;
-  return bits;
-}
-
-Status Store::set_weight(unsigned /*index*/, std::uint16_t /*weight*/) { return fixed_members(); }
-Status Store::set_draining(unsigned /*index*/, bool /*draining*/, std::uint64_t* /*missing_blocks*/) {
-  return fixed_members();
-}
-std::uint64_t Store::used_blocks(unsigned /*index*/) const { return 0; }
-Result<bool> Store::move_nodes_off(unsigned /*index*/, std::uint16_t& /*level*/, Key& /*next*/) {
-  return fixed_members();
-}
-Status Store::remove_disk(unsigned /*index*/) { return fixed_members(); }
-Result<SizeRange> Store::size_range(unsigned /*index*/) { return fixed_members(); }
-Status Store::set_disk_end(unsigned /*index*/, std::uint64_t /*blocks*/, std::uint64_t* /*missing_blocks*/) {
-  return fixed_members();
-}
-std::uint64_t Store::used_behind_end(unsigned /*index*/) const { return 0; }
-Status Store::resize_disk(unsigned /*index*/, std::uint64_t /*blocks*/) { return fixed_members(); }
-
-Status Store::commit_discardable() { return {Errc::kNotSupported, "a store without disks"}; }
-Status Store::trim_some(std::vector<DiskTrim>& /*disks*/, std::uint64_t /*smallest_blocks*/) {
-  return commit_discardable();
-}
 
 StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment)
     : environment_(environment),
@@ -244,8 +156,6 @@ class HoldOfSpace final : public BlockHold {
 };
 
 }  // namespace
-
-std::shared_ptr<BlockHold> Store::hold(std::vector<Run>) { return std::make_shared<BlockHold>(); }
 
 std::shared_ptr<BlockHold> StoreImpl::hold(std::vector<Run> runs) {
   return std::make_shared<HoldOfSpace>(space_, space_.hold(std::move(runs)));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "format/limits.h"
+#include "store/items.h"
 #include "store/reader.h"
-#include "store/store.h"
 
 namespace mdfs::store {
 
