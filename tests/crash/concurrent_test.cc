@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "crash_run.h"
-#include "device/recorder_disk.h"
+#include "device/testing/recorder_disk.h"
 #include "format/commit.h"
 #include "format/fields.h"
 #include "tried.h"

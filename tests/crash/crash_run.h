@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "device/replay.h"
+#include "device/testing/replay.h"
 #include "memory_volume.h"
 #include "workload.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "crash_run.h"
-#include "device/recorder_disk.h"
+#include "device/testing/recorder_disk.h"
 #include "oracle.h"
 
 namespace mdfs::crash {

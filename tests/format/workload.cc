@@ -16,7 +16,7 @@
 #include <string>
 
 #include "base/environment.h"
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 #include "maintenance/maintenance.h"
 #include "store/format_volume.h"
 #include "volume/operations.h"

@@ -35,6 +35,9 @@ THIRD_PARTY = {
     "CLI/": {"tools"},
     "gtest/": set(), "gmock/": set(), "rapidcheck": set(), "benchmark/": set(),
 }
+# Disks that no program is linked with.
+TEST_DISKS = "device/testing/"
+
 # Folders of headers that come with the C library and the kernel.
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 
@@ -56,6 +59,8 @@ def third_party_rule(name):
 def check_include(layer, name, quoted, path):
     """The complaint about one include, or None."""
     folder = name.split("/")[0] if "/" in name else None
+    if quoted and name.startswith(TEST_DISKS) and TEST_DISKS.rstrip("/") not in path.parent.as_posix():
+        return f"only tests and benchmarks include {TEST_DISKS}"
     if folder in LAYERS and quoted:
         if layer in ONLY_USES and folder not in ONLY_USES[layer]:
             return f"{layer} may not include {folder}"

@@ -96,6 +96,11 @@ class LayersTest(Tree):
     def test_a_test_library_in_the_product_is_seen(self):
         self.one_complaint(self.include("base", "<gtest/gtest.h>"), "belongs in tests")
 
+    def test_a_disk_for_tests_in_a_program_is_seen(self):
+        self.one_complaint(self.include("store", '"device/testing/memory_disk.h"'), "only tests and benchmarks include")
+        self.put("src/store/a.cc", "")
+        self.assertEqual(self.include("device/testing", '"device/testing/memory_disk.h"'), [])
+
     def test_input_and_output_in_pure_code_is_seen(self):
         self.one_complaint(self.include("geometry", "<fstream>"), "geometry is pure code")
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/log.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "format/label.h"
 #include "small_volume.h"
 #include "store/labels.h"

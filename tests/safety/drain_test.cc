@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "base/log.h"
-#include "device/recorder_disk.h"
-#include "device/replay.h"
+#include "device/testing/recorder_disk.h"
+#include "device/testing/replay.h"
 #include "small_volume.h"
 #include "store/labels.h"
 #include "tried.h"

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "base/log.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "small_volume.h"
 #include "tried.h"
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "crash/oracle.h"
 #include "crash/workload.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "small_volume.h"
 #include "store/labels.h"
 #include "tried.h"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/log.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "small_volume.h"
 #include "tried.h"
 

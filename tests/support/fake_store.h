@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 #include "store/store.h"
 
 namespace mdfs::test {

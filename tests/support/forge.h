@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 #include "format/layout.h"
 #include "format/node.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 #include "volume/volume.h"
 
 namespace mdfs::test {

@@ -4,11 +4,11 @@
 
 #include <filesystem>
 
-#include "device/faulty_disk.h"
-#include "device/memory_disk.h"
 #include "device/modelled_disk.h"
 #include "device/open.h"
-#include "device/recorder_disk.h"
+#include "device/testing/faulty_disk.h"
+#include "device/testing/memory_disk.h"
+#include "device/testing/recorder_disk.h"
 #include "temp_dir.h"
 
 namespace mdfs::device {

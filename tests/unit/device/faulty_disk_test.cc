@@ -1,6 +1,6 @@
 // Each kind of fault does what it says, and only that.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <bit>
 
 #include "base/aligned_buffer.h"
-#include "device/memory_disk.h"
-#include "device/recorder_disk.h"
+#include "device/testing/memory_disk.h"
+#include "device/testing/recorder_disk.h"
 
 namespace mdfs::device {
 namespace {

@@ -1,6 +1,6 @@
 // Forking and digests of disks in memory.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 
 #include <gtest/gtest.h>
 

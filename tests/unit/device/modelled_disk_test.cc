@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/aligned_buffer.h"
-#include "device/faulty_disk.h"
-#include "device/memory_disk.h"
+#include "device/testing/faulty_disk.h"
+#include "device/testing/memory_disk.h"
 #include "fake_waiter.h"
 #include "model/route.h"
 

@@ -1,13 +1,13 @@
 // The order of the recorder's log.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/recorder_disk.h"
+#include "device/testing/recorder_disk.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/aligned_buffer.h"
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 
 namespace mdfs::device {
 namespace {

@@ -1,6 +1,6 @@
 // What a power cut may leave and what it must keep.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/replay.h"
+#include "device/testing/replay.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "engine/task_pool.h"
 #include "engine_fixture.h"
 

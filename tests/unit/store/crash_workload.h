@@ -6,8 +6,8 @@
 #include <random>
 
 #include "base/aligned_buffer.h"
-#include "device/recorder_disk.h"
-#include "device/replay.h"
+#include "device/testing/recorder_disk.h"
+#include "device/testing/replay.h"
 #include "store/check/check.h"
 #include "store/labels.h"
 #include "store_fixture.h"

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "base/log.h"
-#include "device/faulty_disk.h"
 #include "device/request.h"
+#include "device/testing/faulty_disk.h"
 #include "format/label.h"
 #include "store/check/check.h"
 #include "store/labels.h"

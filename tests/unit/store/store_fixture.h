@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 #include "store/format_volume.h"
 #include "store/store.h"
 

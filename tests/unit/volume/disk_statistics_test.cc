@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "device/disk_counters.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "fixture.h"
 #include "volume/operations.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "base/log.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "memory_volume.h"
 #include "tried.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {

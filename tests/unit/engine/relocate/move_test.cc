@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {

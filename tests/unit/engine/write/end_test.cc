@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/checked.h"
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "engine/content.h"
 #include "engine_fixture.h"
 #include "format/file_cell.h"

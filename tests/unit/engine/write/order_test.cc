@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 #include "engine/content.h"
 #include "engine_fixture.h"
 

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "base/crc32c.h"
-#include "device/recorder_disk.h"
-#include "device/replay.h"
+#include "device/testing/recorder_disk.h"
+#include "device/testing/replay.h"
 #include "format/commit.h"
 #include "lab.h"
 #include "tried.h"

@@ -9,8 +9,8 @@
 
 #include "base/crc32c.h"
 #include "codec/codec.h"
-#include "device/recorder_disk.h"
-#include "device/replay.h"
+#include "device/testing/recorder_disk.h"
+#include "device/testing/replay.h"
 #include "format/dirent.h"
 #include "format/extents.h"
 #include "format/file_cell.h"

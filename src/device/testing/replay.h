@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "device/memory_disk.h"
-#include "device/recorder_disk.h"
+#include "device/testing/memory_disk.h"
+#include "device/testing/recorder_disk.h"
 
 namespace mdfs::device {
 

@@ -1,6 +1,6 @@
 // Durable and outstanding writes, and the bounded enumeration of what a cut leaves.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/replay.h"
+#include "device/testing/replay.h"
 
 #include <fmt/format.h>
 

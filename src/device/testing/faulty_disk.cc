@@ -1,6 +1,6 @@
 // Strikes requests by the plan; everything else passes through.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/faulty_disk.h"
+#include "device/testing/faulty_disk.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // The log of writes, flushes, discards and marks.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/recorder_disk.h"
+#include "device/testing/recorder_disk.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // Copy-on-write pages in chunks, under one reader-writer lock.
 // SPDX-License-Identifier: Apache-2.0
-#include "device/memory_disk.h"
+#include "device/testing/memory_disk.h"
 
 #include <algorithm>
 #include <cstring>
