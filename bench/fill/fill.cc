@@ -10,8 +10,9 @@
 #include "alloc/policy.h"
 #include "base/log.h"
 #include "fill/filling.h"
-#include "sim/plot.h"
+#include "sim/figure.h"
 #include "sim/statistics.h"
+#include "support/chart.h"
 
 namespace mdfs::bench {
 namespace {
@@ -82,7 +83,7 @@ Status run(const Arguments& arguments) {
   fmt::print("{}\n", json.dump(2));
   if (arguments.svg.empty()) return {};
   std::ofstream file(arguments.svg);
-  file << sim::to_svg(figure);
+  file << tools::to_svg(figure);
   file.close();
   return file.good() ? Status{} : Status{Errc::kIo, arguments.svg};
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/plot.h"
+#include "sim/figure.h"
 
 namespace mdfs::sim {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "geometry/geometry.h"
-#include "svg.h"
+#include "support/svg.h"
 
 namespace mdfs::tools {
 

@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "svg.h"
+#include "support/svg.h"
 
 namespace mdfs::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "occupation.h"
-#include "svg.h"
+#include "support/svg.h"
 
 namespace mdfs::tools {
 

@@ -1,4 +1,4 @@
-// A drawing in SVG: rectangles, texts and the colours of disks.
+// A drawing in SVG: rectangles, lines, circles, texts and the colours of disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,9 +19,13 @@ class Svg {
 
   // `data`: further attributes, as they are to stand in the element.
   void rect(double x, double y, double width, double height, std::string_view fill, std::string_view data = {});
+  void line(double x1, double y1, double x2, double y2, std::string_view stroke, std::string_view data = {});
+  void circle(double x, double y, double radius, std::string_view fill);
   enum class Anchor { kStart, kMiddle, kEnd };
   void text(double x, double y, std::string_view words, Anchor anchor = Anchor::kStart,
-            std::string_view fill = "#222222", double size = 12);
+            std::string_view fill = "#222222", double size = 12, std::string_view data = {});
+  // As it stands, for what the methods above do not draw.
+  void element(std::string_view xml);
   // Call once: returns the document, cut off at this height.
   std::string finish(double height);
 

@@ -1,6 +1,6 @@
 // Writing SVG.
 // SPDX-License-Identifier: Apache-2.0
-#include "svg.h"
+#include "support/svg.h"
 
 #include <fmt/format.h>
 
@@ -49,10 +49,23 @@ void Svg::rect(double x, double y, double width, double height, std::string_view
                        width, height, fill, data.empty() ? "" : " ", data);
 }
 
-void Svg::text(double x, double y, std::string_view words, Anchor anchor, std::string_view fill, double size) {
+void Svg::line(double x1, double y1, double x2, double y2, std::string_view stroke, std::string_view data) {
+  body_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"{}{}/>\n", x1, y1,
+                       x2, y2, stroke, data.empty() ? "" : " ", data);
+}
+
+void Svg::circle(double x, double y, double radius, std::string_view fill) {
+  body_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:g}\" fill=\"{}\"/>\n", x, y, radius, fill);
+}
+
+void Svg::element(std::string_view xml) { body_ += fmt::format("{}\n", xml); }
+
+void Svg::text(double x, double y, std::string_view words, Anchor anchor, std::string_view fill, double size,
+               std::string_view data) {
   constexpr std::array<std::string_view, 3> kAnchors = {"start", "middle", "end"};
-  body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\" font-size=\"{:g}\">{}</text>\n",
-                       x, y, kAnchors[static_cast<std::size_t>(anchor)], fill, size, xml_text(words));
+  body_ += fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" fill=\"{}\" font-size=\"{:g}\"{}{}>{}</text>\n", x, y,
+      kAnchors[static_cast<std::size_t>(anchor)], fill, size, data.empty() ? "" : " ", data, xml_text(words));
 }
 
 std::string Svg::finish(double height) {

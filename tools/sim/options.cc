@@ -1,6 +1,6 @@
 // Reading the shared options of mdfs-sim.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs_sim_options.h"
+#include "options.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,7 @@
 // mdfs-sim paper, machines, machine: published figures, and the machines that are shipped.
 // SPDX-License-Identifier: Apache-2.0
+#include "sim/paper.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,12 +9,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "mdfs_sim.h"
-#include "mdfs_sim_options.h"
-#include "mdfs_sim_plot.h"
-#include "mdfs_sim_report.h"
+#include "commands.h"
+#include "options.h"
+#include "plot.h"
+#include "report.h"
 #include "sim/figures.h"
-#include "sim/paper.h"
 
 namespace mdfs::tools {
 namespace {

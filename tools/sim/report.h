@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mdfs_sim_options.h"
+#include "options.h"
 #include "sim/simulation.h"
 #include "sim/statistics.h"
 

@@ -1,14 +1,16 @@
 // Figures are whole SVG documents that hold their data and nothing else.
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/plot.h"
+#include "support/chart.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <limits>
 
-namespace mdfs::sim {
+namespace mdfs::tools {
 namespace {
+
+using sim::Figure;
+using sim::Series;
 
 std::size_t count_of(const std::string& text, const std::string& what) {
   std::size_t count = 0;
@@ -16,7 +18,7 @@ std::size_t count_of(const std::string& text, const std::string& what) {
   return count;
 }
 
-TEST(PlotTest, EveryPointIsDrawnAndNotANumberIsLeftOut) {
+TEST(ChartTest, EveryPointIsDrawnAndNotANumberIsLeftOut) {
   Figure figure{.title = "a < b & c", .x_label = "x", .y_label = "y", .series = {}};
   figure.series.push_back({.name = "points",
                            .style = Series::Style::kPoints,
@@ -31,22 +33,12 @@ TEST(PlotTest, EveryPointIsDrawnAndNotANumberIsLeftOut) {
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
 }
 
-TEST(PlotTest, NothingAtAllIsStillAFigure) {
+TEST(ChartTest, NothingAtAllIsStillAFigure) {
   const Figure empty{.title = "", .x_label = "", .y_label = "", .series = {}};
   const std::string svg = to_svg(empty);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
 }
 
-TEST(PlotTest, ADistributionEndsAtOne) {
-  Figure figure{.title = "", .x_label = "", .y_label = "", .series = {}};
-  add_distribution(figure, "d", {0.003, 0.001, 0.002, 0.002}, 0);
-  ASSERT_EQ(figure.series.size(), 2U);
-  EXPECT_EQ(figure.series[1].y.back(), 1);
-  EXPECT_DOUBLE_EQ(figure.series[1].x.back(), 3);
-  EXPECT_TRUE(std::is_sorted(figure.series[1].x.begin(), figure.series[1].x.end()));
-  EXPECT_EQ(*std::max_element(figure.series[0].y.begin(), figure.series[0].y.end()), 1);
-}
-
 }  // namespace
-}  // namespace mdfs::sim
+}  // namespace mdfs::tools

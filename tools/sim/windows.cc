@@ -7,12 +7,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "commands.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
-#include "mdfs_sim.h"
-#include "mdfs_sim_options.h"
-#include "mdfs_sim_plot.h"
-#include "mdfs_sim_report.h"
+#include "options.h"
+#include "plot.h"
+#include "report.h"
 #include "sim/experiment.h"
 
 namespace mdfs::tools {

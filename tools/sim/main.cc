@@ -1,9 +1,8 @@
 // mdfs-sim: a discrete-event simulator of disk arrays that serve windows of images.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs_sim.h"
-
 #include <CLI/CLI.hpp>
 
+#include "commands.h"
 #include "support/command.h"
 #include "support/complete.h"
 

@@ -1,4 +1,4 @@
-// Draws figures as SVG: lines, points, steps and bars over two axes.
+// What a figure shows: lines, points, areas and bars over two axes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,9 +27,6 @@ struct Figure {
   std::optional<double> x_max{};
   std::optional<double> y_max{};  // larger values are cut off
 };
-
-// A whole SVG document. Points that are not finite are left out.
-std::string to_svg(const Figure& figure);
 
 // The distribution of samples (area, scaled to the height) and their cumulative distribution, in ms.
 void add_distribution(Figure& figure, const std::string& name, const std::vector<double>& samples_s, unsigned colour);

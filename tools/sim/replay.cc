@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/checked.h"
+#include "commands.h"
 #include "geometry/decompose.h"
 #include "geometry/window_spec.h"
-#include "mdfs_sim.h"
-#include "mdfs_sim_options.h"
-#include "mdfs_sim_plot.h"
-#include "mdfs_sim_report.h"
 #include "model/trace.h"
+#include "options.h"
+#include "plot.h"
+#include "report.h"
 #include "sim/experiment.h"
 
 namespace mdfs::tools {

@@ -1,6 +1,6 @@
 // Printing reports.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs_sim_report.h"
+#include "report.h"
 
 #include <fmt/format.h>
 

@@ -12,16 +12,16 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "commands.h"
 #include "geometry/decompose.h"
 #include "geometry/shape_text.h"
 #include "geometry/window_spec.h"
-#include "mdfs_sim.h"
-#include "mdfs_sim_mount.h"
-#include "mdfs_sim_options.h"
-#include "mdfs_sim_plot.h"
-#include "mdfs_sim_report.h"
-#include "mdfs_sim_volume.h"
+#include "mount.h"
+#include "options.h"
+#include "plot.h"
+#include "report.h"
 #include "sim/experiment.h"
+#include "volume.h"
 
 namespace mdfs::tools {
 namespace {

@@ -1,6 +1,6 @@
 // Asking a mount about an image, through its ioctls.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs_sim_mount.h"
+#include "mount.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

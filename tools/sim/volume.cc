@@ -1,6 +1,6 @@
 // Making, filling, mounting and taking down a volume for a measurement.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs_sim_volume.h"
+#include "volume.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SVG to a file, PNG through rsvg-convert.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs_sim_plot.h"
+#include "plot.h"
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "support/chart.h"
 #include "support/pending_file.h"
 
 extern char** environ;
@@ -46,7 +47,7 @@ Status convert(const std::string& svg, PendingFile& png) {
 }  // namespace
 
 Status write_figure(const sim::Figure& figure, const std::string& path) {
-  const std::string svg = sim::to_svg(figure);
+  const std::string svg = to_svg(figure);
   if (path.ends_with(".svg")) return write_text_file(path, svg);
   if (!path.ends_with(".png")) return Error{Errc::kUsage, fmt::format("{}: a figure is a .svg or a .png file", path)};
   MDFS_TRY_ASSIGN(PendingFile png, PendingFile::create(path, true));

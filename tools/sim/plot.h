@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sim/plot.h"
+#include "sim/figure.h"
 #include "sim/simulation.h"
 
 namespace mdfs::tools {
