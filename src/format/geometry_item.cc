@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "base/text.h"
 #include "format/fields.h"
 
 namespace mdfs::format {
@@ -78,6 +79,7 @@ Status decode_axes(ConstBytes value, Geometry& geometry) {
     MDFS_FORMAT_REQUIRE(std::isfinite(spacing) && spacing >= 0, "geometry.spacing");
     geometry.spacing[i] = spacing;
     geometry.unit[i] = get_padded_text(value, unit_offset(i), kUnitBytes);
+    MDFS_FORMAT_REQUIRE(geometry.unit[i].size() < kUnitBytes && is_one_line(geometry.unit[i]), "geometry.unit");
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "base/text.h"
 
 namespace mdfs::geometry {
 namespace {
@@ -107,8 +108,10 @@ Status check_spacing(const Geometry& geometry) {
       return Error{Errc::kInvalidArgument,
                    fmt::format("the spacing along {} must be a positive number", axis_label(geometry, axis))};
     const std::string& unit = geometry.unit[axis];
-    if (unit.size() > kMaxUnitBytes || unit.find('\0') != std::string::npos)
-      return Error{Errc::kInvalidArgument, fmt::format("a unit must have at most {} bytes", kMaxUnitBytes)};
+    if (unit.size() > kMaxUnitBytes || !is_one_line(unit))
+      return Error{Errc::kInvalidArgument,
+                   fmt::format("the unit along {}: at most {} bytes of UTF-8 without control characters are allowed",
+                               axis_label(geometry, axis), kMaxUnitBytes)};
   }
   return {};
 }

@@ -118,6 +118,8 @@ TEST(IoctlStructs, AGeometryThatMakesNoSenseIsRefused) {
       [](auto& in) { in.spacing[0] = -1; },
       [](auto& in) { in.spacing[1] = std::numeric_limits<double>::quiet_NaN(); },
       [](auto& in) { std::memset(in.unit[0], 'u', 8); },
+      [](auto& in) { std::memcpy(in.unit[0], "\xff\xff", 3); },
+      [](auto& in) { std::memcpy(in.unit[1], "\x1b[31m", 6); },
       [](auto& in) { in.row_offset = -2; },
       [](auto& in) { in.plane_offset = std::numeric_limits<std::int32_t>::min(); },
   };

@@ -120,6 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"channel as an axis", [](Geometry& g) { g.axes = "yc"; }},
                       Refusal{"capital axis", [](Geometry& g) { g.axes = "yX"; }},
                       Refusal{"negative spacing", [](Geometry& g) { g.spacing[0] = -1; }},
+                      Refusal{"unit of a control character", [](Geometry& g) { g.unit[0] = "\x1b[31m"; }},
+                      Refusal{"unit that is no UTF-8", [](Geometry& g) { g.unit[1] = "\xff"; }},
                       Refusal{"spacing no number", [](Geometry& g) { g.spacing[1] = std::nan(""); }},
                       Refusal{"long unit", [](Geometry& g) { g.unit[0] = "micrometre"; }}));
 
