@@ -230,7 +230,11 @@ std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSl
   if (newest == nullptr) return std::nullopt;
   // The others know the newest commit that they made together with this disk: it has nothing that they do not build on.
   const std::size_t index = candidate.labels.label->disk_index;
-  if (index < winner.states.size() && winner.states[index].commit_id == newest->commit_id) return std::nullopt;
+  const format::MemberState known = index < winner.states.size() ? winner.states[index] : format::MemberState{};
+  if (known.commit_id == newest->commit_id) return std::nullopt;
+  // A power cut leaves a disk at most one commit ahead of what the others know of it. A disk that was put back from an
+  // older copy lies behind that.
+  if (newest->generation > known.generation && newest->parent_id != known.commit_id) return newest->generation;
   for (std::size_t i = 0; i < std::min(newest->members.size(), winner.members.size()); ++i)
     if (newest->members[i].uuid == winner.members[i].uuid && ((newest->participants & current) >> i & 1) != 0)
       return std::nullopt;

@@ -58,8 +58,9 @@ struct FoundCommit {
 std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates);
 
 // The disk was written apart from the winner: it holds a commit that may have been acknowledged, which is not the
-// newest one that the winner knows of this disk, and no disk that has the winner took part in that. `current`: indexes
-// of disks that have the winner. Gives the generation of that commit.
+// newest one that the winner knows of this disk; nor its child, which a power cut may have taken from the others, nor
+// an older one, in which a disk that has the winner took part. `current`: indexes of disks that have the winner. Gives
+// the generation of that commit.
 std::optional<std::uint64_t> diverged(const Candidate& candidate, const format::CommitSlot& winner,
                                       std::uint64_t current);
 

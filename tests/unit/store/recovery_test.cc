@@ -314,6 +314,23 @@ TEST_F(RecoveryTest, HalvesThatWereWrittenApartAreRefusedHoweverLongAgo) {
   }
 }
 
+// The first disk took part in what the third one wrote, and was then put back from an older copy.
+TEST_F(RecoveryTest, ADiskIsApartThoughADiskThatTookPartInItsCommitsWasPutBackFromACopy) {
+  for (const auto& [here, there] : {std::pair{2, 1}, {2, 20}, {9, 1}, {9, 20}}) {
+    make(3);
+    ASSERT_OK(put(disks_, 1));
+    Disks first_and_third = clone_disks(disks_);
+    first_and_third[1].reset();
+    for (int i = 0; i < here; ++i) ASSERT_OK(put(first_and_third, 100 + i));
+    Disks first_and_second = clone_disks(disks_);
+    first_and_second[2].reset();
+    for (int i = 0; i < there; ++i) ASSERT_OK(put(first_and_second, 200 + i));
+    Disks all = clone_disks(first_and_second);
+    all[2] = first_and_third[2]->clone();
+    EXPECT_EQ(open_error(all), Errc::kFork) << here << " and " << there;
+  }
+}
+
 TEST_F(RecoveryTest, ADiskThatWasAwayForManyCommitsIsBehindAndNoFork) {
   StoreOptions degraded;
   degraded.degraded = true;
