@@ -20,22 +20,32 @@ Pin::~Pin() {
   if (inode_ != nullptr) table_->unpin(*inode_);
 }
 
+Inode* InodeTable::get(Shard& part, Ino ino) {
+  if (const auto found = part.inodes.find(ino); found != part.inodes.end()) return found->second.get();
+  const auto counted = part.looked_up.find(ino);
+  if (counted == part.looked_up.end()) return nullptr;
+  std::unique_ptr<Inode>& inode = part.inodes[ino] = std::make_unique<Inode>(ino);
+  inode->lookups_ = counted->second;
+  part.looked_up.erase(counted);
+  return inode.get();
+}
+
 Pin InodeTable::pin(Ino ino) {
   Shard& part = shard(ino);
   const std::lock_guard lock(part.mutex);
-  std::unique_ptr<Inode>& inode = part.inodes[ino];
-  if (!inode) inode = std::make_unique<Inode>(ino);
+  Inode* inode = get(part, ino);
+  if (inode == nullptr) inode = (part.inodes[ino] = std::make_unique<Inode>(ino)).get();
   ++inode->pins_;
-  return {this, inode.get()};
+  return {this, inode};
 }
 
 Pin InodeTable::find(Ino ino) {
   Shard& part = shard(ino);
   const std::lock_guard lock(part.mutex);
-  const auto found = part.inodes.find(ino);
-  if (found == part.inodes.end()) return {};
-  ++found->second->pins_;
-  return {this, found->second.get()};
+  Inode* const inode = get(part, ino);
+  if (inode == nullptr) return {};
+  ++inode->pins_;
+  return {this, inode};
 }
 
 void InodeTable::add_lookup(Inode& inode) {
@@ -49,6 +59,18 @@ void InodeTable::add_open(Inode& inode) {
 }
 
 void InodeTable::drop_lookups(Ino ino, std::uint64_t lookups) {
+  {
+    Shard& part = shard(ino);
+    const std::lock_guard lock(part.mutex);
+    if (const auto counted = part.looked_up.find(ino); counted != part.looked_up.end()) {
+      if (counted->second <= lookups) {
+        part.looked_up.erase(counted);
+      } else {
+        counted->second -= lookups;
+      }
+      return;
+    }
+  }
   const Pin inode = find(ino);
   if (!inode) return;
   const std::lock_guard lock(shard(ino).mutex);
@@ -88,7 +110,7 @@ std::size_t InodeTable::size() {
   std::size_t count = 0;
   for (Shard& part : shards_) {
     const std::lock_guard lock(part.mutex);
-    count += part.inodes.size();
+    count += part.inodes.size() + part.looked_up.size();
   }
   return count;
 }
@@ -100,16 +122,23 @@ void InodeTable::unpin(Inode& inode) {
   {
     const std::lock_guard lock(part.mutex);
     --inode.pins_;
-    free_on_disk = settle(part, inode);
+    free_on_disk = evict_if_unused(part, inode);
   }
   if (free_on_disk) unreferenced_(ino);
 }
 
-bool InodeTable::settle(Shard& part, Inode& inode) {
-  if (inode.pins_ > 0 || inode.lookups_ > 0 || inode.opens_ > 0) return false;
+bool InodeTable::evict_if_unused(Shard& part, Inode& inode) {
+  if (inode.pins_ > 0 || inode.opens_ > 0) return false;
+  const Ino ino = inode.ino;
   const bool unlinked = inode.unlinked;
   const bool newer_than_the_tree = inode.has_content || inode.times_dirty || inode.write_error_kept;
-  if (!newer_than_the_tree) part.inodes.erase(inode.ino);
+  if (inode.lookups_ > 0) {
+    if (unlinked || newer_than_the_tree) return false;
+    part.looked_up.emplace(ino, inode.lookups_);
+    part.inodes.erase(ino);
+    return false;
+  }
+  if (!newer_than_the_tree) part.inodes.erase(ino);
   return unlinked;
 }
 

@@ -83,7 +83,8 @@ class Pin {
   Inode* inode_ = nullptr;
 };
 
-// All inodes that are looked up, open, in use, or newer in memory than in the tree; others are dropped at once.
+// All inodes that are looked up, open, in use, or newer in memory than in the tree; others are dropped at once. The
+// kernel may keep millions looked up: of an inode that is nothing but looked up the table keeps the count alone.
 // Any thread may call any method; the shards' mutexes are leaves.
 class InodeTable {
  public:
@@ -105,13 +106,17 @@ class InodeTable {
   friend class Pin;
   static constexpr std::size_t kShards = 64;
   struct Shard {
-    std::mutex mutex;  // guards the map and the counts of its inodes
+    std::mutex mutex;  // guards the maps and the counts of the inodes
     std::unordered_map<Ino, std::unique_ptr<Inode>> inodes;
+    std::unordered_map<Ino, std::uint64_t> looked_up;  // nothing but that, so often; each in one of the maps
   };
   Shard& shard(Ino ino) { return shards_[ino % kShards]; }
   void unpin(Inode& inode);
-  // The shard's mutex is held. Drops the inode if nothing holds it; true if it is to be freed on disk.
-  bool settle(Shard& shard, Inode& inode);
+  // The shard's mutex is held. Null if the inode is in none of the maps.
+  static Inode* get(Shard& shard, Ino ino);
+  // The shard's mutex is held. Drops the inode if nothing holds it, or all but the count if only look-ups do; true if
+  // it is to be freed on disk.
+  static bool evict_if_unused(Shard& shard, Inode& inode);
 
   std::function<void(Ino)> unreferenced_;
   std::array<Shard, kShards> shards_;
