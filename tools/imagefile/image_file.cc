@@ -28,6 +28,15 @@ std::string extension(const std::string& path) {
   return text;
 }
 
+// Some readers of the library take bytes that the disk does not give for zeros. The reader of TIFF, whose files may be
+// large, reports them.
+Status read_all(FileBytes& bytes) {
+  ByteVector block(1u << 20);
+  for (std::uint64_t at = 0; at < bytes.size(); at += block.size())
+    MDFS_TRY(bytes.read_at(at, MutableBytes(block).first(std::min<std::uint64_t>(block.size(), bytes.size() - at))));
+  return {};
+}
+
 // What is missing of a picture, and what its pages are to each other: the library may say nothing of either.
 Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64_t size, const SourceOptions& options) {
   FileBytes bytes(file, size);
@@ -40,6 +49,7 @@ Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
   if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
+  MDFS_TRY(read_all(bytes));
   PageFacts facts;
   facts.flatten = options.flatten;
   return facts;

@@ -198,11 +198,11 @@ class OiioSource final : public ImageSource {
   std::size_t used_ = 0;
 };
 
-// What is refused because of its reader: that of ICO writes beyond the buffer it is given; those of IFF and Zfile say
-// nothing of samples that are missing.
+// What is refused because of its reader: that of ICO writes beyond the buffer it is given; those of DDS, IFF and Zfile
+// say nothing of samples that are missing.
 Status check_read_format(std::string_view format, const std::string& path) {
   if (format == "ico") return {Errc::kNotSupported, path + ": an icon (ICO)"};
-  if (format == "iff" || format == "zfile")
+  if (format == "dds" || format == "iff" || format == "zfile")
     return {Errc::kNotSupported,
             fmt::format("{}: the {} reader returns zeros for missing samples; convert the file to TIFF or PNG", path,
                         format)};
