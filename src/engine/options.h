@@ -20,8 +20,8 @@ struct EngineOptions {
   std::size_t largest_request_bytes = 256u << 10;  // per disk
   // What is appended is written as soon as it is so much, before the sync that is expected: enough for whole strips.
   std::size_t early_batch_bytes = 2u << 20;
-  unsigned decode_threads = 0;   // 0 = all cores
-  bool grouping = true;          // false, for measurements: extents lie as they come, those of all objects mixed
+  unsigned decode_threads = 0;  // 0 = all cores
+  bool grouping = true;         // false, for measurements: extents lie as they come, those of all objects mixed
   // What lies on disks that are missing or have failed reads as zeros. Only for a store that is opened read-only: what
   // is written beside such zeros would make them last.
   bool zeros_for_lost = false;

@@ -1,8 +1,8 @@
 // Work queues.
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
-
 #include "fuse/work_queue.h"
+
+#include <utility>
 
 namespace mdfs::fuse {
 

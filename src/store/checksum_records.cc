@@ -1,12 +1,13 @@
 // Collecting checksum records, and hearing them.
 // SPDX-License-Identifier: Apache-2.0
+#include "store/checksum_records.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
-#include "store/checksum_records.h"
 
 namespace mdfs::store {
 

@@ -1,10 +1,9 @@
 // rename(2): replace, no-replace and exchange, of anything.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "volume/names.h"
-#include <algorithm>
-
 #include "volume/volume_impl.h"
 
 namespace mdfs::volume {
