@@ -115,7 +115,7 @@ void FullVolumeTest::fill_and_empty(unsigned cycle) {
   operations_ += filler.operations();
   filler.forget_all();
   const Status emptied = remove_all(**volume, directory->ino);
-  ASSERT_TRUE(drained.ok()) << "cycle " << cycle << ": " << drained.error().message();
+  ASSERT_TRUE(emptied.ok()) << "cycle " << cycle << ": " << emptied.error().message();
   (*volume)->forget(directory->ino, 1);
   ASSERT_TRUE((*volume)->remove_directory(kRootIno, "d").ok()) << "cycle " << cycle;
   ASSERT_TRUE((*volume)->close().ok()) << "cycle " << cycle;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "device/testing/faulty_disk.h"
 #include "format/label.h"
+#include "maintenance/runner.h"
 #include "small_volume.h"
 #include "store/labels.h"
 #include "tried.h"
@@ -312,7 +313,7 @@ TEST(ScrubTest, ACrashAtAnyStepIsGoneOnFrom) {
         break;
       }
       for (unsigned i = 0; i < steps; ++i) {
-        environment.advance_ns(volume::Operations::kSaveIntervalNs);
+        environment.advance_ns(maintenance::Runner::kSaveIntervalNs);
         (void)(*volume)->operations().turn();
       }
       running = status(**volume).running();
