@@ -100,21 +100,22 @@ bool Engine::is_dirty(const Content& content) const {
          content.error.has_value();
 }
 
-Result<std::size_t> Engine::read(Content& content, std::uint64_t offset, MutableBytes into) {
+Result<std::size_t> Engine::read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->reader.read(content, offset, into);
+  return parts_->reader.read(content, offset, into, stop);
 }
 
-Status Engine::write(Content& content, std::uint64_t offset, ConstBytes from) {
+Status Engine::write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
   const std::uint64_t size = content.size.load(std::memory_order_acquire);
   if (offset > size || from.size() > size - offset) MDFS_TRY(parts_->replacer.clear_beyond_end(content));
-  return parts_->writer.write(content, offset, from);
+  return parts_->writer.write(content, offset, from, stop);
 }
 
-Status Engine::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+Status Engine::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                           const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->reader.read_window(content, window, offset, into);
+  return parts_->reader.read_window(content, window, offset, into, stop);
 }
 
 Result<std::shared_ptr<WindowVersion>> Engine::pin_window(Content& content, const geometry::Window& window) {
@@ -129,9 +130,9 @@ Result<std::shared_ptr<WindowVersion>> Engine::pin_window(Content& content, cons
   }
 }
 
-Status Engine::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) {
+Status Engine::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->reader.read_version(version, offset, into);
+  return parts_->reader.read_version(version, offset, into, stop);
 }
 
 bool Engine::is_of(const WindowVersion& version, const Content& content) const {

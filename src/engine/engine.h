@@ -54,18 +54,20 @@ class Engine final {
   bool is_dirty(const Content& content) const;
 
   // Bytes of the canonical file; returns how many were read (fewer only at the end of the file).
-  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into);
-  // Extends the file as needed. kNoSpace before anything is changed.
-  Status write(Content& content, std::uint64_t offset, ConstBytes from);
+  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
+  // Extends the file as needed. kNoSpace before anything is changed. Where `stop` ends the write, the file may
+  // have its new size and a part of the bytes.
+  Status write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop = {});
 
   // Bytes [offset, offset + into.size()) of the window's canonical layout; the window has been checked.
   // Images only, as all window calls.
-  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into);
+  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                     const Stop& stop = {});
   // The window as it is now, which has been checked: all reads of it give the same version, whatever is written
   // meanwhile. What changes keeps the older extents for it within bounds; beyond them, and when the image is cut off or
   // a hole is punched under it, reads end with the error of ESTALE.
   Result<std::shared_ptr<WindowVersion>> pin_window(Content& content, const geometry::Window& window);
-  Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into);
+  Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
   bool is_of(const WindowVersion& version, const Content& content) const;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
   void start_window(Content& content, const geometry::Window& window);

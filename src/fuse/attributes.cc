@@ -42,8 +42,8 @@ void reply_stat(fuse_req_t req, const Result<struct stat>& attributes) {
 }
 
 // Only the length of a virtual file can be set: to what it is, or to nothing by one who writes it anew.
-Result<struct stat> set_view_attributes(Server& server, fuse_ino_t ino, const struct stat& wished, int which,
-                                        fuse_file_info* fi) {
+Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t ino, const struct stat& wished,
+                                        int which, fuse_file_info* fi) {
   MDFS_TRY_ASSIGN(struct stat now, stat_of(server, ino));
   constexpr int kOwned = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
   if ((which & kOwned) != 0)
@@ -54,7 +54,8 @@ Result<struct stat> set_view_attributes(Server& server, fuse_ino_t ino, const st
   Handle& handle = handle_of(fi);
   const auto view = handle.current_view();
   if (!view || !can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
-  MDFS_TRY_ASSIGN(auto writer, views::WindowWriter::create(server.volume(), handle.ino, *view, server.staging(), true));
+  MDFS_TRY_ASSIGN(auto writer,
+                  views::WindowWriter::create(server.volume(), handle.ino, *view, server.staging(), caller, true));
   const std::lock_guard lock(handle.mutex);
   handle.writer = std::move(writer);
   now.st_size = 0;
@@ -163,7 +164,8 @@ void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(re
 
 void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int which, fuse_file_info* fi) {
   Server& server = server_of(req);
-  if (is_virtual(ino)) return reply_stat(req, set_view_attributes(server, ino, *attributes, which, fi));
+  if (is_virtual(ino))
+    return reply_stat(req, set_view_attributes(server, fuse_req_ctx(req)->uid, ino, *attributes, which, fi));
   SetAttributes change = to_change(*attributes, which);
   const volume::Caller caller = change.mode || change.gid ? caller_with_groups(req) : caller_of(req);
   if (!change.size_bytes) return change_and_reply(req, ino, change, caller);

@@ -78,13 +78,13 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 // ---- reading
 
 Result<std::size_t> read_window_bytes(Handle& handle, views::WindowReader& reader, std::uint64_t offset,
-                                      MutableBytes into) {
+                                      MutableBytes into, const engine::Stop& stop) {
   {
     const std::lock_guard lock(handle.mutex);
     if (handle.writer && (!handle.writer->empty() || !handle.writer->is_complete()))
       return handle.writer->read(offset, into);
   }
-  return reader.read(offset, into);
+  return reader.read(offset, into, stop);
 }
 
 // What a read asked for, into the trace. A window is one request, at the time of its binding or opening; the pieces in
@@ -113,7 +113,7 @@ void trace_read(fuse_req_t req, fuse_ino_t ino, Handle& handle, const views::Vie
 }
 
 Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bool through_page_cache,
-                              std::uint64_t offset, MutableBytes into) {
+                              std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   if (is_virtual(ino)) {
     server.nodes().mark_fresh(ino);
     if (!handle.view) {  // info.json
@@ -123,13 +123,13 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
       return count;
     }
     // Pages are shared by all who have the file open: they hold the newest version.
-    if (through_page_cache) return views::read_view(server.volume(), handle.ino, *handle.view, offset, into);
-    return read_window_bytes(handle, *handle.reader, offset, into);
+    if (through_page_cache) return views::read_view(server.volume(), handle.ino, *handle.view, offset, into, stop);
+    return read_window_bytes(handle, *handle.reader, offset, into, stop);
   }
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
   if (!through_page_cache)
-    if (const auto reader = handle.current_reader()) return read_window_bytes(handle, *reader, offset, into);
-  return server.volume().read(ino, offset, into);
+    if (const auto reader = handle.current_reader()) return read_window_bytes(handle, *reader, offset, into, stop);
+  return server.volume().read(ino, offset, into, stop);
 }
 
 // ---- writing
@@ -154,8 +154,8 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     if (!handle.view) return Error{Errc::kAccessDenied, "not a window"};
     window = handle.view->window;
     if (!handle.writer) {
-      MDFS_TRY_ASSIGN(handle.writer,
-                      views::WindowWriter::create(server.volume(), handle.ino, *handle.view, server.staging(), false));
+      MDFS_TRY_ASSIGN(handle.writer, views::WindowWriter::create(server.volume(), handle.ino, *handle.view,
+                                                                 server.staging(), fuse_req_ctx(req)->uid, false));
     }
     MDFS_TRY_ASSIGN(count, handle.writer->write(offset, from));
     if (!is_virtual(ino) && handle.writer->is_full()) full = std::move(handle.writer);
@@ -249,7 +249,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fus
     server.filled_pages().note_fill(ino, !handle_of(fi).fills_pages.exchange(true));
   const auto begun = TraceRecorder::Clock::now();
   const auto count =
-      read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into);
+      read_some(server, ino, handle_of(fi), through_page_cache, static_cast<std::uint64_t>(offset), into, stop_of(req));
   if (!count.ok()) return reply_error(req, count.error());
   if (server.trace() != nullptr) {
     Handle& handle = handle_of(fi);
@@ -277,7 +277,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   if (!fi->writepage)
     if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
   const auto begun = TraceRecorder::Clock::now();
-  const auto count = server.volume().write(ino, at, from, append);
+  const auto count = server.volume().write(ino, at, from, append, stop_of(req));
   if (!count.ok()) return reply_error(req, count.error());
   if (server.trace() != nullptr) server.trace()->bytes(server.volume(), ino, at, *count, true, begun, caller_pid(req));
   if (fi->writepage) {
@@ -373,8 +373,9 @@ void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse
   }
   if (const Status dropped = drop_privileges(req, to); !dropped.ok()) return reply_error(req, dropped.error());
   const auto begun = TraceRecorder::Clock::now();
-  const auto count = server.volume().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
-                                                static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes));
+  const auto count =
+      server.volume().copy_range(from, static_cast<std::uint64_t>(from_offset), to,
+                                 static_cast<std::uint64_t>(to_offset), std::min(length, kMaxCopyBytes), stop_of(req));
   if (!count.ok()) return reply_error(req, count.error());
   if (TraceRecorder* const trace = server.trace(); trace != nullptr) {
     trace->bytes(server.volume(), from, static_cast<std::uint64_t>(from_offset), *count, false, begun, caller_pid(req));

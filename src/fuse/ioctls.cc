@@ -92,7 +92,7 @@ void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std
     if (TraceRecorder* const trace = server.trace(); trace != nullptr)
       trace->window(server.volume(), ino, wanted, false, TraceRecorder::Clock::now(), fuse_req_ctx(req)->pid);
     const MutableBytes answer = buffer.bytes().first(sizeof window + static_cast<std::size_t>(window.bytes));
-    MDFS_TRY(server.volume().read_window(ino, wanted, 0, answer.subspan(sizeof window)));
+    MDFS_TRY(server.volume().read_window(ino, wanted, 0, answer.subspan(sizeof window), stop_of(req)));
     std::memcpy(answer.data(), &window, sizeof window);
     return answer.size();
   };

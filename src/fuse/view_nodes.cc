@@ -219,7 +219,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   if (can_write(flags)) {
     if (!is_writable(spec)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
     MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->view,
-                                                                server.staging(), (flags & O_TRUNC) != 0));
+                                                                server.staging(), caller.uid, (flags & O_TRUNC) != 0));
   }
   MDFS_TRY(server.volume().open_file(spec.ino, false));
   handle->node = std::move(node);

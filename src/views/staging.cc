@@ -12,6 +12,19 @@
 #include "base/checked.h"
 
 namespace mdfs::views {
+namespace {
+
+constexpr std::uint32_t kRoot = 0;
+
+// May a user who holds `own` of what all together hold have so many more? Root may have all that is free, every other
+// user half of what the others leave.
+bool fits(std::uint32_t owner, std::uint64_t own, std::uint64_t all, std::uint64_t more, std::uint64_t limit) {
+  if (all > limit || more > limit - all) return false;
+  const std::uint64_t left_by_others = limit - (all - own);
+  return owner == kRoot || own + more <= left_by_others / 2;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<StagingPool>> StagingPool::open(const std::string& directory, const StagingLimits& limits) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -28,18 +41,35 @@ bool StagingPool::take_memory(std::uint64_t bytes) {
   return true;
 }
 
-Status StagingPool::take_file(std::uint64_t bytes) {
+void StagingPool::give_back_memory(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (bytes > limits_.file_bytes - std::min(file_used_, limits_.file_bytes))
-    return Error{Errc::kNoSpace, fmt::format("{} bytes of windows are already being written", file_used_)};
-  file_used_ += bytes;
+  memory_used_ -= bytes;
+}
+
+Status StagingPool::take_file(std::uint32_t owner, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_owner_.find(owner);
+  const Files own = found == by_owner_.end() ? Files{} : found->second;
+  const bool few = fits(owner, own.count, all_.count, 1, limits_.files);
+  if (!few || !fits(owner, own.bytes, all_.bytes, bytes, limits_.file_bytes))
+    return Error{Errc::kNoSpace,
+                 fmt::format("user {} is writing {} windows of {} bytes, all users {} of {}; {} of {} are possible, of "
+                             "which a user may have half of what the others leave",
+                             owner, own.count, own.bytes, all_.count, all_.bytes, limits_.files, limits_.file_bytes)};
+  for (Files* of : {&by_owner_[owner], &all_}) {
+    ++of->count;
+    of->bytes += bytes;
+  }
   return {};
 }
 
-void StagingPool::give_back(std::uint64_t memory_bytes, std::uint64_t file_bytes) {
+void StagingPool::give_back_file(std::uint32_t owner, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  memory_used_ -= memory_bytes;
-  file_used_ -= file_bytes;
+  for (Files* of : {&by_owner_[owner], &all_}) {
+    --of->count;
+    of->bytes -= bytes;
+  }
+  if (by_owner_[owner].count == 0) by_owner_.erase(owner);
 }
 
 Status StagingPool::try_file() {
@@ -57,21 +87,25 @@ Result<int> StagingPool::new_file() {
   return fd;
 }
 
-Staging::Staging(StagingPool& pool, std::uint64_t capacity, bool in_memory)
-    : pool_(pool), capacity_(capacity), memory_(in_memory ? capacity : 0) {}
+Staging::Staging(StagingPool& pool, std::uint32_t owner, std::uint64_t capacity, bool in_memory)
+    : pool_(pool), owner_(owner), capacity_(capacity), memory_(in_memory ? capacity : 0) {}
 
-Result<std::unique_ptr<Staging>> Staging::create(StagingPool& pool, std::uint64_t capacity) {
+Result<std::unique_ptr<Staging>> Staging::create(StagingPool& pool, std::uint32_t owner, std::uint64_t capacity) {
   MDFS_CHECK(capacity > 0);
-  if (pool.take_memory(capacity)) return std::unique_ptr<Staging>(new Staging(pool, capacity, true));
-  MDFS_TRY(pool.take_file(capacity));
-  std::unique_ptr<Staging> staging(new Staging(pool, capacity, false));
+  if (pool.take_memory(capacity)) return std::unique_ptr<Staging>(new Staging(pool, owner, capacity, true));
+  MDFS_TRY(pool.take_file(owner, capacity));
+  std::unique_ptr<Staging> staging(new Staging(pool, owner, capacity, false));
   MDFS_TRY_ASSIGN(staging->file_, pool.new_file());
   return staging;
 }
 
 Staging::~Staging() {
   if (file_ >= 0) ::close(file_);
-  pool_.give_back(memory_.size(), memory_.empty() ? capacity_ : 0);
+  if (memory_.empty()) {
+    pool_.give_back_file(owner_, capacity_);
+  } else {
+    pool_.give_back_memory(capacity_);
+  }
 }
 
 Status Staging::write(std::uint64_t offset, ConstBytes from) {

@@ -1,8 +1,10 @@
 // Stages bytes written to a window until they are applied: in memory for small windows, else in an unlinked file.
+// Each user but root may have half of the files that the others leave, so that no user keeps the others from writing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,6 +20,8 @@ struct StagingLimits {
   std::uint64_t memory_bytes = 8u << 20;                // all stagings together, in memory
   std::uint64_t window_bytes = std::uint64_t{4} << 30;  // one window; more is kTooBig
   std::uint64_t file_bytes = std::uint64_t{16} << 30;   // all stagings together, in files; more is kNoSpace
+  // All stagings together; each is an open file: a quarter of the 1024 that a process usually may have.
+  std::uint64_t files = 256;
 };
 
 // Shared by all stagings of a mount. Any thread.
@@ -38,17 +42,23 @@ class StagingPool {
   friend class Staging;
   StagingPool(std::string directory, int directory_fd, const StagingLimits& limits)
       : directory_(std::move(directory)), directory_fd_(directory_fd), limits_(limits) {}
+  struct Files {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+  };
   bool take_memory(std::uint64_t bytes);
-  Status take_file(std::uint64_t bytes);
-  void give_back(std::uint64_t memory_bytes, std::uint64_t file_bytes);
+  void give_back_memory(std::uint64_t bytes);
+  Status take_file(std::uint32_t owner, std::uint64_t bytes);
+  void give_back_file(std::uint32_t owner, std::uint64_t bytes);
   Result<int> new_file();
 
   const std::string directory_;
   const int directory_fd_;
   const StagingLimits limits_;
-  std::mutex mutex_;  // guards the two counts
+  std::mutex mutex_;  // guards all below
   std::uint64_t memory_used_ = 0;
-  std::uint64_t file_used_ = 0;
+  Files all_;
+  std::map<std::uint32_t, Files> by_owner_;  // of owners that have some
 };
 
 // `capacity` bytes, none written at first. write() and fill() by one thread at a time; read() by any number while
@@ -57,7 +67,8 @@ class Staging {
  public:
   static constexpr std::size_t kMaxPieces = 65536;  // separate ranges remembered
 
-  static Result<std::unique_ptr<Staging>> create(StagingPool& pool, std::uint64_t capacity);
+  // `owner`: the user who writes. kNoSpace: the limits of the pool, or the owner's share of them, are reached.
+  static Result<std::unique_ptr<Staging>> create(StagingPool& pool, std::uint32_t owner, std::uint64_t capacity);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -70,9 +81,10 @@ class Staging {
   Status read(std::uint64_t offset, MutableBytes into) const;
 
  private:
-  Staging(StagingPool& pool, std::uint64_t capacity, bool in_memory);
+  Staging(StagingPool& pool, std::uint32_t owner, std::uint64_t capacity, bool in_memory);
 
   StagingPool& pool_;
+  const std::uint32_t owner_;
   const std::uint64_t capacity_;
   AlignedBuffer memory_;  // in use if not empty
   int file_ = -1;

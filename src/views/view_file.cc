@@ -131,9 +131,9 @@ ViewFile view_image_npy(const Geometry& geometry) {
 }
 
 Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
-                              MutableBytes into) {
+                              MutableBytes into, const engine::Stop& stop) {
   return read_view(file, offset, into, [&](std::uint64_t at, MutableBytes bytes) {
-    return volume.read_window(image, file.window, at, bytes);
+    return volume.read_window(image, file.window, at, bytes, stop);
   });
 }
 

@@ -57,6 +57,6 @@ using WindowBytes = std::function<Status(std::uint64_t offset, MutableBytes into
 Result<std::size_t> read_view(const ViewFile& file, std::uint64_t offset, MutableBytes into, const WindowBytes& read);
 // Reads the current state of the image.
 Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
-                              MutableBytes into);
+                              MutableBytes into, const engine::Stop& stop = {});
 
 }  // namespace mdfs::views

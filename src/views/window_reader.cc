@@ -37,19 +37,19 @@ void WindowReader::restart() {
   pass_.reset();
 }
 
-Result<std::size_t> WindowReader::read(std::uint64_t offset, MutableBytes into) {
+Result<std::size_t> WindowReader::read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   const std::uint64_t end = std::min(file_->size_bytes(), offset + into.size());
   const std::uint64_t header = file_->header.size();
   const ByteRange data{std::max(offset, header) - header, std::max(end, header) - header};
-  if (data.first >= data.last) return read_view(volume_, image_, *file_, offset, into);
+  if (data.first >= data.last) return read_view(volume_, image_, *file_, offset, into, stop);
   if (data.last - data.first == file_->data_bytes) {  // one call of the volume reads one version
     restart();
-    return read_view(volume_, image_, *file_, offset, into);
+    return read_view(volume_, image_, *file_, offset, into, stop);
   }
   for (unsigned i = 1;; ++i) {
     MDFS_TRY_ASSIGN(const std::shared_ptr<Pass> pass, pass_for(data));
     auto count = read_view(*file_, offset, into,
-                           [&](std::uint64_t at, MutableBytes bytes) { return pass->pinned->read(at, bytes); });
+                           [&](std::uint64_t at, MutableBytes bytes) { return pass->pinned->read(at, bytes, stop); });
     if (count.ok()) {
       note_read(pass, data);
       return count;

@@ -24,7 +24,7 @@ class WindowReader {
 
   const std::shared_ptr<const ViewFile>& file() const { return file_; }
   // Like read_view().
-  Result<std::size_t> read(std::uint64_t offset, MutableBytes into);
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {});
   // Makes the next piece the first one, after a write by the reader itself.
   void restart();
 

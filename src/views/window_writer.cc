@@ -10,13 +10,13 @@
 
 namespace mdfs::views {
 Result<std::unique_ptr<WindowWriter>> WindowWriter::create(volume::Volume& volume, volume::Ino image, ViewFile file,
-                                                           StagingPool& pool, bool truncated) {
+                                                           StagingPool& pool, std::uint32_t owner, bool truncated) {
   if (!is_writable(file.format))
     return Error{Errc::kNotSupported, fmt::format("a .{} is read-only", suffix(file.format))};
   if (file.data_bytes > pool.limits().window_bytes)
     return Error{Errc::kTooBig, fmt::format("a window of {} bytes; this mount allows {} (max_window)", file.data_bytes,
                                             pool.limits().window_bytes)};
-  return std::unique_ptr<WindowWriter>(new WindowWriter(volume, image, std::move(file), pool, truncated));
+  return std::unique_ptr<WindowWriter>(new WindowWriter(volume, image, std::move(file), pool, owner, truncated));
 }
 
 std::uint64_t WindowWriter::capacity() const {
@@ -29,7 +29,7 @@ Result<std::size_t> WindowWriter::write(std::uint64_t offset, ConstBytes from) {
   if (offset >= capacity()) return Error{Errc::kTooBig, fmt::format("the window ends at byte {}", file_.size_bytes())};
   from = from.first(std::min<std::uint64_t>(from.size(), capacity() - offset));
   if (!staging_) {
-    MDFS_TRY_ASSIGN(staging_, Staging::create(pool_, capacity()));
+    MDFS_TRY_ASSIGN(staging_, Staging::create(pool_, owner_, capacity()));
   }
   MDFS_TRY(staging_->write(offset, from));
   return from.size();

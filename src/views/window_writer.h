@@ -18,9 +18,9 @@ namespace mdfs::views {
 class WindowWriter {
  public:
   // `truncated`: unwritten bytes are zeros until all are written; else they are those of the current window.
-  // kTooBig: over the limit of the mount; kNotSupported: a read-only format.
+  // `owner`: the user who writes. kTooBig: over the limit of the mount; kNotSupported: a read-only format.
   static Result<std::unique_ptr<WindowWriter>> create(volume::Volume& volume, volume::Ino image, ViewFile file,
-                                                      StagingPool& pool, bool truncated);
+                                                      StagingPool& pool, std::uint32_t owner, bool truncated);
 
   // Stages bytes of the virtual file. Returns the number, less than given at the end of the largest possible file;
   // kTooBig beyond it.
@@ -40,8 +40,9 @@ class WindowWriter {
   Status apply(const engine::Stop& stop = {});
 
  private:
-  WindowWriter(volume::Volume& volume, volume::Ino image, ViewFile file, StagingPool& pool, bool truncated)
-      : volume_(volume), image_(image), file_(std::move(file)), pool_(pool), truncated_(truncated) {}
+  WindowWriter(volume::Volume& volume, volume::Ino image, ViewFile file, StagingPool& pool, std::uint32_t owner,
+               bool truncated)
+      : volume_(volume), image_(image), file_(std::move(file)), pool_(pool), owner_(owner), truncated_(truncated) {}
 
   std::uint64_t capacity() const;
   // Offset of the data in the written bytes: an NPY may have a longer header than ours.
@@ -54,6 +55,7 @@ class WindowWriter {
   const volume::Ino image_;
   const ViewFile file_;
   StagingPool& pool_;
+  const std::uint32_t owner_;
   bool truncated_;
   bool overran_ = false;
   std::unique_ptr<Staging> staging_;  // created with the first byte

@@ -32,23 +32,25 @@ void VolumeImpl::release_file(Ino ino) {
   contents_.close_idle(Contents::kIdleAgeNs);
 }
 
-Result<std::size_t> VolumeImpl::read(Ino ino, std::uint64_t offset, MutableBytes into) {
+Result<std::size_t> VolumeImpl::read(Ino ino, std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
   if (offset >= format::kMaxFileBytes) return std::size_t{0};
-  MDFS_TRY_ASSIGN(const std::size_t bytes, engine_->read(*use, offset, into));
+  MDFS_TRY_ASSIGN(const std::size_t bytes, engine_->read(*use, offset, into, stop));
   if (keeps_atime()) contents_.was_read(*pin);
   return bytes;
 }
 
-Result<std::size_t> VolumeImpl::write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) {
+Result<std::size_t> VolumeImpl::write(Ino ino, std::uint64_t offset, ConstBytes from, bool append,
+                                      const engine::Stop& stop) {
   MDFS_TRY(check_writable());
   const Pin pin = table_.pin(ino);
-  return write_at(*pin, offset, from, append);
+  return write_at(*pin, offset, from, append, stop);
 }
 
-Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append) {
+Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append,
+                                         const engine::Stop& stop) {
   std::unique_lock extend(inode.extend_mutex, std::defer_lock);
   if (append) extend.lock();
   MDFS_TRY_ASSIGN(ContentUse use, contents_.use(inode));
@@ -60,13 +62,14 @@ Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, Con
     extend.lock();
     MDFS_TRY_ASSIGN(use, contents_.use(inode));
   }
-  Status written = with_room([&] { return engine_->write(*use, offset, from); });
+  Status written = with_room([&] { return engine_->write(*use, offset, from, stop); });
   for (const std::size_t bytes : kShortWrites) {
     if (written.ok() || written.error().code != Errc::kNoSpace) break;
     if (from.size() <= bytes) continue;
     from = from.first(bytes);
-    written = engine_->write(*use, offset, from);
+    written = engine_->write(*use, offset, from, stop);
   }
+  if (!written.ok() && written.error().code == Errc::kCancelled) contents_.data_changed(inode);  // a part is written
   MDFS_TRY(written);
   contents_.data_changed(inode);
   return from.size();

@@ -131,13 +131,14 @@ Status VolumeImpl::start_window(Ino ino, const geometry::Window& window) {
   });
 }
 
-Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                               const engine::Stop& stop) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   MDFS_TRY(with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
     if (!inside(offset, into.size(), geometry::window_bytes(geometry, window)))
       return Error{Errc::kInvalidArgument, "bytes outside the window"};
-    return engine_->read_window(content, window, offset, into);
+    return engine_->read_window(content, window, offset, into, stop);
   }));
   if (keeps_atime()) contents_.was_read(*pin);
   return {};
@@ -149,8 +150,8 @@ class VersionOfVolume final : public PinnedWindow {
  public:
   VersionOfVolume(VolumeImpl& volume, Ino ino, std::shared_ptr<engine::WindowVersion> version)
       : volume_(volume), ino_(ino), version_(std::move(version)) {}
-  Status read(std::uint64_t offset, MutableBytes into) override {
-    return volume_.read_pinned(ino_, *version_, offset, into);
+  Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override {
+    return volume_.read_pinned(ino_, *version_, offset, into, stop);
   }
 
  private:
@@ -173,14 +174,15 @@ Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geom
   return pinned;
 }
 
-Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into) {
+Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into,
+                               const engine::Stop& stop) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
   {
     const std::shared_lock shrink(pin->shrink_mutex);
     MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
     if (!engine_->is_of(version, *use)) return {Errc::kStaleDisk, "the image has become another one"};
-    MDFS_TRY(engine_->read_version(version, offset, into));
+    MDFS_TRY(engine_->read_version(version, offset, into, stop));
   }
   if (keeps_atime()) contents_.was_read(*pin);
   return {};

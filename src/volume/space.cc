@@ -85,7 +85,7 @@ Result<std::uint64_t> VolumeImpl::seek(Ino ino, std::uint64_t offset, int whence
 }
 
 Result<std::size_t> VolumeImpl::copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
-                                           std::size_t length) {
+                                           std::size_t length, const engine::Stop& stop) {
   MDFS_TRY(check_writable());
   constexpr std::uint64_t kMax = format::kMaxFileBytes;
   if (!inside(to_offset, length, kMax)) return Error{Errc::kTooBig, "files have at most 2^62 bytes"};
@@ -97,7 +97,7 @@ Result<std::size_t> VolumeImpl::copy_range(Ino from, std::uint64_t from_offset, 
   ByteVector buffer;
   std::size_t copied = 0;
   while (copied < length) {
-    auto piece = copy_piece(*source, from_offset + copied, *target, to_offset + copied, length - copied, buffer);
+    auto piece = copy_piece(*source, from_offset + copied, *target, to_offset + copied, length - copied, buffer, stop);
     if (!piece.ok() && copied == 0) return piece.error();
     if (!piece.ok() || *piece == 0) break;
     copied += *piece;
@@ -107,7 +107,7 @@ Result<std::size_t> VolumeImpl::copy_range(Ino from, std::uint64_t from_offset, 
 
 // One hole, or one piece of data; how many bytes, 0 at the end of the source.
 Result<std::size_t> VolumeImpl::copy_piece(Inode& from, std::uint64_t from_offset, Inode& to, std::uint64_t to_offset,
-                                           std::size_t length, ByteVector& buffer) {
+                                           std::size_t length, ByteVector& buffer, const engine::Stop& stop) {
   constexpr std::size_t kPieceBytes = 1u << 20;
   std::uint64_t hole = 0;
   std::size_t bytes = 0;
@@ -121,11 +121,11 @@ Result<std::size_t> VolumeImpl::copy_piece(Inode& from, std::uint64_t from_offse
     hole = std::min(left, data.ok() ? *data - from_offset : left);
     if (hole == 0) {
       buffer.resize(std::min<std::uint64_t>(left, kPieceBytes));
-      MDFS_TRY_ASSIGN(bytes, engine_->read(*use, from_offset, buffer));
+      MDFS_TRY_ASSIGN(bytes, engine_->read(*use, from_offset, buffer, stop));
     }
   }
-  if (hole == 0) return write_at(to, to_offset, ConstBytes(buffer).first(bytes), false);
-  MDFS_TRY(zero_range(to, to_offset, hole));
+  if (hole == 0) return write_at(to, to_offset, ConstBytes(buffer).first(bytes), false, stop);
+  MDFS_TRY(zero_range(to, to_offset, hole, stop));
   MDFS_TRY(resize(to, to_offset + hole, true));
   contents_.data_changed(to);
   return static_cast<std::size_t>(hole);

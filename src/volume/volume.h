@@ -144,7 +144,7 @@ using MakeOperations = std::function<std::unique_ptr<Operations>(MaintainedVolum
 class PinnedWindow {
  public:
   virtual ~PinnedWindow() = default;
-  virtual Status read(std::uint64_t offset, MutableBytes into) = 0;
+  virtual Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) = 0;
 };
 
 // Any thread may call any method. Inodes are held by look-up counts as FUSE keeps them: lookup and every call that
@@ -205,8 +205,13 @@ class Volume {
   // ---- data of files and images (canonical bytes)
   virtual Status open_file(Ino ino, bool truncate) = 0;
   virtual void release_file(Ino ino) = 0;
-  virtual Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) = 0;
-  virtual Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) = 0;
+  virtual Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into, const engine::Stop& stop) = 0;
+  Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) { return read(ino, offset, into, {}); }
+  virtual Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append,
+                                    const engine::Stop& stop) = 0;
+  Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) {
+    return write(ino, offset, from, append, {});
+  }
   // As fallocate(2).
   virtual Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) = 0;
   Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length) {
@@ -214,7 +219,11 @@ class Volume {
   }
   virtual Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) = 0;  // SEEK_DATA, SEEK_HOLE
   virtual Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
-                                         std::size_t length) = 0;
+                                         std::size_t length, const engine::Stop& stop) = 0;
+  Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
+                                 std::size_t length) {
+    return copy_range(from, from_offset, to, to_offset, length, {});
+  }
   // The file's data, its inode and the names leading to it are on the disks when this returns.
   virtual Status fsync(Ino ino, bool data_only) = 0;
   virtual Status sync() = 0;  // everything
@@ -248,7 +257,11 @@ class Volume {
   // Engine::settle() of an image; what it did is not committed.
   virtual Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
-  virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) = 0;
+  virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                             const engine::Stop& stop) = 0;
+  Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+    return read_window(ino, window, offset, into, {});
+  }
   // The window as it is now, to be read in parts (PinnedWindow).
   virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,

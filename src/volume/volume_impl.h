@@ -84,13 +84,15 @@ class VolumeImpl final : public MaintainedVolume {
 
   Status open_file(Ino ino, bool truncate) override;
   void release_file(Ino ino) override;
-  Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into) override;
-  Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) override;
+  using Volume::read, Volume::write, Volume::copy_range, Volume::read_window;
+  Result<std::size_t> read(Ino ino, std::uint64_t offset, MutableBytes into, const engine::Stop& stop) override;
+  Result<std::size_t> write(Ino ino, std::uint64_t offset, ConstBytes from, bool append,
+                            const engine::Stop& stop) override;
   using Volume::allocate;
   Status allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) override;
   Result<std::uint64_t> seek(Ino ino, std::uint64_t offset, int whence) override;
   Result<std::size_t> copy_range(Ino from, std::uint64_t from_offset, Ino to, std::uint64_t to_offset,
-                                 std::size_t length) override;
+                                 std::size_t length, const engine::Stop& stop) override;
   Status fsync(Ino ino, bool data_only) override;
   Status sync() override;
 
@@ -108,9 +110,11 @@ class VolumeImpl final : public MaintainedVolume {
   Result<VolumeFragmentation> volume_fragmentation(const engine::Stop& stop) override;
   Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
-  Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
+  Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                     const engine::Stop& stop) override;
   Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) override;
-  Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into);
+  Status read_pinned(Ino ino, engine::WindowVersion& version, std::uint64_t offset, MutableBytes into,
+                     const engine::Stop& stop);
   using Volume::write_window;
   Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                       const engine::Stop& stop) override;
@@ -189,12 +193,13 @@ class VolumeImpl final : public MaintainedVolume {
   Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode, const Caller* caller);
 
   // ---- data (data.cc, space.cc)
-  Result<std::size_t> write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append);
+  Result<std::size_t> write_at(Inode& inode, std::uint64_t offset, ConstBytes from, bool append,
+                               const engine::Stop& stop);
   Status set_size(Ino ino, std::uint64_t size_bytes, const engine::Stop& stop);
   Status resize(Inode& inode, std::uint64_t size_bytes, bool only_grow, const engine::Stop& stop = {});
   Status zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop = {});
   Result<std::size_t> copy_piece(Inode& from, std::uint64_t from_offset, Inode& to, std::uint64_t to_offset,
-                                 std::size_t length, ByteVector& buffer);
+                                 std::size_t length, ByteVector& buffer, const engine::Stop& stop);
 
   // ---- images (images.cc)
   // Checks that the inode is an image and the window inside it, and runs `work` while the image does not shrink.

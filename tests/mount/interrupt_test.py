@@ -45,6 +45,20 @@ def cut(fd):
     os.ftruncate(fd, SHAPE[1] * 3 + 5)
 
 
+def write(fd):
+    os.pwrite(fd, b"\2" * (1 << 20), 0)  # a part of each of 16384 extents
+
+
+def read(fd):
+    os.pread(fd, 1 << 20, 0)
+
+
+def copy(fd):
+    target = os.open("copy", os.O_RDWR | os.O_CREAT)
+    while os.copy_file_range(fd, target, 1 << 24):
+        pass
+
+
 class Interrupt(unittest.TestCase):
     def setUp(self):
         self.volume = Mounted(disks=1, size="512M")
@@ -70,6 +84,7 @@ class Interrupt(unittest.TestCase):
         if pid == 0:
             try:
                 fd = os.open(self.image, os.O_RDWR)
+                os.chdir(os.path.dirname(self.image))
                 work(fd)
                 os._exit(0)
             except OSError as error:
@@ -83,7 +98,8 @@ class Interrupt(unittest.TestCase):
         return time.monotonic() - begun, status
 
     def test_what_a_killed_process_asked_for_ends_within_a_second(self):
-        cases = ((punch, signal.SIGKILL), (zero, signal.SIGTERM), (cut, signal.SIGKILL), (cut, signal.SIGTERM))
+        cases = ((punch, signal.SIGKILL), (zero, signal.SIGTERM), (cut, signal.SIGKILL), (cut, signal.SIGTERM),
+                 (write, signal.SIGKILL), (read, signal.SIGKILL), (copy, signal.SIGTERM))
         for work, number in cases:
             with self.subTest(work=work.__name__, signal=number):
                 self.volume.unmount()

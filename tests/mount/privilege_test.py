@@ -5,6 +5,7 @@ import fcntl
 import os
 import pwd
 import shutil
+import signal
 import stat
 import subprocess
 import unittest
@@ -128,6 +129,46 @@ class Privilege(harness.MountTest):
                 run("setfacl", "-m", acl, self.at("closed"))
                 for path in paths:
                     self.expect(number, read_all, path, groups=[1234])
+
+    def test_unfinished_windows_of_one_user_leave_room_for_those_of_others(self):
+        image = self.at("public")
+        make_image(image, (4096, 4096))
+        os.chmod(image, 0o666)
+
+        def begin_windows():
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            files = []
+            try:
+                for _ in range(2000):
+                    files.append(os.open(image, os.O_RDWR | os.O_DIRECT))
+                    bind(files[-1], (0, 0), (64, 4096))
+                    os.pwrite(files[-1], bytes(4096), 0)
+            except OSError as error:
+                os.write(out, f"{error.errno} {len(files)}".encode())
+            signal.pause()
+
+        back, out = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                begin_windows()
+            finally:
+                os._exit(1)
+        try:
+            number, count = map(int, os.read(back, 100).split())
+            self.assertEqual(number, errno.ENOSPC)
+            self.assertLess(count, 1000)
+            write_all(f"{self.image}@/win/all.raw", bytes(SIDE * SIDE))
+            os.chmod(self.image, 0o640)
+            os.chown(self.image, 0, 1234)
+            for view in views(self.image):
+                self.expect(0, read_all, view, groups=[1234])
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(back)
+            os.close(out)
 
     def test_who_may_read_may_not_write_in_any_way(self):
         os.chmod(self.image, 0o644)

@@ -268,7 +268,7 @@ Status FakeVolume::open_file(Ino ino, bool truncate) {
   return {};
 }
 
-Result<std::size_t> FakeVolume::read(Ino ino, std::uint64_t offset, MutableBytes into) {
+Result<std::size_t> FakeVolume::read(Ino ino, std::uint64_t offset, MutableBytes into, const engine::Stop&) {
   const std::lock_guard lock(mutex_);
   MDFS_TRY_ASSIGN(Inode * inode, find(ino));
   if (offset >= inode->bytes.size()) return std::size_t{0};
@@ -277,7 +277,8 @@ Result<std::size_t> FakeVolume::read(Ino ino, std::uint64_t offset, MutableBytes
   return count;
 }
 
-Result<std::size_t> FakeVolume::write(Ino ino, std::uint64_t offset, ConstBytes from, bool append) {
+Result<std::size_t> FakeVolume::write(Ino ino, std::uint64_t offset, ConstBytes from, bool append,
+                                      const engine::Stop&) {
   const std::lock_guard lock(mutex_);
   MDFS_TRY_ASSIGN(Inode * inode, find(ino));
   if (append) offset = inode->bytes.size();
@@ -297,7 +298,7 @@ Result<std::uint64_t> FakeVolume::seek(Ino ino, std::uint64_t offset, int whence
   if (offset >= now.size_bytes) return Error{Errc::kNoDevice, "beyond the end"};
   return whence == SEEK_DATA ? offset : now.size_bytes;
 }
-Result<std::size_t> FakeVolume::copy_range(Ino, std::uint64_t, Ino, std::uint64_t, std::size_t) {
+Result<std::size_t> FakeVolume::copy_range(Ino, std::uint64_t, Ino, std::uint64_t, std::size_t, const engine::Stop&) {
   return not_here("copy_file_range");
 }
 
@@ -349,7 +350,8 @@ std::vector<std::uint64_t> FakeVolume::sample_offsets(const Inode& inode, const 
   return offsets;
 }
 
-Status FakeVolume::read_window(Ino ino, const Window& window, std::uint64_t offset, MutableBytes into) {
+Status FakeVolume::read_window(Ino ino, const Window& window, std::uint64_t offset, MutableBytes into,
+                               const engine::Stop&) {
   const std::lock_guard lock(mutex_);
   MDFS_TRY_ASSIGN(Inode * inode, find(ino));
   MDFS_TRY(geometry::check(*inode->geometry, window));
@@ -371,7 +373,7 @@ Result<std::unique_ptr<volume::PinnedWindow>> FakeVolume::pin_window(Ino ino, co
    public:
     Copy(const FakeVolume& owner, ByteVector bytes)
         : owner_(owner), given_up_(owner.given_up_), bytes_(std::move(bytes)) {}
-    Status read(std::uint64_t offset, MutableBytes into) override {
+    Status read(std::uint64_t offset, MutableBytes into, const engine::Stop&) override {
       if (owner_.given_up_ != given_up_) return {Errc::kStaleDisk, "given up"};
       std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
       return {};

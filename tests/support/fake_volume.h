@@ -61,13 +61,16 @@ class FakeVolume final : public volume::Volume {
   Status remove_xattr(volume::Ino, std::string_view) override;
   Status open_file(volume::Ino ino, bool truncate) override;
   void release_file(volume::Ino) override {}
-  Result<std::size_t> read(volume::Ino ino, std::uint64_t offset, MutableBytes into) override;
-  Result<std::size_t> write(volume::Ino ino, std::uint64_t offset, ConstBytes from, bool append) override;
+  using Volume::read, Volume::write, Volume::copy_range, Volume::read_window;
+  Result<std::size_t> read(volume::Ino ino, std::uint64_t offset, MutableBytes into, const engine::Stop&) override;
+  Result<std::size_t> write(volume::Ino ino, std::uint64_t offset, ConstBytes from, bool append,
+                            const engine::Stop&) override;
   using Volume::allocate;
   Status allocate(volume::Ino, int, std::uint64_t, std::uint64_t, const engine::Stop&) override;
   Status drop_privileges(volume::Ino, const std::function<volume::Caller()>&) override { return {}; }
   Result<std::uint64_t> seek(volume::Ino, std::uint64_t, int) override;
-  Result<std::size_t> copy_range(volume::Ino, std::uint64_t, volume::Ino, std::uint64_t, std::size_t) override;
+  Result<std::size_t> copy_range(volume::Ino, std::uint64_t, volume::Ino, std::uint64_t, std::size_t,
+                                 const engine::Stop&) override;
   Status fsync(volume::Ino, bool) override { return {}; }
   Status sync() override { return {}; }
 
@@ -95,7 +98,8 @@ class FakeVolume final : public volume::Volume {
   }
   Result<std::uint64_t> settle(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
-  Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) override;
+  Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                     const engine::Stop&) override;
   Result<std::unique_ptr<volume::PinnedWindow>> pin_window(volume::Ino ino, const geometry::Window& window) override;
   // From now on reads of windows that are pinned end with the error of ESTALE.
   void give_up_pinned() { ++given_up_; }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -60,6 +61,27 @@ class ByteBudget {
     }
     return {this, bytes};
   }
+  // An empty share if `stop` says so, which is asked from time to time, while others are served.
+  template <typename Stop>
+  Share wait_for(std::size_t bytes, std::chrono::milliseconds between, const Stop& stop) {
+    std::unique_lock lock(mutex_);
+    if (waiting_.empty() && fits(bytes)) {
+      used_bytes_ += bytes;
+      return {this, bytes};
+    }
+    Waiter self{bytes};
+    waiting_.push_back(&self);
+    while (!self.admitted_now.wait_for(lock, between, [&] { return self.admitted; })) {
+      lock.unlock();
+      const bool ends = stop();
+      lock.lock();
+      if (self.admitted || !ends) continue;
+      std::erase(waiting_, &self);
+      admit_waiting();  // one that asks for less may have stood behind this one
+      return {};
+    }
+    return {this, bytes};
+  }
   // An empty share if there is no room now, or others wait for it.
   Share try_for(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -85,6 +107,10 @@ class ByteBudget {
   void give_back(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     used_bytes_ -= bytes;
+    admit_waiting();
+    if (used_bytes_ == 0) idle_.notify_all();
+  }
+  void admit_waiting() {
     // Under the lock: once it has been admitted, the waiter goes.
     while (!waiting_.empty() && fits(waiting_.front()->bytes)) {
       Waiter& next = *waiting_.front();
@@ -93,7 +119,6 @@ class ByteBudget {
       next.admitted = true;
       next.admitted_now.notify_one();
     }
-    if (used_bytes_ == 0) idle_.notify_all();
   }
 
   const std::size_t limit_bytes_;

@@ -89,7 +89,7 @@ void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_
 
 }  // namespace
 
-Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loaded) {
+Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loaded, const Stop& stop) {
   Status first_error;
   start_planned_for(content, wants);
   const std::size_t each = load_bytes(content);
@@ -99,6 +99,7 @@ Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loa
   while (!open.empty()) {
     std::vector<std::size_t> busy;
     for (std::size_t begin = 0; begin < open.size(); begin += at_once) {
+      MDFS_TRY(stopped(stop));
       const std::size_t count = std::min(at_once, open.size() - begin);
       ByteBudget::Share share = core_.loads.wait_for(count * each);
       const InsideGate inside(content.gate);

@@ -21,7 +21,7 @@ class Loader {
   // Loads what is missing; what others are loading already is waited for. Returns when all wants have been handled;
   // the first error, if there is one, after all others have been served. Lets go of each unit once it has been handled,
   // so that a long list does not hold more memory than the budget of loads.
-  Status load(Content& content, std::vector<Want> wants, const Loaded& loaded);
+  Status load(Content& content, std::vector<Want> wants, const Loaded& loaded, const Stop& stop = {});
   // The background thread starts loading the plan, or a reader that needs a part of it before; what others load, and
   // what the budget has no room for, is left out. Errors are left to the reader. Dropped if too many plans wait.
   void start_later(const std::shared_ptr<Content>& content, PlannedLoad plan);

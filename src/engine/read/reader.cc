@@ -64,7 +64,7 @@ Status Reader::consistently(Content& content, const std::function<Status()>& att
   return attempt();
 }
 
-Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes into) {
+Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes into, const Stop& stop) {
   const bool together = core_.tasks.threads() > 1 && rows_of(content, transfer) >= kRowsWorthSharing;
   std::vector<std::uint32_t> missing;
   std::vector<Hit> hits;
@@ -93,7 +93,7 @@ Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes
   }
   copy_together(content, transfer, hits, into);
   core_.cache.count(transfer.parts.size() - missing.size(), missing.size());
-  return missing.empty() ? Status{} : load_missing(content, transfer, missing, into);
+  return missing.empty() ? Status{} : load_missing(content, transfer, missing, into, stop);
 }
 
 // On all threads; leaves none.
@@ -108,7 +108,7 @@ void Reader::copy_together(const Content& content, const Transfer& transfer, std
 }
 
 Status Reader::load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
-                            MutableBytes into) {
+                            MutableBytes into, const Stop& stop) {
   // Parts of one unit come together: it is wanted once.
   std::stable_sort(missing.begin(), missing.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
@@ -124,20 +124,21 @@ Status Reader::load_missing(Content& content, const Transfer& transfer, std::vec
     wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
   }
   first_of.push_back(missing.size());
-  return loader_.load(content, std::move(wants), [&](std::size_t want, const BufferRef& buffer) {
+  const auto copy = [&](std::size_t want, const BufferRef& buffer) {
     for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
       copy_out(content, transfer, transfer.parts[missing[i]], buffer, into);
-  });
+  };
+  return loader_.load(content, std::move(wants), copy, stop);
 }
 
-Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, MutableBytes into) {
+Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop) {
   std::size_t length = 0;
   Status outcome = consistently(content, [&]() -> Status {
     const std::uint64_t size = content.size.load(std::memory_order_acquire);
     length = offset >= size ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
     for (std::uint64_t done = 0; done < length;) {
       const std::uint64_t bytes = std::min<std::uint64_t>(length - done, pass_bytes(content, nullptr));
-      MDFS_TRY(transfer(content, plan_range(content, offset + done, bytes), into.subspan(done, bytes)));
+      MDFS_TRY(transfer(content, plan_range(content, offset + done, bytes), into.subspan(done, bytes), stop));
       done += bytes;
     }
     return {};
@@ -148,61 +149,63 @@ Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, Mutable
 }
 
 Status Reader::read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
-                        const WindowVersion* version) {
+                        const WindowVersion* version, const Stop& stop) {
   for (std::uint64_t done = 0; done < into.size();) {
     const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, pass_bytes(content, &box));
     const Transfer pass = plan_window(content, box, offset + done, bytes);
     const MutableBytes part = into.subspan(done, bytes);
-    MDFS_TRY(version == nullptr ? transfer(content, pass, part) : transfer_version(content, pass, *version, part));
+    MDFS_TRY(version == nullptr ? transfer(content, pass, part, stop)
+                                : transfer_version(content, pass, *version, part, stop));
     done += bytes;
   }
   return {};
 }
 
-Status Reader::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
+Status Reader::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+                           const Stop& stop) {
   if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   if (!inside(offset, into.size(), geometry::window_bytes(*content.image, window)))
     return {Errc::kOutOfRange, "bytes beyond the window"};
   if (into.empty()) return {};
   return consistently(content, [&] {
-    return window.channel ? read_channel(content, window, offset, into, nullptr)
-                          : read_box(content, geometry::byte_box(*content.image, window), offset, into, nullptr);
+    return window.channel ? read_channel(content, window, offset, into, nullptr, stop)
+                          : read_box(content, geometry::byte_box(*content.image, window), offset, into, nullptr, stop);
   });
 }
 
-Status Reader::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into) {
+Status Reader::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop) {
   Content& content = version.content();
   if (!inside(offset, into.size(), geometry::window_bytes(*content.image, version.window())))
     return {Errc::kOutOfRange, "bytes beyond the window"};
   if (version.is_stale()) return WindowVersion::stale_error();
-  Status status = version.window().channel ? read_channel(content, version.window(), offset, into, &version)
-                                           : read_box(content, version.box(), offset, into, &version);
+  Status status = version.window().channel ? read_channel(content, version.window(), offset, into, &version, stop)
+                                           : read_box(content, version.box(), offset, into, &version, stop);
   if (!status.ok() && status.error().code == Errc::kStaleDisk) version.give_up();
   return version.is_stale() ? Status(WindowVersion::stale_error()) : std::move(status);
 }
 
 Status Reader::transfer_version(Content& content, const Transfer& transfer, const WindowVersion& version,
-                                MutableBytes into) {
+                                MutableBytes into, const Stop& stop) {
   std::vector<std::uint32_t> live, kept;
   for (std::uint32_t i = 0; i < transfer.parts.size(); ++i)
     (version.has_kept() && version.find(transfer.parts[i].unit) != nullptr ? kept : live).push_back(i);
   if (kept.empty()) {
-    MDFS_TRY(this->transfer(content, transfer, into));
+    MDFS_TRY(this->transfer(content, transfer, into, stop));
   } else if (!live.empty()) {
     Transfer rest;
     rest.regions = transfer.regions;
     for (const std::uint32_t part : live) rest.parts.push_back(transfer.parts[part]);
-    MDFS_TRY(this->transfer(content, rest, into));
+    MDFS_TRY(this->transfer(content, rest, into, stop));
   }
   // A unit that has been kept meanwhile may have been read after it changed.
   if (version.has_kept())
     for (const std::uint32_t part : live)
       if (version.find(transfer.parts[part].unit) != nullptr) kept.push_back(part);
-  return kept.empty() ? Status{} : load_kept(content, transfer, version, kept, into);
+  return kept.empty() ? Status{} : load_kept(content, transfer, version, kept, into, stop);
 }
 
 Status Reader::load_kept(Content& content, const Transfer& transfer, const WindowVersion& version,
-                         std::vector<std::uint32_t>& parts, MutableBytes into) {
+                         std::vector<std::uint32_t>& parts, MutableBytes into, const Stop& stop) {
   std::stable_sort(parts.begin(), parts.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
   std::vector<std::shared_ptr<KeptUnit>> kept;
@@ -220,10 +223,11 @@ Status Reader::load_kept(Content& content, const Transfer& transfer, const Windo
     wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
   }
   first_of.push_back(parts.size());
-  Status status = loader_.load(content, std::move(wants), [&](std::size_t want, const BufferRef& buffer) {
+  const auto copy = [&](std::size_t want, const BufferRef& buffer) {
     for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
       copy_out(content, transfer, transfer.parts[parts[i]], buffer, into);
-  });
+  };
+  Status status = loader_.load(content, std::move(wants), copy, stop);
   for (const std::shared_ptr<KeptUnit>& unit : kept) {
     version.count_memory(*unit);
     if (unit->hold != nullptr && unit->hold->is_broken()) return WindowVersion::stale_error();
@@ -235,7 +239,7 @@ Status Reader::load_kept(Content& content, const Transfer& transfer, const Windo
 
 // All channels are read, one is kept.
 Status Reader::read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
-                            const WindowVersion* version) {
+                            const WindowVersion* version, const Stop& stop) {
   const geometry::Box box = geometry::byte_box(*content.image, window);
   const unsigned element = geometry::element_bytes(content.image->type);
   const std::uint64_t sample = content.image->sample_bytes();
@@ -248,7 +252,7 @@ Status Reader::read_channel(Content& content, const geometry::Window& window, st
     const BufferRef plane = core_.cache.acquire(count * element);
     const MutableBytes sample_bytes = samples.bytes().first(count * sample);
     const MutableBytes plane_bytes = plane.bytes().first(count * element);
-    MDFS_TRY(read_box(content, box, first * sample, sample_bytes, version));
+    MDFS_TRY(read_box(content, box, first * sample, sample_bytes, version, stop));
     geometry::take_channel(sample_bytes, content.image->channels, *window.channel, element, plane_bytes);
     const std::uint64_t skip = at - first * element;
     const std::uint64_t bytes = std::min(end - at, count * element - skip);

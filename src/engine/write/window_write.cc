@@ -180,7 +180,7 @@ Status Replacer::write_window(Content& content, const geometry::Window& window, 
   MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job, stop));
   if (units == 0) return {};
   MDFS_TRY(write_others(content, job));
-  MDFS_TRY(write_back_.wait_for_room());
+  MDFS_TRY(write_back_.wait_for_room(stop));
   Result<store::Reservation> promised = core_.store.reserve(units * content.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
     promised = core_.store.reserve(units * content.worst_case_blocks());

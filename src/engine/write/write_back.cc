@@ -144,12 +144,13 @@ void WriteBack::wake_waiters() {
   room_.notify_all();
 }
 
-Status WriteBack::wait_for_room() {
+Status WriteBack::wait_for_room(const Stop& stop) {
   const auto fits = [this] { return core_.dirty_bytes.load(std::memory_order_relaxed) <= core_.dirty_limit_bytes(); };
   if (fits()) return {};
   std::unique_lock lock(mutex_);
   while (!fits()) {
     if (stuck_) return {Errc::kIo, "dirty data cannot be written back"};
+    MDFS_TRY(stopped(stop));
     kicked_ = true;
     work_.notify_all();
     room_.wait_for(lock, std::chrono::milliseconds(kIdleCheckMs));
@@ -157,11 +158,14 @@ Status WriteBack::wait_for_room() {
   return {};
 }
 
-Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes) {
+Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes, const Stop& stop) {
   // The turn first: who came later does not take the room that who came earlier waits for. Write-back, which makes
   // room, needs no share of these.
-  ByteBudget::Share share = core_.writes.wait_for(bytes);
-  MDFS_TRY(wait_for_room());
+  MDFS_TRY(stopped(stop));
+  ByteBudget::Share share =
+      stop ? core_.writes.wait_for(bytes, std::chrono::milliseconds(kIdleCheckMs), stop) : core_.writes.wait_for(bytes);
+  if (!share) return Error{Errc::kCancelled, "the caller was interrupted"};
+  MDFS_TRY(wait_for_room(stop));
   return share;
 }
 

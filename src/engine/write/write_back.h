@@ -51,9 +51,9 @@ class WriteBack {
   store::Reservation take_promise(Content& content, Unit& unit);
 
   // Returns when the dirty bytes are within the limit; an error if they cannot be written.
-  Status wait_for_room();
-  // The same, with a share for `bytes` that may become dirty before the share ends.
-  Result<ByteBudget::Share> admit(std::size_t bytes);
+  Status wait_for_room(const Stop& stop);
+  // The same, with a share for `bytes` that may become dirty before the share ends. kCancelled: `stop` said so.
+  Result<ByteBudget::Share> admit(std::size_t bytes, const Stop& stop);
   // After note_clean() of some units: wakes who waits for room.
   void wake_waiters();
 

@@ -72,7 +72,7 @@ std::uint64_t Writer::pass_bytes(const Content& content) {
   return std::min(kPassBytes, kPassParts * content.array().extent[content.rank - 1]);
 }
 
-Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
+Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop) {
   if (from.empty()) return {};
   const std::optional<std::uint64_t> end = checked_add(offset, from.size());
   if (!end || *end > content.max_bytes)
@@ -85,7 +85,7 @@ Status Writer::write(Content& content, std::uint64_t offset, ConstBytes from) {
   }
   const GridLock::Hold hold(content.writers, content.rank, rows_under(content, offset, from.size()),
                             GridLock::Mode::kShared);
-  MDFS_TRY(write_parts(content, offset, from, *end, promised));
+  MDFS_TRY(write_parts(content, offset, from, *end, promised, stop));
   return outgrown.blocks() > 0 ? write_back_.note_outgrown(content, std::move(outgrown)) : Status{};
 }
 
@@ -105,7 +105,7 @@ Status Writer::write_zeros(Content& content, std::uint64_t offset, std::uint64_t
       continue;
     }
     if (!promised.ok()) return promised.error();
-    MDFS_TRY(write_parts(content, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, *promised));
+    MDFS_TRY(write_parts(content, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, *promised, {}));
     done += bytes;
   }
   return {};
@@ -130,7 +130,7 @@ Status Writer::zero_unit(Content& content, const HeldUnit& held, std::uint64_t e
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
     promised = core_.store.reserve(room, purpose);
   if (!promised.ok()) return promised.error();
-  MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit(content.capacity_bytes));
+  MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit(content.capacity_bytes, {}));
   for (const Transfer::Part& part : transfer.parts)
     MDFS_TRY(write_part(content, transfer, part, zeros.bytes(), end, *promised));
   return {};
@@ -230,15 +230,16 @@ Result<store::Reservation> Writer::promise(Content& content, std::uint64_t offse
 }
 
 Status Writer::write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
-                           store::Reservation& promise) {
+                           store::Reservation& promise, const Stop& stop) {
   for (std::uint64_t done = 0; done < from.size();) {
     const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, pass_bytes(content));
     const Transfer transfer = plan_range(content, offset + done, bytes);
-    // A byte may make a whole unit dirty: so many at once as the budget has room for.
-    const std::size_t at_once = std::max<std::size_t>(1, core_.writes.limit_bytes() / content.capacity_bytes);
+    // A byte may make a whole unit dirty.
+    const std::size_t turn = std::min(kTurnBytes, core_.writes.limit_bytes());
+    const std::size_t at_once = std::max<std::size_t>(1, turn / content.capacity_bytes);
     for (std::size_t next = 0; next < transfer.parts.size();) {
       const std::size_t last = std::min(next + at_once, transfer.parts.size());
-      MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit((last - next) * content.capacity_bytes));
+      MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit((last - next) * content.capacity_bytes, stop));
       for (; next < last; ++next)
         MDFS_TRY(write_part(content, transfer, transfer.parts[next], from.subspan(done, bytes), end, promise));
     }

@@ -18,7 +18,7 @@ class Writer {
 
   // Extends the file as needed. kNoSpace before anything is changed. What replaces stored bytes without growing the
   // file may use the reserve, since as much comes back.
-  Status write(Content& content, std::uint64_t offset, ConstBytes from);
+  Status write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop);
   // Zeroes bytes; the caller holds its part of the grid. The file then has at least `size`.
   Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
                      std::uint64_t size = 0);
@@ -30,6 +30,8 @@ class Writer {
   static constexpr std::uint64_t kPassParts = 16384;
   // Bytes planned at once: fewer where a step along an axis leads to another unit, so that the plan stays small.
   static std::uint64_t pass_bytes(const Content& content);
+  // Cache memory that a write asks for at once: others, who are served in turn, do not wait for the whole write.
+  static constexpr std::size_t kTurnBytes = 1u << 20;
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
 
   Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length,
@@ -41,7 +43,7 @@ class Writer {
   // yet. The unit's mutex is held.
   static store::Room missing(const Content& content, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end);
   Status write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
-                     store::Reservation& promise);
+                     store::Reservation& promise, const Stop& stop);
   Status write_part(Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
                     std::uint64_t end, store::Reservation& promise);
   // Returns with the unit locked and ready to take the part: complete, or with few ranges of valid bytes.

@@ -33,7 +33,7 @@ class Bench {
       : pool_(std::move(*StagingPool::open(std::filesystem::temp_directory_path().string(), limits))) {
     ino_ = volume_.add_image("image", small_image());
     file_ = *view_window(small_image(), *parse_window_name(small_image(), name));
-    writer_ = std::move(*WindowWriter::create(volume_, ino_, file_, *pool_, truncated));
+    writer_ = std::move(*WindowWriter::create(volume_, ino_, file_, *pool_, 0, truncated));
   }
   test::FakeVolume& volume() { return volume_; }
   WindowWriter& writer() { return *writer_; }
@@ -153,13 +153,13 @@ TEST(WindowWriter, LimitsOfTheMountHold) {
   const volume::Ino ino = volume.add_image("image", small_image());
   const ViewFile file = *view_window(small_image(), *parse_window_name(small_image(), "all.raw"));
   const auto pool = StagingPool::open("/tmp", {.memory_bytes = 0, .window_bytes = 95, .file_bytes = 1000});
-  const auto too_big = WindowWriter::create(volume, ino, file, **pool, true);
+  const auto too_big = WindowWriter::create(volume, ino, file, **pool, 0, true);
   ASSERT_FALSE(too_big.ok());
   EXPECT_EQ(too_big.error().code, Errc::kTooBig);
 
   const auto full = StagingPool::open("/tmp", {.memory_bytes = 0, .window_bytes = 96, .file_bytes = 100});
-  auto first = WindowWriter::create(volume, ino, file, **full, true);
-  auto second = WindowWriter::create(volume, ino, file, **full, true);
+  auto first = WindowWriter::create(volume, ino, file, **full, 0, true);
+  auto second = WindowWriter::create(volume, ino, file, **full, 0, true);
   const ByteVector byte(1);
   ASSERT_TRUE((*first)->write(0, byte).ok());
   const auto no_room = (*second)->write(0, byte);
@@ -167,6 +167,36 @@ TEST(WindowWriter, LimitsOfTheMountHold) {
   EXPECT_EQ(no_room.error().code, Errc::kNoSpace);
   (*first).reset();
   EXPECT_TRUE((*second)->write(0, byte).ok()) << "the room comes back";
+}
+
+TEST(WindowWriter, AUserHasHalfOfWhatTheOthersLeave) {
+  test::FakeVolume volume;
+  const volume::Ino ino = volume.add_image("image", small_image());
+  const ViewFile file = *view_window(small_image(), *parse_window_name(small_image(), "all.raw"));
+  const ByteVector byte(1);
+  std::vector<std::unique_ptr<WindowWriter>> writers;
+  // How many windows a user begins to write until that is refused.
+  const auto begun_by = [&](StagingPool& pool, std::uint32_t owner) {
+    for (unsigned count = 0;; ++count) {
+      writers.push_back(*WindowWriter::create(volume, ino, file, pool, owner, true));
+      const auto written = writers.back()->write(0, byte);
+      if (written.ok()) continue;
+      EXPECT_EQ(written.error().code, Errc::kNoSpace);
+      return count;
+    }
+  };
+  const auto few = StagingPool::open("/tmp", {.memory_bytes = 0, .file_bytes = 1u << 20, .files = 16});
+  EXPECT_EQ(begun_by(**few, 1000), 8u);
+  EXPECT_EQ(begun_by(**few, 1001), 4u);
+  EXPECT_EQ(begun_by(**few, 1000), 0u) << "of the eight that the other user left, and has eight";
+  EXPECT_EQ(begun_by(**few, 0), 4u) << "root has the rest";
+  writers.clear();
+  EXPECT_EQ(begun_by(**few, 1001), 8u) << "the room comes back";
+  writers.clear();
+  const auto small = StagingPool::open("/tmp", {.memory_bytes = 0, .file_bytes = 16 * 96, .files = 1000});
+  EXPECT_EQ(begun_by(**small, 1000), 8u);
+  EXPECT_EQ(begun_by(**small, 1001), 4u);
+  writers.clear();
 }
 
 // Any sequence of writes, in memory or in a file, with or without truncation, against a plain byte array.

@@ -50,6 +50,22 @@ TEST(ByteBudget, ADemandLargerThanTheLimitGetsItsTurnAlone) {
   EXPECT_EQ(budget.used_bytes(), 0u);
 }
 
+TEST(ByteBudget, ADemandThatIsWithdrawnLetsTheOnesBehindItPass) {
+  ByteBudget budget(100);
+  std::vector<std::size_t> order;
+  std::atomic<bool> withdrawn{false};
+  const ByteBudget::Share held = budget.wait_for(60);
+  std::thread large(
+      [&] { EXPECT_FALSE(budget.wait_for(100, std::chrono::milliseconds(1), [&] { return withdrawn.load(); })); });
+  while (budget.waiting() == 0) std::this_thread::yield();
+  std::thread small = waiting_thread(budget, 40, order);
+  withdrawn = true;
+  large.join();
+  small.join();
+  EXPECT_EQ(order, (std::vector<std::size_t>{40}));
+  EXPECT_EQ(budget.used_bytes(), 60u);
+}
+
 TEST(ByteBudget, ALargeDemandGetsItsTurnAmongThreadsThatNeverRest) {
   ByteBudget budget(100);
   std::atomic<bool> stop{false};
