@@ -27,24 +27,24 @@ class Picture {
     EngineOptions options;
     options.cache_bytes = 256u << 20;
     engine_ = std::move(Engine::create(store_, options, environment_)).value();
-    ContentSpec spec;
-    spec.object = 5;
+    ObjectSpec spec;
+    spec.number = 5;
     spec.geometry = geometry_;
     spec.placement = std::make_shared<geometry::Placement>(geometry::default_placement(2, {0, 1, 2, 3}));
     spec.size_bytes = geometry_.size_bytes();
-    content_ = engine_->open(spec, [](store::Transaction&, const ContentState&) { return Status{}; }).value();
+    object_ = engine_->open(spec, [](store::Transaction&, const ObjectState&) { return Status{}; }).value();
   }
-  ~Picture() { engine_->discard(content_); }
+  ~Picture() { engine_->discard(object_); }
 
   void fill() {
     ByteVector megabyte(1u << 20);
     for (std::size_t i = 0; i < megabyte.size(); ++i) megabyte[i] = static_cast<std::byte>(i * i >> 9);
     for (std::uint64_t offset = 0; offset < geometry_.size_bytes(); offset += megabyte.size())
-      MDFS_CHECK(engine_->write(*content_, offset, megabyte).ok());
-    MDFS_CHECK(engine_->write_back(*content_).ok());
+      MDFS_CHECK(engine_->write(*object_, offset, megabyte).ok());
+    MDFS_CHECK(engine_->write_back(*object_).ok());
   }
   Engine& engine() { return *engine_; }
-  Content& content() { return *content_; }
+  OpenObject& object() { return *object_; }
   std::uint64_t bytes() const { return geometry_.size_bytes(); }
 
  private:
@@ -52,7 +52,7 @@ class Picture {
   SystemEnvironment environment_;
   geometry::Geometry geometry_;
   std::unique_ptr<Engine> engine_;
-  std::shared_ptr<Content> content_;
+  std::shared_ptr<OpenObject> object_;
 };
 
 void BM_Memcpy(benchmark::State& state) {
@@ -76,7 +76,7 @@ void BM_WarmWindow(benchmark::State& state) {
   window.start = {75, 67, 0};
   window.length = {side, side, 0};
   ByteVector into(side * side * kChannels);
-  for (auto _ : state) MDFS_CHECK(picture->engine().read_window(picture->content(), window, 0, into).ok());
+  for (auto _ : state) MDFS_CHECK(picture->engine().read_window(picture->object(), window, 0, into).ok());
 }
 BENCHMARK(BM_WarmWindow)->Arg(64)->Arg(512)->Arg(2048);
 

@@ -6,9 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "engine/content.h"
 #include "engine/core.h"
 #include "engine/map/survey.h"
+#include "engine/open_object.h"
 #include "engine/read/loader.h"
 #include "engine/read/reader.h"
 #include "engine/read/window_version.h"
@@ -62,71 +62,71 @@ Result<std::unique_ptr<Engine>> Engine::create(store::Store& store, const Engine
   return std::unique_ptr<Engine>(new Engine(std::make_unique<Parts>(store, options, environment, threads)));
 }
 
-Result<std::shared_ptr<Content>> Engine::open(const ContentSpec& spec, InodeUpdate update) {
+Result<std::shared_ptr<OpenObject>> Engine::open(const ObjectSpec& spec, InodeUpdate update) {
   if (spec.geometry) MDFS_TRY(geometry::check(*spec.geometry));
   if (spec.placement == nullptr && parts_->core.store.disk_count() > 1)
-    return {Errc::kInvalidArgument, "content without placement"};
+    return {Errc::kInvalidArgument, "object without placement"};
   if (spec.placement != nullptr) MDFS_TRY(geometry::check(*spec.placement, parts_->core.store.disk_count()));
   const bool strips = (parts_->core.store.features_incompat() & MDFS_INCOMPAT_STRIPS) != 0;
-  auto content = std::make_shared<Content>(spec, std::move(update), parts_->core.store.block_size(), strips);
-  if (!content->may_have_strips || parts_->core.store.read_only()) return content;
-  MDFS_TRY_ASSIGN(const auto any, parts_->core.store.scan({content->object, MDFS_KIND_STRIP, 0},
-                                                          {content->object, MDFS_KIND_STRIP, UINT64_MAX}, 1));
-  if (!any.empty()) parts_->core.relocations.note_strips(content->object);
-  return content;
+  auto object = std::make_shared<OpenObject>(spec, std::move(update), parts_->core.store.block_size(), strips);
+  if (!object->may_have_strips || parts_->core.store.read_only()) return object;
+  MDFS_TRY_ASSIGN(const auto any, parts_->core.store.scan({object->number, MDFS_KIND_STRIP, 0},
+                                                          {object->number, MDFS_KIND_STRIP, UINT64_MAX}, 1));
+  if (!any.empty()) parts_->core.relocations.note_strips(object->number);
+  return object;
 }
 
-Status Engine::close(const std::shared_ptr<Content>& content) {
-  parts_->core.relocations.forget_strips(content->object);
-  Status status = parts_->write_back.write_back(*content);
-  if (!status.ok()) drop_dirty(*content);
+Status Engine::close(const std::shared_ptr<OpenObject>& object) {
+  parts_->core.relocations.forget_strips(object->number);
+  Status status = parts_->write_back.write_back(*object);
+  if (!status.ok()) drop_dirty(*object);
   return status;
 }
 
-void Engine::discard(const std::shared_ptr<Content>& content) {
-  parts_->core.relocations.forget_strips(content->object);
-  drop_dirty(*content);
-  parts_->core.cache.erase_object(content->object);
-  parts_->core.records.forget_all(*content);
-  parts_->core.left.forget(content->object);
-  parts_->core.store.close_owner(content->object);
+void Engine::discard(const std::shared_ptr<OpenObject>& object) {
+  parts_->core.relocations.forget_strips(object->number);
+  drop_dirty(*object);
+  parts_->core.cache.erase_object(object->number);
+  parts_->core.records.forget_all(*object);
+  parts_->core.left.forget(object->number);
+  parts_->core.store.close_owner(object->number);
 }
 
-std::uint64_t Engine::size_bytes(const Content& content) const { return content.size.load(std::memory_order_acquire); }
+std::uint64_t Engine::size_bytes(const OpenObject& object) const { return object.size.load(std::memory_order_acquire); }
 
-bool Engine::is_dirty(const Content& content) const {
-  const std::lock_guard lock(content.state_mutex);
-  return !content.dirty_units.empty() || content.linked_size != content.size.load(std::memory_order_acquire) ||
-         content.error.has_value();
+bool Engine::is_dirty(const OpenObject& object) const {
+  const std::lock_guard lock(object.state_mutex);
+  return !object.dirty_units.empty() || object.linked_size != object.size.load(std::memory_order_acquire) ||
+         object.error.has_value();
 }
 
-Result<std::size_t> Engine::read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop) {
+Result<std::size_t> Engine::read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->reader.read(content, offset, into, stop);
+  return parts_->reader.read(object, offset, into, stop);
 }
 
-Status Engine::write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop) {
+Status Engine::write(OpenObject& object, std::uint64_t offset, ConstBytes from, const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
-  if (offset > size || from.size() > size - offset) MDFS_TRY(parts_->replacer.clear_beyond_end(content));
-  return parts_->writer.write(content, offset, from, stop);
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  if (offset > size || from.size() > size - offset) MDFS_TRY(parts_->replacer.clear_beyond_end(object));
+  return parts_->writer.write(object, offset, from, stop);
 }
 
-Status Engine::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+Status Engine::read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                            const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->reader.read_window(content, window, offset, into, stop);
+  return parts_->reader.read_window(object, window, offset, into, stop);
 }
 
-Result<std::shared_ptr<WindowVersion>> Engine::pin_window(Content& content, const geometry::Window& window) {
-  if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  auto version = std::make_shared<WindowVersion>(parts_->core, content.shared_from_this(), window);
+Result<std::shared_ptr<WindowVersion>> Engine::pin_window(OpenObject& object, const geometry::Window& window) {
+  if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  auto version = std::make_shared<WindowVersion>(parts_->core, object.shared_from_this(), window);
   while (true) {
     {
-      const std::lock_guard swapping(content.swapping);
-      if (content.versions.add(version)) return version;
+      const std::lock_guard swapping(object.swapping);
+      if (object.versions.add(version)) return version;
     }
-    content.versions.wait_for_changes(version->box());
+    object.versions.wait_for_changes(version->box());
   }
 }
 
@@ -135,75 +135,75 @@ Status Engine::read_version(WindowVersion& version, std::uint64_t offset, Mutabl
   return parts_->reader.read_version(version, offset, into, stop);
 }
 
-bool Engine::is_of(const WindowVersion& version, const Content& content) const {
-  return &version.content() == &content;
+bool Engine::is_of(const WindowVersion& version, const OpenObject& object) const {
+  return &version.object() == &object;
 }
 
-void Engine::start_window(Content& content, const geometry::Window& window) {
-  parts_->reader.start_window(content, window);
+void Engine::start_window(OpenObject& object, const geometry::Window& window) {
+  parts_->reader.start_window(object, window);
 }
 
-Status Engine::write_window(Content& content, const geometry::Window& window, const WindowSource& from,
+Status Engine::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
                             const Stop& stop) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  return parts_->replacer.write_window(content, window, from, stop);
+  return parts_->replacer.write_window(object, window, from, stop);
 }
 
-Status Engine::truncate(Content& content, std::uint64_t size_bytes, const Stop& stop) {
-  return parts_->replacer.truncate(content, size_bytes, stop);
+Status Engine::truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
+  return parts_->replacer.truncate(object, size_bytes, stop);
 }
 
-Status Engine::grow(Content& content, std::uint64_t size_bytes) { return parts_->replacer.grow(content, size_bytes); }
+Status Engine::grow(OpenObject& object, std::uint64_t size_bytes) { return parts_->replacer.grow(object, size_bytes); }
 
-Status Engine::punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
-  return parts_->replacer.punch(content, offset, length, stop);
+Status Engine::punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
+  return parts_->replacer.punch(object, offset, length, stop);
 }
 
-Result<std::uint64_t> Engine::next_data(Content& content, std::uint64_t offset) {
-  return parts_->survey.next_data(content, offset);
+Result<std::uint64_t> Engine::next_data(OpenObject& object, std::uint64_t offset) {
+  return parts_->survey.next_data(object, offset);
 }
 
-Result<std::uint64_t> Engine::next_hole(Content& content, std::uint64_t offset) {
-  return parts_->survey.next_hole(content, offset);
+Result<std::uint64_t> Engine::next_hole(OpenObject& object, std::uint64_t offset) {
+  return parts_->survey.next_hole(object, offset);
 }
 
-Status Engine::write_back(Content& content) {
+Status Engine::write_back(OpenObject& object) {
   parts_->core.relocations.note_activity(parts_->core.environment);
-  WriteBack::note_sync(content);
-  return parts_->write_back.write_back(content);
+  WriteBack::note_sync(object);
+  return parts_->write_back.write_back(object);
 }
 
-Result<std::uint64_t> Engine::settle(Content& content, std::uint64_t most_bytes, bool all) {
-  return parts_->replacer.settle(content, most_bytes, all);
+Result<std::uint64_t> Engine::settle(OpenObject& object, std::uint64_t most_bytes, bool all) {
+  return parts_->replacer.settle(object, most_bytes, all);
 }
 
 Status Engine::write_back_all(std::int64_t at_least_age_ns) {
   return parts_->write_back.write_back_all(at_least_age_ns);
 }
 
-Result<LayoutRows> Engine::layout(Content& content, const LayoutRequest& request, const Stop& stop) {
-  return parts_->survey.layout(content, request, stop);
+Result<LayoutRows> Engine::layout(OpenObject& object, const LayoutRequest& request, const Stop& stop) {
+  return parts_->survey.layout(object, request, stop);
 }
 
-Result<std::vector<layout::ExtentPlace>> Engine::places_of(Content& content,
+Result<std::vector<layout::ExtentPlace>> Engine::places_of(OpenObject& object,
                                                            const std::vector<geometry::Coord>& units) {
-  return parts_->survey.places_of(content, units);
+  return parts_->survey.places_of(object, units);
 }
 
-Result<WindowPlan> Engine::plan(Content& content, const geometry::Window& window, const Stop& stop) {
-  return parts_->survey.plan(content, window, stop);
+Result<WindowPlan> Engine::plan(OpenObject& object, const geometry::Window& window, const Stop& stop) {
+  return parts_->survey.plan(object, window, stop);
 }
 
-Result<layout::Fragmentation> Engine::fragmentation(Content& content, const Stop& stop) {
-  return parts_->survey.fragmentation(content, stop);
+Result<layout::Fragmentation> Engine::fragmentation(OpenObject& object, const Stop& stop) {
+  return parts_->survey.fragmentation(object, stop);
 }
 
-Result<layout::DefragPlan> Engine::plan_defrag(Content& content, std::uint64_t from) {
-  return parts_->survey.plan_defrag(content, from);
+Result<layout::DefragPlan> Engine::plan_defrag(OpenObject& object, std::uint64_t from) {
+  return parts_->survey.plan_defrag(object, from);
 }
 
-Result<MoveOutcome> Engine::move(Content& content, const MoveRequest& request) {
-  return parts_->mover.move(content, request);
+Result<MoveOutcome> Engine::move(OpenObject& object, const MoveRequest& request) {
+  return parts_->mover.move(object, request);
 }
 
 std::vector<RelocationCandidate> Engine::relocation_candidates() const {
@@ -219,11 +219,11 @@ std::vector<RelocationCandidate> Engine::relocation_candidates() const {
 
 std::uint64_t Engine::extents_to_return() const { return parts_->core.left.count(); }
 
-Result<RelocationOutcome> Engine::relocate(Content& content, RelocationReason reason, const Pace& pace) {
-  if (reason == RelocationReason::kAwayFromHome) return parts_->returner.run(content, pace);
-  parts_->core.relocations.forget_strips(content.object);  // strips that come from here on are noted again
-  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.settle(content, kStripBytes, false));
-  if (bytes > 0) parts_->core.relocations.note_strips(content.object);
+Result<RelocationOutcome> Engine::relocate(OpenObject& object, RelocationReason reason, const Pace& pace) {
+  if (reason == RelocationReason::kAwayFromHome) return parts_->returner.run(object, pace);
+  parts_->core.relocations.forget_strips(object.number);  // strips that come from here on are noted again
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.settle(object, kStripBytes, false));
+  if (bytes > 0) parts_->core.relocations.note_strips(object.number);
   return RelocationOutcome{0, bytes};
 }
 
@@ -245,16 +245,16 @@ CacheStats Engine::cache_stats() const {
           parts_->core.cache.misses(),     parts_->core.cache.evictions(),  parts_->core.options.cache_bytes};
 }
 
-void Engine::drop_dirty(Content& content) {
+void Engine::drop_dirty(OpenObject& object) {
   GridBox all;
   all.last.fill(UINT64_MAX);
-  const GridLock::Hold hold(content.writers, content.rank, all, GridLock::Mode::kExclusive);
-  const Claims claims(content, all);
-  const ClosedGate closed(content.gate);  // what is read ahead has its units until it has arrived
+  const GridLock::Hold hold(object.writers, object.rank, all, GridLock::Mode::kExclusive);
+  const Claims claims(object, all);
+  const ClosedGate closed(object.gate);  // what is read ahead has its units until it has arrived
   for (const UnitPtr& unit : claims.units()) {
     {
       const std::lock_guard lock(unit->mutex);
-      parts_->write_back.note_clean(content, *unit);
+      parts_->write_back.note_clean(object, *unit);
       unit->buffer = BufferRef();
       unit->valid.clear();
       unit->complete = false;
@@ -263,11 +263,11 @@ void Engine::drop_dirty(Content& content) {
   }
   {
     // Who links at this moment has ended before this returns, and nobody links from here on: the inode may go.
-    const std::lock_guard linking(content.linking);
-    const std::lock_guard lock(content.state_mutex);
-    content.linked_size = std::max(content.linked_size, content.size.load(std::memory_order_acquire));
+    const std::lock_guard linking(object.linking);
+    const std::lock_guard lock(object.state_mutex);
+    object.linked_size = std::max(object.linked_size, object.size.load(std::memory_order_acquire));
   }
-  parts_->write_back.forget_if_clean(content);
+  parts_->write_back.forget_if_clean(object);
   parts_->write_back.wake_waiters();
 }
 

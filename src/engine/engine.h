@@ -23,7 +23,7 @@
 namespace mdfs::engine {
 
 // The data of one open object; one for each object at a time (the volume sees to that), used by many threads.
-class Content;
+class OpenObject;
 
 // A window as it is at one moment, to be read in parts (engine/read/window_version.h). Ends with its last holder, which
 // is before the engine ends.
@@ -34,7 +34,7 @@ struct CacheStats {
 };
 
 // Reads return what the last completed write wrote. Window writes are seen whole or not at all by each read call, and
-// survive a crash whole or not at all. Any thread may call any method. Errors of write-back stay with the content and
+// survive a crash whole or not at all. Any thread may call any method. Errors of write-back stay with the object and
 // are reported once by its next write_back (fsync gate).
 class Engine final {
  public:
@@ -44,81 +44,81 @@ class Engine final {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  Result<std::shared_ptr<Content>> open(const ContentSpec& spec, InodeUpdate update);
-  // Writes back and forgets. The content is not used afterwards.
-  Status close(const std::shared_ptr<Content>& content);
+  Result<std::shared_ptr<OpenObject>> open(const ObjectSpec& spec, InodeUpdate update);
+  // Writes back and forgets. The object is not used afterwards.
+  Status close(const std::shared_ptr<OpenObject>& object);
   // Forgets cached and dirty bytes without writing them (the object has been deleted); frees nothing on disk.
-  void discard(const std::shared_ptr<Content>& content);
+  void discard(const std::shared_ptr<OpenObject>& object);
 
-  std::uint64_t size_bytes(const Content& content) const;
-  bool is_dirty(const Content& content) const;
+  std::uint64_t size_bytes(const OpenObject& object) const;
+  bool is_dirty(const OpenObject& object) const;
 
   // Bytes of the canonical file; returns how many were read (fewer only at the end of the file).
-  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
+  Result<std::size_t> read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
   // Extends the file as needed. kNoSpace before anything is changed. Where `stop` ends the write, the file may
   // have its new size and a part of the bytes.
-  Status write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop = {});
+  Status write(OpenObject& object, std::uint64_t offset, ConstBytes from, const Stop& stop = {});
 
   // Bytes [offset, offset + into.size()) of the window's canonical layout; the window has been checked.
   // Images only, as all window calls.
-  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+  Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop = {});
   // The window as it is now, which has been checked: all reads of it give the same version, whatever is written
   // meanwhile. What changes keeps the older extents for it within bounds; beyond them, and when the image is cut off or
   // a hole is punched under it, reads end with the error of ESTALE.
-  Result<std::shared_ptr<WindowVersion>> pin_window(Content& content, const geometry::Window& window);
+  Result<std::shared_ptr<WindowVersion>> pin_window(OpenObject& object, const geometry::Window& window);
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
-  bool is_of(const WindowVersion& version, const Content& content) const;
+  bool is_of(const WindowVersion& version, const OpenObject& object) const;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
-  void start_window(Content& content, const geometry::Window& window);
+  void start_window(OpenObject& object, const geometry::Window& window);
   // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is linked
   // before it or with it.
-  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from, const Stop& stop);
-  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from) {
-    return write_window(content, window, from, {});
+  Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
+  Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from) {
+    return write_window(object, window, from, {});
   }
 
   // New size; shrinking zeroes the cut part of what remains, in the same commit. Comes with what had been written
   // before, or after it; only where there is no room to write it back is a file shortened all the same.
-  Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop);
-  Status truncate(Content& content, std::uint64_t size_bytes) { return truncate(content, size_bytes, {}); }
+  Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
+  Status truncate(OpenObject& object, std::uint64_t size_bytes) { return truncate(object, size_bytes, {}); }
   // Makes it larger if it is smaller: the new size comes with what is dirty, whenever that is written back.
-  Status grow(Content& content, std::uint64_t size_bytes);
+  Status grow(OpenObject& object, std::uint64_t size_bytes);
   // Zeroes; frees whole extents or blocks inside. Does not change the size.
-  Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
-  Status punch(Content& content, std::uint64_t offset, std::uint64_t length) {
-    return punch(content, offset, length, {});
+  Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+    return punch(object, offset, length, {});
   }
   // Offset of the next data / hole at or after `offset` (SEEK_DATA, SEEK_HOLE); kNoDevice beyond the end.
-  Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
-  Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
+  Result<std::uint64_t> next_data(OpenObject& object, std::uint64_t offset);
+  Result<std::uint64_t> next_hole(OpenObject& object, std::uint64_t offset);
 
-  // All dirty bytes of the content are on their disks and linked in the tree; a following Store::commit makes them
+  // All dirty bytes of the object are on their disks and linked in the tree; a following Store::commit makes them
   // safe. Reports a stored write-back error once.
-  Status write_back(Content& content);
-  // The same for every content; those not dirty for `at_least_age_ns` are left out.
+  Status write_back(OpenObject& object);
+  // The same for every object; those not dirty for `at_least_age_ns` are left out.
   Status write_back_all(std::int64_t at_least_age_ns);
 
   // Writes extents whole that have bytes in strips: those of which no more bytes are to come, or `all`, until
   // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
   // is left has dirty bytes. What cannot be read stays as it is, and is the error of a call that finds nothing else to
   // do.
-  Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all);
+  Result<std::uint64_t> settle(OpenObject& object, std::uint64_t most_bytes, bool all);
 
   // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
   // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.
-  Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop);
+  Result<LayoutRows> layout(OpenObject& object, const LayoutRequest& request, const Stop& stop);
   // The extents, or cells, among these that have blocks, as they are now.
-  Result<std::vector<layout::ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
-  Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
+  Result<std::vector<layout::ExtentPlace>> places_of(OpenObject& object, const std::vector<geometry::Coord>& units);
+  Result<WindowPlan> plan(OpenObject& object, const geometry::Window& window, const Stop& stop);
   // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
   // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.
-  Result<layout::Fragmentation> fragmentation(Content& content, const Stop& stop);
+  Result<layout::Fragmentation> fragmentation(OpenObject& object, const Stop& stop);
   // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
-  Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from);
+  Result<layout::DefragPlan> plan_defrag(OpenObject& object, std::uint64_t from);
   // Moves extents or cells to other blocks (engine/relocate/mover.h); the data stay what they are. What is dirty is
   // written to where it belongs later on, whatever has been moved: write back first.
-  Result<MoveOutcome> move(Content& content, const MoveRequest& request);
+  Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
   // What may be relocated without being asked, of objects that are open or have been, ascending by object. In memory
   // alone.
   std::vector<RelocationCandidate> relocation_candidates() const;
@@ -126,7 +126,7 @@ class Engine final {
   std::uint64_t extents_to_return() const;
   // Some of it. Strips: complete extents are written whole, about 8 MiB. Extents away from home: moves them back, or
   // finds that it is not worth it (engine/relocate/returner.h). Commits nothing. What is left stays a candidate.
-  Result<RelocationOutcome> relocate(Content& content, RelocationReason reason, const Pace& pace);
+  Result<RelocationOutcome> relocate(OpenObject& object, RelocationReason reason, const Pace& pace);
   // The object is gone, or cannot be read; or placements are not what they were.
   void forget_relocation(const RelocationCandidate& candidate);
   void forget_all_returns();
@@ -140,7 +140,7 @@ class Engine final {
   struct Parts;  // engine.cc
   explicit Engine(std::unique_ptr<Parts> parts);
   // What has not been written is given up.
-  void drop_dirty(Content& content);
+  void drop_dirty(OpenObject& object);
 
   const std::unique_ptr<Parts> parts_;
 };

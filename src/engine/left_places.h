@@ -27,7 +27,7 @@ struct LeftPlace {
 
 // By object, in memory alone: a mount begins without any. The store is asked to give such places to others last, and
 // does so as far as it has room; what it refuses to keep is not remembered here. Any thread; under its mutex, which may
-// be taken under any lock of a content, the store is called.
+// be taken under any lock of an object, the store is called.
 class LeftPlaces {
  public:
   explicit LeftPlaces(store::Store& store) : store_(store) {}

@@ -1,4 +1,4 @@
-// The waiting places of a content.
+// The waiting places of an object.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/locks.h"
 

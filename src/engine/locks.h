@@ -1,4 +1,4 @@
-// The waiting places of a content: the gate of loads and the lock on parts of the grid.
+// The waiting places of an object: the gate of loads and the lock on parts of the grid.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -28,8 +28,8 @@ struct EngineOptions {
 };
 
 // What the engine must know of an object to reach its data.
-struct ContentSpec {
-  std::uint64_t object = 0;
+struct ObjectSpec {
+  std::uint64_t number = 0;
   std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
   std::shared_ptr<const geometry::Placement> placement;
   std::uint64_t base = 0;
@@ -38,12 +38,12 @@ struct ContentSpec {
 };
 
 // What the inode item must say once data reach the tree. Called inside the transaction that links them.
-struct ContentState {
+struct ObjectState {
   std::uint64_t size_bytes = 0;
   std::int64_t stored_bytes_change = 0;  // bytes of blocks linked minus unlinked by this transaction
   bool is_inline = false;
 };
-using InodeUpdate = std::function<Status(store::Transaction&, const ContentState&)>;
+using InodeUpdate = std::function<Status(store::Transaction&, const ObjectState&)>;
 
 // Asked now and then by a call that may take long: true once its caller wants it to end, which it then does with
 // kCancelled. What has been done stays.

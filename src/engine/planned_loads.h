@@ -22,7 +22,7 @@ struct PlannedLoad {
   std::uint64_t number = 0;          // given by the loader
 };
 
-// Of one content. A plan's cache blocks are claimed together, with `claiming` held, by the background thread or by the
+// Of one object. A plan's cache blocks are claimed together, with `claiming` held, by the background thread or by the
 // first reader that needs one of them, whoever comes first. So the requests of a plan are merged over all of it.
 // Nothing waits for a disk with `claiming` held.
 struct PlannedLoads {

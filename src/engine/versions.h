@@ -1,4 +1,4 @@
-// The versions of windows that are read of one content.
+// The versions of windows that are read of one object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ namespace mdfs::engine {
 
 class WindowVersion;
 
-// Any thread. A thread that changes the content asks for the versions before the change can be seen, so a version that
+// Any thread. A thread that changes the object asks for the versions before the change can be seen, so a version that
 // is added later holds the change.
 class Versions {
  public:

@@ -45,18 +45,18 @@ Result<std::optional<bool>> is_image_or_file(store::Store& store, std::uint64_t 
 }  // namespace
 
 Result<layout::Fragmentation> data_fragmentation(MaintainedVolume& volume, Ino ino) {
-  MDFS_TRY_ASSIGN(const auto content, volume.open_object(ino));
-  return volume.engine().fragmentation(*content, {});
+  MDFS_TRY_ASSIGN(const auto open, volume.open_object(ino));
+  return volume.engine().fragmentation(*open, {});
 }
 
 Result<layout::DefragPlan> plan_defrag(MaintainedVolume& volume, Ino ino, std::uint64_t from) {
-  MDFS_TRY_ASSIGN(const auto content, volume.open_object(ino));
-  return volume.engine().plan_defrag(*content, from);
+  MDFS_TRY_ASSIGN(const auto open, volume.open_object(ino));
+  return volume.engine().plan_defrag(*open, from);
 }
 
 Result<engine::LayoutRows> layout_rows(MaintainedVolume& volume, Ino ino, const engine::LayoutRequest& request) {
-  MDFS_TRY_ASSIGN(const auto content, volume.open_object(ino));
-  return volume.engine().layout(*content, request, {});
+  MDFS_TRY_ASSIGN(const auto open, volume.open_object(ino));
+  return volume.engine().layout(*open, request, {});
 }
 
 Result<bool> has_strips(MaintainedVolume& volume, Ino ino) {
@@ -98,8 +98,8 @@ Result<std::vector<UnitPlace>> unit_places(MaintainedVolume& volume, std::uint64
   MDFS_TRY_ASSIGN(const std::optional<bool> is_image, is_image_or_file(volume.store(), object));
   if (!is_image) return places;
   if (*is_image) {
-    MDFS_TRY_ASSIGN(const auto content, volume.open_object(object));
-    MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> extents, volume.engine().places_of(*content, units));
+    MDFS_TRY_ASSIGN(const auto open, volume.open_object(object));
+    MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> extents, volume.engine().places_of(*open, units));
     for (const layout::ExtentPlace& extent : extents)
       places.push_back(place_of_extent(extent, volume.store().block_size()));
     return places;

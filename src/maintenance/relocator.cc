@@ -29,8 +29,8 @@ void Relocator::relocate(const RelocationCandidate& candidate, const engine::Pac
                          engine::RelocationOutcome& outcome) {
   last_ = candidate.object;
   Result<engine::RelocationOutcome> one = [&]() -> Result<engine::RelocationOutcome> {
-    MDFS_TRY_ASSIGN(const auto content, volume_.open_object(candidate.object));
-    return volume_.engine().relocate(*content, candidate.reason, pace);
+    MDFS_TRY_ASSIGN(const auto open, volume_.open_object(candidate.object));
+    return volume_.engine().relocate(*open, candidate.reason, pace);
   }();
   if (one.ok()) {
     outcome += *one;

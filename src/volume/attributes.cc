@@ -9,9 +9,9 @@
 namespace mdfs::volume {
 
 // `inode` may be null: nothing in memory is newer than the item. `use` was taken before the item was read.
-Attributes VolumeImpl::compose(Ino ino, Inode* inode, const ContentUse& use, const format::Inode& item) {
+Attributes VolumeImpl::compose(Ino ino, Inode* inode, const ObjectUse& use, const format::Inode& item) {
   format::Inode now = item;
-  if (inode != nullptr) Contents::overlay_times(*inode, now);
+  if (inode != nullptr) OpenObjects::overlay_times(*inode, now);
   if (use) now.size = engine_->size_bytes(*use);
   Attributes attributes;
   attributes.ino = ino;
@@ -39,7 +39,7 @@ Attributes VolumeImpl::compose(Ino ino, Inode* inode, const ContentUse& use, con
 }
 
 Result<Attributes> VolumeImpl::attributes_of(Inode& inode) {
-  const ContentUse use = contents_.use_if_open(inode);
+  const ObjectUse use = open_objects_.use_if_open(inode);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, inode.ino));
   return compose(inode.ino, &inode, use, item);
 }
@@ -48,7 +48,7 @@ Result<Attributes> VolumeImpl::attributes(Ino ino) {
   const Pin pin = table_.find(ino);
   if (pin) return attributes_of(*pin);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
-  return compose(ino, nullptr, ContentUse(), item);
+  return compose(ino, nullptr, ObjectUse(), item);
 }
 
 // Permission to change the mode, and the loss of setgid by a stranger to the group, are the kernel's business under
@@ -101,7 +101,7 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
     return {};
   });
   if (!status.ok()) return status.error();
-  if (atime_ns || mtime_ns) contents_.set_times(*pin, atime_ns, mtime_ns);
+  if (atime_ns || mtime_ns) open_objects_.set_times(*pin, atime_ns, mtime_ns);
   return attributes_of(*pin);
 }
 
@@ -120,8 +120,8 @@ std::uint32_t mode_after_write(std::uint32_t mode, gid_t group, const Caller& ca
 
 Status VolumeImpl::drop_privileges(Ino ino, const std::function<Caller()>& caller) {
   const Pin pin = table_.pin(ino);
-  if (!pin->has_content) {  // they are looked up with it
-    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  if (!pin->has_open_object) {  // they are looked up with it
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   }
   if (!pin->has_privileges) return {};
   MDFS_TRY(check_writable());

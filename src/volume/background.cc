@@ -10,7 +10,7 @@ namespace mdfs::volume {
 // The data of all files, then the times.
 Status VolumeImpl::write_back_all(std::int64_t at_least_age_ns) {
   const Status data = engine_->write_back_all(at_least_age_ns);
-  const Status times = contents_.write_back_times();
+  const Status times = open_objects_.write_back_times();
   return data.ok() ? times : data;
 }
 
@@ -25,7 +25,7 @@ void VolumeImpl::committer_loop() {
     if (store_->read_only()) continue;
     const Status written = write_back_all(half.count());
     if (!written.ok()) spdlog::error("write-back: {}", written.error().message());
-    contents_.close_idle(Contents::kIdleAgeNs);
+    open_objects_.close_idle(OpenObjects::kIdleAgeNs);
     if (const Status saved = disk_statistics_.save(); !saved.ok())
       spdlog::warn("counters of the disks: {}", saved.error().message());
     // What was deleted is free two commits later: of a volume that has come to rest nobody else would make them.

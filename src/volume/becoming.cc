@@ -42,7 +42,7 @@ Status VolumeImpl::become_image(Ino ino, const ImageOptions& options, const engi
                                              " bytes, an image of this geometry " +
                                              std::to_string(options.geometry.size_bytes())};
   {
-    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));  // so that its generation is known from here on
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));  // so that its generation is known from here on
   }
   std::uint64_t generation = 0;
   {
@@ -51,7 +51,7 @@ Status VolumeImpl::become_image(Ino ino, const ImageOptions& options, const engi
   }
   MDFS_TRY_ASSIGN(Pin made, make_unnamed_image(options, now.size_bytes));
   Status status = copy_all(*pin, *made, now.size_bytes, stop);
-  if (status.ok()) status = contents_.write_back(*made, true);
+  if (status.ok()) status = open_objects_.write_back(*made, true);
   if (status.ok()) status = take_data(*pin, *made, generation);
   const Ino made_ino = made->ino;
   made = Pin();
@@ -65,7 +65,7 @@ Status VolumeImpl::become_image(Ino ino, const ImageOptions& options, const engi
 Status VolumeImpl::calibrate(Inode& inode, const geometry::Geometry& wanted) {
   const std::lock_guard extend(inode.extend_mutex);
   const std::lock_guard shrink(inode.shrink_mutex);
-  return contents_.change_alone(inode, Contents::Reopened::kTheSame, [&](std::uint64_t size_bytes) -> Status {
+  return open_objects_.change_alone(inode, OpenObjects::Reopened::kTheSame, [&](std::uint64_t size_bytes) -> Status {
     return change(store::Purpose::kNormal, [&](Change& change) -> Status {
       MDFS_TRY_ASSIGN(geometry::Geometry geometry, read_geometry(change.transaction, inode.ino));
       geometry.shape[0] = ceil_div(size_bytes, geometry.slab_bytes());
@@ -172,9 +172,9 @@ Status VolumeImpl::take_data(Inode& inode, Inode& made, std::uint64_t generation
       return {};
     });
   };
-  constexpr auto kAnotherKind = Contents::Reopened::kAnotherKind;
-  return contents_.change_alone(inode, kAnotherKind,
-                                [&](std::uint64_t) { return contents_.change_alone(made, kAnotherKind, swap); });
+  constexpr auto kAnotherKind = OpenObjects::Reopened::kAnotherKind;
+  return open_objects_.change_alone(
+      inode, kAnotherKind, [&](std::uint64_t) { return open_objects_.change_alone(made, kAnotherKind, swap); });
 }
 
 }  // namespace mdfs::volume

@@ -27,18 +27,18 @@ void VolumeImpl::release_file(Ino ino) {
     const Pin pin = table_.find(ino);
     if (!pin) return;
     table_.drop_open(ino);
-    contents_.note_idle(*pin);
+    open_objects_.note_idle(*pin);
   }
-  contents_.close_idle(Contents::kIdleAgeNs);
+  open_objects_.close_idle(OpenObjects::kIdleAgeNs);
 }
 
 Result<std::size_t> VolumeImpl::read(Ino ino, std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (offset >= format::kMaxFileBytes) return std::size_t{0};
   MDFS_TRY_ASSIGN(const std::size_t bytes, engine_->read(*use, offset, into, stop));
-  if (keeps_atime()) contents_.was_read(*pin);
+  if (keeps_atime()) open_objects_.was_read(*pin);
   return bytes;
 }
 
@@ -53,14 +53,14 @@ Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, Con
                                          const engine::Stop& stop) {
   std::unique_lock extend(inode.extend_mutex, std::defer_lock);
   if (append) extend.lock();
-  MDFS_TRY_ASSIGN(ContentUse use, contents_.use(inode));
+  MDFS_TRY_ASSIGN(ObjectUse use, open_objects_.use(inode));
   if (append) offset = engine_->size_bytes(*use);
   if (from.empty()) return std::size_t{0};
   if (!inside(offset, from.size(), format::kMaxFileBytes)) return Error{Errc::kTooBig, "files have at most 2^62 bytes"};
   if (!append && offset + from.size() > engine_->size_bytes(*use)) {
     use.end();
     extend.lock();
-    MDFS_TRY_ASSIGN(use, contents_.use(inode));
+    MDFS_TRY_ASSIGN(use, open_objects_.use(inode));
   }
   Status written = with_room([&] { return engine_->write(*use, offset, from, stop); });
   for (const std::size_t bytes : kShortWrites) {
@@ -69,15 +69,16 @@ Result<std::size_t> VolumeImpl::write_at(Inode& inode, std::uint64_t offset, Con
     from = from.first(bytes);
     written = engine_->write(*use, offset, from, stop);
   }
-  if (!written.ok() && written.error().code == Errc::kCancelled) contents_.data_changed(inode);  // a part is written
+  if (!written.ok() && written.error().code == Errc::kCancelled)
+    open_objects_.data_changed(inode);  // a part is written
   MDFS_TRY(written);
-  contents_.data_changed(inode);
+  open_objects_.data_changed(inode);
   return from.size();
 }
 
 Status VolumeImpl::fsync(Ino ino, bool data_only) {
   if (opened_read_only_) return {};
-  if (const Pin pin = table_.find(ino)) MDFS_TRY(contents_.write_back(*pin, data_only));
+  if (const Pin pin = table_.find(ino)) MDFS_TRY(open_objects_.write_back(*pin, data_only));
   return store_->commit();
 }
 

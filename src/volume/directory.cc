@@ -21,8 +21,8 @@ Result<std::vector<DirectoryEntry>> VolumeImpl::read_directory(Ino directory, st
   MDFS_TRY_ASSIGN(const format::Inode inode, read_inode(*store_, directory));
   if (!inode.is_directory()) return Error{Errc::kNotDirectory, "inode " + std::to_string(directory)};
   if (cookie == 0 && keeps_atime() && options_.atime != AtimeMode::kNoDirAtime) {
-    contents_.load_times(*pin, inode);
-    contents_.was_read(*pin, inode);
+    open_objects_.load_times(*pin, inode);
+    open_objects_.was_read(*pin, inode);
   }
   std::vector<DirectoryEntry> entries;
   if (cookie < kDotCookie && entries.size() < limit) entries.push_back({".", directory, DT_DIR, kDotCookie});

@@ -11,7 +11,7 @@ constexpr std::int64_t kWalkNs = 200'000'000;  // of one question about the volu
 
 Result<layout::Fragmentation> VolumeImpl::fragmentation(Ino ino, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   return engine_->fragmentation(*use, stop);
 }
@@ -19,7 +19,7 @@ Result<layout::Fragmentation> VolumeImpl::fragmentation(Ino ino, const engine::S
 Result<engine::MoveOutcome> VolumeImpl::move_data(Ino ino, const engine::MoveRequest& request) {
   MDFS_TRY(check_writable());
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   return engine_->move(*use, request);
 }
 

@@ -38,7 +38,7 @@ Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
   const std::lock_guard extend(pin->extend_mutex);
   const std::lock_guard shrink(pin->shrink_mutex);
   const Status status =
-      contents_.change_alone(*pin, Contents::Reopened::kAnotherKind, [&](std::uint64_t size_bytes) -> Status {
+      open_objects_.change_alone(*pin, OpenObjects::Reopened::kAnotherKind, [&](std::uint64_t size_bytes) -> Status {
         if (size_bytes != 0) return Error{Errc::kInvalidArgument, "only an empty file can be made an image"};
         return change(store::Purpose::kNormal, [&](Change& change) -> Status {
           MDFS_TRY_ASSIGN(format::Inode inode, read_inode(change.transaction, ino));
@@ -56,13 +56,13 @@ Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
         });
       });
   MDFS_TRY(status);
-  contents_.data_changed(*pin);
+  open_objects_.data_changed(*pin);
   return {};
 }
 
 Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
   const Pin pin = table_.pin(ino);
-  const ContentUse use = contents_.use_if_open(*pin);
+  const ObjectUse use = open_objects_.use_if_open(*pin);
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(*store_, ino));
   if (!item.is_image()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   const Attributes attributes = compose(ino, &*pin, use, item);
@@ -80,7 +80,7 @@ Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
 
 Result<geometry::Geometry> VolumeImpl::image_geometry(Ino ino) {
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   geometry::Geometry geometry = *use.geometry();
   geometry.shape[0] = ceil_div(engine_->size_bytes(*use), geometry.slab_bytes());
@@ -93,7 +93,7 @@ Result<LayoutPage> VolumeImpl::layout(Ino ino, const engine::LayoutCursor& from,
     return Error{Errc::kInvalidArgument, fmt::format("layout: row {} of a page, which has rows 0 to {}", from.row,
                                                      engine::kMostRowsOfPage - 1)};
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   if (!opened_read_only_ && from == engine::LayoutCursor{}) {
     MDFS_TRY(engine_->write_back(*use));
@@ -106,16 +106,16 @@ Result<LayoutPage> VolumeImpl::layout(Ino ino, const engine::LayoutCursor& from,
 Result<std::uint64_t> VolumeImpl::settle(Ino ino, std::uint64_t most_bytes, bool all) {
   MDFS_TRY(check_writable());
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   return engine_->settle(*use, most_bytes, all);
 }
 
 // Of what has been written back.
 Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
-                               const std::function<Status(engine::Content&, const geometry::Geometry&)>& work) {
+                               const std::function<Status(engine::OpenObject&, const geometry::Geometry&)>& work) {
   const std::shared_lock shrink(inode.shrink_mutex);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(inode));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(inode));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(inode.ino)};
   geometry::Geometry geometry = *use.geometry();
   geometry.shape[0] = ceil_div(engine_->size_bytes(*use), geometry.slab_bytes());
@@ -125,8 +125,8 @@ Status VolumeImpl::with_window(Inode& inode, const geometry::Window& window,
 
 Status VolumeImpl::start_window(Ino ino, const geometry::Window& window) {
   const Pin pin = table_.pin(ino);
-  return with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
-    engine_->start_window(content, window);
+  return with_window(*pin, window, [&](engine::OpenObject& object, const geometry::Geometry&) -> Status {
+    engine_->start_window(object, window);
     return {};
   });
 }
@@ -135,12 +135,12 @@ Status VolumeImpl::read_window(Ino ino, const geometry::Window& window, std::uin
                                const engine::Stop& stop) {
   const Reading reading(readers_);
   const Pin pin = table_.pin(ino);
-  MDFS_TRY(with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
+  MDFS_TRY(with_window(*pin, window, [&](engine::OpenObject& object, const geometry::Geometry& geometry) -> Status {
     if (!inside(offset, into.size(), geometry::window_bytes(geometry, window)))
       return Error{Errc::kInvalidArgument, "bytes outside the window"};
-    return engine_->read_window(content, window, offset, into, stop);
+    return engine_->read_window(object, window, offset, into, stop);
   }));
-  if (keeps_atime()) contents_.was_read(*pin);
+  if (keeps_atime()) open_objects_.was_read(*pin);
   return {};
 }
 
@@ -165,8 +165,8 @@ class VersionOfVolume final : public PinnedWindow {
 Result<std::unique_ptr<PinnedWindow>> VolumeImpl::pin_window(Ino ino, const geometry::Window& window) {
   const Pin pin = table_.pin(ino);
   std::unique_ptr<PinnedWindow> pinned;
-  const Status status = with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
-    MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(content, window));
+  const Status status = with_window(*pin, window, [&](engine::OpenObject& object, const geometry::Geometry&) -> Status {
+    MDFS_TRY_ASSIGN(std::shared_ptr<engine::WindowVersion> version, engine_->pin_window(object, window));
     pinned = std::make_unique<VersionOfVolume>(*this, ino, std::move(version));
     return {};
   });
@@ -180,11 +180,11 @@ Status VolumeImpl::read_pinned(Ino ino, engine::WindowVersion& version, std::uin
   const Pin pin = table_.pin(ino);
   {
     const std::shared_lock shrink(pin->shrink_mutex);
-    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
     if (!engine_->is_of(version, *use)) return {Errc::kStaleDisk, "the image has become another one"};
     MDFS_TRY(engine_->read_version(version, offset, into, stop));
   }
-  if (keeps_atime()) contents_.was_read(*pin);
+  if (keeps_atime()) open_objects_.was_read(*pin);
   return {};
 }
 
@@ -195,11 +195,11 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
   {
     const Pin pin = table_.pin(ino);
     bool beyond_end = false;
-    const auto write = [&](engine::Content& content, const geometry::Geometry& geometry) -> Status {
+    const auto write = [&](engine::OpenObject& object, const geometry::Geometry& geometry) -> Status {
       changed = plain_bytes(geometry, window);
-      beyond_end = changed.offset + changed.length > engine_->size_bytes(content);
+      beyond_end = changed.offset + changed.length > engine_->size_bytes(object);
       if (beyond_end) return {};
-      return with_room([&] { return engine_->write_window(content, window, from, stop); });
+      return with_room([&] { return engine_->write_window(object, window, from, stop); });
     };
     MDFS_TRY(with_window(*pin, window, write));
     if (beyond_end) {  // the file ended within the last slab: now it reaches as far as the window
@@ -207,7 +207,7 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
       MDFS_TRY(with_window(*pin, window, write));
       if (beyond_end) return Error{Errc::kBusy, "the image was cut off meanwhile"};
     }
-    contents_.data_changed(*pin);
+    open_objects_.data_changed(*pin);
   }
   tell_listener(ino, changed.offset, changed.length);
   return {};
@@ -216,8 +216,8 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
 Result<engine::WindowPlan> VolumeImpl::plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) {
   const Pin pin = table_.pin(ino);
   engine::WindowPlan plan;
-  const Status status = with_window(*pin, window, [&](engine::Content& content, const geometry::Geometry&) -> Status {
-    MDFS_TRY_ASSIGN(plan, engine_->plan(content, window, stop));
+  const Status status = with_window(*pin, window, [&](engine::OpenObject& object, const geometry::Geometry&) -> Status {
+    MDFS_TRY_ASSIGN(plan, engine_->plan(object, window, stop));
     return {};
   });
   MDFS_TRY(status);

@@ -131,7 +131,7 @@ bool InodeTable::evict_if_unused(Shard& part, Inode& inode) {
   if (inode.pins_ > 0 || inode.opens_ > 0) return false;
   const Ino ino = inode.ino;
   const bool unlinked = inode.unlinked;
-  const bool newer_than_the_tree = inode.has_content || inode.times_dirty || inode.write_error_kept;
+  const bool newer_than_the_tree = inode.has_open_object || inode.times_dirty || inode.write_error_kept;
   if (inode.lookups_ > 0) {
     if (unlinked || newer_than_the_tree) return false;
     part.looked_up.emplace(ino, inode.lookups_);

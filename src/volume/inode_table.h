@@ -21,7 +21,7 @@
 namespace mdfs::volume {
 
 // One inode in memory. The inode item in the tree is the authority for everything; here is only what is newer, and
-// the open Content. Lock order within an inode: extend, shrink, content, then the store, then times.
+// the open object. Lock order within an inode: extend, shrink, object, then the store, then times.
 struct Inode {
   explicit Inode(Ino number) : ino(number) {}
   const Ino ino;
@@ -31,16 +31,16 @@ struct Inode {
   // Held shared by window calls, alone while the file gets smaller or becomes an image.
   std::shared_mutex shrink_mutex;
 
-  std::mutex content_mutex;  // guards the next six; held while the content is opened and closed
-  std::condition_variable content_changed;
-  std::shared_ptr<engine::Content> content;            // null: not open
-  std::shared_ptr<const geometry::Geometry> geometry;  // of the open content, if an image; shape[0] may be outdated
-  unsigned content_users = 0;
-  bool content_switching = false;    // nobody may begin to use it
-  bool content_queued = false;       // in the list of idle contents
-  std::int64_t content_used_ns = 0;  // monotonic; when the last user left
+  std::mutex object_mutex;  // guards the next six; held while the object is opened and closed
+  std::condition_variable object_changed;
+  std::shared_ptr<engine::OpenObject> open_object;     // null: not open
+  std::shared_ptr<const geometry::Geometry> geometry;  // of the open object, if an image; shape[0] may be outdated
+  unsigned object_users = 0;
+  bool object_switching = false;    // nobody may begin to use it
+  bool object_queued = false;       // in the list of idle objects
+  std::int64_t object_used_ns = 0;  // monotonic; when the last user left
 
-  // What reads and writes of data change before it reaches the tree; set as the content is opened.
+  // What reads and writes of data change before it reaches the tree; set as the object is opened.
   std::mutex times_mutex;  // guards the next four; nothing is locked while it is held
   std::optional<std::int64_t> atime_ns;
   std::optional<std::int64_t> mtime_ns;
@@ -50,7 +50,7 @@ struct Inode {
   std::atomic<bool> times_dirty{false};       // newer than the item, perhaps
   std::atomic<bool> has_privileges{false};    // setuid, setgid or capabilities that a write takes away
   std::atomic<bool> unlinked{false};          // no name leads here: freed when nobody holds it
-  std::atomic<bool> has_content{false};       // as content != nullptr
+  std::atomic<bool> has_open_object{false};   // as open_object != nullptr
   std::atomic<bool> write_error_kept{false};  // write_error is set
   std::mutex error_mutex;                     // guards the next
   std::optional<Error> write_error;           // met in the background: for the next fsync

@@ -19,7 +19,7 @@ class MaintainedVolume : public Volume {
   virtual Placements& placements() = 0;
   // The data of a file or image, which stay open as long as this is held. kNotFound, kIsDirectory, kInvalidArgument: no
   // data.
-  virtual Result<std::shared_ptr<engine::Content>> open_object(Ino ino) = 0;
+  virtual Result<std::shared_ptr<engine::OpenObject>> open_object(Ino ino) = 0;
   // Calls that read data and have not returned: long work waits for them, for a little while.
   virtual const std::atomic<unsigned>& readers() const = 0;
   // Disks have come, gone or changed their size; placements have changed, which includes that.

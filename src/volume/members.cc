@@ -18,7 +18,7 @@ void VolumeImpl::placements_changed() {
   members_changed();
   engine_->forget_all_returns();
   // So that they are opened anew with the placement as it is now; what is open keeps its own until it is closed.
-  contents_.close_idle(0);
+  open_objects_.close_idle(0);
 }
 
 Result<std::vector<unsigned>> VolumeImpl::add_disks(std::vector<store::JoiningDisk> disks) {

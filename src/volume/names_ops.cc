@@ -121,7 +121,7 @@ Result<Attributes> VolumeImpl::make(Ino parent, std::string_view name, const New
   });
   MDFS_TRY(status);
   table_.add_lookup(*pin);
-  return compose(pin->ino, nullptr, ContentUse(), inode);
+  return compose(pin->ino, nullptr, ObjectUse(), inode);
 }
 
 // Owner, group, mode and lists of a new inode, by the caller and the directory.

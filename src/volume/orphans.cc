@@ -116,7 +116,7 @@ Status VolumeImpl::free_orphan(Ino ino) {
     pin->unlinked = true;  // comes back here when it is let go
     return {};
   }
-  contents_.discard(*pin);
+  open_objects_.discard(*pin);
   pin->unlinked = false;  // also if it cannot be freed: then the next mount tries again, not whoever lets go of it
   return free_in_steps([&](store::Transaction& transaction, std::size_t at_once) {
     return free_some(transaction, ino, store_->block_size(), at_once);

@@ -15,7 +15,7 @@ Status VolumeImpl::write_back_named(Ino parent, std::string_view name) {
   if (!place.entry) return {};
   const Pin pin = table_.find(place.entry->inode);
   if (!pin) return {};
-  const ContentUse use = contents_.use_if_open(*pin);
+  const ObjectUse use = open_objects_.use_if_open(*pin);
   return use && engine_->is_dirty(*use) ? engine_->write_back(*use) : Status();
 }
 

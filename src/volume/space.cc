@@ -15,7 +15,7 @@ Status VolumeImpl::set_size(Ino ino, std::uint64_t size_bytes, const engine::Sto
   if (size_bytes > format::kMaxFileBytes) return Error{Errc::kTooBig, "files have at most 2^62 bytes"};
   const Pin pin = table_.pin(ino);
   MDFS_TRY(resize(*pin, size_bytes, false, stop));
-  contents_.data_changed(*pin);
+  open_objects_.data_changed(*pin);
   return {};
 }
 
@@ -23,13 +23,13 @@ Status VolumeImpl::set_size(Ino ino, std::uint64_t size_bytes, const engine::Sto
 Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow, const engine::Stop& stop) {
   const std::lock_guard extend(inode.extend_mutex);
   std::unique_lock shrink(inode.shrink_mutex, std::defer_lock);
-  MDFS_TRY_ASSIGN(ContentUse use, contents_.use(inode));
+  MDFS_TRY_ASSIGN(ObjectUse use, open_objects_.use(inode));
   const std::uint64_t now_bytes = engine_->size_bytes(*use);
   if (size_bytes == now_bytes || (only_grow && size_bytes < now_bytes)) return {};
   if (size_bytes < now_bytes) {
     use.end();
     shrink.lock();
-    MDFS_TRY_ASSIGN(use, contents_.use(inode));
+    MDFS_TRY_ASSIGN(use, open_objects_.use(inode));
   }
   return with_room(
       [&] { return only_grow ? engine_->grow(*use, size_bytes) : engine_->truncate(*use, size_bytes, stop); });
@@ -37,7 +37,7 @@ Status VolumeImpl::resize(Inode& inode, std::uint64_t size_bytes, bool only_grow
 
 // Zeroes what is inside the file.
 Status VolumeImpl::zero_range(Inode& inode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) {
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(inode));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(inode));
   const std::uint64_t size_bytes = engine_->size_bytes(*use);
   if (offset >= size_bytes) return {};
   const std::uint64_t bytes = std::min(length, size_bytes - offset);
@@ -58,7 +58,7 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
   const Pin pin = table_.pin(ino);
   std::uint64_t size_bytes = 0;
   {
-    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
     size_bytes = engine_->size_bytes(*use);
   }
   const std::uint64_t end = offset + length;
@@ -72,14 +72,14 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
     }));
   }
   if (!keeps_size) MDFS_TRY(resize(*pin, end, true));
-  contents_.data_changed(*pin);  // the times change even if no byte does
+  open_objects_.data_changed(*pin);  // the times change even if no byte does
   return {};
 }
 
 Result<std::uint64_t> VolumeImpl::seek(Ino ino, std::uint64_t offset, int whence) {
   if (whence != SEEK_DATA && whence != SEEK_HOLE) return Error{Errc::kInvalidArgument, "whence of lseek"};
   const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(*pin));
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (offset >= engine_->size_bytes(*use)) return Error{Errc::kNoDevice, "beyond the end of the file"};
   return whence == SEEK_DATA ? engine_->next_data(*use, offset) : engine_->next_hole(*use, offset);
 }
@@ -112,7 +112,7 @@ Result<std::size_t> VolumeImpl::copy_piece(Inode& from, std::uint64_t from_offse
   std::uint64_t hole = 0;
   std::size_t bytes = 0;
   {
-    MDFS_TRY_ASSIGN(const ContentUse use, contents_.use(from));
+    MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(from));
     const std::uint64_t size_bytes = engine_->size_bytes(*use);
     if (from_offset >= size_bytes) return std::size_t{0};
     const std::uint64_t left = std::min<std::uint64_t>(length, size_bytes - from_offset);
@@ -127,7 +127,7 @@ Result<std::size_t> VolumeImpl::copy_piece(Inode& from, std::uint64_t from_offse
   if (hole == 0) return write_at(to, to_offset, ConstBytes(buffer).first(bytes), false, stop);
   MDFS_TRY(zero_range(to, to_offset, hole, stop));
   MDFS_TRY(resize(to, to_offset + hole, true));
-  contents_.data_changed(to);
+  open_objects_.data_changed(to);
   return static_cast<std::size_t>(hole);
 }
 

@@ -20,7 +20,7 @@ VolumeImpl::VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engi
       engine_(std::move(engine)),
       table_([this](Ino ino) { orphan_unheld(ino); }),
       placements_(*store_, environment.random()),
-      contents_(*store_, secret_, *engine_, table_, placements_, environment),
+      open_objects_(*store_, secret_, *engine_, table_, placements_, environment),
       disk_statistics_(*store_, environment),
       operations_(make_operations(*this)) {}
 
@@ -64,7 +64,7 @@ Status VolumeImpl::close() {
     status = Error{Errc::kIo, "unsynced data are lost: " + store_->read_only_reason()};
   }
   closed_ = true;
-  const Status closed = contents_.close_all();
+  const Status closed = open_objects_.close_all();
   if (status.ok()) status = closed;
   if (!store_->read_only()) {
     if (const Status saved = disk_statistics_.save(); !saved.ok())
@@ -82,16 +82,16 @@ Status VolumeImpl::close() {
 }
 
 // The pin and the use live as long as what is returned.
-Result<std::shared_ptr<engine::Content>> VolumeImpl::open_object(Ino ino) {
+Result<std::shared_ptr<engine::OpenObject>> VolumeImpl::open_object(Ino ino) {
   struct Held {
     Pin pin;
-    ContentUse use;
+    ObjectUse use;
   };
   auto held = std::make_shared<Held>();
   held->pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(held->use, contents_.use(*held->pin));
-  engine::Content* const content = &*held->use;
-  return std::shared_ptr<engine::Content>(std::move(held), content);
+  MDFS_TRY_ASSIGN(held->use, open_objects_.use(*held->pin));
+  engine::OpenObject* const object = &*held->use;
+  return std::shared_ptr<engine::OpenObject>(std::move(held), object);
 }
 
 void VolumeImpl::set_change_listener(ChangeListener listener) {

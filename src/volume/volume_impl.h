@@ -15,10 +15,10 @@
 
 #include "format/inode.h"
 #include "volume/acl.h"
-#include "volume/contents.h"
 #include "volume/disk_statistics.h"
 #include "volume/inode_table.h"
 #include "volume/maintained_volume.h"
+#include "volume/open_objects.h"
 #include "volume/operations.h"
 #include "volume/placements.h"
 #include "volume/records.h"
@@ -132,7 +132,7 @@ class VolumeImpl final : public MaintainedVolume {
   // ---- for long work (maintained_volume.h)
   Environment& environment() override { return environment_; }
   Placements& placements() override { return placements_; }
-  Result<std::shared_ptr<engine::Content>> open_object(Ino ino) override;
+  Result<std::shared_ptr<engine::OpenObject>> open_object(Ino ino) override;
   const std::atomic<unsigned>& readers() const override { return readers_; }
   void members_changed() override;
   void placements_changed() override;
@@ -184,7 +184,7 @@ class VolumeImpl final : public MaintainedVolume {
   Status write_back_named(Ino parent, std::string_view name);
 
   // ---- attributes and extended attributes (attributes.cc, xattr.cc)
-  Attributes compose(Ino ino, Inode* inode, const ContentUse& use, const format::Inode& item);
+  Attributes compose(Ino ino, Inode* inode, const ObjectUse& use, const format::Inode& item);
   Result<Attributes> attributes_of(Inode& inode);
   void apply(const SetAttributes& change, std::int64_t now_ns, format::Inode& inode) const;
   template <typename Reader>
@@ -206,7 +206,7 @@ class VolumeImpl final : public MaintainedVolume {
   void tell_listener(Ino ino, std::uint64_t offset, std::uint64_t length);
   void tell_privileges_listener(Ino ino);
   Status with_window(Inode& inode, const geometry::Window& window,
-                     const std::function<Status(engine::Content&, const geometry::Geometry&)>& work);
+                     const std::function<Status(engine::OpenObject&, const geometry::Geometry&)>& work);
 
   // ---- files that become images (becoming.cc)
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);
@@ -244,7 +244,7 @@ class VolumeImpl final : public MaintainedVolume {
   format::NameSecret secret_{};  // of the names; set by start()
   InodeTable table_;
   Placements placements_;
-  Contents contents_;
+  OpenObjects open_objects_;
   DiskStatistics disk_statistics_;
   std::atomic<unsigned> readers_{0};
   const std::unique_ptr<Operations> operations_;

@@ -18,6 +18,7 @@ RETIRED = [
     (r"\bLanes?\b|_lanes?_?\b", "work queue"),
     (r"\balphabet\b", "set of operations"),
     (r"\bfaces? of an image|give_birth", "view; create_inode"),
+    (r"\bengine::Content\b|\bContent\b[&*>]|\bContent(Spec|State|Use)\b|\bcontents_\b", "OpenObject"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 

@@ -8,22 +8,22 @@
 #include "codec/codec.h"
 #include "engine/cache/byte_budget.h"
 #include "engine/cache/idle_encoders.h"
-#include "engine/content.h"
+#include "engine/open_object.h"
 
 namespace mdfs::engine {
 
-// Of one encoder of the content's extents.
-inline std::size_t encoder_bytes(const Content& content) {
-  if (!content.is_image()) return 0;
-  return codec::encoder_bytes(content.image->codec, content.image->codec_level, content.unit_bytes);
+// Of one encoder of the object's extents.
+inline std::size_t encoder_bytes(const OpenObject& object) {
+  if (!object.is_image()) return 0;
+  return codec::encoder_bytes(object.image->codec, object.image->codec_level, object.unit_bytes);
 }
 
 // What is made of one unit to be written, beside the unit: the frame of an extent, or so many blocks of a cell.
-inline std::size_t frame_bytes(const Content& content, std::size_t blocks) {
-  if (!content.is_image()) return blocks * content.block_size;
-  if (content.is_raw()) return 0;
-  const std::size_t bound = codec::compress_bound(content.image->codec, content.unit_bytes);
-  return (bound + content.block_size - 1) / content.block_size * content.block_size;
+inline std::size_t frame_bytes(const OpenObject& object, std::size_t blocks) {
+  if (!object.is_image()) return blocks * object.block_size;
+  if (object.is_raw()) return 0;
+  const std::size_t bound = codec::compress_bound(object.image->codec, object.unit_bytes);
+  return (bound + object.block_size - 1) / object.block_size * object.block_size;
 }
 
 // How many encoders of a batch work at once: one at least.

@@ -59,7 +59,7 @@ struct Unit {
   ChangedBytes changed_bytes;        // images: since the unit became dirty
   std::uint64_t filled_bytes = 0;    // bytes written since the unit became dirty
   bool full = false;                 // dirty, and all of it has been written
-  store::Room promised;              // part of the content's reservation
+  store::Room promised;              // part of the object's reservation
   std::uint64_t dirty_charge = 0;    // part of the engine's dirty bytes
   std::int64_t dirty_since_ns = 0;
 

@@ -17,19 +17,19 @@ constexpr std::uint64_t kNone = UINT64_MAX;
 
 }  // namespace
 
-Status each_extent(Core& core, const Content& content, std::uint64_t page, ConstBytes value, LayoutCursor& at,
+Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking) {
-  MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, content.table));
-  for (; at.row < content.page_box.places; ++at.row) {
+  MDFS_TRY_ASSIGN(const format::ExtentPage records, format::ExtentPage::decode(value, object.table));
+  for (; at.row < object.page_box.places; ++at.row) {
     const std::optional<format::ExtentRecord> record = records.get(at.row);
     if (!record) continue;
     std::optional<ByteVector> runs_item;
     if (record->is_scattered()) {
-      MDFS_TRY_ASSIGN(runs_item, core.store.get(runs_key(content, {page, at.row})));
+      MDFS_TRY_ASSIGN(runs_item, core.store.get(runs_key(object, {page, at.row})));
       if (!runs_item) continue;  // moved meanwhile
     }
-    MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content, *record, runs_item));
-    taking = take({content.unit_of({page, at.row}), runs.front().disk, runs.front().block, record->stored_bytes,
+    MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(object, *record, runs_item));
+    taking = take({object.unit_of({page, at.row}), runs.front().disk, runs.front().block, record->stored_bytes,
                    static_cast<std::uint32_t>(runs.size()), highest_end(runs)});
     if (!taking) return {};
   }
@@ -37,7 +37,7 @@ Status each_extent(Core& core, const Content& content, std::uint64_t page, Const
 }
 
 Result<bool> LayoutWalk::run(LayoutCursor& at, const TakeRow& take) {
-  return content_.is_image() ? run_pages(at, take) : run_cells(at, take);
+  return object_.is_image() ? run_pages(at, take) : run_cells(at, take);
 }
 
 Status LayoutWalk::fetch(const format::Key& from) {
@@ -51,16 +51,16 @@ Status LayoutWalk::fetch(const format::Key& from) {
 Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
   if (of_ == LayoutOf::kStrips) return true;
   for (;;) {
-    MDFS_TRY(fetch({content_.object, MDFS_KIND_FILE_CELL, at.page}));
+    MDFS_TRY(fetch({object_.number, MDFS_KIND_FILE_CELL, at.page}));
     for (const store::Item& item : items_) {
       if (item.key.offset != at.page) at = {item.key.offset, 0};
-      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content_.block_size));
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
       for (; at.row < cell.runs.size(); ++at.row) {
         const format::FileRun& run = cell.runs[at.row];
         if (!take({{at.page, 0, 0},
                    run.address.disk,
                    run.address.block,
-                   std::uint64_t{run.blocks()} * content_.block_size,
+                   std::uint64_t{run.blocks()} * object_.block_size,
                    1,
                    run.address.block + run.blocks()}))
           return false;
@@ -77,19 +77,19 @@ Result<std::uint64_t> LayoutWalk::next_of_extents(const LayoutCursor& at) {
   const std::uint64_t from = at.row < format::kMaxPlaces ? at.page : at.page + 1;
   if (from == 0 && at.page != 0) return kNone;
   while (used_ < items_.size() && items_[used_].key.offset < from) ++used_;
-  if (used_ == items_.size() && !fetched_all_) MDFS_TRY(fetch({content_.object, MDFS_KIND_EXTENTS, from}));
+  if (used_ == items_.size() && !fetched_all_) MDFS_TRY(fetch({object_.number, MDFS_KIND_EXTENTS, from}));
   return used_ < items_.size() ? items_[used_].key.offset : kNone;
 }
 
 Result<std::uint64_t> LayoutWalk::next_of_strips(const LayoutCursor& at) {
-  if (of_ == LayoutOf::kExtents || !content_.may_have_strips) return kNone;
+  if (of_ == LayoutOf::kExtents || !object_.may_have_strips) return kNone;
   if (strip_page_ && *strip_page_ >= at.page) return *strip_page_;
   if (at.page > kNone / MDFS_STRIPS_PER_PAGE) return kNone;
   MDFS_TRY(stopped(stop_));
   const std::uint64_t strip = at.row / format::kMaxPlaces;  // one more than its number
-  const format::Key from{content_.object, MDFS_KIND_STRIP,
+  const format::Key from{object_.number, MDFS_KIND_STRIP,
                          at.page * MDFS_STRIPS_PER_PAGE + (strip == 0 ? 0 : strip - 1)};
-  MDFS_TRY_ASSIGN(const auto items, core_.store.scan(from, {content_.object, MDFS_KIND_STRIP, UINT64_MAX}, 1));
+  MDFS_TRY_ASSIGN(const auto items, core_.store.scan(from, {object_.number, MDFS_KIND_STRIP, UINT64_MAX}, 1));
   strip_page_ = items.empty() ? kNone : items.front().key.offset / MDFS_STRIPS_PER_PAGE;
   return *strip_page_;
 }
@@ -99,18 +99,18 @@ Status LayoutWalk::strips_of_page(LayoutCursor& at, const TakeRow& take, bool& t
   const std::uint64_t last = first + MDFS_STRIPS_PER_PAGE - 1;
   for (std::uint64_t next = first + at.row / format::kMaxPlaces - 1; next <= last && next >= first;) {
     MDFS_TRY(stopped(stop_));
-    MDFS_TRY_ASSIGN(const auto items, core_.store.scan({content_.object, MDFS_KIND_STRIP, next},
-                                                       {content_.object, MDFS_KIND_STRIP, last}, kItemsAtOnce));
+    MDFS_TRY_ASSIGN(const auto items, core_.store.scan({object_.number, MDFS_KIND_STRIP, next},
+                                                       {object_.number, MDFS_KIND_STRIP, last}, kItemsAtOnce));
     for (const store::Item& item : items) {
       const auto strip_rows = static_cast<std::uint32_t>((item.key.offset - first + 1) * format::kMaxPlaces);
       at.row = std::max(at.row, strip_rows);
-      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content_.table, content_.block_size));
-      for (; at.row - strip_rows < content_.page_box.places; ++at.row) {
+      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object_.table, object_.block_size));
+      for (; at.row - strip_rows < object_.page_box.places; ++at.row) {
         const unsigned place = at.row - strip_rows;
         if (!strip.has(place)) continue;
-        const format::Address address = strip.part(place, content_.block_size).address;
-        taking = take({content_.unit_of({at.page, place}), address.disk, address.block, strip.bytes, 1,
-                       address.block + ceil_div(strip.bytes, content_.block_size), true});
+        const format::Address address = strip.part(place, object_.block_size).address;
+        taking = take({object_.unit_of({at.page, place}), address.disk, address.block, strip.bytes, 1,
+                       address.block + ceil_div(strip.bytes, object_.block_size), true});
         if (!taking) return {};
       }
       at.row = strip_rows + format::kMaxPlaces;
@@ -130,7 +130,7 @@ Result<bool> LayoutWalk::run_pages(LayoutCursor& at, const TakeRow& take) {
     if (page == kNone) return true;
     if (page != at.page) at = {page, 0};
     if (at.row < format::kMaxPlaces && of_extents == page)
-      MDFS_TRY(each_extent(core_, content_, page, items_[used_].value, at, take, taking));
+      MDFS_TRY(each_extent(core_, object_, page, items_[used_].value, at, take, taking));
     if (!taking) return false;
     at.row = std::max(at.row, std::uint32_t{format::kMaxPlaces});
     if (of_strips == page) MDFS_TRY(strips_of_page(at, take, taking));

@@ -15,14 +15,14 @@ namespace mdfs::engine {
 using TakeRow = std::function<bool(const layout::ExtentPlace&)>;
 
 // The rows of a page of an extent table, as its item has them; `row` is the place of each.
-Status each_extent(Core& core, const Content& content, std::uint64_t page, ConstBytes value, LayoutCursor& at,
+Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking);
 
 // One walk; one thread. The tree may change meanwhile: of each page the walk sees one moment.
 class LayoutWalk {
  public:
-  LayoutWalk(Core& core, Content& content, LayoutOf of, const Stop& stop)
-      : core_(core), content_(content), of_(of), stop_(stop) {}
+  LayoutWalk(Core& core, OpenObject& object, LayoutOf of, const Stop& stop)
+      : core_(core), object_(object), of_(of), stop_(stop) {}
 
   // From `at` on, until `take` refuses a row, which `at` then names, or nothing is left. True: nothing is left.
   Result<bool> run(LayoutCursor& at, const TakeRow& take);
@@ -39,7 +39,7 @@ class LayoutWalk {
   Status fetch(const format::Key& from);
 
   Core& core_;
-  Content& content_;
+  OpenObject& object_;
   const LayoutOf of_;
   const Stop& stop_;
   std::vector<store::Item> items_;  // extents, or cells, from the tree

@@ -11,19 +11,21 @@
 
 namespace mdfs::engine {
 
-format::Key page_key(const Content& content, std::uint64_t page) { return {content.object, MDFS_KIND_EXTENTS, page}; }
+format::Key page_key(const OpenObject& object, std::uint64_t page) { return {object.number, MDFS_KIND_EXTENTS, page}; }
 
-format::Key runs_key(const Content& content, const geometry::PagePlace& place) {
-  return {content.object, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};
+format::Key runs_key(const OpenObject& object, const geometry::PagePlace& place) {
+  return {object.number, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};
 }
 
-format::Key strip_key(const Content& content, std::uint64_t page, unsigned number) {
-  return {content.object, MDFS_KIND_STRIP, page * MDFS_STRIPS_PER_PAGE + number};
+format::Key strip_key(const OpenObject& object, std::uint64_t page, unsigned number) {
+  return {object.number, MDFS_KIND_STRIP, page * MDFS_STRIPS_PER_PAGE + number};
 }
 
-format::Key cell_key(const Content& content, std::uint64_t cell) { return {content.object, MDFS_KIND_FILE_CELL, cell}; }
+format::Key cell_key(const OpenObject& object, std::uint64_t cell) {
+  return {object.number, MDFS_KIND_FILE_CELL, cell};
+}
 
-format::Key inline_key(const Content& content) { return {content.object, MDFS_KIND_INLINE, 0}; }
+format::Key inline_key(const OpenObject& object) { return {object.number, MDFS_KIND_INLINE, 0}; }
 
 Records::Records(store::Store& store) : store_(store) {
   for (unsigned disk = 0; disk < store.disk_count(); ++disk) disk_blocks_[disk] = store.disk_info(disk).blocks;
@@ -45,25 +47,25 @@ std::uint64_t highest_end(const std::vector<store::Run>& runs) {
   return end;
 }
 
-Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
+Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::ExtentRecord& record,
                                         const std::optional<ByteVector>& runs_item) {
-  const std::uint64_t blocks = ceil_div(record.stored_bytes, content.block_size);
+  const std::uint64_t blocks = ceil_div(record.stored_bytes, object.block_size);
   if (!record.is_scattered()) {
     const format::Address place = record.place();
     return std::vector<store::Run>{{place.disk, place.block, static_cast<std::uint32_t>(blocks)}};
   }
   if (!runs_item)
-    return {Errc::kCorrupt, fmt::format("extent-runs.missing: a scattered extent of object {}", content.object)};
+    return {Errc::kCorrupt, fmt::format("extent-runs.missing: a scattered extent of object {}", object.number)};
   MDFS_TRY_ASSIGN(const std::vector<format::BlockRun> stored, format::decode_extent_runs(*runs_item, blocks));
   std::vector<store::Run> runs;
   for (const format::BlockRun& run : stored) runs.push_back(to_run(run));
   return runs;
 }
 
-Result<Strips> strips_of(const Content& content, const std::vector<store::Item>& items) {
+Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item>& items) {
   Strips strips;
   for (const store::Item& item : items) {
-    MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
+    MDFS_TRY_ASSIGN(format::Strip strip, format::decode_strip(item.value, object.table, object.block_size));
     strips.set(static_cast<unsigned>(item.key.offset % MDFS_STRIPS_PER_PAGE), std::move(strip));
   }
   return strips;
@@ -90,14 +92,14 @@ void Records::insert(const Name& name, KnownPage known) {
   while (bytes_ > kLimitBytes && entries_.size() > 1) erase(std::prev(entries_.end()));
 }
 
-KnownPage Records::kept_page(const Content& content, std::uint64_t number) {
+KnownPage Records::kept_page(const OpenObject& object, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  const auto found = map_.find({content.object, number});
+  const auto found = map_.find({object.number, number});
   return found == map_.end() ? KnownPage{} : found->second->known;
 }
 
-Result<KnownPage> Records::page(const Content& content, std::uint64_t number, bool fresh) {
-  const Name name{content.object, number};
+Result<KnownPage> Records::page(const OpenObject& object, std::uint64_t number, bool fresh) {
+  const Name name{object.number, number};
   std::uint64_t version = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -110,15 +112,15 @@ Result<KnownPage> Records::page(const Content& content, std::uint64_t number, bo
   }
   // Strips first: if both change meanwhile, what has become a record since is seen twice rather than not at all.
   Strips strips;
-  if (content.may_have_strips) {
-    MDFS_TRY_ASSIGN(const auto items, store_.scan(strip_key(content, number, 0),
-                                                  strip_key(content, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
-    MDFS_TRY_ASSIGN(strips, strips_of(content, items));
+  if (object.may_have_strips) {
+    MDFS_TRY_ASSIGN(const auto items, store_.scan(strip_key(object, number, 0),
+                                                  strip_key(object, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+    MDFS_TRY_ASSIGN(strips, strips_of(object, items));
   }
-  MDFS_TRY_ASSIGN(const auto value, store_.get(page_key(content, number)));
-  auto page = std::make_shared<format::ExtentPage>(content.table);
+  MDFS_TRY_ASSIGN(const auto value, store_.get(page_key(object, number)));
+  auto page = std::make_shared<format::ExtentPage>(object.table);
   if (value) {
-    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content.table));
+    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, object.table));
   }
   KnownPage known{std::move(page), std::make_shared<const Strips>(std::move(strips))};
   const std::lock_guard lock(mutex_);
@@ -133,15 +135,15 @@ std::uint64_t StoredExtent::blocks() const {
   return blocks;
 }
 
-Result<StoredExtent> Records::extent(const Content& content, const geometry::Coord& unit, bool fresh) {
-  const geometry::PagePlace place = content.page_of(unit);
-  MDFS_TRY_ASSIGN(const KnownPage known, page(content, place.page, fresh));
+Result<StoredExtent> Records::extent(const OpenObject& object, const geometry::Coord& unit, bool fresh) {
+  const geometry::PagePlace place = object.page_of(unit);
+  MDFS_TRY_ASSIGN(const KnownPage known, page(object, place.page, fresh));
   StoredExtent extent;
   for (const Strips::Entry& entry : *known.strips) {
     const format::Strip& strip = *entry.strip;
     if (!entry.has(place.place)) continue;
-    const auto checksums = strip.part_checksums(place.place, content.block_size);
-    extent.parts.push_back({to_run(strip.part(place.place, content.block_size)), strip.begin, strip.bytes,
+    const auto checksums = strip.part_checksums(place.place, object.block_size);
+    extent.parts.push_back({to_run(strip.part(place.place, object.block_size)), strip.begin, strip.bytes,
                             std::vector(checksums.begin(), checksums.end())});
     MDFS_TRY(check(extent.parts.back().run));
   }
@@ -149,29 +151,29 @@ Result<StoredExtent> Records::extent(const Content& content, const geometry::Coo
   if (!record) return extent;
   std::optional<ByteVector> runs_item;
   if (record->is_scattered()) {
-    MDFS_TRY_ASSIGN(runs_item, store_.get(runs_key(content, place)));
+    MDFS_TRY_ASSIGN(runs_item, store_.get(runs_key(object, place)));
   }
-  MDFS_TRY_ASSIGN(extent.runs, runs_of(content, *record, runs_item));
+  MDFS_TRY_ASSIGN(extent.runs, runs_of(object, *record, runs_item));
   for (const store::Run& run : extent.runs) MDFS_TRY(check(run));
   extent.stored_bytes = record->stored_bytes;
   extent.crc32c = std::move(record->crc32c);
   return extent;
 }
 
-Result<format::FileCell> Records::cell(const Content& content, std::uint64_t index) {
-  MDFS_TRY_ASSIGN(const auto value, store_.get(cell_key(content, index)));
+Result<format::FileCell> Records::cell(const OpenObject& object, std::uint64_t index) {
+  MDFS_TRY_ASSIGN(const auto value, store_.get(cell_key(object, index)));
   if (!value) return format::FileCell{};
-  MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, content.block_size));
+  MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, object.block_size));
   for (const format::FileRun& run : cell.runs) MDFS_TRY(check(to_run({run.address, run.blocks()})));
   return cell;
 }
 
-Result<std::optional<ByteVector>> Records::inline_bytes(const Content& content) {
-  return store_.get(inline_key(content));
+Result<std::optional<ByteVector>> Records::inline_bytes(const OpenObject& object) {
+  return store_.get(inline_key(object));
 }
 
-void Records::replace(const Content& content, std::uint64_t number, KnownPage page) {
-  const Name name{content.object, number};
+void Records::replace(const OpenObject& object, std::uint64_t number, KnownPage page) {
+  const Name name{object.number, number};
   const std::lock_guard lock(mutex_);
   ++version_;
   if (page.page != nullptr) {
@@ -181,12 +183,12 @@ void Records::replace(const Content& content, std::uint64_t number, KnownPage pa
   }
 }
 
-void Records::forget_all(const Content& content) {
+void Records::forget_all(const OpenObject& object) {
   const std::lock_guard lock(mutex_);
   ++version_;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto here = entry++;
-    if (here->name.object == content.object) erase(here);
+    if (here->name.object == object.number) erase(here);
   }
 }
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/content.h"
+#include "engine/open_object.h"
 #include "engine/strips/strips.h"
 #include "format/extents.h"
 #include "format/file_cell.h"
@@ -20,11 +20,11 @@
 
 namespace mdfs::engine {
 
-format::Key page_key(const Content& content, std::uint64_t page);
-format::Key runs_key(const Content& content, const geometry::PagePlace& place);
-format::Key strip_key(const Content& content, std::uint64_t page, unsigned number);
-format::Key cell_key(const Content& content, std::uint64_t cell);
-format::Key inline_key(const Content& content);
+format::Key page_key(const OpenObject& object, std::uint64_t page);
+format::Key runs_key(const OpenObject& object, const geometry::PagePlace& place);
+format::Key strip_key(const OpenObject& object, std::uint64_t page, unsigned number);
+format::Key cell_key(const OpenObject& object, std::uint64_t cell);
+format::Key inline_key(const OpenObject& object);
 
 inline store::Run to_run(const format::BlockRun& run) {
   return {run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)};
@@ -58,10 +58,10 @@ struct KnownPage {
 };
 
 // Those of a page, from the items of a scan over its keys.
-Result<Strips> strips_of(const Content& content, const std::vector<store::Item>& items);
+Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item>& items);
 
 // Blocks that the runs of a record take, in order; a scattered record's runs are in `runs_item`.
-Result<std::vector<store::Run>> runs_of(const Content& content, const format::ExtentRecord& record,
+Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::ExtentRecord& record,
                                         const std::optional<ByteVector>& runs_item);
 // Behind the highest block of these runs of one disk.
 std::uint64_t highest_end(const std::vector<store::Run>& runs);
@@ -74,20 +74,20 @@ class Records {
   explicit Records(store::Store& store);
 
   // `fresh`: look into the tree even if the page is known.
-  Result<StoredExtent> extent(const Content& content, const geometry::Coord& unit, bool fresh);
-  Result<format::FileCell> cell(const Content& content, std::uint64_t index);
-  Result<std::optional<ByteVector>> inline_bytes(const Content& content);
-  Result<KnownPage> page(const Content& content, std::uint64_t number, bool fresh);
-  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `linking` of the content, and has
+  Result<StoredExtent> extent(const OpenObject& object, const geometry::Coord& unit, bool fresh);
+  Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
+  Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
+  Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);
+  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `linking` of the object, and has
   // changed nothing in the transaction at work, sees what the tree has.
-  KnownPage kept_page(const Content& content, std::uint64_t number);
+  KnownPage kept_page(const OpenObject& object, std::uint64_t number);
 
   // What a record says exists on the volume.
   Status check(const store::Run& run) const;
 
   // The page is now this; nulls: look again.
-  void replace(const Content& content, std::uint64_t number, KnownPage page);
-  void forget_all(const Content& content);
+  void replace(const OpenObject& object, std::uint64_t number, KnownPage page);
+  void forget_all(const OpenObject& object);
 
  private:
   static constexpr std::size_t kLimitBytes = 8u << 20;

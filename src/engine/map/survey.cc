@@ -18,44 +18,44 @@ constexpr std::uint64_t kMostPlanned = 1u << 18;  // extents of a window, whose 
 constexpr std::size_t kMostParts = 1u << 19;      // of these extents
 
 // The blocks of a cell that lie wholly before a byte of it.
-std::uint32_t block_mask_below(const Content& content, std::uint64_t byte) {
-  return static_cast<std::uint32_t>((std::uint64_t{1} << byte / content.block_size) - 1);
+std::uint32_t block_mask_below(const OpenObject& object, std::uint64_t byte) {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << byte / object.block_size) - 1);
 }
 
 // The blocks of its strips that a raw extent's sub-blocks are read from.
-void plan_parts(const Content& content, const StoredExtent& extent, const std::vector<bool>& touched,
+void plan_parts(const OpenObject& object, const StoredExtent& extent, const std::vector<bool>& touched,
                 std::vector<Segment>& segments) {
   for (const StripPart& part : extent.parts) {
     std::uint64_t begin = UINT64_MAX, end = 0;
-    for (std::uint64_t i = part.begin / content.part_bytes; i < touched.size(); ++i) {
-      if (!touched[i] || i * content.part_bytes >= part.end()) continue;
-      begin = std::min(begin, std::max<std::uint64_t>(i * content.part_bytes, part.begin) - part.begin);
-      end = std::min<std::uint64_t>((i + 1) * content.part_bytes, part.end()) - part.begin;
+    for (std::uint64_t i = part.begin / object.part_bytes; i < touched.size(); ++i) {
+      if (!touched[i] || i * object.part_bytes >= part.end()) continue;
+      begin = std::min(begin, std::max<std::uint64_t>(i * object.part_bytes, part.begin) - part.begin);
+      end = std::min<std::uint64_t>((i + 1) * object.part_bytes, part.end()) - part.begin;
     }
     if (begin < end)
-      append_segments({part.run}, content.block_size, align_down(begin, content.block_size),
-                      align_up(end, content.block_size), nullptr, 0, segments);
+      append_segments({part.run}, object.block_size, align_down(begin, object.block_size),
+                      align_up(end, object.block_size), nullptr, 0, segments);
   }
 }
 
 // The sub-blocks of a raw extent's record; those that touch are one part.
-void plan_record(const Content& content, const StoredExtent& extent, const std::vector<bool>& touched,
+void plan_record(const OpenObject& object, const StoredExtent& extent, const std::vector<bool>& touched,
                  std::vector<Segment>& segments) {
   for (std::uint64_t first = 0, last = 0; first < touched.size(); first = last + 1) {
     for (last = first; last < touched.size() && touched[last]; ++last) continue;
     if (last == first) continue;
-    const std::uint64_t end = std::min<std::uint64_t>(last * content.part_bytes, content.unit_bytes);
-    append_segments(extent.runs, content.block_size, first * content.part_bytes, align_up(end, device::kAlignment),
+    const std::uint64_t end = std::min<std::uint64_t>(last * object.part_bytes, object.unit_bytes);
+    append_segments(extent.runs, object.block_size, first * object.part_bytes, align_up(end, device::kAlignment),
                     nullptr, 0, segments);
   }
 }
 
 }  // namespace
 
-Result<LayoutRows> Survey::layout(Content& content, const LayoutRequest& request, const Stop& stop) {
+Result<LayoutRows> Survey::layout(OpenObject& object, const LayoutRequest& request, const Stop& stop) {
   LayoutRows found;
   found.next = request.from;
-  LayoutWalk walk(core_, content, request.of, stop);
+  LayoutWalk walk(core_, object, request.of, stop);
   MDFS_TRY_ASSIGN(found.at_end, walk.run(found.next, [&](const layout::ExtentPlace& row) {
     if (found.rows.size() >= request.most) return false;
     found.rows.push_back(row);
@@ -85,34 +85,34 @@ GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) 
 
 }  // namespace
 
-Result<layout::Fragmentation> Survey::fragmentation(Content& content, const Stop& stop) {
-  const layout::LaidImage image = describe(content);
-  if (content.is_image() && checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
-    return fragmentation_of_samples(content, image, stop);
-  MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, units(content, image, stop));
+Result<layout::Fragmentation> Survey::fragmentation(OpenObject& object, const Stop& stop) {
+  const layout::LaidImage image = describe(object);
+  if (object.is_image() && checked_mul(image.grid[0], object.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
+    return fragmentation_of_samples(object, image, stop);
+  MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, units(object, image, stop));
   return layout::fragmentation_of(image, places);
 }
 
-layout::LaidImage Survey::describe(const Content& content) {
+layout::LaidImage Survey::describe(const OpenObject& object) {
   layout::LaidImage image;
-  image.rank = content.rank;
-  image.grid = content.shape_for(content.size.load(std::memory_order_acquire)).grid();
-  image.disks = content.placement == nullptr ? 1 : content.placement->disks;
-  image.block_size = content.block_size;
-  image.groups = &content.groups;
-  image.wished_disk = [&content](const geometry::Coord& unit) { return content.wished_disk(unit); };
+  image.rank = object.rank;
+  image.grid = object.shape_for(object.size.load(std::memory_order_acquire)).grid();
+  image.disks = object.placement == nullptr ? 1 : object.placement->disks;
+  image.block_size = object.block_size;
+  image.groups = &object.groups;
+  image.wished_disk = [&object](const geometry::Coord& unit) { return object.wished_disk(unit); };
   return image;
 }
 
 namespace {
 
 // A cell as if it were an extent: what is contiguous on a disk is one piece of it.
-void add_cell_as_unit(const Content& content, std::uint64_t index, const format::FileCell& cell,
+void add_cell_as_unit(const OpenObject& object, std::uint64_t index, const format::FileCell& cell,
                       std::vector<layout::ExtentPlace>& places) {
   if (cell.empty()) return;
   const format::Address first = cell.runs.front().address;
   layout::ExtentPlace place{
-      {index, 0, 0}, first.disk, first.block, std::uint64_t{cell.blocks()} * content.block_size, 0};
+      {index, 0, 0}, first.disk, first.block, std::uint64_t{cell.blocks()} * object.block_size, 0};
   format::Address next{};
   for (const format::FileRun& run : cell.runs) {
     place.pieces += place.pieces == 0 || run.address.disk != next.disk || run.address.block != next.block ? 1 : 0;
@@ -124,12 +124,12 @@ void add_cell_as_unit(const Content& content, std::uint64_t index, const format:
 
 }  // namespace
 
-Result<std::vector<layout::ExtentPlace>> Survey::units(Content& content, const layout::LaidImage& image,
+Result<std::vector<layout::ExtentPlace>> Survey::units(OpenObject& object, const layout::LaidImage& image,
                                                        const Stop& stop) {
   std::vector<layout::ExtentPlace> places;
-  if (content.is_image()) {
+  if (object.is_image()) {
     LayoutCursor at;
-    LayoutWalk walk(core_, content, LayoutOf::kExtents, stop);  // what is in strips does not stay there
+    LayoutWalk walk(core_, object, LayoutOf::kExtents, stop);  // what is in strips does not stay there
     MDFS_TRY(walk.run(at, [&](const layout::ExtentPlace& place) {
       // Rows beyond were written while we looked.
       if (place.index[0] < image.grid[0]) places.push_back(place);
@@ -139,13 +139,13 @@ Result<std::vector<layout::ExtentPlace>> Survey::units(Content& content, const l
               [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) { return a.index < b.index; });
     return places;
   }
-  for (format::Key next{content.object, MDFS_KIND_FILE_CELL, 0};;) {
+  for (format::Key next{object.number, MDFS_KIND_FILE_CELL, 0};;) {
     MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    core_.store.scan(next, {content.object, MDFS_KIND_FILE_CELL, UINT64_MAX}, kItemsAtOnce));
+                    core_.store.scan(next, {object.number, MDFS_KIND_FILE_CELL, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
-      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content.block_size));
-      if (item.key.offset < image.grid[0]) add_cell_as_unit(content, item.key.offset, cell, places);
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object.block_size));
+      if (item.key.offset < image.grid[0]) add_cell_as_unit(object, item.key.offset, cell, places);
     }
     // Of a larger file the beginning speaks for the rest.
     if (items.size() < kItemsAtOnce || places.size() >= kMostWhole || items.back().key.offset == UINT64_MAX)
@@ -154,63 +154,63 @@ Result<std::vector<layout::ExtentPlace>> Survey::units(Content& content, const l
   }
 }
 
-Status Survey::add_unit(Content& content, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places) {
-  if (!content.is_image()) {
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, unit[0]));
-    add_cell_as_unit(content, unit[0], cell, places);
+Status Survey::add_unit(OpenObject& object, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places) {
+  if (!object.is_image()) {
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, unit[0]));
+    add_cell_as_unit(object, unit[0], cell, places);
     return {};
   }
-  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
+  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, unit, false));
   if (!extent.has_record()) return {};
   places.push_back({unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
                     static_cast<std::uint32_t>(extent.runs.size()), highest_end(extent.runs)});
   return {};
 }
 
-Result<std::vector<layout::ExtentPlace>> Survey::places_of(Content& content,
+Result<std::vector<layout::ExtentPlace>> Survey::places_of(OpenObject& object,
                                                            const std::vector<geometry::Coord>& units) {
   std::vector<layout::ExtentPlace> places;
-  for (const geometry::Coord& unit : units) MDFS_TRY(add_unit(content, unit, places));
+  for (const geometry::Coord& unit : units) MDFS_TRY(add_unit(object, unit, places));
   return places;
 }
 
-Result<layout::DefragPlan> Survey::plan_defrag(Content& content, std::uint64_t from) {
-  const layout::LaidImage image = describe(content);
-  const std::uint64_t units_in_all = checked_mul(image.grid[0], content.units_in_row()).value_or(UINT64_MAX);
+Result<layout::DefragPlan> Survey::plan_defrag(OpenObject& object, std::uint64_t from) {
+  const layout::LaidImage image = describe(object);
+  const std::uint64_t units_in_all = checked_mul(image.grid[0], object.units_in_row()).value_or(UINT64_MAX);
   std::vector<layout::ExtentPlace> places;
   layout::DefragPlan plan;
   if (units_in_all <= kMostWhole) {
-    MDFS_TRY_ASSIGN(places, units(content, image, {}));
+    MDFS_TRY_ASSIGN(places, units(object, image, {}));
   } else {
     // Whole runs, in their order; of a run that is longer than that, parts.
-    const std::uint64_t run = std::min(content.groups.run_units(image.disks), kMostWhole);
+    const std::uint64_t run = std::min(object.groups.run_units(image.disks), kMostWhole);
     const std::uint64_t last = from + std::max<std::uint64_t>(1, kMostInPart / run) * run;
-    const std::uint64_t end = content.groups.order_end(image.grid[0]);
+    const std::uint64_t end = object.groups.order_end(image.grid[0]);
     for (std::uint64_t order = from; order < std::min(last, end); ++order) {
-      const std::optional<geometry::Coord> unit = content.groups.unit_at(order, image.grid[0]);
-      if (unit) MDFS_TRY(add_unit(content, *unit, places));
+      const std::optional<geometry::Coord> unit = object.groups.unit_at(order, image.grid[0]);
+      if (unit) MDFS_TRY(add_unit(object, *unit, places));
     }
     plan.next = last < end ? last : 0;
   }
-  for (const layout::ExtentPlace& place : places) plan.stored_bytes += align_up(place.stored_bytes, content.block_size);
+  for (const layout::ExtentPlace& place : places) plan.stored_bytes += align_up(place.stored_bytes, object.block_size);
   plan.moves = layout::plan_defrag(image, places,
                                    [this](unsigned disk) { return core_.store.disk_info(disk).data_free_blocks; });
   return plan;
 }
 
-Result<layout::Fragmentation> Survey::fragmentation_of_samples(Content& content, const layout::LaidImage& image,
+Result<layout::Fragmentation> Survey::fragmentation_of_samples(OpenObject& object, const layout::LaidImage& image,
                                                                const Stop& stop) {
   layout::Fragmentation fragmentation;
-  const std::uint64_t page_rows = ceil_div(image.grid[0], content.page_box.side[0]);
-  const std::uint64_t pages = checked_mul(page_rows, content.pages_in_row()).value_or(UINT64_MAX);
+  const std::uint64_t page_rows = ceil_div(image.grid[0], object.page_box.side[0]);
+  const std::uint64_t pages = checked_mul(page_rows, object.pages_in_row()).value_or(UINT64_MAX);
   std::vector<geometry::Coord> seen;
   for (std::uint64_t i = 0; i < kSamples; ++i) {
     MDFS_TRY(stopped(stop));
     // The next page that there is: images may be sparse.
-    const format::Key from{content.object, MDFS_KIND_EXTENTS, pages / kSamples * i + pages / kSamples / 2};
-    MDFS_TRY_ASSIGN(const auto next, core_.store.scan(from, {content.object, MDFS_KIND_EXTENTS, UINT64_MAX}, 1));
+    const format::Key from{object.number, MDFS_KIND_EXTENTS, pages / kSamples * i + pages / kSamples / 2};
+    MDFS_TRY_ASSIGN(const auto next, core_.store.scan(from, {object.number, MDFS_KIND_EXTENTS, UINT64_MAX}, 1));
     if (next.empty()) continue;
-    const geometry::Coord origin = content.unit_of({next.front().key.offset, 0});
+    const geometry::Coord origin = object.unit_of({next.front().key.offset, 0});
     if (origin[0] >= image.grid[0]) continue;
     const GridBox box = sample_about(image, origin);
     if (std::find(seen.begin(), seen.end(), box.first) != seen.end()) continue;
@@ -225,18 +225,18 @@ Result<layout::Fragmentation> Survey::fragmentation_of_samples(Content& content,
     std::uint64_t last_page = UINT64_MAX;
     geometry::Coord at = box.first;
     for (bool more = true; more;) {
-      const geometry::PagePlace place = content.page_of(at);
+      const geometry::PagePlace place = object.page_of(at);
       if (place.page != last_page) {
         last_page = place.page;
-        MDFS_TRY_ASSIGN(const auto value, core_.store.get(page_key(content, place.page)));
+        MDFS_TRY_ASSIGN(const auto value, core_.store.get(page_key(object, place.page)));
         LayoutCursor row{place.page, 0};
         bool taking = true;
-        if (value) MDFS_TRY(each_extent(core_, content, place.page, *value, row, take, taking));
+        if (value) MDFS_TRY(each_extent(core_, object, place.page, *value, row, take, taking));
       }
       // The next page's first extent inside the box.
       more = false;
-      for (unsigned axis = content.rank; axis-- > 0 && !more;) {
-        at[axis] = (at[axis] / content.page_box.side[axis] + 1) * content.page_box.side[axis];
+      for (unsigned axis = object.rank; axis-- > 0 && !more;) {
+        at[axis] = (at[axis] / object.page_box.side[axis] + 1) * object.page_box.side[axis];
         more = at[axis] < box.last[axis];
         if (!more) at[axis] = box.first[axis];
       }
@@ -246,42 +246,41 @@ Result<layout::Fragmentation> Survey::fragmentation_of_samples(Content& content,
   return fragmentation;
 }
 
-Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window, const Stop& stop) {
-  if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  const geometry::Box box = geometry::byte_box(*content.image, window);
-  if (geometry::piece_count(content.array(), box) > kMostPlanned)
+Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& window, const Stop& stop) {
+  if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  const geometry::Box box = geometry::byte_box(*object.image, window);
+  if (geometry::piece_count(object.array(), box) > kMostPlanned)
     return {Errc::kTooBig, "a window of more than 262144 extents cannot be planned"};
   WindowPlan plan;
   plan.disks.resize(core_.store.disk_count());
   std::vector<Segment> segments;
-  const std::vector<geometry::Piece> pieces = geometry::decompose(content.array(), box);
+  const std::vector<geometry::Piece> pieces = geometry::decompose(object.array(), box);
   plan.extents = pieces.size();
   for (const geometry::Piece& piece : pieces) {
     MDFS_TRY(stopped(stop));
     if (segments.size() > kMostParts)
       return {Errc::kTooBig, "a window of more than 524288 separate parts of extents cannot be planned"};
-    if (const UnitPtr unit = core_.cache.peek(content.key_of(content.unit_index(piece.extent))); unit != nullptr) {
+    if (const UnitPtr unit = core_.cache.peek(object.key_of(object.unit_index(piece.extent))); unit != nullptr) {
       const std::lock_guard lock(unit->mutex);
-      plan.cached += covers(content, *unit, piece.in_extent) ? 1 : 0;
+      plan.cached += covers(object, *unit, piece.in_extent) ? 1 : 0;
     }
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, piece.extent, false));
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, piece.extent, false));
     if (extent.is_hole()) {
       ++plan.holes;
       continue;
     }
-    if (!content.is_raw()) {
+    if (!object.is_raw()) {
       if (extent.has_record())
-        append_segments(extent.runs, content.block_size, 0, align_up(extent.stored_bytes, device::kAlignment), nullptr,
+        append_segments(extent.runs, object.block_size, 0, align_up(extent.stored_bytes, device::kAlignment), nullptr,
                         0, segments);
       for (const StripPart& part : extent.parts)
-        append_segments({part.run}, content.block_size, 0, std::uint64_t{part.run.blocks} * content.block_size, nullptr,
+        append_segments({part.run}, object.block_size, 0, std::uint64_t{part.run.blocks} * object.block_size, nullptr,
                         0, segments);
       continue;
     }
-    const std::vector<bool> touched =
-        geometry::touched_sub_blocks(content.array(), piece.in_extent, content.part_bytes);
-    plan_parts(content, extent, touched, segments);
-    if (extent.has_record()) plan_record(content, extent, touched, segments);
+    const std::vector<bool> touched = geometry::touched_sub_blocks(object.array(), piece.in_extent, object.part_bytes);
+    plan_parts(object, extent, touched, segments);
+    if (extent.has_record()) plan_record(object, extent, touched, segments);
   }
   if (segments.empty()) return plan;
   for (const geometry::DiskPlan& disk : plan_segments(segments, core_.options.largest_request_bytes).disks) {
@@ -293,47 +292,47 @@ Result<WindowPlan> Survey::plan(Content& content, const geometry::Window& window
 
 // ---- data and holes: blocks of files, rows of extents of images
 
-Result<std::uint32_t> Survey::data_blocks(Content& content, std::uint64_t index) {
-  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, index));
+Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t index) {
+  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, index));
   std::uint32_t blocks = 0;
   for (const format::FileRun& run : cell.runs)
     for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
-  if (const UnitPtr unit = core_.cache.peek(content.key_of(index)); unit != nullptr) {
+  if (const UnitPtr unit = core_.cache.peek(object.key_of(index)); unit != nullptr) {
     std::unique_lock lock(unit->mutex);
     // What is being written is not dirty any more and not linked yet.
     unit->changed.wait(lock, [&] { return !unit->claimed; });
     blocks |= unit->dirty_blocks;
     lock.unlock();
-    MDFS_TRY_ASSIGN(const format::FileCell now, core_.records.cell(content, index));
+    MDFS_TRY_ASSIGN(const format::FileCell now, core_.records.cell(object, index));
     for (const format::FileRun& run : now.runs)
       for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
   }
-  const std::lock_guard lock(content.state_mutex);
-  if (index == 0 && content.linked_inline) blocks |= 1;
+  const std::lock_guard lock(object.state_mutex);
+  if (index == 0 && object.linked_inline) blocks |= 1;
   return blocks;
 }
 
-Result<std::uint64_t> Survey::next_linked_row(Content& content, std::uint64_t row) {
-  const std::uint64_t kind = content.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
-  if (!content.is_image()) {
+Result<std::uint64_t> Survey::next_linked_row(OpenObject& object, std::uint64_t row) {
+  const std::uint64_t kind = object.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  if (!object.is_image()) {
     MDFS_TRY_ASSIGN(const auto items,
-                    core_.store.scan({content.object, kind, row}, {content.object, kind, UINT64_MAX}, 1));
+                    core_.store.scan({object.number, kind, row}, {object.number, kind, UINT64_MAX}, 1));
     return items.empty() ? UINT64_MAX : items.front().key.offset;
   }
-  const std::uint64_t side = content.page_box.side[0];
+  const std::uint64_t side = object.page_box.side[0];
   std::uint64_t best = UINT64_MAX;
-  if (content.may_have_strips) {
-    MDFS_TRY_ASSIGN(best, next_row_with_strips(content, row));
+  if (object.may_have_strips) {
+    MDFS_TRY_ASSIGN(best, next_row_with_strips(object, row));
   }
-  for (format::Key next{content.object, kind, row / side * content.pages_in_row()};;) {
-    MDFS_TRY_ASSIGN(const auto items, core_.store.scan(next, {content.object, kind, UINT64_MAX}, kItemsAtOnce));
+  for (format::Key next{object.number, kind, row / side * object.pages_in_row()};;) {
+    MDFS_TRY_ASSIGN(const auto items, core_.store.scan(next, {object.number, kind, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
       // Pages of a later row of pages cannot hold an earlier row of extents.
-      if (best != UINT64_MAX && content.unit_of({item.key.offset, 0})[0] > best) return best;
-      MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, content.table));
-      for (unsigned place = 0; place < content.page_box.places; ++place) {
+      if (best != UINT64_MAX && object.unit_of({item.key.offset, 0})[0] > best) return best;
+      MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, object.table));
+      for (unsigned place = 0; place < object.page_box.places; ++place) {
         if (!page.has(place)) continue;
-        const std::uint64_t here = content.unit_of({item.key.offset, place})[0];
+        const std::uint64_t here = object.unit_of({item.key.offset, place})[0];
         if (here >= row) best = std::min(best, here);
       }
     }
@@ -342,19 +341,19 @@ Result<std::uint64_t> Survey::next_linked_row(Content& content, std::uint64_t ro
   }
 }
 
-Result<std::uint64_t> Survey::next_row_with_strips(Content& content, std::uint64_t row) {
+Result<std::uint64_t> Survey::next_row_with_strips(OpenObject& object, std::uint64_t row) {
   std::uint64_t best = UINT64_MAX;
-  const std::uint64_t first = row / content.page_box.side[0] * content.pages_in_row();
+  const std::uint64_t first = row / object.page_box.side[0] * object.pages_in_row();
   if (first > UINT64_MAX / MDFS_STRIPS_PER_PAGE) return best;
-  for (format::Key next = strip_key(content, first, 0);;) {
+  for (format::Key next = strip_key(object, first, 0);;) {
     MDFS_TRY_ASSIGN(const auto items,
-                    core_.store.scan(next, {content.object, MDFS_KIND_STRIP, UINT64_MAX}, kItemsAtOnce));
+                    core_.store.scan(next, {object.number, MDFS_KIND_STRIP, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
       const std::uint64_t page = item.key.offset / MDFS_STRIPS_PER_PAGE;
-      if (best != UINT64_MAX && content.unit_of({page, 0})[0] > best) return best;
-      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content.table, content.block_size));
-      for (unsigned place = 0; place < content.page_box.places; ++place) {
-        const std::uint64_t here = content.unit_of({page, place})[0];
+      if (best != UINT64_MAX && object.unit_of({page, 0})[0] > best) return best;
+      MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object.table, object.block_size));
+      for (unsigned place = 0; place < object.page_box.places; ++place) {
+        const std::uint64_t here = object.unit_of({page, place})[0];
         if (strip.has(place) && here >= row) best = std::min(best, here);
       }
     }
@@ -363,31 +362,31 @@ Result<std::uint64_t> Survey::next_row_with_strips(Content& content, std::uint64
   }
 }
 
-Result<std::uint64_t> Survey::next_row_with_data(Content& content, std::uint64_t row) {
+Result<std::uint64_t> Survey::next_row_with_data(OpenObject& object, std::uint64_t row) {
   std::uint64_t dirty = UINT64_MAX;
   {
-    const std::lock_guard lock(content.state_mutex);
-    const auto unit = content.dirty_units.lower_bound(checked_mul(row, content.units_in_row()).value_or(UINT64_MAX));
-    if (unit != content.dirty_units.end()) dirty = unit->first / content.units_in_row();
-    if (row == 0 && content.linked_inline) dirty = 0;
+    const std::lock_guard lock(object.state_mutex);
+    const auto unit = object.dirty_units.lower_bound(checked_mul(row, object.units_in_row()).value_or(UINT64_MAX));
+    if (unit != object.dirty_units.end()) dirty = unit->first / object.units_in_row();
+    if (row == 0 && object.linked_inline) dirty = 0;
   }
-  MDFS_TRY_ASSIGN(const std::uint64_t linked, next_linked_row(content, row));
+  MDFS_TRY_ASSIGN(const std::uint64_t linked, next_linked_row(object, row));
   return std::min(dirty, linked);
 }
 
-Result<std::uint64_t> Survey::next_data(Content& content, std::uint64_t offset) {
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+Result<std::uint64_t> Survey::next_data(OpenObject& object, std::uint64_t offset) {
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (offset >= size) return {Errc::kNoDevice, "beyond the end of the file"};
-  const std::uint64_t row_bytes = content.grid_row_bytes();
+  const std::uint64_t row_bytes = object.grid_row_bytes();
   for (std::uint64_t row = offset / row_bytes;;) {
-    MDFS_TRY_ASSIGN(const std::uint64_t found, next_row_with_data(content, row));
+    MDFS_TRY_ASSIGN(const std::uint64_t found, next_row_with_data(object, row));
     if (found == UINT64_MAX || found * row_bytes >= size) return {Errc::kNoDevice, "no data up to the end of the file"};
     const std::uint64_t start = std::max(offset, found * row_bytes);
-    if (content.is_image()) return start;
-    MDFS_TRY_ASSIGN(std::uint32_t blocks, data_blocks(content, found));
-    blocks &= ~block_mask_below(content, start - found * row_bytes);
+    if (object.is_image()) return start;
+    MDFS_TRY_ASSIGN(std::uint32_t blocks, data_blocks(object, found));
+    blocks &= ~block_mask_below(object, start - found * row_bytes);
     if (blocks != 0) {
-      const std::uint64_t at = found * row_bytes + std::uint64_t(std::countr_zero(blocks)) * content.block_size;
+      const std::uint64_t at = found * row_bytes + std::uint64_t(std::countr_zero(blocks)) * object.block_size;
       if (at >= size) return {Errc::kNoDevice, "no data up to the end of the file"};
       return std::max(offset, at);
     }
@@ -395,20 +394,20 @@ Result<std::uint64_t> Survey::next_data(Content& content, std::uint64_t offset) 
   }
 }
 
-Result<std::uint64_t> Survey::next_hole(Content& content, std::uint64_t offset) {
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+Result<std::uint64_t> Survey::next_hole(OpenObject& object, std::uint64_t offset) {
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (offset >= size) return {Errc::kNoDevice, "beyond the end of the file"};
-  const std::uint64_t row_bytes = content.grid_row_bytes();
+  const std::uint64_t row_bytes = object.grid_row_bytes();
   for (std::uint64_t row = offset / row_bytes; row * row_bytes < size; ++row) {
-    MDFS_TRY_ASSIGN(const std::uint64_t found, next_row_with_data(content, row));
+    MDFS_TRY_ASSIGN(const std::uint64_t found, next_row_with_data(object, row));
     const std::uint64_t start = std::max(offset, row * row_bytes);
     if (found != row) return start;
-    if (content.is_image()) continue;
-    MDFS_TRY_ASSIGN(std::uint32_t blocks, data_blocks(content, row));
-    blocks |= block_mask_below(content, start - row * row_bytes);
+    if (object.is_image()) continue;
+    MDFS_TRY_ASSIGN(std::uint32_t blocks, data_blocks(object, row));
+    blocks |= block_mask_below(object, start - row * row_bytes);
     const auto first_hole = static_cast<unsigned>(std::countr_one(blocks));
-    if (first_hole * content.block_size < content.unit_bytes)
-      return std::min(size, std::max(offset, row * row_bytes + std::uint64_t{first_hole} * content.block_size));
+    if (first_hole * object.block_size < object.unit_bytes)
+      return std::min(size, std::max(offset, row * row_bytes + std::uint64_t{first_hole} * object.block_size));
   }
   return size;
 }

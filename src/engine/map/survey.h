@@ -17,30 +17,30 @@ class Survey {
  public:
   explicit Survey(Core& core) : core_(core) {}
 
-  Result<LayoutRows> layout(Content& content, const LayoutRequest& request, const Stop& stop);
-  Result<std::vector<layout::ExtentPlace>> places_of(Content& content, const std::vector<geometry::Coord>& units);
-  Result<layout::Fragmentation> fragmentation(Content& content, const Stop& stop);
-  Result<layout::DefragPlan> plan_defrag(Content& content, std::uint64_t from);
-  Result<WindowPlan> plan(Content& content, const geometry::Window& window, const Stop& stop);
-  Result<std::uint64_t> next_data(Content& content, std::uint64_t offset);
-  Result<std::uint64_t> next_hole(Content& content, std::uint64_t offset);
+  Result<LayoutRows> layout(OpenObject& object, const LayoutRequest& request, const Stop& stop);
+  Result<std::vector<layout::ExtentPlace>> places_of(OpenObject& object, const std::vector<geometry::Coord>& units);
+  Result<layout::Fragmentation> fragmentation(OpenObject& object, const Stop& stop);
+  Result<layout::DefragPlan> plan_defrag(OpenObject& object, std::uint64_t from);
+  Result<WindowPlan> plan(OpenObject& object, const geometry::Window& window, const Stop& stop);
+  Result<std::uint64_t> next_data(OpenObject& object, std::uint64_t offset);
+  Result<std::uint64_t> next_hole(OpenObject& object, std::uint64_t offset);
 
  private:
   static constexpr std::size_t kItemsAtOnce = 256;
 
-  static layout::LaidImage describe(const Content& content);
+  static layout::LaidImage describe(const OpenObject& object);
   // All extents, or cells as if they were extents: of an image that has no more than kMostWhole, or of the beginning of
   // a file.
-  Result<std::vector<layout::ExtentPlace>> units(Content& content, const layout::LaidImage& image, const Stop& stop);
-  Status add_unit(Content& content, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places);
-  Result<layout::Fragmentation> fragmentation_of_samples(Content& content, const layout::LaidImage& image,
+  Result<std::vector<layout::ExtentPlace>> units(OpenObject& object, const layout::LaidImage& image, const Stop& stop);
+  Status add_unit(OpenObject& object, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places);
+  Result<layout::Fragmentation> fragmentation_of_samples(OpenObject& object, const layout::LaidImage& image,
                                                          const Stop& stop);
   // What of a file's cell is data: bit i = block i.
-  Result<std::uint32_t> data_blocks(Content& content, std::uint64_t cell);
+  Result<std::uint32_t> data_blocks(OpenObject& object, std::uint64_t cell);
   // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.
-  Result<std::uint64_t> next_row_with_data(Content& content, std::uint64_t row);
-  Result<std::uint64_t> next_linked_row(Content& content, std::uint64_t row);
-  Result<std::uint64_t> next_row_with_strips(Content& content, std::uint64_t row);
+  Result<std::uint64_t> next_row_with_data(OpenObject& object, std::uint64_t row);
+  Result<std::uint64_t> next_linked_row(OpenObject& object, std::uint64_t row);
+  Result<std::uint64_t> next_row_with_strips(OpenObject& object, std::uint64_t row);
 
   Core& core_;
 };

@@ -13,11 +13,11 @@
 namespace mdfs::engine {
 
 Status LoadOperation::verify(const Fetch& fetch) const {
-  if (!content_.is_image()) {
+  if (!object_.is_image()) {
     for (const std::uint32_t part : fetch.parts) {
       const std::optional<format::BlockPlace> place = fetch.cell.find(part);
       if (!place || core_.is_zeroed(place->address.disk)) continue;
-      const ConstBytes block(fetch.stored.data() + std::size_t{part} * content_.block_size, content_.block_size);
+      const ConstBytes block(fetch.stored.data() + std::size_t{part} * object_.block_size, object_.block_size);
       if (crc32c(block) != place->crc32c)
         return damage(fetch,
                       fmt::format("file.checksum of disk {} block {}", place->address.disk, place->address.block));
@@ -26,7 +26,7 @@ Status LoadOperation::verify(const Fetch& fetch) const {
   }
   MDFS_TRY(verify_strips(fetch));
   if (!fetch.extent.has_record()) return {};
-  if (!content_.is_raw()) {
+  if (!object_.is_raw()) {
     const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
     return crc32c(frame) == fetch.extent.crc32c[0] ? Status{} : damage(fetch, "extent.checksum");
   }
@@ -51,8 +51,7 @@ Status LoadOperation::verify_strips(const Fetch& fetch) const {
     const StripPart& part = fetch.extent.parts[piece.part];
     if (core_.is_zeroed(part.run.disk)) continue;
     for (std::uint32_t i = 0; i < piece.blocks; ++i) {
-      const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * content_.block_size,
-                             content_.block_size);
+      const ConstBytes block(fetch.strips.data() + piece.at + std::size_t{i} * object_.block_size, object_.block_size);
       if (crc32c(block) != part.crc32c[piece.first_block + i])
         return damage(fetch, fmt::format("strip.checksum of disk {} block {}", part.run.disk,
                                          part.run.block + piece.first_block + i));
@@ -62,18 +61,18 @@ Status LoadOperation::verify_strips(const Fetch& fetch) const {
 }
 
 void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
-  if (!content_.is_raw() && !decoded) {
-    decoded = core_.cache.acquire(content_.capacity_bytes);
+  if (!object_.is_raw() && !decoded) {
+    decoded = core_.cache.acquire(object_.capacity_bytes);
     std::memset(decoded.data(), 0, decoded.size());
   }
-  BufferRef& into = content_.is_raw() ? fetch.stored : decoded;
+  BufferRef& into = object_.is_raw() ? fetch.stored : decoded;
   for (const Fetch::Piece& piece : fetch.pieces) {
     const StripPart& part = fetch.extent.parts[piece.part];
-    const std::uint32_t first = part.begin + piece.first_block * content_.block_size;  // byte of the unit read first
+    const std::uint32_t first = part.begin + piece.first_block * object_.block_size;  // byte of the unit read first
     for (const std::uint32_t wanted : fetch.parts) {
       const ByteRanges::Range range = part_range(wanted);
       const std::uint32_t from = std::max(range.begin, first);
-      const std::uint32_t to = std::min({range.end, part.end(), first + piece.blocks * content_.block_size});
+      const std::uint32_t to = std::min({range.end, part.end(), first + piece.blocks * object_.block_size});
       if (from < to) std::memcpy(into.data() + from, fetch.strips.data() + piece.at + (from - first), to - from);
     }
   }
@@ -81,10 +80,10 @@ void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
 }
 
 Status LoadOperation::decode(Fetch& fetch, BufferRef& decoded) const {
-  decoded = core_.cache.acquire(content_.capacity_bytes);
+  decoded = core_.cache.acquire(object_.capacity_bytes);
   const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
-  const Status status = codec::decode(content_.image->codec, frame, {decoded.data(), content_.unit_bytes});
-  std::memset(decoded.data() + content_.unit_bytes, 0, decoded.size() - content_.unit_bytes);
+  const Status status = codec::decode(object_.image->codec, frame, {decoded.data(), object_.unit_bytes});
+  std::memset(decoded.data() + object_.unit_bytes, 0, decoded.size() - object_.unit_bytes);
   fetch.stored = BufferRef();
   return status.ok() ? Status{} : damage(fetch, status.error().where);
 }
@@ -99,7 +98,7 @@ void LoadOperation::finish(Fetch& fetch) {
   BufferRef decoded;
   Status status = std::move(fetch.status);
   if (status.ok() && (fetch.stored || fetch.strips)) status = verify(fetch);
-  if (status.ok() && fetch.stored && content_.is_image() && !content_.is_raw()) status = decode(fetch, decoded);
+  if (status.ok() && fetch.stored && object_.is_image() && !object_.is_raw()) status = decode(fetch, decoded);
   if (status.ok() && fetch.strips) overlay_strips(fetch, decoded);
   if (!status.ok()) {
     fetch.stored = BufferRef();
@@ -124,7 +123,7 @@ void LoadOperation::finish(Fetch& fetch) {
     const std::lock_guard lock(unit.mutex);
     if (fetch.inline_bytes) {
       put_inline(fetch, unit);
-    } else if (!content_.is_image()) {
+    } else if (!object_.is_image()) {
       unit.known_on_disk = unit.known_on_disk || !fetch.cell.empty();
       put_parts(fetch, unit);
       put_cell_holes(fetch, unit);
@@ -132,7 +131,7 @@ void LoadOperation::finish(Fetch& fetch) {
       put_hole(unit);
     } else {
       unit.known_on_disk = true;
-      if (!content_.is_raw() && !decoded) {
+      if (!object_.is_raw() && !decoded) {
         put_hole(unit);  // of its parts in strips nothing was wanted
       } else if (decoded) {
         put_decoded(unit, std::move(decoded));
@@ -140,7 +139,7 @@ void LoadOperation::finish(Fetch& fetch) {
         put_parts(fetch, unit);
       }
     }
-    if (!unit.complete && unit.valid.covers(0, content_.unit_bytes)) unit.complete = true;
+    if (!unit.complete && unit.valid.covers(0, object_.unit_bytes)) unit.complete = true;
     if (unit.complete) unit.valid.clear();
     release(unit);
     buffer = unit.buffer;
@@ -153,19 +152,19 @@ void LoadOperation::finish(Fetch& fetch) {
 void LoadOperation::put_parts(const Fetch& fetch, Unit& unit) const {
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
-    if (!content_.is_image() && !fetch.cell.find(part)) continue;
+    if (!object_.is_image() && !fetch.cell.find(part)) continue;
     if (!fetch.direct)
       for (const ByteRanges::Range& gap : unit.valid.gaps(range.begin, range.end))
         std::memcpy(unit.buffer.data() + gap.begin, fetch.stored.data() + gap.begin, gap.end - gap.begin);
     unit.valid.add(range.begin, range.end);
   }
-  if (content_.is_image())
-    std::memset(unit.buffer.data() + content_.unit_bytes, 0, unit.buffer.size() - content_.unit_bytes);
+  if (object_.is_image())
+    std::memset(unit.buffer.data() + object_.unit_bytes, 0, unit.buffer.size() - object_.unit_bytes);
 }
 
 // The whole cell has been looked up: all its holes are known now.
 void LoadOperation::put_cell_holes(const Fetch& fetch, Unit& unit) const {
-  const std::uint32_t blocks = content_.unit_bytes / content_.block_size;
+  const std::uint32_t blocks = object_.unit_bytes / object_.block_size;
   for (std::uint32_t block = 0; block < blocks; ++block) {
     if (fetch.cell.find(block)) continue;
     const ByteRanges::Range range = part_range(block);
@@ -194,7 +193,7 @@ void LoadOperation::put_decoded(Unit& unit, BufferRef decoded) const {
 }
 
 void LoadOperation::put_inline(const Fetch& fetch, Unit& unit) const {
-  BufferRef whole = core_.cache.acquire(std::max<std::size_t>(unit.buffer.size(), content_.block_size));
+  BufferRef whole = core_.cache.acquire(std::max<std::size_t>(unit.buffer.size(), object_.block_size));
   std::memset(whole.data(), 0, whole.size());
   std::copy(fetch.inline_bytes->begin(), fetch.inline_bytes->end(), whole.data());  // a damaged file may have none
   for (const ByteRanges::Range& range : unit.valid.ranges())

@@ -16,17 +16,17 @@ namespace mdfs::engine {
 namespace {
 
 // Buffers of cells grow by powers of two.
-std::size_t cell_buffer_bytes(const Content& content, std::size_t bytes) {
-  return std::min<std::size_t>(std::bit_ceil(std::max<std::size_t>(bytes, content.block_size)), content.capacity_bytes);
+std::size_t cell_buffer_bytes(const OpenObject& object, std::size_t bytes) {
+  return std::min<std::size_t>(std::bit_ceil(std::max<std::size_t>(bytes, object.block_size)), object.capacity_bytes);
 }
 
 }  // namespace
 
-LoadOperation::LoadOperation(Core& core, Content& content, const Loaded* loaded)
-    : core_(core), content_(content), loaded_(loaded) {}
+LoadOperation::LoadOperation(Core& core, OpenObject& object, const Loaded* loaded)
+    : core_(core), object_(object), loaded_(loaded) {}
 
-void LoadOperation::keep(const std::shared_ptr<Content>& content, ByteBudget::Share share) {
-  kept_content_ = content;
+void LoadOperation::keep(const std::shared_ptr<OpenObject>& object, ByteBudget::Share share) {
+  kept_object_ = object;
   kept_share_ = std::move(share);
 }
 
@@ -60,14 +60,14 @@ void LoadOperation::start() {
 void LoadOperation::end() {
   const std::shared_ptr<LoadOperation> self = std::move(kept_self_);
   fetches_.clear();
-  kept_content_->gate.leave();
-  kept_content_.reset();
+  kept_object_->gate.leave();
+  kept_object_.reset();
   const ByteBudget::Share share = std::move(kept_share_);
 }
 
 ByteRanges::Range LoadOperation::part_range(std::uint32_t part) const {
-  const std::uint32_t begin = part * content_.part_bytes;
-  return {begin, std::min(begin + content_.part_bytes, content_.unit_bytes)};
+  const std::uint32_t begin = part * object_.part_bytes;
+  return {begin, std::min(begin + object_.part_bytes, object_.unit_bytes)};
 }
 
 Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
@@ -76,18 +76,18 @@ Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
     const store::Run& run = fetch.extent.has_record() ? fetch.extent.runs.front() : fetch.extent.parts.front().run;
     place = fmt::format("disk {} ({}) block {}", run.disk, core_.store.disk(run.disk).name(), run.block);
   }
-  return {Errc::kCorrupt, fmt::format("{}: object {} extent [{}], {}", what, content_.object,
-                                      fmt::join(fetch.coord.begin(), fetch.coord.begin() + content_.rank, ","), place)};
+  return {Errc::kCorrupt, fmt::format("{}: object {} extent [{}], {}", what, object_.number,
+                                      fmt::join(fetch.coord.begin(), fetch.coord.begin() + object_.rank, ","), place)};
 }
 
 Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   fetch.inline_bytes.reset();
   fetch.pieces.clear();
-  if (fetch.kept != nullptr || content_.is_image()) {
+  if (fetch.kept != nullptr || object_.is_image()) {
     if (fetch.kept != nullptr) {
       fetch.extent = *fetch.kept;
     } else {
-      MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(content_, fetch.coord, fresh));
+      MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(object_, fetch.coord, fresh));
     }
     std::vector<store::Run>& runs = fetch.extent.runs;
     if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
@@ -96,15 +96,15 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   }
   bool in_tree = false;
   if (fetch.unit->key.index == 0) {
-    const std::lock_guard lock(content_.state_mutex);
-    in_tree = content_.linked_inline;
+    const std::lock_guard lock(object_.state_mutex);
+    in_tree = object_.linked_inline;
   }
   if (in_tree) {
-    MDFS_TRY_ASSIGN(fetch.inline_bytes, core_.records.inline_bytes(content_));
+    MDFS_TRY_ASSIGN(fetch.inline_bytes, core_.records.inline_bytes(object_));
     if (!fetch.inline_bytes || fetch.inline_bytes->size() > MDFS_MAX_INLINE) return damage(fetch, "inline.length");
     return {};
   }
-  MDFS_TRY_ASSIGN(fetch.cell, core_.records.cell(content_, fetch.unit->key.index));
+  MDFS_TRY_ASSIGN(fetch.cell, core_.records.cell(object_, fetch.unit->key.index));
   return {};
 }
 
@@ -154,23 +154,23 @@ void LoadOperation::begin(bool fresh) {
 void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments) {
   Fetch& fetch = *fetches_[number];
   if (fetch.inline_bytes) return;
-  if (!content_.is_image()) return prepare_cell(number, segments);
+  if (!object_.is_image()) return prepare_cell(number, segments);
   if (!fetch.extent.parts.empty()) prepare_strips(number, segments);
   if (fetch.extent.is_hole()) return;
-  if (content_.is_raw()) return prepare_raw(number, segments);
+  if (object_.is_raw()) return prepare_raw(number, segments);
   if (!fetch.extent.has_record()) return;
   const std::size_t bytes = align_up(fetch.extent.stored_bytes, device::kAlignment);
   fetch.stored = core_.cache.acquire(bytes);
-  append_segments(fetch.extent.runs, content_.block_size, 0, bytes, fetch.stored.data(), number, segments);
+  append_segments(fetch.extent.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
 }
 
 void LoadOperation::prepare_raw(std::uint32_t number, std::vector<Segment>& segments) {
   Fetch& fetch = *fetches_[number];
-  choose_target(fetch, content_.capacity_bytes);
+  choose_target(fetch, object_.capacity_bytes);
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
     if (fetch.extent.has_record())
-      append_segments(fetch.extent.runs, content_.block_size, range.begin, align_up(range.end, device::kAlignment),
+      append_segments(fetch.extent.runs, object_.block_size, range.begin, align_up(range.end, device::kAlignment),
                       fetch.stored.data() + range.begin, number, segments);
     else
       std::memset(fetch.stored.data() + range.begin, 0, range.end - range.begin);
@@ -192,21 +192,21 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
       end = std::max(end, to);
     }
     if (begin >= end) continue;
-    Fetch::Piece piece{i, (begin - part.begin) / content_.block_size, 0, bytes};
-    piece.blocks = static_cast<std::uint32_t>(ceil_div(end - part.begin, content_.block_size)) - piece.first_block;
-    bytes += std::size_t{piece.blocks} * content_.block_size;
+    Fetch::Piece piece{i, (begin - part.begin) / object_.block_size, 0, bytes};
+    piece.blocks = static_cast<std::uint32_t>(ceil_div(end - part.begin, object_.block_size)) - piece.first_block;
+    bytes += std::size_t{piece.blocks} * object_.block_size;
     fetch.pieces.push_back(piece);
   }
   if (fetch.pieces.empty()) return;
   fetch.strips = core_.cache.acquire(bytes);
   for (const Fetch::Piece& piece : fetch.pieces) {
     if (core_.is_zeroed(fetch.extent.parts[piece.part].run.disk)) {
-      std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * content_.block_size);
+      std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * object_.block_size);
       continue;
     }
-    const std::uint64_t begin = std::uint64_t{piece.first_block} * content_.block_size;
-    append_segments({fetch.extent.parts[piece.part].run}, content_.block_size, begin,
-                    begin + std::uint64_t{piece.blocks} * content_.block_size, fetch.strips.data() + piece.at, number,
+    const std::uint64_t begin = std::uint64_t{piece.first_block} * object_.block_size;
+    append_segments({fetch.extent.parts[piece.part].run}, object_.block_size, begin,
+                    begin + std::uint64_t{piece.blocks} * object_.block_size, fetch.strips.data() + piece.at, number,
                     segments);
   }
 }
@@ -215,7 +215,7 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
   Fetch& fetch = *fetches_[number];
   std::size_t needed = 0;
   for (const std::uint32_t part : fetch.parts)
-    if (fetch.cell.find(part)) needed = (std::size_t{part} + 1) * content_.block_size;
+    if (fetch.cell.find(part)) needed = (std::size_t{part} + 1) * object_.block_size;
   if (needed == 0) return;
   choose_target(fetch, needed);
   fetch.extent.runs.clear();
@@ -223,20 +223,20 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
     const std::optional<format::BlockPlace> place = fetch.cell.find(part);
     if (!place) continue;
     const store::Run run{place->address.disk, place->address.block, 1};
-    const std::size_t at = std::size_t{part} * content_.block_size;
+    const std::size_t at = std::size_t{part} * object_.block_size;
     if (core_.is_zeroed(run.disk)) {
-      std::memset(fetch.stored.data() + at, 0, content_.block_size);
+      std::memset(fetch.stored.data() + at, 0, object_.block_size);
       continue;
     }
     fetch.extent.runs.push_back(run);
-    append_segments({run}, content_.block_size, 0, content_.block_size, fetch.stored.data() + at, number, segments);
+    append_segments({run}, object_.block_size, 0, object_.block_size, fetch.stored.data() + at, number, segments);
   }
 }
 
 void LoadOperation::choose_target(Fetch& fetch, std::size_t bytes) {
   Unit& unit = *fetch.unit;
   const std::lock_guard lock(unit.mutex);
-  const std::size_t size = content_.is_image() ? content_.capacity_bytes : cell_buffer_bytes(content_, bytes);
+  const std::size_t size = object_.is_image() ? object_.capacity_bytes : cell_buffer_bytes(object_, bytes);
   if (unit.buffer.size() < size) {
     BufferRef larger = core_.cache.acquire(size);
     const std::size_t old = unit.buffer.size();

@@ -47,14 +47,14 @@ struct Fetch {
 // run() waits; start() does not: then keep() holds what must outlive the caller, the gate included.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
  public:
-  LoadOperation(Core& core, Content& content, const Loaded* loaded);
+  LoadOperation(Core& core, OpenObject& object, const Loaded* loaded);
   LoadOperation(const LoadOperation&) = delete;
   LoadOperation& operator=(const LoadOperation&) = delete;
   ~LoadOperation() = default;
 
   void add(std::unique_ptr<Fetch> fetch) { fetches_.push_back(std::move(fetch)); }
   Status run();
-  void keep(const std::shared_ptr<Content>& content, ByteBudget::Share share);
+  void keep(const std::shared_ptr<OpenObject>& object, ByteBudget::Share share);
   void start();
 
  private:
@@ -89,10 +89,10 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void end();
 
   Core& core_;
-  Content& content_;
+  OpenObject& object_;
   const Loaded* loaded_;
   ByteBudget::Share kept_share_;
-  std::shared_ptr<Content> kept_content_;
+  std::shared_ptr<OpenObject> kept_object_;
   std::shared_ptr<LoadOperation> kept_self_;
   std::vector<std::unique_ptr<Fetch>> fetches_;
   std::vector<Request> requests_;

@@ -20,13 +20,13 @@ bool covers_all(const Unit& unit, const std::vector<ByteRanges::Range>& ranges) 
 }
 
 // The numbers of the parts under the ranges that are not wholly valid.
-std::vector<std::uint32_t> missing_parts(const Content& content, const Unit& unit,
+std::vector<std::uint32_t> missing_parts(const OpenObject& object, const Unit& unit,
                                          const std::vector<ByteRanges::Range>& ranges) {
   std::vector<std::uint32_t> parts;
   for (const ByteRanges::Range& range : ranges)
-    for (std::uint32_t part = range.begin / content.part_bytes; part * content.part_bytes < range.end; ++part) {
-      const std::uint32_t begin = part * content.part_bytes;
-      const std::uint32_t end = std::min(begin + content.part_bytes, content.unit_bytes);
+    for (std::uint32_t part = range.begin / object.part_bytes; part * object.part_bytes < range.end; ++part) {
+      const std::uint32_t begin = part * object.part_bytes;
+      const std::uint32_t end = std::min(begin + object.part_bytes, object.unit_bytes);
       if (!unit.covers(begin, end)) parts.push_back(part);
     }
   std::sort(parts.begin(), parts.end());
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> missing_parts(const Content& content, const Unit& uni
 }
 
 // `buffer` is set when all is there; `fetch` when this thread is to load it.
-Claim claim(const Content& content, const Want& want, std::size_t number, BufferRef& buffer,
+Claim claim(const OpenObject& object, const Want& want, std::size_t number, BufferRef& buffer,
             std::unique_ptr<Fetch>& fetch) {
   Unit& unit = *want.unit;
   const std::lock_guard lock(unit.mutex);
@@ -50,12 +50,12 @@ Claim claim(const Content& content, const Want& want, std::size_t number, Buffer
   fetch->coord = want.coord;
   fetch->want = number;
   fetch->kept = want.stored;
-  fetch->parts = missing_parts(content, unit, want.ranges);
+  fetch->parts = missing_parts(object, unit, want.ranges);
   return Claim::kClaimed;
 }
 
 // What a transfer wants, each unit once.
-std::vector<Want> wants_of(const Content& content, Cache& cache, const Transfer& transfer) {
+std::vector<Want> wants_of(const OpenObject& object, Cache& cache, const Transfer& transfer) {
   std::vector<std::uint32_t> order(transfer.parts.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
@@ -65,18 +65,18 @@ std::vector<Want> wants_of(const Content& content, Cache& cache, const Transfer&
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Transfer::Part& part = transfer.parts[order[i]];
     if (i == 0 || transfer.parts[order[i - 1]].unit != part.unit)
-      wants.push_back({cache.find_or_create(content.key_of(part.unit)), part.piece.extent, {}});
-    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+      wants.push_back({cache.find_or_create(object.key_of(part.unit)), part.piece.extent, {}});
+    const std::vector<ByteRanges::Range> ranges = ranges_under(object, part.piece.in_extent);
     wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
   }
   return wants;
 }
 
 // Memory that loading a unit may need: the unit, and its stored form.
-std::size_t load_bytes(const Content& content) {
-  const std::size_t strips = content.may_have_strips ? content.capacity_bytes : 0;
+std::size_t load_bytes(const OpenObject& object) {
+  const std::size_t strips = object.may_have_strips ? object.capacity_bytes : 0;
   return strips +
-         (content.is_raw() || !content.is_image() ? content.capacity_bytes : 2 * std::size_t{content.capacity_bytes});
+         (object.is_raw() || !object.is_image() ? object.capacity_bytes : 2 * std::size_t{object.capacity_bytes});
 }
 
 void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy) {
@@ -89,11 +89,11 @@ void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_
 
 }  // namespace
 
-Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loaded, const Stop& stop) {
+Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& loaded, const Stop& stop) {
   Status first_error;
-  start_planned_for(content, wants);
-  const std::size_t each = load_bytes(content);
-  const std::size_t at_once = most_at_once(content);
+  start_planned_for(object, wants);
+  const std::size_t each = load_bytes(object);
+  const std::size_t at_once = most_at_once(object);
   std::vector<std::size_t> open(wants.size());
   for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
   while (!open.empty()) {
@@ -102,17 +102,17 @@ Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loa
       MDFS_TRY(stopped(stop));
       const std::size_t count = std::min(at_once, open.size() - begin);
       ByteBudget::Share share = core_.loads.wait_for(count * each);
-      const InsideGate inside(content.gate);
-      auto operation = std::make_shared<LoadOperation>(core_, content, &loaded);
+      const InsideGate inside(object.gate);
+      auto operation = std::make_shared<LoadOperation>(core_, object, &loaded);
       std::vector<std::pair<std::size_t, BufferRef>> covered;
       {
         // All of a thread's claims before any of another's: otherwise two threads share the blocks of one run, and
         // each merges its own alone.
-        const std::lock_guard claiming(content.planned_loads.claiming);
+        const std::lock_guard claiming(object.planned_loads.claiming);
         for (std::size_t i = begin; i < begin + count; ++i) {
           BufferRef buffer;
           std::unique_ptr<Fetch> fetch;
-          const Claim outcome = claim(content, wants[open[i]], open[i], buffer, fetch);
+          const Claim outcome = claim(object, wants[open[i]], open[i], buffer, fetch);
           if (outcome == Claim::kCovered) covered.emplace_back(open[i], std::move(buffer));
           if (outcome == Claim::kClaimed) operation->add(std::move(fetch));
           if (outcome == Claim::kBusy)
@@ -133,12 +133,12 @@ Status Loader::load(Content& content, std::vector<Want> wants, const Loaded& loa
   return {};
 }
 
-std::size_t Loader::most_at_once(const Content& content) const {
-  return std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / load_bytes(content));
+std::size_t Loader::most_at_once(const OpenObject& object) const {
+  return std::max<std::size_t>(1, core_.loads.limit_bytes() / 2 / load_bytes(object));
 }
 
-void Loader::start_later(const std::shared_ptr<Content>& content, PlannedLoad plan) {
-  PlannedLoads& planned = content->planned_loads;
+void Loader::start_later(const std::shared_ptr<OpenObject>& object, PlannedLoad plan) {
+  PlannedLoads& planned = object->planned_loads;
   {
     const std::lock_guard claiming(planned.claiming);
     if (planned.waiting.size() >= kMostWaiting) return;
@@ -147,42 +147,42 @@ void Loader::start_later(const std::shared_ptr<Content>& content, PlannedLoad pl
     ++planned.count;
   }
   const std::uint64_t number = plan.number;
-  if (core_.background.post_if_fewer(kMostWaiting, [this, content, number] { start_planned(content, number); })) return;
+  if (core_.background.post_if_fewer(kMostWaiting, [this, object, number] { start_planned(object, number); })) return;
   const std::lock_guard claiming(planned.claiming);
   planned.count -= planned.waiting.remove_if([&](const PlannedLoad& one) { return one.number == number; });
 }
 
-void Loader::start_planned(const std::shared_ptr<Content>& content, std::uint64_t number) {
-  PlannedLoads& planned = content->planned_loads;
+void Loader::start_planned(const std::shared_ptr<OpenObject>& object, std::uint64_t number) {
+  PlannedLoads& planned = object->planned_loads;
   Operations operations;
   {
-    const InsideGate inside(content->gate);
+    const InsideGate inside(object->gate);
     const std::lock_guard claiming(planned.claiming);
     const auto found = std::find_if(planned.waiting.begin(), planned.waiting.end(),
                                     [&](const PlannedLoad& one) { return one.number == number; });
     if (found == planned.waiting.end()) return;  // a reader was faster
-    claim_plan(content, *found, operations);
+    claim_plan(object, *found, operations);
     planned.waiting.erase(found);
     --planned.count;
   }
   for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
 }
 
-void Loader::start_planned_for(Content& content, const std::vector<Want>& wants) {
-  PlannedLoads& planned = content.planned_loads;
+void Loader::start_planned_for(OpenObject& object, const std::vector<Want>& wants) {
+  PlannedLoads& planned = object.planned_loads;
   if (planned.count.load(std::memory_order_acquire) == 0) return;
   Operations operations;
   {
-    const InsideGate inside(content.gate);
+    const InsideGate inside(object.gate);
     const std::lock_guard claiming(planned.claiming);
     for (auto plan = planned.waiting.begin(); plan != planned.waiting.end();) {
       const bool needed = std::any_of(wants.begin(), wants.end(),
-                                      [&](const Want& want) { return plan->units.contains(content.rank, want.coord); });
+                                      [&](const Want& want) { return plan->units.contains(object.rank, want.coord); });
       if (!needed) {
         ++plan;
         continue;
       }
-      claim_plan(content.shared_from_this(), *plan, operations);
+      claim_plan(object.shared_from_this(), *plan, operations);
       plan = planned.waiting.erase(plan);
       --planned.count;
     }
@@ -190,34 +190,34 @@ void Loader::start_planned_for(Content& content, const std::vector<Want>& wants)
   for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
 }
 
-void Loader::claim_plan(const std::shared_ptr<Content>& content, const PlannedLoad& plan, Operations& operations) {
+void Loader::claim_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations) {
   static const Loaded nothing = [](std::size_t, const BufferRef&) {};
   const std::vector<Want> wants = wants_of(
-      *content, core_.cache,
-      plan.box ? plan_window(*content, *plan.box, 0, plan.bytes) : plan_range(*content, plan.offset, plan.bytes));
-  const std::size_t each = load_bytes(*content);
-  const std::size_t at_once = most_at_once(*content);
+      *object, core_.cache,
+      plan.box ? plan_window(*object, *plan.box, 0, plan.bytes) : plan_range(*object, plan.offset, plan.bytes));
+  const std::size_t each = load_bytes(*object);
+  const std::size_t at_once = most_at_once(*object);
   for (std::size_t begin = 0; begin < wants.size(); begin += at_once) {
     const std::size_t count = std::min(at_once, wants.size() - begin);
     ByteBudget::Share share = core_.loads.try_for(count * each);
     if (!share) return;
-    auto operation = std::make_shared<LoadOperation>(core_, *content, &nothing);
-    content->gate.enter_again();
-    operation->keep(content, std::move(share));
+    auto operation = std::make_shared<LoadOperation>(core_, *object, &nothing);
+    object->gate.enter_again();
+    operation->keep(object, std::move(share));
     for (std::size_t i = begin; i < begin + count; ++i) {
       BufferRef buffer;
       std::unique_ptr<Fetch> fetch;
-      if (claim(*content, wants[i], i, buffer, fetch) == Claim::kClaimed) operation->add(std::move(fetch));
+      if (claim(*object, wants[i], i, buffer, fetch) == Claim::kClaimed) operation->add(std::move(fetch));
     }
     operations.push_back(std::move(operation));
   }
 }
 
-Status Loader::load_whole(Content& content, const std::vector<std::pair<UnitPtr, geometry::Coord>>& units) {
+Status Loader::load_whole(OpenObject& object, const std::vector<std::pair<UnitPtr, geometry::Coord>>& units) {
   std::vector<Want> wants;
   wants.reserve(units.size());
-  for (const auto& [unit, coord] : units) wants.push_back({unit, coord, {{0, content.unit_bytes}}});
-  return load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
+  for (const auto& [unit, coord] : units) wants.push_back({unit, coord, {{0, object.unit_bytes}}});
+  return load(object, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
 
 }  // namespace mdfs::engine

@@ -26,20 +26,20 @@ constexpr std::size_t kSharesOfThread = 4;
 constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, whatever the cache drops meanwhile
 
 // Bytes of one pass over a box (or, without one, over the canonical bytes), from what a part of it holds.
-std::uint64_t pass_bytes(const Content& content, const geometry::Box* box) {
-  if (!content.is_image()) return kPassBytes;
-  const geometry::ByteGeometry& array = content.array();
+std::uint64_t pass_bytes(const OpenObject& object, const geometry::Box* box) {
+  if (!object.is_image()) return kPassBytes;
+  const geometry::ByteGeometry& array = object.array();
   std::uint64_t part = 1;
-  for (unsigned axis = box == nullptr ? content.rank - 1 : 0; axis < content.rank; ++axis)
+  for (unsigned axis = box == nullptr ? object.rank - 1 : 0; axis < object.rank; ++axis)
     part *= std::min(array.extent[axis], box == nullptr ? UINT64_MAX : box->length[axis]);  // at most an extent's bytes
   return std::min(kPassBytes, kPassParts * part);
 }
 
-std::uint64_t rows_of(const Content& content, const Transfer& transfer) {
+std::uint64_t rows_of(const OpenObject& object, const Transfer& transfer) {
   std::uint64_t rows = 0;
   for (const Transfer::Part& part : transfer.parts) {
     std::uint64_t of_part = 1;
-    for (unsigned axis = 0; axis + 1 < content.rank; ++axis) of_part *= part.piece.in_extent.length[axis];
+    for (unsigned axis = 0; axis + 1 < object.rank; ++axis) of_part *= part.piece.in_extent.length[axis];
     rows += of_part;
   }
   return rows;
@@ -47,36 +47,36 @@ std::uint64_t rows_of(const Content& content, const Transfer& transfer) {
 
 }  // namespace
 
-Status Reader::consistently(Content& content, const std::function<Status()>& attempt) {
+Status Reader::consistently(OpenObject& object, const std::function<Status()>& attempt) {
   for (unsigned i = 0; i < kOptimisticReads; ++i) {
-    const std::uint64_t before = content.swaps.load(std::memory_order_acquire);
+    const std::uint64_t before = object.swaps.load(std::memory_order_acquire);
     if (before % 2 != 0) {  // for as long as it takes to exchange buffers in memory
-      const std::lock_guard wait(content.swapping);
+      const std::lock_guard wait(object.swapping);
       continue;
     }
     Status status = attempt();
-    if (content.swaps.load(std::memory_order_acquire) == before) return status;
+    if (object.swaps.load(std::memory_order_acquire) == before) return status;
   }
   // Window writes keep coming: now they wait for us.
   GridBox all;
   all.last.fill(UINT64_MAX);
-  const GridLock::Hold hold(content.writers, content.rank, all, GridLock::Mode::kShared);
+  const GridLock::Hold hold(object.writers, object.rank, all, GridLock::Mode::kShared);
   return attempt();
 }
 
-Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes into, const Stop& stop) {
-  const bool together = core_.tasks.threads() > 1 && rows_of(content, transfer) >= kRowsWorthSharing;
+Status Reader::transfer(OpenObject& object, const Transfer& transfer, MutableBytes into, const Stop& stop) {
+  const bool together = core_.tasks.threads() > 1 && rows_of(object, transfer) >= kRowsWorthSharing;
   std::vector<std::uint32_t> missing;
   std::vector<Hit> hits;
   std::size_t held_bytes = 0;
   for (std::uint32_t i = 0; i < transfer.parts.size(); ++i) {
     const Transfer::Part& part = transfer.parts[i];
-    const UnitPtr unit = core_.cache.find(content.key_of(part.unit));
+    const UnitPtr unit = core_.cache.find(object.key_of(part.unit));
     BufferRef buffer;
     bool hit = false;
     if (unit != nullptr) {
       const std::lock_guard lock(unit->mutex);
-      hit = covers(content, *unit, part.piece.in_extent);
+      hit = covers(object, *unit, part.piece.in_extent);
       if (hit) buffer = unit->buffer;
     }
     if (!hit) {
@@ -85,29 +85,29 @@ Status Reader::transfer(Content& content, const Transfer& transfer, MutableBytes
       held_bytes += buffer.size();
       hits.push_back({i, std::move(buffer)});
       if (held_bytes < kMostHeldBytes) continue;
-      copy_together(content, transfer, hits, into);
+      copy_together(object, transfer, hits, into);
       held_bytes = 0;
     } else {
-      copy_out(content, transfer, part, buffer, into);
+      copy_out(object, transfer, part, buffer, into);
     }
   }
-  copy_together(content, transfer, hits, into);
+  copy_together(object, transfer, hits, into);
   core_.cache.count(transfer.parts.size() - missing.size(), missing.size());
-  return missing.empty() ? Status{} : load_missing(content, transfer, missing, into, stop);
+  return missing.empty() ? Status{} : load_missing(object, transfer, missing, into, stop);
 }
 
 // On all threads; leaves none.
-void Reader::copy_together(const Content& content, const Transfer& transfer, std::vector<Hit>& hits,
+void Reader::copy_together(const OpenObject& object, const Transfer& transfer, std::vector<Hit>& hits,
                            MutableBytes into) {
   const std::size_t step = ceil_div(hits.size() + 1, std::size_t{core_.tasks.threads()} * kSharesOfThread);
   core_.tasks.parallel_for(ceil_div(hits.size(), step), [&](std::size_t share) {
     for (std::size_t i = share * step; i < std::min((share + 1) * step, hits.size()); ++i)
-      copy_out(content, transfer, transfer.parts[hits[i].part], hits[i].buffer, into);
+      copy_out(object, transfer, transfer.parts[hits[i].part], hits[i].buffer, into);
   });
   hits.clear();
 }
 
-Status Reader::load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
+Status Reader::load_missing(OpenObject& object, const Transfer& transfer, std::vector<std::uint32_t>& missing,
                             MutableBytes into, const Stop& stop) {
   // Parts of one unit come together: it is wanted once.
   std::stable_sort(missing.begin(), missing.end(),
@@ -117,94 +117,94 @@ Status Reader::load_missing(Content& content, const Transfer& transfer, std::vec
   for (std::size_t i = 0; i < missing.size(); ++i) {
     const Transfer::Part& part = transfer.parts[missing[i]];
     if (i == 0 || transfer.parts[missing[i - 1]].unit != part.unit) {
-      wants.push_back({core_.cache.find_or_create(content.key_of(part.unit)), part.piece.extent, {}});
+      wants.push_back({core_.cache.find_or_create(object.key_of(part.unit)), part.piece.extent, {}});
       first_of.push_back(i);
     }
-    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+    const std::vector<ByteRanges::Range> ranges = ranges_under(object, part.piece.in_extent);
     wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
   }
   first_of.push_back(missing.size());
   const auto copy = [&](std::size_t want, const BufferRef& buffer) {
     for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
-      copy_out(content, transfer, transfer.parts[missing[i]], buffer, into);
+      copy_out(object, transfer, transfer.parts[missing[i]], buffer, into);
   };
-  return loader_.load(content, std::move(wants), copy, stop);
+  return loader_.load(object, std::move(wants), copy, stop);
 }
 
-Result<std::size_t> Reader::read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop) {
+Result<std::size_t> Reader::read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop) {
   std::size_t length = 0;
-  Status outcome = consistently(content, [&]() -> Status {
-    const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  Status outcome = consistently(object, [&]() -> Status {
+    const std::uint64_t size = object.size.load(std::memory_order_acquire);
     length = offset >= size ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
     for (std::uint64_t done = 0; done < length;) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(length - done, pass_bytes(content, nullptr));
-      MDFS_TRY(transfer(content, plan_range(content, offset + done, bytes), into.subspan(done, bytes), stop));
+      const std::uint64_t bytes = std::min<std::uint64_t>(length - done, pass_bytes(object, nullptr));
+      MDFS_TRY(transfer(object, plan_range(object, offset + done, bytes), into.subspan(done, bytes), stop));
       done += bytes;
     }
     return {};
   });
   if (!outcome.ok()) return std::move(outcome).error();
-  if (length > 0) read_ahead(content, offset, length);
+  if (length > 0) read_ahead(object, offset, length);
   return length;
 }
 
-Status Reader::read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
+Status Reader::read_box(OpenObject& object, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
                         const WindowVersion* version, const Stop& stop) {
   for (std::uint64_t done = 0; done < into.size();) {
-    const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, pass_bytes(content, &box));
-    const Transfer pass = plan_window(content, box, offset + done, bytes);
+    const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, pass_bytes(object, &box));
+    const Transfer pass = plan_window(object, box, offset + done, bytes);
     const MutableBytes part = into.subspan(done, bytes);
-    MDFS_TRY(version == nullptr ? transfer(content, pass, part, stop)
-                                : transfer_version(content, pass, *version, part, stop));
+    MDFS_TRY(version == nullptr ? transfer(object, pass, part, stop)
+                                : transfer_version(object, pass, *version, part, stop));
     done += bytes;
   }
   return {};
 }
 
-Status Reader::read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+Status Reader::read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                            const Stop& stop) {
-  if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  if (!inside(offset, into.size(), geometry::window_bytes(*content.image, window)))
+  if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  if (!inside(offset, into.size(), geometry::window_bytes(*object.image, window)))
     return {Errc::kOutOfRange, "bytes beyond the window"};
   if (into.empty()) return {};
-  return consistently(content, [&] {
-    return window.channel ? read_channel(content, window, offset, into, nullptr, stop)
-                          : read_box(content, geometry::byte_box(*content.image, window), offset, into, nullptr, stop);
+  return consistently(object, [&] {
+    return window.channel ? read_channel(object, window, offset, into, nullptr, stop)
+                          : read_box(object, geometry::byte_box(*object.image, window), offset, into, nullptr, stop);
   });
 }
 
 Status Reader::read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop) {
-  Content& content = version.content();
-  if (!inside(offset, into.size(), geometry::window_bytes(*content.image, version.window())))
+  OpenObject& object = version.object();
+  if (!inside(offset, into.size(), geometry::window_bytes(*object.image, version.window())))
     return {Errc::kOutOfRange, "bytes beyond the window"};
   if (version.is_stale()) return WindowVersion::stale_error();
-  Status status = version.window().channel ? read_channel(content, version.window(), offset, into, &version, stop)
-                                           : read_box(content, version.box(), offset, into, &version, stop);
+  Status status = version.window().channel ? read_channel(object, version.window(), offset, into, &version, stop)
+                                           : read_box(object, version.box(), offset, into, &version, stop);
   if (!status.ok() && status.error().code == Errc::kStaleDisk) version.give_up();
   return version.is_stale() ? Status(WindowVersion::stale_error()) : std::move(status);
 }
 
-Status Reader::transfer_version(Content& content, const Transfer& transfer, const WindowVersion& version,
+Status Reader::transfer_version(OpenObject& object, const Transfer& transfer, const WindowVersion& version,
                                 MutableBytes into, const Stop& stop) {
   std::vector<std::uint32_t> live, kept;
   for (std::uint32_t i = 0; i < transfer.parts.size(); ++i)
     (version.has_kept() && version.find(transfer.parts[i].unit) != nullptr ? kept : live).push_back(i);
   if (kept.empty()) {
-    MDFS_TRY(this->transfer(content, transfer, into, stop));
+    MDFS_TRY(this->transfer(object, transfer, into, stop));
   } else if (!live.empty()) {
     Transfer rest;
     rest.regions = transfer.regions;
     for (const std::uint32_t part : live) rest.parts.push_back(transfer.parts[part]);
-    MDFS_TRY(this->transfer(content, rest, into, stop));
+    MDFS_TRY(this->transfer(object, rest, into, stop));
   }
   // A unit that has been kept meanwhile may have been read after it changed.
   if (version.has_kept())
     for (const std::uint32_t part : live)
       if (version.find(transfer.parts[part].unit) != nullptr) kept.push_back(part);
-  return kept.empty() ? Status{} : load_kept(content, transfer, version, kept, into, stop);
+  return kept.empty() ? Status{} : load_kept(object, transfer, version, kept, into, stop);
 }
 
-Status Reader::load_kept(Content& content, const Transfer& transfer, const WindowVersion& version,
+Status Reader::load_kept(OpenObject& object, const Transfer& transfer, const WindowVersion& version,
                          std::vector<std::uint32_t>& parts, MutableBytes into, const Stop& stop) {
   std::stable_sort(parts.begin(), parts.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
@@ -219,15 +219,15 @@ Status Reader::load_kept(Content& content, const Transfer& transfer, const Windo
       wants.push_back({kept.back()->unit, part.piece.extent, {}, &kept.back()->stored});
       first_of.push_back(i);
     }
-    const std::vector<ByteRanges::Range> ranges = ranges_under(content, part.piece.in_extent);
+    const std::vector<ByteRanges::Range> ranges = ranges_under(object, part.piece.in_extent);
     wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
   }
   first_of.push_back(parts.size());
   const auto copy = [&](std::size_t want, const BufferRef& buffer) {
     for (std::size_t i = first_of[want]; i < first_of[want + 1]; ++i)
-      copy_out(content, transfer, transfer.parts[parts[i]], buffer, into);
+      copy_out(object, transfer, transfer.parts[parts[i]], buffer, into);
   };
-  Status status = loader_.load(content, std::move(wants), copy, stop);
+  Status status = loader_.load(object, std::move(wants), copy, stop);
   for (const std::shared_ptr<KeptUnit>& unit : kept) {
     version.count_memory(*unit);
     if (unit->hold != nullptr && unit->hold->is_broken()) return WindowVersion::stale_error();
@@ -238,11 +238,11 @@ Status Reader::load_kept(Content& content, const Transfer& transfer, const Windo
 }
 
 // All channels are read, one is kept.
-Status Reader::read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+Status Reader::read_channel(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                             const WindowVersion* version, const Stop& stop) {
-  const geometry::Box box = geometry::byte_box(*content.image, window);
-  const unsigned element = geometry::element_bytes(content.image->type);
-  const std::uint64_t sample = content.image->sample_bytes();
+  const geometry::Box box = geometry::byte_box(*object.image, window);
+  const unsigned element = geometry::element_bytes(object.image->type);
+  const std::uint64_t sample = object.image->sample_bytes();
   const std::uint64_t pass_samples = std::max<std::uint64_t>(1, kChannelPassBytes / sample);
   const std::uint64_t end = offset + into.size();
   for (std::uint64_t at = offset; at < end;) {
@@ -252,8 +252,8 @@ Status Reader::read_channel(Content& content, const geometry::Window& window, st
     const BufferRef plane = core_.cache.acquire(count * element);
     const MutableBytes sample_bytes = samples.bytes().first(count * sample);
     const MutableBytes plane_bytes = plane.bytes().first(count * element);
-    MDFS_TRY(read_box(content, box, first * sample, sample_bytes, version, stop));
-    geometry::take_channel(sample_bytes, content.image->channels, *window.channel, element, plane_bytes);
+    MDFS_TRY(read_box(object, box, first * sample, sample_bytes, version, stop));
+    geometry::take_channel(sample_bytes, object.image->channels, *window.channel, element, plane_bytes);
     const std::uint64_t skip = at - first * element;
     const std::uint64_t bytes = std::min(end - at, count * element - skip);
     std::copy_n(plane_bytes.begin() + static_cast<std::ptrdiff_t>(skip), bytes,
@@ -265,56 +265,55 @@ Status Reader::read_channel(Content& content, const geometry::Window& window, st
 
 // ---- ahead of the reader
 
-void Reader::start_window(Content& content, const geometry::Window& window) {
-  if (!content.is_image()) return;
-  const geometry::Box box = geometry::byte_box(*content.image, window);
+void Reader::start_window(OpenObject& object, const geometry::Window& window) {
+  if (!object.is_image()) return;
+  const geometry::Box box = geometry::byte_box(*object.image, window);
   // As much as loads may take at once; who reads the rest starts it.
   const std::uint64_t most = core_.loads.limit_bytes() / 2;
   std::uint64_t bytes = 1;
-  for (unsigned axis = 0; axis < content.rank; ++axis)
-    bytes = checked_mul(bytes, box.length[axis]).value_or(UINT64_MAX);
+  for (unsigned axis = 0; axis < object.rank; ++axis) bytes = checked_mul(bytes, box.length[axis]).value_or(UINT64_MAX);
   bytes = std::min(bytes, most);
-  const std::uint64_t pieces = geometry::piece_count(content.array(), box);
+  const std::uint64_t pieces = geometry::piece_count(object.array(), box);
   if (pieces > most / 4096 || bytes == 0) return;
-  if (pieces <= kMostChecked && is_warm(content, plan_window(content, box, 0, bytes))) return;
+  if (pieces <= kMostChecked && is_warm(object, plan_window(object, box, 0, bytes))) return;
   PlannedLoad plan;
-  plan.units = units_under(content, box);
+  plan.units = units_under(object, box);
   plan.box = box;
   plan.bytes = bytes;
-  loader_.start_later(content.shared_from_this(), plan);
+  loader_.start_later(object.shared_from_this(), plan);
 }
 
-bool Reader::is_warm(const Content& content, const Transfer& transfer) {
+bool Reader::is_warm(const OpenObject& object, const Transfer& transfer) {
   return std::all_of(transfer.parts.begin(), transfer.parts.end(), [&](const Transfer::Part& part) {
-    const UnitPtr unit = core_.cache.peek(content.key_of(part.unit));
+    const UnitPtr unit = core_.cache.peek(object.key_of(part.unit));
     if (unit == nullptr) return false;
     const std::lock_guard lock(unit->mutex);
-    return covers(content, *unit, part.piece.in_extent);
+    return covers(object, *unit, part.piece.in_extent);
   });
 }
 
-void Reader::read_ahead(Content& content, std::uint64_t offset, std::uint64_t length) {
+void Reader::read_ahead(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = offset + length;
-  const std::uint64_t previous = content.last_read_end.exchange(end, std::memory_order_relaxed);
+  const std::uint64_t previous = object.last_read_end.exchange(end, std::memory_order_relaxed);
   if (previous != offset) {
-    content.read_ahead_to.store(end, std::memory_order_relaxed);
+    object.read_ahead_to.store(end, std::memory_order_relaxed);
     return;
   }
   const std::uint64_t reach =
-      std::min<std::uint64_t>({kReadAheadBytes, core_.loads.limit_bytes() / 4, pass_bytes(content, nullptr)});
-  const std::uint64_t size = content.size.load(std::memory_order_relaxed);
-  const std::uint64_t from = std::max(content.read_ahead_to.load(std::memory_order_relaxed), end);
+      std::min<std::uint64_t>({kReadAheadBytes, core_.loads.limit_bytes() / 4, pass_bytes(object, nullptr)});
+  const std::uint64_t size = object.size.load(std::memory_order_relaxed);
+  const std::uint64_t from = std::max(object.read_ahead_to.load(std::memory_order_relaxed), end);
   const std::uint64_t to = std::min(end + reach, size);
   if (to <= from || (to - from < reach / 2 && to < size)) return;
-  content.read_ahead_to.store(to, std::memory_order_relaxed);
+  object.read_ahead_to.store(to, std::memory_order_relaxed);
   PlannedLoad plan;
   plan.units.last.fill(UINT64_MAX);
-  const std::uint64_t row = std::max<std::uint64_t>(1, content.grid_row_bytes());
+  const std::uint64_t row = std::max<std::uint64_t>(1, object.grid_row_bytes());
   plan.units.first[0] = from / row;
   plan.units.last[0] = ceil_div(to, row);
   plan.offset = from;
   plan.bytes = to - from;
-  loader_.start_later(content.shared_from_this(), plan);
+  loader_.start_later(object.shared_from_this(), plan);
 }
 
 }  // namespace mdfs::engine

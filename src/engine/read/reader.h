@@ -16,36 +16,36 @@ class Reader {
  public:
   Reader(Core& core, Loader& loader) : core_(core), loader_(loader) {}
 
-  Result<std::size_t> read(Content& content, std::uint64_t offset, MutableBytes into, const Stop& stop);
-  Status read_window(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+  Result<std::size_t> read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop);
+  Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop);
   // What the version holds, until it is given up.
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop);
-  void start_window(Content& content, const geometry::Window& window);
+  void start_window(OpenObject& object, const geometry::Window& window);
 
  private:
   // Runs `attempt` until no window write has changed the cache meanwhile, so that it is seen whole or not at all.
-  Status consistently(Content& content, const std::function<Status()>& attempt);
-  Status transfer(Content& content, const Transfer& transfer, MutableBytes into, const Stop& stop);
+  Status consistently(OpenObject& object, const std::function<Status()>& attempt);
+  Status transfer(OpenObject& object, const Transfer& transfer, MutableBytes into, const Stop& stop);
   struct Hit {
     std::uint32_t part = 0;
     BufferRef buffer;
   };
-  void copy_together(const Content& content, const Transfer& transfer, std::vector<Hit>& hits, MutableBytes into);
-  Status load_missing(Content& content, const Transfer& transfer, std::vector<std::uint32_t>& missing,
+  void copy_together(const OpenObject& object, const Transfer& transfer, std::vector<Hit>& hits, MutableBytes into);
+  Status load_missing(OpenObject& object, const Transfer& transfer, std::vector<std::uint32_t>& missing,
                       MutableBytes into, const Stop& stop);
-  // Of the content as it is, or of a version of it.
-  Status read_channel(Content& content, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
+  // Of the object as it is, or of a version of it.
+  Status read_channel(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                       const WindowVersion* version, const Stop& stop);
-  Status read_box(Content& content, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
+  Status read_box(OpenObject& object, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
                   const WindowVersion* version, const Stop& stop);
-  Status transfer_version(Content& content, const Transfer& transfer, const WindowVersion& version, MutableBytes into,
+  Status transfer_version(OpenObject& object, const Transfer& transfer, const WindowVersion& version, MutableBytes into,
                           const Stop& stop);
-  Status load_kept(Content& content, const Transfer& transfer, const WindowVersion& version,
+  Status load_kept(OpenObject& object, const Transfer& transfer, const WindowVersion& version,
                    std::vector<std::uint32_t>& parts, MutableBytes into, const Stop& stop);
-  void read_ahead(Content& content, std::uint64_t offset, std::uint64_t length);
+  void read_ahead(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   // All that the transfer needs is in the cache.
-  bool is_warm(const Content& content, const Transfer& transfer);
+  bool is_warm(const OpenObject& object, const Transfer& transfer);
 
   Core& core_;
   Loader& loader_;

@@ -15,10 +15,10 @@ constexpr std::size_t kMemoryShare = 8;  // of the cache, for all versions
 
 // ---- one version
 
-WindowVersion::WindowVersion(Core& core, std::shared_ptr<Content> content, const geometry::Window& window)
-    : core_(core), content_(std::move(content)), window_(window), box_(geometry::byte_box(*content_->image, window)) {}
+WindowVersion::WindowVersion(Core& core, std::shared_ptr<OpenObject> object, const geometry::Window& window)
+    : core_(core), object_(std::move(object)), window_(window), box_(geometry::byte_box(*object_->image, window)) {}
 
-WindowVersion::~WindowVersion() { content_->versions.forget_ended(); }
+WindowVersion::~WindowVersion() { object_->versions.forget_ended(); }
 
 void WindowVersion::give_up() {
   stale_.store(true, std::memory_order_release);
@@ -28,7 +28,7 @@ void WindowVersion::give_up() {
 }
 
 bool WindowVersion::wants(std::uint64_t unit, const geometry::Box& changed) const {
-  if (is_stale() || !geometry::overlap(content_->rank, box_, changed)) return false;
+  if (is_stale() || !geometry::overlap(object_->rank, box_, changed)) return false;
   const std::lock_guard lock(mutex_);
   return !kept_.contains(unit);
 }
@@ -106,7 +106,7 @@ void WindowVersion::count_memory(KeptUnit& kept) const {
   }
 }
 
-// ---- those of a content
+// ---- those of an object
 
 namespace {
 

@@ -28,10 +28,10 @@ struct KeptUnit {
   std::size_t bytes = 0;                         // of memory, counted in kept_bytes; guarded by the unit's mutex
 };
 
-// Made when somebody begins to read a window in parts. At first it is the content as it is. A thread that is about to
+// Made when somebody begins to read a window in parts. At first it is the object as it is. A thread that is about to
 // change a unit under the window gives the version the unit as it was (keep()), before the change can be seen: its
 // buffer if that is in memory, else its record, with a hold on the blocks. Readers take kept units from the version
-// and all others from the content, and look again afterwards for units that were kept meanwhile.
+// and all others from the object, and look again afterwards for units that were kept meanwhile.
 //
 // Bounds: buffers take at most an eighth of the cache for all versions together, blocks what Space gives to holds.
 // Beyond them the version is given up: every later read of it ends with stale_error().
@@ -39,14 +39,14 @@ struct KeptUnit {
 // Any thread. Locks: below Unit::mutex.
 class WindowVersion {
  public:
-  WindowVersion(Core& core, std::shared_ptr<Content> content, const geometry::Window& window);
+  WindowVersion(Core& core, std::shared_ptr<OpenObject> object, const geometry::Window& window);
   WindowVersion(const WindowVersion&) = delete;
   WindowVersion& operator=(const WindowVersion&) = delete;
   ~WindowVersion();
 
   const geometry::Window& window() const { return window_; }
   const geometry::Box& box() const { return box_; }  // in steps of the array
-  Content& content() const { return *content_; }
+  OpenObject& object() const { return *object_; }
   bool is_stale() const { return stale_.load(std::memory_order_acquire); }
   void give_up();
 
@@ -68,7 +68,7 @@ class WindowVersion {
   bool keep_bytes(const Unit& live, KeptUnit& kept) const;
 
   Core& core_;
-  const std::shared_ptr<Content> content_;
+  const std::shared_ptr<OpenObject> object_;
   const geometry::Window window_;
   const geometry::Box box_;
   std::atomic<bool> stale_{false};

@@ -12,9 +12,9 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
-#include "engine/content.h"
 #include "engine/core.h"
 #include "engine/map/records.h"
+#include "engine/open_object.h"
 #include "engine/requests.h"
 #include "engine/write/link.h"
 #include "mdfs/ondisk.h"
@@ -43,11 +43,11 @@ struct Mover::Job {
 
 namespace {
 
-std::uint64_t bytes_of(const Content& content, std::uint64_t blocks) { return blocks * content.block_size; }
+std::uint64_t bytes_of(const OpenObject& object, std::uint64_t blocks) { return blocks * object.block_size; }
 
-std::uint64_t number_of(const Content& content, std::uint64_t index) {
-  if (!content.is_image()) return index * content.unit_bytes;
-  const geometry::PagePlace place = content.page_of(content.unit_coord(index));
+std::uint64_t number_of(const OpenObject& object, std::uint64_t index) {
+  if (!object.is_image()) return index * object.unit_bytes;
+  const geometry::PagePlace place = object.page_of(object.unit_coord(index));
   return place.page * format::kMaxPlaces + place.place;
 }
 
@@ -81,19 +81,19 @@ MoveOutcome& MoveOutcome::operator+=(MoveOutcome&& other) {
   return *this;
 }
 
-Result<MoveOutcome> Mover::move(Content& content, const MoveRequest& request) {
+Result<MoveOutcome> Mover::move(OpenObject& object, const MoveRequest& request) {
   Job job{request, {}, {}, {}};
-  MDFS_TRY(look_up(content, job, request.units));
-  Status status = find_room(content, job);
-  if (status.ok()) status = copy(content, job);
-  if (status.ok()) status = link(content, job);
+  MDFS_TRY(look_up(object, job, request.units));
+  Status status = find_room(object, job);
+  if (status.ok()) status = copy(object, job);
+  if (status.ok()) status = link(object, job);
   for (Part& part : job.parts)
     if (part.state != Part::State::kMoved) give_back(part);
   if (!status.ok() && status.error().code != Errc::kNoSpace) return std::move(status).error();
   for (const Part& part : job.parts) {
     if (part.state == Part::State::kMoved) {
       ++job.outcome.moved;
-      job.outcome.moved_bytes += bytes_of(content, part.blocks);
+      job.outcome.moved_bytes += bytes_of(object, part.blocks);
     } else if (part.state == Part::State::kChanged) {
       ++job.outcome.changed;
     } else if (part.state != Part::State::kDamaged) {
@@ -110,26 +110,26 @@ void Mover::give_back(Part& part) {
 
 // ---- where everything is, and where it goes
 
-Status Mover::look_up(Content& content, Job& job, const std::vector<geometry::Coord>& units) {
+Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& units) {
   std::set<std::uint64_t> known;
   for (const geometry::Coord& unit : units) {
     Part part;
-    part.index = content.unit_index(unit);
+    part.index = object.unit_index(unit);
     if (!known.insert(part.index).second) continue;
-    const geometry::Coord coord = part.coord = content.unit_coord(part.index);
-    if (content.is_image()) {
-      const geometry::PagePlace place = content.page_of(coord);
-      MDFS_TRY_ASSIGN(const KnownPage known_page, core_.records.page(content, place.page, false));
+    const geometry::Coord coord = part.coord = object.unit_coord(part.index);
+    if (object.is_image()) {
+      const geometry::PagePlace place = object.page_of(coord);
+      MDFS_TRY_ASSIGN(const KnownPage known_page, core_.records.page(object, place.page, false));
       part.record = known_page.page->get(place.place);
       if (!part.record) continue;
       std::optional<ByteVector> runs_item;
       if (part.record->is_scattered()) {
-        MDFS_TRY_ASSIGN(runs_item, core_.store.get(runs_key(content, place)));
+        MDFS_TRY_ASSIGN(runs_item, core_.store.get(runs_key(object, place)));
         if (!runs_item) continue;  // replaced meanwhile
       }
-      MDFS_TRY_ASSIGN(part.from, runs_of(content, *part.record, runs_item));
+      MDFS_TRY_ASSIGN(part.from, runs_of(object, *part.record, runs_item));
     } else {
-      MDFS_TRY_ASSIGN(part.cell, core_.records.cell(content, part.index));
+      MDFS_TRY_ASSIGN(part.cell, core_.records.cell(object, part.index));
       for (const format::FileRun& run : part.cell.runs) part.from.push_back(to_run({run.address, run.blocks()}));
       if (part.from.empty()) continue;
     }
@@ -137,25 +137,25 @@ Status Mover::look_up(Content& content, Job& job, const std::vector<geometry::Co
       MDFS_TRY(core_.records.check(run));
       part.blocks += run.blocks;
     }
-    const unsigned disk = job.request.disk ? job.request.disk(coord) : content.wished_disk(coord);
+    const unsigned disk = job.request.disk ? job.request.disk(coord) : object.wished_disk(coord);
     if (disk >= core_.store.disk_count()) return {Errc::kInvalidArgument, fmt::format("move to disk {}", disk)};
     part.disk = static_cast<std::uint16_t>(disk);
     job.parts.push_back(std::move(part));
   }
   std::stable_sort(job.parts.begin(), job.parts.end(), [&](const Part& a, const Part& b) {
     if (a.disk != b.disk) return a.disk < b.disk;
-    return content.groups.order_of(a.coord) < content.groups.order_of(b.coord);
+    return object.groups.order_of(a.coord) < object.groups.order_of(b.coord);
   });
   return {};
 }
 
-Status Mover::find_room(Content& content, Job& job) {
+Status Mover::find_room(OpenObject& object, Job& job) {
   store::Room blocks, again, nodes;
   for (const Part& part : job.parts) {
     blocks.blocks += part.blocks;
     for (const store::Run& run : part.from) again.blocks += job.request.freed ? job.request.freed(run) : 0;
     if (job.request.most_runs > 0) continue;  // records stay as long as they are, or become shorter
-    const store::Room worst = content.worst_case(part.blocks, false);
+    const store::Room worst = object.worst_case(part.blocks, false);
     nodes += {0, worst.puts, worst.bytes};
   }
   const auto promise = [&](const store::Room& room, store::Purpose purpose) -> Status {
@@ -173,7 +173,7 @@ Status Mover::find_room(Content& content, Job& job) {
   for (std::size_t first = 0, last = 0; first < job.parts.size(); first = last) {
     while (last < job.parts.size() && job.parts[last].disk == job.parts[first].disk) ++last;
     std::uint32_t runs_left = job.request.most_runs > 0 ? job.request.most_runs : UINT32_MAX;
-    if (place(content, job, first, last, runs_left) || job.request.most_runs == 0) continue;
+    if (place(object, job, first, last, runs_left) || job.request.most_runs == 0) continue;
     for (std::size_t i = first; i < last; ++i) {
       give_back(job.parts[i]);
       job.parts[i].state = Part::State::kNoRoom;
@@ -182,25 +182,25 @@ Status Mover::find_room(Content& content, Job& job) {
   return {};
 }
 
-Result<store::Run> Mover::allocate(const Content& content, Job& job, std::uint16_t disk, std::uint32_t blocks) {
+Result<store::Run> Mover::allocate(const OpenObject& object, Job& job, std::uint16_t disk, std::uint32_t blocks) {
   store::AllocationRequest request;
   request.disk = disk;
   request.blocks = blocks;
-  request.owner = content.object;
+  request.owner = object.number;
   request.may_spill = false;
   request.fits = job.request.most_runs > 0;
   request.at_block = job.request.at_block;
-  if (content.is_image()) request.policy = content.image->policy;
+  if (object.is_image()) request.policy = object.image->policy;
   return core_.store.allocate(request, job.reservation.blocks() >= blocks ? &job.reservation : nullptr);
 }
 
 // One run for all of them, or for each half in turn. True: all have one.
-bool Mover::place(const Content& content, Job& job, std::size_t first, std::size_t last, std::uint32_t& runs_left) {
+bool Mover::place(const OpenObject& object, Job& job, std::size_t first, std::size_t last, std::uint32_t& runs_left) {
   std::uint64_t blocks = 0;
   for (std::size_t i = first; i < last; ++i) blocks += job.parts[i].blocks;
   if (runs_left == 0) return false;
   if (blocks <= MDFS_BITS_PER_PAGE) {
-    Result<store::Run> run = allocate(content, job, job.parts[first].disk, static_cast<std::uint32_t>(blocks));
+    Result<store::Run> run = allocate(object, job, job.parts[first].disk, static_cast<std::uint32_t>(blocks));
     if (run.ok()) {
       --runs_left;
       for (std::size_t i = first; i < last; ++i) {
@@ -215,22 +215,22 @@ bool Mover::place(const Content& content, Job& job, std::size_t first, std::size
     return false;
   }
   if (last - first == 1) {
-    if (job.request.most_runs == 0 && scatter(content, job, job.parts[first])) return true;
+    if (job.request.most_runs == 0 && scatter(object, job, job.parts[first])) return true;
     job.parts[first].state = Part::State::kNoRoom;
     return false;
   }
   const std::size_t middle = first + (last - first) / 2;
-  const bool left = place(content, job, first, middle, runs_left);
+  const bool left = place(object, job, first, middle, runs_left);
   if (!left && job.request.most_runs > 0) return false;
-  const bool right = place(content, job, middle, last, runs_left);
+  const bool right = place(object, job, middle, last, runs_left);
   return left && right;
 }
 
 // No contiguous room is left for this unit: smaller and smaller pieces.
-bool Mover::scatter(const Content& content, Job& job, Part& part) {
+bool Mover::scatter(const OpenObject& object, Job& job, Part& part) {
   std::uint32_t left = part.blocks;
   for (std::uint32_t piece = std::max(1u, left / 2); left > 0;) {
-    const Result<store::Run> run = allocate(content, job, part.disk, std::min(piece, left));
+    const Result<store::Run> run = allocate(object, job, part.disk, std::min(piece, left));
     if (run.ok()) {
       part.to.push_back(*run);
       left -= run->blocks;
@@ -246,45 +246,45 @@ bool Mover::scatter(const Content& content, Job& job, Part& part) {
 
 // ---- copying
 
-Status Mover::copy(Content& content, Job& job) {
+Status Mover::copy(OpenObject& object, Job& job) {
   for (std::size_t first = 0; first < job.parts.size();) {
     std::size_t last = first;
     std::uint64_t bytes = 0;
     for (; last < job.parts.size() && (bytes == 0 || bytes < kPieceBytes); ++last)
-      if (job.parts[last].state == Part::State::kOpen) bytes += bytes_of(content, job.parts[last].blocks);
+      if (job.parts[last].state == Part::State::kOpen) bytes += bytes_of(object, job.parts[last].blocks);
     if (bytes > 0) {
       if (job.request.pace) MDFS_TRY(job.request.pace(bytes));
-      MDFS_TRY(copy_piece(content, job, first, last));
+      MDFS_TRY(copy_piece(object, job, first, last));
     }
     first = last;
   }
   return {};
 }
 
-Status Mover::copy_piece(Content& content, Job& job, std::size_t first, std::size_t last) {
+Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::size_t last) {
   std::vector<Segment> reads, writes;
   std::uint64_t bytes = 0;
-  for (std::size_t i = first; i < last; ++i) bytes += bytes_of(content, job.parts[i].blocks);
+  for (std::size_t i = first; i < last; ++i) bytes += bytes_of(object, job.parts[i].blocks);
   const ByteBudget::Share share = core_.loads.wait_for(bytes);
   for (std::size_t i = first; i < last; ++i) {
     Part& part = job.parts[i];
     if (part.state != Part::State::kOpen) continue;
-    part.bytes = core_.cache.acquire(bytes_of(content, part.blocks));
-    append_segments(part.from, content.block_size, 0, bytes_of(content, part.blocks), part.bytes.data(), 0, reads);
+    part.bytes = core_.cache.acquire(bytes_of(object, part.blocks));
+    append_segments(part.from, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, reads);
   }
   const Status read = read_segments(core_.store, reads, core_.options.largest_request_bytes);
   for (std::size_t i = first; i < last; ++i) {
     Part& part = job.parts[i];
     if (part.state != Part::State::kOpen) continue;
-    if (!read.ok() || !matches(content, part)) {
-      const Status again = read_again(content, part);
+    if (!read.ok() || !matches(object, part)) {
+      const Status again = read_again(object, part);
       if (!again.ok())
-        job.outcome.damaged.push_back({part.coord, number_of(content, part.index), part.from.front(), again.error()});
+        job.outcome.damaged.push_back({part.coord, number_of(object, part.index), part.from.front(), again.error()});
     } else {
       part.state = Part::State::kCopied;
     }
     if (part.state == Part::State::kCopied)
-      append_segments(part.to, content.block_size, 0, bytes_of(content, part.blocks), part.bytes.data(), 0, writes);
+      append_segments(part.to, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, writes);
   }
   const Status written = write_all(core_.store, writes, core_.options.largest_request_bytes);
   for (std::size_t i = first; i < last; ++i) job.parts[i].bytes = BufferRef();
@@ -292,41 +292,41 @@ Status Mover::copy_piece(Content& content, Job& job, std::size_t first, std::siz
 }
 
 // Alone, after looking whether it is still there. An error is that of a damaged unit.
-Status Mover::read_again(Content& content, Part& part) {
-  MDFS_TRY_ASSIGN(const bool current, is_current(content, part));
+Status Mover::read_again(OpenObject& object, Part& part) {
+  MDFS_TRY_ASSIGN(const bool current, is_current(object, part));
   part.state = Part::State::kChanged;
   if (!current) return {};
   std::vector<Segment> segments;
-  append_segments(part.from, content.block_size, 0, bytes_of(content, part.blocks), part.bytes.data(), 0, segments);
+  append_segments(part.from, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, segments);
   Status read = read_segments(core_.store, segments, core_.options.largest_request_bytes);
-  if (read.ok() && matches(content, part)) {
+  if (read.ok() && matches(object, part)) {
     part.state = Part::State::kCopied;
     return {};
   }
-  MDFS_TRY_ASSIGN(const bool still, is_current(content, part));
+  MDFS_TRY_ASSIGN(const bool still, is_current(object, part));
   if (!still) return {};
   part.state = Part::State::kDamaged;
   if (!read.ok()) return read;
   return {Errc::kCorrupt, fmt::format("{}: object {} unit {}, disk {} block {}",
-                                      content.is_image() ? "extent.checksum" : "file.checksum", content.object,
+                                      object.is_image() ? "extent.checksum" : "file.checksum", object.number,
                                       part.index, part.from.front().disk, part.from.front().block)};
 }
 
-bool Mover::matches(const Content& content, const Part& part) const {
-  const ConstBytes stored(part.bytes.data(), bytes_of(content, part.blocks));
-  if (!content.is_image()) {
+bool Mover::matches(const OpenObject& object, const Part& part) const {
+  const ConstBytes stored(part.bytes.data(), bytes_of(object, part.blocks));
+  if (!object.is_image()) {
     std::size_t at = 0;
     for (const format::FileRun& run : part.cell.runs)
       for (const std::uint32_t crc : run.crc32c) {
-        if (crc32c(stored.subspan(at, content.block_size)) != crc) return false;
-        at += content.block_size;
+        if (crc32c(stored.subspan(at, object.block_size)) != crc) return false;
+        at += object.block_size;
       }
     return true;
   }
   const format::ExtentRecord& record = *part.record;
   // What follows the bytes in their last block says nothing.
   std::memset(part.bytes.data() + record.stored_bytes, 0, stored.size() - record.stored_bytes);
-  const std::uint32_t step = content.is_raw() ? std::uint32_t{MDFS_SUB_BLOCK} : record.stored_bytes;
+  const std::uint32_t step = object.is_raw() ? std::uint32_t{MDFS_SUB_BLOCK} : record.stored_bytes;
   for (std::size_t i = 0; i < record.crc32c.size(); ++i) {
     const std::size_t begin = i * step;
     if (begin >= record.stored_bytes) return false;
@@ -340,51 +340,51 @@ namespace {
 
 // Reader is store::Store or store::Transaction: is the record what it was?
 template <typename Reader>
-Result<bool> is_same(Reader& reader, const Content& content, const geometry::Coord& coord,
+Result<bool> is_same(Reader& reader, const OpenObject& object, const geometry::Coord& coord,
                      const format::ExtentRecord& record, const std::vector<store::Run>& from) {
-  const geometry::PagePlace place = content.page_of(coord);
-  MDFS_TRY_ASSIGN(const auto value, reader.get(page_key(content, place.page)));
+  const geometry::PagePlace place = object.page_of(coord);
+  MDFS_TRY_ASSIGN(const auto value, reader.get(page_key(object, place.page)));
   if (!value) return false;
-  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(*value, content.table));
+  MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(*value, object.table));
   if (page.get(place.place) != record) return false;
   if (!record.is_scattered()) return true;
-  MDFS_TRY_ASSIGN(const auto runs_item, reader.get(runs_key(content, place)));
+  MDFS_TRY_ASSIGN(const auto runs_item, reader.get(runs_key(object, place)));
   if (!runs_item) return false;
-  MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(content, record, runs_item));
+  MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(object, record, runs_item));
   return runs == from;
 }
 
 template <typename Reader>
-Result<bool> is_same(Reader& reader, const Content& content, std::uint64_t index, const format::FileCell& cell) {
-  MDFS_TRY_ASSIGN(const auto value, reader.get(cell_key(content, index)));
+Result<bool> is_same(Reader& reader, const OpenObject& object, std::uint64_t index, const format::FileCell& cell) {
+  MDFS_TRY_ASSIGN(const auto value, reader.get(cell_key(object, index)));
   if (!value) return false;
-  MDFS_TRY_ASSIGN(const format::FileCell now, format::decode_file_cell(*value, content.block_size));
+  MDFS_TRY_ASSIGN(const format::FileCell now, format::decode_file_cell(*value, object.block_size));
   return now == cell;
 }
 
 }  // namespace
 
-Result<bool> Mover::is_current(const Content& content, const Part& part) {
-  if (!content.is_image()) return is_same(core_.store, content, part.index, part.cell);
-  return is_same(core_.store, content, part.coord, *part.record, part.from);
+Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {
+  if (!object.is_image()) return is_same(core_.store, object, part.index, part.cell);
+  return is_same(core_.store, object, part.coord, *part.record, part.from);
 }
 
 // ---- linking
 
-Status Mover::link(Content& content, Job& job) {
+Status Mover::link(OpenObject& object, Job& job) {
   const auto copied = [](const Part& part) { return part.state == Part::State::kCopied; };
   if (std::none_of(job.parts.begin(), job.parts.end(), copied)) return {};
   std::vector<Part*> linked;
   Linker::Pages pages;
-  const std::lock_guard linking(content.linking);
+  const std::lock_guard linking(object.linking);
   const auto change = [&](store::Transaction& transaction) -> Status {
     linked.clear();
-    Linker linker(core_, content, transaction);
+    Linker linker(core_, object, transaction);
     std::vector<Staged> staged;
     for (Part& part : job.parts) {
       if (!copied(part)) continue;
-      const Result<bool> same = content.is_image() ? is_same(transaction, content, part.coord, *part.record, part.from)
-                                                   : is_same(transaction, content, part.index, part.cell);
+      const Result<bool> same = object.is_image() ? is_same(transaction, object, part.coord, *part.record, part.from)
+                                                  : is_same(transaction, object, part.index, part.cell);
       MDFS_TRY(same);
       if (!*same) continue;
       Staged& unit = staged.emplace_back();
@@ -392,7 +392,7 @@ Status Mover::link(Content& content, Job& job) {
       unit.coord = part.coord;
       unit.runs = part.to;
       unit.is_moved = true;
-      if (content.is_image()) {
+      if (object.is_image()) {
         unit.stored_bytes = part.record->stored_bytes;
         unit.crc32c = part.record->crc32c;
       } else {
@@ -409,7 +409,7 @@ Status Mover::link(Content& content, Job& job) {
     return {};
   };
   MDFS_TRY(core_.store.transact(job.request.purpose, change, &job.reservation));
-  publish_pages(core_, content, pages);
+  publish_pages(core_, object, pages);
   for (Part& part : job.parts)
     if (copied(part)) part.state = Part::State::kChanged;
   for (Part* part : linked) part->state = Part::State::kMoved;

@@ -12,7 +12,7 @@
 
 namespace mdfs::engine {
 
-class Content;
+class OpenObject;
 struct Core;
 
 // Called before each piece of work with the bytes that it reads (and then writes), with no lock held: it may wait as
@@ -77,24 +77,24 @@ class Mover {
   explicit Mover(Core& core) : core_(core) {}
 
   // Work in memory is bounded by a piece, whatever the number of units.
-  Result<MoveOutcome> move(Content& content, const MoveRequest& request);
+  Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
 
  private:
   static constexpr std::uint64_t kPieceBytes = 512u << 10;  // read and written at once; at least a unit
 
   struct Part;
   struct Job;
-  Status look_up(Content& content, Job& job, const std::vector<geometry::Coord>& units);
-  Status find_room(Content& content, Job& job);
-  bool place(const Content& content, Job& job, std::size_t first, std::size_t last, std::uint32_t& runs_left);
-  bool scatter(const Content& content, Job& job, Part& part);
-  Result<store::Run> allocate(const Content& content, Job& job, std::uint16_t disk, std::uint32_t blocks);
-  Status copy(Content& content, Job& job);
-  Status copy_piece(Content& content, Job& job, std::size_t first, std::size_t last);
-  Status read_again(Content& content, Part& part);
-  bool matches(const Content& content, const Part& part) const;
-  Result<bool> is_current(const Content& content, const Part& part);
-  Status link(Content& content, Job& job);
+  Status look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& units);
+  Status find_room(OpenObject& object, Job& job);
+  bool place(const OpenObject& object, Job& job, std::size_t first, std::size_t last, std::uint32_t& runs_left);
+  bool scatter(const OpenObject& object, Job& job, Part& part);
+  Result<store::Run> allocate(const OpenObject& object, Job& job, std::uint16_t disk, std::uint32_t blocks);
+  Status copy(OpenObject& object, Job& job);
+  Status copy_piece(OpenObject& object, Job& job, std::size_t first, std::size_t last);
+  Status read_again(OpenObject& object, Part& part);
+  bool matches(const OpenObject& object, const Part& part) const;
+  Result<bool> is_current(const OpenObject& object, const Part& part);
+  Status link(OpenObject& object, Job& job);
   void give_back(Part& part);
 
   Core& core_;

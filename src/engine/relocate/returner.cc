@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "engine/content.h"
+#include "engine/open_object.h"
 
 namespace mdfs::engine {
 
@@ -25,47 +25,47 @@ bool touch(const std::optional<store::Run>& one, const std::optional<store::Run>
   return one && next && one->disk == next->disk && one->end() == next->block;
 }
 
-std::uint64_t grid_rows(const Content& content) {
-  return content.shape_for(content.size.load(std::memory_order_acquire)).grid()[0];
+std::uint64_t grid_rows(const OpenObject& object) {
+  return object.shape_for(object.size.load(std::memory_order_acquire)).grid()[0];
 }
 
 }  // namespace
 
 // The extent before (-1) or behind it that is meant to lie on the disk, in the order of Groups.
-std::optional<geometry::Coord> Returner::beside(const Content& content, const geometry::Coord& unit, unsigned disk,
+std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const geometry::Coord& unit, unsigned disk,
                                                 int step) const {
   constexpr std::uint64_t kRounds = 4;  // of a placement; some orders have no extent
-  const std::uint64_t rows = grid_rows(content), end = content.groups.order_end(rows);
-  std::uint64_t order = content.groups.order_of(unit);
-  for (std::uint64_t i = 0; i < kRounds * std::max(1u, content.placement->disks); ++i) {
+  const std::uint64_t rows = grid_rows(object), end = object.groups.order_end(rows);
+  std::uint64_t order = object.groups.order_of(unit);
+  for (std::uint64_t i = 0; i < kRounds * std::max(1u, object.placement->disks); ++i) {
     if (step < 0 ? order == 0 : order + 1 >= end) return {};
     order += static_cast<std::uint64_t>(step);
-    const std::optional<geometry::Coord> other = content.groups.unit_at(order, rows);
-    if (other && content.wished_disk(*other) == disk) return other;
+    const std::optional<geometry::Coord> other = object.groups.unit_at(order, rows);
+    if (other && object.wished_disk(*other) == disk) return other;
   }
   return {};
 }
 
 // Where all of it lies, in one run; nothing if it does not, or is not stored.
-Result<std::optional<store::Run>> Returner::place_of(const Content& content,
+Result<std::optional<store::Run>> Returner::place_of(const OpenObject& object,
                                                      const std::optional<geometry::Coord>& unit) {
   std::optional<store::Run> place;
   if (!unit) return place;
-  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.records.extent(content, *unit, false));
+  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.records.extent(object, *unit, false));
   if (stored.runs.size() == 1 && stored.parts.empty()) place = stored.runs.front();
   return place;
 }
 
-Result<Returner::May> Returner::look_at(Content& content, std::uint64_t committed, Rewritten& extent) {
+Result<Returner::May> Returner::look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent) {
   // What is dirty will be written elsewhere first.
-  if (const UnitPtr unit = core_.cache.peek(content.key_of(extent.left.unit)); unit != nullptr) {
+  if (const UnitPtr unit = core_.cache.peek(object.key_of(extent.left.unit)); unit != nullptr) {
     const std::lock_guard lock(unit->mutex);
     if (unit->dirty) return May::kLater;
   }
-  extent.coord = content.unit_coord(extent.left.unit);
-  if (extent.coord[0] >= grid_rows(content)) return May::kNot;
-  if (content.wished_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
-  MDFS_TRY_ASSIGN(const std::optional<store::Run> now, place_of(content, extent.coord));
+  extent.coord = object.unit_coord(extent.left.unit);
+  if (extent.coord[0] >= grid_rows(object)) return May::kNot;
+  if (object.wished_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
+  MDFS_TRY_ASSIGN(const std::optional<store::Run> now, place_of(object, extent.coord));
   if (!now || now->blocks > extent.left.run.blocks) return May::kNot;
   extent.now = *now;
   if (core_.store.is_free(extent.then())) return May::kReturn;
@@ -73,25 +73,25 @@ Result<Returner::May> Returner::look_at(Content& content, std::uint64_t committe
 }
 
 // As many as there is time for.
-Result<std::vector<Returner::Chain>> Returner::find_chains(Content& content, const Pace& pace) {
+Result<std::vector<Returner::Chain>> Returner::find_chains(OpenObject& object, const Pace& pace) {
   std::vector<Rewritten> found;
   Status status;
   const std::uint64_t committed = core_.store.generation();
   bool is_over = false;
-  for (const LeftPlace& left : core_.left.take(content.object, committed, kMostExtents)) {
+  for (const LeftPlace& left : core_.left.take(object.number, committed, kMostExtents)) {
     Rewritten extent{left, {}, {}};
     is_over = is_over || (!found.empty() && pace && !pace(0).ok());
-    const Result<May> may = status.ok() && !is_over ? look_at(content, committed, extent) : May::kLater;
+    const Result<May> may = status.ok() && !is_over ? look_at(object, committed, extent) : May::kLater;
     if (!may.ok()) status = may.error();
     if (!may.ok() || *may == May::kNot)
       core_.left.let_go(left);
     else if (*may == May::kLater)
-      core_.left.put_back(content.object, left);
+      core_.left.put_back(object.number, left);
     else
       found.push_back(extent);
   }
   if (!status.ok()) {
-    for (const Rewritten& extent : found) core_.left.put_back(content.object, extent.left);
+    for (const Rewritten& extent : found) core_.left.put_back(object.number, extent.left);
     return std::move(status).error();
   }
   std::sort(found.begin(), found.end(), [](const Rewritten& a, const Rewritten& b) {
@@ -103,15 +103,15 @@ Result<std::vector<Returner::Chain>> Returner::find_chains(Content& content, con
     const unsigned disk = extent.left.run.disk;
     if (chains.empty() || chains.back().back().left.run.disk != disk || next != extent.coord) chains.emplace_back();
     chains.back().push_back(extent);
-    next = beside(content, extent.coord, disk, 1);
+    next = beside(object, extent.coord, disk, 1);
   }
   return chains;
 }
 
 // Neighbours that touch each other, of the chain and at its ends, as it is and after a return.
-Result<bool> Returner::is_worth_it(const Content& content, const Chain& chain) {
+Result<bool> Returner::is_worth_it(const OpenObject& object, const Chain& chain) {
   const unsigned disk = chain.front().left.run.disk;
-  MDFS_TRY_ASSIGN(std::optional<store::Run> now, place_of(content, beside(content, chain.front().coord, disk, -1)));
+  MDFS_TRY_ASSIGN(std::optional<store::Run> now, place_of(object, beside(object, chain.front().coord, disk, -1)));
   std::optional<store::Run> then = now;
   std::size_t touch_now = 0, touch_then = 0;
   for (const Rewritten& extent : chain) {
@@ -120,14 +120,14 @@ Result<bool> Returner::is_worth_it(const Content& content, const Chain& chain) {
     now = extent.now;
     then = extent.then();
   }
-  MDFS_TRY_ASSIGN(const auto last, place_of(content, beside(content, chain.back().coord, disk, 1)));
+  MDFS_TRY_ASSIGN(const auto last, place_of(object, beside(object, chain.back().coord, disk, 1)));
   touch_now += touch(now, last) ? 1 : 0;
   touch_then += touch(then, last) ? 1 : 0;
   return touch_then > touch_now;
 }
 
 // From `done` on, as far as it gets: what is contiguous at a time. kNoSpace: the disks have too little room for moves.
-Status Returner::move(Content& content, const Chain& chain, const Pace& pace, RelocationOutcome& outcome,
+Status Returner::move(OpenObject& object, const Chain& chain, const Pace& pace, RelocationOutcome& outcome,
                       std::size_t& done) {
   while (done < chain.size()) {
     MoveRequest request;
@@ -135,7 +135,7 @@ Status Returner::move(Content& content, const Chain& chain, const Pace& pace, Re
     request.units = {chain[done].coord};
     std::size_t end = done + 1;
     for (; end < chain.size() && touch(target, chain[end].then()) &&
-           std::uint64_t{target.blocks} * content.block_size < kMostBytes;
+           std::uint64_t{target.blocks} * object.block_size < kMostBytes;
          ++end) {
       target.blocks += chain[end].then().blocks;
       request.units.push_back(chain[end].coord);
@@ -145,7 +145,7 @@ Status Returner::move(Content& content, const Chain& chain, const Pace& pace, Re
     request.pace = pace;
     if (core_.store.space().available_blocks < target.blocks) return {Errc::kNoSpace, "for a move"};
     if (core_.store.is_free(target)) {  // nobody has been faster
-      MDFS_TRY_ASSIGN(const MoveOutcome moved, mover_.move(content, request));
+      MDFS_TRY_ASSIGN(const MoveOutcome moved, mover_.move(object, request));
       outcome.extents += moved.moved;
       outcome.bytes += moved.moved_bytes;
     }
@@ -154,24 +154,24 @@ Status Returner::move(Content& content, const Chain& chain, const Pace& pace, Re
   return {};
 }
 
-Result<RelocationOutcome> Returner::run(Content& content, const Pace& pace) {
+Result<RelocationOutcome> Returner::run(OpenObject& object, const Pace& pace) {
   RelocationOutcome outcome;
-  MDFS_TRY_ASSIGN(const std::vector<Chain> chains, find_chains(content, pace));
+  MDFS_TRY_ASSIGN(const std::vector<Chain> chains, find_chains(object, pace));
   Status status;
   for (const Chain& chain : chains) {
     std::size_t done = 0;
     if (status.ok() && outcome.extents > 0 && pace) status = pace(0);
     if (status.ok()) {
-      const Result<bool> worth = is_worth_it(content, chain);
+      const Result<bool> worth = is_worth_it(object, chain);
       if (!worth.ok())
         status = worth.error();
       else if (*worth)
-        status = move(content, chain, pace, outcome, done);
+        status = move(object, chain, pace, outcome, done);
     }
     const bool later = !status.ok() && status.error().code == Errc::kBusy;
     for (; done < chain.size(); ++done) {
       if (later)
-        core_.left.put_back(content.object, chain[done].left);
+        core_.left.put_back(object.number, chain[done].left);
       else
         core_.left.let_go(chain[done].left);
     }

@@ -14,14 +14,14 @@ namespace mdfs::engine {
 // Copy-on-write takes a rewritten extent out of its group. Once the place that it left is free it goes back there, as a
 // move, if more extents of its image touch their neighbours afterwards; extents that follow one another on their disk
 // are judged together. Where there is too little room for moves they stay where they are. Nothing is committed. Any
-// thread; a content at a time.
+// thread; an object at a time.
 class Returner {
  public:
   Returner(Core& core, Mover& mover) : core_(core), mover_(mover) {}
 
   // Some of those that may return by now. `pace` as in MoveRequest, and with 0 bytes between steps: after an error of
   // it, kBusy, what is left waits for the next call.
-  Result<RelocationOutcome> run(Content& content, const Pace& pace);
+  Result<RelocationOutcome> run(OpenObject& object, const Pace& pace);
 
  private:
   static constexpr std::size_t kMostExtents = 1024;        // of a call
@@ -29,14 +29,14 @@ class Returner {
 
   struct Rewritten;
   using Chain = std::vector<Rewritten>;
-  Result<std::vector<Chain>> find_chains(Content& content, const Pace& pace);
+  Result<std::vector<Chain>> find_chains(OpenObject& object, const Pace& pace);
   enum class May : std::uint8_t { kReturn, kLater, kNot };
-  Result<May> look_at(Content& content, std::uint64_t committed, Rewritten& extent);
-  std::optional<geometry::Coord> beside(const Content& content, const geometry::Coord& unit, unsigned disk,
+  Result<May> look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent);
+  std::optional<geometry::Coord> beside(const OpenObject& object, const geometry::Coord& unit, unsigned disk,
                                         int step) const;
-  Result<bool> is_worth_it(const Content& content, const Chain& chain);
-  Result<std::optional<store::Run>> place_of(const Content& content, const std::optional<geometry::Coord>& unit);
-  Status move(Content& content, const Chain& chain, const Pace& pace, RelocationOutcome& outcome, std::size_t& done);
+  Result<bool> is_worth_it(const OpenObject& object, const Chain& chain);
+  Result<std::optional<store::Run>> place_of(const OpenObject& object, const std::optional<geometry::Coord>& unit);
+  Status move(OpenObject& object, const Chain& chain, const Pace& pace, RelocationOutcome& outcome, std::size_t& done);
 
   Core& core_;
   Mover& mover_;

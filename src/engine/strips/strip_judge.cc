@@ -20,15 +20,15 @@ std::uint64_t overlapped(const Strips& strips, const ChangedBytes& changed) {
 
 }  // namespace
 
-StripJudge::StripJudge(Core& core, Content& content) : core_(core), content_(content) {
-  const std::lock_guard lock(content.state_mutex);
-  linked_size_ = content.linked_size;
+StripJudge::StripJudge(Core& core, OpenObject& object) : core_(core), object_(object) {
+  const std::lock_guard lock(object.state_mutex);
+  linked_size_ = object.linked_size;
 }
 
 Status StripJudge::look_at(std::uint64_t number, Page& page) {
-  MDFS_TRY_ASSIGN(page.known, core_.records.page(content_, number, false));
+  MDFS_TRY_ASSIGN(page.known, core_.records.page(object_, number, false));
   for (const Strips::Entry& strip : *page.known.strips) {
-    const std::uint64_t blocks = ceil_div(strip.end - strip.begin, content_.block_size);
+    const std::uint64_t blocks = ceil_div(strip.end - strip.begin, object_.block_size);
     for (std::uint64_t places = strip.live; places != 0; places &= places - 1)
       page.strip_blocks[static_cast<unsigned>(std::countr_zero(places))] += blocks;
   }
@@ -36,7 +36,7 @@ Status StripJudge::look_at(std::uint64_t number, Page& page) {
 }
 
 Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& unit, const ChangedBytes& changed) {
-  const geometry::PagePlace place = content_.page_of(unit);
+  const geometry::PagePlace place = object_.page_of(unit);
   const auto [found, is_new] = pages_.try_emplace(place.page);
   Page& page = found->second;
   if (is_new) MDFS_TRY(look_at(place.page, page));
@@ -45,10 +45,10 @@ Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& unit, const Cha
     page.overlapped = overlapped(*page.known.strips, changed);
   }
   StripFacts facts;
-  facts.extent_blocks = content_.capacity_bytes / content_.block_size;
-  facts.changed_blocks = ceil_div(changed.end - changed.begin, content_.block_size);
+  facts.extent_blocks = object_.capacity_bytes / object_.block_size;
+  facts.changed_blocks = ceil_div(changed.end - changed.begin, object_.block_size);
   facts.has_record = page.known.page->has(place.place);
-  facts.appends = content_.canonical_offset(unit, changed.begin) >= linked_size_;
+  facts.appends = object_.canonical_offset(unit, changed.begin) >= linked_size_;
   facts.overlaps = (page.overlapped >> place.place & 1) != 0;
   facts.strip_blocks = page.strip_blocks[place.place];
   facts.strips_in_page = page.known.strips->size();

@@ -14,7 +14,7 @@ namespace mdfs::engine {
 // For one batch, on one thread: pages are looked at once, as they are when they are first asked about.
 class StripJudge {
  public:
-  StripJudge(Core& core, Content& content);
+  StripJudge(Core& core, OpenObject& object);
 
   // Are these bytes of a unit, which have changed, worth a strip?
   Result<bool> is_worth_a_strip(const geometry::Coord& unit, const ChangedBytes& changed);
@@ -29,7 +29,7 @@ class StripJudge {
   Status look_at(std::uint64_t number, Page& page);
 
   Core& core_;
-  Content& content_;
+  OpenObject& object_;
   std::uint64_t linked_size_ = 0;
   std::unordered_map<std::uint64_t, Page> pages_;
 };

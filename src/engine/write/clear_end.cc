@@ -1,4 +1,4 @@
-// What a tree has beyond the end of a content, which nothing of ours puts there, goes before the content grows over it.
+// What a tree has beyond the end of an object, which nothing of ours puts there, goes before the object grows over it.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -8,27 +8,27 @@
 
 namespace mdfs::engine {
 
-Result<bool> Replacer::has_beyond(Content& content, std::uint64_t size_bytes) {
-  const std::uint64_t row_bytes = content.grid_row_bytes();
+Result<bool> Replacer::has_beyond(OpenObject& object, std::uint64_t size_bytes) {
+  const std::uint64_t row_bytes = object.grid_row_bytes();
   const std::uint64_t first_row = ceil_div(size_bytes, row_bytes);
-  if (!content.is_image()) {
-    MDFS_TRY_ASSIGN(const auto cells, items_between(content, first_row, UINT64_MAX, 1));
+  if (!object.is_image()) {
+    MDFS_TRY_ASSIGN(const auto cells, items_between(object, first_row, UINT64_MAX, 1));
     if (!cells.empty()) return true;
     if (size_bytes % row_bytes == 0) return false;
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, size_bytes / row_bytes));
-    return !cell.empty() && cell.runs.back().end() > ceil_div(size_bytes % row_bytes, content.block_size);
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, size_bytes / row_bytes));
+    return !cell.empty() && cell.runs.back().end() > ceil_div(size_bytes % row_bytes, object.block_size);
   }
-  const std::uint64_t side = content.page_box.side[0];
-  const std::uint64_t pages = content.pages_in_row();
-  MDFS_TRY_ASSIGN(const auto beyond, items_between(content, ceil_div(first_row, side) * pages, UINT64_MAX, 1));
+  const std::uint64_t side = object.page_box.side[0];
+  const std::uint64_t pages = object.pages_in_row();
+  MDFS_TRY_ASSIGN(const auto beyond, items_between(object, ceil_div(first_row, side) * pages, UINT64_MAX, 1));
   if (!beyond.empty()) return true;
   if (first_row % side == 0) return false;
   const std::uint64_t edge = first_row / side;
-  MDFS_TRY_ASSIGN(const auto items, items_between(content, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
+  MDFS_TRY_ASSIGN(const auto items, items_between(object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
   for (const std::uint64_t number : items) {
-    MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(content, number, false));
-    for (unsigned place = 0; place < content.page_box.places; ++place) {
-      if (content.unit_of({number, place})[0] < first_row) continue;
+    MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(object, number, false));
+    for (unsigned place = 0; place < object.page_box.places; ++place) {
+      if (object.unit_of({number, place})[0] < first_row) continue;
       const bool in_strip = std::any_of(known.strips->begin(), known.strips->end(),
                                         [&](const Strips::Entry& entry) { return entry.has(place); });
       if (in_strip || known.page->has(place)) return true;
@@ -37,48 +37,48 @@ Result<bool> Replacer::has_beyond(Content& content, std::uint64_t size_bytes) {
   return false;
 }
 
-Status Replacer::clear_beyond_end(Content& content) {
-  if (content.end_is_clean.load(std::memory_order_acquire)) return {};
-  const std::uint64_t row_bytes = content.grid_row_bytes();
-  const std::uint64_t row = content.size.load(std::memory_order_acquire) / row_bytes;
+Status Replacer::clear_beyond_end(OpenObject& object) {
+  if (object.end_is_clean.load(std::memory_order_acquire)) return {};
+  const std::uint64_t row_bytes = object.grid_row_bytes();
+  const std::uint64_t row = object.size.load(std::memory_order_acquire) / row_bytes;
   GridBox rows;
   rows.last.fill(UINT64_MAX);
   rows.first[0] = row;
-  const GridLock::Hold hold(content.writers, content.rank, rows, GridLock::Mode::kExclusive);
-  if (content.end_is_clean.load(std::memory_order_acquire)) return {};
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  const GridLock::Hold hold(object.writers, object.rank, rows, GridLock::Mode::kExclusive);
+  if (object.end_is_clean.load(std::memory_order_acquire)) return {};
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
   const std::uint64_t first_row = ceil_div(size, row_bytes);
   bool in_tree = false;
   {
-    const std::lock_guard lock(content.state_mutex);
-    in_tree = content.linked_inline;
+    const std::lock_guard lock(object.state_mutex);
+    in_tree = object.linked_inline;
   }
-  MDFS_TRY_ASSIGN(const bool any, has_beyond(content, size));
+  MDFS_TRY_ASSIGN(const bool any, has_beyond(object, size));
   if (any) {
     Linker::Pages pages;
     const Status freed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-      Linker linker(core_, content, transaction);
-      MDFS_TRY(free_rows(content, linker, first_row, UINT64_MAX));
-      const std::uint64_t end = align_up(size % row_bytes, content.block_size);
-      if (!content.is_image() && end > 0 && end < row_bytes)
-        MDFS_TRY(linker.punch_cell(size / row_bytes, block_mask(content, end, row_bytes)));
+      Linker linker(core_, object, transaction);
+      MDFS_TRY(free_rows(object, linker, first_row, UINT64_MAX));
+      const std::uint64_t end = align_up(size % row_bytes, object.block_size);
+      if (!object.is_image() && end > 0 && end < row_bytes)
+        MDFS_TRY(linker.punch_cell(size / row_bytes, block_mask(object, end, row_bytes)));
       pages = linker.pages();
       std::uint64_t linked = 0;
       {
-        const std::lock_guard lock(content.state_mutex);
-        linked = content.linked_size;
+        const std::lock_guard lock(object.state_mutex);
+        linked = object.linked_size;
       }
-      return content.update(transaction, {linked, linker.stored_bytes_change(), in_tree});
+      return object.update(transaction, {linked, linker.stored_bytes_change(), in_tree});
     });
     if (!freed.ok()) return freed;
-    publish_pages(core_, content, pages);
-    reset_units(content, first_row * content.units_in_row(), UINT64_MAX, true);
-    if (!content.is_image())
-      zero_blocks(content, ceil_div(size, content.block_size), first_row * row_bytes / content.block_size);
+    publish_pages(core_, object, pages);
+    reset_units(object, first_row * object.units_in_row(), UINT64_MAX, true);
+    if (!object.is_image())
+      zero_blocks(object, ceil_div(size, object.block_size), first_row * row_bytes / object.block_size);
   }
-  content.end_is_clean.store(true, std::memory_order_release);
+  object.end_is_clean.store(true, std::memory_order_release);
   return {};
 }
 

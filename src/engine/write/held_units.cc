@@ -16,23 +16,23 @@ using geometry::Coord;
 constexpr std::size_t kPagesAtOnce = 64;
 
 // The part of a box that lies in one unit; no pieces if there is none.
-std::vector<geometry::Piece> piece_in(const Content& content, const geometry::Box& box, const Coord& unit) {
-  const Coord& extent = content.array().extent;
+std::vector<geometry::Piece> piece_in(const OpenObject& object, const geometry::Box& box, const Coord& unit) {
+  const Coord& extent = object.array().extent;
   geometry::Box inside;
-  for (unsigned axis = 0; axis < content.rank; ++axis) {
+  for (unsigned axis = 0; axis < object.rank; ++axis) {
     const std::uint64_t begin = std::max(box.start[axis], unit[axis] * extent[axis]);
     const std::uint64_t end = std::min(box.start[axis] + box.length[axis], (unit[axis] + 1) * extent[axis]);
     if (begin >= end) return {};
     inside.start[axis] = begin;
     inside.length[axis] = end - begin;
   }
-  return geometry::decompose(content.array(), inside);
+  return geometry::decompose(object.array(), inside);
 }
 
-HeldUnit held_unit(const Content& content, const std::vector<geometry::RangeBox>& boxes, const Coord& coord) {
-  HeldUnit held{content.unit_index(coord), coord, {}};
+HeldUnit held_unit(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes, const Coord& coord) {
+  HeldUnit held{object.unit_index(coord), coord, {}};
   for (const geometry::RangeBox& range : boxes) {
-    const std::vector<geometry::Piece> pieces = piece_in(content, range.box, coord);
+    const std::vector<geometry::Piece> pieces = piece_in(object, range.box, coord);
     held.pieces.insert(held.pieces.end(), pieces.begin(), pieces.end());
   }
   return held;
@@ -41,24 +41,24 @@ HeldUnit held_unit(const Content& content, const std::vector<geometry::RangeBox>
 // A box of pages of the extent table.
 class PagesUnder {
  public:
-  PagesUnder(const Content& content, const GridBox& units) : content_(content) {
-    for (unsigned axis = 0; axis < content.rank; ++axis) {
-      first_[axis] = units.first[axis] / content.page_box.side[axis];
-      last_[axis] = ceil_div(units.last[axis], content.page_box.side[axis]);
+  PagesUnder(const OpenObject& object, const GridBox& units) : object_(object) {
+    for (unsigned axis = 0; axis < object.rank; ++axis) {
+      first_[axis] = units.first[axis] / object.page_box.side[axis];
+      last_[axis] = ceil_div(units.last[axis], object.page_box.side[axis]);
     }
   }
 
   std::uint64_t first() const { return number_of(first_); }
   std::uint64_t last() const {  // itself in the box
     Coord at{};
-    for (unsigned axis = 0; axis < content_.rank; ++axis) at[axis] = last_[axis] - 1;
+    for (unsigned axis = 0; axis < object_.rank; ++axis) at[axis] = last_[axis] - 1;
     return number_of(at);
   }
   // The first page of the box at or after this one, which is not behind the last.
   std::uint64_t at_or_after(std::uint64_t page) const {
-    Coord at = content_.unit_of({page, 0});
-    for (unsigned axis = 0; axis < content_.rank; ++axis) at[axis] /= content_.page_box.side[axis];
-    for (unsigned axis = 0; axis < content_.rank; ++axis) {
+    Coord at = object_.unit_of({page, 0});
+    for (unsigned axis = 0; axis < object_.rank; ++axis) at[axis] /= object_.page_box.side[axis];
+    for (unsigned axis = 0; axis < object_.rank; ++axis) {
       if (at[axis] >= first_[axis] && at[axis] < last_[axis]) continue;
       if (at[axis] >= last_[axis]) {  // on with the slower axes
         unsigned slower = axis;
@@ -69,7 +69,7 @@ class PagesUnder {
       } else {
         --axis;
       }
-      for (unsigned faster = axis + 1; faster < content_.rank; ++faster) at[faster] = first_[faster];
+      for (unsigned faster = axis + 1; faster < object_.rank; ++faster) at[faster] = first_[faster];
       break;
     }
     return number_of(at);
@@ -78,44 +78,43 @@ class PagesUnder {
  private:
   std::uint64_t number_of(const Coord& page) const {
     Coord unit{};
-    for (unsigned axis = 0; axis < content_.rank; ++axis) unit[axis] = page[axis] * content_.page_box.side[axis];
-    return content_.page_of(unit).page;
+    for (unsigned axis = 0; axis < object_.rank; ++axis) unit[axis] = page[axis] * object_.page_box.side[axis];
+    return object_.page_of(unit).page;
   }
 
-  const Content& content_;
+  const OpenObject& object_;
   Coord first_{};
   Coord last_{};
 };
 
 }  // namespace
 
-Status each_held_unit(Core& core, Content& content, std::uint64_t offset, std::uint64_t length,
+Status each_held_unit(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                       const StoredPages& stored_pages, const std::function<Status(const HeldUnit&)>& visit) {
   if (length == 0) return {};
   const std::vector<geometry::RangeBox> boxes =
-      geometry::range_boxes(content.rank, content.array().shape, offset, length);
+      geometry::range_boxes(object.rank, object.array().shape, offset, length);
   std::set<std::uint64_t> dirty;  // before the records are asked: what is written back meanwhile is in both
   for (const geometry::RangeBox& range : boxes) {
-    const GridBox units = units_under(content, range.box);
-    const std::lock_guard lock(content.state_mutex);
+    const GridBox units = units_under(object, range.box);
+    const std::lock_guard lock(object.state_mutex);
     const auto first =
-        content.dirty_units.lower_bound(checked_mul(units.first[0], content.units_in_row()).value_or(UINT64_MAX));
-    for (auto unit = first; unit != content.dirty_units.end(); ++unit) {
-      const Coord coord = content.unit_coord(unit->first);
+        object.dirty_units.lower_bound(checked_mul(units.first[0], object.units_in_row()).value_or(UINT64_MAX));
+    for (auto unit = first; unit != object.dirty_units.end(); ++unit) {
+      const Coord coord = object.unit_coord(unit->first);
       if (coord[0] >= units.last[0]) break;
-      if (units.contains(content.rank, coord)) dirty.insert(unit->first);
+      if (units.contains(object.rank, coord)) dirty.insert(unit->first);
     }
   }
-  for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_unit(content, boxes, content.unit_coord(index))));
+  for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_unit(object, boxes, object.unit_coord(index))));
 
   for (std::size_t number = 0; number < boxes.size(); ++number) {
-    const GridBox units = units_under(content, boxes[number].box);
-    const PagesUnder pages(content, units);
+    const GridBox units = units_under(object, boxes[number].box);
+    const PagesUnder pages(object, units);
     const auto is_before = [&](const Coord& coord) {  // an earlier box has shown it
-      return std::any_of(boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(number),
-                         [&](const geometry::RangeBox& range) {
-                           return units_under(content, range.box).contains(content.rank, coord);
-                         });
+      return std::any_of(
+          boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(number),
+          [&](const geometry::RangeBox& range) { return units_under(object, range.box).contains(object.rank, coord); });
     };
     const std::uint64_t last = pages.last();
     for (std::uint64_t next = pages.first(); next <= last;) {
@@ -125,14 +124,14 @@ Status each_held_unit(Core& core, Content& content, std::uint64_t offset, std::u
         const std::uint64_t in_box = pages.at_or_after(page);
         next = in_box == page ? page + 1 : in_box;
         if (in_box != page) break;
-        MDFS_TRY_ASSIGN(const KnownPage known, core.records.page(content, page, false));
+        MDFS_TRY_ASSIGN(const KnownPage known, core.records.page(object, page, false));
         std::uint64_t live = 0;
         for (const Strips::Entry& entry : *known.strips) live |= entry.live;
-        for (unsigned place = 0; place < content.page_box.places; ++place) {
+        for (unsigned place = 0; place < object.page_box.places; ++place) {
           if (!known.page->has(place) && (live >> place & 1) == 0) continue;
-          const Coord coord = content.unit_of({page, place});
-          if (!units.contains(content.rank, coord) || is_before(coord)) continue;
-          if (!dirty.contains(content.unit_index(coord))) MDFS_TRY(visit(held_unit(content, boxes, coord)));
+          const Coord coord = object.unit_of({page, place});
+          if (!units.contains(object.rank, coord) || is_before(coord)) continue;
+          if (!dirty.contains(object.unit_index(coord))) MDFS_TRY(visit(held_unit(object, boxes, coord)));
         }
       }
     }

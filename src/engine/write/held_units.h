@@ -25,7 +25,7 @@ using StoredPages =
 // costs depends on what is stored and dirty near the range, never on its length. The caller holds its part of the grid,
 // so that no unit becomes dirty meanwhile. `visit` is called once for each unit, dirty ones first; an error of it ends
 // the walk.
-Status each_held_unit(Core& core, Content& content, std::uint64_t offset, std::uint64_t length,
+Status each_held_unit(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                       const StoredPages& stored_pages, const std::function<Status(const HeldUnit&)>& visit);
 
 }  // namespace mdfs::engine

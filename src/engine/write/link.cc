@@ -21,7 +21,7 @@ void Linker::remove(const store::Run& run) {
 }
 
 Status Linker::link(const std::vector<Staged>& units) {
-  return content_.is_image() ? link_image(units) : link_cells(units);
+  return object_.is_image() ? link_image(units) : link_cells(units);
 }
 
 // ---- images
@@ -31,24 +31,24 @@ Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
   Page& state = found->second;
   if (state.page != nullptr) return &state;
   if (is_new) {
-    const KnownPage kept = core_.records.kept_page(content_, number);
+    const KnownPage kept = core_.records.kept_page(object_, number);
     if (kept.page != nullptr) {
       state.page = kept.page;
       state.strips = kept.strips;
       return &state;
     }
   }
-  MDFS_TRY_ASSIGN(const auto value, transaction_.get(page_key(content_, number)));
-  auto page = std::make_shared<format::ExtentPage>(content_.table);
+  MDFS_TRY_ASSIGN(const auto value, transaction_.get(page_key(object_, number)));
+  auto page = std::make_shared<format::ExtentPage>(object_.table);
   if (value) {
-    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, content_.table));
+    MDFS_TRY_ASSIGN(*page, format::ExtentPage::decode(*value, object_.table));
   }
   Strips strips;
-  if (content_.may_have_strips) {
+  if (object_.may_have_strips) {
     MDFS_TRY_ASSIGN(const auto items,
-                    transaction_.scan(strip_key(content_, number, 0),
-                                      strip_key(content_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
-    MDFS_TRY_ASSIGN(strips, strips_of(content_, items));
+                    transaction_.scan(strip_key(object_, number, 0),
+                                      strip_key(object_, number, MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+    MDFS_TRY_ASSIGN(strips, strips_of(object_, items));
   }
   state.page = std::move(page);
   state.strips = std::make_shared<const Strips>(std::move(strips));
@@ -73,15 +73,15 @@ Strips& Linker::strips_to_change(Page& page) {
 
 void Linker::put_page(std::uint64_t number, Page& page) {
   if (page.own_page != nullptr && page.page->empty())
-    transaction_.erase(page_key(content_, number));
+    transaction_.erase(page_key(object_, number));
   else if (page.own_page != nullptr)
-    transaction_.put(page_key(content_, number), page.page->encode());
+    transaction_.put(page_key(object_, number), page.page->encode());
   for (const unsigned changed : std::exchange(page.changed, {})) {
     const format::Strip* const strip = page.strips->find(changed);
     if (strip == nullptr)
-      transaction_.erase(strip_key(content_, number, changed));
+      transaction_.erase(strip_key(object_, number, changed));
     else
-      transaction_.put(strip_key(content_, number, changed), format::encode(*strip));
+      transaction_.put(strip_key(object_, number, changed), format::encode(*strip));
   }
 }
 
@@ -92,7 +92,7 @@ void Linker::free_parts(Page& page, std::uint64_t places) {
   for (const Strips::Entry& entry : touched) {
     const std::uint64_t freed = entry.live & places;
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if ((freed >> place & 1) != 0) remove(to_run(entry.strip->part(place, content_.block_size)));
+      if ((freed >> place & 1) != 0) remove(to_run(entry.strip->part(place, object_.block_size)));
     page.changed.insert(entry.number);
     format::Strip rest = *entry.strip;
     rest.live &= ~places;
@@ -112,7 +112,7 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
     format::Strip strip = staged.strip;
     strip.birth = strip.written = transaction_.generation();
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if (strip.has(place)) add(to_run(strip.part(place, content_.block_size)));
+      if (strip.has(place)) add(to_run(strip.part(place, object_.block_size)));
     strips_to_change(*page).set(number, std::move(strip));
     page->changed.insert(number);
     pages.insert(staged.page);
@@ -126,25 +126,25 @@ Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::
   if (!record) return std::vector<store::Run>{};
   std::optional<ByteVector> runs_item;
   if (record->is_scattered()) {
-    MDFS_TRY_ASSIGN(runs_item, transaction_.get(runs_key(content_, place)));
+    MDFS_TRY_ASSIGN(runs_item, transaction_.get(runs_key(object_, place)));
   }
-  MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(content_, *record, runs_item));
+  MDFS_TRY_ASSIGN(std::vector<store::Run> runs, runs_of(object_, *record, runs_item));
   for (const store::Run& run : runs) remove(run);
-  if (record->is_scattered()) transaction_.erase(runs_key(content_, place));
+  if (record->is_scattered()) transaction_.erase(runs_key(object_, place));
   page_to_change(page).erase(place.place);
   return runs;
 }
 
 void Linker::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
   if (runs.size() != 1 || staged.is_moved || staged.runs.empty()) return;
-  if (runs.front().disk != content_.wished_disk(staged.coord)) return;
-  left_.push_back({staged.index, content_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
+  if (runs.front().disk != object_.wished_disk(staged.coord)) return;
+  left_.push_back({staged.index, object_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
 }
 
 Status Linker::link_image(const std::vector<Staged>& units) {
   std::map<std::uint64_t, std::vector<std::pair<unsigned, const Staged*>>> by_page;
   for (const Staged& staged : units) {
-    const geometry::PagePlace place = content_.page_of(staged.coord);
+    const geometry::PagePlace place = object_.page_of(staged.coord);
     by_page[place.page].emplace_back(place.place, &staged);
   }
   for (const auto& [number, list] : by_page) {
@@ -170,7 +170,7 @@ Status Linker::link_image(const std::vector<Staged>& units) {
       } else {
         std::vector<format::BlockRun> runs;
         for (const store::Run& run : staged->runs) runs.push_back({{run.disk, run.block}, run.blocks});
-        transaction_.put(runs_key(content_, {number, place}), format::encode_extent_runs(runs));
+        transaction_.put(runs_key(object_, {number, place}), format::encode_extent_runs(runs));
       }
       for (const store::Run& run : staged->runs) add(run);
       page_to_change(*state).set(place, record);
@@ -183,9 +183,9 @@ Status Linker::link_image(const std::vector<Staged>& units) {
 Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
   MDFS_TRY_ASSIGN(Page* const page, get_page(number));
   std::uint64_t freed = 0;
-  for (unsigned place = 0; place < content_.page_box.places; ++place) {
-    const geometry::Coord unit = content_.unit_of({number, place});
-    if (!box.contains(content_.rank, unit)) continue;
+  for (unsigned place = 0; place < object_.page_box.places; ++place) {
+    const geometry::Coord unit = object_.unit_of({number, place});
+    if (!box.contains(object_.rank, unit)) continue;
     MDFS_TRY(free_record(*page, {number, place}));
     freed |= std::uint64_t{1} << place;
   }
@@ -197,16 +197,16 @@ Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
 // ---- ordinary files
 
 Result<format::FileCell> Linker::get_cell(std::uint64_t cell) {
-  MDFS_TRY_ASSIGN(const auto value, transaction_.get(cell_key(content_, cell)));
+  MDFS_TRY_ASSIGN(const auto value, transaction_.get(cell_key(object_, cell)));
   if (!value) return format::FileCell{};
-  return format::decode_file_cell(*value, content_.block_size);
+  return format::decode_file_cell(*value, object_.block_size);
 }
 
 void Linker::put_cell(std::uint64_t cell, const format::FileCell& value) {
   if (value.empty())
-    transaction_.erase(cell_key(content_, cell));
+    transaction_.erase(cell_key(object_, cell));
   else
-    transaction_.put(cell_key(content_, cell), format::encode(value));
+    transaction_.put(cell_key(object_, cell), format::encode(value));
 }
 
 Status Linker::link_cells(const std::vector<Staged>& units) {
@@ -252,47 +252,46 @@ Status Linker::punch_cell(std::uint64_t number, std::uint32_t blocks) {
 }
 
 Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
-  const std::uint64_t kind = content_.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  const std::uint64_t kind = object_.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                  transaction_.scan({content_.object, kind, first}, {content_.object, kind, last}, SIZE_MAX));
+                  transaction_.scan({object_.number, kind, first}, {object_.number, kind, last}, SIZE_MAX));
   for (const store::Item& item : items) {
-    if (content_.is_image()) {
-      MDFS_TRY_ASSIGN(format::ExtentPage stored, format::ExtentPage::decode(item.value, content_.table));
+    if (object_.is_image()) {
+      MDFS_TRY_ASSIGN(format::ExtentPage stored, format::ExtentPage::decode(item.value, object_.table));
       Page page;
       page.page = page.own_page = std::make_shared<format::ExtentPage>(std::move(stored));
-      for (unsigned place = 0; place < content_.page_box.places; ++place)
+      for (unsigned place = 0; place < object_.page_box.places; ++place)
         MDFS_TRY(free_record(page, {item.key.offset, place}));
       transaction_.erase(item.key);
       pages_[item.key.offset] = {};
     } else {
-      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, content_.block_size));
+      MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
       for (const format::FileRun& run : cell.runs) remove(to_run({run.address, run.blocks()}));
       transaction_.erase(item.key);
     }
   }
-  return content_.may_have_strips ? free_strips(first, last) : Status{};
+  return object_.may_have_strips ? free_strips(first, last) : Status{};
 }
 
 // Of the pages [first, last].
 Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
   if (first > kLastPage) return {};
-  MDFS_TRY_ASSIGN(
-      const std::vector<store::Item> items,
-      transaction_.scan(strip_key(content_, first, 0),
-                        strip_key(content_, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
+  MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
+                  transaction_.scan(strip_key(object_, first, 0),
+                                    strip_key(object_, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), SIZE_MAX));
   for (const store::Item& item : items) {
-    MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, content_.table, content_.block_size));
+    MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object_.table, object_.block_size));
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if (strip.has(place)) remove(to_run(strip.part(place, content_.block_size)));
+      if (strip.has(place)) remove(to_run(strip.part(place, object_.block_size)));
     transaction_.erase(item.key);
     pages_[item.key.offset / MDFS_STRIPS_PER_PAGE] = {};
   }
   return {};
 }
 
-void publish_pages(Core& core, const Content& content, const Linker::Pages& pages) {
-  for (const auto& [number, page] : pages) core.records.replace(content, number, {page.page, page.strips});
+void publish_pages(Core& core, const OpenObject& object, const Linker::Pages& pages) {
+  for (const auto& [number, page] : pages) core.records.replace(object, number, {page.page, page.strips});
 }
 
 }  // namespace mdfs::engine

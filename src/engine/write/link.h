@@ -19,13 +19,13 @@ struct StagedStrip {
   format::Strip strip;
 };
 
-// The changes of one transaction to the records of one content. Made and used inside store.transact(), once in each, by
+// The changes of one transaction to the records of one object. Made and used inside store.transact(), once in each, by
 // the holder of `linking`, so that pages that are kept in memory are as the tree has them; after it has succeeded
 // publish_pages() brings those up to date.
 class Linker {
  public:
-  Linker(Core& core, const Content& content, store::Transaction& transaction)
-      : core_(core), content_(content), transaction_(transaction) {}
+  Linker(Core& core, const OpenObject& object, store::Transaction& transaction)
+      : core_(core), object_(object), transaction_(transaction) {}
 
   // The units' records are replaced (a unit without runs becomes a hole); parts of them in strips go.
   Status link(const std::vector<Staged>& units);
@@ -39,7 +39,7 @@ class Linker {
   Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
 
   // Bytes of blocks linked less those unlinked.
-  std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(content_.block_size); }
+  std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(object_.block_size); }
   // Pages as they are now; nulls: gone.
   struct Page {
     std::shared_ptr<const format::ExtentPage> page;
@@ -73,7 +73,7 @@ class Linker {
   void remove(const store::Run& run);
 
   Core& core_;
-  const Content& content_;
+  const OpenObject& object_;
   store::Transaction& transaction_;
   std::int64_t change_blocks_ = 0;
   Pages pages_;
@@ -81,6 +81,6 @@ class Linker {
 };
 
 // After the transaction has succeeded, and before units that depend on it can leave the cache.
-void publish_pages(Core& core, const Content& content, const Linker::Pages& pages);
+void publish_pages(Core& core, const OpenObject& object, const Linker::Pages& pages);
 
 }  // namespace mdfs::engine

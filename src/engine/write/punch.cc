@@ -9,152 +9,153 @@
 
 namespace mdfs::engine {
 
-Status Replacer::punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
-  const std::uint64_t row_bytes = content.grid_row_bytes();
+Status Replacer::punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
+  const std::uint64_t row_bytes = object.grid_row_bytes();
   const std::uint64_t asked_end = checked_add(offset, length).value_or(UINT64_MAX);
   GridBox rows;
   rows.last.fill(UINT64_MAX);
   rows.first[0] = offset / row_bytes;
   rows.last[0] = ceil_div(asked_end, row_bytes);
-  const GridLock::Hold hold(content.writers, content.rank, rows, GridLock::Mode::kExclusive);
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  const GridLock::Hold hold(object.writers, object.rank, rows, GridLock::Mode::kExclusive);
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
   const std::uint64_t end = std::min(asked_end, size);
   if (offset >= end) return {};
   // Whole blocks of a file, whole rows of extents of an image; then what is stored of the edges is written with zeros:
   // on a full volume what the inside gives back has room for them.
-  const std::uint64_t step = content.is_image() ? row_bytes : content.block_size;
+  const std::uint64_t step = object.is_image() ? row_bytes : object.block_size;
   const std::uint64_t first = ceil_div(offset, step);
   const std::uint64_t last = end == size ? ceil_div(end, step) : end / step;
-  if (content.is_image()) {
-    if (first >= last) return zero_held(content, offset, end - offset, stop);
-    MDFS_TRY(punch_rows(content, first, last, stop));
-    MDFS_TRY(zero_held(content, offset, first * step - offset, stop));
-    return last * step < end ? zero_held(content, last * step, end - last * step, stop) : Status{};
+  if (object.is_image()) {
+    if (first >= last) return zero_held(object, offset, end - offset, stop);
+    MDFS_TRY(punch_rows(object, first, last, stop));
+    MDFS_TRY(zero_held(object, offset, first * step - offset, stop));
+    return last * step < end ? zero_held(object, last * step, end - last * step, stop) : Status{};
   }
   // Bytes that lie in the tree, or may come to, are few; a file that has outgrown it leaves it first.
-  if (size <= MDFS_MAX_INLINE) return writer_.write_zeros(content, offset, end - offset, store::Purpose::kFreeing);
+  if (size <= MDFS_MAX_INLINE) return writer_.write_zeros(object, offset, end - offset, store::Purpose::kFreeing);
   bool in_tree = false;
   {
-    const std::lock_guard lock(content.state_mutex);
-    in_tree = content.linked_inline;
+    const std::lock_guard lock(object.state_mutex);
+    in_tree = object.linked_inline;
   }
-  if (in_tree) MDFS_TRY(write_back_.write_back(content));
-  if (first < last) MDFS_TRY(punch_cells(content, first, last, stop));
+  if (in_tree) MDFS_TRY(write_back_.write_back(object));
+  if (first < last) MDFS_TRY(punch_cells(object, first, last, stop));
   const std::uint64_t head_end = std::min(first * step, end);
   const std::uint64_t tail = std::max(last * step, head_end);
-  MDFS_TRY(zero_in_block(content, offset, head_end - offset));
-  return tail < end ? zero_in_block(content, tail, end - tail) : Status{};
+  MDFS_TRY(zero_in_block(object, offset, head_end - offset));
+  return tail < end ? zero_in_block(object, tail, end - tail) : Status{};
 }
 
 // Bytes of an image. What holds nothing stays as it is.
-Status Replacer::zero_held(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
-  return each_held_unit(core_, content, offset, length, stored_pages(content), [&](const HeldUnit& held) -> Status {
+Status Replacer::zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
+  return each_held_unit(core_, object, offset, length, stored_pages(object), [&](const HeldUnit& held) -> Status {
     MDFS_TRY(stopped(stop));
-    return writer_.zero_unit(content, held, offset + length, store::Purpose::kFreeing);
+    return writer_.zero_unit(object, held, offset + length, store::Purpose::kFreeing);
   });
 }
 
 // Bytes of a file within one block.
-Status Replacer::zero_in_block(Content& content, std::uint64_t offset, std::uint64_t length) {
+Status Replacer::zero_in_block(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   if (length == 0) return {};
-  MDFS_TRY_ASSIGN(const bool holds, holds_block(content, offset));
-  return holds ? writer_.write_zeros(content, offset, length, store::Purpose::kFreeing) : Status{};
+  MDFS_TRY_ASSIGN(const bool holds, holds_block(object, offset));
+  return holds ? writer_.write_zeros(object, offset, length, store::Purpose::kFreeing) : Status{};
 }
 
-Result<bool> Replacer::holds_block(Content& content, std::uint64_t offset) {
-  const std::uint64_t cell = offset / content.unit_bytes;
-  const std::uint64_t block = offset % content.unit_bytes / content.block_size;
+Result<bool> Replacer::holds_block(OpenObject& object, std::uint64_t offset) {
+  const std::uint64_t cell = offset / object.unit_bytes;
+  const std::uint64_t block = offset % object.unit_bytes / object.block_size;
   // Before the record is asked: what is written back meanwhile is in both.
-  if (const UnitPtr unit = core_.cache.peek(content.key_of(cell)); unit != nullptr) {
+  if (const UnitPtr unit = core_.cache.peek(object.key_of(cell)); unit != nullptr) {
     const std::lock_guard lock(unit->mutex);
     if (unit->claimed || (unit->dirty_blocks >> block & 1) != 0) return true;
   }
-  MDFS_TRY_ASSIGN(const format::FileCell stored, core_.records.cell(content, cell));
+  MDFS_TRY_ASSIGN(const format::FileCell stored, core_.records.cell(object, cell));
   return stored.find(static_cast<unsigned>(block)).has_value();
 }
 
 // Frees what `free_item` does of each stored item of [first, last], some in each transaction: fewer on a full volume.
-Status Replacer::free_in_steps(Content& content, std::uint64_t first, std::uint64_t last, const Stop& stop,
+Status Replacer::free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,
                                const std::function<Status(Linker&, std::uint64_t item)>& free_item) {
   for (std::size_t at_once = kItemsInTransaction;;) {
     MDFS_TRY(stopped(stop));
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, first, last, at_once));
+    MDFS_TRY_ASSIGN(const auto items, items_between(object, first, last, at_once));
     if (items.empty()) return {};
     Linker::Pages pages;
     const Status changed =
         core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-          Linker linker(core_, content, transaction);
+          Linker linker(core_, object, transaction);
           for (const std::uint64_t item : items) MDFS_TRY(free_item(linker, item));
           pages = linker.pages();
           std::uint64_t linked = 0;
           {
-            const std::lock_guard lock(content.state_mutex);
-            linked = content.linked_size;
+            const std::lock_guard lock(object.state_mutex);
+            linked = object.linked_size;
           }
-          return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+          return object.update(transaction, {linked, linker.stored_bytes_change(), false});
         });
     if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
       at_once /= 2;
       continue;
     }
     if (!changed.ok()) return changed;
-    publish_pages(core_, content, pages);
+    publish_pages(core_, object, pages);
     if (items.back() == last) return {};
     first = items.back() + 1;
   }
 }
 
-Status Replacer::punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop) {
+Status Replacer::punch_rows(OpenObject& object, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop) {
   GridBox rows;
   rows.last.fill(UINT64_MAX);
   rows.first[0] = first_row;
   rows.last[0] = last_row;
-  const Claims claims(content, rows);
-  const std::uint64_t side = content.page_box.side[0];
-  const std::uint64_t first_page = first_row / side * content.pages_in_row();
-  const std::uint64_t last_page = ceil_div(last_row, side) * content.pages_in_row() - 1;
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
-  const std::uint64_t step = content.array().extent[0];
-  const Versions::Change change(content.versions, checked_mul(first_row, step).value_or(UINT64_MAX),
+  const Claims claims(object, rows);
+  const std::uint64_t side = object.page_box.side[0];
+  const std::uint64_t first_page = first_row / side * object.pages_in_row();
+  const std::uint64_t last_page = ceil_div(last_row, side) * object.pages_in_row() - 1;
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
+  const std::uint64_t step = object.array().extent[0];
+  const Versions::Change change(object.versions, checked_mul(first_row, step).value_or(UINT64_MAX),
                                 checked_mul(last_row, step).value_or(UINT64_MAX));
-  const Status freed = free_in_steps(content, first_page, last_page, stop, [&](Linker& linker, std::uint64_t page) {
+  const Status freed = free_in_steps(object, first_page, last_page, stop, [&](Linker& linker, std::uint64_t page) {
     return linker.free_in_page(page, rows);
   });
-  const std::uint64_t first_unit = first_row * content.units_in_row(), last_unit = last_row * content.units_in_row();
+  const std::uint64_t first_unit = first_row * object.units_in_row(), last_unit = last_row * object.units_in_row();
   if (freed.ok())
-    reset_units(content, first_unit, last_unit, true);
+    reset_units(object, first_unit, last_unit, true);
   else
-    forget_clean(content, first_unit, last_unit);
+    forget_clean(object, first_unit, last_unit);
   write_back_.wake_waiters();
   return freed;
 }
 
-Status Replacer::punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop) {
-  const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
+Status Replacer::punch_cells(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block,
+                             const Stop& stop) {
+  const std::uint64_t cell_blocks = object.unit_bytes / object.block_size;
   GridBox cells;
   cells.first[0] = first_block / cell_blocks;
   cells.last[0] = ceil_div(last_block, cell_blocks);
-  const Claims claims(content, cells);
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
+  const Claims claims(object, cells);
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
   const auto free_blocks = [&](Linker& linker, std::uint64_t cell) {
     const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;
     const std::uint64_t to = std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks;
-    return linker.punch_cell(cell, block_mask(content, from * content.block_size, to * content.block_size));
+    return linker.punch_cell(cell, block_mask(object, from * object.block_size, to * object.block_size));
   };
-  const Status freed = free_in_steps(content, cells.first[0], cells.last[0] - 1, stop, free_blocks);
+  const Status freed = free_in_steps(object, cells.first[0], cells.last[0] - 1, stop, free_blocks);
   if (freed.ok())
-    zero_blocks(content, first_block, last_block);
+    zero_blocks(object, first_block, last_block);
   else
-    forget_clean(content, cells.first[0], cells.last[0]);
+    forget_clean(object, cells.first[0], cells.last[0]);
   write_back_.wake_waiters();
   return freed;
 }
 
 // A part of these units has been freed, and it is not known which: what is not dirty is loaded again.
-void Replacer::forget_clean(Content& content, std::uint64_t first, std::uint64_t last) {
-  for (const UnitPtr& unit : core_.cache.units_between(content.object, first, last)) {
+void Replacer::forget_clean(OpenObject& object, std::uint64_t first, std::uint64_t last) {
+  for (const UnitPtr& unit : core_.cache.units_between(object.number, first, last)) {
     const std::lock_guard lock(unit->mutex);
     if (unit->dirty) continue;
     unit->buffer = BufferRef();
@@ -164,15 +165,15 @@ void Replacer::forget_clean(Content& content, std::uint64_t first, std::uint64_t
   }
 }
 
-void Replacer::zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block) {
-  const std::uint64_t cell_blocks = content.unit_bytes / content.block_size;
+void Replacer::zero_blocks(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block) {
+  const std::uint64_t cell_blocks = object.unit_bytes / object.block_size;
   const std::uint64_t last_cell = ceil_div(last_block, cell_blocks);
-  for (const UnitPtr& unit : core_.cache.units_between(content.object, first_block / cell_blocks, last_cell)) {
+  for (const UnitPtr& unit : core_.cache.units_between(object.number, first_block / cell_blocks, last_cell)) {
     const std::uint64_t cell = unit->key.index;
     const auto begin = static_cast<std::uint32_t>((std::max(first_block, cell * cell_blocks) - cell * cell_blocks) *
-                                                  content.block_size);
+                                                  object.block_size);
     const auto end = static_cast<std::uint32_t>((std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks) *
-                                                content.block_size);
+                                                object.block_size);
     const std::lock_guard lock(unit->mutex);
     if (begin < unit->buffer.size()) {
       BufferRef own = core_.cache.acquire(unit->buffer.size());
@@ -182,8 +183,8 @@ void Replacer::zero_blocks(Content& content, std::uint64_t first_block, std::uin
     }
     if (!unit->complete) unit->valid.add(begin, end);
     if (!unit->dirty) continue;
-    unit->dirty_blocks &= ~block_mask(content, begin, end);
-    if (unit->dirty_blocks == 0) write_back_.note_clean(content, *unit);
+    unit->dirty_blocks &= ~block_mask(object, begin, end);
+    if (unit->dirty_blocks == 0) write_back_.note_clean(object, *unit);
   }
 }
 

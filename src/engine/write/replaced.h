@@ -20,11 +20,11 @@ struct Replaced {
   std::shared_ptr<const store::BlockHold> hold;     // of all their blocks
 };
 
-// Called with `linking` of the content held, before the transaction.
-Replaced note_replaced(Core& core, Content& content, const std::vector<Staged>& units);
+// Called with `linking` of the object held, before the transaction.
+Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& units);
 // Called while `swapping` is held, before the units change: gives the versions what they want of them. `changed`: the
 // part of the array that changes.
-void keep_for_versions(Core& core, Content& content, const std::vector<Staged>& units, const Replaced& replaced,
+void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>& units, const Replaced& replaced,
                        const geometry::Box& changed);
 
 }  // namespace mdfs::engine

@@ -24,7 +24,7 @@ class WindowRows;
 // them. Those not handled at the end are let go as they are.
 class Claims {
  public:
-  Claims(Content& content, const GridBox& box);
+  Claims(OpenObject& object, const GridBox& box);
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
   ~Claims();
@@ -42,19 +42,19 @@ class Replacer {
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
-  Status write_window(Content& content, const geometry::Window& window, const WindowSource& from, const Stop& stop);
+  Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
   // What had been written before is linked before the new size is, or with it; but on a volume so full that it cannot
   // be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image that
   // has more than kMostCut extents in the row of the new end is shortened in steps.
-  Status truncate(Content& content, std::uint64_t size_bytes, const Stop& stop);
+  Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   // Makes it larger if it is smaller. What is dirty stays so, and the size is linked with it.
-  Status grow(Content& content, std::uint64_t size_bytes);
-  Status punch(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
-  // Before the content becomes larger for the first time since it was opened: whatever the tree has beyond its end is
+  Status grow(OpenObject& object, std::uint64_t size_bytes);
+  Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  // Before the object becomes larger for the first time since it was opened: whatever the tree has beyond its end is
   // freed, so that what is added reads as zeros until it is written.
-  Status clear_beyond_end(Content& content);
+  Status clear_beyond_end(OpenObject& object);
   // Engine::settle().
-  Result<std::uint64_t> settle(Content& content, std::uint64_t most_bytes, bool all);
+  Result<std::uint64_t> settle(OpenObject& object, std::uint64_t most_bytes, bool all);
 
  private:
   static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
@@ -69,48 +69,48 @@ class Replacer {
   struct Cut;        // truncate.cc
 
   // A buffer of the unit's bytes as they are now, for changing; none: all zeros. Loads what is missing.
-  Result<BufferRef> copy_of(Content& content, const UnitPtr& unit);
+  Result<BufferRef> copy_of(OpenObject& object, const UnitPtr& unit);
 
-  Status write_others(Content& content, const WindowJob& job);
-  Result<std::uint64_t> units_written(const Content& content, const WindowJob& job, const Stop& stop);
-  Result<bool> replaces_stored(Content& content, const geometry::Box& box);
-  Status build_band(Content& content, WindowJob& job, const geometry::Box& band, const Stop& stop);
-  Status build_pieces(Content& content, WindowJob& job, const geometry::Box& band, ConstBytes source,
+  Status write_others(OpenObject& object, const WindowJob& job);
+  Result<std::uint64_t> units_written(const OpenObject& object, const WindowJob& job, const Stop& stop);
+  Result<bool> replaces_stored(OpenObject& object, const geometry::Box& box);
+  Status build_band(OpenObject& object, WindowJob& job, const geometry::Box& band, const Stop& stop);
+  Status build_pieces(OpenObject& object, WindowJob& job, const geometry::Box& band, ConstBytes source,
                       std::span<const geometry::Piece> pieces);
   std::uint64_t most_window_units() const;
-  bool replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
+  bool replaces_unit(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
                      const geometry::Piece& piece);
   Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);
-  void overlay(const Content& content, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
+  void overlay(const OpenObject& object, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
                const geometry::Piece& piece, const BufferRef& unit);
-  Status stage_batch(Content& content, WindowJob& job, bool keep);
-  Status link_window(Content& content, WindowJob& job);
+  Status stage_batch(OpenObject& object, WindowJob& job, bool keep);
+  Status link_window(OpenObject& object, WindowJob& job);
   // Behind the closed gate: the cached units become what has been linked. `before` is called with `swapping` held.
-  void exchange(Content& content, const std::vector<Staged>& units, bool keep, const std::function<void()>& before);
+  void exchange(OpenObject& object, const std::vector<Staged>& units, bool keep, const std::function<void()>& before);
 
-  Status prepare_size(Content& content, std::uint64_t size_bytes);
-  Status write_before(Content& content, std::uint64_t size_bytes);
-  Result<bool> has_beyond(Content& content, std::uint64_t size_bytes);
-  Status extend(Content& content, std::uint64_t size_bytes);
-  Status shrink(Content& content, std::uint64_t size_bytes, const Stop& stop);
-  Result<bool> is_small_cut(Content& content, std::uint64_t size_bytes, const Stop& stop);
-  Status shrink_at_once(Content& content, std::uint64_t size_bytes, const Stop& stop);
-  Status shrink_inline(Content& content, std::uint64_t size_bytes);
+  Status prepare_size(OpenObject& object, std::uint64_t size_bytes);
+  Status write_before(OpenObject& object, std::uint64_t size_bytes);
+  Result<bool> has_beyond(OpenObject& object, std::uint64_t size_bytes);
+  Status extend(OpenObject& object, std::uint64_t size_bytes);
+  Status shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
+  Result<bool> is_small_cut(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
+  Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
+  Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
   // The units that keep some bytes and lose others, staged with zeros for what they lose.
-  Status cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut);
-  Status cut_row(Content& content, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
-  Status link_cut(Content& content, std::uint64_t size_bytes, Cut& cut);
+  Status cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
+  Status cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
+  Status link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   // Frees from the end until at most `items` pages or cells are left beyond the new size.
-  Status free_far(Content& content, std::uint64_t first_row, std::size_t items, const Stop& stop);
-  Status free_from(Content& content, std::uint64_t row);
-  Status free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
-  Result<std::vector<std::uint64_t>> items_between(Content& content, std::uint64_t first, std::uint64_t last,
+  Status free_far(OpenObject& object, std::uint64_t first_row, std::size_t items, const Stop& stop);
+  Status free_from(OpenObject& object, std::uint64_t row);
+  Status free_rows(OpenObject& object, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
+  Result<std::vector<std::uint64_t>> items_between(OpenObject& object, std::uint64_t first, std::uint64_t last,
                                                    std::size_t limit);
-  Result<std::vector<std::uint64_t>> pages_with_strips(Content& content, std::uint64_t first, std::uint64_t last,
+  Result<std::vector<std::uint64_t>> pages_with_strips(OpenObject& object, std::uint64_t first, std::uint64_t last,
                                                        std::size_t limit);
-  Result<std::uint64_t> last_item(Content& content, std::uint64_t first);
+  Result<std::uint64_t> last_item(OpenObject& object, std::uint64_t first);
   // Cached units of [first, last) become zeros (or unknown), clean.
-  void reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros);
+  void reset_units(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros);
 
   // settle.cc
   struct Settled {
@@ -119,26 +119,26 @@ class Replacer {
     Status damage;
   };
   static constexpr unsigned kMostDamaged = 64;  // extents of a call that are passed over
-  Status settle_page(Content& content, std::uint64_t page, bool all, Settled& settled);
-  Status settle_units(Content& content, const std::vector<geometry::Coord>& units, Settled& settled);
-  Status settle_readable(Content& content, const std::vector<geometry::Coord>& units, Settled& settled);
-  Result<store::Reservation> room_to_settle(Content& content, const std::vector<geometry::Coord>& units);
-  Status settle_batch(Content& content, const std::vector<geometry::Coord>& units);
+  Status settle_page(OpenObject& object, std::uint64_t page, bool all, Settled& settled);
+  Status settle_units(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled);
+  Status settle_readable(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled);
+  Result<store::Reservation> room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& units);
+  Status settle_batch(OpenObject& object, const std::vector<geometry::Coord>& units);
 
-  Status free_in_steps(Content& content, std::uint64_t first, std::uint64_t last, const Stop& stop,
+  Status free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,
                        const std::function<Status(Linker&, std::uint64_t item)>& free_item);
-  Status punch_cells(Content& content, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop);
-  Status punch_rows(Content& content, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop);
-  Status zero_held(Content& content, std::uint64_t offset, std::uint64_t length, const Stop& stop);
-  Status zero_in_block(Content& content, std::uint64_t offset, std::uint64_t length);
-  Result<bool> holds_block(Content& content, std::uint64_t offset);
-  StoredPages stored_pages(Content& content) {
-    return [this, &content](std::uint64_t first, std::uint64_t last, std::size_t limit) {
-      return items_between(content, first, last, limit);
+  Status punch_cells(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop);
+  Status punch_rows(OpenObject& object, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop);
+  Status zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
+  Status zero_in_block(OpenObject& object, std::uint64_t offset, std::uint64_t length);
+  Result<bool> holds_block(OpenObject& object, std::uint64_t offset);
+  StoredPages stored_pages(OpenObject& object) {
+    return [this, &object](std::uint64_t first, std::uint64_t last, std::size_t limit) {
+      return items_between(object, first, last, limit);
     };
   }
-  void forget_clean(Content& content, std::uint64_t first, std::uint64_t last);
-  void zero_blocks(Content& content, std::uint64_t first_block, std::uint64_t last_block);
+  void forget_clean(OpenObject& object, std::uint64_t first, std::uint64_t last);
+  void zero_blocks(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block);
 
   Core& core_;
   Loader& loader_;

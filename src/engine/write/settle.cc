@@ -12,13 +12,13 @@ namespace {
 
 // Will no more bytes come to the extent? In strips, or in its record and what strips have added to it, there is
 // everything up to its last step along the slowest axis. Of an image that ends before that more may come.
-bool is_complete(const Content& content, const geometry::Coord& unit, bool has_record,
+bool is_complete(const OpenObject& object, const geometry::Coord& unit, bool has_record,
                  const std::vector<ByteRanges::Range>& parts) {
   geometry::Box inside;
-  inside.length = content.array().extent;
-  for (unsigned axis = 1; axis < content.rank; ++axis)
+  inside.length = object.array().extent;
+  for (unsigned axis = 1; axis < object.rank; ++axis)
     inside.length[axis] =
-        std::min(inside.length[axis], content.array().shape[axis] - unit[axis] * content.array().extent[axis]);
+        std::min(inside.length[axis], object.array().shape[axis] - unit[axis] * object.array().extent[axis]);
   ByteRanges covered;
   std::uint32_t first = UINT32_MAX;
   for (const ByteRanges::Range& part : parts) {
@@ -26,7 +26,7 @@ bool is_complete(const Content& content, const geometry::Coord& unit, bool has_r
     first = std::min(first, part.begin);
   }
   if (has_record && first > 0) covered.add(0, first);
-  const std::vector<ByteRanges::Range> wanted = ranges_under(content, inside);
+  const std::vector<ByteRanges::Range> wanted = ranges_under(object, inside);
   return !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [&](const ByteRanges::Range& range) {
     return covered.covers(range.begin, range.end);
   });
@@ -34,77 +34,77 @@ bool is_complete(const Content& content, const geometry::Coord& unit, bool has_r
 
 }  // namespace
 
-Result<std::uint64_t> Replacer::settle(Content& content, std::uint64_t most_bytes, bool all) {
-  if (!content.may_have_strips) return std::uint64_t{0};
+Result<std::uint64_t> Replacer::settle(OpenObject& object, std::uint64_t most_bytes, bool all) {
+  if (!object.may_have_strips) return std::uint64_t{0};
   Settled settled;
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
   for (std::uint64_t page = 0; page <= kLastPage && settled.bytes < most_bytes; ++page) {
-    MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> next, pages_with_strips(content, page, kLastPage, 1));
+    MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> next, pages_with_strips(object, page, kLastPage, 1));
     if (next.empty()) break;
     page = next.front();
-    MDFS_TRY(settle_page(content, page, all, settled));
+    MDFS_TRY(settle_page(object, page, all, settled));
   }
   if (settled.bytes == 0 && !settled.damage.ok()) return settled.damage.error();
   return settled.bytes;
 }
 
 // Row by row, since a row that is still being appended to is left alone.
-Status Replacer::settle_page(Content& content, std::uint64_t number, bool all, Settled& settled) {
-  MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(content, number, false));
+Status Replacer::settle_page(OpenObject& object, std::uint64_t number, bool all, Settled& settled) {
+  MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(object, number, false));
   struct Row {
     std::vector<geometry::Coord> units;
     bool complete = true;
   };
   std::map<std::uint64_t, Row> rows;
-  for (unsigned place = 0; place < content.page_box.places; ++place) {
+  for (unsigned place = 0; place < object.page_box.places; ++place) {
     std::vector<ByteRanges::Range> parts;
     for (const Strips::Entry& strip : *known.strips)
       if (strip.has(place)) parts.push_back({strip.begin, strip.end});
     if (parts.empty()) continue;
-    const geometry::Coord unit = content.unit_of({number, place});
+    const geometry::Coord unit = object.unit_of({number, place});
     Row& row = rows[unit[0]];
     row.units.push_back(unit);
-    row.complete = row.complete && (all || is_complete(content, unit, known.page->has(place), parts));
+    row.complete = row.complete && (all || is_complete(object, unit, known.page->has(place), parts));
   }
   for (const auto& [row, of_row] : rows)
-    if (of_row.complete) MDFS_TRY(settle_units(content, of_row.units, settled));
+    if (of_row.complete) MDFS_TRY(settle_units(object, of_row.units, settled));
   return {};
 }
 
-Status Replacer::settle_units(Content& content, const std::vector<geometry::Coord>& units, Settled& settled) {
+Status Replacer::settle_units(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled) {
   GridBox box{units.front(), units.front()};
   for (const geometry::Coord& unit : units)
-    for (unsigned axis = 0; axis < content.rank; ++axis) {
+    for (unsigned axis = 0; axis < object.rank; ++axis) {
       box.first[axis] = std::min(box.first[axis], unit[axis]);
       box.last[axis] = std::max(box.last[axis], unit[axis] + 1);
     }
-  for (unsigned axis = 0; axis < content.rank; ++axis) box.last[axis] = std::max(box.last[axis], box.first[axis] + 1);
-  const GridLock::Hold hold(content.writers, content.rank, box, GridLock::Mode::kExclusive);
+  for (unsigned axis = 0; axis < object.rank; ++axis) box.last[axis] = std::max(box.last[axis], box.first[axis] + 1);
+  const GridLock::Hold hold(object.writers, object.rank, box, GridLock::Mode::kExclusive);
   {
-    const Claims claims(content, box);
+    const Claims claims(object, box);
     if (!claims.units().empty()) return {};
   }
   // Others may have written, cut off or settled some before we had them.
   std::vector<geometry::Coord> left;
   for (const geometry::Coord& unit : units) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, unit, false));
     if (!extent.parts.empty()) left.push_back(unit);
   }
   std::vector<geometry::Coord> batch;
   for (std::size_t i = 0; i < left.size(); ++i) {
     batch.push_back(left[i]);
-    if (i + 1 < left.size() && (batch.size() + 1) * content.capacity_bytes <= core_.batch_bytes()) continue;
-    MDFS_TRY(settle_readable(content, batch, settled));
+    if (i + 1 < left.size() && (batch.size() + 1) * object.capacity_bytes <= core_.batch_bytes()) continue;
+    MDFS_TRY(settle_readable(object, batch, settled));
     batch.clear();
   }
   return {};
 }
 
 // Damage holds back its own extent alone.
-Status Replacer::settle_readable(Content& content, const std::vector<geometry::Coord>& units, Settled& settled) {
-  Status status = settle_batch(content, units);
+Status Replacer::settle_readable(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled) {
+  Status status = settle_batch(object, units);
   if (status.ok()) {
-    settled.bytes += std::uint64_t{units.size()} * content.unit_bytes;
+    settled.bytes += std::uint64_t{units.size()} * object.unit_bytes;
     return {};
   }
   if (status.error().code != Errc::kCorrupt && status.error().code != Errc::kIo) return status;
@@ -112,60 +112,60 @@ Status Replacer::settle_readable(Content& content, const std::vector<geometry::C
     settled.damage = status;
     return ++settled.damaged < kMostDamaged ? Status{} : status;
   }
-  for (const geometry::Coord& unit : units) MDFS_TRY(settle_readable(content, {unit}, settled));
+  for (const geometry::Coord& unit : units) MDFS_TRY(settle_readable(object, {unit}, settled));
   return {};
 }
 
 // On a full volume extents that take as much in their strips can still be written: their blocks will be free again.
-Result<store::Reservation> Replacer::room_to_settle(Content& content, const std::vector<geometry::Coord>& units) {
-  const store::Room one = content.worst_case(0, false);
+Result<store::Reservation> Replacer::room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& units) {
+  const store::Room one = object.worst_case(0, false);
   const store::Room room{units.size() * one.blocks, units.size() * one.puts, units.size() * one.bytes};
   Result<store::Reservation> promised = core_.store.reserve(room, store::Purpose::kNormal);
   if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
   for (const geometry::Coord& unit : units) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, unit, false));
-    if (extent.blocks() * content.block_size < content.capacity_bytes) return promised;
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, unit, false));
+    if (extent.blocks() * object.block_size < object.capacity_bytes) return promised;
   }
   return core_.store.reserve(room, store::Purpose::kPromised);
 }
 
-Status Replacer::settle_batch(Content& content, const std::vector<geometry::Coord>& units) {
-  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_settle(content, units));
+Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Coord>& units) {
+  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_settle(object, units));
   std::vector<Staged> batch(units.size());
   std::vector<Want> wants;
   for (std::size_t i = 0; i < units.size(); ++i) {
     batch[i].coord = units[i];
-    batch[i].index = content.unit_index(units[i]);
-    batch[i].unit = core_.cache.find_or_create(content.key_of(batch[i].index));
-    wants.push_back({batch[i].unit, units[i], {{0, content.unit_bytes}}});
+    batch[i].index = object.unit_index(units[i]);
+    batch[i].unit = core_.cache.find_or_create(object.key_of(batch[i].index));
+    wants.push_back({batch[i].unit, units[i], {{0, object.unit_bytes}}});
   }
   // Nobody changes them: we hold their part of the grid alone.
-  MDFS_TRY(loader_.load(content, std::move(wants),
-                        [&](std::size_t want, const BufferRef& buffer) { batch[want].content = buffer; }));
-  MDFS_TRY(stage(core_, content, batch, reservation));
+  MDFS_TRY(loader_.load(object, std::move(wants),
+                        [&](std::size_t want, const BufferRef& buffer) { batch[want].object = buffer; }));
+  MDFS_TRY(stage(core_, object, batch, reservation));
 
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
   Linker::Pages pages;
   const Status changed = core_.store.transact(
       store::Purpose::kPromised,
       [&](store::Transaction& transaction) -> Status {
-        Linker linker(core_, content, transaction);
+        Linker linker(core_, object, transaction);
         MDFS_TRY(linker.link(batch));
         pages = linker.pages();
         std::uint64_t size = 0;
         {
-          const std::lock_guard lock(content.state_mutex);
-          size = content.linked_size;
+          const std::lock_guard lock(object.state_mutex);
+          size = object.linked_size;
         }
-        return content.update(transaction, {size, linker.stored_bytes_change(), false});
+        return object.update(transaction, {size, linker.stored_bytes_change(), false});
       },
       &reservation);
   if (!changed.ok()) {
     abandon(core_, batch);
     return changed;
   }
-  publish_pages(core_, content, pages);
+  publish_pages(core_, object, pages);
   for (const Staged& staged : batch) {
     const std::lock_guard lock(staged.unit->mutex);
     staged.unit->known_on_disk = !staged.runs.empty();

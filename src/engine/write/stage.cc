@@ -28,24 +28,24 @@ bool is_zero(ConstBytes bytes) {
          (bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-void encode_raw(const Content& content, Staged& staged) {
-  for (std::uint32_t begin = 0; begin < content.unit_bytes; begin += MDFS_SUB_BLOCK) {
-    const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, content.unit_bytes - begin);
-    staged.crc32c.push_back(crc32c({staged.content.data() + begin, length}));
+void encode_raw(const OpenObject& object, Staged& staged) {
+  for (std::uint32_t begin = 0; begin < object.unit_bytes; begin += MDFS_SUB_BLOCK) {
+    const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, object.unit_bytes - begin);
+    staged.crc32c.push_back(crc32c({staged.object.data() + begin, length}));
   }
-  staged.stored_bytes = content.unit_bytes;
-  staged.stored = staged.content;
+  staged.stored_bytes = object.unit_bytes;
+  staged.stored = staged.object;
 }
 
-Status encode_zstd(Core& core, const Content& content, Staged& staged) {
-  const std::size_t bound = codec::compress_bound(content.image->codec, content.unit_bytes);
-  BufferRef frame = core.cache.acquire(align_up(bound, content.block_size));
+Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
+  const std::size_t bound = codec::compress_bound(object.image->codec, object.unit_bytes);
+  BufferRef frame = core.cache.acquire(align_up(bound, object.block_size));
   codec::Encoder encoder = core.encoding.idle().take();
   MDFS_TRY_ASSIGN(const std::size_t used,
-                  codec::encode(content.image->codec, content.image->codec_level,
-                                {staged.content.data(), content.unit_bytes}, frame.bytes(), encoder));
+                  codec::encode(object.image->codec, object.image->codec_level,
+                                {staged.object.data(), object.unit_bytes}, frame.bytes(), encoder));
   core.encoding.idle().give_back(std::move(encoder));
-  std::memset(frame.data() + used, 0, align_up(used, content.block_size) - used);
+  std::memset(frame.data() + used, 0, align_up(used, object.block_size) - used);
   staged.stored_bytes = static_cast<std::uint32_t>(used);
   staged.crc32c = {crc32c({frame.data(), used})};
   staged.stored = std::move(frame);
@@ -53,53 +53,53 @@ Status encode_zstd(Core& core, const Content& content, Staged& staged) {
 }
 
 // The blocks to write lie in `stored` one after another. A cell's buffer may end before the cell does.
-void encode_cell(Core& core, const Content& content, Staged& staged) {
+void encode_cell(Core& core, const OpenObject& object, Staged& staged) {
   const auto count = static_cast<std::size_t>(std::popcount(staged.blocks));
   if (count == 0) return;
-  staged.stored = core.cache.acquire(count * content.block_size);
+  staged.stored = core.cache.acquire(count * object.block_size);
   std::byte* to = staged.stored.data();
   for (std::uint32_t block = 0; block < 32; ++block) {
     if ((staged.blocks >> block & 1) == 0) continue;
-    const std::size_t at = std::size_t{block} * content.block_size;
+    const std::size_t at = std::size_t{block} * object.block_size;
     const std::size_t have =
-        staged.content.size() > at ? std::min<std::size_t>(staged.content.size() - at, content.block_size) : 0;
-    if (have > 0) std::memcpy(to, staged.content.data() + at, have);
-    std::memset(to + have, 0, content.block_size - have);
-    staged.crc32c.push_back(crc32c({to, content.block_size}));
-    to += content.block_size;
+        staged.object.size() > at ? std::min<std::size_t>(staged.object.size() - at, object.block_size) : 0;
+    if (have > 0) std::memcpy(to, staged.object.data() + at, have);
+    std::memset(to + have, 0, object.block_size - have);
+    staged.crc32c.push_back(crc32c({to, object.block_size}));
+    to += object.block_size;
   }
 }
 
-Status encode(Core& core, const Content& content, Staged& staged) {
+Status encode(Core& core, const OpenObject& object, Staged& staged) {
   staged.crc32c.clear();
-  if (!content.is_image()) {
-    encode_cell(core, content, staged);
+  if (!object.is_image()) {
+    encode_cell(core, object, staged);
     return {};
   }
-  if (!staged.content || is_zero({staged.content.data(), content.unit_bytes})) {
-    staged.content = BufferRef();
+  if (!staged.object || is_zero({staged.object.data(), object.unit_bytes})) {
+    staged.object = BufferRef();
     return {};
   }
-  if (!content.is_raw()) return encode_zstd(core, content, staged);
-  encode_raw(content, staged);
+  if (!object.is_raw()) return encode_zstd(core, object, staged);
+  encode_raw(object, staged);
   return {};
 }
 
-std::uint32_t blocks_of(const Content& content, const Staged& staged) {
+std::uint32_t blocks_of(const OpenObject& object, const Staged& staged) {
   if (!staged.stored) return 0;
-  if (!content.is_image()) return static_cast<std::uint32_t>(staged.crc32c.size());
-  return static_cast<std::uint32_t>(ceil_div(staged.stored_bytes, content.block_size));
+  if (!object.is_image()) return static_cast<std::uint32_t>(staged.crc32c.size());
+  return static_cast<std::uint32_t>(ceil_div(staged.stored_bytes, object.block_size));
 }
 
 // Encoders that are larger than half of their budget work one after another, and others may have turns between them.
-Status encode_all(Core& core, const Content& content, std::vector<Staged>& units) {
-  const std::size_t each = encoder_bytes(content);
+Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& units) {
+  const std::size_t each = encoder_bytes(object);
   ByteBudget& budget = core.encoding.encoders_of(each);
   const std::size_t most = encoders_at_once(budget.limit_bytes(), each, units.size(), core.tasks.threads() + 1);
   if (most == 1) {
     for (Staged& unit : units) {
       const ByteBudget::Share share = each > 0 ? budget.wait_for(each) : ByteBudget::Share();
-      MDFS_TRY(encode(core, content, unit));
+      MDFS_TRY(encode(core, object, unit));
     }
     return {};
   }
@@ -107,7 +107,7 @@ Status encode_all(Core& core, const Content& content, std::vector<Staged>& units
   std::mutex mutex;  // guards status
   Status status;
   const auto encode_one = [&](std::size_t i) {
-    Status one = encode(core, content, units[i]);
+    Status one = encode(core, object, units[i]);
     if (one.ok()) return;
     const std::lock_guard lock(mutex);
     if (status.ok()) status = std::move(one);
@@ -117,32 +117,31 @@ Status encode_all(Core& core, const Content& content, std::vector<Staged>& units
 }
 
 // Units that the image has when it is full, 0 if it grows beyond the shape it was opened with, or is a file.
-std::uint64_t planned_units(const Content& content) {
-  if (!content.is_image()) return 0;
-  const std::uint64_t planned = content.array().shape[0];
-  if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return 0;
-  return ceil_div(planned, content.array().extent[0]) * content.units_in_row();
+std::uint64_t planned_units(const OpenObject& object) {
+  if (!object.is_image()) return 0;
+  const std::uint64_t planned = object.array().shape[0];
+  if (object.shape_for(object.size.load(std::memory_order_relaxed)).shape[0] > planned) return 0;
+  return ceil_div(planned, object.array().extent[0]) * object.units_in_row();
 }
 
 // Gives blocks to the units of one disk, in order, in contiguous groups as large as can be had.
 class Placer {
  public:
-  Placer(Core& core, Content& content, std::uint16_t disk, store::Reservation& reservation)
-      : core_(core), content_(content), disk_(disk), reservation_(reservation) {}
+  Placer(Core& core, OpenObject& object, std::uint16_t disk, store::Reservation& reservation)
+      : core_(core), object_(object), disk_(disk), reservation_(reservation) {}
 
   Status place(const std::vector<Staged*>& units) {
     std::size_t next = 0;
-    std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / content_.block_size);
+    std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / object_.block_size);
     bool together = true;  // what is replaced of several groups
     while (next < units.size()) {
       // What is replaced stays near its group; what is new goes on where the last group ended.
       const std::uint64_t replaced = replaced_block(*units[next]);
-      std::uint64_t blocks = blocks_of(content_, *units[next]);
+      std::uint64_t blocks = blocks_of(object_, *units[next]);
       std::size_t end = next + 1;
-      while (core_.options.grouping && end < units.size() &&
-             blocks + blocks_of(content_, *units[end]) <= group_blocks &&
+      while (core_.options.grouping && end < units.size() && blocks + blocks_of(object_, *units[end]) <= group_blocks &&
              (replaced == 0 || together || same_group(*units[next], *units[end])))
-        blocks += blocks_of(content_, *units[end++]);
+        blocks += blocks_of(object_, *units[end++]);
       // A group that has no room as a whole is divided before any of it goes to another disk.
       const Spill spill = end - next == 1 ? Spill::kMay : Spill::kNot;
       Result<store::Run> run =
@@ -168,24 +167,24 @@ class Placer {
   enum class Spill : std::uint8_t { kNot, kMay };  // to another disk
 
   bool same_group(const Staged& one, const Staged& two) const {
-    return content_.groups.group_of(one.coord) == content_.groups.group_of(two.coord);
+    return object_.groups.group_of(one.coord) == object_.groups.group_of(two.coord);
   }
 
   // Where the unit is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
   std::uint64_t replaced_block(const Staged& unit) {
-    if (!content_.is_image()) return 0;
-    const Result<StoredExtent> stored = core_.records.extent(content_, unit.coord, false);
+    if (!object_.is_image()) return 0;
+    const Result<StoredExtent> stored = core_.records.extent(object_, unit.coord, false);
     if (!stored.ok() || !stored->has_record() || stored->runs.front().disk != disk_) return 0;
     return stored->runs.front().block;
   }
 
   // What an image of known shape still wants here, if all its units are like these.
   std::uint64_t expected_blocks(std::uint64_t blocks, std::size_t units) {
-    const std::uint64_t planned = planned_units(content_) / std::max(1u, content_.placement->disks);
+    const std::uint64_t planned = planned_units(object_) / std::max(1u, object_.placement->disks);
     if (planned == 0) return 0;
     const std::uint64_t all = ceil_div(planned * blocks, units);
-    const std::lock_guard lock(content_.state_mutex);
-    const std::uint64_t given = disk_ < content_.disk_given.size() ? content_.disk_given[disk_] : 0;
+    const std::lock_guard lock(object_.state_mutex);
+    const std::uint64_t given = disk_ < object_.disk_given.size() ? object_.disk_given[disk_] : 0;
     return std::max(blocks, all - std::min(all, given));
   }
 
@@ -193,30 +192,30 @@ class Placer {
     store::AllocationRequest request;
     request.disk = disk_;
     request.blocks = blocks;
-    request.owner = core_.options.grouping ? content_.object : kNobody;
+    request.owner = core_.options.grouping ? object_.number : kNobody;
     if (core_.options.grouping) {
       request.around_block = replaced;
       request.expected_blocks = expected;
     }
     request.may_spill = spill == Spill::kMay;
-    if (content_.is_image()) request.policy = content_.image->policy;
+    if (object_.is_image()) request.policy = object_.image->policy;
     if (core_.options.grouping) {
-      const std::lock_guard lock(content_.state_mutex);
-      if (disk_ < content_.disk_end.size()) request.near_block = content_.disk_end[disk_];
+      const std::lock_guard lock(object_.state_mutex);
+      if (disk_ < object_.disk_end.size()) request.near_block = object_.disk_end[disk_];
     }
     MDFS_TRY_ASSIGN(const store::Run run,
                     core_.store.allocate(request, reservation_.blocks() >= blocks ? &reservation_ : nullptr));
-    const std::lock_guard lock(content_.state_mutex);
-    if (content_.disk_end.size() <= run.disk) content_.disk_end.resize(run.disk + 1u);
-    content_.disk_end[run.disk] = run.block + run.blocks;
-    if (content_.disk_given.size() <= run.disk) content_.disk_given.resize(run.disk + 1u);
-    content_.disk_given[run.disk] += run.blocks;
+    const std::lock_guard lock(object_.state_mutex);
+    if (object_.disk_end.size() <= run.disk) object_.disk_end.resize(run.disk + 1u);
+    object_.disk_end[run.disk] = run.block + run.blocks;
+    if (object_.disk_given.size() <= run.disk) object_.disk_given.resize(run.disk + 1u);
+    object_.disk_given[run.disk] += run.blocks;
     return run;
   }
 
   void hand_out(store::Run run, const std::vector<Staged*>& units, std::size_t next, std::size_t end) {
     for (; next < end; ++next) {
-      const std::uint32_t blocks = blocks_of(content_, *units[next]);
+      const std::uint32_t blocks = blocks_of(object_, *units[next]);
       units[next]->runs.push_back({run.disk, run.block, blocks});
       run.block += blocks;
     }
@@ -242,8 +241,8 @@ class Placer {
         add_piece(unit, *run);
         blocks -= run->blocks;
         if (unit.runs.size() > format::kMaxExtentRuns)
-          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces",
-                                              blocks_of(content_, unit), format::kMaxExtentRuns)};
+          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces", blocks_of(object_, unit),
+                                              format::kMaxExtentRuns)};
       } else if (run.error().code != Errc::kNoSpace || piece == 1) {
         return std::move(run).error();
       } else {
@@ -254,50 +253,49 @@ class Placer {
   }
 
   Core& core_;
-  Content& content_;
+  OpenObject& object_;
   const std::uint16_t disk_;
   store::Reservation& reservation_;
 };
 
-Status place_all(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+Status place_all(Core& core, OpenObject& object, std::vector<Staged>& units, store::Reservation& reservation) {
   std::map<std::uint16_t, std::vector<Staged*>> by_disk;
   for (Staged& staged : units)
-    if (blocks_of(content, staged) > 0)
-      by_disk[static_cast<std::uint16_t>(content.wished_disk(staged.coord))].push_back(&staged);
+    if (blocks_of(object, staged) > 0)
+      by_disk[static_cast<std::uint16_t>(object.wished_disk(staged.coord))].push_back(&staged);
   for (auto& [disk, list] : by_disk) {
     std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
       if (!core.options.grouping) return a->index < b->index;
-      return content.groups.order_of(a->coord) < content.groups.order_of(b->coord);
+      return object.groups.order_of(a->coord) < object.groups.order_of(b->coord);
     });
-    MDFS_TRY(Placer(core, content, disk, reservation).place(list));
+    MDFS_TRY(Placer(core, object, disk, reservation).place(list));
   }
   return {};
 }
 
-Status write_units(Core& core, const Content& content, std::vector<Staged>& units) {
+Status write_units(Core& core, const OpenObject& object, std::vector<Staged>& units) {
   std::vector<Segment> segments;
   for (const Staged& staged : units)
     if (!staged.runs.empty())
-      append_segments(staged.runs, content.block_size, 0,
-                      std::uint64_t{blocks_of(content, staged)} * content.block_size, staged.stored.data(), 0,
-                      segments);
+      append_segments(staged.runs, object.block_size, 0, std::uint64_t{blocks_of(object, staged)} * object.block_size,
+                      staged.stored.data(), 0, segments);
   return write_all(core.store, segments, core.options.largest_request_bytes);
 }
 
 }  // namespace
 
-std::uint64_t worst_case_blocks(const Content& content, const Staged& staged) {
-  return content.is_image() ? content.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
+std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged) {
+  return object.is_image() ? object.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
 }
 
-Status stage(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation) {
+Status stage(Core& core, OpenObject& object, std::vector<Staged>& units, store::Reservation& reservation) {
   std::size_t frames = 0;
   for (const Staged& staged : units)
-    frames += frame_bytes(content, static_cast<std::size_t>(std::popcount(staged.blocks)));
+    frames += frame_bytes(object, static_cast<std::size_t>(std::popcount(staged.blocks)));
   ByteBudget::Share share = frames > 0 ? core.encoding.frames_of(frames).wait_for(frames) : ByteBudget::Share();
-  Status status = encode_all(core, content, units);
-  if (status.ok()) status = place_all(core, content, units, reservation);
-  if (status.ok()) status = write_units(core, content, units);
+  Status status = encode_all(core, object, units);
+  if (status.ok()) status = place_all(core, object, units, reservation);
+  if (status.ok()) status = write_units(core, object, units);
   for (Staged& staged : units) staged.stored = BufferRef();
   if (!status.ok()) abandon(core, units);
   return status;

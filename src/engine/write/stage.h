@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kBytesAskedAtOnce = 4u << 20;
 struct Staged {
   std::uint64_t index = 0;
   geometry::Coord coord{};
-  BufferRef content;         // decoded; none: zeros
+  BufferRef object;          // decoded; none: zeros
   std::uint32_t blocks = 0;  // files: bit i = block i of the cell is written anew
   std::uint32_t holes = 0;   // files: bit i = block i becomes a hole
   bool is_moved = false;     // the bytes stay what they are, and those in an image's strips are newer as before
@@ -29,11 +29,11 @@ struct Staged {
 };
 
 // Blocks that staging a unit takes at most.
-std::uint64_t worst_case_blocks(const Content& content, const Staged& staged);
+std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged);
 
 // Encodes on all cores, allocates in grid order so that neighbours lie together on each disk, and writes to all disks
 // at once. Blocks come out of `reservation` as far as it goes. After an error nothing is allocated. Any thread.
-Status stage(Core& core, Content& content, std::vector<Staged>& units, store::Reservation& reservation);
+Status stage(Core& core, OpenObject& object, std::vector<Staged>& units, store::Reservation& reservation);
 
 // Gives the blocks of staged units back, which have not been linked.
 void abandon(Core& core, std::vector<Staged>& units);

@@ -24,85 +24,85 @@ GridBox rows_from(std::uint64_t first_row) {
 }
 
 // Of a row of units, in steps of the array.
-std::uint64_t first_step(const Content& content, std::uint64_t row) {
-  return checked_mul(row, content.array().extent[0]).value_or(UINT64_MAX);
+std::uint64_t first_step(const OpenObject& object, std::uint64_t row) {
+  return checked_mul(row, object.array().extent[0]).value_or(UINT64_MAX);
 }
 
 }  // namespace
 
-Status Replacer::truncate(Content& content, std::uint64_t size_bytes, const Stop& stop) {
-  MDFS_TRY(prepare_size(content, size_bytes));
-  MDFS_TRY(write_before(content, size_bytes));
+Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
+  MDFS_TRY(prepare_size(object, size_bytes));
+  MDFS_TRY(write_before(object, size_bytes));
   // Once more when nobody makes anything dirty: after much has been written little is left.
-  const GridLock::Hold hold(content.writers, content.rank, rows_from(0), GridLock::Mode::kExclusive);
-  MDFS_TRY(write_before(content, size_bytes));
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
-  if (size_bytes > size) return extend(content, size_bytes);
-  return size_bytes < size ? shrink(content, size_bytes, stop) : Status{};
+  const GridLock::Hold hold(object.writers, object.rank, rows_from(0), GridLock::Mode::kExclusive);
+  MDFS_TRY(write_before(object, size_bytes));
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  if (size_bytes > size) return extend(object, size_bytes);
+  return size_bytes < size ? shrink(object, size_bytes, stop) : Status{};
 }
 
-Status Replacer::grow(Content& content, std::uint64_t size_bytes) {
-  MDFS_TRY(prepare_size(content, size_bytes));
-  const std::uint64_t row = content.size.load(std::memory_order_acquire) / content.grid_row_bytes();
-  const GridLock::Hold hold(content.writers, content.rank, rows_from(row), GridLock::Mode::kExclusive);
-  return size_bytes > content.size.load(std::memory_order_acquire) ? extend(content, size_bytes) : Status{};
+Status Replacer::grow(OpenObject& object, std::uint64_t size_bytes) {
+  MDFS_TRY(prepare_size(object, size_bytes));
+  const std::uint64_t row = object.size.load(std::memory_order_acquire) / object.grid_row_bytes();
+  const GridLock::Hold hold(object.writers, object.rank, rows_from(row), GridLock::Mode::kExclusive);
+  return size_bytes > object.size.load(std::memory_order_acquire) ? extend(object, size_bytes) : Status{};
 }
 
 // A small file that has outgrown the tree leaves it before its size changes.
-Status Replacer::prepare_size(Content& content, std::uint64_t size_bytes) {
-  if (size_bytes > content.max_bytes)
-    return {Errc::kTooBig, fmt::format("a size of {} bytes: must be at most {}", size_bytes, content.max_bytes)};
-  if (size_bytes > content.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(content));
+Status Replacer::prepare_size(OpenObject& object, std::uint64_t size_bytes) {
+  if (size_bytes > object.max_bytes)
+    return {Errc::kTooBig, fmt::format("a size of {} bytes: must be at most {}", size_bytes, object.max_bytes)};
+  if (size_bytes > object.size.load(std::memory_order_acquire)) MDFS_TRY(clear_beyond_end(object));
   bool outgrown = false;
   {
-    const std::lock_guard lock(content.state_mutex);
-    outgrown = content.linked_inline && size_bytes > MDFS_MAX_INLINE;
+    const std::lock_guard lock(object.state_mutex);
+    outgrown = object.linked_inline && size_bytes > MDFS_MAX_INLINE;
   }
-  return outgrown ? write_back_.write_back(content) : Status{};
+  return outgrown ? write_back_.write_back(object) : Status{};
 }
 
 // What is dirty and stays, so that a crash shows no new size without what had been written before. The cell that is cut
 // is linked with the size. A full volume is no reason not to shorten a file: it may be what makes room; and a size that
 // grows is linked with what is dirty then.
-Status Replacer::write_before(Content& content, std::uint64_t size_bytes) {
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+Status Replacer::write_before(OpenObject& object, std::uint64_t size_bytes) {
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (size_bytes == size) return {};
-  const std::uint64_t row_bytes = content.grid_row_bytes();
-  const bool with_size = !content.is_image() && size_bytes < size;
+  const std::uint64_t row_bytes = object.grid_row_bytes();
+  const bool with_size = !object.is_image() && size_bytes < size;
   const std::uint64_t rows = with_size ? size_bytes / row_bytes : ceil_div(std::min(size_bytes, size), row_bytes);
-  Status written = write_back_.write_back_below(content, rows * content.units_in_row());
+  Status written = write_back_.write_back_below(object, rows * object.units_in_row());
   return !written.ok() && written.error().code == Errc::kNoSpace ? Status{} : written;
 }
 
 // Bytes beyond the size are zero wherever they are kept: nothing but the size changes. While there are bytes to be
 // linked it is linked with them, so that a crash shows no size without what lies before it.
-Status Replacer::extend(Content& content, std::uint64_t size_bytes) {
-  const std::uint64_t old = content.size.load(std::memory_order_acquire);
+Status Replacer::extend(OpenObject& object, std::uint64_t size_bytes) {
+  const std::uint64_t old = object.size.load(std::memory_order_acquire);
   {
-    const std::lock_guard linking(content.linking);
+    const std::lock_guard linking(object.linking);
     bool in_tree = false, dirty = false;
     {
-      const std::lock_guard lock(content.state_mutex);
-      in_tree = content.linked_inline;
-      dirty = !content.dirty_units.empty();
+      const std::lock_guard lock(object.state_mutex);
+      in_tree = object.linked_inline;
+      dirty = !object.dirty_units.empty();
     }
     if (!in_tree && dirty) {
-      content.grow(size_bytes);
-      write_back_.note_size(content);
+      object.grow(size_bytes);
+      write_back_.note_size(object);
       return {};
     }
     if (!in_tree) {
       MDFS_TRY(core_.store.transact(store::Purpose::kNormal, [&](store::Transaction& transaction) {
-        return content.update(transaction, {size_bytes, 0, false});
+        return object.update(transaction, {size_bytes, 0, false});
       }));
-      content.grow(size_bytes);
-      const std::lock_guard lock(content.state_mutex);
-      content.linked_size = std::max(content.linked_size, size_bytes);
+      object.grow(size_bytes);
+      const std::lock_guard lock(object.state_mutex);
+      object.linked_size = std::max(object.linked_size, size_bytes);
       return {};
     }
   }
   // The bytes in the tree are as many as the size says: they are written again, longer, or move to a cell.
-  return writer_.write_zeros(content, old, 1, store::Purpose::kNormal, size_bytes);
+  return writer_.write_zeros(object, old, 1, store::Purpose::kNormal, size_bytes);
 }
 
 struct Replacer::Cut {
@@ -116,15 +116,15 @@ namespace {
 
 // How far an image is shortened at once, the most first: to the size, to the begin of its last slab, of the last row of
 // extents in that, of the last row of bytes, of the last `most` extents along that.
-std::array<std::uint64_t, 5> steps_to(const Content& content, std::uint64_t size_bytes, std::uint64_t most) {
-  const geometry::ByteGeometry& array = content.array();
-  const unsigned fast = content.rank - 1;
-  const std::uint64_t last = content.size.load(std::memory_order_acquire) - 1;
+std::array<std::uint64_t, 5> steps_to(const OpenObject& object, std::uint64_t size_bytes, std::uint64_t most) {
+  const geometry::ByteGeometry& array = object.array();
+  const unsigned fast = object.rank - 1;
+  const std::uint64_t last = object.size.load(std::memory_order_acquire) - 1;
   std::uint64_t slab = 1;
-  for (unsigned axis = 1; axis < content.rank; ++axis) slab *= array.shape[axis];
-  const std::uint64_t line = content.rank == 1 ? 1 : array.shape[fast];
+  for (unsigned axis = 1; axis < object.rank; ++axis) slab *= array.shape[axis];
+  const std::uint64_t line = object.rank == 1 ? 1 : array.shape[fast];
   const std::uint64_t in_slab = last % slab;
-  const std::uint64_t band = content.rank == 3 ? array.extent[1] * line : slab;
+  const std::uint64_t band = object.rank == 3 ? array.extent[1] * line : slab;
   const std::uint64_t in_line = last % line;
   const std::uint64_t run = most * array.extent[fast];
   return {size_bytes, std::max(size_bytes, last - in_slab), std::max(size_bytes, last - in_slab % band),
@@ -134,56 +134,56 @@ std::array<std::uint64_t, 5> steps_to(const Content& content, std::uint64_t size
 }  // namespace
 
 // Few enough extents lose bytes, of those that lie in pages of the row of the new end.
-Result<bool> Replacer::is_small_cut(Content& content, std::uint64_t size_bytes, const Stop& stop) {
-  const std::uint64_t band_bytes = checked_mul(content.grid_row_bytes(), content.page_box.side[0]).value_or(UINT64_MAX);
-  const std::uint64_t end = std::min(content.size.load(std::memory_order_acquire),
+Result<bool> Replacer::is_small_cut(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
+  const std::uint64_t band_bytes = checked_mul(object.grid_row_bytes(), object.page_box.side[0]).value_or(UINT64_MAX);
+  const std::uint64_t end = std::min(object.size.load(std::memory_order_acquire),
                                      checked_mul(size_bytes / band_bytes + 1, band_bytes).value_or(UINT64_MAX));
   std::size_t held = 0;
-  const Status counted = each_held_unit(core_, content, size_bytes, end - size_bytes, stored_pages(content),
-                                        [&](const HeldUnit&) -> Status {
-                                          MDFS_TRY(stopped(stop));
-                                          if (++held > kMostCut) return {Errc::kTooBig, "cut"};
-                                          return {};
-                                        });
+  const Status counted =
+      each_held_unit(core_, object, size_bytes, end - size_bytes, stored_pages(object), [&](const HeldUnit&) -> Status {
+        MDFS_TRY(stopped(stop));
+        if (++held > kMostCut) return {Errc::kTooBig, "cut"};
+        return {};
+      });
   if (!counted.ok() && held <= kMostCut) return counted.error();
   return held <= kMostCut;
 }
 
-Status Replacer::shrink(Content& content, std::uint64_t size_bytes, const Stop& stop) {
-  if (!content.is_image()) return shrink_at_once(content, size_bytes, stop);
-  while (content.size.load(std::memory_order_acquire) > size_bytes) {
+Status Replacer::shrink(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
+  if (!object.is_image()) return shrink_at_once(object, size_bytes, stop);
+  while (object.size.load(std::memory_order_acquire) > size_bytes) {
     MDFS_TRY(stopped(stop));
     std::uint64_t next = size_bytes;
-    for (const std::uint64_t step : steps_to(content, size_bytes, kMostCut)) {
+    for (const std::uint64_t step : steps_to(object, size_bytes, kMostCut)) {
       next = step;
-      MDFS_TRY_ASSIGN(const bool small, is_small_cut(content, step, stop));
+      MDFS_TRY_ASSIGN(const bool small, is_small_cut(object, step, stop));
       if (small) break;
     }
-    MDFS_TRY(shrink_at_once(content, next, stop));
+    MDFS_TRY(shrink_at_once(object, next, stop));
   }
   return {};
 }
 
-Status Replacer::shrink_at_once(Content& content, std::uint64_t size_bytes, const Stop& stop) {
-  const Claims claims(content, rows_from(size_bytes / content.grid_row_bytes()));
+Status Replacer::shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
+  const Claims claims(object, rows_from(size_bytes / object.grid_row_bytes()));
   bool small = false;
   {
-    const std::lock_guard lock(content.state_mutex);
-    small = !content.is_image() && !content.has_cells && size_bytes <= MDFS_MAX_INLINE;
+    const std::lock_guard lock(object.state_mutex);
+    small = !object.is_image() && !object.has_cells && size_bytes <= MDFS_MAX_INLINE;
   }
-  if (small) return shrink_inline(content, size_bytes);
+  if (small) return shrink_inline(object, size_bytes);
 
   Cut cut;
-  cut.first_row = ceil_div(size_bytes, content.grid_row_bytes());
+  cut.first_row = ceil_div(size_bytes, object.grid_row_bytes());
   Status status;
-  if (size_bytes % content.grid_row_bytes() != 0)
-    status = content.is_image() ? cut_row(content, size_bytes, cut, stop) : cut_cell(content, size_bytes, cut);
+  if (size_bytes % object.grid_row_bytes() != 0)
+    status = object.is_image() ? cut_row(object, size_bytes, cut, stop) : cut_cell(object, size_bytes, cut);
   // From here on there is room: on a full volume for a few items at a time.
   const auto no_room = [&] { return !status.ok() && status.error().code == Errc::kNoSpace; };
   if (status.ok()) {
     for (std::size_t items = kItemsInTransaction; items > 0; items = no_room() ? items / 2 : 0) {
-      status = free_far(content, cut.first_row, items, stop);
-      if (status.ok()) status = link_cut(content, size_bytes, cut);
+      status = free_far(object, cut.first_row, items, stop);
+      if (status.ok()) status = link_cut(object, size_bytes, cut);
     }
   }
   if (!status.ok()) abandon(core_, cut.staged);
@@ -191,86 +191,86 @@ Status Replacer::shrink_at_once(Content& content, std::uint64_t size_bytes, cons
 }
 
 // The file has no cells: what is left of it lies in the tree.
-Status Replacer::shrink_inline(Content& content, std::uint64_t size_bytes) {
-  const UnitPtr unit = core_.cache.find_or_create(content.key_of(0));
-  MDFS_TRY_ASSIGN(BufferRef kept, copy_of(content, unit));
+Status Replacer::shrink_inline(OpenObject& object, std::uint64_t size_bytes) {
+  const UnitPtr unit = core_.cache.find_or_create(object.key_of(0));
+  MDFS_TRY_ASSIGN(BufferRef kept, copy_of(object, unit));
   if (!kept) {
-    kept = core_.cache.acquire(content.block_size);
+    kept = core_.cache.acquire(object.block_size);
     std::memset(kept.data(), 0, kept.size());
   }
   std::memset(kept.data() + size_bytes, 0, kept.size() - size_bytes);
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
   MDFS_TRY(core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) {
     if (size_bytes > 0)
-      transaction.put(inline_key(content), ConstBytes(kept.bytes()).first(size_bytes));
+      transaction.put(inline_key(object), ConstBytes(kept.bytes()).first(size_bytes));
     else
-      transaction.erase(inline_key(content));
-    return content.update(transaction, {size_bytes, 0, size_bytes > 0});
+      transaction.erase(inline_key(object));
+    return object.update(transaction, {size_bytes, 0, size_bytes > 0});
   }));
   {
-    const std::lock_guard lock(content.state_mutex);
-    content.linked_inline = size_bytes > 0;
-    content.linked_size = size_bytes;
+    const std::lock_guard lock(object.state_mutex);
+    object.linked_inline = size_bytes > 0;
+    object.linked_size = size_bytes;
   }
-  content.size.store(size_bytes, std::memory_order_release);
-  reset_units(content, 1, UINT64_MAX, true);
+  object.size.store(size_bytes, std::memory_order_release);
+  reset_units(object, 1, UINT64_MAX, true);
   const std::lock_guard lock(unit->mutex);
   unit->buffer = std::move(kept);
   unit->complete = true;
   unit->valid.clear();
-  if (unit->dirty) write_back_.note_clean(content, *unit);
+  if (unit->dirty) write_back_.note_clean(object, *unit);
   return {};
 }
 
 // The cell that the new end lies in: its last block is written anew with a zero tail, the blocks behind it go.
-Status Replacer::cut_cell(Content& content, std::uint64_t size_bytes, Cut& cut) {
-  const std::uint64_t index = size_bytes / content.unit_bytes;
-  const std::uint64_t end = size_bytes % content.unit_bytes;
-  const UnitPtr unit = core_.cache.find_or_create(content.key_of(index));
+Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
+  const std::uint64_t index = size_bytes / object.unit_bytes;
+  const std::uint64_t end = size_bytes % object.unit_bytes;
+  const UnitPtr unit = core_.cache.find_or_create(object.key_of(index));
   Staged staged;
   staged.index = index;
-  staged.coord = content.unit_coord(index);
+  staged.coord = object.unit_coord(index);
   staged.unit = unit;
-  staged.holes = block_mask(content, align_up(end, content.block_size), content.unit_bytes);
-  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(content, index));
+  staged.holes = block_mask(object, align_up(end, object.block_size), object.unit_bytes);
+  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, index));
   {
     const std::lock_guard lock(unit->mutex);
     staged.blocks = unit->dirty_blocks;
   }
-  if (end % content.block_size != 0 && cell.find(static_cast<unsigned>(end / content.block_size)))
-    staged.blocks |= block_mask(content, end, end + 1);
+  if (end % object.block_size != 0 && cell.find(static_cast<unsigned>(end / object.block_size)))
+    staged.blocks |= block_mask(object, end, end + 1);
   staged.blocks &= ~staged.holes;
   if (staged.blocks != 0) {
-    MDFS_TRY_ASSIGN(staged.content, copy_of(content, unit));
-    if (staged.content && staged.content.size() > end)
-      std::memset(staged.content.data() + end, 0, staged.content.size() - end);
-    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(content, staged), store::Purpose::kFreeing));
+    MDFS_TRY_ASSIGN(staged.object, copy_of(object, unit));
+    if (staged.object && staged.object.size() > end)
+      std::memset(staged.object.data() + end, 0, staged.object.size() - end);
+    MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(object, staged), store::Purpose::kFreeing));
   }
   cut.staged.push_back(std::move(staged));
-  return stage(core_, content, cut.staged, cut.reservation);
+  return stage(core_, object, cut.staged, cut.reservation);
 }
 
 // The row of extents that the new end lies in, in batches that memory has room for.
-Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
-  const std::uint64_t old = content.size.load(std::memory_order_acquire);
-  const std::uint64_t row_end = std::min(old, cut.first_row * content.grid_row_bytes());
+Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
+  const std::uint64_t old = object.size.load(std::memory_order_acquire);
+  const std::uint64_t row_end = std::min(old, cut.first_row * object.grid_row_bytes());
   std::vector<HeldUnit> lost;  // at most kMostCut, or all of them of one row of bytes
   const auto add = [&](const HeldUnit& held) -> Status {
     MDFS_TRY(stopped(stop));
     lost.push_back(held);
     return {};
   };
-  MDFS_TRY(each_held_unit(core_, content, size_bytes, row_end - size_bytes, stored_pages(content), add));
+  MDFS_TRY(each_held_unit(core_, object, size_bytes, row_end - size_bytes, stored_pages(object), add));
   std::sort(lost.begin(), lost.end(), [](const HeldUnit& a, const HeldUnit& b) { return a.index < b.index; });
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
     MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(cut.reservation,
-                    core_.store.reserve(batch.size() * content.worst_case_blocks(), store::Purpose::kFreeing));
-    MDFS_TRY(stage(core_, content, batch, cut.reservation));
+                    core_.store.reserve(batch.size() * object.worst_case_blocks(), store::Purpose::kFreeing));
+    MDFS_TRY(stage(core_, object, batch, cut.reservation));
     for (Staged& staged : batch) {
-      staged.content = BufferRef();
+      staged.object = BufferRef();
       cut.staged.push_back(std::move(staged));
     }
     batch.clear();
@@ -281,52 +281,51 @@ Status Replacer::cut_row(Content& content, std::uint64_t size_bytes, Cut& cut, c
     Staged staged;
     staged.index = held.index;
     staged.coord = held.coord;
-    const UnitPtr unit = core_.cache.find_or_create(content.key_of(held.index));
-    MDFS_TRY_ASSIGN(staged.content, copy_of(content, unit));
-    if (staged.content)
+    const UnitPtr unit = core_.cache.find_or_create(object.key_of(held.index));
+    MDFS_TRY_ASSIGN(staged.object, copy_of(object, unit));
+    if (staged.object)
       for (const geometry::Piece& piece : held.pieces)
-        geometry::fill_box(content.rank, piece.in_extent.length, std::byte{0}, staged.content.bytes(),
-                           content.array().extent, piece.in_extent.start);
+        geometry::fill_box(object.rank, piece.in_extent.length, std::byte{0}, staged.object.bytes(),
+                           object.array().extent, piece.in_extent.start);
     batch.push_back(std::move(staged));
-    if (batch.size() * content.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch());
+    if (batch.size() * object.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch());
   }
   return batch.empty() ? Status{} : stage_batch();
 }
 
-Status Replacer::link_cut(Content& content, std::uint64_t size_bytes, Cut& cut) {
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
+Status Replacer::link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
   // The last row of units that stays is cut, too.
-  const Versions::Change change(content.versions, first_step(content, size_bytes / content.grid_row_bytes()),
-                                UINT64_MAX);
+  const Versions::Change change(object.versions, first_step(object, size_bytes / object.grid_row_bytes()), UINT64_MAX);
   Linker::Pages pages;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, content, transaction);
+    Linker linker(core_, object, transaction);
     MDFS_TRY(linker.link(cut.staged));
-    MDFS_TRY(free_rows(content, linker, cut.first_row, UINT64_MAX));
+    MDFS_TRY(free_rows(object, linker, cut.first_row, UINT64_MAX));
     pages = linker.pages();
-    return content.update(transaction, {size_bytes, linker.stored_bytes_change(), false});
+    return object.update(transaction, {size_bytes, linker.stored_bytes_change(), false});
   });
   if (!changed.ok()) return changed;
-  publish_pages(core_, content, pages);
-  content.size.store(size_bytes, std::memory_order_release);
+  publish_pages(core_, object, pages);
+  object.size.store(size_bytes, std::memory_order_release);
   {
-    const std::lock_guard lock(content.state_mutex);
-    content.linked_size = size_bytes;
-    content.has_cells = !content.is_image() && size_bytes > 0;
+    const std::lock_guard lock(object.state_mutex);
+    object.linked_size = size_bytes;
+    object.has_cells = !object.is_image() && size_bytes > 0;
   }
-  exchange(content, cut.staged, false, [] {});
-  reset_units(content, cut.first_row * content.units_in_row(), UINT64_MAX, true);
+  exchange(object, cut.staged, false, [] {});
+  reset_units(object, cut.first_row * object.units_in_row(), UINT64_MAX, true);
   write_back_.wake_waiters();
   return {};
 }
 
 // ---- freeing records
 
-Status Replacer::free_rows(Content& content, Linker& linker, std::uint64_t first_row, std::uint64_t last_row) {
-  if (!content.is_image()) return linker.free_items(first_row, last_row - 1);
-  const std::uint64_t side = content.page_box.side[0];
-  const std::uint64_t pages = content.pages_in_row();
+Status Replacer::free_rows(OpenObject& object, Linker& linker, std::uint64_t first_row, std::uint64_t last_row) {
+  if (!object.is_image()) return linker.free_items(first_row, last_row - 1);
+  const std::uint64_t side = object.page_box.side[0];
+  const std::uint64_t pages = object.pages_in_row();
   GridBox rows = rows_from(first_row);
   rows.last[0] = last_row;
   // Pages that reach across the first or the last row lose some of their records, those between all.
@@ -337,26 +336,26 @@ Status Replacer::free_rows(Content& content, Linker& linker, std::uint64_t first
   if (last_row != UINT64_MAX && last_row % side != 0 && (edges.empty() || edges.back() != last_row / side))
     edges.push_back(last_row / side);
   for (const std::uint64_t edge : edges) {
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
+    MDFS_TRY_ASSIGN(const auto items, items_between(object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
     for (const std::uint64_t page : items) MDFS_TRY(linker.free_in_page(page, rows));
   }
   return inner_first < inner_last ? linker.free_items(inner_first * pages, inner_last * pages - 1) : Status{};
 }
 
-Result<std::vector<std::uint64_t>> Replacer::items_between(Content& content, std::uint64_t first, std::uint64_t last,
+Result<std::vector<std::uint64_t>> Replacer::items_between(OpenObject& object, std::uint64_t first, std::uint64_t last,
                                                            std::size_t limit) {
-  const std::uint64_t kind = content.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
+  const std::uint64_t kind = object.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t next = first; offsets.size() < limit;) {  // so that few values are held at once
     const std::size_t at_once = std::min(limit - offsets.size(), kItemsInTransaction / 4);
     MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
-                    core_.store.scan({content.object, kind, next}, {content.object, kind, last}, at_once));
+                    core_.store.scan({object.number, kind, next}, {object.number, kind, last}, at_once));
     for (const store::Item& item : items) offsets.push_back(item.key.offset);
     if (items.size() < at_once || offsets.back() == last) break;
     next = offsets.back() + 1;
   }
-  if (!content.may_have_strips) return offsets;
-  MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> with_strips, pages_with_strips(content, first, last, limit));
+  if (!object.may_have_strips) return offsets;
+  MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> with_strips, pages_with_strips(object, first, last, limit));
   std::vector<std::uint64_t> both;
   std::set_union(offsets.begin(), offsets.end(), with_strips.begin(), with_strips.end(), std::back_inserter(both));
   if (both.size() > limit) both.resize(limit);
@@ -364,14 +363,14 @@ Result<std::vector<std::uint64_t>> Replacer::items_between(Content& content, std
 }
 
 // Numbers of pages of [first, last], ascending, that have strips.
-Result<std::vector<std::uint64_t>> Replacer::pages_with_strips(Content& content, std::uint64_t first,
+Result<std::vector<std::uint64_t>> Replacer::pages_with_strips(OpenObject& object, std::uint64_t first,
                                                                std::uint64_t last, std::size_t limit) {
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
   std::vector<std::uint64_t> pages;
   for (std::uint64_t page = first; page <= std::min(last, kLastPage) && pages.size() < limit; ++page) {
     MDFS_TRY_ASSIGN(const auto items,
-                    core_.store.scan(strip_key(content, page, 0),
-                                     strip_key(content, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), 1));
+                    core_.store.scan(strip_key(object, page, 0),
+                                     strip_key(object, std::min(last, kLastPage), MDFS_STRIPS_PER_PAGE - 1), 1));
     if (items.empty()) break;
     page = items.front().key.offset / MDFS_STRIPS_PER_PAGE;
     pages.push_back(page);
@@ -380,12 +379,12 @@ Result<std::vector<std::uint64_t>> Replacer::pages_with_strips(Content& content,
 }
 
 // The highest item at or after `first`, which exists: by halving, since keys are only found upwards.
-Result<std::uint64_t> Replacer::last_item(Content& content, std::uint64_t first) {
+Result<std::uint64_t> Replacer::last_item(OpenObject& object, std::uint64_t first) {
   std::uint64_t found = first;
   std::uint64_t beyond = UINT64_MAX;  // nothing lies at or after it
   while (beyond - found > 1) {
     const std::uint64_t middle = found + (beyond - found) / 2;
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, middle, UINT64_MAX, 1));
+    MDFS_TRY_ASSIGN(const auto items, items_between(object, middle, UINT64_MAX, 1));
     if (items.empty())
       beyond = middle;
     else
@@ -396,61 +395,61 @@ Result<std::uint64_t> Replacer::last_item(Content& content, std::uint64_t first)
 
 // A file with very many records is shortened from its end in several transactions, each of which leaves a file that is
 // whole up to the size that it sets.
-Status Replacer::free_far(Content& content, std::uint64_t first_row, std::size_t items_left, const Stop& stop) {
-  const std::uint64_t side = content.is_image() ? content.page_box.side[0] : 1;
-  const std::uint64_t in_row = content.is_image() ? content.pages_in_row() : 1;
+Status Replacer::free_far(OpenObject& object, std::uint64_t first_row, std::size_t items_left, const Stop& stop) {
+  const std::uint64_t side = object.is_image() ? object.page_box.side[0] : 1;
+  const std::uint64_t in_row = object.is_image() ? object.pages_in_row() : 1;
   const std::uint64_t first_item = ceil_div(first_row, side) * in_row;
   std::uint64_t before = UINT64_MAX;
   while (true) {
     MDFS_TRY(stopped(stop));
-    MDFS_TRY_ASSIGN(const auto items, items_between(content, first_item, UINT64_MAX, items_left + 1));
+    MDFS_TRY_ASSIGN(const auto items, items_between(object, first_item, UINT64_MAX, items_left + 1));
     if (items.size() <= items_left) return {};
-    MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(content, items.front()));
+    MDFS_TRY_ASSIGN(const std::uint64_t last, last_item(object, items.front()));
     if (last >= before) return Error{Errc::kCorrupt, fmt::format("extents: page {} lies beyond all images", last)};
     before = last;
     const std::uint64_t item_row = std::max(first_item, last - std::min<std::uint64_t>(last, items_left)) / in_row;
-    MDFS_TRY(free_from(content, std::max(item_row * side, first_row)));
+    MDFS_TRY(free_from(object, std::max(item_row * side, first_row)));
   }
 }
 
-// The content ends where this row begins, if it did not end before.
-Status Replacer::free_from(Content& content, std::uint64_t row) {
-  const std::uint64_t size = std::min(content.size.load(std::memory_order_acquire),
-                                      checked_mul(row, content.grid_row_bytes()).value_or(UINT64_MAX));
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
-  const Versions::Change change(content.versions, first_step(content, row), UINT64_MAX);
+// The object ends where this row begins, if it did not end before.
+Status Replacer::free_from(OpenObject& object, std::uint64_t row) {
+  const std::uint64_t size = std::min(object.size.load(std::memory_order_acquire),
+                                      checked_mul(row, object.grid_row_bytes()).value_or(UINT64_MAX));
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
+  const Versions::Change change(object.versions, first_step(object, row), UINT64_MAX);
   Linker::Pages pages;
   std::uint64_t linked = 0;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, content, transaction);
-    MDFS_TRY(free_rows(content, linker, row, UINT64_MAX));
+    Linker linker(core_, object, transaction);
+    MDFS_TRY(free_rows(object, linker, row, UINT64_MAX));
     pages = linker.pages();
     {
-      const std::lock_guard lock(content.state_mutex);
-      linked = std::min(content.linked_size, size);
+      const std::lock_guard lock(object.state_mutex);
+      linked = std::min(object.linked_size, size);
     }
-    return content.update(transaction, {linked, linker.stored_bytes_change(), false});
+    return object.update(transaction, {linked, linker.stored_bytes_change(), false});
   });
   if (!changed.ok()) return changed;
-  publish_pages(core_, content, pages);
-  content.size.store(size, std::memory_order_release);
+  publish_pages(core_, object, pages);
+  object.size.store(size, std::memory_order_release);
   {
-    const std::lock_guard lock(content.state_mutex);
-    content.linked_size = linked;
+    const std::lock_guard lock(object.state_mutex);
+    object.linked_size = linked;
   }
-  reset_units(content, row * content.units_in_row(), UINT64_MAX, true);
+  reset_units(object, row * object.units_in_row(), UINT64_MAX, true);
   return {};
 }
 
-void Replacer::reset_units(Content& content, std::uint64_t first, std::uint64_t last, bool zeros) {
-  for (const UnitPtr& unit : core_.cache.units_between(content.object, first, last)) {
+void Replacer::reset_units(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros) {
+  for (const UnitPtr& unit : core_.cache.units_between(object.number, first, last)) {
     const std::lock_guard lock(unit->mutex);
     unit->buffer = BufferRef();
     unit->complete = zeros;
     unit->valid.clear();
     unit->known_on_disk = false;
-    if (unit->dirty) write_back_.note_clean(content, *unit);
+    if (unit->dirty) write_back_.note_clean(object, *unit);
   }
 }
 

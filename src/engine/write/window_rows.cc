@@ -6,11 +6,11 @@
 
 namespace mdfs::engine {
 
-WindowRows::WindowRows(const Content& content, const geometry::Window& window, const geometry::Box& window_box,
+WindowRows::WindowRows(const OpenObject& object, const geometry::Window& window, const geometry::Box& window_box,
                        const geometry::Box& box) {
-  const unsigned pad = geometry::kMaxRank - content.rank;
-  for (unsigned axis = 0; axis < content.rank; ++axis) {
-    const std::uint64_t by = axis + 1 == content.rank && window.channel ? content.image->channels : 1;
+  const unsigned pad = geometry::kMaxRank - object.rank;
+  for (unsigned axis = 0; axis < object.rank; ++axis) {
+    const std::uint64_t by = axis + 1 == object.rank && window.channel ? object.image->channels : 1;
     whole_[axis + pad] = window_box.length[axis] / by;
     first_[axis + pad] = (box.start[axis] - window_box.start[axis]) / by;
     length_[axis + pad] = box.length[axis] / by;

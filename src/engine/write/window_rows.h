@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/content.h"
+#include "engine/open_object.h"
 #include "engine/write/window_source.h"
 #include "geometry/geometry.h"
 
@@ -15,7 +15,7 @@ namespace mdfs::engine {
 class WindowRows {
  public:
   // `box` lies inside `window_box`, the box of `window`.
-  WindowRows(const Content& content, const geometry::Window& window, const geometry::Box& window_box,
+  WindowRows(const OpenObject& object, const geometry::Window& window, const geometry::Box& window_box,
              const geometry::Box& box);
 
   const geometry::Coord& length() const { return length_; }

@@ -13,16 +13,16 @@
 
 namespace mdfs::engine {
 
-Claims::Claims(Content& content, const GridBox& box) {
+Claims::Claims(OpenObject& object, const GridBox& box) {
   std::vector<UnitPtr> dirty;
   {
-    const std::lock_guard lock(content.state_mutex);
+    const std::lock_guard lock(object.state_mutex);
     const auto first =
-        content.dirty_units.lower_bound(checked_mul(box.first[0], content.units_in_row()).value_or(UINT64_MAX));
-    for (auto unit = first; unit != content.dirty_units.end(); ++unit) {
-      const geometry::Coord coord = content.unit_coord(unit->first);
+        object.dirty_units.lower_bound(checked_mul(box.first[0], object.units_in_row()).value_or(UINT64_MAX));
+    for (auto unit = first; unit != object.dirty_units.end(); ++unit) {
+      const geometry::Coord coord = object.unit_coord(unit->first);
       if (coord[0] >= box.last[0]) break;
-      if (box.contains(content.rank, coord)) dirty.push_back(unit->second);
+      if (box.contains(object.rank, coord)) dirty.push_back(unit->second);
     }
   }
   for (UnitPtr& unit : dirty) {
@@ -42,9 +42,9 @@ Claims::~Claims() {
   }
 }
 
-Result<BufferRef> Replacer::copy_of(Content& content, const UnitPtr& unit) {
+Result<BufferRef> Replacer::copy_of(OpenObject& object, const UnitPtr& unit) {
   BufferRef now;
-  MDFS_TRY(loader_.load(content, {{unit, content.unit_coord(unit->key.index), {{0, content.unit_bytes}}}},
+  MDFS_TRY(loader_.load(object, {{unit, object.unit_coord(unit->key.index), {{0, object.unit_bytes}}}},
                         [&](std::size_t, const BufferRef& buffer) { now = buffer; }));
   if (!now) return now;
   BufferRef copy = core_.cache.acquire(now.size());
@@ -85,15 +85,15 @@ constexpr std::uint64_t kBandUnits = 4096;  // whose pieces are planned at once
 
 // The window's box in bands of at most `band_bytes` (of one row of units, and at least one unit), in order.
 template <typename Visit>
-Status each_band(const Content& content, const geometry::Box& box, std::uint64_t band_bytes, Visit&& visit) {
-  const geometry::ByteGeometry& array = content.array();
-  const unsigned fast = content.rank - 1;
+Status each_band(const OpenObject& object, const geometry::Box& box, std::uint64_t band_bytes, Visit&& visit) {
+  const geometry::ByteGeometry& array = object.array();
+  const unsigned fast = object.rank - 1;
   std::uint64_t thickness = 1;  // samples of a band across the fastest axis
   for (unsigned axis = 0; axis < fast; ++axis) thickness *= std::min(array.extent[axis], box.length[axis]);
   const std::uint64_t units_long =
       std::clamp<std::uint64_t>(band_bytes / (thickness * array.extent[fast]), 1, kBandUnits);
 
-  const GridBox grid = units_under(content, box);
+  const GridBox grid = units_under(object, box);
   geometry::Coord at = grid.first;
   while (true) {
     geometry::Box band;
@@ -119,48 +119,48 @@ Status each_band(const Content& content, const geometry::Box& box, std::uint64_t
 
 // Windows are linked with all that their extents hold. If something had been written elsewhere, all is linked before,
 // with the size: what one write has brought to some extents under the window and to others stays together.
-Status Replacer::write_others(Content& content, const WindowJob& job) {
-  if (canonical_end(content.array(), job.box) > content.size.load(std::memory_order_acquire))
-    MDFS_TRY(clear_beyond_end(content));
-  const GridBox grid = units_under(content, job.box);
+Status Replacer::write_others(OpenObject& object, const WindowJob& job) {
+  if (canonical_end(object.array(), job.box) > object.size.load(std::memory_order_acquire))
+    MDFS_TRY(clear_beyond_end(object));
+  const GridBox grid = units_under(object, job.box);
   bool others = false;
   {
-    const std::lock_guard lock(content.state_mutex);
-    others = content.linked_size < content.size.load(std::memory_order_acquire) ||
-             std::any_of(content.dirty_units.begin(), content.dirty_units.end(), [&](const auto& dirty) {
-               return !grid.contains(content.rank, content.unit_coord(dirty.first));
+    const std::lock_guard lock(object.state_mutex);
+    others = object.linked_size < object.size.load(std::memory_order_acquire) ||
+             std::any_of(object.dirty_units.begin(), object.dirty_units.end(), [&](const auto& dirty) {
+               return !grid.contains(object.rank, object.unit_coord(dirty.first));
              });
   }
-  return others ? write_back_.write_back(content) : Status{};
+  return others ? write_back_.write_back(object) : Status{};
 }
 
 // Units that the source writes to.
-Result<std::uint64_t> Replacer::units_written(const Content& content, const WindowJob& job, const Stop& stop) {
-  if (job.from.is_whole()) return geometry::piece_count(content.array(), job.box);
+Result<std::uint64_t> Replacer::units_written(const OpenObject& object, const WindowJob& job, const Stop& stop) {
+  if (job.from.is_whole()) return geometry::piece_count(object.array(), job.box);
   std::uint64_t units = 0;
   const auto count = [&](const geometry::Box& band) -> Status {
     MDFS_TRY(stopped(stop));
-    if (WindowRows(content, job.window, job.box, band).written_bytes(job.from) == 0) return {};
-    for (const geometry::Piece& piece : geometry::decompose(content.array(), band))
-      if (WindowRows(content, job.window, job.box, box_of(band, piece)).written_bytes(job.from) > 0) ++units;
+    if (WindowRows(object, job.window, job.box, band).written_bytes(job.from) == 0) return {};
+    for (const geometry::Piece& piece : geometry::decompose(object.array(), band))
+      if (WindowRows(object, job.window, job.box, box_of(band, piece)).written_bytes(job.from) > 0) ++units;
     return {};
   };
-  MDFS_TRY(each_band(content, job.box, kBandBytes, count));
+  MDFS_TRY(each_band(object, job.box, kBandBytes, count));
   return units;
 }
 
 // Is there a record of every extent under the box?
-Result<bool> Replacer::replaces_stored(Content& content, const geometry::Box& box) {
+Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& box) {
   bool all = true;
   const auto look = [&](const geometry::Box& band) -> Status {
     if (!all) return {};
-    for (const geometry::Piece& piece : geometry::decompose(content.array(), band)) {
-      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(content, piece.extent, false));
+    for (const geometry::Piece& piece : geometry::decompose(object.array(), band)) {
+      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, piece.extent, false));
       all = all && extent.has_record();
     }
     return {};
   };
-  MDFS_TRY(each_band(content, box, kBandBytes, look));
+  MDFS_TRY(each_band(object, box, kBandBytes, look));
   return all;
 }
 
@@ -169,103 +169,103 @@ std::uint64_t Replacer::most_window_units() const {
   return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowUnits, kMaxWindowUnits);
 }
 
-Status Replacer::write_window(Content& content, const geometry::Window& window, const WindowSource& from,
+Status Replacer::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
                               const Stop& stop) {
-  if (!content.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
-  WindowJob job{window, from, geometry::byte_box(*content.image, window), {}, 0, false, false, {}, {}, {}};
-  if (geometry::piece_count(content.array(), job.box) > most_window_units())
+  if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
+  WindowJob job{window, from, geometry::byte_box(*object.image, window), {}, 0, false, false, {}, {}, {}};
+  if (geometry::piece_count(object.array(), job.box) > most_window_units())
     return {Errc::kTooBig, fmt::format("a window of more than {} extents cannot be written at once: the option cache "
                                        "decides how many",
                                        most_window_units())};
-  MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(content, job, stop));
+  MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(object, job, stop));
   if (units == 0) return {};
-  MDFS_TRY(write_others(content, job));
+  MDFS_TRY(write_others(object, job));
   MDFS_TRY(write_back_.wait_for_room(stop));
-  Result<store::Reservation> promised = core_.store.reserve(units * content.worst_case_blocks());
+  Result<store::Reservation> promised = core_.store.reserve(units * object.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
-    promised = core_.store.reserve(units * content.worst_case_blocks());
+    promised = core_.store.reserve(units * object.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace) {
     // What only replaces stored extents gives as much back as it takes.
-    MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(content, job.box));
-    if (replaces) promised = core_.store.reserve(units * content.worst_case_blocks(), store::Purpose::kPromised);
+    MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(object, job.box));
+    if (replaces) promised = core_.store.reserve(units * object.worst_case_blocks(), store::Purpose::kPromised);
     job.replaces = replaces;
   }
   MDFS_TRY_ASSIGN(job.reservation, std::move(promised));
 
-  const GridBox grid = units_under(content, job.box);
-  const GridLock::Hold hold(content.writers, content.rank, grid, GridLock::Mode::kExclusive);
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
-  job.end = canonical_end(content.array(), job.box);
-  job.shape = content.shape_for(std::max(size, job.end));
-  if (job.box.start[0] + job.box.length[0] > content.shape_for(size).shape[0])
+  const GridBox grid = units_under(object, job.box);
+  const GridLock::Hold hold(object.writers, object.rank, grid, GridLock::Mode::kExclusive);
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
+  job.end = canonical_end(object.array(), job.box);
+  job.shape = object.shape_for(std::max(size, job.end));
+  if (job.box.start[0] + job.box.length[0] > object.shape_for(size).shape[0])
     return {Errc::kOutOfRange, "the image has become smaller than the window"};
-  job.keep = units * content.capacity_bytes <= core_.options.cache_bytes / 8;
+  job.keep = units * object.capacity_bytes <= core_.options.cache_bytes / 8;
 
-  const Claims claims(content, grid);
-  Status status = each_band(content, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
+  const Claims claims(object, grid);
+  Status status = each_band(object, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
     MDFS_TRY(stopped(stop));
-    return build_band(content, job, band, stop);
+    return build_band(object, job, band, stop);
   });
-  if (status.ok()) status = stage_batch(content, job, job.keep);
-  if (status.ok()) status = link_window(content, job);
+  if (status.ok()) status = stage_batch(object, job, job.keep);
+  if (status.ok()) status = link_window(object, job);
   if (!status.ok()) abandon(core_, job.staged);
   return status;
 }
 
-Status Replacer::build_band(Content& content, WindowJob& job, const geometry::Box& band, const Stop& stop) {
-  const WindowRows rows(content, job.window, job.box, band);
+Status Replacer::build_band(OpenObject& object, WindowJob& job, const geometry::Box& band, const Stop& stop) {
+  const WindowRows rows(object, job.window, job.box, band);
   if (rows.written_bytes(job.from) == 0) return {};
   const BufferRef source = core_.cache.acquire(rows.bytes());
   const MutableBytes source_bytes = source.bytes().first(rows.bytes());
   MDFS_TRY(read_band(job, rows, source_bytes));
 
-  std::vector<geometry::Piece> pieces = geometry::decompose(content.array(), band);
+  std::vector<geometry::Piece> pieces = geometry::decompose(object.array(), band);
   std::erase_if(pieces, [&](const geometry::Piece& piece) {
-    return WindowRows(content, job.window, job.box, box_of(band, piece)).written_bytes(job.from) == 0;
+    return WindowRows(object, job.window, job.box, box_of(band, piece)).written_bytes(job.from) == 0;
   });
   // So many at once as a batch may hold.
-  const std::size_t at_once = std::clamp<std::size_t>(core_.batch_bytes() / content.capacity_bytes, 1, kLoadedAtOnce);
+  const std::size_t at_once = std::clamp<std::size_t>(core_.batch_bytes() / object.capacity_bytes, 1, kLoadedAtOnce);
   for (std::size_t done = 0; done < pieces.size(); done += at_once) {
     MDFS_TRY(stopped(stop));
     const auto some = std::span<const geometry::Piece>(pieces).subspan(done, std::min(at_once, pieces.size() - done));
-    MDFS_TRY(build_pieces(content, job, band, source_bytes, some));
-    if (job.batch.size() * content.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch(content, job, job.keep));
+    MDFS_TRY(build_pieces(object, job, band, source_bytes, some));
+    if (job.batch.size() * object.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch(object, job, job.keep));
   }
   return {};
 }
 
-Status Replacer::build_pieces(Content& content, WindowJob& job, const geometry::Box& band, ConstBytes source,
+Status Replacer::build_pieces(OpenObject& object, WindowJob& job, const geometry::Box& band, ConstBytes source,
                               std::span<const geometry::Piece> pieces) {
   std::vector<UnitPtr> partial(pieces.size());
   std::vector<std::pair<UnitPtr, geometry::Coord>> to_load;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (replaces_unit(content, job, band, pieces[i])) continue;
-    partial[i] = core_.cache.find_or_create(content.key_of(content.unit_index(pieces[i].extent)));
+    if (replaces_unit(object, job, band, pieces[i])) continue;
+    partial[i] = core_.cache.find_or_create(object.key_of(object.unit_index(pieces[i].extent)));
     to_load.emplace_back(partial[i], pieces[i].extent);
   }
-  MDFS_TRY(loader_.load_whole(content, to_load));
+  MDFS_TRY(loader_.load_whole(object, to_load));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Staged staged;
-    staged.index = content.unit_index(pieces[i].extent);
+    staged.index = object.unit_index(pieces[i].extent);
     staged.coord = pieces[i].extent;
     if (partial[i] != nullptr) {
-      MDFS_TRY_ASSIGN(staged.content, copy_of(content, partial[i]));
+      MDFS_TRY_ASSIGN(staged.object, copy_of(object, partial[i]));
     }
-    if (!staged.content) {
-      staged.content = core_.cache.acquire(content.capacity_bytes);
-      std::memset(staged.content.data(), 0, staged.content.size());
+    if (!staged.object) {
+      staged.object = core_.cache.acquire(object.capacity_bytes);
+      std::memset(staged.object.data(), 0, staged.object.size());
     }
-    overlay(content, job, band, source, pieces[i], staged.content);
+    overlay(object, job, band, source, pieces[i], staged.object);
     job.batch.push_back(std::move(staged));
   }
   return {};
 }
 
 // Nothing of what the unit holds now is kept.
-bool Replacer::replaces_unit(const Content& content, const WindowJob& job, const geometry::Box& band,
+bool Replacer::replaces_unit(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
                              const geometry::Piece& piece) {
-  if (job.window.channel || !is_whole(content, job.shape, {content.unit_index(piece.extent), 0, piece})) return false;
-  const WindowRows rows(content, job.window, job.box, box_of(band, piece));
+  if (job.window.channel || !is_whole(object, job.shape, {object.unit_index(piece.extent), 0, piece})) return false;
+  const WindowRows rows(object, job.window, job.box, box_of(band, piece));
   return rows.written_bytes(job.from) == rows.bytes();
 }
 
@@ -285,91 +285,91 @@ Status Replacer::read_band(const WindowJob& job, const WindowRows& rows, Mutable
   return {};
 }
 
-void Replacer::overlay(const Content& content, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
+void Replacer::overlay(const OpenObject& object, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
                        const geometry::Piece& piece, const BufferRef& unit) {
-  const geometry::Coord& extent = content.array().extent;
+  const geometry::Coord& extent = object.array().extent;
   const geometry::Coord& length = piece.in_extent.length;
-  const WindowRows rows(content, job.window, job.box, box_of(band, piece));
+  const WindowRows rows(object, job.window, job.box, box_of(band, piece));
   if (!job.window.channel)
-    return copy_written(content.rank, job.from, rows, bytes, band.length, piece.in_box, unit.bytes(), extent,
+    return copy_written(object.rank, job.from, rows, bytes, band.length, piece.in_box, unit.bytes(), extent,
                         piece.in_extent.start);
   // The samples of the piece are taken out, get their channel, and go back.
-  const unsigned fast = content.rank - 1;
-  const unsigned channels = content.image->channels;
-  const unsigned element = geometry::element_bytes(content.image->type);
+  const unsigned fast = object.rank - 1;
+  const unsigned channels = object.image->channels;
+  const unsigned element = geometry::element_bytes(object.image->type);
   geometry::Coord plane_shape = band.length, plane_start = piece.in_box, plane_length = length;
   for (geometry::Coord* coord : {&plane_shape, &plane_start, &plane_length}) (*coord)[fast] /= channels;
   const std::uint64_t count = rows.bytes() * channels;
   ByteVector samples(count), plane(count / channels);
-  geometry::copy_box(content.rank, length, unit.bytes(), extent, piece.in_extent.start, samples, length, {});
+  geometry::copy_box(object.rank, length, unit.bytes(), extent, piece.in_extent.start, samples, length, {});
   geometry::take_channel(samples, channels, *job.window.channel, element, plane);
-  copy_written(content.rank, job.from, rows, bytes, plane_shape, plane_start, plane, plane_length, {});
+  copy_written(object.rank, job.from, rows, bytes, plane_shape, plane_start, plane, plane_length, {});
   geometry::put_channel(plane, channels, *job.window.channel, element, samples);
-  geometry::copy_box(content.rank, length, samples, length, {}, unit.bytes(), extent, piece.in_extent.start);
+  geometry::copy_box(object.rank, length, samples, length, {}, unit.bytes(), extent, piece.in_extent.start);
 }
 
-Status Replacer::stage_batch(Content& content, WindowJob& job, bool keep) {
-  MDFS_TRY(stage(core_, content, job.batch, job.reservation));
+Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep) {
+  MDFS_TRY(stage(core_, object, job.batch, job.reservation));
   for (Staged& staged : job.batch) {
-    if (!keep) staged.content = BufferRef();
+    if (!keep) staged.object = BufferRef();
     job.staged.push_back(std::move(staged));
   }
   job.batch.clear();
   return {};
 }
 
-Status Replacer::link_window(Content& content, WindowJob& job) {
-  const ClosedGate closed(content.gate);
-  const std::lock_guard linking(content.linking);
-  const Replaced replaced = note_replaced(core_, content, job.staged);
+Status Replacer::link_window(OpenObject& object, WindowJob& job) {
+  const ClosedGate closed(object.gate);
+  const std::lock_guard linking(object.linking);
+  const Replaced replaced = note_replaced(core_, object, job.staged);
   Linker::Pages pages;
   std::vector<LeftPlace> left;
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
-  for (const Staged& staged : job.staged) reached = std::max(reached, content.end_of(staged.index));
+  for (const Staged& staged : job.staged) reached = std::max(reached, object.end_of(staged.index));
   const store::Purpose purpose = job.replaces ? store::Purpose::kPromised : store::Purpose::kNormal;
   Status changed = core_.store.transact(purpose, [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, content, transaction);
+    Linker linker(core_, object, transaction);
     MDFS_TRY(linker.link(job.staged));
     {
-      const std::lock_guard lock(content.state_mutex);
-      size = std::max({content.linked_size, job.end, std::min(content.size.load(std::memory_order_acquire), reached)});
+      const std::lock_guard lock(object.state_mutex);
+      size = std::max({object.linked_size, job.end, std::min(object.size.load(std::memory_order_acquire), reached)});
     }
-    MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
+    MDFS_TRY(object.update(transaction, {size, linker.stored_bytes_change(), false}));
     pages = linker.pages();
     left = linker.left();
     return {};
   });
   if (!changed.ok()) return changed;
-  publish_pages(core_, content, pages);
-  if (core_.options.grouping) core_.left.note(content.object, left);
+  publish_pages(core_, object, pages);
+  if (core_.options.grouping) core_.left.note(object.number, left);
   {
-    const std::lock_guard lock(content.state_mutex);
-    content.linked_size = std::max(content.linked_size, size);
+    const std::lock_guard lock(object.state_mutex);
+    object.linked_size = std::max(object.linked_size, size);
   }
-  exchange(content, job.staged, job.keep, [&] { keep_for_versions(core_, content, job.staged, replaced, job.box); });
-  content.grow(job.end);
+  exchange(object, job.staged, job.keep, [&] { keep_for_versions(core_, object, job.staged, replaced, job.box); });
+  object.grow(job.end);
   write_back_.wake_waiters();
   return {};
 }
 
-void Replacer::exchange(Content& content, const std::vector<Staged>& units, bool keep,
+void Replacer::exchange(OpenObject& object, const std::vector<Staged>& units, bool keep,
                         const std::function<void()>& before) {
-  const std::lock_guard swapping(content.swapping);
+  const std::lock_guard swapping(object.swapping);
   before();
-  content.swaps.fetch_add(1, std::memory_order_acq_rel);
+  object.swaps.fetch_add(1, std::memory_order_acq_rel);
   for (const Staged& staged : units) {
-    const UnitKey key = content.key_of(staged.index);
+    const UnitKey key = object.key_of(staged.index);
     const UnitPtr unit = keep ? core_.cache.find_or_create(key) : core_.cache.peek(key);
     if (unit == nullptr) continue;
     const std::lock_guard lock(unit->mutex);
-    unit->buffer = keep ? staged.content : BufferRef();
+    unit->buffer = keep ? staged.object : BufferRef();
     unit->complete = keep;
     unit->valid.clear();
     unit->known_on_disk = !staged.runs.empty();
-    if (unit->dirty) write_back_.note_clean(content, *unit);
+    if (unit->dirty) write_back_.note_clean(object, *unit);
   }
-  content.swaps.fetch_add(1, std::memory_order_acq_rel);
+  object.swaps.fetch_add(1, std::memory_order_acq_rel);
 }
 
 }  // namespace mdfs::engine

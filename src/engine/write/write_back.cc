@@ -22,10 +22,10 @@ WriteBack::~WriteBack() {
   }
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  // Contents that were never closed lose what is dirty; whoever still holds them holds no memory of ours.
-  for (const auto& [key, content] : dirty_) {
-    content->dirty_units.clear();
-    content->reservation = store::Reservation();
+  // Objects that were never closed lose what is dirty; whoever still holds them holds no memory of ours.
+  for (const auto& [key, object] : dirty_) {
+    object->dirty_units.clear();
+    object->reservation = store::Reservation();
   }
 }
 
@@ -33,24 +33,24 @@ namespace {
 
 // Have all bytes of the unit been written, up to where it will end when the image has its full shape? While an image
 // grows, the extent that its last slab lies in is not full.
-bool is_full(const Content& content, const Unit& unit) {
-  if (!content.is_image())
-    return static_cast<unsigned>(std::popcount(unit.dirty_blocks)) == content.unit_bytes / content.block_size;
-  const geometry::Coord coord = content.unit_coord(unit.key.index);
-  const geometry::ByteGeometry shape = content.planned_shape(content.size.load(std::memory_order_relaxed), coord);
-  return unit.filled_bytes >= content.bytes_inside(shape, coord);
+bool is_full(const OpenObject& object, const Unit& unit) {
+  if (!object.is_image())
+    return static_cast<unsigned>(std::popcount(unit.dirty_blocks)) == object.unit_bytes / object.block_size;
+  const geometry::Coord coord = object.unit_coord(unit.key.index);
+  const geometry::ByteGeometry shape = object.planned_shape(object.size.load(std::memory_order_relaxed), coord);
+  return unit.filled_bytes >= object.bytes_inside(shape, coord);
 }
 
 // Of the full image. One that grows beyond the shape it was opened with has no last row.
-std::uint64_t planned_rows(const Content& content) {
-  const std::uint64_t planned = content.array().shape[0];
-  if (content.shape_for(content.size.load(std::memory_order_relaxed)).shape[0] > planned) return UINT64_MAX;
-  return ceil_div(planned, content.array().extent[0]);
+std::uint64_t planned_rows(const OpenObject& object) {
+  const std::uint64_t planned = object.array().shape[0];
+  if (object.shape_for(object.size.load(std::memory_order_relaxed)).shape[0] > planned) return UINT64_MAX;
+  return ceil_div(planned, object.array().extent[0]);
 }
 
 }  // namespace
 
-void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change) {
+void WriteBack::note_change(OpenObject& object, const UnitPtr& unit, Change change) {
   const std::uint64_t charge = unit->buffer.size();
   core_.dirty_bytes.fetch_add(charge - unit->dirty_charge, std::memory_order_relaxed);
   unit->dirty_charge = charge;
@@ -61,45 +61,45 @@ void WriteBack::note_change(Content& content, const UnitPtr& unit, Change change
   bool kick = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   bool first = false;
   {
-    const std::lock_guard lock(content.state_mutex);
+    const std::lock_guard lock(object.state_mutex);
     unit->promised += change.promise.room();
-    content.reservation.absorb(std::move(change.promise));
+    object.reservation.absorb(std::move(change.promise));
     if (!unit->dirty) {
       unit->dirty = true;
       unit->dirty_since_ns = core_.environment.monotonic_ns();
-      content.last_dirt_ns = unit->dirty_since_ns;
-      first = content.dirty_units.empty();
-      if (first) content.dirty_since_ns = unit->dirty_since_ns;
-      content.dirty_units.emplace(unit->key.index, unit);
+      object.last_dirt_ns = unit->dirty_since_ns;
+      first = object.dirty_units.empty();
+      if (first) object.dirty_since_ns = unit->dirty_since_ns;
+      object.dirty_units.emplace(unit->key.index, unit);
     }
-    if (!unit->full && is_full(content, *unit)) {
+    if (!unit->full && is_full(object, *unit)) {
       unit->full = true;
-      const geometry::Coord coord = content.unit_coord(unit->key.index);
-      content.add_full(coord, content.groups.units_in_group(coord, planned_rows(content)));
-      kick = kick || content.ripe_bytes >= core_.batch_bytes();
+      const geometry::Coord coord = object.unit_coord(unit->key.index);
+      object.add_full(coord, object.groups.units_in_group(coord, planned_rows(object)));
+      kick = kick || object.ripe_bytes >= core_.batch_bytes();
     }
-    if (content.may_have_strips && content.rank > 1 &&
-        content.syncs.expects_sync(content.size.load(std::memory_order_relaxed), content.grid_row_bytes() / 2)) {
-      const bool was_due = content.early_bytes >= core_.options.early_batch_bytes;
-      content.early_bytes += change.bytes;
-      kick = kick || (!was_due && content.early_bytes >= core_.options.early_batch_bytes);
+    if (object.may_have_strips && object.rank > 1 &&
+        object.syncs.expects_sync(object.size.load(std::memory_order_relaxed), object.grid_row_bytes() / 2)) {
+      const bool was_due = object.early_bytes >= core_.options.early_batch_bytes;
+      object.early_bytes += change.bytes;
+      kick = kick || (!was_due && object.early_bytes >= core_.options.early_batch_bytes);
     }
   }
   if (!first && (!kick || kicked_.load(std::memory_order_relaxed))) return;
   {
     const std::lock_guard lock(mutex_);
-    if (first) dirty_.emplace(&content, content.shared_from_this());
+    if (first) dirty_.emplace(&object, object.shared_from_this());
     if (kick) kicked_ = true;
   }
   if (kick) work_.notify_one();
 }
 
-store::Reservation WriteBack::take_promise(Content& content, Unit& unit) {
-  const std::lock_guard lock(content.state_mutex);
-  return content.reservation.split(std::exchange(unit.promised, {}));
+store::Reservation WriteBack::take_promise(OpenObject& object, Unit& unit) {
+  const std::lock_guard lock(object.state_mutex);
+  return object.reservation.split(std::exchange(unit.promised, {}));
 }
 
-void WriteBack::note_clean(Content& content, Unit& unit) {
+void WriteBack::note_clean(OpenObject& object, Unit& unit) {
   core_.dirty_bytes.fetch_sub(unit.dirty_charge, std::memory_order_relaxed);
   unit.dirty_charge = 0;
   unit.dirty_blocks = 0;
@@ -107,35 +107,35 @@ void WriteBack::note_clean(Content& content, Unit& unit) {
   unit.filled_bytes = 0;
   store::Reservation promise;
   {
-    const std::lock_guard lock(content.state_mutex);
-    promise = content.reservation.split(std::exchange(unit.promised, {}));
-    if (unit.full) content.remove_full(content.unit_coord(unit.key.index));
+    const std::lock_guard lock(object.state_mutex);
+    promise = object.reservation.split(std::exchange(unit.promised, {}));
+    if (unit.full) object.remove_full(object.unit_coord(unit.key.index));
     unit.full = false;
     unit.dirty = false;
-    content.dirty_units.erase(unit.key.index);
+    object.dirty_units.erase(unit.key.index);
   }
-  forget_if_clean(content);
+  forget_if_clean(object);
 }
 
-void WriteBack::forget_if_clean(Content& content) {
-  const std::lock_guard lock(content.state_mutex);
-  if (!content.dirty_units.empty() || content.linked_size < content.size.load(std::memory_order_acquire)) return;
+void WriteBack::forget_if_clean(OpenObject& object) {
+  const std::lock_guard lock(object.state_mutex);
+  if (!object.dirty_units.empty() || object.linked_size < object.size.load(std::memory_order_acquire)) return;
   // Under the state's lock, so that a unit that becomes dirty now registers after this.
   const std::lock_guard registry(mutex_);
-  dirty_.erase(&content);
+  dirty_.erase(&object);
 }
 
-void WriteBack::note_sync(Content& content) {
-  const std::lock_guard lock(content.state_mutex);
-  content.syncs.note_sync(content.size.load(std::memory_order_acquire));
-  content.early_bytes = 0;
+void WriteBack::note_sync(OpenObject& object) {
+  const std::lock_guard lock(object.state_mutex);
+  object.syncs.note_sync(object.size.load(std::memory_order_acquire));
+  object.early_bytes = 0;
 }
 
-void WriteBack::note_size(Content& content) {
-  const std::lock_guard lock(content.state_mutex);
-  if (content.dirty_units.empty()) content.dirty_since_ns = core_.environment.monotonic_ns();
+void WriteBack::note_size(OpenObject& object) {
+  const std::lock_guard lock(object.state_mutex);
+  if (object.dirty_units.empty()) object.dirty_since_ns = core_.environment.monotonic_ns();
   const std::lock_guard registry(mutex_);
-  dirty_.emplace(&content, content.shared_from_this());
+  dirty_.emplace(&object, object.shared_from_this());
 }
 
 void WriteBack::wake_waiters() {
@@ -169,43 +169,43 @@ Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes, const Stop& stop) 
   return share;
 }
 
-std::vector<std::shared_ptr<Content>> WriteBack::dirty_contents() {
+std::vector<std::shared_ptr<OpenObject>> WriteBack::dirty_objects() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<Content>> contents;
-  contents.reserve(dirty_.size());
-  for (const auto& [key, content] : dirty_) contents.push_back(content);
-  return contents;
+  std::vector<std::shared_ptr<OpenObject>> objects;
+  objects.reserve(dirty_.size());
+  for (const auto& [key, object] : dirty_) objects.push_back(object);
+  return objects;
 }
 
 // Beyond three quarters of the limit there are too many dirty bytes.
-std::shared_ptr<Content> WriteBack::choose(bool may_be_pieces, WhichUnits& which) {
+std::shared_ptr<OpenObject> WriteBack::choose(bool may_be_pieces, WhichUnits& which) {
   const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
-  std::vector<std::shared_ptr<Content>> contents = dirty_contents();
+  std::vector<std::shared_ptr<OpenObject>> objects = dirty_objects();
   bool any = false, any_alive = false;
   std::vector<DirtyFacts> facts;
-  std::erase_if(contents, [&](const std::shared_ptr<Content>& content) {
-    const std::lock_guard lock(content->state_mutex);
-    if (content->dirty_units.empty()) return true;
+  std::erase_if(objects, [&](const std::shared_ptr<OpenObject>& object) {
+    const std::lock_guard lock(object->state_mutex);
+    if (object->dirty_units.empty()) return true;
     any = true;
-    if (content->background_failed) return true;
+    if (object->background_failed) return true;
     any_alive = true;
-    const bool early_enough = pressed || content->early_bytes >= core_.options.early_batch_bytes;
-    const std::uint64_t early = may_be_pieces && early_enough ? content->early_bytes : 0;
-    facts.push_back({content->ripe_bytes, content->full_bytes, content->last_dirt_ns, early});
+    const bool early_enough = pressed || object->early_bytes >= core_.options.early_batch_bytes;
+    const std::uint64_t early = may_be_pieces && early_enough ? object->early_bytes : 0;
+    facts.push_back({object->ripe_bytes, object->full_bytes, object->last_dirt_ns, early});
     return false;
   });
   const std::optional<WriteChoice> choice = choose_to_write(facts, core_.batch_bytes(), pressed);
   if (choice) {
     which = choice->which;
-    if (which != WhichUnits::kAll) return contents[choice->content];
+    if (which != WhichUnits::kAll) return objects[choice->object];
   }
   const std::lock_guard lock(mutex_);
   stuck_ = any && !any_alive;
   if (stuck_) room_.notify_all();
-  return choice ? contents[choice->content] : nullptr;
+  return choice ? objects[choice->object] : nullptr;
 }
 
-std::vector<UnitPtr> WriteBack::collect(Content& content, WhichUnits which) {
+std::vector<UnitPtr> WriteBack::collect(OpenObject& object, WhichUnits which) {
   struct Candidate {
     bool not_full;
     std::uint64_t bytes;
@@ -215,22 +215,22 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, WhichUnits which) {
   };
   std::vector<Candidate> candidates;
   {
-    const std::lock_guard lock(content.state_mutex);
-    candidates.reserve(content.dirty_units.size());
-    for (const auto& [index, unit] : content.dirty_units) {
-      const geometry::Coord coord = content.unit_coord(index);
+    const std::lock_guard lock(object.state_mutex);
+    candidates.reserve(object.dirty_units.size());
+    for (const auto& [index, unit] : object.dirty_units) {
+      const geometry::Coord coord = object.unit_coord(index);
       if (which == WhichUnits::kRipe) {
-        const auto group = content.full_groups.find(content.groups.group_of(coord));
-        if (group == content.full_groups.end() || group->second.ripe_bytes == 0) continue;
+        const auto group = object.full_groups.find(object.groups.group_of(coord));
+        if (group == object.full_groups.end() || group->second.ripe_bytes == 0) continue;
       }
-      candidates.push_back({true, 0, 0, content.groups.order_of(coord), unit});
+      candidates.push_back({true, 0, 0, object.groups.order_of(coord), unit});
     }
   }
   std::erase_if(candidates, [&](Candidate& candidate) {
     const std::lock_guard lock(candidate.unit->mutex);
     candidate.not_full = !candidate.unit->full;
     candidate.since_ns = candidate.unit->dirty_since_ns;
-    candidate.bytes = bytes_to_write(content, *candidate.unit);
+    candidate.bytes = bytes_to_write(object, *candidate.unit);
     return candidate.unit->claimed || !candidate.unit->dirty || (which != WhichUnits::kAll && candidate.not_full);
   });
   // The full ones, in the order in which they are to lie; then those that have waited longest.
@@ -241,7 +241,7 @@ std::vector<UnitPtr> WriteBack::collect(Content& content, WhichUnits which) {
   });
   // Ripe groups are not cut.
   const auto group_of = [&](const Candidate& candidate) {
-    return content.groups.group_of(content.unit_coord(candidate.unit->key.index));
+    return object.groups.group_of(object.unit_coord(candidate.unit->key.index));
   };
   std::vector<UnitPtr> units;
   for (std::size_t bytes = 0; units.size() < candidates.size() && units.size() < kMaxBatchUnits;) {
@@ -265,34 +265,32 @@ void WriteBack::run() {
     }
     for (bool may_be_pieces = true;;) {
       WhichUnits which = WhichUnits::kFull;
-      const std::shared_ptr<Content> content = choose(may_be_pieces, which);
-      if (content == nullptr) break;
+      const std::shared_ptr<OpenObject> object = choose(may_be_pieces, which);
+      if (object == nullptr) break;
       const bool early = which == WhichUnits::kPieces;
-      std::vector<UnitPtr> units = early ? collect_pieces(*content) : collect(*content, which);
+      std::vector<UnitPtr> units = early ? collect_pieces(*object) : collect(*object, which);
       if (units.empty() && early) {  // they are not complete yet; the next kick looks again
         may_be_pieces = false;
         continue;
       }
       if (units.empty()) break;
-      const Status status = write_batch(*content, std::move(units));
+      const Status status = write_batch(*object, std::move(units));
       if (status.ok()) continue;
-      const std::lock_guard lock(content->state_mutex);
-      content->background_failed = true;
-      if (!content->error) content->error = status.error();
+      const std::lock_guard lock(object->state_mutex);
+      object->background_failed = true;
+      if (!object->error) object->error = status.error();
     }
   }
 }
 
-std::vector<UnitPtr> WriteBack::dirty_before(Content& content, std::int64_t since_ns) {
+std::vector<UnitPtr> WriteBack::dirty_before(OpenObject& object, std::int64_t since_ns) {
   std::vector<UnitPtr> units;
   {
-    const std::lock_guard lock(content.state_mutex);
-    for (const auto& [index, unit] : content.dirty_units) units.push_back(unit);
+    const std::lock_guard lock(object.state_mutex);
+    for (const auto& [index, unit] : object.dirty_units) units.push_back(unit);
   }
   if (since_ns == kWhenever) return units;
-  const auto group_of = [&](const UnitPtr& unit) {
-    return content.groups.group_of(content.unit_coord(unit->key.index));
-  };
+  const auto group_of = [&](const UnitPtr& unit) { return object.groups.group_of(object.unit_coord(unit->key.index)); };
   std::unordered_set<std::uint64_t> old_groups;
   for (const UnitPtr& unit : units) {
     const std::lock_guard lock(unit->mutex);
@@ -302,7 +300,7 @@ std::vector<UnitPtr> WriteBack::dirty_before(Content& content, std::int64_t sinc
   return units;
 }
 
-Status WriteBack::write_units(Content& content, std::vector<UnitPtr> units) {
+Status WriteBack::write_units(OpenObject& object, std::vector<UnitPtr> units) {
   struct Open {
     UnitPtr unit;
     std::uint64_t changes;  // that must be linked when we return
@@ -311,14 +309,12 @@ Status WriteBack::write_units(Content& content, std::vector<UnitPtr> units) {
   std::vector<Open> open;
   for (UnitPtr& unit : units) open.push_back({std::move(unit), 0, 0});
   // As they are to lie on the disks.
-  const auto order_of = [&](const Open& one) {
-    return content.groups.order_of(content.unit_coord(one.unit->key.index));
-  };
+  const auto order_of = [&](const Open& one) { return object.groups.order_of(object.unit_coord(one.unit->key.index)); };
   std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) { return order_of(a) < order_of(b); });
   for (Open& one : open) {
     const std::lock_guard lock(one.unit->mutex);
     one.changes = one.unit->changes;
-    one.bytes = bytes_to_write(content, *one.unit);
+    one.bytes = bytes_to_write(object, *one.unit);
   }
   while (!open.empty()) {
     for (std::size_t begin = 0; begin < open.size();) {
@@ -326,7 +322,7 @@ Status WriteBack::write_units(Content& content, std::vector<UnitPtr> units) {
       for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchUnits;
            bytes += open[begin++].bytes)
         batch.push_back(open[begin].unit);
-      MDFS_TRY(write_batch(content, std::move(batch)));
+      MDFS_TRY(write_batch(object, std::move(batch)));
     }
     // What others had claimed, or what changed before it could be claimed.
     std::vector<Open> rest;
@@ -340,52 +336,52 @@ Status WriteBack::write_units(Content& content, std::vector<UnitPtr> units) {
   return {};
 }
 
-Status WriteBack::write_back(Content& content, std::int64_t since_ns) {
-  const std::uint64_t size = since_ns == kWhenever ? content.size.load(std::memory_order_acquire) : 0;
+Status WriteBack::write_back(OpenObject& object, std::int64_t since_ns) {
+  const std::uint64_t size = since_ns == kWhenever ? object.size.load(std::memory_order_acquire) : 0;
   {
-    const std::lock_guard lock(content.state_mutex);
-    content.background_failed = false;
+    const std::lock_guard lock(object.state_mutex);
+    object.background_failed = false;
   }
-  Status written = write_units(content, dirty_before(content, since_ns));
+  Status written = write_units(object, dirty_before(object, since_ns));
   if (!written.ok()) {
     // What the background has met is reported with it.
-    const std::lock_guard lock(content.state_mutex);
-    content.error.reset();
-    content.background_failed = true;
+    const std::lock_guard lock(object.state_mutex);
+    object.error.reset();
+    object.background_failed = true;
     return written;
   }
-  MDFS_TRY(link_size(content, size));
-  forget_if_clean(content);
-  const std::lock_guard lock(content.state_mutex);
-  if (!content.error) return {};
-  const Error error = *std::exchange(content.error, std::nullopt);
+  MDFS_TRY(link_size(object, size));
+  forget_if_clean(object);
+  const std::lock_guard lock(object.state_mutex);
+  if (!object.error) return {};
+  const Error error = *std::exchange(object.error, std::nullopt);
   return error;
 }
 
-Status WriteBack::write_back_below(Content& content, std::uint64_t index) {
+Status WriteBack::write_back_below(OpenObject& object, std::uint64_t index) {
   std::vector<UnitPtr> units;
   {
-    const std::lock_guard lock(content.state_mutex);
-    const auto end = content.dirty_units.lower_bound(index);
-    for (auto dirty = content.dirty_units.begin(); dirty != end; ++dirty) units.push_back(dirty->second);
+    const std::lock_guard lock(object.state_mutex);
+    const auto end = object.dirty_units.lower_bound(index);
+    for (auto dirty = object.dirty_units.begin(); dirty != end; ++dirty) units.push_back(dirty->second);
   }
-  return write_units(content, std::move(units));
+  return write_units(object, std::move(units));
 }
 
 Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {
   Status first_error;
   const std::int64_t now = core_.environment.monotonic_ns();
-  for (const std::shared_ptr<Content>& content : dirty_contents()) {
+  for (const std::shared_ptr<OpenObject>& object : dirty_objects()) {
     {
-      const std::lock_guard lock(content->state_mutex);
-      if (now - content->dirty_since_ns < at_least_age_ns) continue;
+      const std::lock_guard lock(object->state_mutex);
+      if (now - object->dirty_since_ns < at_least_age_ns) continue;
     }
-    Status status = write_back(*content, at_least_age_ns > 0 ? now - at_least_age_ns : kWhenever);
+    Status status = write_back(*object, at_least_age_ns > 0 ? now - at_least_age_ns : kWhenever);
     if (status.ok()) continue;
-    // Whoever asks for this content next is to hear of it as well.
-    const std::lock_guard lock(content->state_mutex);
-    if (!content->error) content->error = status.error();
-    content->background_failed = true;
+    // Whoever asks for this object next is to hear of it as well.
+    const std::lock_guard lock(object->state_mutex);
+    if (!object->error) object->error = status.error();
+    object->background_failed = true;
     if (first_error.ok()) first_error = std::move(status);
   }
   return first_error;

@@ -24,7 +24,7 @@ namespace mdfs::engine {
 //
 // Units of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips or are
 // written whole; a unit changed meanwhile stays dirty. After an error the units are dirty as before and the error stays
-// with the content. The size that a transaction links reaches the end of all that it links: nothing in the tree lies
+// with the object. The size that a transaction links reaches the end of all that it links: nothing in the tree lies
 // at or beyond the size that the tree has.
 class WriteBack {
  public:
@@ -40,15 +40,15 @@ class WriteBack {
     std::uint64_t bytes = 0;
     store::Reservation promise;
   };
-  void note_change(Content& content, const UnitPtr& unit, Change change);
+  void note_change(OpenObject& object, const UnitPtr& unit, Change change);
   // The bytes are on the disks or not wanted any more; gives the unit's promise back.
-  void note_clean(Content& content, Unit& unit);
+  void note_clean(OpenObject& object, Unit& unit);
   // Before a write that lets a small file outgrow the tree, and after it: the bytes in the tree have to be written as
   // well, and are promised room with `promise`.
-  static bool outgrows_tree(Content& content, std::uint64_t end);
-  Status note_outgrown(Content& content, store::Reservation promise);
-  // Takes the unit's promise out of the content's reservation.
-  store::Reservation take_promise(Content& content, Unit& unit);
+  static bool outgrows_tree(OpenObject& object, std::uint64_t end);
+  Status note_outgrown(OpenObject& object, store::Reservation promise);
+  // Takes the unit's promise out of the object's reservation.
+  store::Reservation take_promise(OpenObject& object, Unit& unit);
 
   // Returns when the dirty bytes are within the limit; an error if they cannot be written.
   Status wait_for_room(const Stop& stop);
@@ -59,17 +59,17 @@ class WriteBack {
 
   static constexpr std::int64_t kWhenever = INT64_MAX;
   // Groups in which something has been dirty since then, whole; or all.
-  Status write_back(Content& content, std::int64_t since_ns = kWhenever);
+  Status write_back(OpenObject& object, std::int64_t since_ns = kWhenever);
   Status write_back_all(std::int64_t at_least_age_ns);
   // Dirty units of lower indices than this, so that what they hold is linked before what follows; the size is not. An
   // error is the caller's to report: nothing is lost, and the next write-back tries again.
-  Status write_back_below(Content& content, std::uint64_t index);
+  Status write_back_below(OpenObject& object, std::uint64_t index);
   // Before somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
-  static void note_sync(Content& content);
-  // The content has become larger without a write: its size is linked with what is dirty, or at its next write-back.
-  void note_size(Content& content);
+  static void note_sync(OpenObject& object);
+  // The object has become larger without a write: its size is linked with what is dirty, or at its next write-back.
+  void note_size(OpenObject& object);
   // Nothing of it has to be written back any more, if that is so.
-  void forget_if_clean(Content& content);
+  void forget_if_clean(OpenObject& object);
 
  private:
   static constexpr unsigned kThreads = 2;
@@ -104,58 +104,58 @@ class WriteBack {
     store::Reservation reservation;
     bool inline_bytes = false;  // unit 0 goes into the tree
     bool postponed = false;     // not written after all, to be tried again
-    std::uint64_t size = 0;     // of the content before the first unit was claimed
+    std::uint64_t size = 0;     // of the object before the first unit was claimed
   };
 
   void run();
   // Returns when all that they hold by now is linked.
-  Status write_units(Content& content, std::vector<UnitPtr> units);
-  std::shared_ptr<Content> choose(bool may_be_pieces, WhichUnits& which);
-  static std::vector<UnitPtr> dirty_before(Content& content, std::int64_t since_ns);
+  Status write_units(OpenObject& object, std::vector<UnitPtr> units);
+  std::shared_ptr<OpenObject> choose(bool may_be_pieces, WhichUnits& which);
+  static std::vector<UnitPtr> dirty_before(OpenObject& object, std::int64_t since_ns);
   // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
-  std::vector<UnitPtr> collect(Content& content, WhichUnits which);
+  std::vector<UnitPtr> collect(OpenObject& object, WhichUnits which);
   // Whole steps that were appended to units that nobody has claimed, where all units of a page in a row of the grid
   // have them, up to a batch.
-  std::vector<UnitPtr> collect_pieces(Content& content);
+  std::vector<UnitPtr> collect_pieces(OpenObject& object);
   // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
   // in parts.
-  Status write_batch(Content& content, std::vector<UnitPtr> units);
+  Status write_batch(OpenObject& object, std::vector<UnitPtr> units);
   enum class Way : std::uint8_t { kStripsWhereWorth, kWhole };
-  Status write_at_once(Content& content, std::vector<UnitPtr> units, Way way);
+  Status write_at_once(OpenObject& object, std::vector<UnitPtr> units, Way way);
   // Of `whole`, to `in_parts`: those whose changes are worth a strip.
-  Status take_parts(Content& content, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts);
-  void claim_all(Content& content, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
+  Status take_parts(OpenObject& object, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts);
+  void claim_all(OpenObject& object, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
                  Batch& batch);
-  bool claim_changes(Content& content, const UnitPtr& unit, Batch& batch);
+  bool claim_changes(OpenObject& object, const UnitPtr& unit, Batch& batch);
   // Writes the strips. Units for which none is made leave the batch, dirty as before.
-  Status write_strips(Content& content, Batch& batch, std::vector<UnitPtr>& not_taken);
-  Result<std::vector<StripJob>> plan_strips(Content& content, const Claimed& claimed);
-  Status place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation);
-  Status store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs);
+  Status write_strips(OpenObject& object, Batch& batch, std::vector<UnitPtr>& not_taken);
+  Result<std::vector<StripJob>> plan_strips(OpenObject& object, const Claimed& claimed);
+  Status place_strips(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation);
+  Status store_strips(OpenObject& object, const Claimed& claimed, std::vector<StripJob>& jobs);
   void abandon_strips(Batch& batch);
   // Nothing lies beyond it of what the batch links; if that is so, no dirty bytes lie before it, so that a crash shows
   // a shorter file rather than zeros. state_mutex is held.
-  static std::uint64_t size_to_link(const Content& content, const Batch& batch);
+  static std::uint64_t size_to_link(const OpenObject& object, const Batch& batch);
   // What writing the unit back takes about; its mutex is held.
-  static std::uint64_t bytes_to_write(const Content& content, const Unit& unit);
-  Status load_rest(Content& content, const std::vector<UnitPtr>& units);
+  static std::uint64_t bytes_to_write(const OpenObject& object, const Unit& unit);
+  Status load_rest(OpenObject& object, const std::vector<UnitPtr>& units);
   // A small file that has outgrown the tree: its first block is to be written with the others.
-  Status leave_inline(Content& content, std::vector<UnitPtr>& units);
-  bool claim(Content& content, const UnitPtr& unit, Batch& batch);
-  Status link_batch(Content& content, Batch& batch);
-  Status link_inline(Content& content, Batch& batch);
-  void finish(Content& content, Batch& batch, bool written);
-  void finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written, bool in_strips);
+  Status leave_inline(OpenObject& object, std::vector<UnitPtr>& units);
+  bool claim(OpenObject& object, const UnitPtr& unit, Batch& batch);
+  Status link_batch(OpenObject& object, Batch& batch);
+  Status link_inline(OpenObject& object, Batch& batch);
+  void finish(OpenObject& object, Batch& batch, bool written);
+  void finish(OpenObject& object, Claimed& claimed, store::Reservation& reservation, bool written, bool in_strips);
   store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
-  Status link_size(Content& content, std::uint64_t promised);
-  std::vector<std::shared_ptr<Content>> dirty_contents();
+  Status link_size(OpenObject& object, std::uint64_t promised);
+  std::vector<std::shared_ptr<OpenObject>> dirty_objects();
 
   Core& core_;
   Loader& loader_;
   std::mutex mutex_;  // guards all below but the threads
   std::condition_variable work_;
   std::condition_variable room_;
-  std::map<Content*, std::shared_ptr<Content>> dirty_;
+  std::map<OpenObject*, std::shared_ptr<OpenObject>> dirty_;
   std::atomic<bool> kicked_{false};  // set and cleared under the mutex
   bool stuck_ = false;               // over the limit, and nothing can be written
   bool stopping_ = false;

@@ -11,102 +11,101 @@ namespace mdfs::engine {
 namespace {
 
 // All that has to be valid before the unit can be written: all of an extent, the dirty blocks of a cell.
-std::vector<ByteRanges::Range> needed_ranges(const Content& content, const Unit& unit) {
-  if (content.is_image()) return {{0, content.unit_bytes}};
+std::vector<ByteRanges::Range> needed_ranges(const OpenObject& object, const Unit& unit) {
+  if (object.is_image()) return {{0, object.unit_bytes}};
   std::vector<ByteRanges::Range> ranges;
   for (std::uint32_t block = 0; block < 32; ++block)
     if ((unit.dirty_blocks >> block & 1) != 0)
-      ranges.push_back({block * content.block_size, (block + 1) * content.block_size});
+      ranges.push_back({block * object.block_size, (block + 1) * object.block_size});
   return ranges;
 }
 
-bool is_ready(const Content& content, const Unit& unit) {
-  const std::vector<ByteRanges::Range> ranges = needed_ranges(content, unit);
+bool is_ready(const OpenObject& object, const Unit& unit) {
+  const std::vector<ByteRanges::Range> ranges = needed_ranges(object, unit);
   return std::all_of(ranges.begin(), ranges.end(),
                      [&](const ByteRanges::Range& range) { return unit.covers(range.begin, range.end); });
 }
 
 }  // namespace
 
-Status WriteBack::load_rest(Content& content, const std::vector<UnitPtr>& units) {
+Status WriteBack::load_rest(OpenObject& object, const std::vector<UnitPtr>& units) {
   std::vector<Want> wants;
   for (const UnitPtr& unit : units) {
     const std::lock_guard lock(unit->mutex);
-    if (unit->dirty && !is_ready(content, *unit))
-      wants.push_back({unit, content.unit_coord(unit->key.index), needed_ranges(content, *unit)});
+    if (unit->dirty && !is_ready(object, *unit))
+      wants.push_back({unit, object.unit_coord(unit->key.index), needed_ranges(object, *unit)});
   }
-  return loader_.load(content, std::move(wants), [](std::size_t, const BufferRef&) {});
+  return loader_.load(object, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
 
 namespace {
 
 // The bytes in the tree must become a block.
-bool must_leave_tree(Content& content) {
-  const std::lock_guard lock(content.state_mutex);
-  return content.linked_inline && content.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
+bool must_leave_tree(OpenObject& object) {
+  const std::lock_guard lock(object.state_mutex);
+  return object.linked_inline && object.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
 }
 
 }  // namespace
 
-bool WriteBack::outgrows_tree(Content& content, std::uint64_t end) {
-  return !content.is_image() && end > MDFS_MAX_INLINE &&
-         content.size.load(std::memory_order_acquire) <= MDFS_MAX_INLINE;
+bool WriteBack::outgrows_tree(OpenObject& object, std::uint64_t end) {
+  return !object.is_image() && end > MDFS_MAX_INLINE && object.size.load(std::memory_order_acquire) <= MDFS_MAX_INLINE;
 }
 
-Status WriteBack::note_outgrown(Content& content, store::Reservation promise) {
-  if (!must_leave_tree(content)) return {};
-  const UnitPtr first = core_.cache.find_or_create(content.key_of(0));
-  MDFS_TRY(loader_.load(content, {{first, {}, {{0, content.block_size}}}}, [](std::size_t, const BufferRef&) {}));
+Status WriteBack::note_outgrown(OpenObject& object, store::Reservation promise) {
+  if (!must_leave_tree(object)) return {};
+  const UnitPtr first = core_.cache.find_or_create(object.key_of(0));
+  MDFS_TRY(loader_.load(object, {{first, {}, {{0, object.block_size}}}}, [](std::size_t, const BufferRef&) {}));
   std::unique_lock lock(first->mutex);
   first->changed.wait(lock, [&] { return !first->claimed; });
-  if (!must_leave_tree(content) || (first->dirty_blocks & 1) != 0) return {};
+  if (!must_leave_tree(object) || (first->dirty_blocks & 1) != 0) return {};
   Change change;
   change.blocks = 1;
-  change.promise = promise.split(content.worst_case(1, false));
-  note_change(content, first, std::move(change));
+  change.promise = promise.split(object.worst_case(1, false));
+  note_change(object, first, std::move(change));
   return {};
 }
 
-Status WriteBack::leave_inline(Content& content, std::vector<UnitPtr>& units) {
-  if (content.is_image() || !must_leave_tree(content)) return {};
-  MDFS_TRY(note_outgrown(content, store::Reservation()));
-  const UnitPtr first = core_.cache.find_or_create(content.key_of(0));
+Status WriteBack::leave_inline(OpenObject& object, std::vector<UnitPtr>& units) {
+  if (object.is_image() || !must_leave_tree(object)) return {};
+  MDFS_TRY(note_outgrown(object, store::Reservation()));
+  const UnitPtr first = core_.cache.find_or_create(object.key_of(0));
   if (std::find(units.begin(), units.end(), first) == units.end()) units.insert(units.begin(), first);
   return {};
 }
 
-bool WriteBack::claim(Content& content, const UnitPtr& unit, Batch& batch) {
+bool WriteBack::claim(OpenObject& object, const UnitPtr& unit, Batch& batch) {
   const std::lock_guard lock(unit->mutex);
-  if (!unit->dirty || unit->claimed || !is_ready(content, *unit)) return false;
+  if (!unit->dirty || unit->claimed || !is_ready(object, *unit)) return false;
   unit->claimed = true;
   Staged staged;
   staged.index = unit->key.index;
-  staged.coord = content.unit_coord(staged.index);
-  staged.content = unit->buffer;
+  staged.coord = object.unit_coord(staged.index);
+  staged.object = unit->buffer;
   staged.blocks = std::exchange(unit->dirty_blocks, 0);
   staged.unit = unit;
   unit->filled_bytes = 0;
   const ChangedBytes changed = std::exchange(unit->changed_bytes, {});
   {
-    const std::lock_guard state(content.state_mutex);
-    if (std::exchange(unit->full, false)) content.remove_full(staged.coord);
-    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised, content.end_of(staged.index)});
-    batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
+    const std::lock_guard state(object.state_mutex);
+    if (std::exchange(unit->full, false)) object.remove_full(staged.coord);
+    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised, object.end_of(staged.index)});
+    batch.reservation.absorb(object.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.whole.units.push_back(std::move(staged));
   return true;
 }
 
-// A write that lets the content grow meanwhile may be in some of the units and not in others, so that the size of
+// A write that lets the object grow meanwhile may be in some of the units and not in others, so that the size of
 // before does not reach its end, and that of after shows zeros: then once more. One that never rests is taken as it is.
-void WriteBack::claim_all(Content& content, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
+void WriteBack::claim_all(OpenObject& object, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
                           Batch& batch) {
   constexpr unsigned kMostTries = 4;
   for (unsigned tries = 1;; ++tries) {
-    batch.size = content.size.load(std::memory_order_acquire);
-    for (const UnitPtr& unit : whole) (void)claim(content, unit, batch);
-    for (const UnitPtr& unit : in_parts) (void)claim_changes(content, unit, batch);
-    const std::uint64_t size = content.size.load(std::memory_order_acquire);
+    batch.size = object.size.load(std::memory_order_acquire);
+    for (const UnitPtr& unit : whole) (void)claim(object, unit, batch);
+    for (const UnitPtr& unit : in_parts) (void)claim_changes(object, unit, batch);
+    const std::uint64_t size = object.size.load(std::memory_order_acquire);
     std::uint64_t end = 0;
     for (Claimed* const claimed : {&batch.whole, &batch.in_parts}) {
       claimed->end = 0;
@@ -115,96 +114,96 @@ void WriteBack::claim_all(Content& content, const std::vector<UnitPtr>& whole, c
       end = std::max(end, claimed->end);
     }
     if (end <= batch.size || tries == kMostTries) return;
-    finish(content, batch, false);
+    finish(object, batch, false);
   }
 }
 
-Status WriteBack::write_batch(Content& content, std::vector<UnitPtr> units) {
-  Status status = write_at_once(content, units, Way::kStripsWhereWorth);
+Status WriteBack::write_batch(OpenObject& object, std::vector<UnitPtr> units) {
+  Status status = write_at_once(object, units, Way::kStripsWhereWorth);
   if (status.ok() || status.error().code != Errc::kNoSpace || units.size() < 2) return status;
   const auto middle = units.begin() + static_cast<std::ptrdiff_t>(units.size() / 2);
-  MDFS_TRY(write_batch(content, {units.begin(), middle}));
-  return write_batch(content, {middle, units.end()});
+  MDFS_TRY(write_batch(object, {units.begin(), middle}));
+  return write_batch(object, {middle, units.end()});
 }
 
-Status WriteBack::write_at_once(Content& content, std::vector<UnitPtr> units, Way way) {
+Status WriteBack::write_at_once(OpenObject& object, std::vector<UnitPtr> units, Way way) {
   std::vector<UnitPtr> in_parts, not_taken;
-  if (content.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(content, units, in_parts));
-  MDFS_TRY(leave_inline(content, units));
-  MDFS_TRY(load_rest(content, units));
+  if (object.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(object, units, in_parts));
+  MDFS_TRY(leave_inline(object, units));
+  MDFS_TRY(load_rest(object, units));
   Batch batch;
-  claim_all(content, units, in_parts, batch);
+  claim_all(object, units, in_parts, batch);
   if (batch.whole.units.empty() && batch.in_parts.units.empty()) return {};
 
   const bool has_first = std::any_of(batch.whole.units.begin(), batch.whole.units.end(),
                                      [](const Staged& staged) { return staged.index == 0; });
   {
-    const std::lock_guard lock(content.state_mutex);
+    const std::lock_guard lock(object.state_mutex);
     const bool small = batch.size <= MDFS_MAX_INLINE;
-    batch.inline_bytes = !content.is_image() && small && !content.has_cells && has_first;
+    batch.inline_bytes = !object.is_image() && small && !object.has_cells && has_first;
     // The file grew out of the tree after leave_inline() had looked: next time.
-    batch.postponed = content.linked_inline && !batch.inline_bytes && !has_first;
+    batch.postponed = object.linked_inline && !batch.inline_bytes && !has_first;
   }
   Status status;
   if (!batch.postponed) {
     if (batch.inline_bytes) {
-      status = link_inline(content, batch);
+      status = link_inline(object, batch);
     } else {
-      status = write_strips(content, batch, not_taken);
+      status = write_strips(object, batch, not_taken);
       if (status.ok() && !batch.whole.units.empty())
-        status = stage(core_, content, batch.whole.units, batch.reservation);
+        status = stage(core_, object, batch.whole.units, batch.reservation);
       if (status.ok())
-        status = link_batch(content, batch);
+        status = link_batch(object, batch);
       else
         abandon_strips(batch);
     }
   }
   const bool full_page = !status.ok() && status.error().code == Errc::kBusy;
-  finish(content, batch, status.ok() && !batch.postponed);
+  finish(object, batch, status.ok() && !batch.postponed);
   if (full_page) {
     units.insert(units.end(), in_parts.begin(), in_parts.end());
-    return write_at_once(content, std::move(units), Way::kWhole);
+    return write_at_once(object, std::move(units), Way::kWhole);
   }
   if (!status.ok() || not_taken.empty()) return status;
-  return write_at_once(content, std::move(not_taken), Way::kWhole);
+  return write_at_once(object, std::move(not_taken), Way::kWhole);
 }
 
-std::uint64_t WriteBack::size_to_link(const Content& content, const Batch& batch) {
+std::uint64_t WriteBack::size_to_link(const OpenObject& object, const Batch& batch) {
   std::vector<std::uint64_t> in_batch;
   for (const Claimed* const claimed : {&batch.whole, &batch.in_parts})
     for (const Staged& staged : claimed->units) in_batch.push_back(staged.index);
   std::sort(in_batch.begin(), in_batch.end());
-  const std::uint64_t size = content.size.load(std::memory_order_acquire);
+  const std::uint64_t size = object.size.load(std::memory_order_acquire);
   std::uint64_t linked = std::min(batch.size, size);
-  for (const auto& [index, unit] : content.dirty_units) {
-    if (content.first_byte_of(index) >= linked) break;
+  for (const auto& [index, unit] : object.dirty_units) {
+    if (object.first_byte_of(index) >= linked) break;
     if (std::binary_search(in_batch.begin(), in_batch.end(), index)) continue;
-    linked = content.first_byte_of(index);
+    linked = object.first_byte_of(index);
     break;
   }
   const std::uint64_t reached = std::min(size, std::max(batch.whole.end, batch.in_parts.end));
-  return std::max({linked, reached, content.linked_size});
+  return std::max({linked, reached, object.linked_size});
 }
 
-Status WriteBack::link_batch(Content& content, Batch& batch) {
+Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
   Linker::Pages pages;
   std::vector<LeftPlace> left;
   std::uint64_t size = 0;
   bool left_inline = false;
   std::vector<StagedStrip> strips;
   for (StripJob& job : batch.strips) strips.push_back(job.staged);
-  const std::lock_guard linking(content.linking);
+  const std::lock_guard linking(object.linking);
   const auto link = [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, content, transaction);
+    Linker linker(core_, object, transaction);
     if (!batch.whole.units.empty()) MDFS_TRY(linker.link(batch.whole.units));
     if (!strips.empty()) MDFS_TRY(linker.link_strips(strips));
     {
-      const std::lock_guard lock(content.state_mutex);
-      size = size_to_link(content, batch);
-      left_inline = content.linked_inline;
+      const std::lock_guard lock(object.state_mutex);
+      size = size_to_link(object, batch);
+      left_inline = object.linked_inline;
     }
-    if (left_inline) transaction.erase(inline_key(content));
-    MDFS_TRY(content.update(transaction, {size, linker.stored_bytes_change(), false}));
+    if (left_inline) transaction.erase(inline_key(object));
+    MDFS_TRY(object.update(transaction, {size, linker.stored_bytes_change(), false}));
     pages = linker.pages();
     left = linker.left();
     return {};
@@ -215,36 +214,36 @@ Status WriteBack::link_batch(Content& content, Batch& batch) {
     abandon_strips(batch);
     return status;
   }
-  publish_pages(core_, content, pages);
-  if (core_.options.grouping) core_.left.note(content.object, left);
-  const std::lock_guard lock(content.state_mutex);
-  content.linked_size = std::max(content.linked_size, size);
-  content.linked_inline = false;
-  content.has_cells = !content.is_image();
+  publish_pages(core_, object, pages);
+  if (core_.options.grouping) core_.left.note(object.number, left);
+  const std::lock_guard lock(object.state_mutex);
+  object.linked_size = std::max(object.linked_size, size);
+  object.linked_inline = false;
+  object.has_cells = !object.is_image();
   return {};
 }
 
-Status WriteBack::link_inline(Content& content, Batch& batch) {
+Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
   const Staged& first = batch.whole.units.front();
   ByteVector bytes(batch.size);
-  if (first.content)
-    std::copy_n(first.content.data(), std::min<std::size_t>(bytes.size(), first.content.size()), bytes.begin());
-  const std::lock_guard linking(content.linking);
+  if (first.object)
+    std::copy_n(first.object.data(), std::min<std::size_t>(bytes.size(), first.object.size()), bytes.begin());
+  const std::lock_guard linking(object.linking);
   const auto link = [&](store::Transaction& transaction) -> Status {
     {
-      const std::lock_guard lock(content.state_mutex);
+      const std::lock_guard lock(object.state_mutex);
       // The file has grown meanwhile.
-      batch.postponed = content.has_cells || content.size.load(std::memory_order_acquire) != batch.size;
+      batch.postponed = object.has_cells || object.size.load(std::memory_order_acquire) != batch.size;
     }
     if (batch.postponed) return {};
-    transaction.put(inline_key(content), bytes);
-    return content.update(transaction, {batch.size, 0, true});
+    transaction.put(inline_key(object), bytes);
+    return object.update(transaction, {batch.size, 0, true});
   };
   MDFS_TRY(core_.store.transact(store::Purpose::kPromised, link, &batch.reservation));
   if (batch.postponed) return {};
-  const std::lock_guard lock(content.state_mutex);
-  content.linked_size = batch.size;
-  content.linked_inline = true;
+  const std::lock_guard lock(object.state_mutex);
+  object.linked_size = batch.size;
+  object.linked_inline = true;
   return {};
 }
 
@@ -258,13 +257,13 @@ store::Reservation WriteBack::promise_again(store::Reservation& rest, const Snap
   return again;
 }
 
-void WriteBack::finish(Content& content, Batch& batch, bool written) {
-  finish(content, batch.whole, batch.reservation, written, false);
-  finish(content, batch.in_parts, batch.reservation, written, true);
+void WriteBack::finish(OpenObject& object, Batch& batch, bool written) {
+  finish(object, batch.whole, batch.reservation, written, false);
+  finish(object, batch.in_parts, batch.reservation, written, true);
   wake_waiters();
 }
 
-void WriteBack::finish(Content& content, Claimed& claimed, store::Reservation& reservation, bool written,
+void WriteBack::finish(OpenObject& object, Claimed& claimed, store::Reservation& reservation, bool written,
                        bool in_strips) {
   for (std::size_t i = 0; i < claimed.units.size(); ++i) {
     const Staged& staged = claimed.units[i];
@@ -276,14 +275,14 @@ void WriteBack::finish(Content& content, Claimed& claimed, store::Reservation& r
     unit.claimed = false;
     if (written) {
       unit.linked_changes = snapshot.changes;
-      unit.known_on_disk = !staged.runs.empty() || in_strips || !content.is_image();
-      if (unit.changes == snapshot.changes) note_clean(content, unit);
+      unit.known_on_disk = !staged.runs.empty() || in_strips || !object.is_image();
+      if (unit.changes == snapshot.changes) note_clean(object, unit);
     } else {
       unit.dirty_blocks |= staged.blocks;
       unit.changed_bytes.add(snapshot.changed);
-      const std::lock_guard state(content.state_mutex);
+      const std::lock_guard state(object.state_mutex);
       unit.promised += again.room();
-      content.reservation.absorb(std::move(again));
+      object.reservation.absorb(std::move(again));
     }
     unit.changed.notify_all();
   }
@@ -293,22 +292,22 @@ void WriteBack::finish(Content& content, Claimed& claimed, store::Reservation& r
 
 // A size that no dirty unit brings along: that of a file whose last batches were linked out of order, or which has been
 // made larger. `promised` is linked even if something has become dirty before it meanwhile.
-Status WriteBack::link_size(Content& content, std::uint64_t promised) {
+Status WriteBack::link_size(OpenObject& object, std::uint64_t promised) {
   std::uint64_t size = 0;
   bool in_tree = false;
-  const std::lock_guard linking(content.linking);
+  const std::lock_guard linking(object.linking);
   {
-    const std::lock_guard lock(content.state_mutex);
-    size = content.size.load(std::memory_order_acquire);
-    in_tree = content.linked_inline;
-    if (!content.dirty_units.empty()) size = std::min(size, promised);
-    if (content.linked_size >= size) return {};
+    const std::lock_guard lock(object.state_mutex);
+    size = object.size.load(std::memory_order_acquire);
+    in_tree = object.linked_inline;
+    if (!object.dirty_units.empty()) size = std::min(size, promised);
+    if (object.linked_size >= size) return {};
   }
   MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) {
-    return content.update(transaction, {size, 0, in_tree});
+    return object.update(transaction, {size, 0, in_tree});
   }));
-  const std::lock_guard lock(content.state_mutex);
-  content.linked_size = std::max(content.linked_size, size);
+  const std::lock_guard lock(object.state_mutex);
+  object.linked_size = std::max(object.linked_size, size);
   return {};
 }
 

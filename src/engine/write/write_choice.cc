@@ -6,17 +6,17 @@
 
 namespace mdfs::engine {
 
-std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> contents, std::uint64_t batch_bytes,
+std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> objects, std::uint64_t batch_bytes,
                                            bool pressed) {
-  if (contents.empty()) return std::nullopt;
-  const auto number_of = [&](auto found) { return static_cast<std::size_t>(found - contents.begin()); };
-  const auto most_early = std::ranges::max_element(contents, {}, &DirtyFacts::early_bytes);
+  if (objects.empty()) return std::nullopt;
+  const auto number_of = [&](auto found) { return static_cast<std::size_t>(found - objects.begin()); };
+  const auto most_early = std::ranges::max_element(objects, {}, &DirtyFacts::early_bytes);
   if (most_early->early_bytes > 0) return WriteChoice{number_of(most_early), WhichUnits::kPieces};
-  const auto ripest = std::ranges::max_element(contents, {}, &DirtyFacts::ripe_bytes);
+  const auto ripest = std::ranges::max_element(objects, {}, &DirtyFacts::ripe_bytes);
   if (ripest->ripe_bytes > 0 && (pressed || ripest->ripe_bytes >= batch_bytes))
     return WriteChoice{number_of(ripest), WhichUnits::kRipe};
   if (!pressed) return std::nullopt;
-  const auto first = std::ranges::min_element(contents, {}, &DirtyFacts::last_dirt_ns);
+  const auto first = std::ranges::min_element(objects, {}, &DirtyFacts::last_dirt_ns);
   return WriteChoice{number_of(first), first->full_bytes > 0 ? WhichUnits::kFull : WhichUnits::kAll};
 }
 

@@ -12,7 +12,7 @@ namespace mdfs::engine {
 // Of groups that are full; that are full; dirty; new pieces that a sync will ask for soon.
 enum class WhichUnits : std::uint8_t { kRipe, kFull, kAll, kPieces };
 
-// What is dirty of one content.
+// What is dirty of one object.
 struct DirtyFacts {
   std::uint64_t ripe_bytes = 0;
   std::uint64_t full_bytes = 0;   // ripe ones as well
@@ -21,18 +21,18 @@ struct DirtyFacts {
 };
 
 struct WriteChoice {
-  std::size_t content = 0;  // of those that were given
+  std::size_t object = 0;  // of those that were given
   WhichUnits which = WhichUnits::kAll;
 };
 
 // Groups that are full make a good batch, the larger the better; `pressed` by too many dirty bytes also
 // those that make none.
-// If there are none, the content goes that nobody has added to for longest, its full units before the others, which
+// If there are none, the object goes that nobody has added to for longest, its full units before the others, which
 // have to be read: of one that is being written the groups would be torn that are about to be full. Nothing: there is
 // nothing to do now. Pure.
 //
 // What is about to be synced goes before everything else: somebody will wait for it.
-std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> contents, std::uint64_t batch_bytes,
+std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> objects, std::uint64_t batch_bytes,
                                            bool pressed);
 
 }  // namespace mdfs::engine

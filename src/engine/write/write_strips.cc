@@ -23,104 +23,104 @@ constexpr std::uint64_t kStripOwner = std::uint64_t{1} << 63;
 constexpr std::uint64_t kMostPages = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
 
 // Where the placement looks for a strip's disk: neighbours in space and in time go to different ones.
-geometry::Coord position_of(const Content& content, const geometry::Coord& first, std::uint32_t begin,
+geometry::Coord position_of(const OpenObject& object, const geometry::Coord& first, std::uint32_t begin,
                             std::uint32_t bytes) {
   geometry::Coord position = first;
-  for (unsigned axis = 1; axis < content.rank; ++axis) position[axis] /= content.page_box.side[axis];
-  position[content.rank - 1] += begin / bytes;
+  for (unsigned axis = 1; axis < object.rank; ++axis) position[axis] /= object.page_box.side[axis];
+  position[object.rank - 1] += begin / bytes;
   return position;
 }
 
 // As far as is known without a look at its page; its mutex is held.
-bool may_go_in_parts(const Content& content, const Unit& unit) {
+bool may_go_in_parts(const OpenObject& object, const Unit& unit) {
   const ChangedBytes& changed = unit.changed_bytes;
   if (!unit.dirty || unit.claimed || unit.full || changed.empty() || !unit.buffer) return false;
   StripFacts facts;
-  facts.extent_blocks = content.capacity_bytes / content.block_size;
-  facts.changed_blocks = ceil_div(changed.end - changed.begin, content.block_size);
+  facts.extent_blocks = object.capacity_bytes / object.block_size;
+  facts.changed_blocks = ceil_div(changed.end - changed.begin, object.block_size);
   return worth_a_strip(facts) && unit.covers(changed.begin, changed.end) &&
-         content.page_of(content.unit_coord(unit.key.index)).page < kMostPages;
+         object.page_of(object.unit_coord(unit.key.index)).page < kMostPages;
 }
 
 }  // namespace
 
-std::vector<UnitPtr> WriteBack::collect_pieces(Content& content) {
+std::vector<UnitPtr> WriteBack::collect_pieces(OpenObject& object) {
   std::vector<UnitPtr> dirty;
   std::uint64_t linked_size = 0;
   {
-    const std::lock_guard lock(content.state_mutex);
-    content.early_bytes = 0;
-    linked_size = content.linked_size;
-    dirty.reserve(content.dirty_units.size());
-    for (const auto& [index, unit] : content.dirty_units) dirty.push_back(unit);
+    const std::lock_guard lock(object.state_mutex);
+    object.early_bytes = 0;
+    linked_size = object.linked_size;
+    dirty.reserve(object.dirty_units.size());
+    for (const auto& [index, unit] : object.dirty_units) dirty.push_back(unit);
   }
-  const std::uint32_t step_bytes = content.unit_bytes / static_cast<std::uint32_t>(content.array().extent[0]);
+  const std::uint32_t step_bytes = object.unit_bytes / static_cast<std::uint32_t>(object.array().extent[0]);
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<UnitPtr>> rows;  // by page and step of the grid
   for (UnitPtr& unit : dirty) {
-    const geometry::Coord coord = content.unit_coord(unit->key.index);
+    const geometry::Coord coord = object.unit_coord(unit->key.index);
     {
       const std::lock_guard lock(unit->mutex);
       const ChangedBytes& changed = unit->changed_bytes;
       const bool whole_steps = !changed.empty() && changed.begin % step_bytes == 0 &&
-                               content.end_with_padding(coord, changed.end) % step_bytes == 0;
-      if (!whole_steps || content.canonical_offset(coord, changed.begin) < linked_size) continue;
-      if (!may_go_in_parts(content, *unit)) continue;
+                               object.end_with_padding(coord, changed.end) % step_bytes == 0;
+      if (!whole_steps || object.canonical_offset(coord, changed.begin) < linked_size) continue;
+      if (!may_go_in_parts(object, *unit)) continue;
     }
-    rows[{content.page_of(coord).page, coord[0]}].push_back(std::move(unit));
+    rows[{object.page_of(coord).page, coord[0]}].push_back(std::move(unit));
   }
-  std::erase_if(rows, [&](const auto& row) { return row.second.size() != content.units_in_page_row(row.first.first); });
+  std::erase_if(rows, [&](const auto& row) { return row.second.size() != object.units_in_page_row(row.first.first); });
   std::vector<UnitPtr> units;
   std::uint64_t bytes = 0;
   for (auto& [name, row] : rows) {
     if (bytes >= core_.batch_bytes() || units.size() >= kMaxBatchUnits) {
-      const std::lock_guard lock(content.state_mutex);
-      content.early_bytes = std::max<std::uint64_t>(content.early_bytes, core_.options.early_batch_bytes);
+      const std::lock_guard lock(object.state_mutex);
+      object.early_bytes = std::max<std::uint64_t>(object.early_bytes, core_.options.early_batch_bytes);
       break;
     }
     for (UnitPtr& unit : row) {
       const std::lock_guard lock(unit->mutex);
-      bytes += bytes_to_write(content, *unit);
+      bytes += bytes_to_write(object, *unit);
       units.push_back(unit);
     }
   }
   return units;
 }
 
-std::uint64_t WriteBack::bytes_to_write(const Content& content, const Unit& unit) {
+std::uint64_t WriteBack::bytes_to_write(const OpenObject& object, const Unit& unit) {
   const std::uint64_t changed = unit.changed_bytes.empty() ? 0 : unit.changed_bytes.end - unit.changed_bytes.begin;
-  const bool part = content.may_have_strips && changed > 0 && 2 * changed <= content.unit_bytes;
-  return part ? align_up(changed, content.block_size) : content.unit_bytes;
+  const bool part = object.may_have_strips && changed > 0 && 2 * changed <= object.unit_bytes;
+  return part ? align_up(changed, object.block_size) : object.unit_bytes;
 }
 
 // Like claim(), but only the changed bytes have to be valid.
-bool WriteBack::claim_changes(Content& content, const UnitPtr& unit, Batch& batch) {
+bool WriteBack::claim_changes(OpenObject& object, const UnitPtr& unit, Batch& batch) {
   const std::lock_guard lock(unit->mutex);
   ChangedBytes changed = unit->changed_bytes;
-  if (!may_go_in_parts(content, *unit)) return false;
-  const geometry::Coord coord = content.unit_coord(unit->key.index);
-  const std::uint64_t end = content.canonical_offset(coord, changed.end - 1) + 1;
-  const std::uint32_t padded = content.end_with_padding(coord, changed.end);
+  if (!may_go_in_parts(object, *unit)) return false;
+  const geometry::Coord coord = object.unit_coord(unit->key.index);
+  const std::uint64_t end = object.canonical_offset(coord, changed.end - 1) + 1;
+  const std::uint32_t padded = object.end_with_padding(coord, changed.end);
   if (unit->covers(changed.begin, padded)) changed.end = padded;
   unit->claimed = true;
   Staged staged;
   staged.index = unit->key.index;
   staged.coord = coord;
-  staged.content = unit->buffer;
+  staged.object = unit->buffer;
   staged.unit = unit;
   unit->filled_bytes = 0;
   unit->changed_bytes = {};
   {
-    const std::lock_guard state(content.state_mutex);
-    if (std::exchange(unit->full, false)) content.remove_full(coord);
+    const std::lock_guard state(object.state_mutex);
+    if (std::exchange(unit->full, false)) object.remove_full(coord);
     batch.in_parts.snapshots.push_back({unit->changes, changed, unit->promised, end});
-    batch.reservation.absorb(content.reservation.split(std::exchange(unit->promised, {})));
+    batch.reservation.absorb(object.reservation.split(std::exchange(unit->promised, {})));
   }
   batch.in_parts.units.push_back(std::move(staged));
   return true;
 }
 
-Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts) {
-  StripJudge judge(core_, content);
+Status WriteBack::take_parts(OpenObject& object, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts) {
+  StripJudge judge(core_, object);
   std::vector<UnitPtr> rest;
   for (UnitPtr& unit : whole) {
     ChangedBytes changed;
@@ -128,11 +128,11 @@ Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std:
     {
       const std::lock_guard lock(unit->mutex);
       if (!unit->dirty || unit->claimed) continue;  // nobody's to write, or another thread's
-      worth = may_go_in_parts(content, *unit);
+      worth = may_go_in_parts(object, *unit);
       changed = unit->changed_bytes;
     }
     if (worth) {
-      MDFS_TRY_ASSIGN(worth, judge.is_worth_a_strip(content.unit_coord(unit->key.index), changed));
+      MDFS_TRY_ASSIGN(worth, judge.is_worth_a_strip(object.unit_coord(unit->key.index), changed));
     }
     (worth ? in_parts : rest).push_back(std::move(unit));
   }
@@ -141,32 +141,32 @@ Status WriteBack::take_parts(Content& content, std::vector<UnitPtr>& whole, std:
 }
 
 // Equal bytes of extents of one page make a strip. Units in no job are not worth one.
-Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content, const Claimed& claimed) {
-  StripJudge judge(core_, content);
+Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& object, const Claimed& claimed) {
+  StripJudge judge(core_, object);
   using Name = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // page, begin, end
   std::map<Name, std::map<unsigned, std::size_t>> together;              // units by place
   for (std::size_t i = 0; i < claimed.units.size(); ++i) {
     const geometry::Coord& coord = claimed.units[i].coord;
     const ChangedBytes& changed = claimed.snapshots[i].changed;
     MDFS_TRY_ASSIGN(const bool worth, judge.is_worth_a_strip(coord, changed));
-    const geometry::PagePlace place = content.page_of(coord);
+    const geometry::PagePlace place = object.page_of(coord);
     if (worth) together[{place.page, changed.begin, changed.end}].emplace(place.place, i);
   }
   std::vector<StripJob> jobs;
   for (const auto& [name, places] : together) {
     const auto& [page, begin, end] = name;
-    const auto part_blocks = static_cast<std::uint32_t>(ceil_div(end - begin, content.block_size));
+    const auto part_blocks = static_cast<std::uint32_t>(ceil_div(end - begin, object.block_size));
     const std::size_t most =
-        std::clamp<std::size_t>(kMostStripBytes / (std::uint64_t{part_blocks} * content.block_size), 1,
+        std::clamp<std::size_t>(kMostStripBytes / (std::uint64_t{part_blocks} * object.block_size), 1,
                                 format::strip_parts(part_blocks));  // at least 1 of what is worth a strip
     for (auto next = places.begin(); next != places.end();) {
       StripJob job;
       job.staged.page = page;
       job.staged.strip.begin = begin;
       job.staged.strip.bytes = end - begin;
-      const geometry::Coord first = content.unit_of({page, next->first});
-      job.disk = static_cast<std::uint16_t>(content.wished_disk(position_of(content, first, begin, end - begin)));
-      job.order = content.groups.order_of(first);
+      const geometry::Coord first = object.unit_of({page, next->first});
+      job.disk = static_cast<std::uint16_t>(object.wished_disk(position_of(object, first, begin, end - begin)));
+      job.order = object.groups.order_of(first);
       for (; next != places.end() && job.units.size() < most; ++next) {
         job.staged.strip.places |= std::uint64_t{1} << next->first;
         job.units.push_back(next->second);
@@ -180,11 +180,11 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(Content& content
 }
 
 // Contiguous blocks for the strips of each disk together; those that find none keep an empty run.
-Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, store::Reservation& reservation) {
+Status WriteBack::place_strips(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation) {
   std::stable_sort(jobs.begin(), jobs.end(), [](const StripJob& a, const StripJob& b) {
     return std::tie(a.disk, a.order) < std::tie(b.disk, b.order);
   });
-  std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / content.block_size);
+  std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / object.block_size);
   for (std::size_t next = 0; next < jobs.size();) {
     std::uint64_t blocks = jobs[next].blocks;
     std::size_t end = next + 1;
@@ -193,8 +193,8 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
     store::AllocationRequest request;
     request.disk = jobs[next].disk;
     request.blocks = static_cast<std::uint32_t>(blocks);
-    request.owner = content.object | kStripOwner;
-    request.policy = content.image->policy;
+    request.owner = object.number | kStripOwner;
+    request.policy = object.image->policy;
     Result<store::Run> run = core_.store.allocate(request, reservation.blocks() >= blocks ? &reservation : nullptr);
     if (!run.ok() && run.error().code != Errc::kNoSpace) return std::move(run).error();
     if (!run.ok() && end - next > 1) {
@@ -212,8 +212,8 @@ Status WriteBack::place_strips(Content& content, std::vector<StripJob>& jobs, st
 
 // The parts one after another, each from a block on; checksums of all blocks; to all disks at once. Parts that are
 // whole blocks are written from where they are: valid bytes of a buffer that is shared do not change.
-Status WriteBack::store_strips(Content& content, const Claimed& claimed, std::vector<StripJob>& jobs) {
-  const std::uint32_t block_size = content.block_size;
+Status WriteBack::store_strips(OpenObject& object, const Claimed& claimed, std::vector<StripJob>& jobs) {
+  const std::uint32_t block_size = object.block_size;
   core_.tasks.parallel_for(jobs.size(), [&](std::size_t i) {
     StripJob& job = jobs[i];
     format::Strip& strip = job.staged.strip;
@@ -223,7 +223,7 @@ Status WriteBack::store_strips(Content& content, const Claimed& claimed, std::ve
     const bool in_place = strip.begin % device::kAlignment == 0 && strip.bytes == part_bytes;
     if (!in_place) job.bytes = core_.cache.acquire(std::size_t{job.blocks} * block_size);
     for (std::size_t part = 0; part < job.units.size(); ++part) {
-      std::byte* bytes = claimed.units[job.units[part]].content.data() + strip.begin;
+      std::byte* bytes = claimed.units[job.units[part]].object.data() + strip.begin;
       if (!in_place) {
         std::byte* const copy = job.bytes.data() + part * part_bytes;
         std::memcpy(copy, bytes, strip.bytes);
@@ -258,14 +258,14 @@ void WriteBack::abandon_strips(Batch& batch) {
   batch.strips.clear();
 }
 
-Status WriteBack::write_strips(Content& content, Batch& batch, std::vector<UnitPtr>& not_taken) {
+Status WriteBack::write_strips(OpenObject& object, Batch& batch, std::vector<UnitPtr>& not_taken) {
   Claimed& claimed = batch.in_parts;
   if (claimed.units.empty()) return {};
-  MDFS_TRY_ASSIGN(batch.strips, plan_strips(content, claimed));
-  MDFS_TRY(place_strips(content, batch.strips, batch.reservation));
+  MDFS_TRY_ASSIGN(batch.strips, plan_strips(object, claimed));
+  MDFS_TRY(place_strips(object, batch.strips, batch.reservation));
   std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
-  MDFS_TRY(store_strips(content, claimed, batch.strips));
-  if (!batch.strips.empty()) core_.relocations.note_strips(content.object);
+  MDFS_TRY(store_strips(object, claimed, batch.strips));
+  if (!batch.strips.empty()) core_.relocations.note_strips(object.number);
 
   std::vector<bool> kept(claimed.units.size(), false);
   for (const StripJob& job : batch.strips)
@@ -279,7 +279,7 @@ Status WriteBack::write_strips(Content& content, Batch& batch, std::vector<UnitP
     to.snapshots.push_back(claimed.snapshots[i]);
   }
   claimed = std::move(in_strips);
-  finish(content, rest, batch.reservation, false, true);
+  finish(object, rest, batch.reservation, false, true);
   return {};
 }
 

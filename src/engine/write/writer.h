@@ -18,43 +18,43 @@ class Writer {
 
   // Extends the file as needed. kNoSpace before anything is changed. What replaces stored bytes without growing the
   // file may use the reserve, since as much comes back.
-  Status write(Content& content, std::uint64_t offset, ConstBytes from, const Stop& stop);
+  Status write(OpenObject& object, std::uint64_t offset, ConstBytes from, const Stop& stop);
   // Zeroes bytes; the caller holds its part of the grid. The file then has at least `size`.
-  Status write_zeros(Content& content, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
+  Status write_zeros(OpenObject& object, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
                      std::uint64_t size = 0);
   // Zeroes what of a unit of an image lies in a range that ends before `end`; the caller holds its part of the grid.
-  Status zero_unit(Content& content, const HeldUnit& held, std::uint64_t end, store::Purpose purpose);
+  Status zero_unit(OpenObject& object, const HeldUnit& held, std::uint64_t end, store::Purpose purpose);
 
  private:
   static constexpr std::uint64_t kPassBytes = 1u << 20;
   static constexpr std::uint64_t kPassParts = 16384;
   // Bytes planned at once: fewer where a step along an axis leads to another unit, so that the plan stays small.
-  static std::uint64_t pass_bytes(const Content& content);
+  static std::uint64_t pass_bytes(const OpenObject& object);
   // Cache memory that a write asks for at once: others, who are served in turn, do not wait for the whole write.
   static constexpr std::size_t kTurnBytes = 1u << 20;
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
 
-  Result<store::Reservation> promise(Content& content, std::uint64_t offset, std::uint64_t length,
+  Result<store::Reservation> promise(OpenObject& object, std::uint64_t offset, std::uint64_t length,
                                      store::Purpose purpose);
-  static store::Room most_needed(const Content& content, std::uint64_t offset, std::uint64_t length);
-  store::Room needed(Content& content, std::uint64_t offset, std::uint64_t length);
-  Result<bool> replaces_only(Content& content, std::uint64_t offset, std::uint64_t length);
+  static store::Room most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
+  store::Room needed(OpenObject& object, std::uint64_t offset, std::uint64_t length);
+  Result<bool> replaces_only(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   // Of the promises of a unit with these dirty blocks, in a file that reaches to `end` at least: what it does not have
   // yet. The unit's mutex is held.
-  static store::Room missing(const Content& content, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end);
-  Status write_parts(Content& content, std::uint64_t offset, ConstBytes from, std::uint64_t end,
+  static store::Room missing(const OpenObject& object, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end);
+  Status write_parts(OpenObject& object, std::uint64_t offset, ConstBytes from, std::uint64_t end,
                      store::Reservation& promise, const Stop& stop);
-  Status write_part(Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+  Status write_part(OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
                     std::uint64_t end, store::Reservation& promise);
   // Returns with the unit locked and ready to take the part: complete, or with few ranges of valid bytes.
-  Status make_ready(Content& content, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
+  Status make_ready(OpenObject& object, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
                     std::unique_lock<std::mutex>& lock, bool& whole);
-  static bool is_wanted(const Content& content, const Transfer::Part& part);
-  void keep_for_versions(Content& content, const UnitPtr& unit, const Transfer::Part& part,
+  static bool is_wanted(const OpenObject& object, const Transfer::Part& part);
+  void keep_for_versions(OpenObject& object, const UnitPtr& unit, const Transfer::Part& part,
                          std::unique_lock<std::mutex>& lock);
-  Status find_hole(Content& content, const UnitPtr& unit, const geometry::Coord& coord,
+  Status find_hole(OpenObject& object, const UnitPtr& unit, const geometry::Coord& coord,
                    std::unique_lock<std::mutex>& lock);
-  void make_writable(const Content& content, Unit& unit, std::uint64_t bytes, bool complete);
+  void make_writable(const OpenObject& object, Unit& unit, std::uint64_t bytes, bool complete);
 
   Core& core_;
   Loader& loader_;
@@ -62,6 +62,6 @@ class Writer {
 };
 
 // Blocks of a cell under [begin, end) of it.
-std::uint32_t block_mask(const Content& content, std::uint64_t begin, std::uint64_t end);
+std::uint32_t block_mask(const OpenObject& object, std::uint64_t begin, std::uint64_t end);
 
 }  // namespace mdfs::engine

@@ -39,7 +39,7 @@ Bench::Bench(const Setting& setting)
   placement_ = std::make_shared<geometry::Placement>(geometry::default_placement(rank, disks));
   if (setting.geometry) inode_.size_bytes = setting.geometry->size_bytes();
   start_engine();
-  open_content();
+  open_object();
 }
 
 Bench::~Bench() { stop_engine(); }
@@ -68,8 +68,8 @@ void Bench::open_volume() {
 }
 
 void Bench::stop_engine() {
-  if (content_ != nullptr) engine_->discard(content_);
-  content_.reset();
+  if (object_ != nullptr) engine_->discard(object_);
+  object_.reset();
   engine_.reset();
 }
 
@@ -81,30 +81,30 @@ void Bench::start_engine() {
   engine_ = std::move(Engine::create(any_store(), options, environment_)).value();
 }
 
-void Bench::open_content() {
-  ContentSpec spec;
-  spec.object = 77;
+void Bench::open_object() {
+  ObjectSpec spec;
+  spec.number = 77;
   spec.geometry = setting_.geometry;
   spec.placement = placement_;
   spec.base = 1;
   spec.size_bytes = inode_.size_bytes;
   spec.is_inline = inode_.is_inline;
   if (spec.geometry) spec.geometry->shape[0] = ceil_div(spec.size_bytes, spec.geometry->slab_bytes());
-  content_ = engine_
-                 ->open(spec,
-                        [this](store::Transaction&, const ContentState& state) -> Status {
-                          inode_.size_bytes = state.size_bytes;
-                          inode_.stored_bytes += state.stored_bytes_change;
-                          inode_.is_inline = state.is_inline;
-                          ++inode_.updates;
-                          return {};
-                        })
-                 .value();
+  object_ = engine_
+                ->open(spec,
+                       [this](store::Transaction&, const ObjectState& state) -> Status {
+                         inode_.size_bytes = state.size_bytes;
+                         inode_.stored_bytes += state.stored_bytes_change;
+                         inode_.is_inline = state.is_inline;
+                         ++inode_.updates;
+                         return {};
+                       })
+                .value();
 }
 
 Status Bench::reopen() {
-  Status status = engine_->close(content_);
-  content_.reset();
+  Status status = engine_->close(object_);
+  object_.reset();
   engine_.reset();
   if (on_disks_) {
     if (status.ok()) status = on_disks_->commit();
@@ -113,31 +113,31 @@ Status Bench::reopen() {
     open_volume();
   }
   start_engine();
-  open_content();
+  open_object();
   return status;
 }
 
 Status Bench::forget_end(std::uint64_t size_bytes) {
-  Status status = engine_->close(content_);
-  content_.reset();
+  Status status = engine_->close(object_);
+  object_.reset();
   engine_.reset();
   inode_.size_bytes = size_bytes;
   inode_.is_inline = false;
   start_engine();
-  open_content();
+  open_object();
   return status;
 }
 
 ByteVector Bench::read(std::uint64_t offset, std::size_t length) {
   ByteVector bytes(length);
-  const Result<std::size_t> got = engine_->read(*content_, offset, bytes);
+  const Result<std::size_t> got = engine_->read(*object_, offset, bytes);
   MDFS_CHECK(got.ok());
   bytes.resize(*got);
   return bytes;
 }
 
 Result<std::vector<layout::ExtentPlace>> Bench::layout() {
-  MDFS_TRY_ASSIGN(LayoutRows found, engine_->layout(*content_, {}, {}));
+  MDFS_TRY_ASSIGN(LayoutRows found, engine_->layout(*object_, {}, {}));
   std::sort(found.rows.begin(), found.rows.end(), [](const layout::ExtentPlace& a, const layout::ExtentPlace& b) {
     return std::tie(a.index, a.disk, a.block) < std::tie(b.index, b.disk, b.block);
   });
@@ -154,12 +154,12 @@ Geometry Bench::geometry_now() {
 
 ByteVector Bench::read_window(const Window& window) {
   ByteVector bytes(geometry::window_bytes(*setting_.geometry, window));
-  MDFS_CHECK(engine_->read_window(*content_, window, 0, bytes).ok());
+  MDFS_CHECK(engine_->read_window(*object_, window, 0, bytes).ok());
   return bytes;
 }
 
 Status Bench::write_window(const Window& window, ConstBytes bytes) {
-  return engine_->write_window(*content_, window, [&](std::uint64_t offset, MutableBytes into) -> Status {
+  return engine_->write_window(*object_, window, [&](std::uint64_t offset, MutableBytes into) -> Status {
     std::memcpy(into.data(), bytes.data() + offset, into.size());
     return {};
   });
@@ -179,7 +179,7 @@ Status Bench::write_window(const Window& window, ConstBytes bytes, const std::ve
     std::memcpy(into.data(), bytes.data() + offset, into.size());
     return {};
   };
-  return engine_->write_window(*content_, window, WindowSource(read, std::move(written)));
+  return engine_->write_window(*object_, window, WindowSource(read, std::move(written)));
 }
 
 ByteVector noise(std::mt19937_64& random, std::size_t bytes, bool compressible) {

@@ -1,4 +1,4 @@
-// An engine over a store in memory, one content, and a plain byte array that says what must be read.
+// An engine over a store in memory, one object, and a plain byte array that says what must be read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mdfs::engine::testing {
 
-// What the inode item of the content would say.
+// What the inode item of the object would say.
 struct InodeSays {
   std::uint64_t size_bytes = 0;
   std::int64_t stored_bytes = 0;
@@ -34,7 +34,7 @@ struct Setting {
 geometry::Geometry image_of(unsigned rank, geometry::Coord shape, geometry::Coord extent, geometry::Codec codec,
                             unsigned channels = 1, geometry::ElementType type = geometry::ElementType::kU8);
 
-// A content to be tried, of tests with parameters, and the name that it gives them.
+// An object to be tried, of tests with parameters, and the name that it gives them.
 struct Kind {
   const char* name;
   std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
@@ -47,11 +47,11 @@ class Bench {
   ~Bench();
 
   Engine& engine() { return *engine_; }
-  Content& content() { return *content_; }
+  OpenObject& object() { return *object_; }
   test::FakeStore& store() { return *fake_; }
   store::Store& any_store() { return on_disks_ ? *on_disks_ : *fake_; }
   const InodeSays& inode() const { return inode_; }
-  const std::shared_ptr<Content>& shared() { return content_; }
+  const std::shared_ptr<OpenObject>& shared() { return object_; }
 
   // Closes, and opens as the inode says, with an empty cache.
   Status reopen();
@@ -59,10 +59,10 @@ class Bench {
   Status forget_end(std::uint64_t size_bytes);
   void start_engine();
   void stop_engine();
-  void open_content();
+  void open_object();
   // All rows, sorted by their extents.
   Result<std::vector<layout::ExtentPlace>> layout();
-  std::uint64_t size() { return engine_->size_bytes(*content_); }
+  std::uint64_t size() { return engine_->size_bytes(*object_); }
 
   // The canonical bytes by one call of read().
   ByteVector read_all();
@@ -87,7 +87,7 @@ class Bench {
   std::shared_ptr<const geometry::Placement> placement_;
   InodeSays inode_;
   std::unique_ptr<Engine> engine_;
-  std::shared_ptr<Content> content_;
+  std::shared_ptr<OpenObject> object_;
 };
 
 ByteVector noise(std::mt19937_64& random, std::size_t bytes, bool compressible = false);

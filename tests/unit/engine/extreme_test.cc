@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "engine/cache/cache.h"
-#include "engine/content.h"
+#include "engine/open_object.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {
@@ -30,11 +30,11 @@ Setting huge(unsigned rank, geometry::Coord shape, geometry::Coord extent, Codec
 // The changed bytes of an extent span so many blocks that their checksums fit no item of a strip.
 void write_both_ends(const Setting& setting, std::uint64_t last) {
   Bench bench(setting);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, kByte).ok());
-  ASSERT_TRUE(bench.engine().write(bench.content(), last, kByte).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, kByte).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), last, kByte).ok());
   const std::uint64_t size = bench.size();
   bench.read_all();  // now all of the extent is known
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(bench.size(), size);
   EXPECT_EQ(bench.read(0, 1), kByte);
@@ -64,14 +64,14 @@ TEST(ExtremeWrite, AnExtentThatOnlyFitsInTooManyPiecesFindsNoSpace) {
   }
   for (std::size_t i = 0; i < blocks.size(); i += 2) bench.store().abandon(blocks[i]);
   std::mt19937_64 random(1);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, noise(random, 16u << 20)).ok());
-  const Status written = bench.engine().write_back(bench.content());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, noise(random, 16u << 20)).ok());
+  const Status written = bench.engine().write_back(bench.object());
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().code, Errc::kNoSpace) << written.error().message();
   for (std::size_t i = 1; i < blocks.size(); i += 2) bench.store().abandon(blocks[i]);
   // The engine may have tried again by itself meanwhile, and that failure is told of once.
-  Status again = bench.engine().write_back(bench.content());
-  if (!again.ok()) again = bench.engine().write_back(bench.content());
+  Status again = bench.engine().write_back(bench.object());
+  if (!again.ok()) again = bench.engine().write_back(bench.object());
   EXPECT_TRUE(again.ok()) << again.error().message();
 }
 
@@ -107,13 +107,13 @@ class ExtremeShape : public ::testing::TestWithParam<Huge> {};
 TEST_P(ExtremeShape, ShorteningASparseImageLooksAtWhatIsStored) {
   Bench bench(GetParam().setting);
   const std::uint64_t size = bench.size();
-  ASSERT_TRUE(bench.engine().write(bench.content(), size / 3, kByte).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), size / 3, kByte).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   for (const std::uint64_t to : {size - 1, size / 2 + 1, size / 3 + 1, size / 3, std::uint64_t{7}})
-    EXPECT_LE(lookups_of(bench, [&] { return bench.engine().truncate(bench.content(), to); }), kMostLookups) << to;
+    EXPECT_LE(lookups_of(bench, [&] { return bench.engine().truncate(bench.object(), to); }), kMostLookups) << to;
   EXPECT_EQ(bench.size(), 7u);
   EXPECT_EQ(bench.store().used_blocks(), 0u);
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), size).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), size).ok());
   EXPECT_EQ(bench.read(size / 3, 1), ByteVector(1));
 }
 
@@ -121,14 +121,14 @@ TEST_P(ExtremeShape, PunchingAnEmptyImageWritesNothing) {
   Bench bench(GetParam().setting);
   const std::uint64_t size = bench.size();
   const auto punch = [&](std::uint64_t offset, std::uint64_t length) {
-    EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.content(), offset, length); }), kMostLookups);
+    EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.object(), offset, length); }), kMostLookups);
     EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
   };
   punch(0, size - 1);
   punch(size / 2 + 1, size);
   punch(size / 7, 5);
   punch(1, size - 2);
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   EXPECT_EQ(bench.store().used_blocks(), 0u);
 }
 
@@ -136,12 +136,12 @@ TEST_P(ExtremeShape, PunchingZeroesWhatIsStoredAndWhatIsDirty) {
   Bench bench(GetParam().setting);
   const std::uint64_t size = bench.size();
   const std::uint64_t stored = size / 5, dirty = size / 3, kept = size / 5 + 1;
-  ASSERT_TRUE(bench.engine().write(bench.content(), stored, kByte).ok());
-  ASSERT_TRUE(bench.engine().write(bench.content(), kept, kByte).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
-  ASSERT_TRUE(bench.engine().write(bench.content(), dirty, kByte).ok());
-  EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.content(), 0, stored + 1); }), kMostLookups);
-  EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.content(), kept + 1, size); }), kMostLookups);
+  ASSERT_TRUE(bench.engine().write(bench.object(), stored, kByte).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), kept, kByte).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), dirty, kByte).ok());
+  EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.object(), 0, stored + 1); }), kMostLookups);
+  EXPECT_LE(lookups_of(bench, [&] { return bench.engine().punch(bench.object(), kept + 1, size); }), kMostLookups);
   for (unsigned i = 0; i < 2; ++i) {
     EXPECT_EQ(bench.read(stored, 1), ByteVector(1));
     EXPECT_EQ(bench.read(kept, 1), kByte);
@@ -154,7 +154,7 @@ TEST_P(ExtremeShape, AWriteTakesNoMoreMemoryThanTheBudget) {
   Bench bench(GetParam().setting);
   std::mt19937_64 random(1);
   const ByteVector bytes = noise(random, 1000);
-  ASSERT_TRUE(bench.engine().write(bench.content(), bench.size() / 2, bytes).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), bench.size() / 2, bytes).ok());
   EXPECT_LE(bench.engine().cache_stats().bytes, GetParam().setting.cache_bytes * 5 / 4);
   EXPECT_EQ(bench.read(bench.size() / 2, bytes.size()), bytes);
 }
@@ -168,16 +168,16 @@ TEST(ExtremeTruncate, AnImageOfVeryManyStoredExtentsIsShortenedInSteps) {
   Bench bench(setting);
   std::mt19937_64 random(1);
   ByteVector bytes = noise(random, bench.size());
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   const unsigned updates = bench.inode().updates;
   const std::size_t to = 160u * 2560 + 77;
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), to).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), to).ok());
   EXPECT_GT(bench.inode().updates, updates + 1);
   bytes.resize(to);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_TRUE(bench.read_all() == bytes);
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), setting.geometry->size_bytes()).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), setting.geometry->size_bytes()).ok());
   bytes.resize(setting.geometry->size_bytes());
   EXPECT_TRUE(bench.read_all() == bytes);
 }
@@ -190,12 +190,12 @@ TEST(ExtremePunch, AHoleInUnsyncedBytesOfAFileIsAHole) {
   Bench bench(setting);
   std::mt19937_64 random(1);
   ByteVector bytes = noise(random, 1u << 20);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-  ASSERT_TRUE(bench.engine().punch(bench.content(), 100000, 600000).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().punch(bench.object(), 100000, 600000).ok());
   std::fill_n(bytes.begin() + 100000, 600000, std::byte{0});
   for (unsigned i = 0; i < 2; ++i) {
-    EXPECT_EQ(bench.engine().next_hole(bench.content(), 0).value(), align_up(100000u, 4096u));
-    EXPECT_EQ(bench.engine().next_data(bench.content(), 200000).value(), align_down(700000u, 4096u));
+    EXPECT_EQ(bench.engine().next_hole(bench.object(), 0).value(), align_up(100000u, 4096u));
+    EXPECT_EQ(bench.engine().next_data(bench.object(), 200000).value(), align_down(700000u, 4096u));
     EXPECT_TRUE(bench.read_all() == bytes);
     ASSERT_TRUE(bench.reopen().ok());
   }
@@ -206,8 +206,8 @@ TEST(ExtremePunch, AHoleUpToTheEndOfAFileLeavesItsSize) {
     Bench bench(Setting{});
     std::mt19937_64 random(1);
     ByteVector bytes = noise(random, 9000);
-    ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-    ASSERT_TRUE(bench.engine().punch(bench.content(), offset, 100000).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+    ASSERT_TRUE(bench.engine().punch(bench.object(), offset, 100000).ok());
     std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(offset), bytes.end(), std::byte{0});
     EXPECT_TRUE(bench.read_all() == bytes) << offset;
   }
@@ -217,9 +217,9 @@ TEST(ExtremePunch, TheEdgesOfAHoleInAHoleStayHoles) {
   Setting setting;
   setting.disks = 1;
   Bench bench(setting);
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), 10u << 20).ok());
-  ASSERT_TRUE(bench.engine().punch(bench.content(), 5000, 5000000).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), 10u << 20).ok());
+  ASSERT_TRUE(bench.engine().punch(bench.object(), 5000, 5000000).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   EXPECT_EQ(bench.store().used_blocks(), 0u);
 }
 

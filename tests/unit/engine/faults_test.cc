@@ -24,8 +24,8 @@ class EngineFaultsTest : public ::testing::TestWithParam<Kind> {
     }
     std::mt19937_64 random(5);
     data_ = noise(random, 300'000);
-    EXPECT_TRUE(bench_.engine().write(bench_.content(), 0, data_).ok());
-    EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+    EXPECT_TRUE(bench_.engine().write(bench_.object(), 0, data_).ok());
+    EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   }
 
   ~EngineFaultsTest() override { bench_.stop_engine(); }  // before the disks in front of the store's own
@@ -42,7 +42,7 @@ TEST_P(EngineFaultsTest, AReadThatADiskRefusesFailsAndIsRightAfterwards) {
     disks_[1]->add({FaultKind::kError, Op::kRead, 0, UINT64_MAX, nth, 1});
     const std::size_t before = disks_[1]->injections().size();
     ByteVector into(data_.size());
-    const Result<std::size_t> got = bench_.engine().read(bench_.content(), 0, into);
+    const Result<std::size_t> got = bench_.engine().read(bench_.object(), 0, into);
     if (disks_[1]->injections().size() > before) {
       ASSERT_FALSE(got.ok());
       EXPECT_EQ(got.error().code, Errc::kIo);
@@ -72,7 +72,7 @@ TEST_P(EngineFaultsTest, ABitFlippedAtRestIsDamageAndNeverWrongBytes) {
   byte ^= std::byte{4};
   bench_.store().memory_disk(place.disk).poke(at, {&byte, 1});
   ByteVector into(data_.size());
-  const Result<std::size_t> got = bench_.engine().read(bench_.content(), 0, into);
+  const Result<std::size_t> got = bench_.engine().read(bench_.object(), 0, into);
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(got.error().code, Errc::kCorrupt);
   EXPECT_NE(got.error().where.find("disk" + std::to_string(place.disk)), std::string::npos) << got.error().where;
@@ -82,17 +82,17 @@ TEST_P(EngineFaultsTest, AFailedWriteBackIsReportedAndTriedAgain) {
   for (unsigned nth = 0; nth < 3; ++nth) {
     std::mt19937_64 random(nth);
     data_ = noise(random, data_.size());
-    ASSERT_TRUE(bench_.engine().write(bench_.content(), 0, data_).ok());
+    ASSERT_TRUE(bench_.engine().write(bench_.object(), 0, data_).ok());
     disks_[2]->add({FaultKind::kError, Op::kWrite, 0, UINT64_MAX, nth, Fault::kSticky});
     const std::size_t before = disks_[2]->injections().size();
-    const Status status = bench_.engine().write_back(bench_.content());
+    const Status status = bench_.engine().write_back(bench_.object());
     const bool struck = disks_[2]->injections().size() > before;
     EXPECT_EQ(status.ok(), !struck);
-    EXPECT_EQ(bench_.engine().is_dirty(bench_.content()), struck);
+    EXPECT_EQ(bench_.engine().is_dirty(bench_.object()), struck);
     EXPECT_EQ(bench_.read(0, data_.size()), data_);
     disks_[2]->work_again();
-    (void)bench_.engine().write_back(bench_.content());  // may report what the background has met in between
-    EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+    (void)bench_.engine().write_back(bench_.object());  // may report what the background has met in between
+    EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
     ASSERT_TRUE(bench_.reopen().ok());
     ASSERT_EQ(bench_.read(0, data_.size()), data_);
   }
@@ -101,12 +101,12 @@ TEST_P(EngineFaultsTest, AFailedWriteBackIsReportedAndTriedAgain) {
 TEST_P(EngineFaultsTest, AnErrorOfTheBackgroundIsReportedOnceByTheNextWriteBack) {
   std::mt19937_64 random(9);
   const ByteVector bytes = noise(random, 100'000);
-  ASSERT_TRUE(bench_.engine().write(bench_.content(), 0, bytes).ok());
+  ASSERT_TRUE(bench_.engine().write(bench_.object(), 0, bytes).ok());
   for (auto& disk : disks_) disk->add({FaultKind::kError, Op::kWrite, 0, UINT64_MAX, 0, Fault::kSticky});
   EXPECT_FALSE(bench_.engine().write_back_all(0).ok());
   for (auto& disk : disks_) disk->work_again();
-  EXPECT_FALSE(bench_.engine().write_back(bench_.content()).ok());
-  EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+  EXPECT_FALSE(bench_.engine().write_back(bench_.object()).ok());
+  EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   ASSERT_TRUE(bench_.reopen().ok());
   EXPECT_EQ(bench_.read(0, bytes.size()), bytes);
 }
@@ -114,14 +114,14 @@ TEST_P(EngineFaultsTest, AnErrorOfTheBackgroundIsReportedOnceByTheNextWriteBack)
 TEST_P(EngineFaultsTest, AFullVolumeRefusesAWriteBeforeItChangesAnything) {
   const ByteVector more(5000, std::byte{7});
   bench_.store().set_full(true);
-  const Status status = bench_.engine().write(bench_.content(), 1000, more);
+  const Status status = bench_.engine().write(bench_.object(), 1000, more);
   bench_.store().set_full(false);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, Errc::kNoSpace);
   EXPECT_EQ(bench_.read(0, data_.size()), data_);
 }
 
-INSTANTIATE_TEST_SUITE_P(Contents, EngineFaultsTest,
+INSTANTIATE_TEST_SUITE_P(Objects, EngineFaultsTest,
                          ::testing::Values(Kind{"file", std::nullopt},
                                            Kind{"raw", image_of(2, {500, 600}, {100, 128}, Codec::kRaw)},
                                            Kind{"zstd", image_of(2, {500, 600}, {64, 96}, Codec::kZstd)}),
@@ -139,7 +139,7 @@ TEST(EngineFullTest, WritesUntilTheVolumeIsFullAndGivesAllBackWhenCut) {
     Status status;
     while (written.size() < (8u << 20)) {
       const ByteVector bytes = noise(random, 40'000);
-      status = bench.engine().write(bench.content(), written.size(), bytes);
+      status = bench.engine().write(bench.object(), written.size(), bytes);
       if (!status.ok()) break;
       written.insert(written.end(), bytes.begin(), bytes.end());
     }
@@ -148,7 +148,7 @@ TEST(EngineFullTest, WritesUntilTheVolumeIsFullAndGivesAllBackWhenCut) {
     EXPECT_GT(written.size(), std::size_t{3u << 20}) << image;  // not much is kept from use
     ASSERT_TRUE(bench.reopen().ok());
     ASSERT_EQ(bench.read(0, written.size()), written);
-    ASSERT_TRUE(bench.engine().truncate(bench.content(), 0).ok());
+    ASSERT_TRUE(bench.engine().truncate(bench.object(), 0).ok());
     EXPECT_EQ(bench.store().used_blocks(), 0u);
   }
 }

@@ -24,9 +24,9 @@ TEST(FragmentationOfEngineTest, AnImageWrittenOnceScoresOne) {
     testing::Bench bench(setting);
     std::mt19937_64 random(3);
     const ByteVector bytes = testing::noise(random, setting.geometry->size_bytes());
-    ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-    ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
-    const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.content(), {});
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+    ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
+    const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.object(), {});
     ASSERT_TRUE(fragmentation.ok());
     EXPECT_EQ(fragmentation->extents, 256u);
     EXPECT_EQ(fragmentation->misplaced, 0u);
@@ -47,7 +47,7 @@ TEST(FragmentationOfEngineTest, ALargeImageIsSeenInSamples) {
     const ByteVector bytes = testing::noise(random, 1'000'000);
     ASSERT_TRUE(bench.write_window(window, bytes).ok());
   }
-  const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.content(), {});
+  const Result<layout::Fragmentation> fragmentation = bench.engine().fragmentation(bench.object(), {});
   ASSERT_TRUE(fragmentation.ok());
   EXPECT_GT(fragmentation->extents, 200u);
   EXPECT_LE(fragmentation->extents, 3u * 17 * 17);

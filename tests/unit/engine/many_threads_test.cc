@@ -130,7 +130,7 @@ TEST_P(ManyThreadsTest, EveryReadOfSixtyFourReadersAndWritersIsExplainedByAnArra
         ++writes;
         for (unsigned i = 0; i < 3; ++i, ++reads) ASSERT_EQ(board.read(random), "") << "thread " << thread;
         if (random() % 16 == 0) {
-          ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+          ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
         }
       }
     });

@@ -64,8 +64,8 @@ class Twins {
       case 8:
         return punch();
       case 9:
-        TWINS_AGREE(bench_.engine().write_back(bench_.content()).ok());
-        TWINS_AGREE(!bench_.engine().is_dirty(bench_.content()));
+        TWINS_AGREE(bench_.engine().write_back(bench_.object()).ok());
+        TWINS_AGREE(!bench_.engine().is_dirty(bench_.object()));
         TWINS_AGREE(bench_.inode().size_bytes == array_.size());
         return;
       case 10:
@@ -99,7 +99,7 @@ class Twins {
     for (const layout::ExtentPlace& place : *places) blocks += (place.stored_bytes + block_size - 1) / block_size;
     TWINS_AGREE(on_disks_ || blocks == bench_.store().used_blocks());
     TWINS_AGREE(bench_.inode().stored_bytes == static_cast<std::int64_t>(blocks * block_size));
-    TWINS_AGREE(bench_.engine().truncate(bench_.content(), 0).ok());
+    TWINS_AGREE(bench_.engine().truncate(bench_.object(), 0).ok());
     TWINS_AGREE(on_disks_ || bench_.store().used_blocks() == 0);
     TWINS_AGREE(bench_.inode().stored_bytes == 0);
   }
@@ -114,14 +114,14 @@ class Twins {
   void write() {
     const std::uint64_t offset = random_() % 4 == 0 ? array_.size() : any_offset();
     const ByteVector bytes = noise(random_, any_length(), random_() % 2 == 0);
-    TWINS_AGREE(bench_.engine().write(bench_.content(), offset, bytes).ok());
+    TWINS_AGREE(bench_.engine().write(bench_.object(), offset, bytes).ok());
     if (array_.size() < offset + bytes.size()) array_.resize(offset + bytes.size());
     std::copy(bytes.begin(), bytes.end(), array_.begin() + static_cast<std::ptrdiff_t>(offset));
   }
 
   // What lies in strips is written whole: nothing is to be seen of it.
   void settle() {
-    const auto settled = bench_.engine().settle(bench_.content(), UINT64_MAX, random_() % 2 == 0);
+    const auto settled = bench_.engine().settle(bench_.object(), UINT64_MAX, random_() % 2 == 0);
     TWINS_AGREE(settled.ok());
   }
 
@@ -132,9 +132,9 @@ class Twins {
       const std::uint64_t to_frame = slab - array_.size() % slab;
       const std::uint64_t length = random_() % 5 == 0 ? 1 + random_() % to_frame : to_frame;
       const ByteVector bytes = noise(random_, length, random_() % 2 == 0);
-      TWINS_AGREE(bench_.engine().write(bench_.content(), array_.size(), bytes).ok());
+      TWINS_AGREE(bench_.engine().write(bench_.object(), array_.size(), bytes).ok());
       array_.insert(array_.end(), bytes.begin(), bytes.end());
-      if (random_() % 4 != 0) TWINS_AGREE(bench_.engine().write_back(bench_.content()).ok());
+      if (random_() % 4 != 0) TWINS_AGREE(bench_.engine().write_back(bench_.object()).ok());
     }
   }
 
@@ -181,7 +181,7 @@ class Twins {
     const std::uint64_t size = random_() % 6 == 0 ? random_() % 3000 : any_offset();
     const bool grow = size > array_.size() && random_() % 2 == 0;
     TWINS_AGREE(
-        (grow ? bench_.engine().grow(bench_.content(), size) : bench_.engine().truncate(bench_.content(), size)).ok());
+        (grow ? bench_.engine().grow(bench_.object(), size) : bench_.engine().truncate(bench_.object(), size)).ok());
     array_.resize(size);
     TWINS_AGREE(bench_.size() == size);
   }
@@ -189,7 +189,7 @@ class Twins {
   void punch() {
     const std::uint64_t offset = any_offset();
     const std::uint64_t length = any_length();
-    TWINS_AGREE(bench_.engine().punch(bench_.content(), offset, length).ok());
+    TWINS_AGREE(bench_.engine().punch(bench_.object(), offset, length).ok());
     for (std::uint64_t i = offset; i < std::min<std::uint64_t>(offset + length, array_.size()); ++i)
       array_[i] = std::byte{0};
   }
@@ -205,7 +205,7 @@ class Twins {
     request.most_runs = static_cast<std::uint32_t>(random_() % 3);
     const auto disk = static_cast<unsigned>(random_() % bench_.any_store().disk_count());
     if (random_() % 2 == 0) request.disk = [disk](const geometry::Coord&) { return disk; };
-    const auto moved = bench_.engine().move(bench_.content(), request);
+    const auto moved = bench_.engine().move(bench_.object(), request);
     TWINS_AGREE(moved.ok());
     TWINS_AGREE(moved->damaged.empty());
     TWINS_AGREE(moved->moved + moved->changed + moved->no_room <= request.units.size());
@@ -214,8 +214,8 @@ class Twins {
   // What SEEK_HOLE calls a hole is zero, and what SEEK_DATA passes over.
   void seek() {
     const std::uint64_t offset = any_offset();
-    const auto data = bench_.engine().next_data(bench_.content(), offset);
-    const auto hole = bench_.engine().next_hole(bench_.content(), offset);
+    const auto data = bench_.engine().next_data(bench_.object(), offset);
+    const auto hole = bench_.engine().next_hole(bench_.object(), offset);
     const auto says_beyond = [](const auto& result) { return !result.ok() && result.error().code == Errc::kNoDevice; };
     if (offset >= array_.size()) {
       TWINS_AGREE(says_beyond(data));

@@ -1,4 +1,4 @@
-// Many threads at one content: window writes whole or not at all, and nobody's bytes lost.
+// Many threads at one object: window writes whole or not at all, and nobody's bytes lost.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_P(EngineThreadsTest, EachReadSeesAWindowWriteWholeOrNotAtAll) {
     } else if (i == 2) {  // pushes the window's extents out of the cache
       while (!done) bench.read(0, 500 * 600 * 3);
     } else if (i == 3) {
-      while (!done) bench.engine().start_window(bench.content(), window);
+      while (!done) bench.engine().start_window(bench.object(), window);
     } else {
       while (!done) {
         const ByteVector got = bench.read_window(window);
@@ -121,7 +121,7 @@ TEST_P(EngineThreadsTest, WindowsOfNeighboursInTheSameExtentsDoNotDisturbEachOth
   Bench bench(setting);
   std::atomic<bool> done{false};
   std::thread flusher([&] {
-    while (!done) EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
+    while (!done) EXPECT_TRUE(bench.engine().write_back(bench.object()).ok());
   });
   run_threads(kThreads, [&](unsigned thread) {
     std::mt19937_64 random(thread);
@@ -141,7 +141,7 @@ TEST_P(EngineThreadsTest, WindowsOfNeighboursInTheSameExtentsDoNotDisturbEachOth
       } else {  // a piece of one row, as plain bytes
         const std::uint64_t y = random() % 300;
         const ByteVector bytes = noise(random, kBand * 2, true);
-        ASSERT_TRUE(bench.engine().write(bench.content(), (y * kThreads + thread) * kBand * 2, bytes).ok());
+        ASSERT_TRUE(bench.engine().write(bench.object(), (y * kThreads + thread) * kBand * 2, bytes).ok());
         array_put(band, mine, window_at(y, 0, 1, kBand), bytes);
       }
     }
@@ -176,7 +176,7 @@ class ScatteredWriters {
     if (is_image) setting.geometry = geometry;
     setting.cache_bytes = 1u << 20;
     bench_ = std::make_unique<Bench>(setting);
-    if (!is_image) MDFS_CHECK(bench_->engine().truncate(bench_->content(), owner_.size()).ok());
+    if (!is_image) MDFS_CHECK(bench_->engine().truncate(bench_->object(), owner_.size()).ok());
   }
 
   void run(std::uint64_t seed) {
@@ -228,7 +228,7 @@ class ScatteredWriters {
         const ByteVector want = array_get(geometry_, mine, window);
         for (std::size_t i = 0; i < mask.size(); ++i) ASSERT_TRUE(!mask[i] || got[i] == want[i]) << me << " at " << i;
         if (random() % 4 != 0) return;
-        ASSERT_TRUE(bench_->engine().write_back(bench_->content()).ok());
+        ASSERT_TRUE(bench_->engine().write_back(bench_->object()).ok());
       }
     }
   }
@@ -244,9 +244,9 @@ class ScatteredWriters {
       ByteVector bytes = noise(random, end - at);
       if (runs == 5) {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
-        ASSERT_TRUE(bench_->engine().punch(bench_->content(), at, bytes.size()).ok());
+        ASSERT_TRUE(bench_->engine().punch(bench_->object(), at, bytes.size()).ok());
       } else {
-        ASSERT_TRUE(bench_->engine().write(bench_->content(), at, bytes).ok());
+        ASSERT_TRUE(bench_->engine().write(bench_->object(), at, bytes).ok());
       }
       std::copy(bytes.begin(), bytes.end(), mine.begin() + static_cast<std::ptrdiff_t>(at));
       at = end;
@@ -256,11 +256,11 @@ class ScatteredWriters {
   void change_tail(std::mt19937_64& random, ByteVector& tail) {
     const std::uint64_t size = random() % 3 == 0 ? 0 : random() % (is_image_ ? geometry_.slab_bytes() * 40 : 300'000);
     if (random() % 2 == 0) {
-      ASSERT_TRUE(bench_->engine().truncate(bench_->content(), owner_.size() + size).ok());
+      ASSERT_TRUE(bench_->engine().truncate(bench_->object(), owner_.size() + size).ok());
       tail.resize(size);
     } else {
       const ByteVector bytes = noise(random, 1 + random() % 3000);
-      ASSERT_TRUE(bench_->engine().write(bench_->content(), owner_.size() + size, bytes).ok());
+      ASSERT_TRUE(bench_->engine().write(bench_->object(), owner_.size() + size, bytes).ok());
       tail.resize(std::max<std::size_t>(tail.size(), size + bytes.size()));
       std::copy(bytes.begin(), bytes.end(), tail.begin() + static_cast<std::ptrdiff_t>(size));
     }
@@ -301,9 +301,9 @@ TEST(EngineThreadsFileTest, WritersOfInterleavedRecordsLoseNothing) {
     for (std::uint64_t i = 0; i < kRecords; ++i) {
       const std::uint64_t record = i * kThreads + thread;
       const ByteVector bytes(kRecord, static_cast<std::byte>(record));
-      ASSERT_TRUE(bench.engine().write(bench.content(), record * kRecord, bytes).ok());
+      ASSERT_TRUE(bench.engine().write(bench.object(), record * kRecord, bytes).ok());
       if (i % 16 == 0) {
-        ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+        ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
       }
       ASSERT_EQ(bench.read(record * kRecord, kRecord), bytes);
     }
@@ -335,10 +335,10 @@ TEST(EngineThreadsFileTest, MemoryStaysWithinTheBudgetWithManyReadersAndWriters)
     for (unsigned round = 0; round < 20; ++round) {
       const std::uint64_t offset = random() % (kBytes - into.size());
       if (thread % 2 == 0) {
-        ASSERT_TRUE(bench.engine().read(bench.content(), offset, into).ok());
+        ASSERT_TRUE(bench.engine().read(bench.object(), offset, into).ok());
       } else {
         const ByteVector bytes = noise(random, into.size(), true);
-        ASSERT_TRUE(bench.engine().write(bench.content(), offset, bytes).ok());
+        ASSERT_TRUE(bench.engine().write(bench.object(), offset, bytes).ok());
       }
     }
   });
@@ -346,7 +346,7 @@ TEST(EngineThreadsFileTest, MemoryStaysWithinTheBudgetWithManyReadersAndWriters)
   watcher.join();
   // Beside the budget: the batches that two write-backs stage at a time, and a unit for each thread.
   EXPECT_LE(most, setting.cache_bytes + (8u << 20));
-  EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
+  EXPECT_TRUE(bench.engine().write_back(bench.object()).ok());
   EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
 }
 
@@ -358,11 +358,11 @@ TEST(EngineDiscardTest, WhatIsBeingReadAheadFindsItsUnitsAsTheyWere) {
   Bench bench(setting);
   device::FaultyDisk disk(bench.store().memory_disk(0), {});
   bench.store().put_in_front(0, disk);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, ByteVector(128 * 128, std::byte{7})).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(128 * 128, std::byte{7})).ok());
   ASSERT_TRUE(bench.reopen().ok());
-  ASSERT_TRUE(bench.engine().write(bench.content(), 100, ByteVector(10, std::byte{8})).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 100, ByteVector(10, std::byte{8})).ok());
   disk.add({device::FaultKind::kStuck, device::Op::kRead, 0, UINT64_MAX, 0, device::Fault::kSticky});
-  bench.engine().start_window(bench.content(), window_at(0, 0, 128, 128));
+  bench.engine().start_window(bench.object(), window_at(0, 0, 128, 128));
   while (disk.stuck() == 0) std::this_thread::yield();
   std::atomic<bool> discarded = false;
   std::thread remover([&] {
@@ -378,17 +378,17 @@ TEST(EngineDiscardTest, WhatIsBeingReadAheadFindsItsUnitsAsTheyWere) {
   bench.stop_engine();  // before the disk in front of the store's own
 }
 
-// The background keeps a content for a moment after its file is gone, and with it its inode.
+// The background keeps an object for a moment after its file is gone, and with it its inode.
 TEST(EngineDiscardTest, WhoStillKnowsADiscardedContentDoesNotAskForItsInode) {
   for (const std::size_t bytes : {100u, 300'000u}) {
     Bench bench{Setting{}};
-    ASSERT_TRUE(bench.engine().write(bench.content(), 0, ByteVector(bytes, std::byte{7})).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(bytes, std::byte{7})).ok());
     bench.engine().discard(bench.shared());
     const unsigned updates = bench.inode().updates;  // the background may have written some back before
-    EXPECT_TRUE(bench.engine().write_back(bench.content()).ok());
+    EXPECT_TRUE(bench.engine().write_back(bench.object()).ok());
     EXPECT_TRUE(bench.engine().write_back_all(0).ok());
     EXPECT_EQ(bench.inode().updates, updates);
-    EXPECT_FALSE(bench.engine().is_dirty(bench.content()));
+    EXPECT_FALSE(bench.engine().is_dirty(bench.object()));
   }
 }
 

@@ -33,7 +33,7 @@ std::vector<Row> paged(Bench& bench, LayoutOf of, const std::function<std::size_
   LayoutRequest request{.of = of};
   for (bool at_end = false; !at_end;) {
     request.most = most();
-    const auto page = bench.engine().layout(bench.content(), request, {});
+    const auto page = bench.engine().layout(bench.object(), request, {});
     MDFS_CHECK(page.ok() && page->rows.size() <= request.most);
     MDFS_CHECK(page->at_end || page->rows.size() == request.most);
     for (const Row& row : rows_of(*page)) rows.push_back(row);
@@ -60,17 +60,17 @@ void fill(Bench& bench, unsigned kind, std::mt19937_64& random) {
   if (kind == 0) {
     for (std::uint64_t frame = 0; frame < 8 + random() % 16; ++frame) {
       const ByteVector bytes = noise(random, 512 * 512, true);
-      MDFS_CHECK(bench.engine().write(bench.content(), frame * 512 * 512, bytes).ok());
-      if (random() % 2 == 0) MDFS_CHECK(bench.engine().write_back(bench.content()).ok());
+      MDFS_CHECK(bench.engine().write(bench.object(), frame * 512 * 512, bytes).ok());
+      if (random() % 2 == 0) MDFS_CHECK(bench.engine().write_back(bench.object()).ok());
     }
   } else {
     for (unsigned i = 0; i < 12; ++i)
       MDFS_CHECK(
           bench.engine()
-              .write(bench.content(), random() % (kind == 3 ? 6'000'000 : 150'000), noise(random, random() % 40'000))
+              .write(bench.object(), random() % (kind == 3 ? 6'000'000 : 150'000), noise(random, random() % 40'000))
               .ok());
   }
-  MDFS_CHECK(bench.engine().write_back(bench.content()).ok());
+  MDFS_CHECK(bench.engine().write_back(bench.object()).ok());
 }
 
 RC_GTEST_PROP(LayoutPagesPropertyTest, PagesOfAnySizeHaveEachRowOnceAndInTheSameOrder, ()) {
@@ -95,8 +95,8 @@ TEST(LayoutPagesTest, ExtentsInStripsComeToo) {
   std::mt19937_64 random(1);
   Bench bench(setting_of(0, Codec::kRaw));
   for (std::uint64_t frame = 0; frame < 3; ++frame) {
-    ASSERT_TRUE(bench.engine().write(bench.content(), frame * 512 * 512, noise(random, 512 * 512)).ok());
-    ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), frame * 512 * 512, noise(random, 512 * 512)).ok());
+    ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   }
   EXPECT_EQ(whole(bench, LayoutOf::kStrips).size(), 3u * 64);
   EXPECT_EQ(paged(bench, LayoutOf::kAll, [] { return std::size_t{1}; }).size(), 3u * 64);
@@ -112,7 +112,7 @@ RC_GTEST_PROP(LayoutPagesPropertyTest, ExtentsThatStayStoredComeOnceWhateverMove
   LayoutRequest request{.of = LayoutOf::kExtents};
   for (bool at_end = false; !at_end;) {
     request.most = 1 + random() % 40;
-    const auto page = bench.engine().layout(bench.content(), request, {});
+    const auto page = bench.engine().layout(bench.object(), request, {});
     RC_ASSERT(page.ok());
     for (const layout::ExtentPlace& place : page->rows) ++seen[place.index];
     request.from = page->next;
@@ -121,9 +121,9 @@ RC_GTEST_PROP(LayoutPagesPropertyTest, ExtentsThatStayStoredComeOnceWhateverMove
     for (const auto& [unit, count] : stored)
       if (random() % 3 == 0) move.units.push_back(unit);
     move.disk = [](const geometry::Coord&) { return 1u; };
-    RC_ASSERT(bench.engine().move(bench.content(), move).ok());
-    RC_ASSERT(bench.engine().write(bench.content(), random() % 600'000, noise(random, 100)).ok());
-    RC_ASSERT(bench.engine().write_back(bench.content()).ok());
+    RC_ASSERT(bench.engine().move(bench.object(), move).ok());
+    RC_ASSERT(bench.engine().write(bench.object(), random() % 600'000, noise(random, 100)).ok());
+    RC_ASSERT(bench.engine().write_back(bench.object()).ok());
   }
   for (const auto& [unit, count] : seen) RC_ASSERT(count == 1);
   for (const auto& [unit, count] : stored) RC_ASSERT(seen.contains(unit));
@@ -137,7 +137,7 @@ TEST(LayoutPagesTest, BehindTheLastRowThereIsNothing) {
     for (const LayoutCursor from :
          {LayoutCursor{1u << 20, 0}, LayoutCursor{UINT64_MAX, 0}, LayoutCursor{UINT64_MAX, kMostRowsOfPage - 1},
           LayoutCursor{UINT64_MAX / 256, 70}}) {
-      const auto page = bench.engine().layout(bench.content(), {.from = from}, {});
+      const auto page = bench.engine().layout(bench.object(), {.from = from}, {});
       ASSERT_TRUE(page.ok()) << page.error().message();
       EXPECT_TRUE(page->rows.empty());
       EXPECT_TRUE(page->at_end);
@@ -149,10 +149,10 @@ TEST(LayoutPagesTest, AWalkThatIsStoppedEndsThere) {
   std::mt19937_64 random(3);
   Bench bench(setting_of(1, Codec::kRaw));
   fill(bench, 1, random);
-  const auto page = bench.engine().layout(bench.content(), {}, [] { return true; });
+  const auto page = bench.engine().layout(bench.object(), {}, [] { return true; });
   ASSERT_FALSE(page.ok());
   EXPECT_EQ(page.error().code, Errc::kCancelled);
-  const auto fragmentation = bench.engine().fragmentation(bench.content(), [] { return true; });
+  const auto fragmentation = bench.engine().fragmentation(bench.object(), [] { return true; });
   ASSERT_FALSE(fragmentation.ok());
   EXPECT_EQ(fragmentation.error().code, Errc::kCancelled);
 }
@@ -166,7 +166,7 @@ TEST(LayoutPagesTest, PlacesOfSomeExtentsAreThoseOfTheirRows) {
   std::vector<geometry::Coord> units;
   for (std::size_t i = 0; i < all->size(); i += 3) units.push_back((*all)[i].index);
   units.push_back({1000, 0, 0});  // a hole
-  const auto some = bench.engine().places_of(bench.content(), units);
+  const auto some = bench.engine().places_of(bench.object(), units);
   ASSERT_TRUE(some.ok());
   ASSERT_EQ(some->size(), units.size() - 1);
   for (std::size_t i = 0; i < some->size(); ++i) EXPECT_EQ(row_of((*some)[i]), row_of((*all)[3 * i]));

@@ -61,19 +61,18 @@ TEST_P(WindowPlanTest, ThreadsThatStartAndReadAWindowMakeTheRequestsOfItsPlan) {
     window.start = {random() % 256, random() % 256, 0};
     window.length = {600 + random() % 160, 600 + random() % 160, 0};
     const std::uint64_t bytes = geometry::window_bytes(*setting.geometry, window);
-    const Result<WindowPlan> plan = bench.engine().plan(bench.content(), window, {});
+    const Result<WindowPlan> plan = bench.engine().plan(bench.object(), window, {});
     ASSERT_TRUE(plan.ok());
     for (const auto& front : fronts) front->reads = 0;
     std::atomic<std::uint64_t> next{0}, failed{0};
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < kThreads; ++i)
       threads.emplace_back([&] {
-        bench.engine().start_window(bench.content(), window);  // each has opened it
+        bench.engine().start_window(bench.object(), window);  // each has opened it
         ByteVector piece(kPieceBytes);
         for (std::uint64_t at = next++ * kPieceBytes; at < bytes; at = next++ * kPieceBytes) {
           const std::size_t length = std::min<std::uint64_t>(kPieceBytes, bytes - at);
-          if (!bench.engine().read_window(bench.content(), window, at, MutableBytes(piece).first(length)).ok())
-            ++failed;
+          if (!bench.engine().read_window(bench.object(), window, at, MutableBytes(piece).first(length)).ok()) ++failed;
         }
       });
     for (std::thread& thread : threads) thread.join();

@@ -43,7 +43,7 @@ class Parts {
  public:
   Parts(Bench& bench, const Window& window)
       : bench_(bench),
-        version_(bench.engine().pin_window(bench.content(), window).value()),
+        version_(bench.engine().pin_window(bench.object(), window).value()),
         bytes_(geometry::window_bytes(bench.geometry_now(), window)) {}
   Status read(std::uint64_t most) {
     const std::uint64_t length = std::min<std::uint64_t>(most, bytes_.size() - done_);
@@ -86,18 +86,18 @@ TEST_P(WindowVersionTest, PartsReadBetweenPlainWritesAreOfOneVersion) {
   Bench bench(setting);
   std::mt19937_64 random(4);
   const ByteVector first = noise(random, 1000 * 1500);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, first).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, first).ok());
   if (random() % 2 == 0) {
-    ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+    ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   }
   const Window window = window_at(0, 0, 1000, 1500);
   Parts parts(bench, window);
   while (!parts.is_done()) {
     const Status status = parts.read(90'000);
     ASSERT_TRUE(status.ok()) << status.error().message();
-    ASSERT_TRUE(bench.engine().write(bench.content(), random() % 100'000, noise(random, 1'200'000)).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), random() % 100'000, noise(random, 1'200'000)).ok());
     if (random() % 2 == 0) {
-      ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+      ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
     }
   }
   EXPECT_TRUE(parts.bytes() == first);
@@ -116,7 +116,7 @@ TEST_P(WindowVersionTest, ExtentsThatMoveStayInTheVersion) {
     ASSERT_TRUE(places.ok());
     MoveRequest request;
     for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
-    ASSERT_TRUE(bench.engine().move(bench.content(), request).ok());
+    ASSERT_TRUE(bench.engine().move(bench.object(), request).ok());
     ASSERT_TRUE(bench.write_window(window_at(100, 100, 300, 900), noise(random, 300 * 900)).ok());
     for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_unlinked().ok());
   }
@@ -130,12 +130,12 @@ TEST_P(WindowVersionTest, AVersionOfAnImageThatIsCutOffOrPunchedEndsInAnError) {
   ASSERT_TRUE(bench.write_window(window, noise(random, 1000 * 1500)).ok());
   Parts punched(bench, window);
   ASSERT_TRUE(punched.read(1000).ok());
-  ASSERT_TRUE(bench.engine().punch(bench.content(), 1500 * 640, 1500 * 128).ok());
+  ASSERT_TRUE(bench.engine().punch(bench.object(), 1500 * 640, 1500 * 128).ok());
   EXPECT_TRUE(is_stale(punched.read_rest()));
   Parts above(bench, window_at(0, 0, 200, 1500)), cut(bench, window);
   ASSERT_TRUE(above.read(1000).ok());
   ASSERT_TRUE(cut.read(1000).ok());
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), 1500 * 700).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), 1500 * 700).ok());
   EXPECT_TRUE(is_stale(cut.read_rest()));
   EXPECT_TRUE(above.read_rest().ok());
 }
@@ -145,10 +145,10 @@ TEST_P(WindowVersionTest, BeyondTheBoundOfMemoryAVersionIsGivenUpAndNeverMixed) 
   Bench bench(small_setting(GetParam()));
   std::mt19937_64 random(7);
   const ByteVector first = noise(random, 1000 * 1500);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, first).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, first).ok());
   Parts parts(bench, window_at(0, 0, 1000, 1500));
   ASSERT_TRUE(parts.read(100'000).ok());
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, noise(random, first.size())).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, noise(random, first.size())).ok());
   EXPECT_TRUE(is_stale(parts.read(100'000)));
   EXPECT_TRUE(is_stale(parts.read(100'000))) << "for good";
 }
@@ -198,7 +198,7 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
     threads.emplace_back([&, i] {
       for (unsigned round = 0; round < 30; ++round) {
         if (!bench.write_window(window, ByteVector(bytes, static_cast<std::byte>(1 + round * 2 + i))).ok()) ++wrong;
-        if (i == 1 && round % 3 == 0 && !bench.engine().punch(bench.content(), 0, bench.size()).ok()) ++wrong;
+        if (i == 1 && round % 3 == 0 && !bench.engine().punch(bench.object(), 0, bench.size()).ok()) ++wrong;
         if (i == 0 && !bench.any_store().commit_unlinked().ok()) ++wrong;
       }
       done = true;
@@ -209,7 +209,7 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
       MoveRequest request;
       for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
       request.disk = [disk](const geometry::Coord&) { return disk; };
-      if (!bench.engine().move(bench.content(), request).ok()) ++wrong;
+      if (!bench.engine().move(bench.object(), request).ok()) ++wrong;
     }
   });
   for (unsigned i = 0; i < 3; ++i)
@@ -271,7 +271,7 @@ class Changes {
   void write_at(std::uint64_t offset, std::uint64_t most) {
     if (offset >= array_.size()) return;
     const ByteVector bytes = noise(random_, 1 + random_() % std::min<std::uint64_t>(array_.size() - offset, most));
-    RC_ASSERT(bench_.engine().write(bench_.content(), offset, bytes).ok());
+    RC_ASSERT(bench_.engine().write(bench_.object(), offset, bytes).ok());
     std::copy(bytes.begin(), bytes.end(), array_.begin() + static_cast<std::ptrdiff_t>(offset));
     size_ = std::max(size_, offset + bytes.size());
   }
@@ -280,7 +280,7 @@ class Changes {
     if (!has_window()) return;
     const Window one = window();
     readers_.push_back(
-        {bench_.engine().pin_window(bench_.content(), one).value(), array_get(full_, array_, one), false});
+        {bench_.engine().pin_window(bench_.object(), one).value(), array_get(full_, array_, one), false});
     if (readers_.size() > 4) readers_.erase(readers_.begin());
   }
   void write_window() {
@@ -294,35 +294,35 @@ class Changes {
   void write() { write_at(random_() % std::max<std::uint64_t>(1, size_), 20'000); }
   void append() { write_at(size_, 5'000); }
   void write_back() {
-    RC_ASSERT(bench_.engine().write_back(bench_.content()).ok());
+    RC_ASSERT(bench_.engine().write_back(bench_.object()).ok());
     RC_ASSERT(bench_.any_store().commit_unlinked().ok());
   }
-  void settle() { RC_ASSERT(bench_.engine().settle(bench_.content(), UINT64_MAX, true).ok()); }
+  void settle() { RC_ASSERT(bench_.engine().settle(bench_.object(), UINT64_MAX, true).ok()); }
   void move() {
     const auto places = bench_.layout();
     RC_ASSERT(places.ok());
     MoveRequest request;
     for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
     if (random_() % 2 == 0) request.disk = [](const geometry::Coord&) { return 1u; };
-    RC_ASSERT(bench_.engine().move(bench_.content(), request).ok());
+    RC_ASSERT(bench_.engine().move(bench_.object(), request).ok());
   }
   // Whole rows of extents are freed, the rest is zeroed.
   void punch() {
     if (size_ == 0) return;
     const std::uint64_t first = random_() % size_, last = std::min(size_, first + random_() % (size_ / 2 + 1));
     if (first == last) return;
-    RC_ASSERT(bench_.engine().punch(bench_.content(), first, last - first).ok());
+    RC_ASSERT(bench_.engine().punch(bench_.object(), first, last - first).ok());
     zero(first, last);
   }
   void truncate() {
     const std::uint64_t to = size_ - random_() % (size_ / 3 + 1);
-    RC_ASSERT(bench_.engine().truncate(bench_.content(), to).ok());
+    RC_ASSERT(bench_.engine().truncate(bench_.object(), to).ok());
     zero(to, array_.size());
     size_ = to;
   }
   void grow() {
     size_ += random_() % (array_.size() - size_ + 1);
-    RC_ASSERT(bench_.engine().grow(bench_.content(), size_).ok());
+    RC_ASSERT(bench_.engine().grow(bench_.object(), size_).ok());
   }
   void read() {
     for (Reader& reader : readers_) {

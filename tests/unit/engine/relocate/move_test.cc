@@ -25,10 +25,10 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
     // A block or a row at a time from the end, so that neighbours lie apart.
     for (std::uint64_t at = data_.size(); at > 0; at -= std::min<std::uint64_t>(at, 20'000)) {
       const std::uint64_t from = at - std::min<std::uint64_t>(at, 20'000);
-      EXPECT_TRUE(bench_.engine().write(bench_.content(), from, ConstBytes(data_).subspan(from, at - from)).ok());
-      EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+      EXPECT_TRUE(bench_.engine().write(bench_.object(), from, ConstBytes(data_).subspan(from, at - from)).ok());
+      EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
     }
-    EXPECT_TRUE(bench_.engine().settle(bench_.content(), UINT64_MAX, true).ok());
+    EXPECT_TRUE(bench_.engine().settle(bench_.object(), UINT64_MAX, true).ok());
   }
 
   std::vector<layout::ExtentPlace> layout() {
@@ -75,7 +75,7 @@ TEST_P(EngineMoveTest, AllUnitsOfADiskBecomeOneRun) {
   const std::vector<layout::ExtentPlace> before = layout();
   MoveRequest request;
   request.units = units();
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved, request.units.size());
   EXPECT_EQ(moved->moved_bytes, blocks(before) * 4096);
@@ -90,7 +90,7 @@ TEST_P(EngineMoveTest, ADiskCanBeLeftAlone) {
   request.units = units();
   request.most_runs = 0;
   request.disk = [](const Coord& unit) { return static_cast<unsigned>(unit[0] % 2) * 2; };
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved, request.units.size());
   for (const layout::ExtentPlace& place : layout()) EXPECT_EQ(place.disk, place.index[0] % 2 * 2);
@@ -106,10 +106,10 @@ TEST_P(EngineMoveTest, WhatIsWrittenMeanwhileCountsAndTheRestIsMoved) {
     if (std::exchange(written, true)) return {};
     const ByteVector bytes = noise(random, 50'000);
     std::copy(bytes.begin(), bytes.end(), data_.begin() + 100'000);
-    EXPECT_TRUE(bench_.engine().write(bench_.content(), 100'000, bytes).ok());
-    return bench_.engine().write_back(bench_.content());
+    EXPECT_TRUE(bench_.engine().write(bench_.object(), 100'000, bytes).ok());
+    return bench_.engine().write_back(bench_.object());
   };
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_GT(moved->changed, 0u);
   EXPECT_EQ(moved->moved + moved->changed, request.units.size());
@@ -123,9 +123,9 @@ TEST_P(EngineMoveTest, WhatIsCutOffMeanwhileStaysAway) {
   bool cut = false;
   request.pace = [&](std::uint64_t) -> Status {
     if (std::exchange(cut, true)) return {};
-    return bench_.engine().truncate(bench_.content(), 0);
+    return bench_.engine().truncate(bench_.object(), 0);
   };
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->changed, request.units.size());
   EXPECT_EQ(bench_.store().used_blocks(), 0u);
@@ -136,7 +136,7 @@ TEST_P(EngineMoveTest, AMoveThatIsToldToEndLeavesEverythingWhereItWas) {
   MoveRequest request;
   request.units = units();
   request.pace = [](std::uint64_t) -> Status { return {Errc::kBusy, "enough"}; };
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_FALSE(moved.ok());
   EXPECT_EQ(moved.error().code, Errc::kBusy);
   const std::vector<layout::ExtentPlace> after = layout();
@@ -151,7 +151,7 @@ TEST_P(EngineMoveTest, WithoutRoomNothingMoves) {
     MoveRequest request;
     request.units = units();
     request.most_runs = most_runs;
-    const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+    const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
     ASSERT_TRUE(moved.ok());
     EXPECT_EQ(moved->no_room, request.units.size());
     EXPECT_EQ(moved->moved, 0u);
@@ -170,7 +170,7 @@ TEST_P(EngineMoveTest, ADamagedUnitIsNamedAndTheOthersMove) {
   bench_.store().memory_disk(place.disk).poke(at, {&spoilt, 1});
   MoveRequest request;
   request.units = units();
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   ASSERT_EQ(moved->damaged.size(), 1u);
   EXPECT_EQ(moved->damaged[0].unit, place.index);
@@ -190,7 +190,7 @@ TEST_P(EngineMoveTest, ADiskThatCannotBeWrittenLeavesEverythingWhereItWas) {
   disks[1]->add({device::FaultKind::kError, device::Op::kWrite, 0, UINT64_MAX, 0, device::Fault::kSticky});
   MoveRequest request;
   request.units = units();
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_FALSE(moved.ok());
   EXPECT_EQ(moved.error().code, Errc::kIo);
   disks[1]->work_again();
@@ -202,16 +202,16 @@ TEST_P(EngineMoveTest, ADirtyUnitIsWrittenWhereItBelongsAfterItsOldBytesHaveMove
   std::mt19937_64 random(8);
   const ByteVector bytes = noise(random, 9000);
   std::copy(bytes.begin(), bytes.end(), data_.begin() + 70'000);
-  ASSERT_TRUE(bench_.engine().write(bench_.content(), 70'000, bytes).ok());
+  ASSERT_TRUE(bench_.engine().write(bench_.object(), 70'000, bytes).ok());
   MoveRequest request;
   request.units = units();
-  const Result<MoveOutcome> moved = bench_.engine().move(bench_.content(), request);
+  const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved, request.units.size());
   expect_data();
 }
 
-INSTANTIATE_TEST_SUITE_P(Contents, EngineMoveTest,
+INSTANTIATE_TEST_SUITE_P(Objects, EngineMoveTest,
                          ::testing::Values(Kind{"file", std::nullopt},
                                            Kind{"raw", image_of(2, {500, 600}, {100, 128}, Codec::kRaw)},
                                            Kind{"zstd", image_of(2, {500, 600}, {64, 96}, Codec::kZstd)}),
@@ -238,7 +238,7 @@ TEST(EngineMoveThreadsTest, WritersAndReadersDoNotNoticeAMover) {
         const auto disk = static_cast<unsigned>(random() % 4);
         if (disk < 3) request.disk = [disk](const Coord&) { return disk; };
         request.most_runs = static_cast<std::uint32_t>(random() % 3);
-        const Result<MoveOutcome> outcome = bench.engine().move(bench.content(), request);
+        const Result<MoveOutcome> outcome = bench.engine().move(bench.object(), request);
         ASSERT_TRUE(outcome.ok()) << outcome.error().message();
         ASSERT_TRUE(outcome->damaged.empty()) << outcome->damaged[0].error.message();
         moved += outcome->moved;
@@ -279,23 +279,23 @@ TEST(EngineMoveThreadsTest, WritersAndReadersDoNotNoticeAMover) {
 
 TEST(EngineMoveOddTest, WhatIsInTheTreeOrNotThereIsPassedOver) {
   Bench bench({});
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, ByteVector(100, std::byte{1})).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(100, std::byte{1})).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   MoveRequest request;
   request.units = {{0, 0, 0}, {1, 0, 0}, {7, 0, 0}};
-  const Result<MoveOutcome> moved = bench.engine().move(bench.content(), request);
+  const Result<MoveOutcome> moved = bench.engine().move(bench.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved + moved->changed + moved->no_room, 0u);
 }
 
 TEST(EngineMoveOddTest, ADiskThatIsNotThereIsRefused) {
   Bench bench({});
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, ByteVector(100'000, std::byte{1})).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(100'000, std::byte{1})).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   MoveRequest request;
   request.units = {{0, 0, 0}};
   request.disk = [](const Coord&) { return 3u; };
-  const Result<MoveOutcome> moved = bench.engine().move(bench.content(), request);
+  const Result<MoveOutcome> moved = bench.engine().move(bench.object(), request);
   ASSERT_FALSE(moved.ok());
   EXPECT_EQ(moved.error().code, Errc::kInvalidArgument);
 }

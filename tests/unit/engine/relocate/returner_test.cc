@@ -40,7 +40,7 @@ class ReturnerTest : public ::testing::Test {
     EXPECT_TRUE(bench_.write_window(window, array_get(*setting().geometry, expected_, window)).ok());
   }
   std::uint64_t returned(const Pace& pace = {}) {
-    const auto outcome = bench_.engine().relocate(bench_.content(), RelocationReason::kAwayFromHome, pace);
+    const auto outcome = bench_.engine().relocate(bench_.object(), RelocationReason::kAwayFromHome, pace);
     EXPECT_TRUE(outcome.ok());
     return outcome.ok() ? outcome->extents : 0;
   }
@@ -63,7 +63,7 @@ TEST_F(ReturnerTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
   }
   EXPECT_TRUE(bench_.engine().relocation_candidates().empty());
   EXPECT_EQ(bench_.read_all(), expected_);
-  const auto fragmentation = bench_.engine().fragmentation(bench_.content(), {});
+  const auto fragmentation = bench_.engine().fragmentation(bench_.object(), {});
   ASSERT_TRUE(fragmentation.ok());
   EXPECT_EQ(fragmentation->factor(), 1.0);
 }

@@ -109,9 +109,9 @@ class StripsTest : public ::testing::TestWithParam<Codec> {
   void append(Bench& bench, std::uint64_t frames) {
     for (; frames > 0; --frames) {
       const ByteVector frame = noise(random_, kFrame, true);
-      ASSERT_TRUE(bench.engine().write(bench.content(), array_.size(), frame).ok());
+      ASSERT_TRUE(bench.engine().write(bench.object(), array_.size(), frame).ok());
       array_.insert(array_.end(), frame.begin(), frame.end());
-      ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+      ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
     }
   }
   static std::uint64_t rows_in_strips(Bench& bench) {
@@ -145,7 +145,7 @@ TEST_P(StripsTest, SettlingWritesCompleteExtentsWholeAndLeavesTheOthers) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, kDepth + 3);
   ASSERT_TRUE(bench.reopen().ok());
-  const auto settled = bench.engine().settle(bench.content(), UINT64_MAX, false);
+  const auto settled = bench.engine().settle(bench.object(), UINT64_MAX, false);
   ASSERT_TRUE(settled.ok());
   EXPECT_EQ(*settled, 16 * kDepth * 64 * 64);
   EXPECT_EQ(extents(bench), 16u);
@@ -153,9 +153,9 @@ TEST_P(StripsTest, SettlingWritesCompleteExtentsWholeAndLeavesTheOthers) {
   EXPECT_EQ(bench.read_all(), array_);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(bench.read_all(), array_);
-  EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, false), 0u);
+  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, false), 0u);
 
-  EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, true), 16 * kDepth * 64 * 64);
+  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, true), 16 * kDepth * 64 * 64);
   EXPECT_EQ(extents(bench), 32u);
   EXPECT_EQ(rows_in_strips(bench), 0u);
   ASSERT_TRUE(bench.reopen().ok());
@@ -176,7 +176,7 @@ TEST_P(StripsTest, AnImageWithStripsIsACandidateUntilTheyAreConsolidated) {
     ASSERT_LT(calls, 10);
     EXPECT_EQ(left.size(), 1u);
     EXPECT_EQ(left.front().reason, RelocationReason::kInStrips);
-    ASSERT_TRUE(bench.engine().relocate(bench.content(), left.front().reason, {}).ok());
+    ASSERT_TRUE(bench.engine().relocate(bench.object(), left.front().reason, {}).ok());
     left = bench.engine().relocation_candidates();
   }
   EXPECT_GT(calls, 0);
@@ -191,7 +191,7 @@ TEST_P(StripsTest, ASmallEdgeThatIsWrittenAgainAsAWholeIsNotReadBefore) {
   Bench bench(picture);
   for (unsigned turn = 0; turn < 2; ++turn) {
     array_ = noise(random_, 70 * 70, true);
-    ASSERT_TRUE(bench.engine().write(bench.content(), 0, array_).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, array_).ok());
     ASSERT_TRUE(bench.reopen().ok()) << turn;
     EXPECT_EQ(extents(bench), 4u);
     EXPECT_EQ(bench.read_all(), array_);
@@ -211,7 +211,7 @@ TEST_P(StripsTest, SlabsLargerThanTheCacheAreNotReadWhileTheyAreWritten) {
   append(bench, 2 * kDepth);
   EXPECT_EQ(rows_in_strips(bench), 2 * kDepth * 16);
   EXPECT_EQ(bench.read_all(), array_);
-  ASSERT_TRUE(bench.engine().settle(bench.content(), UINT64_MAX, false).ok());
+  ASSERT_TRUE(bench.engine().settle(bench.object(), UINT64_MAX, false).ok());
   EXPECT_EQ(extents(bench), 32u);
   EXPECT_EQ(bench.read_all(), array_);
 }
@@ -234,7 +234,7 @@ TEST_P(StripsTest, AFrameWrittenAgainReplacesItsBytes) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, 4);
   const ByteVector frame = noise(random_, kFrame, true);
-  ASSERT_TRUE(bench.engine().write(bench.content(), kFrame, frame).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), kFrame, frame).ok());
   std::copy(frame.begin(), frame.end(), array_.begin() + kFrame);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(rows_in_strips(bench), 0u);
@@ -244,13 +244,13 @@ TEST_P(StripsTest, AFrameWrittenAgainReplacesItsBytes) {
 TEST_P(StripsTest, TruncatingAndDeletingFreeStrips) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, kDepth + 4);
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), kDepth * kFrame).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), kDepth * kFrame).ok());
   array_.resize(kDepth * kFrame);
   EXPECT_EQ(rows_in_strips(bench), kDepth * 16);
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), 2 * kFrame + 77).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), 2 * kFrame + 77).ok());
   array_.resize(2 * kFrame + 77);
   EXPECT_EQ(rows_in_strips(bench), 0u);
-  ASSERT_TRUE(bench.engine().truncate(bench.content(), 3 * kFrame).ok());
+  ASSERT_TRUE(bench.engine().truncate(bench.object(), 3 * kFrame).ok());
   array_.resize(3 * kFrame);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(bench.read_all(), array_);
@@ -284,7 +284,7 @@ TEST_P(StripsTest, ABitFlippedInAStripIsDamageAndNeverWrongBytes) {
   byte ^= std::byte{1};
   bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
   ByteVector into(array_.size());
-  const Result<std::size_t> got = bench.engine().read(bench.content(), 0, into);
+  const Result<std::size_t> got = bench.engine().read(bench.object(), 0, into);
   ASSERT_FALSE(got.ok());
   EXPECT_EQ(got.error().code, Errc::kCorrupt);
   EXPECT_NE(got.error().where.find("strip.checksum"), std::string::npos) << got.error().where;
@@ -299,16 +299,16 @@ TEST_P(StripsTest, ADamagedStripHoldsBackItsOwnExtentAlone) {
   bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
   byte ^= std::byte{1};
   bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
-  EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, false), 15 * kDepth * 64 * 64);
+  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, false), 15 * kDepth * 64 * 64);
   EXPECT_EQ(extents(bench), 15u);
   EXPECT_EQ(rows_in_strips(bench), kDepth);
-  const auto again = bench.engine().settle(bench.content(), UINT64_MAX, false);
+  const auto again = bench.engine().settle(bench.object(), UINT64_MAX, false);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code, Errc::kCorrupt);
   // Repaired, it follows.
   byte ^= std::byte{1};
   bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
-  EXPECT_EQ(*bench.engine().settle(bench.content(), UINT64_MAX, false), kDepth * 64 * 64);
+  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, false), kDepth * 64 * 64);
   EXPECT_EQ(bench.read_all(), array_);
 }
 

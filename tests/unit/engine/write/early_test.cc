@@ -58,12 +58,12 @@ class EarlyWriteBackTest : public ::testing::TestWithParam<Codec> {
     while (bytes > 0) {
       const std::uint64_t now = std::min(bytes, 1 + random_() % most_at_once);
       const ByteVector piece = noise(random_, now, true);
-      ASSERT_TRUE(bench_.engine().write(bench_.content(), array_.size(), piece).ok());
+      ASSERT_TRUE(bench_.engine().write(bench_.object(), array_.size(), piece).ok());
       array_.insert(array_.end(), piece.begin(), piece.end());
       bytes -= now;
     }
   }
-  void sync() { ASSERT_TRUE(bench_.engine().write_back(bench_.content()).ok()); }
+  void sync() { ASSERT_TRUE(bench_.engine().write_back(bench_.object()).ok()); }
   bool becomes_clean() {
     for (int i = 0; i < 500 && bench_.engine().cache_stats().dirty_bytes > 0; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -85,7 +85,7 @@ TEST_P(EarlyWriteBackTest, AFrameIsWrittenBeforeTheSyncThatIsExpected) {
   write(kFrame, kFrame);
   sync();
   const ByteVector frame = noise(random_, kFrame, true);
-  ASSERT_TRUE(bench_.engine().write(bench_.content(), kFrame, frame).ok());
+  ASSERT_TRUE(bench_.engine().write(bench_.object(), kFrame, frame).ok());
   array_.insert(array_.end(), frame.begin(), frame.end());
   EXPECT_TRUE(becomes_clean());
   EXPECT_EQ(parts_in_strips(), 2 * kExtents);
@@ -122,7 +122,7 @@ TEST_P(EarlyWriteBackTest, WhateverIsAppendedAndSyncedIsReadMeanwhileAndAfterwar
     if (random_() % 4 != 0) sync();
     if (random_() % 8 == 0) {
       const std::uint64_t size = array_.size() - random_() % std::min<std::uint64_t>(2 * kFrame, array_.size());
-      ASSERT_TRUE(bench_.engine().truncate(bench_.content(), size).ok());
+      ASSERT_TRUE(bench_.engine().truncate(bench_.object(), size).ok());
       array_.resize(size);
     }
     const Status reopened = random_() % 8 == 0 ? bench_.reopen() : Status();
@@ -143,9 +143,9 @@ TEST(EarlySizeTest, TheTreeEndsWhereWhatIsWrittenEarlyEnds) {
   std::mt19937_64 random(3);
   ByteVector array = noise(random, 2 * kTall);
   const auto append = [&](std::uint64_t begin, std::uint64_t end) {
-    return bench.engine().write(bench.content(), begin, ConstBytes(array).subspan(begin, end - begin)).ok();
+    return bench.engine().write(bench.object(), begin, ConstBytes(array).subspan(begin, end - begin)).ok();
   };
-  ASSERT_TRUE(append(0, kTall) && bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(append(0, kTall) && bench.engine().write_back(bench.object()).ok());
   // The upper half of the frame makes rows of pages; the row that follows, written before, does not.
   ASSERT_TRUE(append(kTall + kTall / 2, kTall + kTall / 2 + kRow));
   ASSERT_TRUE(append(kTall, kTall + kTall / 2));
@@ -153,7 +153,7 @@ TEST(EarlySizeTest, TheTreeEndsWhereWhatIsWrittenEarlyEnds) {
   for (int i = 0; i < 500 && parts() == 8; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   ASSERT_EQ(parts(), 8u + 4);
   EXPECT_EQ(bench.inode().size_bytes, kTall + kTall / 2);
-  ASSERT_TRUE(append(kTall + kTall / 2 + kRow, 2 * kTall) && bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(append(kTall + kTall / 2 + kRow, 2 * kTall) && bench.engine().write_back(bench.object()).ok());
   EXPECT_EQ(bench.inode().size_bytes, 2 * kTall);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(bench.read_all(), array);

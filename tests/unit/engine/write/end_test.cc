@@ -1,4 +1,4 @@
-// The end of a content: whatever happens, nothing in the tree lies at or beyond the size that the tree has.
+// The end of an object: whatever happens, nothing in the tree lies at or beyond the size that the tree has.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "device/testing/faulty_disk.h"
-#include "engine/content.h"
+#include "engine/open_object.h"
 #include "engine_fixture.h"
 #include "format/file_cell.h"
 #include "format/strip.h"
@@ -33,33 +33,32 @@ Setting stack(Codec codec) {
 }
 
 // "", or the first record, strip or run of a cell beyond the size that the inode has.
-std::string beyond_end(const Content& content, const std::map<format::Key, ByteVector>& items, std::uint64_t size) {
+std::string beyond_end(const OpenObject& object, const std::map<format::Key, ByteVector>& items, std::uint64_t size) {
   const auto found = [&](const format::Key& key, std::uint64_t begin) {
     return "kind " + std::to_string(key.kind) + ", item " + std::to_string(key.offset) + " holds byte " +
            std::to_string(begin) + " of " + std::to_string(size);
   };
   for (const auto& [key, value] : items) {
     if (key.kind == MDFS_KIND_EXTENTS) {
-      const auto page = *format::ExtentPage::decode(value, content.table);
-      for (unsigned place = 0; place < content.page_box.places; ++place) {
+      const auto page = *format::ExtentPage::decode(value, object.table);
+      for (unsigned place = 0; place < object.page_box.places; ++place) {
         if (!page.has(place)) continue;
-        const std::uint64_t begin = content.first_byte_of(content.unit_index(content.unit_of({key.offset, place})));
+        const std::uint64_t begin = object.first_byte_of(object.unit_index(object.unit_of({key.offset, place})));
         if (begin >= size) return found(key, begin);
       }
     } else if (key.kind == MDFS_KIND_STRIP) {
-      const auto strip = *format::decode_strip(value, content.table, content.block_size);
-      for (unsigned place = 0; place < content.page_box.places; ++place) {
+      const auto strip = *format::decode_strip(value, object.table, object.block_size);
+      for (unsigned place = 0; place < object.page_box.places; ++place) {
         if (!strip.has(place)) continue;
-        const auto unit = content.unit_of({key.offset / MDFS_STRIPS_PER_PAGE, place});
-        const std::uint64_t begin = content.canonical_offset(unit, strip.begin);
+        const auto unit = object.unit_of({key.offset / MDFS_STRIPS_PER_PAGE, place});
+        const std::uint64_t begin = object.canonical_offset(unit, strip.begin);
         if (begin >= size) return found(key, begin);
       }
     } else if (key.kind == MDFS_KIND_FILE_CELL) {
-      const auto cell = *format::decode_file_cell(value, content.block_size);
+      const auto cell = *format::decode_file_cell(value, object.block_size);
       if (cell.empty()) continue;
-      const std::uint64_t end =
-          key.offset * MDFS_FILE_CELL + std::uint64_t{cell.runs.back().end()} * content.block_size;
-      if (end > align_up(size, content.block_size)) return found(key, end - 1);
+      const std::uint64_t end = key.offset * MDFS_FILE_CELL + std::uint64_t{cell.runs.back().end()} * object.block_size;
+      if (end > align_up(size, object.block_size)) return found(key, end - 1);
     }
   }
   return "";
@@ -68,10 +67,10 @@ std::string beyond_end(const Content& content, const std::map<format::Key, ByteV
 // Watches every transaction of a bench.
 class Watch {
  public:
-  explicit Watch(Bench& bench) : bench_(bench), content_(bench.shared()) {
+  explicit Watch(Bench& bench) : bench_(bench), object_(bench.shared()) {
     bench.store().after_transactions([this] {
       ++transactions_;
-      const std::string wrong = beyond_end(*content_, bench_.store().items(), bench_.inode().size_bytes);
+      const std::string wrong = beyond_end(*object_, bench_.store().items(), bench_.inode().size_bytes);
       if (!wrong.empty() && wrong_.empty()) wrong_ = wrong;
     });
   }
@@ -82,7 +81,7 @@ class Watch {
 
  private:
   Bench& bench_;
-  const std::shared_ptr<Content> content_;
+  const std::shared_ptr<OpenObject> object_;
   std::string wrong_;  // these two are guarded by the transaction
   unsigned transactions_ = 0;
 };
@@ -97,12 +96,12 @@ TEST(EndTest, AFailedWriteLinksNoFramesBeyondTheSize) {
       const Watch watch(bench);
       std::mt19937_64 random(nth);
       const ByteVector frames = noise(random, (kDepth + 1) * kFrame);
-      ASSERT_TRUE(bench.engine().write(bench.content(), 0, frames).ok());
+      ASSERT_TRUE(bench.engine().write(bench.object(), 0, frames).ok());
       disk.add({FaultKind::kError, Op::kWrite, 0, UINT64_MAX, nth, 1});
-      (void)bench.engine().write_back(bench.content());
+      (void)bench.engine().write_back(bench.object());
       EXPECT_EQ(watch.wrong(), "") << nth;
       disk.work_again();
-      ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+      ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
       EXPECT_EQ(watch.wrong(), "") << nth;
       EXPECT_EQ(bench.inode().size_bytes, frames.size());
       EXPECT_EQ(bench.read_all(), frames);
@@ -128,7 +127,7 @@ TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
       std::vector<std::thread> others;
       for (unsigned i = 0; i < 2; ++i)
         others.emplace_back([&] {
-          while (!done) (void)bench.engine().write_back(bench.content());  // what fails is tried again
+          while (!done) (void)bench.engine().write_back(bench.object());  // what fails is tried again
         });
       std::mt19937_64 random(seed);
       for (unsigned turn = 0; turn < 150; ++turn) {
@@ -138,14 +137,14 @@ TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
         const ByteVector bytes = noise(random, 1 + random() % 30'000);
         Status status;
         if (const auto what = random() % 12; what < 7)
-          status = bench.engine().write(bench.content(), size, bytes);
+          status = bench.engine().write(bench.object(), size, bytes);
         else if (what < 9)
-          status = bench.engine().write(bench.content(), random() % (size + 50'000), bytes);
+          status = bench.engine().write(bench.object(), random() % (size + 50'000), bytes);
         else if (what < 10)
-          status = bench.engine().truncate(bench.content(), random() % (size + 1));
+          status = bench.engine().truncate(bench.object(), random() % (size + 1));
         else if (what < 11)
-          status = random() % 2 == 0 ? bench.engine().grow(bench.content(), size + random() % 100'000)
-                                     : bench.engine().truncate(bench.content(), size + random() % 100'000);
+          status = random() % 2 == 0 ? bench.engine().grow(bench.object(), size + random() % 100'000)
+                                     : bench.engine().truncate(bench.object(), size + random() % 100'000);
         else if (setting.geometry && size > 0) {
           const geometry::Window window = random_window(random, bench.geometry_now());
           (void)bench.write_window(window, noise(random, geometry::window_bytes(*setting.geometry, window)));
@@ -155,8 +154,8 @@ TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
       done = true;
       for (std::thread& other : others) other.join();
       disk.work_again();
-      (void)bench.engine().write_back(bench.content());  // may report what the background has met
-      ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+      (void)bench.engine().write_back(bench.object());  // may report what the background has met
+      ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
       EXPECT_EQ(watch.wrong(), "") << "seed " << seed;
       EXPECT_GT(watch.transactions(), 5u);
       EXPECT_EQ(bench.inode().size_bytes, bench.size());
@@ -175,30 +174,30 @@ TEST_P(EndTest, WhatLiesBeyondTheEndIsNotSeenWhenTheContentGrows) {
       std::mt19937_64 random(3);
       const ByteVector bytes = noise(random, 40 * kFrame);
       for (std::uint64_t at = 0; at < bytes.size(); at += 5 * kFrame) {
-        ASSERT_TRUE(bench.engine().write(bench.content(), at, ConstBytes(bytes).subspan(at, 5 * kFrame)).ok());
-        ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+        ASSERT_TRUE(bench.engine().write(bench.object(), at, ConstBytes(bytes).subspan(at, 5 * kFrame)).ok());
+        ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
       }
-      const std::uint64_t row = bench.content().grid_row_bytes();
+      const std::uint64_t row = bench.object().grid_row_bytes();
       const std::uint64_t end = kept / row * row;  // what lies in the row of the end is its own
       ASSERT_TRUE(bench.forget_end(end).ok());
       const Watch watch(bench);
       if (by_write)
-        ASSERT_TRUE(bench.engine().write(bench.content(), 40 * kFrame - 1, ConstBytes(bytes).first(1)).ok());
+        ASSERT_TRUE(bench.engine().write(bench.object(), 40 * kFrame - 1, ConstBytes(bytes).first(1)).ok());
       else
-        ASSERT_TRUE(bench.engine().truncate(bench.content(), 40 * kFrame).ok());
+        ASSERT_TRUE(bench.engine().truncate(bench.object(), 40 * kFrame).ok());
       ByteVector expected(40 * kFrame);
       std::copy_n(bytes.begin(), end, expected.begin());
       if (by_write) expected.back() = bytes.front();
       EXPECT_EQ(bench.read_all(), expected) << kept;
       ASSERT_TRUE(bench.reopen().ok());
       EXPECT_EQ(bench.read_all(), expected) << kept;
-      EXPECT_EQ(beyond_end(bench.content(), bench.store().items(), bench.inode().size_bytes), "");
+      EXPECT_EQ(beyond_end(bench.object(), bench.store().items(), bench.inode().size_bytes), "");
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Contents, EndTest,
+    Objects, EndTest,
     ::testing::Values(Kind{"file", std::nullopt}, Kind{"raw", image_of(2, {0, 600}, {64, 96}, Codec::kRaw)},
                       Kind{"zstd", image_of(2, {0, 600}, {64, 96}, Codec::kZstd)},
                       Kind{"frames", image_of(3, {0, kSide, kSide}, {kDepth, 32, 32}, Codec::kRaw)}),
@@ -212,13 +211,13 @@ TEST(ExtendTest, ASizeIsLinkedWithWhatIsDirtyBeforeIt) {
     Bench bench(setting);
     std::mt19937_64 random(1);
     const ByteVector bytes = noise(random, 3 * kFrame);
-    ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-    ASSERT_TRUE(bench.engine().grow(bench.content(), 50 * kFrame).ok());
+    ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+    ASSERT_TRUE(bench.engine().grow(bench.object(), 50 * kFrame).ok());
     EXPECT_EQ(bench.inode().size_bytes, 0u);
     EXPECT_EQ(bench.size(), 50 * kFrame);
     ASSERT_TRUE(bench.engine().write_back_all(0).ok());
     EXPECT_EQ(bench.inode().size_bytes, 50 * kFrame);
-    EXPECT_FALSE(bench.engine().is_dirty(bench.content()));
+    EXPECT_FALSE(bench.engine().is_dirty(bench.object()));
     ASSERT_TRUE(bench.reopen().ok());
     ByteVector expected = bytes;
     expected.resize(50 * kFrame);
@@ -235,16 +234,16 @@ TEST(ExtendTest, TheSizeOfBeforeIsLinkedWhoeverWritesMeanwhile) {
   bench.store().put_in_front(0, disk);
   std::mt19937_64 random(1);
   const ByteVector bytes = noise(random, 300'000);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 0, bytes).ok());
-  ASSERT_TRUE(bench.engine().write_back(bench.content()).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 0, bytes).ok());
+  ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   const ConstBytes few = ConstBytes(bytes).first(10);
-  ASSERT_TRUE(bench.engine().write(bench.content(), 290'000, few).ok());
-  ASSERT_TRUE(bench.engine().grow(bench.content(), 400'000).ok());
+  ASSERT_TRUE(bench.engine().write(bench.object(), 290'000, few).ok());
+  ASSERT_TRUE(bench.engine().grow(bench.object(), 400'000).ok());
   disk.add({FaultKind::kStuck, Op::kWrite, 0, UINT64_MAX, 0, 1});
   Status written;
-  std::thread writer([&] { written = bench.engine().write_back(bench.content()); });
+  std::thread writer([&] { written = bench.engine().write_back(bench.object()); });
   while (disk.injections().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_TRUE(bench.engine().write(bench.content(), 0, few).ok());
+  EXPECT_TRUE(bench.engine().write(bench.object(), 0, few).ok());
   disk.release();
   writer.join();
   EXPECT_TRUE(written.ok());

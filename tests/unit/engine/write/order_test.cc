@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "device/testing/faulty_disk.h"
-#include "engine/content.h"
+#include "engine/open_object.h"
 #include "engine_fixture.h"
 
 namespace mdfs::engine::testing {
@@ -39,16 +39,16 @@ class OrderTest : public ::testing::TestWithParam<Kind> {
     const ByteVector bytes = noise(random_, length);
     if (array_.size() < offset + length) array_.resize(offset + length);
     std::copy(bytes.begin(), bytes.end(), array_.begin() + static_cast<std::ptrdiff_t>(offset));
-    return bench_.engine().write(bench_.content(), offset, bytes);
+    return bench_.engine().write(bench_.object(), offset, bytes);
   }
   Status punch(std::uint64_t offset, std::uint64_t length) {
     const auto begin = array_.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(offset, array_.size()));
     const auto end =
         array_.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(offset + length, array_.size()));
     std::fill(begin, end, std::byte{0});
-    return bench_.engine().punch(bench_.content(), offset, length);
+    return bench_.engine().punch(bench_.object(), offset, length);
   }
-  Status truncate(std::uint64_t size) { return bench_.engine().truncate(bench_.content(), size); }
+  Status truncate(std::uint64_t size) { return bench_.engine().truncate(bench_.object(), size); }
   void write_window() {
     const geometry::Geometry geometry = bench_.geometry_now();
     const geometry::Window window = random_window(random_, geometry);
@@ -60,7 +60,7 @@ class OrderTest : public ::testing::TestWithParam<Kind> {
   // 300 000 bytes, linked.
   void fill() {
     ASSERT_TRUE(write(0, 300'000).ok());
-    ASSERT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+    ASSERT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   }
   // Bytes written, appended and punched; dirty as far as that goes.
   void change_some() {
@@ -76,7 +76,7 @@ class OrderTest : public ::testing::TestWithParam<Kind> {
   void crash() {
     bench_.stop_engine();
     bench_.start_engine();
-    bench_.open_content();
+    bench_.open_object();
   }
 
   Bench bench_;
@@ -100,7 +100,7 @@ TEST_P(OrderTest, ASizeComesWithWhatHadBeenWrittenBefore) {
     if (array_.size() < 200'000) {
       ASSERT_TRUE(write(random_() % (array_.size() + 1), 200'000).ok());
     }
-    ASSERT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+    ASSERT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   }
 }
 
@@ -146,7 +146,7 @@ TEST_P(OrderTest, WhereTheFirstBytesCannotBeWrittenTheSizeStaysAndNothingIsLost)
     EXPECT_EQ(bench_.read_all(), array_);
     disk_.work_again();
   }
-  EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+  EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   EXPECT_TRUE(truncate(250'000).ok());
   array_.resize(250'000);
   crash();
@@ -157,7 +157,7 @@ TEST_P(OrderTest, WhereTheFirstBytesCannotBeWrittenTheSizeStaysAndNothingIsLost)
 TEST_P(OrderTest, WhereThereIsNoRoomForTheFirstBytesTheContentIsShortenedAllTheSame) {
   fill();
   ASSERT_TRUE(write(10, 1000).ok());
-  const std::uint64_t row = bench_.content().grid_row_bytes();
+  const std::uint64_t row = bench_.object().grid_row_bytes();
   const std::uint64_t size = 250'000 / row * row;  // nothing is cut apart, which needs room
   ASSERT_GT(size, 0u);
   const std::uint64_t used = bench_.store().used_blocks();
@@ -167,23 +167,23 @@ TEST_P(OrderTest, WhereThereIsNoRoomForTheFirstBytesTheContentIsShortenedAllTheS
   EXPECT_LT(bench_.store().used_blocks(), used);
   EXPECT_EQ(bench_.inode().size_bytes, size);
   EXPECT_EQ(bench_.read_all(), array_);
-  EXPECT_FALSE(bench_.engine().write_back(bench_.content()).ok());  // it was not forgotten
+  EXPECT_FALSE(bench_.engine().write_back(bench_.object()).ok());  // it was not forgotten
   bench_.store().refuse_blocks(false);
-  ASSERT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+  ASSERT_TRUE(bench_.engine().write_back(bench_.object()).ok());
   crash();
   EXPECT_EQ(bench_.read_all(), array_);
 }
 
 TEST_P(OrderTest, NothingIsWrittenWhereNothingStays) {
   fill();
-  ASSERT_TRUE(truncate(bench_.content().grid_row_bytes() * 2).ok());  // clean, and nothing is cut apart
+  ASSERT_TRUE(truncate(bench_.object().grid_row_bytes() * 2).ok());  // clean, and nothing is cut apart
   ASSERT_TRUE(write(0, 400'000).ok());
   disk_.add({FaultKind::kError, Op::kWrite, 0, UINT64_MAX, 0, Fault::kSticky});
   const unsigned updates = bench_.inode().updates;
   EXPECT_TRUE(truncate(0).ok());
   EXPECT_TRUE(disk_.injections().empty());
   EXPECT_EQ(bench_.inode().updates, updates + 1);
-  EXPECT_FALSE(bench_.engine().is_dirty(bench_.content()));
+  EXPECT_FALSE(bench_.engine().is_dirty(bench_.object()));
 }
 
 // The size is not linked before what somebody writes while the first bytes are on their way.

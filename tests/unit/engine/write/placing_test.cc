@@ -26,8 +26,8 @@ class ReplacingTest : public ::testing::Test {
         allocate(disk, 1);
       }
     std::mt19937_64 random(3);
-    EXPECT_TRUE(bench_.engine().write(bench_.content(), 0, noise(random, 384 * 256)).ok());
-    EXPECT_TRUE(bench_.engine().write_back(bench_.content()).ok());
+    EXPECT_TRUE(bench_.engine().write(bench_.object(), 0, noise(random, 384 * 256)).ok());
+    EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
     for (const store::Run& hole : holes) bench_.store().abandon(hole);
   }
 

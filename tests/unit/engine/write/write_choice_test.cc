@@ -18,14 +18,14 @@ using geometry::Coord;
 constexpr std::uint64_t kBatch = 1000;
 
 struct Chosen {
-  std::size_t content;
+  std::size_t object;
   WhichUnits which;
   bool operator==(const Chosen&) const = default;
 };
 
-std::optional<Chosen> choose(const std::vector<DirtyFacts>& contents, bool pressed) {
-  const std::optional<WriteChoice> choice = choose_to_write(contents, kBatch, pressed);
-  return choice ? std::optional(Chosen{choice->content, choice->which}) : std::nullopt;
+std::optional<Chosen> choose(const std::vector<DirtyFacts>& objects, bool pressed) {
+  const std::optional<WriteChoice> choice = choose_to_write(objects, kBatch, pressed);
+  return choice ? std::optional(Chosen{choice->object, choice->which}) : std::nullopt;
 }
 
 TEST(WriteChoiceTest, NothingIsChosenOfNothing) {
@@ -54,18 +54,18 @@ TEST(WriteChoiceTest, WhatIsAboutToBeSyncedGoesFirst) {
 }
 
 RC_GTEST_PROP(WriteChoiceTest, UnderPressureThereIsAlwaysAChoiceAndItHasWhatItSays, ()) {
-  std::vector<DirtyFacts> contents(*rc::gen::inRange(1, 8));
-  for (DirtyFacts& one : contents) {
+  std::vector<DirtyFacts> objects(*rc::gen::inRange(1, 8));
+  for (DirtyFacts& one : objects) {
     one.ripe_bytes = *rc::gen::element<std::uint64_t>(0, 1, kBatch, 2 * kBatch);
     one.full_bytes = one.ripe_bytes + *rc::gen::element<std::uint64_t>(0, 5);
     one.last_dirt_ns = *rc::gen::inRange(0, 5);
   }
-  const auto choice = choose(contents, true);
-  RC_ASSERT(choice && choice->content < contents.size());
-  if (choice->which == WhichUnits::kRipe) RC_ASSERT(contents[choice->content].ripe_bytes > 0);
-  if (choice->which == WhichUnits::kFull) RC_ASSERT(contents[choice->content].full_bytes > 0);
-  const auto calm = choose(contents, false);
-  RC_ASSERT(!calm || (calm == choice && contents[calm->content].ripe_bytes >= kBatch));
+  const auto choice = choose(objects, true);
+  RC_ASSERT(choice && choice->object < objects.size());
+  if (choice->which == WhichUnits::kRipe) RC_ASSERT(objects[choice->object].ripe_bytes > 0);
+  if (choice->which == WhichUnits::kFull) RC_ASSERT(objects[choice->object].full_bytes > 0);
+  const auto calm = choose(objects, false);
+  RC_ASSERT(!calm || (calm == choice && objects[calm->object].ripe_bytes >= kBatch));
 }
 
 // ---- what is written because time is up: an image of two groups, three rows of extents each
@@ -82,7 +82,7 @@ class WriteBackAgeTest : public ::testing::Test {
   void write_row(std::uint64_t row) {
     std::mt19937_64 random(row);
     const ByteVector bytes = noise(random, kRowBytes);
-    ASSERT_TRUE(bench_.engine().write(bench_.content(), row * kRowBytes, bytes).ok());
+    ASSERT_TRUE(bench_.engine().write(bench_.object(), row * kRowBytes, bytes).ok());
   }
   std::set<std::uint64_t> rows_on_disks() {
     std::set<std::uint64_t> rows;

@@ -1,6 +1,6 @@
-// The open contents of inodes.
+// The open objects of inodes.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume/contents.h"
+#include "volume/open_objects.h"
 
 #include <sys/stat.h>
 
@@ -14,62 +14,62 @@
 
 namespace mdfs::volume {
 
-ContentUse& ContentUse::operator=(ContentUse&& other) noexcept {
+ObjectUse& ObjectUse::operator=(ObjectUse&& other) noexcept {
   if (this != &other) {
     end();
     owner_ = other.owner_;
     inode_ = std::exchange(other.inode_, nullptr);
-    content_ = std::move(other.content_);
+    object_ = std::move(other.object_);
     geometry_ = std::move(other.geometry_);
   }
   return *this;
 }
 
-void ContentUse::end() {
+void ObjectUse::end() {
   if (inode_ == nullptr) return;
-  content_.reset();
+  object_.reset();
   geometry_.reset();
   owner_->end_use(*std::exchange(inode_, nullptr));
 }
 
-ContentUse Contents::make_use(Inode& inode) {
-  ContentUse use;
+ObjectUse OpenObjects::make_use(Inode& inode) {
+  ObjectUse use;
   use.owner_ = this;
   use.inode_ = &inode;
-  use.content_ = inode.content;
+  use.object_ = inode.open_object;
   use.geometry_ = inode.geometry;
-  ++inode.content_users;
+  ++inode.object_users;
   return use;
 }
 
-Result<ContentUse> Contents::use(Inode& inode) {
-  std::unique_lock lock(inode.content_mutex);
-  inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
-  if (!inode.content) MDFS_TRY(open(inode));
+Result<ObjectUse> OpenObjects::use(Inode& inode) {
+  std::unique_lock lock(inode.object_mutex);
+  inode.object_changed.wait(lock, [&] { return !inode.object_switching; });
+  if (!inode.open_object) MDFS_TRY(open(inode));
   return make_use(inode);
 }
 
-ContentUse Contents::use_if_open(Inode& inode) {
-  std::unique_lock lock(inode.content_mutex);
-  inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
-  if (!inode.content) return {};
+ObjectUse OpenObjects::use_if_open(Inode& inode) {
+  std::unique_lock lock(inode.object_mutex);
+  inode.object_changed.wait(lock, [&] { return !inode.object_switching; });
+  if (!inode.open_object) return {};
   return make_use(inode);
 }
 
-void Contents::end_use(Inode& inode) {
-  const std::lock_guard lock(inode.content_mutex);
-  if (--inode.content_users > 0) return;
-  inode.content_used_ns = environment_.monotonic_ns();
-  if (inode.content_switching) inode.content_changed.notify_all();
+void OpenObjects::end_use(Inode& inode) {
+  const std::lock_guard lock(inode.object_mutex);
+  if (--inode.object_users > 0) return;
+  inode.object_used_ns = environment_.monotonic_ns();
+  if (inode.object_switching) inode.object_changed.notify_all();
   queue_idle(inode);
 }
 
-Status Contents::open(Inode& inode) {
+Status OpenObjects::open(Inode& inode) {
   MDFS_TRY_ASSIGN(const format::Inode item, read_inode(store_, inode.ino));
   if (item.is_directory()) return Error{Errc::kIsDirectory, "inode " + std::to_string(inode.ino)};
   if (!item.is_regular()) return Error{Errc::kInvalidArgument, "not a regular file"};
-  engine::ContentSpec spec;
-  spec.object = inode.ino;
+  engine::ObjectSpec spec;
+  spec.number = inode.ino;
   spec.base = item.base;
   spec.size_bytes = item.size;
   spec.is_inline = item.is_inline();
@@ -88,30 +88,30 @@ Status Contents::open(Inode& inode) {
     privileges = capability.value.has_value();
   }
   inode.has_privileges = privileges;
-  MDFS_TRY_ASSIGN(inode.content, engine_.open(spec, [this, &inode](store::Transaction& transaction,
-                                                                   const engine::ContentState& state) {
-    return update_item(inode, transaction, state);
-  }));
+  MDFS_TRY_ASSIGN(inode.open_object,
+                  engine_.open(spec, [this, &inode](store::Transaction& transaction, const engine::ObjectState& state) {
+                    return update_item(inode, transaction, state);
+                  }));
   inode.geometry = std::move(geometry);
-  inode.has_content = true;
+  inode.has_open_object = true;
   return {};
 }
 
-Status Contents::close(Inode& inode) {
+Status OpenObjects::close(Inode& inode) {
   Status status;
   if (inode.unlinked && !table_.is_held(inode)) {
-    engine_.discard(inode.content);
+    engine_.discard(inode.open_object);
   } else {
-    status = engine_.close(inode.content);
+    status = engine_.close(inode.open_object);
   }
-  inode.content.reset();
+  inode.open_object.reset();
   inode.geometry.reset();
-  inode.has_content = false;
+  inode.has_open_object = false;
   if (!status.ok()) spdlog::error("inode {}: closing lost data: {}", inode.ino, status.error().message());
   return status;
 }
 
-Status Contents::update_item(Inode& inode, store::Transaction& transaction, const engine::ContentState& state) {
+Status OpenObjects::update_item(Inode& inode, store::Transaction& transaction, const engine::ObjectState& state) {
   MDFS_TRY_ASSIGN(format::Inode item, read_inode(transaction, inode.ino));
   const std::uint64_t freed = state.stored_bytes_change < 0 ? std::uint64_t(-state.stored_bytes_change) : 0;
   if (freed > item.stored_bytes) return Error{Errc::kCorrupt, "inode.stored-bytes: more bytes freed than stored"};
@@ -133,7 +133,7 @@ Status Contents::update_item(Inode& inode, store::Transaction& transaction, cons
 
 // ---- times
 
-void Contents::load_times(Inode& inode, const format::Inode& item) {
+void OpenObjects::load_times(Inode& inode, const format::Inode& item) {
   const std::lock_guard lock(inode.times_mutex);
   if (!inode.atime_ns) inode.atime_ns = item.atime_ns;
   if (!item.is_regular()) return;  // the others are changed in the tree at once
@@ -142,14 +142,14 @@ void Contents::load_times(Inode& inode, const format::Inode& item) {
   if (!inode.data_generation) inode.data_generation = shown_generation(item.data_generation);
 }
 
-void Contents::overlay_times(Inode& inode, format::Inode& item) {
+void OpenObjects::overlay_times(Inode& inode, format::Inode& item) {
   const std::lock_guard lock(inode.times_mutex);
   item.atime_ns = inode.atime_ns.value_or(item.atime_ns);
   item.mtime_ns = inode.mtime_ns.value_or(item.mtime_ns);
   item.ctime_ns = std::max(inode.ctime_ns.value_or(item.ctime_ns), item.ctime_ns);
 }
 
-void Contents::data_changed(Inode& inode) {
+void OpenObjects::data_changed(Inode& inode) {
   {
     const std::int64_t now_ns = environment_.now_ns();
     const std::uint64_t next = (store_.generation() + 1) << kGenerationShift;
@@ -161,7 +161,7 @@ void Contents::data_changed(Inode& inode) {
   mark_times_dirty(inode);
 }
 
-void Contents::was_read(Inode& inode, const format::Inode& item) {
+void OpenObjects::was_read(Inode& inode, const format::Inode& item) {
   constexpr std::int64_t kDayNs = 86'400'000'000'000;
   {
     const std::int64_t now_ns = environment_.now_ns();
@@ -176,7 +176,7 @@ void Contents::was_read(Inode& inode, const format::Inode& item) {
   mark_times_dirty(inode);
 }
 
-void Contents::set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std::optional<std::int64_t> mtime_ns) {
+void OpenObjects::set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std::optional<std::int64_t> mtime_ns) {
   {
     const std::lock_guard lock(inode.times_mutex);
     if (!inode.atime_ns && !inode.mtime_ns) return;  // the item says it all
@@ -186,13 +186,13 @@ void Contents::set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std
   mark_times_dirty(inode);  // a write-back in between may have put the old ones into the item
 }
 
-void Contents::mark_times_dirty(Inode& inode) {
+void OpenObjects::mark_times_dirty(Inode& inode) {
   if (inode.times_dirty.exchange(true)) return;
   const std::lock_guard lock(dirty_mutex_);
   dirty_times_.push_back(inode.ino);
 }
 
-Status Contents::write_back_times(Inode& inode) {
+Status OpenObjects::write_back_times(Inode& inode) {
   if (!inode.times_dirty.exchange(false)) return {};
   MDFS_TRY_ASSIGN(const std::optional<format::Inode> item, find_inode(store_, inode.ino));
   if (!item) return {};
@@ -210,7 +210,7 @@ Status Contents::write_back_times(Inode& inode) {
   return status;
 }
 
-Status Contents::write_back_times() {
+Status OpenObjects::write_back_times() {
   std::vector<Ino> inodes;
   {
     const std::lock_guard lock(dirty_mutex_);
@@ -226,10 +226,10 @@ Status Contents::write_back_times() {
   return first_error;
 }
 
-Status Contents::write_back(Inode& inode, bool data_only) {
+Status OpenObjects::write_back(Inode& inode, bool data_only) {
   Status status;
   {
-    const ContentUse use = use_if_open(inode);
+    const ObjectUse use = use_if_open(inode);
     if (use) status = engine_.write_back(*use);
   }
   if (inode.write_error_kept) {
@@ -244,54 +244,54 @@ Status Contents::write_back(Inode& inode, bool data_only) {
 
 // ---- closing
 
-Status Contents::change_alone(Inode& inode, Reopened reopened, const std::function<Status(std::uint64_t)>& change) {
-  std::unique_lock lock(inode.content_mutex);
-  inode.content_changed.wait(lock, [&] { return !inode.content_switching; });
-  inode.content_switching = true;
-  inode.content_changed.wait(lock, [&] { return inode.content_users == 0; });
+Status OpenObjects::change_alone(Inode& inode, Reopened reopened, const std::function<Status(std::uint64_t)>& change) {
+  std::unique_lock lock(inode.object_mutex);
+  inode.object_changed.wait(lock, [&] { return !inode.object_switching; });
+  inode.object_switching = true;
+  inode.object_changed.wait(lock, [&] { return inode.object_users == 0; });
   Status status;
-  if (!inode.content) status = open(inode);
+  if (!inode.open_object) status = open(inode);
   if (status.ok()) {
-    const std::uint64_t size_bytes = engine_.size_bytes(*inode.content);
-    status = engine_.write_back(*inode.content);
-    if (status.ok() && reopened == Reopened::kAnotherKind) engine_.discard(inode.content);
+    const std::uint64_t size_bytes = engine_.size_bytes(*inode.open_object);
+    status = engine_.write_back(*inode.open_object);
+    if (status.ok() && reopened == Reopened::kAnotherKind) engine_.discard(inode.open_object);
     if (status.ok()) status = close(inode);
     if (status.ok()) status = change(size_bytes);
   }
-  inode.content_switching = false;
-  inode.content_changed.notify_all();
+  inode.object_switching = false;
+  inode.object_changed.notify_all();
   return status;
 }
 
-void Contents::discard(Inode& inode) {
-  const std::lock_guard lock(inode.content_mutex);
-  if (inode.content) {
-    engine_.discard(inode.content);
+void OpenObjects::discard(Inode& inode) {
+  const std::lock_guard lock(inode.object_mutex);
+  if (inode.open_object) {
+    engine_.discard(inode.open_object);
   } else {
     for (const auto reason : {engine::RelocationReason::kInStrips, engine::RelocationReason::kAwayFromHome})
       engine_.forget_relocation({inode.ino, reason});
   }
-  inode.content.reset();
+  inode.open_object.reset();
   inode.geometry.reset();
-  inode.has_content = false;
+  inode.has_open_object = false;
   inode.times_dirty = false;
   inode.write_error_kept = false;
 }
 
-void Contents::note_idle(Inode& inode) {
-  const std::lock_guard lock(inode.content_mutex);
-  if (inode.content_users == 0) queue_idle(inode);
+void OpenObjects::note_idle(Inode& inode) {
+  const std::lock_guard lock(inode.object_mutex);
+  if (inode.object_users == 0) queue_idle(inode);
 }
 
-// The inode's content_mutex is held.
-void Contents::queue_idle(Inode& inode) {
-  if (!inode.content || inode.content_queued || table_.is_open(inode)) return;
-  inode.content_queued = true;
+// The inode's object_mutex is held.
+void OpenObjects::queue_idle(Inode& inode) {
+  if (!inode.open_object || inode.object_queued || table_.is_open(inode)) return;
+  inode.object_queued = true;
   const std::lock_guard lock(idle_mutex_);
-  idle_.push_back({inode.ino, inode.content_used_ns});
+  idle_.push_back({inode.ino, inode.object_used_ns});
 }
 
-void Contents::close_idle(std::int64_t age_ns) {
+void OpenObjects::close_idle(std::int64_t age_ns) {
   const std::int64_t now_ns = environment_.monotonic_ns();
   std::size_t looks = 0;
   for (;;) {
@@ -310,25 +310,25 @@ void Contents::close_idle(std::int64_t age_ns) {
 }
 
 // False: it could not be written, and stays as it is, behind the others.
-bool Contents::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded) {
+bool OpenObjects::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded) {
   const Pin pin = table_.find(idle.ino);
   if (!pin) return true;
   {
-    const std::lock_guard lock(pin->content_mutex);
-    pin->content_queued = false;
-    if (!pin->content || pin->content_users > 0 || table_.is_open(*pin)) return true;
-    if (!crowded && pin->content_used_ns > used_before_ns) {
+    const std::lock_guard lock(pin->object_mutex);
+    pin->object_queued = false;
+    if (!pin->open_object || pin->object_users > 0 || table_.is_open(*pin)) return true;
+    if (!crowded && pin->object_used_ns > used_before_ns) {
       queue_idle(*pin);
       return true;
     }
     const bool is_gone = pin->unlinked && !table_.is_held(*pin);
-    if (const Status written = is_gone ? Status() : engine_.write_back(*pin->content); !written.ok()) {
+    if (const Status written = is_gone ? Status() : engine_.write_back(*pin->open_object); !written.ok()) {
       if (!pin->write_error_kept)
         spdlog::error("inode {}: data stay in memory for another write: {}", idle.ino, written.error().message());
       const std::lock_guard error_lock(pin->error_mutex);
       pin->write_error = written.error();
       pin->write_error_kept = true;
-      pin->content_used_ns = environment_.monotonic_ns();
+      pin->object_used_ns = environment_.monotonic_ns();
       queue_idle(*pin);
       return false;
     }
@@ -339,11 +339,11 @@ bool Contents::close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool
   return true;
 }
 
-Status Contents::close_all() {
+Status OpenObjects::close_all() {
   Status first_error;
   for (const Pin& pin : table_.all()) {
-    const std::lock_guard lock(pin->content_mutex);
-    if (!pin->content) continue;
+    const std::lock_guard lock(pin->object_mutex);
+    if (!pin->open_object) continue;
     const Status status = close(*pin);
     if (!status.ok() && first_error.ok()) first_error = status;
   }

@@ -1,6 +1,6 @@
 // The data of one open object: shape arithmetic.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/content.h"
+#include "engine/open_object.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,9 +29,9 @@ ByteGeometry file_shape() {
 
 }  // namespace
 
-Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size,
-                 bool volume_has_strips)
-    : object(spec.object),
+OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size,
+                       bool volume_has_strips)
+    : number(spec.number),
       image(spec.geometry),
       placement(spec.placement),
       base(spec.base),
@@ -70,14 +70,14 @@ Content::Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_
   }
 }
 
-store::Room Content::worst_case(std::uint64_t blocks, bool small) const {
+store::Room OpenObject::worst_case(std::uint64_t blocks, bool small) const {
   if (is_image()) return worst_case_extent_;
   // Each block a run of its own, in the middle of one that there was.
   const std::uint64_t runs = blocks * (2 * sizeof(mdfs_file_run) + sizeof(std::uint32_t));
   return {blocks, 1, (small ? MDFS_MAX_INLINE : runs) + kItemOverhead};
 }
 
-void Content::add_full(const Coord& unit, std::uint64_t units_in_group) {
+void OpenObject::add_full(const Coord& unit, std::uint64_t units_in_group) {
   full_bytes += unit_bytes;
   FullGroup& group = full_groups[groups.group_of(unit)];
   if (++group.units < units_in_group || group.ripe_bytes > 0) return;
@@ -85,31 +85,31 @@ void Content::add_full(const Coord& unit, std::uint64_t units_in_group) {
   ripe_bytes += group.ripe_bytes;
 }
 
-void Content::remove_full(const Coord& unit) {
+void OpenObject::remove_full(const Coord& unit) {
   full_bytes -= unit_bytes;
   const auto found = full_groups.find(groups.group_of(unit));
   ripe_bytes -= std::exchange(found->second.ripe_bytes, 0);
   if (--found->second.units == 0) full_groups.erase(found);
 }
 
-ByteGeometry Content::shape_for(std::uint64_t bytes) const {
+ByteGeometry OpenObject::shape_for(std::uint64_t bytes) const {
   ByteGeometry shape = shape_;
   shape.shape[0] = ceil_div(bytes, slab_bytes_) * step_bytes_;
   return shape;
 }
 
-ByteGeometry Content::planned_shape(std::uint64_t size_bytes, const Coord& unit) const {
+ByteGeometry OpenObject::planned_shape(std::uint64_t size_bytes, const Coord& unit) const {
   ByteGeometry shape = shape_for(size_bytes);
   const std::uint64_t planned = shape_.shape[0];
   shape.shape[0] = shape.shape[0] <= planned ? planned : (unit[0] + 1) * shape_.extent[0];
   return shape;
 }
 
-geometry::PagePlace Content::page_of(const Coord& unit) const {
+geometry::PagePlace OpenObject::page_of(const Coord& unit) const {
   return geometry::page_place(rank, shape_.grid(), page_box, unit);
 }
 
-std::uint64_t Content::units_in_page_row(std::uint64_t page) const {
+std::uint64_t OpenObject::units_in_page_row(std::uint64_t page) const {
   const Coord first = unit_of({page, 0});
   std::uint64_t units = 1;
   for (unsigned axis = 1; axis < rank; ++axis)
@@ -118,66 +118,66 @@ std::uint64_t Content::units_in_page_row(std::uint64_t page) const {
   return units;
 }
 
-unsigned Content::wished_disk(const Coord& unit) const {
+unsigned OpenObject::wished_disk(const Coord& unit) const {
   return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, unit);
 }
 
 namespace {
 
-Transfer plan_boxes(const Content& content, const std::vector<geometry::RangeBox>& boxes, const Coord& origin) {
-  const ByteGeometry& shape = content.array();
+Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes, const Coord& origin) {
+  const ByteGeometry& shape = object.array();
   Transfer transfer;
   transfer.regions.reserve(boxes.size());
   for (const geometry::RangeBox& range : boxes) {
-    const Transfer::Region region{range.box.length, range.offset, geometry::box_bytes(content.rank, range.box)};
+    const Transfer::Region region{range.box.length, range.offset, geometry::box_bytes(object.rank, range.box)};
     Box box = range.box;
-    for (unsigned axis = 0; axis < content.rank; ++axis) box.start[axis] += origin[axis];
+    for (unsigned axis = 0; axis < object.rank; ++axis) box.start[axis] += origin[axis];
     const auto number = static_cast<std::uint32_t>(transfer.regions.size());
     transfer.regions.push_back(region);
     const std::vector<geometry::Piece> pieces = geometry::decompose(shape, box);
     transfer.parts.reserve(transfer.parts.size() + pieces.size());
     for (const geometry::Piece& piece : pieces)
-      transfer.parts.push_back({content.unit_index(piece.extent), number, piece});
+      transfer.parts.push_back({object.unit_index(piece.extent), number, piece});
   }
   return transfer;
 }
 
 }  // namespace
 
-Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t length) {
-  return plan_boxes(content, geometry::range_boxes(content.rank, content.array().shape, offset, length), Coord{});
+Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+  return plan_boxes(object, geometry::range_boxes(object.rank, object.array().shape, offset, length), Coord{});
 }
 
-std::uint64_t count_parts(const Content& content, std::uint64_t offset, std::uint64_t length) {
+std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   std::uint64_t parts = 0;
-  for (const geometry::RangeBox& range : geometry::range_boxes(content.rank, content.array().shape, offset, length))
-    parts += geometry::piece_count(content.array(), range.box);
+  for (const geometry::RangeBox& range : geometry::range_boxes(object.rank, object.array().shape, offset, length))
+    parts += geometry::piece_count(object.array(), range.box);
   return parts;
 }
 
-Transfer plan_window(const Content& content, const Box& box, std::uint64_t offset, std::uint64_t length) {
-  return plan_boxes(content, geometry::range_boxes(content.rank, box.length, offset, length), box.start);
+Transfer plan_window(const OpenObject& object, const Box& box, std::uint64_t offset, std::uint64_t length) {
+  return plan_boxes(object, geometry::range_boxes(object.rank, box.length, offset, length), box.start);
 }
 
-GridBox units_under(const Content& content, const Box& box) {
-  const ByteGeometry& shape = content.array();
+GridBox units_under(const OpenObject& object, const Box& box) {
+  const ByteGeometry& shape = object.array();
   GridBox units;
-  for (unsigned axis = 0; axis < content.rank; ++axis) {
+  for (unsigned axis = 0; axis < object.rank; ++axis) {
     units.first[axis] = box.start[axis] / shape.extent[axis];
     units.last[axis] = ceil_div(box.start[axis] + box.length[axis], shape.extent[axis]);
   }
   return units;
 }
 
-void copy_out(const Content& content, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
+void copy_out(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
               MutableBytes into) {
   const Transfer::Region& region = transfer.regions[part.region];
   const MutableBytes target = into.subspan(region.offset, region.bytes);
   const Box& box = part.piece.in_extent;
   if (!buffer)
-    return geometry::fill_box(content.rank, box.length, std::byte{0}, target, region.shape, part.piece.in_box);
-  if (content.is_image())
-    return geometry::copy_box(content.rank, box.length, buffer.bytes(), content.array().extent, box.start, target,
+    return geometry::fill_box(object.rank, box.length, std::byte{0}, target, region.shape, part.piece.in_box);
+  if (object.is_image())
+    return geometry::copy_box(object.rank, box.length, buffer.bytes(), object.array().extent, box.start, target,
                               region.shape, part.piece.in_box);
   const std::uint64_t stored = buffer.size() > box.start[0] ? std::min(box.length[0], buffer.size() - box.start[0]) : 0;
   std::byte* const to = target.data() + part.piece.in_box[0];
@@ -185,27 +185,27 @@ void copy_out(const Content& content, const Transfer& transfer, const Transfer::
   std::memset(to + stored, 0, box.length[0] - stored);
 }
 
-void copy_in(const Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
              const BufferRef& buffer) {
   const Transfer::Region& region = transfer.regions[part.region];
-  geometry::copy_box(content.rank, part.piece.in_extent.length, from.subspan(region.offset, region.bytes), region.shape,
-                     part.piece.in_box, buffer.bytes(), content.array().extent, part.piece.in_extent.start);
+  geometry::copy_box(object.rank, part.piece.in_extent.length, from.subspan(region.offset, region.bytes), region.shape,
+                     part.piece.in_box, buffer.bytes(), object.array().extent, part.piece.in_extent.start);
 }
 
-std::vector<ByteRanges::Range> ranges_under(const Content& content, const Box& in_unit) {
-  return geometry::byte_runs(content.rank, content.array().extent, in_unit);
+std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const Box& in_unit) {
+  return geometry::byte_runs(object.rank, object.array().extent, in_unit);
 }
 
-bool covers(const Content& content, const Unit& unit, const Box& in_unit) {
+bool covers(const OpenObject& object, const Unit& unit, const Box& in_unit) {
   if (unit.complete) return true;
   if (unit.valid.ranges().empty()) return false;
-  const std::vector<ByteRanges::Range> ranges = ranges_under(content, in_unit);
+  const std::vector<ByteRanges::Range> ranges = ranges_under(object, in_unit);
   return std::all_of(ranges.begin(), ranges.end(),
                      [&](const ByteRanges::Range& range) { return unit.valid.covers(range.begin, range.end); });
 }
 
-bool is_whole(const Content& content, const ByteGeometry& shape, const Transfer::Part& part) {
-  return geometry::box_bytes(content.rank, part.piece.in_extent) >= content.bytes_inside(shape, part.piece.extent);
+bool is_whole(const OpenObject& object, const ByteGeometry& shape, const Transfer::Part& part) {
+  return geometry::box_bytes(object.rank, part.piece.in_extent) >= object.bytes_inside(shape, part.piece.extent);
 }
 
 }  // namespace mdfs::engine

@@ -1,4 +1,4 @@
-// The open contents of inodes: opened when first needed, kept for a while when nobody uses them, and the way by which
+// The open objects of inodes: opened when first needed, kept for a while when nobody uses them, and the way by which
 // what data changes (size, times, stored bytes) reaches the inode item together with the data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,39 +19,39 @@
 
 namespace mdfs::volume {
 
-class Contents;
+class OpenObjects;
 
-// The content of an inode in use: it is not closed meanwhile. Nobody who holds one may lock the inode's extend or
+// The open object of an inode in use: it is not closed meanwhile. Nobody who holds one may lock the inode's extend or
 // shrink mutex.
-class ContentUse {
+class ObjectUse {
  public:
-  ContentUse() = default;
-  ContentUse(ContentUse&& other) noexcept
+  ObjectUse() = default;
+  ObjectUse(ObjectUse&& other) noexcept
       : owner_(other.owner_),
         inode_(std::exchange(other.inode_, nullptr)),
-        content_(std::move(other.content_)),
+        object_(std::move(other.object_)),
         geometry_(std::move(other.geometry_)) {}
-  ContentUse& operator=(ContentUse&& other) noexcept;
-  ~ContentUse() { end(); }
+  ObjectUse& operator=(ObjectUse&& other) noexcept;
+  ~ObjectUse() { end(); }
   void end();
   explicit operator bool() const { return inode_ != nullptr; }
-  engine::Content& operator*() const { return *content_; }
+  engine::OpenObject& operator*() const { return *object_; }
   const std::shared_ptr<const geometry::Geometry>& geometry() const { return geometry_; }
 
  private:
-  friend class Contents;
-  Contents* owner_ = nullptr;
+  friend class OpenObjects;
+  OpenObjects* owner_ = nullptr;
   Inode* inode_ = nullptr;  // pinned by whoever asked for the use
-  std::shared_ptr<engine::Content> content_;
+  std::shared_ptr<engine::OpenObject> object_;
   std::shared_ptr<const geometry::Geometry> geometry_;
 };
 
-// Any thread may call any method. Callers hold a Pin of each inode they hand in, longer than any ContentUse of it.
-class Contents {
+// Any thread may call any method. Callers hold a Pin of each inode they hand in, longer than any ObjectUse of it.
+class OpenObjects {
  public:
   // `secret` is set before the first call.
-  Contents(store::Store& store, const format::NameSecret& secret, engine::Engine& engine, InodeTable& table,
-           Placements& placements, Environment& environment)
+  OpenObjects(store::Store& store, const format::NameSecret& secret, engine::Engine& engine, InodeTable& table,
+              Placements& placements, Environment& environment)
       : store_(store),
         secret_(secret),
         engine_(engine),
@@ -60,8 +60,8 @@ class Contents {
         environment_(environment) {}
 
   // kIsDirectory, or kInvalidArgument for other inodes without data.
-  Result<ContentUse> use(Inode& inode);
-  ContentUse use_if_open(Inode& inode);
+  Result<ObjectUse> use(Inode& inode);
+  ObjectUse use_if_open(Inode& inode);
 
   // Writes back data and, unless data_only, times. Reports once what went wrong before.
   Status write_back(Inode& inode, bool data_only);
@@ -73,23 +73,23 @@ class Contents {
   // Data or entries have been read: a new access time by the rules of relatime, against the times in memory or, for
   // what is not a file, of the item.
   void was_read(Inode& inode, const format::Inode& item = {});
-  // Sets what the item says (opening the content does so, too); called before was_read() of a directory.
+  // Sets what the item says (opening the object does so, too); called before was_read() of a directory.
   void load_times(Inode& inode, const format::Inode& item);
   // After a change of times in the tree: what is in memory follows.
   void set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std::optional<std::int64_t> mtime_ns);
   // What is in memory goes over what the item says.
   static void overlay_times(Inode& inode, format::Inode& item);
 
-  // Runs `change` while nobody uses the content, with the size of the file; the content is written back and closed
-  // before, opened anew by the next user. With kAnotherKind nothing of it stays cached. The caller holds the inode's
-  // extend and shrink mutexes.
+  // Runs `change` while nobody uses the open object, with the size of the file. The object is written back and closed
+  // before, and opened again by the next user. With kAnotherKind nothing of the object stays cached. The caller holds
+  // the inode's extend and shrink mutexes.
   enum class Reopened : std::uint8_t { kTheSame, kAnotherKind };
   Status change_alone(Inode& inode, Reopened reopened, const std::function<Status(std::uint64_t size_bytes)>& change);
-  // The inode has been removed and nobody holds it: its content is forgotten.
+  // The inode has been removed and nobody holds it: its open object is forgotten.
   void discard(Inode& inode);
-  // Nobody has the file open any more: the content may be closed after a while.
+  // Nobody has the file open any more: the open object may be closed after a while.
   void note_idle(Inode& inode);
-  // Closes contents that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle. What cannot
+  // Closes objects that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle. What cannot
   // be written stays, and ends the round.
   void close_idle(std::int64_t age_ns);
   // At the end: what cannot be written is lost, and the first such error returned.
@@ -99,7 +99,7 @@ class Contents {
   static constexpr std::int64_t kIdleAgeNs = 30'000'000'000;
 
  private:
-  friend class ContentUse;
+  friend class ObjectUse;
   struct Idle {
     Ino ino = 0;
     std::int64_t since_ns = 0;
@@ -110,10 +110,10 @@ class Contents {
   void end_use(Inode& inode);
   void queue_idle(Inode& inode);
   bool close_if_idle(const Idle& idle, std::int64_t used_before_ns, bool crowded);
-  Status update_item(Inode& inode, store::Transaction& transaction, const engine::ContentState& state);
+  Status update_item(Inode& inode, store::Transaction& transaction, const engine::ObjectState& state);
   void mark_times_dirty(Inode& inode);
   Status write_back_times(Inode& inode);
-  ContentUse make_use(Inode& inode);
+  ObjectUse make_use(Inode& inode);
 
   store::Store& store_;
   const format::NameSecret& secret_;

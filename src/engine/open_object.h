@@ -29,12 +29,12 @@ namespace mdfs::engine {
 //
 // Lock order, outermost first: writers (GridLock), gate, linking, planned_loads.claiming, Unit::mutex, state_mutex,
 // then the shards of the cache.
-class Content : public std::enable_shared_from_this<Content> {
+class OpenObject : public std::enable_shared_from_this<OpenObject> {
  public:
-  Content(const ContentSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size, bool volume_has_strips);
+  OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size, bool volume_has_strips);
 
   // ---- constant
-  const std::uint64_t object;
+  const std::uint64_t number;
   const std::optional<geometry::Geometry> image;  // shape[0] as it was when opened
   const std::shared_ptr<const geometry::Placement> placement;
   const std::uint64_t base;
@@ -86,7 +86,7 @@ class Content : public std::enable_shared_from_this<Content> {
   std::uint32_t end_with_padding(const geometry::Coord& unit, std::uint32_t end) const {
     return geometry::end_with_padding(shape_, unit, end);
   }
-  UnitKey key_of(std::uint64_t index) const { return {object, index}; }
+  UnitKey key_of(std::uint64_t index) const { return {number, index}; }
   // Bytes of the unit that lie inside an array of this shape; the rest is padding.
   static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) {
     return geometry::bytes_inside(shape, unit);
@@ -114,7 +114,7 @@ class Content : public std::enable_shared_from_this<Content> {
   std::atomic<std::uint64_t> swaps{0};
   std::mutex swapping;
   Versions versions;  // of windows that are read in parts; added while `swapping` is held
-  // Held from before a transaction of this content until what it has linked is noted here, so that sizes reach the
+  // Held from before a transaction of this object until what it has linked is noted here, so that sizes reach the
   // tree in the order in which they hold. Within the gate, outside Unit::mutex.
   std::mutex linking;
   // The last byte read, to see sequential readers.
@@ -142,7 +142,7 @@ class Content : public std::enable_shared_from_this<Content> {
   bool has_cells = false;                 // the tree holds cells
   SyncRhythm syncs;                       // of whoever appends
   std::uint64_t early_bytes = 0;          // written since early write-back last looked, while a sync is expected
-  std::vector<std::uint64_t> disk_end;    // per disk: where the last allocation of this content ended
+  std::vector<std::uint64_t> disk_end;    // per disk: where the last allocation of this object ended
   std::vector<std::uint64_t> disk_given;  // per disk: blocks allocated since it was opened
 
  private:
@@ -172,26 +172,26 @@ struct Transfer {
 };
 
 // Bytes [offset, offset + length) of the canonical file.
-Transfer plan_range(const Content& content, std::uint64_t offset, std::uint64_t length);
+Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
 // How many parts that has.
-std::uint64_t count_parts(const Content& content, std::uint64_t offset, std::uint64_t length);
+std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
 // Bytes [offset, offset + length) of the canonical layout of a box of the image (window.channel is not looked at).
-Transfer plan_window(const Content& content, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
+Transfer plan_window(const OpenObject& object, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
 // The units that a box of the array lies in.
-GridBox units_under(const Content& content, const geometry::Box& box);
+GridBox units_under(const OpenObject& object, const geometry::Box& box);
 
 // Copies a part between a unit's buffer and the caller's memory (all of it, as the transfer's offsets count). Without
 // a buffer, and beyond its end, the unit is zero. copy_in needs a buffer that is large enough.
-void copy_out(const Content& content, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
+void copy_out(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
               MutableBytes into);
-void copy_in(const Content& content, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
+void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
              const BufferRef& buffer);
 
 // The byte ranges of the unit under a box inside it, ascending; neighbouring rows are joined.
-std::vector<ByteRanges::Range> ranges_under(const Content& content, const geometry::Box& in_unit);
+std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const geometry::Box& in_unit);
 // All bytes under the box are valid. The unit's mutex is held.
-bool covers(const Content& content, const Unit& unit, const geometry::Box& in_unit);
+bool covers(const OpenObject& object, const Unit& unit, const geometry::Box& in_unit);
 // The box is all of the unit that lies inside the array.
-bool is_whole(const Content& content, const geometry::ByteGeometry& shape, const Transfer::Part& part);
+bool is_whole(const OpenObject& object, const geometry::ByteGeometry& shape, const Transfer::Part& part);
 
 }  // namespace mdfs::engine
