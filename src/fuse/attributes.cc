@@ -36,9 +36,10 @@ Result<struct stat> stat_of(Server& server, fuse_ino_t ino) {
   return to_stat(attributes);
 }
 
-void reply_stat(fuse_req_t req, const Result<struct stat>& attributes) {
+void reply_stat(fuse_req_t req, fuse_ino_t ino, const Result<struct stat>& attributes) {
   if (!attributes.ok()) return reply_error(req, attributes.error());
-  fuse_reply_attr(req, &*attributes, kAttributeSeconds);
+  const auto node = is_virtual(ino) ? server_of(req).nodes().find(ino) : nullptr;
+  fuse_reply_attr(req, &*attributes, node ? attribute_seconds(*node) : kAttributeSeconds);
 }
 
 // Only the length of a virtual file can be set: to what it is, or to nothing by one who writes it anew.
@@ -52,10 +53,10 @@ Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t
   if (wished.st_size != 0 || fi == nullptr)
     return Error{Errc::kInvalidArgument, "the size of a virtual file follows from its window"};
   Handle& handle = handle_of(fi);
-  const auto view = handle.current_view();
-  if (!view || !can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
-  MDFS_TRY_ASSIGN(auto writer,
-                  views::WindowWriter::create(server.volume(), handle.ino, *view, server.staging(), caller, true));
+  const auto shown = handle.current_window();
+  if (!shown || !can_write(handle.flags)) return Error{Errc::kInvalidArgument, "not open for writing"};
+  MDFS_TRY_ASSIGN(auto writer, views::WindowWriter::create(server.volume(), handle.ino, *shown->file(),
+                                                           server.staging(), caller, true));
   const std::lock_guard lock(handle.mutex);
   handle.writer = std::move(writer);
   now.st_size = 0;
@@ -160,12 +161,12 @@ void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& chang
 
 }  // namespace
 
-void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(req, stat_of(server_of(req), ino)); }
+void op_getattr(fuse_req_t req, fuse_ino_t ino, fuse_file_info*) { reply_stat(req, ino, stat_of(server_of(req), ino)); }
 
 void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int which, fuse_file_info* fi) {
   Server& server = server_of(req);
   if (is_virtual(ino))
-    return reply_stat(req, set_view_attributes(server, fuse_req_ctx(req)->uid, ino, *attributes, which, fi));
+    return reply_stat(req, ino, set_view_attributes(server, fuse_req_ctx(req)->uid, ino, *attributes, which, fi));
   SetAttributes change = to_change(*attributes, which);
   const volume::Caller caller = change.mode || change.gid ? caller_with_groups(req) : caller_of(req);
   if (!change.size_bytes) return change_and_reply(req, ino, change, caller);

@@ -42,7 +42,38 @@ void choose_caching(Server& server, Handle& handle, bool is_image, fuse_file_inf
   fi.noflush = 1;
 }
 
-void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
+// Answers the open of a virtual file; on a work queue if that takes long.
+void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_info info,
+                    const volume::Caller& caller) {
+  Server& server = server_of(req);
+  const bool is_window = node->spec.kind == NodeKind::kWindow;
+  const bool rendered = is_rendered(node->spec);
+  const geometry::Window window = node->spec.window.window;
+  if (TraceRecorder* const trace = server.trace(); trace != nullptr && rendered)
+    trace->window(server.volume(), node->spec.ino, window, false, TraceRecorder::Clock::now(), caller_pid(req));
+  auto opened = open_view(server, std::move(node), info.flags, caller, stop_of(req));
+  if (!opened.ok()) return reply_error(req, opened.error());
+  Handle& handle = **opened;
+  handle.direct = can_write(info.flags) || server.maps_direct_files() || !handle.view->may_cache();
+  info.direct_io = handle.direct;
+  info.noflush = !can_write(info.flags);
+  const Ino image = handle.ino;
+  // Neither a rendered window, which has been read, nor an image's npy is read whole by everyone; a window is.
+  const bool starts = can_read(info.flags) && is_window && !rendered;
+  if (TraceRecorder* const trace = server.trace(); trace != nullptr && starts) {
+    handle.traced_window = true;
+    trace->window(server.volume(), image, window, false, TraceRecorder::Clock::now(), caller_pid(req));
+  }
+  keep_in(&info, std::move(*opened));
+  if (fuse_reply_open(req, &info) != 0) {
+    take_from(&info);
+    server.volume().release_file(image);
+    return;
+  }
+  if (starts) (void)server.volume().start_window(image, window);  // an error shows when it is read
+}
+
+void open_virtual(fuse_req_t req, fuse_ino_t ino, const fuse_file_info& info) {
   Server& server = server_of(req);
   auto node = server.nodes().find(ino);
   if (!node) {
@@ -52,27 +83,8 @@ void open_virtual(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   server.nodes().mark_fresh(ino);
   volume::Caller caller = caller_of(req);
   if (caller.uid != 0) caller = caller_with_groups(req);  // root needs none
-  auto opened = open_view(server, std::move(node), fi->flags, caller);
-  if (!opened.ok()) return reply_error(req, opened.error());
-  Handle& handle = **opened;
-  handle.direct = can_write(fi->flags) || server.maps_direct_files() || !handle.view;
-  fi->direct_io = handle.direct;
-  fi->noflush = !can_write(fi->flags);
-  const Ino image = handle.ino;
-  // Neither a pgm nor an image's npy is read whole by everyone; a window is.
-  const bool starts = can_read(fi->flags) && handle.node->spec.kind == NodeKind::kWindow;
-  if (TraceRecorder* const trace = server.trace(); trace != nullptr && starts) {
-    handle.traced_window = true;
-    trace->window(server.volume(), image, handle.view->window, false, TraceRecorder::Clock::now(), caller_pid(req));
-  }
-  const std::shared_ptr<const views::ViewFile> view = handle.view;
-  keep_in(fi, std::move(*opened));
-  if (fuse_reply_open(req, fi) != 0) {
-    take_from(fi);
-    server.volume().release_file(image);
-    return;
-  }
-  if (starts) (void)server.volume().start_window(image, view->window);  // an error shows when it is read
+  if (!is_rendered(node->spec)) return finish_virtual(req, std::move(node), info, caller);
+  server.render_queue().post([req, node = std::move(node), info, caller] { finish_virtual(req, node, info, caller); });
 }
 
 // ---- reading
@@ -116,19 +128,14 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
                               std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   if (is_virtual(ino)) {
     server.nodes().mark_fresh(ino);
-    if (!handle.view) {  // info.json
-      const std::string& text = handle.text;
-      const std::size_t count = offset >= text.size() ? 0 : std::min<std::size_t>(into.size(), text.size() - offset);
-      std::copy_n(as_bytes(text).begin() + static_cast<std::ptrdiff_t>(count == 0 ? 0 : offset), count, into.begin());
-      return count;
-    }
     // Pages are shared by all who have the file open: they hold the newest version.
-    if (through_page_cache) return views::read_view(server.volume(), handle.ino, *handle.view, offset, into, stop);
-    return read_window_bytes(handle, *handle.reader, offset, into, stop);
+    if (through_page_cache) return handle.view->read_newest(offset, into, stop);
+    if (!handle.window) return handle.view->read(offset, into, stop);
+    return read_window_bytes(handle, *handle.window, offset, into, stop);
   }
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
   if (!through_page_cache)
-    if (const auto reader = handle.current_reader()) return read_window_bytes(handle, *reader, offset, into, stop);
+    if (const auto reader = handle.current_window()) return read_window_bytes(handle, *reader, offset, into, stop);
   return server.volume().read(ino, offset, into, stop);
 }
 
@@ -151,10 +158,10 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
   geometry::Window window;
   const auto stage = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
-    if (!handle.view) return Error{Errc::kAccessDenied, "not a window"};
-    window = handle.view->window;
+    if (!handle.window) return Error{Errc::kAccessDenied, "not a window"};
+    window = handle.window->file()->window;
     if (!handle.writer) {
-      MDFS_TRY_ASSIGN(handle.writer, views::WindowWriter::create(server.volume(), handle.ino, *handle.view,
+      MDFS_TRY_ASSIGN(handle.writer, views::WindowWriter::create(server.volume(), handle.ino, *handle.window->file(),
                                                                  server.staging(), fuse_req_ctx(req)->uid, false));
     }
     MDFS_TRY_ASSIGN(count, handle.writer->write(offset, from));
@@ -180,11 +187,11 @@ void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&
   geometry::Window window;
   const auto take = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
-    if (!handle.writer || handle.writer->empty() || !handle.view) return {};
+    if (!handle.writer || handle.writer->empty() || !handle.window) return {};
     if (handle.writer->overran()) return Error{Errc::kInvalidArgument, "more was written than the window holds"};
     if (!handle.writer->is_complete())
       return Error{Errc::kInvalidArgument, "only a part of the window has been written"};
-    window = handle.view->window;
+    window = handle.window->file()->window;
     writer = std::move(handle.writer);
     return {};
   };
@@ -216,7 +223,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode,
 }
 
 void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
-  if (is_virtual(ino)) return open_virtual(req, ino, fi);
+  if (is_virtual(ino)) return open_virtual(req, ino, *fi);
   Server& server = server_of(req);
   const bool truncate = (fi->flags & O_TRUNC) != 0;
   if (truncate)
@@ -253,8 +260,9 @@ void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fus
   if (!count.ok()) return reply_error(req, count.error());
   if (server.trace() != nullptr) {
     Handle& handle = handle_of(fi);
-    const auto view = through_page_cache && !is_virtual(ino) ? nullptr : handle.current_view();
-    trace_read(req, ino, handle, view.get(), static_cast<std::uint64_t>(offset), *count, begun);
+    const auto window = through_page_cache && !is_virtual(ino) ? nullptr : handle.current_window();
+    trace_read(req, ino, handle, window ? window->file().get() : nullptr, static_cast<std::uint64_t>(offset), *count,
+               begun);
   }
   fuse_reply_buf(req, reinterpret_cast<const char*>(into.data()), *count);
 }
@@ -269,7 +277,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
     return write_window_bytes(req, ino, handle, at, from, fi->flags);
   }
   // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
-  if (!fi->writepage && handle.current_view()) return write_window_bytes(req, ino, handle, at, from, fi->flags);
+  if (!fi->writepage && handle.current_window()) return write_window_bytes(req, ino, handle, at, from, fi->flags);
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
@@ -349,7 +357,7 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_fil
   Server& server = server_of(req);
   if (is_virtual(ino)) {  // no holes
     const Handle& handle = handle_of(fi);
-    const std::uint64_t size = handle.view ? handle.view->size_bytes() : handle.text.size();
+    const std::uint64_t size = handle.view->size_bytes();
     if (static_cast<std::uint64_t>(offset) >= size) {
       fuse_reply_err(req, ENXIO);
     } else {
@@ -365,8 +373,8 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, fuse_fil
 void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, fuse_file_info* from_fi, fuse_ino_t to,
                         off_t to_offset, fuse_file_info* to_fi, std::size_t length, int flags) {
   Server& server = server_of(req);
-  const bool plain = !is_virtual(from) && !is_virtual(to) && !handle_of(from_fi).current_view() &&
-                     !handle_of(to_fi).current_view() && flags == 0;
+  const bool plain = !is_virtual(from) && !is_virtual(to) && !handle_of(from_fi).current_window() &&
+                     !handle_of(to_fi).current_window() && flags == 0;
   if (!plain) {
     fuse_reply_err(req, EXDEV);  // the kernel then copies by reading and writing
     return;

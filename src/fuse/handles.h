@@ -8,12 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "fuse/low_level.h"
 #include "fuse/node_table.h"
-#include "views/view_file.h"
+#include "views/view.h"
 #include "views/window_reader.h"
 #include "views/window_writer.h"
 #include "volume/volume.h"
@@ -30,24 +29,20 @@ struct Handle {
   bool direct = false;                   // without page cache: every read sees a binding
   std::atomic<bool> fills_pages{false};  // the kernel has filled pages through it
   std::mutex mutex;
-  // Replaces the plain file for reads and writes: the bound window, or the virtual file.
-  std::shared_ptr<const views::ViewFile> view;
-  std::shared_ptr<views::WindowReader> reader;  // reads the view's window in one version
+  // Replaces the plain file for reads and writes: the bound window, or the window that the virtual file shows as it is
+  // stored, behind a header.
+  std::shared_ptr<views::WindowReader> window;
   // True if the window was recorded in a trace, and its first byte has not been read since.
   bool traced_window = false;
   // Bytes staged and not yet applied.
   std::unique_ptr<views::WindowWriter> writer;
   // Virtual files only.
   std::shared_ptr<const Node> node;
-  std::string text;  // info.json
+  std::shared_ptr<views::View> view;  // the same object as `window` where there is one
 
-  std::shared_ptr<const views::ViewFile> current_view() {
+  std::shared_ptr<views::WindowReader> current_window() {
     const std::lock_guard lock(mutex);
-    return view;
-  }
-  std::shared_ptr<views::WindowReader> current_reader() {
-    const std::lock_guard lock(mutex);
-    return reader;
+    return window;
   }
 };
 

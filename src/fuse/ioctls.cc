@@ -64,8 +64,8 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
   const geometry::Window window = file.window;
   {
     const std::lock_guard lock(handle.mutex);
-    handle.view = std::make_shared<const views::ViewFile>(std::move(file));
-    handle.reader = std::make_shared<views::WindowReader>(server.volume(), ino, handle.view);
+    handle.window = std::make_shared<views::WindowReader>(server.volume(), ino,
+                                                          std::make_shared<const views::ViewFile>(std::move(file)));
     handle.writer.reset();
     handle.traced_window = can_read(handle.flags);
   }
@@ -104,8 +104,7 @@ void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std
 void unbind(fuse_req_t req, Handle& handle) {
   {
     const std::lock_guard lock(handle.mutex);
-    handle.view.reset();
-    handle.reader.reset();
+    handle.window.reset();
     handle.writer.reset();
   }
   fuse_reply_ioctl(req, 0, nullptr, 0);
@@ -117,8 +116,8 @@ void apply(fuse_req_t req, Handle& handle) {
   bool bound = false;
   {
     const std::lock_guard lock(handle.mutex);
-    bound = handle.view != nullptr;
-    if (bound) window = handle.view->window;
+    bound = handle.window != nullptr;
+    if (bound) window = handle.window->file()->window;
     if (handle.writer && !handle.writer->empty()) writer = std::move(handle.writer);
   }
   if (!bound) return reply_error(req, {Errc::kInvalidArgument, "no window is bound"});

@@ -44,7 +44,7 @@ void lookup_view(fuse_req_t req, fuse_ino_t parent, const char* name) {
   fuse_entry_param entry{};
   entry.ino = (*node)->id;
   entry.attr = *attributes;
-  entry.attr_timeout = kAttributeSeconds;
+  entry.attr_timeout = attribute_seconds(**node);
   entry.entry_timeout = may_cache_name(server, **node, parent, name) ? kEntrySeconds : 0;
   if (fuse_reply_entry(req, &entry) != 0) server.nodes().forget(entry.ino, 1);
   if (server.coherence().wants_trim()) server.notify_queue().post([&server] { server.coherence().trim_nodes(); });
@@ -64,7 +64,7 @@ void lookup_same(fuse_req_t req, fuse_ino_t ino) {
   fuse_entry_param entry{};
   entry.ino = ino;
   entry.attr = *attributes;
-  entry.attr_timeout = kAttributeSeconds;
+  entry.attr_timeout = attribute_seconds(*node);
   if (fuse_reply_entry(req, &entry) != 0) server.nodes().forget(ino, 1);
 }
 

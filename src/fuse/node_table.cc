@@ -93,6 +93,17 @@ bool NodeTable::has_nodes(volume::Ino image) const {
   return images_.contains(image);
 }
 
+void NodeTable::note_open(NodeId id, const std::shared_ptr<const views::View>& view) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = entries_.find(id); found != entries_.end()) found->second.open = view;
+}
+
+std::shared_ptr<const views::View> NodeTable::open_view(NodeId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : found->second.open.lock();
+}
+
 void NodeTable::note_size(volume::Ino image, std::uint64_t size_bytes) {
   const std::lock_guard lock(mutex_);
   const auto found = images_.find(image);

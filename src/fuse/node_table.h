@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "views/view.h"
 #include "views/view_file.h"
 #include "volume/volume.h"
 
@@ -74,6 +75,10 @@ class NodeTable {
   std::vector<NodeId> take_fresh(volume::Ino image);
   bool has_nodes(volume::Ino image) const;
 
+  // The view that was opened last through this node, as long as somebody has it open: its size is that of the node.
+  void note_open(NodeId id, const std::shared_ptr<const views::View>& view);
+  std::shared_ptr<const views::View> open_view(NodeId id) const;
+
   // The size of the image when names under win/ were handed out, and the names whose window depends on it.
   void note_size(volume::Ino image, std::uint64_t size_bytes);
   std::vector<CachedName> take_names_if_size_changed(volume::Ino image, std::uint64_t size_bytes);
@@ -88,6 +93,7 @@ class NodeTable {
     std::uint64_t lookups = 0;
     bool fresh = false;
     std::vector<CachedName> names;
+    std::weak_ptr<const views::View> open;
     std::list<NodeId>::iterator age;
   };
   struct Image {

@@ -154,10 +154,10 @@ void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& win
       return (*held)->apply(stop_of(req));
     };
     const Status status = apply();
-    if (const auto reader = handle.current_reader(); status.ok() && reader) reader->restart();
+    if (const auto reader = handle.current_window(); status.ok() && reader) reader->restart();
     if (!status.ok() && status.error().code != Errc::kInvalidArgument) {
       const std::lock_guard lock(handle.mutex);
-      if (handle.view && handle.view->window == window && !handle.writer) handle.writer = std::move(*held);
+      if (handle.window && handle.window->file()->window == window && !handle.writer) handle.writer = std::move(*held);
     }
     held->reset();  // its memory may serve the next one before the caller is told
     reply(status);

@@ -21,7 +21,8 @@ constexpr unsigned kApplyThreads = 4;
 constexpr unsigned kNotifyThreads = 1;
 constexpr unsigned kLongThreads = 8;
 constexpr unsigned kSyncThreads = 16;
-constexpr unsigned kListThreads = 2;  // times what one list request needs in memory: doc/SAFETY.md
+constexpr unsigned kRenderThreads = 2;  // each needs some 8 MiB
+constexpr unsigned kListThreads = 2;    // times what one list request needs in memory: doc/SAFETY.md
 // Read-ahead and asynchronous direct requests that the kernel has outstanding.
 constexpr unsigned kMaxBackground = 64;
 // Interrupts the wait of the loop's first thread.
@@ -190,6 +191,7 @@ void Server::run() {
   long_queue_ = std::make_unique<WorkQueue>(kLongThreads);
   sync_queue_ = std::make_unique<WorkQueue>(kSyncThreads);
   list_queue_ = std::make_unique<WorkQueue>(kListThreads);
+  render_queue_ = std::make_unique<WorkQueue>(kRenderThreads);
   trim_queue_ = std::make_unique<WorkQueue>(1);
   struct sigaction wake {};
   wake.sa_handler = [](int) {};
@@ -210,6 +212,7 @@ void Server::run() {
   notify_queue_.reset();
   sync_queue_.reset();
   list_queue_.reset();
+  render_queue_.reset();
   trim_queue_.reset();
 }
 

@@ -81,6 +81,7 @@ class Server {
   WorkQueue& long_queue() { return *long_queue_; }      // holes and changes of size
   WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
   WorkQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, fragmentation, zones, plans
+  WorkQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then
   WorkQueue& trim_queue() { return *trim_queue_; }      // trims; one thread
 
   // Answers OPEN. With parallel writes the kernel sends writes to a direct_io file in parallel, where they
@@ -104,7 +105,8 @@ class Server {
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
   Session session_;
-  std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, long_queue_, sync_queue_, list_queue_, trim_queue_;
+  std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, long_queue_, sync_queue_, list_queue_, render_queue_,
+      trim_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   bool maps_direct_files_ = false;  // set before the first operation

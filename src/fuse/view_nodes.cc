@@ -8,6 +8,7 @@
 
 #include "fuse/reply.h"
 #include "views/info_json.h"
+#include "views/rendered_view.h"
 
 namespace mdfs::fuse {
 namespace {
@@ -94,12 +95,22 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
   if (node.spec.kind == NodeKind::kInfo) return std::uint64_t{views::info_json(info).size()};
   if (node.spec.kind == NodeKind::kImageNpy) return views::view_image_npy(info.geometry).size_bytes();
-  const auto file = views::view_window(info.geometry, node.spec.window);
-  if (!file.ok()) return Error{Errc::kNotFound, file.error().message()};
-  return file->size_bytes();
+  const auto size = views::known_size(info.geometry, node.spec.window);
+  if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
+  if (*size) return **size;
+  // As files of procfs: nothing by name, exact for who has the file open.
+  const auto open = server.nodes().open_view(node.id);
+  return open ? open->size_bytes() : 0;
 }
 
 }  // namespace
+
+bool is_rendered(const NodeSpec& spec) {
+  return spec.kind == NodeKind::kWindow && views::is_rendered(spec.window.format);
+}
+
+// The size of a rendered file changes with its opens.
+double attribute_seconds(const Node& node) { return is_rendered(node.spec) ? 0 : kAttributeSeconds; }
 
 bool is_view_name(Ino parent, std::string_view name) {
   return name.ends_with(kViewMark) || (parent == volume::kRootIno && name == kControlName);
@@ -195,7 +206,7 @@ bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::
 }
 
 Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
-                                          const volume::Caller& caller) {
+                                          const volume::Caller& caller, const engine::Stop& stop) {
   const NodeSpec& spec = node->spec;
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
   if (spec.kind == NodeKind::kLink) return Error{Errc::kInvalidArgument, "a symbolic link"};
@@ -207,21 +218,34 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   handle->ino = spec.ino;
   handle->flags = flags;
   if (spec.kind == NodeKind::kInfo) {
-    handle->text = views::info_json(info);
-  } else if (spec.kind == NodeKind::kImageNpy) {
-    handle->view = std::make_shared<const views::ViewFile>(views::view_image_npy(info.geometry));
+    handle->view = std::make_shared<views::TextView>(views::info_json(info));
+  } else if (is_rendered(spec)) {
+    if (can_write(flags)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
+    auto view = views::RenderedView::open(server.volume(), spec.ino, info.geometry, spec.window, server.staging(),
+                                          caller.uid, stop);
+    if (!view.ok() && view.error().code == Errc::kOutOfRange) return Error{Errc::kNotFound, view.error().message()};
+    if (!view.ok()) return view.error();
+    handle->view = std::move(*view);
   } else {
-    auto file = views::view_window(info.geometry, spec.window);
-    if (!file.ok()) return Error{Errc::kNotFound, file.error().message()};
-    handle->view = std::make_shared<const views::ViewFile>(std::move(*file));
+    views::ViewFile file;
+    if (spec.kind == NodeKind::kImageNpy) {
+      file = views::view_image_npy(info.geometry);
+    } else {
+      auto window = views::view_window(info.geometry, spec.window);
+      if (!window.ok()) return Error{Errc::kNotFound, window.error().message()};
+      file = std::move(*window);
+    }
+    handle->window = std::make_shared<views::WindowReader>(server.volume(), spec.ino,
+                                                           std::make_shared<const views::ViewFile>(std::move(file)));
+    handle->view = handle->window;
   }
-  if (handle->view) handle->reader = std::make_shared<views::WindowReader>(server.volume(), spec.ino, handle->view);
   if (can_write(flags)) {
     if (!is_writable(spec)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
-    MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->view,
+    MDFS_TRY_ASSIGN(handle->writer, views::WindowWriter::create(server.volume(), spec.ino, *handle->window->file(),
                                                                 server.staging(), caller.uid, (flags & O_TRUNC) != 0));
   }
   MDFS_TRY(server.volume().open_file(spec.ino, false));
+  if (!handle->view->may_cache()) server.nodes().note_open(node->id, handle->view);
   handle->node = std::move(node);
   return handle;
 }

@@ -30,15 +30,21 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
 // kNotFound if the node no longer exists: the image was truncated, or is gone.
 Result<struct stat> view_attributes(Server& server, const Node& node);
 
+// How long the kernel may keep the attributes of a node.
+double attribute_seconds(const Node& node);
+
 // Target of NAME@ of a symbolic link: the target of the link, with the mark.
 Result<std::string> view_link(Server& server, NodeId id);
 // True if the kernel may cache the entry that it has just received: only inside a view.
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name);
 
+// True if opening the virtual file encodes it, which may take long.
+bool is_rendered(const NodeSpec& spec);
+
 // A handle for a virtual file; checks the caller's permission on the image itself, and opens it: release_file() with
-// the handle's end.
+// the handle's end. `stop` ends the encoding of a rendered file.
 Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
-                                          const volume::Caller& caller);
+                                          const volume::Caller& caller, const engine::Stop& stop);
 
 // The entries of a virtual directory after `offset` (0 = from the start), with "." and "..".
 Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,

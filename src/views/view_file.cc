@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "geometry/window_spec.h"
 #include "views/npy.h"
+#include "views/png.h"
 #include "views/pnm.h"
 
 namespace mdfs::views {
@@ -18,36 +20,55 @@ using geometry::ElementType;
 using geometry::Geometry;
 using geometry::Window;
 
-struct FormatName {
+// What a format of windows is; `channels`: bit n - 1 is set if it holds n of them, none for an array of any shape.
+struct FormatInfo {
   Format format;
   std::string_view suffix;
+  bool rendered;
+  unsigned channels;
 };
-constexpr std::array kFormats = {FormatName{Format::kRaw, "raw"}, FormatName{Format::kNpy, "npy"},
-                                 FormatName{Format::kPgm, "pgm"}, FormatName{Format::kPpm, "ppm"}};
-
-// Axes of the array that pgm and ppm lay out as rows and columns.
-struct Plane {
-  std::uint64_t width = 0;
-  std::uint64_t height = 0;
+constexpr unsigned kAnyArray = 0;
+constexpr std::array kFormats = {
+    FormatInfo{Format::kRaw, "raw", false, kAnyArray}, FormatInfo{Format::kNpy, "npy", false, kAnyArray},
+    FormatInfo{Format::kPgm, "pgm", false, 0b0001},    FormatInfo{Format::kPpm, "ppm", false, 0b0100},
+    FormatInfo{Format::kPng, "png", true, 0b1111},
 };
 
-Result<Plane> plane_of(const Geometry& geometry, const Window& window, Format format) {
+const FormatInfo& info(Format format) { return kFormats[static_cast<std::size_t>(format)]; }
+
+std::string all_suffixes() {
+  std::vector<std::string> suffixes;
+  for (const FormatInfo& row : kFormats) suffixes.push_back(fmt::format(".{}", row.suffix));
+  return fmt::format("{}", fmt::join(suffixes, ", "));
+}
+
+std::string allowed_channels(unsigned mask) {
+  std::vector<unsigned> counts;
+  for (unsigned count = 1; mask >> (count - 1) != 0; ++count)
+    if (((mask >> (count - 1)) & 1) != 0) counts.push_back(count);
+  return fmt::format("{} channel{}", fmt::join(counts, ", "), counts == std::vector<unsigned>{1} ? "" : "s");
+}
+
+Result<Raster> find_raster(const Geometry& geometry, const Window& window, const FormatInfo& format) {
   if (geometry.type != ElementType::kU8 && geometry.type != ElementType::kU16)
     return Error{Errc::kInvalidArgument,
-                 fmt::format("{} requires u8 or u16 samples; the image has {}", suffix(format), name(geometry.type))};
+                 fmt::format("{} requires u8 or u16 samples; the image has {}", format.suffix, name(geometry.type))};
   const unsigned channels = window.channel ? 1 : geometry.channels;
-  const unsigned wanted = format == Format::kPgm ? 1 : 3;
-  if (channels != wanted)
-    return Error{Errc::kInvalidArgument, fmt::format("{} holds {} channel{}; the window has {} (c0, c1, .. picks one)",
-                                                     suffix(format), wanted, wanted == 1 ? "" : "s", channels)};
+  if (channels > 32 || ((format.channels >> (channels - 1)) & 1) == 0)
+    return Error{Errc::kInvalidArgument, fmt::format("{} holds {}; the window has {} (c0, c1, .. picks one)",
+                                                     format.suffix, allowed_channels(format.channels), channels)};
   std::vector<std::uint64_t> lengths;
   for (unsigned axis = 0; axis < geometry.rank; ++axis)
     if (!window.single[axis]) lengths.push_back(window.length[axis]);
   if (lengths.size() != 2)
     return Error{Errc::kInvalidArgument,
                  fmt::format("{} requires two axes; the window has {} (an axis given as one index is dropped)",
-                             suffix(format), lengths.size())};
-  return Plane{lengths[1], lengths[0]};
+                             format.suffix, lengths.size())};
+  const Raster raster{lengths[1], lengths[0], channels, element_bytes(geometry.type)};
+  if (format.rendered && (raster.row_bytes() > kMaxRenderedRowBytes || raster.height > kMaxPngSide))
+    return Error{Errc::kInvalidArgument, fmt::format("{} holds rows of at most {} bytes; those of the window have {}",
+                                                     format.suffix, kMaxRenderedRowBytes, raster.row_bytes())};
+  return raster;
 }
 
 // Reads data with swapped samples: from the even offset at or before `offset`.
@@ -68,21 +89,22 @@ Status read_swapped(const ViewFile& file, std::uint64_t offset, MutableBytes int
 
 }  // namespace
 
-std::string_view suffix(Format format) { return kFormats[static_cast<std::size_t>(format)].suffix; }
+std::string_view suffix(Format format) { return info(format).suffix; }
+bool is_rendered(Format format) { return info(format).rendered; }
 
 Result<WindowName> parse_window_name(const Geometry& geometry, std::string_view name) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos)
-    return Error{Errc::kInvalidArgument, "a window's name ends in .raw, .npy, .pgm or .ppm"};
+    return Error{Errc::kInvalidArgument, fmt::format("a window's name ends in one of {}", all_suffixes())};
   const std::string_view ending = name.substr(dot + 1);
   const auto* const found =
-      std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatName& row) { return row.suffix == ending; });
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatInfo& row) { return row.suffix == ending; });
   if (found == kFormats.end())
-    return Error{Errc::kInvalidArgument, fmt::format("'.{}' must be one of .raw, .npy, .pgm, .ppm", ending)};
+    return Error{Errc::kInvalidArgument, fmt::format("'.{}' must be one of {}", ending, all_suffixes())};
   WindowName result;
   result.format = found->format;
   MDFS_TRY_ASSIGN(result.window, geometry::parse_window(geometry, name.substr(0, dot)));
-  if (!is_writable(result.format)) MDFS_TRY(plane_of(geometry, result.window, result.format));
+  if (found->channels != kAnyArray) MDFS_TRY(find_raster(geometry, result.window, *found));
   // Raw bytes have no axes: a single index and a length of one are the same bytes.
   if (result.format == Format::kRaw) result.window.single = {};
   if (geometry.channels == 1) result.window.channel.reset();
@@ -101,7 +123,23 @@ std::string to_name(const Geometry& geometry, const WindowName& name) {
   return fmt::format("{}.{}", geometry::to_spec(geometry, name.window), suffix(name.format));
 }
 
+Result<Raster> raster_of(const Geometry& geometry, const WindowName& name) {
+  MDFS_CHECK(info(name.format).channels != kAnyArray);
+  MDFS_TRY(geometry::check(geometry, name.window));
+  return find_raster(geometry, name.window, info(name.format));
+}
+
+Result<std::optional<std::uint64_t>> known_size(const Geometry& geometry, const WindowName& name) {
+  if (is_rendered(name.format)) {
+    MDFS_TRY(raster_of(geometry, name));
+    return std::optional<std::uint64_t>();
+  }
+  MDFS_TRY_ASSIGN(const ViewFile file, view_window(geometry, name));
+  return std::optional(file.size_bytes());
+}
+
 Result<ViewFile> view_window(const Geometry& geometry, const WindowName& name) {
+  MDFS_CHECK(!is_rendered(name.format));
   MDFS_TRY(geometry::check(geometry, name.window));
   ViewFile file;
   file.window = name.window;
@@ -111,10 +149,9 @@ Result<ViewFile> view_window(const Geometry& geometry, const WindowName& name) {
   file.array_shape = geometry::array_shape(geometry, name.window);
   if (name.format == Format::kNpy) file.header = npy_header(geometry.type, file.array_shape, kWindowNpyHeaderBytes);
   if (!is_writable(name.format)) {
-    MDFS_TRY_ASSIGN(const Plane plane, plane_of(geometry, name.window, name.format));
-    file.swap16 = geometry.type == ElementType::kU16;
-    file.header =
-        pnm_header(plane.width, plane.height, name.format == Format::kPgm ? 1 : 3, element_bytes(geometry.type));
+    MDFS_TRY_ASSIGN(const Raster raster, find_raster(geometry, name.window, info(name.format)));
+    file.swap16 = raster.sample_bytes == 2;
+    file.header = pnm_header(raster.width, raster.height, raster.channels, raster.sample_bytes);
   }
   return file;
 }

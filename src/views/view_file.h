@@ -4,21 +4,28 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "geometry/geometry.h"
+#include "views/raster.h"
 #include "volume/volume.h"
 
 namespace mdfs::views {
 
-enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm };
+enum class Format : std::uint8_t { kRaw, kNpy, kPgm, kPpm, kPng };
 
-std::string_view suffix(Format format);  // "raw", "npy", "pgm", "ppm"
-// pgm and ppm are read-only; raw and npy replace the window when written.
+std::string_view suffix(Format format);  // "raw", "npy", "pgm", "ppm", "png"
+// All others are read-only; raw and npy replace the window when written.
 constexpr bool is_writable(Format format) { return format == Format::kRaw || format == Format::kNpy; }
+// True if the bytes are encoded when the file is opened: their number is unknown before.
+bool is_rendered(Format format);
+// A rendered picture needs memory for a few rows.
+inline constexpr std::uint64_t kMaxRenderedRowBytes = 1u << 20;
 
 // A parsed name under win/. All spellings of a window parse to equal values.
 struct WindowName {
@@ -46,8 +53,13 @@ struct ViewFile {
 
   std::uint64_t size_bytes() const { return header.size() + data_bytes; }
 };
-// kOutOfRange if the window is not (or no longer) inside the image; kInvalidArgument if the format cannot hold it.
+// Of a format that is not rendered (else abort). kOutOfRange if the window is not (or no longer) inside the image;
+// kInvalidArgument if the format cannot hold it.
 Result<ViewFile> view_window(const geometry::Geometry& geometry, const WindowName& name);
+// The size of the virtual file before it is opened; nothing if it is rendered. Errors as view_window().
+Result<std::optional<std::uint64_t>> known_size(const geometry::Geometry& geometry, const WindowName& name);
+// The picture that the window is in this format, which is none of raw and npy. Errors as view_window().
+Result<Raster> raster_of(const geometry::Geometry& geometry, const WindowName& name);
 // scan.npy: the whole image behind a header of one page. An image without slabs is an array without elements.
 ViewFile view_image_npy(const geometry::Geometry& geometry);
 

@@ -37,6 +37,10 @@ void WindowReader::restart() {
   pass_.reset();
 }
 
+Result<std::size_t> WindowReader::read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
+  return read_view(volume_, image_, *file_, offset, into, stop);
+}
+
 Result<std::size_t> WindowReader::read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   const std::uint64_t end = std::min(file_->size_bytes(), offset + into.size());
   const std::uint64_t header = file_->header.size();

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "views/byte_ranges.h"
+#include "views/view.h"
 #include "views/view_file.h"
 #include "volume/volume.h"
 
@@ -17,14 +18,16 @@ namespace mdfs::views {
 // the version for all others, until every byte has been read, or until the first byte is read again.
 // If a version is discarded (PinnedWindow), every further piece is an error, unless no piece has been
 // delivered: then another one is pinned. Any thread.
-class WindowReader {
+class WindowReader final : public View {
  public:
   WindowReader(volume::Volume& volume, volume::Ino image, std::shared_ptr<const ViewFile> file)
       : volume_(volume), image_(image), file_(std::move(file)) {}
 
   const std::shared_ptr<const ViewFile>& file() const { return file_; }
-  // Like read_view().
-  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {});
+  std::uint64_t size_bytes() const override { return file_->size_bytes(); }
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
+  Result<std::size_t> read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
+  bool may_cache() const override { return true; }
   // Makes the next piece the first one, after a write by the reader itself.
   void restart();
 

@@ -38,8 +38,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (const auto name = views::parse_window_name(geometry, text); name.ok()) {
     const auto again = views::parse_window_name(geometry, views::to_name(geometry, *name));
     MDFS_CHECK(again.ok() && *again == *name && views::to_key(*again) == views::to_key(*name));
-    const auto file = views::view_window(geometry, *name);
-    MDFS_CHECK(file.ok() && file->size_bytes() > 0);
+    const auto known = views::known_size(geometry, *name);
+    MDFS_CHECK(known.ok() && known->has_value() != views::is_rendered(name->format));
+    MDFS_CHECK(!known->has_value() || **known > 0);
   }
   return 0;
 }

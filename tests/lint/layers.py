@@ -21,6 +21,7 @@ THIRD_PARTY = {
     "isa-l": {"base"},
     "sodium": {"format"},
     "zstd": {"codec"},
+    "spng": {"views"},
     "liburing": {"device"},
     "blkid/": {"device"},
     "fuse": {"fuse"},

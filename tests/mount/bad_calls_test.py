@@ -194,7 +194,8 @@ class Calls(harness.MountTest):
                  "y0x1", "y1.5",
                  "y\n1", "y\x1b1", "%n%s", "y18446744073709551616", "y1+18446744073709551615", "y9223372036854775808",
                  "y4294967296", "y1\xff", "\udcff\udcfe", "y1;x1", "y1+1+1", "y 1", "t1", "y1,x1,c0,l0,y1"]
-        endings = (".raw", ".npy", ".pgm", ".ppm", "", ".", ".txt", ".raw.raw", ".RAW", ".npy@", "\0"[:0] + ".raw ")
+        endings = (".raw", ".npy", ".pgm", ".ppm", ".png", "", ".", ".txt", ".raw.raw", ".RAW", ".npy@",
+                   "\0"[:0] + ".raw ")
         for name in names:
             for ending in endings:
                 for call in (os.stat, lambda path: os.close(os.open(path, os.O_RDWR)), lambda path: write_all(path,

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import random
+import struct
 import subprocess
 import threading
 
@@ -77,6 +78,40 @@ class Windows(harness.MountTest):
         deep = self.image("deep", (4, 30, 40), "u16")
         self.assertEqual(read_all(self.at("deep@/win/z2,y3+5,x7+9.pgm")),
                          b"P5\n9 5\n65535\n" + deep[2, 3:8, 7:16].astype(">u2").tobytes())
+
+    def decoded(self, png):
+        """Width, height, and the samples of a PNG, by another program's decoder, in the order of this machine."""
+        done = subprocess.run(["ffmpeg", "-v", "error", "-f", "png_pipe", "-i", "-", "-f", "rawvideo",
+                               "-c:v", "rawvideo", "-"], input=png, capture_output=True, check=True)
+        return struct.unpack(">II", png[16:24]), done.stdout
+
+    def test_a_png_is_encoded_when_it_is_opened(self):
+        data = self.image("scan", (200, 300), channels=3)
+        name = self.at("scan@/win/y50+30,x100+40.png")
+        self.assertEqual(os.stat(name).st_size, 0)  # unknown before the open, as in procfs
+        with open(name, "rb") as file:
+            png = file.read()
+            self.assertEqual(os.fstat(file.fileno()).st_size, len(png))
+            self.assertEqual(os.lseek(file.fileno(), 0, os.SEEK_END), len(png))
+        self.assertEqual(self.decoded(png), ((40, 30), data[50:80, 100:140].tobytes()))
+        copy = os.path.join(self.volume.folder, "copy.png")
+        subprocess.run(["cp", name, copy], check=True)
+        self.assertEqual(read_all(copy), png)
+        deep = self.image("deep", (4, 30, 40), "u16")
+        size, samples = self.decoded(read_all(self.at("deep@/win/z2,y3+5,x7+9.png")))
+        self.assertEqual((size, np.frombuffer(samples, ">u2").tobytes()),
+                         ((9, 5), deep[2, 3:8, 7:16].astype(">u2").tobytes()))
+        self.assertErrno(errno.EACCES, open, name, "r+b")
+
+    def test_an_open_png_keeps_its_version(self):
+        data = self.image("scan", (2000, 3000))
+        name = self.at("scan@/win/all.png")
+        with open(name, "rb") as file:
+            head = file.read(1000)
+            write_all(self.at("scan@/win/y0+2000.raw"), bytes(data.size))
+            old = self.decoded(head + file.read())[1]
+        self.assertEqual(old, data.tobytes())
+        self.assertEqual(self.decoded(read_all(name))[1], bytes(data.size))
 
     def test_random_windows_agree_with_numpy(self):
         random.seed(3)

@@ -27,7 +27,7 @@ SIDES = (1, 2, 3, 13, 64, 255, 1000, 4097, 65535, 65536, 1 << 20, (1 << 31) - 1,
 EXTENTS = (1, 2, 7, 32, 64, 100, 512, 4096, 1 << 16)
 ALLOWED = {errno.EINVAL, errno.EFBIG, errno.ENOSPC, errno.E2BIG, errno.ENXIO, errno.EOVERFLOW, errno.ENODATA,
            errno.ENOENT, errno.ERANGE, errno.EOPNOTSUPP, errno.ESTALE, errno.EBUSY, errno.EINTR}
-FORMATS = ("raw", "npy", "pgm", "ppm")
+FORMATS = ("raw", "npy", "pgm", "ppm", "png")
 
 
 def fallocate(fd, mode, offset, length):

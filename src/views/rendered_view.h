@@ -1,0 +1,39 @@
+// Views whose bytes are encoded when they are opened.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "views/staging.h"
+#include "views/view.h"
+#include "views/view_file.h"
+#include "volume/volume.h"
+
+namespace mdfs::views {
+
+// The encoded bytes of one window in one version of the image, which later writes do not change.
+class RenderedView final : public View {
+ public:
+  // A larger window is kTooBig: encoding it would keep others waiting for long.
+  static constexpr std::uint64_t kMaxWindowBytes = 256u << 20;
+
+  // Encodes the window; takes as long as that does. `name.format` is rendered (else abort). The bytes lie in the pool
+  // on behalf of `owner`, the user who opens. kTooBig: over the limit of the mount; kNoSpace: the pool is used up;
+  // else errors of reading, and as view_window().
+  static Result<std::shared_ptr<View>> open(volume::Volume& volume, volume::Ino image,
+                                            const geometry::Geometry& geometry, const WindowName& name,
+                                            StagingPool& pool, std::uint32_t owner, const engine::Stop& stop = {});
+
+  std::uint64_t size_bytes() const override { return size_; }
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
+
+ private:
+  RenderedView(std::unique_ptr<Staging> bytes, std::uint64_t size) : bytes_(std::move(bytes)), size_(size) {}
+
+  const std::unique_ptr<const Staging> bytes_;
+  const std::uint64_t size_;
+};
+
+}  // namespace mdfs::views

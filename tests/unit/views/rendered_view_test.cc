@@ -1,0 +1,205 @@
+// Windows that are encoded when they are opened, read back with a decoder.
+// SPDX-License-Identifier: Apache-2.0
+#include "views/rendered_view.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <spng.h>
+
+#include "support/fake_volume.h"
+#include "support/temp_dir.h"
+#include "views/png.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::ElementType;
+using geometry::Geometry;
+
+Geometry make(std::string axes, geometry::Coord shape, unsigned channels, ElementType type) {
+  Geometry geometry;
+  geometry.rank = static_cast<unsigned>(axes.size());
+  geometry.axes = std::move(axes);
+  geometry.shape = shape;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.extent[axis] = 16;
+  geometry.channels = channels;
+  geometry.type = type;
+  return geometry;
+}
+
+struct Decoded {
+  spng_ihdr header{};
+  ByteVector samples;  // in the order of the host
+};
+
+Decoded decode(ConstBytes png) {
+  Decoded result;
+  spng_ctx* const context = spng_ctx_new(0);
+  std::size_t size = 0;
+  EXPECT_EQ(spng_set_png_buffer(context, png.data(), png.size()), 0);
+  EXPECT_EQ(spng_get_ihdr(context, &result.header), 0);
+  EXPECT_EQ(spng_decoded_image_size(context, SPNG_FMT_PNG, &size), 0);
+  result.samples.resize(size);
+  EXPECT_EQ(spng_decode_image(context, result.samples.data(), size, SPNG_FMT_PNG, 0), 0);
+  spng_ctx_free(context);
+  return result;
+}
+
+class RenderedViewTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<StagingPool> pool(const StagingLimits& limits = {}) {
+    auto opened = StagingPool::open(directory_.path(), limits);
+    EXPECT_TRUE(opened.ok());
+    return std::move(*opened);
+  }
+  volume::Ino add(const Geometry& geometry) { return volume_.add_image("image" + std::to_string(++images_), geometry); }
+  Result<std::shared_ptr<View>> open(volume::Ino ino, const Geometry& geometry, std::string_view name,
+                                     StagingPool& pool, const engine::Stop& stop = {}) {
+    return RenderedView::open(volume_, ino, geometry, *parse_window_name(geometry, name), pool, 0, stop);
+  }
+  static ByteVector bytes_of(View& view) {
+    ByteVector bytes(view.size_bytes() + 7);
+    const auto count = view.read(0, bytes);
+    EXPECT_TRUE(count.ok() && *count == view.size_bytes());
+    bytes.resize(view.size_bytes());
+    return bytes;
+  }
+
+  test::TempDir directory_;
+  test::FakeVolume volume_;
+  int images_ = 0;
+};
+
+// 1 to 4 channels of 8 and 16 bits, any window, any piece: a decoder sees the samples of the image.
+RC_GTEST_FIXTURE_PROP(RenderedViewTest, APngHoldsTheSamplesOfItsWindow, ()) {
+  const unsigned channels = *rc::gen::inRange(1u, 5u);
+  const auto type = *rc::gen::element(ElementType::kU8, ElementType::kU16);
+  const geometry::Coord shape = {*rc::gen::inRange<std::uint64_t>(1, 5), *rc::gen::inRange<std::uint64_t>(1, 40),
+                                 *rc::gen::inRange<std::uint64_t>(1, 40)};
+  const Geometry geometry = make("zyx", shape, channels, type);
+  const volume::Ino ino = add(geometry);
+  WindowName name{geometry::whole(geometry), Format::kPng};
+  const unsigned dropped = *rc::gen::inRange(0u, 3u);
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    name.window.start[axis] = *rc::gen::inRange<std::uint64_t>(0, shape[axis]);
+    name.window.length[axis] =
+        axis == dropped ? 1 : *rc::gen::inRange<std::uint64_t>(1, shape[axis] - name.window.start[axis] + 1);
+    name.window.single[axis] = axis == dropped;
+  }
+  if (channels > 1 && *rc::gen::arbitrary<bool>()) name.window.channel = *rc::gen::inRange(0u, channels);
+  const auto staging = pool();
+  const auto view = RenderedView::open(volume_, ino, geometry, name, *staging, 0);
+  RC_ASSERT(view.ok());
+  RC_ASSERT(!(*view)->may_cache());
+  const ByteVector png = bytes_of(**view);
+  const Decoded decoded = decode(png);
+  ByteVector expected(geometry::window_bytes(geometry, name.window));
+  RC_ASSERT(volume_.read_window(ino, name.window, 0, expected).ok());
+  RC_ASSERT(decoded.samples == expected);
+  RC_ASSERT(decoded.header.bit_depth == 8 * element_bytes(type));
+  const Raster raster = *raster_of(geometry, name);
+  RC_ASSERT(decoded.header.width == raster.width && decoded.header.height == raster.height);
+  RC_ASSERT(png.size() <= max_png_bytes(raster));
+  const auto offset = *rc::gen::inRange<std::size_t>(0, png.size() + 3);
+  ByteVector piece(*rc::gen::inRange<std::size_t>(0, png.size() + 3));
+  const auto count = (*view)->read(offset, piece);
+  RC_ASSERT(count.ok());
+  RC_ASSERT(*count == std::min(piece.size(), png.size() - std::min(offset, png.size())));
+  RC_ASSERT(std::equal(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*count),
+                       png.begin() + static_cast<std::ptrdiff_t>(std::min(offset, png.size()))));
+}
+
+// Random bytes are as large as a PNG can become.
+TEST_F(RenderedViewTest, SamplesThatDoNotCompressFitTheBound) {
+  for (const auto& [height, width] : {std::pair<std::uint64_t, std::uint64_t>{1, 1}, {700, 1}, {1, 70000}, {900, 1500}})
+    for (const unsigned channels : {1u, 4u}) {
+      const Geometry geometry = make("yx", {height, width}, channels, ElementType::kU8);
+      const volume::Ino ino = add(geometry);
+      std::uint64_t state = 1;
+      for (std::byte& byte : volume_.bytes(ino)) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        byte = static_cast<std::byte>(state >> 56);
+      }
+      const auto staging = pool();
+      const auto view = open(ino, geometry, "all.png", *staging);
+      ASSERT_TRUE(view.ok()) << view.error().message();
+      EXPECT_EQ(decode(bytes_of(**view)).samples, volume_.bytes(ino));
+    }
+}
+
+TEST_F(RenderedViewTest, LaterWritesDoNotChangeAnOpenPicture) {
+  const Geometry geometry = make("yx", {20, 30}, 3, ElementType::kU8);
+  const volume::Ino ino = add(geometry);
+  const auto staging = pool();
+  const auto view = open(ino, geometry, "all.png", *staging);
+  ASSERT_TRUE(view.ok());
+  const ByteVector before = bytes_of(**view);
+  volume_.bytes(ino)[0] ^= std::byte{0xFF};
+  EXPECT_EQ(bytes_of(**view), before);
+  const auto again = open(ino, geometry, "all.png", *staging);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(decode(bytes_of(**again)).samples, volume_.bytes(ino));
+}
+
+TEST_F(RenderedViewTest, AWindowOverTheLimitIsTooBigAndTakesNothing) {
+  const Geometry geometry = make("yx", {20, 30}, 3, ElementType::kU8);
+  const volume::Ino ino = add(geometry);
+  StagingLimits limits;
+  limits.window_bytes = 1799;
+  const auto small = pool(limits);
+  const auto view = open(ino, geometry, "all.png", *small);
+  ASSERT_FALSE(view.ok());
+  EXPECT_EQ(view.error().code, Errc::kTooBig);
+  EXPECT_TRUE(open(ino, geometry, "y0+19.png", *small).ok());
+}
+
+TEST_F(RenderedViewTest, ThePoolIsGivenBackWithTheView) {
+  const Geometry geometry = make("yx", {200, 300}, 3, ElementType::kU8);
+  const volume::Ino ino = add(geometry);
+  StagingLimits limits;
+  limits.memory_bytes = 300'000;
+  limits.file_bytes = 0;
+  const auto staging = pool(limits);
+  auto view = open(ino, geometry, "all.png", *staging);
+  ASSERT_TRUE(view.ok()) << view.error().message();
+  EXPECT_EQ(open(ino, geometry, "all.png", *staging).error().code, Errc::kNoSpace);
+  *view = nullptr;
+  EXPECT_TRUE(open(ino, geometry, "all.png", *staging).ok());
+}
+
+TEST_F(RenderedViewTest, AnInterruptedCallerGetsNoPicture) {
+  const Geometry geometry = make("yx", {20, 30}, 3, ElementType::kU8);
+  const volume::Ino ino = add(geometry);
+  const auto staging = pool();
+  const auto view = open(ino, geometry, "all.png", *staging, [] { return true; });
+  ASSERT_FALSE(view.ok());
+  EXPECT_EQ(view.error().code, Errc::kCancelled);
+}
+
+TEST(PngName, APictureHasTwoAxesAndUpToFourChannelsOf8Or16Bits) {
+  EXPECT_TRUE(parse_window_name(make("yx", {4, 4}, 4, ElementType::kU16), "all.png").ok());
+  EXPECT_FALSE(parse_window_name(make("yx", {4, 4}, 5, ElementType::kU8), "all.png").ok());
+  EXPECT_TRUE(parse_window_name(make("yx", {4, 4}, 5, ElementType::kU8), "c4.png").ok());
+  EXPECT_FALSE(parse_window_name(make("yx", {4, 4}, 1, ElementType::kF32), "all.png").ok());
+  EXPECT_FALSE(parse_window_name(make("zyx", {4, 4, 4}, 1, ElementType::kU8), "all.png").ok());
+  EXPECT_TRUE(parse_window_name(make("zyx", {4, 4, 4}, 1, ElementType::kU8), "x2.png").ok());
+  const Geometry wide = make("yx", {2, kMaxRenderedRowBytes + 1}, 1, ElementType::kU8);
+  EXPECT_FALSE(parse_window_name(wide, "all.png").ok());
+  EXPECT_TRUE(parse_window_name(wide, "x1+" + std::to_string(kMaxRenderedRowBytes) + ".png").ok());
+  const Geometry photo = make("yx", {4, 4}, 3, ElementType::kU8);
+  EXPECT_FALSE(known_size(photo, *parse_window_name(photo, "all.png"))->has_value());
+  EXPECT_EQ(**known_size(photo, *parse_window_name(photo, "all.raw")), 48u);
+}
+
+TEST(TextView, EveryPieceIsThatOfTheText) {
+  TextView view("0123456789");
+  ByteVector into(4);
+  EXPECT_EQ(view.size_bytes(), 10u);
+  EXPECT_EQ(*view.read(8, into), 2u);
+  EXPECT_EQ(as_text(ConstBytes(into).first(2)), "89");
+  EXPECT_EQ(*view.read(10, into), 0u);
+  EXPECT_EQ(*view.read(~std::uint64_t{0}, into), 0u);
+}
+
+}  // namespace
+}  // namespace mdfs::views
