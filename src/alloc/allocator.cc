@@ -12,20 +12,21 @@ namespace {
 
 using Kind = Search::Kind;
 
-constexpr std::uint64_t kWindowBytes = 4u << 20;
-constexpr std::uint64_t kWindowsPerDisk = 64;      // at least so many windows fit on a disk
-constexpr std::uint64_t kExpectedPerDisk = 16;     // a window that is known to be needed takes no larger part of a disk
-constexpr std::uint64_t kTightShare = 4;           // room is short where less than this part of a disk is free
-constexpr unsigned kBusyWindows = 8;               // of a disk, that stay open where room is short
-constexpr std::uint64_t kSharedBytes = 64u << 10;  // of an object on a disk, before it gets a window of its own
-constexpr std::uint64_t kAroundWindows = 2;        // so many windows away is still near
-constexpr std::uint64_t kKeptShare = 2;            // at most this part of what is free on a disk is kept for somebody
-constexpr std::size_t kPagesToClear = 4;           // in which a range is looked for
+constexpr std::uint64_t kPreallocationBytes = 4u << 20;
+constexpr std::uint64_t kPreallocationsPerDisk = 64;  // that fit on a disk at least
+constexpr std::uint64_t kExpectedPerDisk =
+    16;  // the largest part of a disk that is preallocated for blocks known to be needed
+constexpr std::uint64_t kTightShare = 4;            // room is short where less than this part of a disk is free
+constexpr unsigned kBusyPreallocations = 8;         // of a disk, that stay open where room is short
+constexpr std::uint64_t kSharedBytes = 64u << 10;   // of an object on a disk, before it gets a preallocation of its own
+constexpr std::uint64_t kAroundPreallocations = 2;  // preallocations away that are still near
+constexpr std::uint64_t kKeptShare = 2;             // at most this part of what is free on a disk is kept for somebody
+constexpr std::size_t kPagesToClear = 4;            // in which a range is looked for
 constexpr const AvoidedRanges* kNothing = nullptr;
 constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
-constexpr std::uint64_t kWindowReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
+constexpr std::uint64_t kSearchReach = 8 * std::uint64_t{MDFS_BITS_PER_PAGE};
 
-// Small objects share windows, those of each policy their own; no object has such a number.
+// Small objects share a preallocation for each policy; no object has such a number.
 constexpr std::uint64_t shared_owner(AllocationPolicy policy) { return static_cast<std::uint64_t>(policy); }
 static_assert(geometry::kAllocationPolicies <= MDFS_OBJECT_FIRST);
 
@@ -35,7 +36,7 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
     : maps_(std::move(maps)),
       block_size_(block_size),
       random_(seed),
-      windows_(maps_.size()),
+      avoided_ranges_(maps_.size()),
       closed_(maps_.size()),
       closed_free_(maps_.size()),
       kept_(maps_.size()),
@@ -53,7 +54,7 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
 void Allocator::give_up_all_on(std::size_t disk) {
   for (auto slot = table_.begin(); slot != table_.end();) {
     if (slot->disk == disk) {
-      close_window(*slot);
+      release_preallocation(*slot);
       by_key_.erase({slot->owner, slot->disk});
       slot = table_.erase(slot);
     } else {
@@ -75,7 +76,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
   if (disk == maps_.size()) {
     maps_.emplace_back();
     avoided_.push_back(false);
-    windows_.emplace_back();
+    avoided_ranges_.emplace_back();
     closed_.emplace_back();
     closed_free_.emplace_back();
     kept_.emplace_back();
@@ -99,9 +100,10 @@ void Allocator::set_avoided(std::size_t disk, bool avoided) {
   avoided_[disk] = avoided;
 }
 
-std::uint64_t Allocator::window_blocks(std::uint16_t disk) const {
+std::uint64_t Allocator::default_preallocation(std::uint16_t disk) const {
   const std::uint64_t data = maps_[disk]->data_range().size();
-  return std::clamp<std::uint64_t>(data / kWindowsPerDisk, 1, std::max<std::uint64_t>(kWindowBytes / block_size_, 1));
+  return std::clamp<std::uint64_t>(data / kPreallocationsPerDisk, 1,
+                                   std::max<std::uint64_t>(kPreallocationBytes / block_size_, 1));
 }
 
 Answer Allocator::taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks) {
@@ -116,9 +118,9 @@ Allocator::Slot& Allocator::slot_of(std::uint64_t owner, std::uint16_t disk) {
     table_.splice(table_.begin(), table_, found->second);
     return table_.front();
   }
-  if (table_.size() >= kMaxOpenWindows) {
+  if (table_.size() >= kMaxPreallocations) {
     Slot& oldest = table_.back();
-    close_window(oldest);
+    release_preallocation(oldest);
     by_key_.erase({oldest.owner, oldest.disk});
     table_.pop_back();
   }
@@ -130,36 +132,36 @@ Allocator::Slot& Allocator::slot_of(std::uint64_t owner, std::uint16_t disk) {
   return table_.front();
 }
 
-void Allocator::close_window(Slot& slot) {
-  if (slot.next < slot.window.end) windows_[slot.disk].erase(slot.next);
-  slot.window = {};
+void Allocator::release_preallocation(Slot& slot) {
+  if (slot.next < slot.range.end) avoided_ranges_[slot.disk].erase(slot.next);
+  slot.range = {};
   slot.next = 0;
 }
 
 // All before `next` has been given out, or was not free.
-void Allocator::use_window(Slot& slot, std::uint64_t next) {
-  AvoidedRanges& open = windows_[slot.disk];
-  if (slot.next < slot.window.end) open.erase(slot.next);
+void Allocator::use_preallocation(Slot& slot, std::uint64_t next) {
+  AvoidedRanges& open = avoided_ranges_[slot.disk];
+  if (slot.next < slot.range.end) open.erase(slot.next);
   slot.next = next;
-  if (slot.next < slot.window.end) open[slot.next] = slot.window.end;
+  if (slot.next < slot.range.end) open[slot.next] = slot.range.end;
 }
 
-void Allocator::open_window(Slot& slot, BlockRange window) {
-  close_window(slot);
-  // Windows are disjoint: one that begins inside another's room is simply not kept open.
-  AvoidedRanges& open = windows_[slot.disk];
-  const auto after = open.lower_bound(window.end);
-  if (after != open.begin() && std::prev(after)->second > window.begin) return;
-  open[window.begin] = window.end;
-  slot.window = window;
-  slot.next = window.begin;
+void Allocator::begin_preallocation(Slot& slot, BlockRange range) {
+  release_preallocation(slot);
+  // Preallocations are disjoint: nothing is reserved where another one lies.
+  AvoidedRanges& open = avoided_ranges_[slot.disk];
+  const auto after = open.lower_bound(range.end);
+  if (after != open.begin() && std::prev(after)->second > range.begin) return;
+  open[range.begin] = range.end;
+  slot.range = range;
+  slot.next = range.begin;
 }
 
-void Allocator::close_owner(std::uint64_t owner) {
+void Allocator::release_preallocations(std::uint64_t owner) {
   for (std::size_t disk = 0; disk < maps_.size(); ++disk) {
     const auto found = by_key_.find({owner, static_cast<std::uint16_t>(disk)});
     if (found == by_key_.end()) continue;
-    close_window(*found->second);
+    release_preallocation(*found->second);
     table_.erase(found->second);
     by_key_.erase(found);
   }
@@ -177,54 +179,54 @@ Search Allocator::find_from(std::uint16_t disk, std::uint64_t start, std::uint64
   return map.find({data.begin, std::min({data.end, start + blocks - 1, data.begin + (reach - ahead)})}, blocks, avoid);
 }
 
-Answer Allocator::from_window(Slot& slot, std::uint32_t blocks) {
-  if (slot.window.empty()) return {};
-  const Search found = maps_[slot.disk]->find({slot.next, slot.window.end}, blocks, nullptr);
+Answer Allocator::from_preallocation(Slot& slot, std::uint32_t blocks) {
+  if (slot.range.empty()) return {};
+  const Search found = maps_[slot.disk]->find({slot.next, slot.range.end}, blocks, nullptr);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   if (found.kind == Kind::kNone) return {};
-  use_window(slot, found.value + blocks);
+  use_preallocation(slot, found.value + blocks);
   return taken(slot.disk, found.value, blocks);
 }
 
-std::uint64_t Allocator::window_length(const DataWish& wish) const {
+std::uint64_t Allocator::preallocation_length(const DataWish& wish) const {
   const std::uint64_t most =
-      std::min(kWindowBytes / block_size_, maps_[wish.disk]->data_range().size() / kExpectedPerDisk);
+      std::min(kPreallocationBytes / block_size_, maps_[wish.disk]->data_range().size() / kExpectedPerDisk);
   const std::uint64_t wished =
-      wish.expected_blocks == 0 ? window_blocks(wish.disk) : std::min(most, wish.expected_blocks);
+      wish.expected_blocks == 0 ? default_preallocation(wish.disk) : std::min(most, wish.expected_blocks);
   return std::max<std::uint64_t>(wished, wish.blocks);
 }
 
-// A full window is continued by the room right behind it, if that is free and nobody's.
-Answer Allocator::behind_window(Slot& slot, const DataWish& wish) {
-  if (slot.window.empty()) return {};
-  const std::uint64_t begin = slot.window.end;
-  const BlockRange behind{begin, std::min(begin + window_length(wish), maps_[slot.disk]->data_range().end)};
+// A full preallocation is continued by the blocks right behind it, if they are free and not preallocated.
+Answer Allocator::extend_preallocation(Slot& slot, const DataWish& wish) {
+  if (slot.range.empty()) return {};
+  const std::uint64_t begin = slot.range.end;
+  const BlockRange behind{begin, std::min(begin + preallocation_length(wish), maps_[slot.disk]->data_range().end)};
   const Search found =
-      maps_[slot.disk]->find(behind, std::max<std::uint64_t>(behind.size(), wish.blocks), &windows_[slot.disk]);
+      maps_[slot.disk]->find(behind, std::max<std::uint64_t>(behind.size(), wish.blocks), &avoided_ranges_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   if (found.kind == Kind::kNone) return {};
-  // The last blocks of the old window that were too few for this request stay for the taking by anyone.
-  open_window(slot, behind);
-  return from_window(slot, wish.blocks);
+  // The last blocks of the old preallocation, too few for this request, become available to all.
+  begin_preallocation(slot, behind);
+  return from_preallocation(slot, wish.blocks);
 }
 
 Answer Allocator::from_range(const Slot& slot, BlockRange range, std::uint32_t blocks) {
   const BlockRange data = maps_[slot.disk]->data_range();
   range = {std::max(range.begin, data.begin), std::min(range.end, data.end)};
   if (range.empty() || range.size() < blocks) return {};
-  const bool own = range.begin >= slot.window.begin && range.end <= slot.window.end;
-  const Search found = maps_[slot.disk]->find(range, blocks, own ? &kept_[slot.disk] : &windows_[slot.disk]);
+  const bool own = range.begin >= slot.range.begin && range.end <= slot.range.end;
+  const Search found = maps_[slot.disk]->find(range, blocks, own ? &kept_[slot.disk] : &avoided_ranges_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   return found.kind == Kind::kFound ? taken(slot.disk, found.value, blocks) : Answer{};
 }
 
 Answer Allocator::around(const Slot& slot, const DataWish& wish) {
   const std::uint64_t block = wish.around_block;
-  const std::uint64_t reach = kAroundWindows * window_blocks(slot.disk);
-  const bool inside = block >= slot.window.begin && block < slot.window.end;
+  const std::uint64_t reach = kAroundPreallocations * default_preallocation(slot.disk);
+  const bool inside = block >= slot.range.begin && block < slot.range.end;
   const auto before = [block](std::uint64_t blocks) { return block - std::min(block, blocks); };
   for (const BlockRange range :
-       {inside ? slot.window : BlockRange{}, BlockRange{block, block + reach / 4}, BlockRange{before(reach / 4), block},
+       {inside ? slot.range : BlockRange{}, BlockRange{block, block + reach / 4}, BlockRange{before(reach / 4), block},
         BlockRange{block, block + reach}, BlockRange{before(reach), block}}) {
     const Answer answer = from_range(slot, range, wish.blocks);
     if (answer.kind != Kind::kNone) return answer;
@@ -232,25 +234,25 @@ Answer Allocator::around(const Slot& slot, const DataWish& wish) {
   return {};
 }
 
-std::uint64_t Allocator::start_of_window(const DataWish& wish) {
+std::uint64_t Allocator::start_of_preallocation(const DataWish& wish) {
   const SpaceMap& map = *maps_[wish.disk];
   const BlockRange data = map.data_range();
   if (wish.around_block >= data.begin && wish.around_block < data.end) return wish.around_block;
-  return info(wish.policy).begin({map, window_length(wish), wish.near_block, last_end_[wish.disk], random_});
+  return info(wish.policy).begin({map, preallocation_length(wish), wish.near_block, last_end_[wish.disk], random_});
 }
 
-Answer Allocator::begin_window(Slot& slot, BlockRange window, std::uint32_t blocks) {
+Answer Allocator::preallocate_at(Slot& slot, BlockRange range, std::uint32_t blocks) {
   slot.draw = 0;
-  open_window(slot, window);
-  if (!slot.window.empty()) use_window(slot, window.begin + blocks);
-  return taken(slot.disk, window.begin, blocks);
+  begin_preallocation(slot, range);
+  if (!slot.range.empty()) use_preallocation(slot, range.begin + blocks);
+  return taken(slot.disk, range.begin, blocks);
 }
 
 // What was used last comes first in the table.
-void Allocator::close_idle_windows(std::uint16_t disk) {
+void Allocator::release_idle_preallocations(std::uint16_t disk) {
   unsigned seen = 0;
   for (Slot& slot : table_)
-    if (slot.disk == disk && slot.next < slot.window.end && ++seen > kBusyWindows) close_window(slot);
+    if (slot.disk == disk && slot.next < slot.range.end && ++seen > kBusyPreallocations) release_preallocation(slot);
 }
 
 BlockRange Allocator::near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const {
@@ -259,39 +261,39 @@ BlockRange Allocator::near(std::uint16_t disk, std::uint64_t begin, std::uint64_
   return {begin, std::min(begin + blocks, data.end)};
 }
 
-Answer Allocator::window_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit) {
-  const std::uint64_t wished = window_length(wish);
-  const BlockRange range = near(slot.disk, slot.draw, kWindowReach);
+Answer Allocator::preallocate_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit) {
+  const std::uint64_t wished = preallocation_length(wish);
+  const BlockRange range = near(slot.disk, slot.draw, kSearchReach);
   const std::uint64_t least = fit == SpaceMap::Fit::kSmallest ? wished : wish.blocks;
-  const Search hole = maps_[slot.disk]->find_hole(range, least, &windows_[slot.disk], fit);
+  const Search hole = maps_[slot.disk]->find_hole(range, least, &avoided_ranges_[slot.disk], fit);
   if (hole.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, hole.value};
   if (hole.kind == Kind::kNone) return {};
-  return begin_window(slot, {hole.value, hole.value + std::min(hole.blocks, wished)}, wish.blocks);
+  return preallocate_at(slot, {hole.value, hole.value + std::min(hole.blocks, wished)}, wish.blocks);
 }
 
-Answer Allocator::new_window(Slot& slot, const DataWish& wish) {
-  if (slot.draw == 0) slot.draw = start_of_window(wish);
-  const std::uint64_t wished = window_length(wish);
+Answer Allocator::new_preallocation(Slot& slot, const DataWish& wish) {
+  if (slot.draw == 0) slot.draw = start_of_preallocation(wish);
+  const std::uint64_t wished = preallocation_length(wish);
   const auto at = [&](std::uint64_t blocks, const AvoidedRanges* avoid, std::uint64_t reach) -> Answer {
     const Search found = find_from(slot.disk, slot.draw, blocks, avoid, reach);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
     if (found.kind == Kind::kNone) return {};
-    return begin_window(slot, {found.value, found.value + blocks}, wish.blocks);
+    return preallocate_at(slot, {found.value, found.value + blocks}, wish.blocks);
   };
-  // A whole window is looked for near the draw only: on a full disk there may be none, and each page must be loaded.
+  // A whole preallocation is looked for near the draw only: a full disk may have none, and each page must be loaded.
   const SpaceMap& map = *maps_[slot.disk];
   const bool short_of_room = map.data_free() < map.data_range().size() / kTightShare;
   Answer answer;
   if (!short_of_room || info(wish.policy).prefers_place_to_hole)
-    answer = at(wished, &windows_[slot.disk], kWindowReach);
+    answer = at(wished, &avoided_ranges_[slot.disk], kSearchReach);
   // Where room is short, large holes are worth keeping, and what others keep for themselves without using it is not.
-  if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
+  if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   if (answer.kind == Kind::kNone) {
-    close_idle_windows(slot.disk);
-    answer = window_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
+    release_idle_preallocations(slot.disk);
+    answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   }
-  if (answer.kind == Kind::kNone) answer = window_in_hole(slot, wish, SpaceMap::Fit::kLargest);
-  for (const AvoidedRanges* avoid : {windows_on(slot.disk), reserved_on(slot.disk), closed_on(slot.disk), kNothing})
+  if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kLargest);
+  for (const AvoidedRanges* avoid : {avoided_on(slot.disk), reserved_on(slot.disk), closed_on(slot.disk), kNothing})
     if (answer.kind == Kind::kNone) answer = at(wish.blocks, avoid, kEverywhere);
   if (answer.kind != Kind::kNeedPage) slot.draw = 0;
   return answer;
@@ -303,9 +305,9 @@ Answer Allocator::fitting(const DataWish& wish) {
   const BlockRange data = map.data_range();
   const bool anywhere = wish.around_block < data.begin || wish.around_block >= data.end;
   const std::uint64_t from = anywhere ? map.draw_zone(random_.next()) : wish.around_block;
-  const std::uint64_t reach = anywhere ? kWindowReach : MDFS_BITS_PER_PAGE;
+  const std::uint64_t reach = anywhere ? kSearchReach : MDFS_BITS_PER_PAGE;
   const BlockRange range = near(wish.disk, from - std::min(from, reach / 2), reach);
-  for (const AvoidedRanges* avoid : {windows_on(wish.disk), reserved_on(wish.disk), closed_on(wish.disk)}) {
+  for (const AvoidedRanges* avoid : {avoided_on(wish.disk), reserved_on(wish.disk), closed_on(wish.disk)}) {
     Search found = map.find_hole(range, wish.blocks, avoid, SpaceMap::Fit::kSmallest);
     if (found.kind == Kind::kNone) found = find_from(wish.disk, from, wish.blocks, avoid, kEverywhere);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
@@ -333,9 +335,9 @@ Answer Allocator::freeze_range(std::uint16_t disk, std::uint32_t blocks, const A
   if (2 * free > map->data_free() || map->data_free() - free < in_use) return {};
   const BlockRange range{best.value, best.value + blocks};
   for (Slot& slot : table_)
-    if (slot.disk == disk && slot.window.begin < range.end && range.begin < slot.window.end) close_window(slot);
+    if (slot.disk == disk && slot.range.begin < range.end && range.begin < slot.range.end) release_preallocation(slot);
   let_go_between(disk, range);
-  closed_[disk][range.begin] = reserved_[disk][range.begin] = windows_[disk][range.begin] = range.end;
+  closed_[disk][range.begin] = reserved_[disk][range.begin] = avoided_ranges_[disk][range.begin] = range.end;
   closed_free_[disk][range.begin] = blocks - in_use;
   return {Kind::kFound, {disk, range.begin, blocks}, 0};
 }
@@ -344,7 +346,7 @@ void Allocator::thaw_range(const Run& range) {
   if (closed_free_[range.disk].erase(range.block) == 0) return;
   closed_[range.disk].erase(range.block);
   reserved_[range.disk].erase(range.block);
-  windows_[range.disk].erase(range.block);
+  avoided_ranges_[range.disk].erase(range.block);
 }
 
 // What is kept apart is disjoint, whatever for.
@@ -352,7 +354,7 @@ bool Allocator::keep(const Run& place) {
   MDFS_CHECK(place.disk < maps_.size() && place.blocks > 0);
   if (!usable(place.disk)) return false;
   const std::uint64_t begin = place.block, end = place.end();
-  AvoidedRanges& apart = windows_[place.disk];
+  AvoidedRanges& apart = avoided_ranges_[place.disk];
   const auto after = apart.lower_bound(end);
   if (after != apart.begin() && std::prev(after)->second > begin) return false;
   if (kKeptShare * (kept_blocks_[place.disk] + place.blocks) > maps_[place.disk]->data_free()) return false;
@@ -374,7 +376,7 @@ void Allocator::let_go_between(std::size_t disk, BlockRange range) {
   auto place = kept.upper_bound(range.begin);
   if (place != kept.begin() && std::prev(place)->second > range.begin) --place;
   while (place != kept.end() && place->first < range.end) {
-    windows_[disk].erase(place->first);
+    avoided_ranges_[disk].erase(place->first);
     reserved_[disk].erase(place->first);
     kept_blocks_[disk] -= place->second - place->first;
     place = kept.erase(place);
@@ -401,16 +403,16 @@ Answer Allocator::allocate_data(const DataWish& wish) {
     if (answer.kind != Kind::kNone) return answer;
   }
   const std::uint64_t small = std::max<std::uint64_t>(slot->small_blocks + wish.blocks, wish.expected_blocks);
-  const bool shared = slot->window.empty() && small * block_size_ <= kSharedBytes;
+  const bool shared = slot->range.empty() && small * block_size_ <= kSharedBytes;
   Slot& own = *slot;
   DataWish known = wish;
   if (shared) {
     slot = &slot_of(shared_owner(wish.policy), wish.disk);
     known.expected_blocks = 0;  // by all who share
   }
-  Answer answer = from_window(*slot, wish.blocks);
-  if (answer.kind == Kind::kNone) answer = behind_window(*slot, known);
-  if (answer.kind == Kind::kNone) answer = new_window(*slot, known);
+  Answer answer = from_preallocation(*slot, wish.blocks);
+  if (answer.kind == Kind::kNone) answer = extend_preallocation(*slot, known);
+  if (answer.kind == Kind::kNone) answer = new_preallocation(*slot, known);
   if (shared && answer.kind == Kind::kFound) own.small_blocks += wish.blocks;
   return answer;
 }

@@ -32,21 +32,24 @@ struct DataWish {
   std::uint64_t around_block = 0;     // first of all near this block, which these replace; 0: they replace none
   std::uint64_t near_block = 0;       // else exactly at this block; 0: nowhere
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
-  bool fits = false;                  // no window: into the smallest hole that holds them, near around_block
+  bool fits = false;                  // no preallocation: into the smallest hole that holds them, near around_block
   std::uint64_t at_block = 0;         // exactly here, in a cleared range or not; 0: anywhere
   AllocationPolicy policy = AllocationPolicy::kDefault;  // of a new group
 };
 
 // Where data and tree nodes go in the free space of all disks of a volume. Deterministic for a seed and a sequence of
-// calls. Data: an object's first small blocks on a disk go to a window shared by small objects; then it gets windows of
-// its own (as long as it is known to need, up to 4 MiB and a sixteenth of the disk; less on small disks where that is
-// not known), each right behind the last one if that is free, else where the allocation policy says (policy.h). Where
-// less than a quarter of the disk is free, or no whole window is near, it is the smallest hole near there that holds a
-// whole window; failing that, windows that were not used lately are closed, and then the largest hole is taken. Others
-// go around what is not used yet of open windows while they can. Blocks that replace others of their object stay near
-// these. The table of open windows is bounded: the least recently used one is closed. Data never come from a metadata
-// region. Tree nodes come from the metadata region of their disk, two copies on one disk from its two halves, or, when
-// the owner says so, from the rest of the disk. Pure, no thread contract (the owner locks).
+// calls.
+// Data: an object's first small blocks on a disk go to a preallocation shared by small objects. Then the object gets
+// preallocations of its own: as long as it is known to need, up to 4 MiB and a sixteenth of the disk; less on small
+// disks where that is not known. Each lies right behind the last one if that is free, else where the allocation policy
+// says (policy.h). Where less than a quarter of the disk is free, or no whole preallocation fits near there, it lies in
+// the smallest hole near there that holds it whole. Failing that, preallocations that were not used lately are
+// released, and then the largest hole is taken. Other objects avoid unused preallocations while other free space
+// remains. Blocks that replace others of their object stay near these. The table of preallocations is bounded: the
+// least recently used one is released.
+// Data never come from a metadata region. Tree nodes come from the metadata region of their disk, two copies on one
+// disk from its two halves, or, when the owner says so, from the rest of the disk. Pure, no thread contract (the owner
+// locks).
 class Allocator {
  public:
   using Policy = AllocationPolicy;
@@ -58,10 +61,10 @@ class Allocator {
   SpaceMap* map(std::size_t disk) { return maps_[disk].get(); }
   const SpaceMap* map(std::size_t disk) const { return maps_[disk].get(); }
 
-  // Another disk, at the end of the table or in the place of one that is not there; or none any more (null). Windows
-  // on it are closed.
+  // Another disk, at the end of the table or in the place of one that is not there; or none any more (null).
+  // Preallocations on it are released.
   void set_map(std::size_t disk, std::unique_ptr<SpaceMap> map);
-  // After the map of a disk got another end: windows, ranges and places that are kept lay where they were.
+  // After the map of a disk got another end: preallocations, ranges and places that are kept lay where they were.
   void end_changed(std::size_t disk);
   // Whether new blocks of this disk are given out; data_free() and metadata_free() count those that are only.
   void set_avoided(std::size_t disk, bool avoided);
@@ -77,8 +80,8 @@ class Allocator {
   Answer allocate_node(std::uint16_t disk, std::uint32_t blocks, unsigned half, bool outside);
   // The disk with the most free data blocks, other than `except`; disk_count() if there is none with any.
   std::size_t emptiest_disk(std::size_t except) const;
-  // Closes the windows of an object that will get no more blocks.
-  void close_owner(std::uint64_t owner);
+  // Of an object that will get no more blocks.
+  void release_preallocations(std::uint64_t owner);
 
   // A range of so many blocks in one bitmap page, with as few of them in use as can be had and room for these
   // elsewhere on the disk, that overlaps no other one and none of `keep`. Until it is opened again nothing is allocated
@@ -93,24 +96,24 @@ class Allocator {
   // As keep() had it, or nothing happens.
   void let_go(const Run& place);
 
-  // SpaceMap::next_hole() outside of open windows, frozen ranges and kept places.
+  // SpaceMap::next_hole() outside of preallocations, frozen ranges and kept places.
   Search next_hole(std::uint16_t disk, BlockRange range, std::uint64_t blocks) const {
-    return maps_[disk]->next_hole(range, blocks, windows_on(disk));
+    return maps_[disk]->next_hole(range, blocks, avoided_on(disk));
   }
 
   std::uint64_t data_free() const;
   std::uint64_t metadata_free() const;
-  std::size_t open_windows() const { return table_.size(); }
-  static constexpr std::size_t kMaxOpenWindows = 1024;
+  std::size_t preallocations() const { return table_.size(); }
+  static constexpr std::size_t kMaxPreallocations = 1024;
 
  private:
   struct Slot {
     std::uint64_t owner = 0;
     std::uint16_t disk = 0;
-    BlockRange window;               // empty: none yet
-    std::uint64_t next = 0;          // in the window: where the next block goes; others avoid what is behind
-    std::uint64_t small_blocks = 0;  // given out of the shared window so far
-    std::uint64_t draw = 0;          // start chosen for the next window, kept while pages are loaded; 0: none yet
+    BlockRange range;                // preallocated; empty: none yet
+    std::uint64_t next = 0;          // in the range: where the next block goes; others avoid what is behind
+    std::uint64_t small_blocks = 0;  // given out of the shared preallocation so far
+    std::uint64_t draw = 0;  // start chosen for the next preallocation, kept while pages are loaded; 0: none yet
   };
   using Table = std::list<Slot>;
   struct SlotKey {
@@ -125,36 +128,36 @@ class Allocator {
   };
 
   Slot& slot_of(std::uint64_t owner, std::uint16_t disk);
-  void close_window(Slot& slot);
-  void open_window(Slot& slot, BlockRange window);
-  void use_window(Slot& slot, std::uint64_t next);
-  Answer from_window(Slot& slot, std::uint32_t blocks);
-  Answer behind_window(Slot& slot, const DataWish& wish);
-  Answer new_window(Slot& slot, const DataWish& wish);
-  // Near the draw, in the smallest hole that has room for a whole window, or in the largest one.
-  Answer window_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit);
-  void close_idle_windows(std::uint16_t disk);
-  Answer begin_window(Slot& slot, BlockRange window, std::uint32_t blocks);
-  // The first run of `blocks` in the range that is free and in nobody else's window; nothing if the range lies outside
-  // of the data.
+  void release_preallocation(Slot& slot);
+  void begin_preallocation(Slot& slot, BlockRange range);
+  void use_preallocation(Slot& slot, std::uint64_t next);
+  Answer from_preallocation(Slot& slot, std::uint32_t blocks);
+  Answer extend_preallocation(Slot& slot, const DataWish& wish);
+  Answer new_preallocation(Slot& slot, const DataWish& wish);
+  // Near the draw, in the smallest hole that has room for a whole preallocation, or in the largest one.
+  Answer preallocate_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit);
+  void release_idle_preallocations(std::uint16_t disk);
+  Answer preallocate_at(Slot& slot, BlockRange range, std::uint32_t blocks);
+  // The first run of `blocks` in the range that is free and not preallocated to another object; nothing if the range
+  // lies outside of the data.
   Answer from_range(const Slot& slot, BlockRange range, std::uint32_t blocks);
   Answer around(const Slot& slot, const DataWish& wish);
   Answer fitting(const DataWish& wish);
   // So many blocks of data from `begin` on, or the last ones of the disk.
   BlockRange near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const;
-  const AvoidedRanges* windows_on(std::uint16_t disk) const { return &windows_[disk]; }
+  const AvoidedRanges* avoided_on(std::uint16_t disk) const { return &avoided_ranges_[disk]; }
   const AvoidedRanges* reserved_on(std::uint16_t disk) const { return &reserved_[disk]; }
   const AvoidedRanges* closed_on(std::uint16_t disk) const { return closed_[disk].empty() ? nullptr : &closed_[disk]; }
-  // Where the search for a new window begins, and how long it should be.
-  std::uint64_t start_of_window(const DataWish& wish);
-  std::uint64_t window_length(const DataWish& wish) const;
+  // Where the search for a new preallocation begins, and how long it should be.
+  std::uint64_t start_of_preallocation(const DataWish& wish);
+  std::uint64_t preallocation_length(const DataWish& wish) const;
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
   Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, const AvoidedRanges* avoid,
                    std::uint64_t reach) const;
-  std::uint64_t window_blocks(std::uint16_t disk) const;
+  std::uint64_t default_preallocation(std::uint16_t disk) const;
 
   void let_go_between(std::size_t disk, BlockRange range);
-  // Windows, frozen ranges and kept places.
+  // Preallocations, frozen ranges and kept places.
   void give_up_all_on(std::size_t disk);
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
@@ -163,11 +166,11 @@ class Allocator {
   SplitMix random_;
   Table table_;  // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
-  std::vector<AvoidedRanges> windows_;  // by disk: of open windows what is not used yet
-  std::vector<AvoidedRanges> closed_;   // by disk: ranges; they are in windows_ as well
+  std::vector<AvoidedRanges> avoided_ranges_;  // by disk: of preallocations what is not used yet
+  std::vector<AvoidedRanges> closed_;          // by disk: ranges; they are in avoided_ranges_ as well
   // By disk and first block of a range: blocks of it that were free when it was closed.
   std::vector<std::map<std::uint64_t, std::uint64_t>> closed_free_;
-  std::vector<AvoidedRanges> kept_;                      // by disk: they are in windows_ as well
+  std::vector<AvoidedRanges> kept_;                      // by disk: they are in avoided_ranges_ as well
   std::vector<AvoidedRanges> reserved_;                  // by disk: what is kept, and ranges
   std::vector<std::uint64_t> kept_blocks_;               // by disk, in sum
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last

@@ -89,7 +89,7 @@ void Engine::discard(const std::shared_ptr<OpenObject>& object) {
   parts_->core.cache.erase_object(object->number);
   parts_->core.records.forget_all(*object);
   parts_->core.left.forget(object->number);
-  parts_->core.store.close_owner(object->number);
+  parts_->core.store.release_preallocations(object->number);
 }
 
 std::uint64_t Engine::size_bytes(const OpenObject& object) const { return object.size.load(std::memory_order_acquire); }

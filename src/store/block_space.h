@@ -84,7 +84,7 @@ class BlockSpace {
   // Nobody's, on a disk that new blocks are given out of.
   virtual bool is_free(const Run& run) = 0;
   // The owner is gone: room that was kept for it behind its blocks is anybody's.
-  virtual void close_owner(std::uint64_t owner) = 0;
+  virtual void release_preallocations(std::uint64_t owner) = 0;
   // kPromised may promise blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of
   // it, for what is left of something that is cut.
   virtual Result<Reservation> reserve(const Room& room, Purpose purpose) = 0;

@@ -294,9 +294,9 @@ bool Space::is_free(const Run& run) {
   }
 }
 
-void Space::close_owner(std::uint64_t owner) {
+void Space::release_preallocations(std::uint64_t owner) {
   const std::lock_guard lock(mutex_);
-  allocator_->close_owner(owner);
+  allocator_->release_preallocations(owner);
 }
 
 std::uint64_t Space::gated() const {

@@ -111,7 +111,7 @@ class Space {
   void drop_hold(const HeldBlocks::State& hold);
   // Breaks those that blocks wait for; false if there are none.
   bool break_holds();
-  void close_owner(std::uint64_t owner);
+  void release_preallocations(std::uint64_t owner);
   // Promises room, or says that there is not enough (kNoSpace).
   Status promise(const Room& room, Purpose purpose);
   void give_back(const Room& room);

@@ -70,7 +70,7 @@ class StoreImpl final : public Store, public Verifier {
   std::shared_ptr<BlockHold> hold(std::vector<Run> runs) override;
   bool is_free(const Run& run) override { return !read_only_ && space_.is_free(run); }
   Status commit_unlinked() override;
-  void close_owner(std::uint64_t owner) override { space_.close_owner(owner); }
+  void release_preallocations(std::uint64_t owner) override { space_.release_preallocations(owner); }
   Result<Reservation> reserve(const Room& room, Purpose purpose) override;
   SpaceInfo space() const override;
   Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) override;

@@ -44,6 +44,11 @@ class WordsTest(Tree):
         self.put("doc/a.md", "It is healthy, as we recommend.\n")
         self.assertEqual(words.check_tree(self.root), [])
 
+    def test_a_word_with_another_sense_elsewhere_is_retired_in_its_folder(self):
+        self.put("src/alloc/a.h", "// A window.\n")
+        self.put("src/views/a.h", "// A window.\n")
+        self.one_complaint(words.check_tree(self.root), "src/alloc/a.h:1: 'window' is retired: preallocation")
+
 
 class PathsTest(Tree):
     def complaints(self, text):

@@ -12,6 +12,7 @@ FOLDERS = ["src", "include", "lib", "tools", "man", "doc"]
 SUFFIXES = {".h", ".cc", ".c", ".md", ".scd"}
 # Pattern, and what is written instead.
 RETIRED = [
+    (r"close_owner", "release_preallocations"),
     (r"witness", "checksum record (of a commit)"),
     (r"\bmend|_mend", "repair"),
     (r"\bheal(?!th)", "repair"),
@@ -21,12 +22,21 @@ RETIRED = [
     (r"\bengine::Content\b|\bContent\b[&*>]|\bContent(Spec|State|Use)\b|\bcontents_\b", "OpenObject"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
+# The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
+RETIRED_BELOW = [
+    ("src/alloc", r"windows?(?![a-z])", "preallocation"),
+    ("src/store", r"windows?(?![a-z])", "a preallocation, a section of a map"),
+]
+
+
+def retired_in(shown):
+    return RETIRED + [rule[1:] for rule in RETIRED_BELOW if str(shown).startswith(rule[0] + "/")]
 
 
 def check_text(shown, text):
     return [f"{shown}:{number}: '{found[0]}' is retired: {instead}"
             for number, line in enumerate(text.split("\n"), 1)
-            for pattern, instead in RETIRED
+            for pattern, instead in retired_in(shown)
             for found in [re.search(pattern, line, re.IGNORECASE if pattern.islower() else 0)] if found]
 
 

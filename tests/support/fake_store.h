@@ -63,7 +63,7 @@ class FakeStore : public store::Store {
   bool dirty() const override { return dirty_; }
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
   void abandon(const store::Run& run) override;
-  void close_owner(std::uint64_t) override {}
+  void release_preallocations(std::uint64_t) override {}
   Result<store::Run> freeze_range(unsigned, std::uint32_t, const std::vector<store::Run>&) override {
     return Error{Errc::kNoSpace, "not in memory"};
   }

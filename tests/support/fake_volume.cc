@@ -63,7 +63,7 @@ class FakeVolume::FakeStore final : public store::Store {
   bool dirty() const override { return false; }
   Result<store::Run> allocate(const store::AllocationRequest&, store::Reservation*) override { std::abort(); }
   void abandon(const store::Run&) override { std::abort(); }
-  void close_owner(std::uint64_t) override { std::abort(); }
+  void release_preallocations(std::uint64_t) override { std::abort(); }
   Result<store::Run> freeze_range(unsigned, std::uint32_t, const std::vector<store::Run>&) override { std::abort(); }
   void thaw_range(const store::Run&) override { std::abort(); }
   bool keep(const store::Run&) override { std::abort(); }

@@ -25,7 +25,7 @@ BlockMap::BlockMap(const std::vector<format::DiskLayout>& layouts, const std::ve
   words_.assign(end_ * kWordsPerPage, 0);
 }
 
-bool BlockMap::next_window() {
+bool BlockMap::next_section() {
   if (end_ == all_pages()) return false;
   begin_ = end_;
   end_ = std::min(all_pages(), begin_ + most_pages_);
@@ -33,7 +33,7 @@ bool BlockMap::next_window() {
   return true;
 }
 
-bool BlockMap::in_window(std::uint16_t disk, std::uint64_t page) const {
+bool BlockMap::in_section(std::uint16_t disk, std::uint64_t page) const {
   const std::uint64_t number = first_page_[disk] + page;
   return number < first_page_[disk + 1] && number >= begin_ && number < end_;
 }
@@ -43,12 +43,12 @@ bool BlockMap::begins_before(const format::BlockRun& run) const {
 }
 
 const std::uint64_t* BlockMap::words(std::uint16_t disk, std::uint64_t page) const {
-  if (!in_window(disk, page)) return nullptr;
+  if (!in_section(disk, page)) return nullptr;
   return words_.data() + (first_page_[disk] + page - begin_) * kWordsPerPage;
 }
 
 std::uint64_t* BlockMap::page_of(std::uint16_t disk, std::uint64_t page) {
-  if (!in_window(disk, page)) return nullptr;
+  if (!in_section(disk, page)) return nullptr;
   return words_.data() + (first_page_[disk] + page - begin_) * kWordsPerPage;
 }
 

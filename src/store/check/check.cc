@@ -63,7 +63,7 @@ class Checker {
   Status check_memory(std::uint64_t bytes) const;
   // `most_pages` of the map of blocks.
   Result<Scan> scan(const format::Root& root, DataChecker* data, std::uint64_t most_pages);
-  void scan_window(Scan& scan);  // the next one
+  void scan_section(Scan& scan);  // the next one
   void check_counts(Scan& scan) const;
   void report_progress(CheckPhase phase, std::uint64_t done, std::uint64_t total);
   Status repair(const Scan& first, const SpacePages& space);
@@ -181,7 +181,7 @@ Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uin
   return scan;
 }
 
-void Checker::scan_window(Scan& scan) {
+void Checker::scan_section(Scan& scan) {
   ItemChecker items(volume_.label.block_size, scan.blocks, scan.findings, scan.edits, {}, scan.table.secret);
   scan_again(loader_, scan.tree, scan.blocks, scan.findings, [&](const format::Node& leaf) {
     for (const format::LeafItem& item : leaf.items) items.item(item.key, item.value);
@@ -225,10 +225,10 @@ Result<CheckReport> Checker::run() {
   SpacePages space = read_space(volume_, layouts_, of_space);
   SpaceComparison comparison(volume_, space, of_space, leaks);
   do {
-    if (report_.passes++ > 0) scan_window(first);
+    if (report_.passes++ > 0) scan_section(first);
     comparison.compare(first.blocks);
     report_.used_blocks += first.blocks.count();
-  } while (first.blocks.next_window());
+  } while (first.blocks.next_section());
   comparison.finish();
   check_counts(first);
   report_progress(CheckPhase::kSpace, layouts_.size(), layouts_.size());

@@ -74,13 +74,13 @@ struct ObjectTable {
 // notes how it could be repaired. One thread.
 class ItemChecker {
  public:
-  // `on_data` may be empty. In a pass for a further window of `blocks` all that is new are blocks that are used twice.
+  // `on_data` may be empty. In a pass for a further section of `blocks` all that is new are blocks that are used twice.
   // `new_secret` becomes that of the names if the volume has lost its own.
   ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data,
               const format::NameSecret& new_secret)
       : block_size_(block_size),
         blocks_(blocks),
-        again_(blocks.window_begin() > 0),
+        again_(blocks.section_begin() > 0),
         findings_(findings),
         edits_(edits),
         on_data_(std::move(on_data)) {

@@ -189,7 +189,7 @@ void SpaceComparison::compare(const BlockMap& in_use) {
     const DiskLayout& layout = in_use.layouts()[index];
     PageReader reader(*volume_.members[index].disk, layout, 0);
     for (std::uint64_t page = 0; page < layout.space_pages(0); ++page) {
-      if (!in_use.in_window(disk, page)) continue;
+      if (!in_use.in_section(disk, page)) continue;
       const std::optional<SpaceEntry>& entry = pages_.entries[index][0][page];
       Status status;
       if (entry) {
@@ -204,7 +204,7 @@ void SpaceComparison::compare(const BlockMap& in_use) {
       }
       end_run();  // nothing is known of its blocks
     }
-    if (in_use.in_window(disk, layout.space_pages(0) - 1)) end_run();
+    if (in_use.in_section(disk, layout.space_pages(0) - 1)) end_run();
   }
 }
 

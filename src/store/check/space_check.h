@@ -26,14 +26,14 @@ struct SpacePages {
 // Reports damaged pages above the bitmaps.
 SpacePages read_space(const Recovered& volume, const std::vector<format::DiskLayout>& layouts, Findings& findings);
 
-// Compares the bitmap pages with what is in use, window by window.
+// Compares the bitmap pages with what is in use, section by section.
 class SpaceComparison {
  public:
   // Blocks that seem leaked may belong to what was lost: they have findings of their own.
   SpaceComparison(const Recovered& volume, SpacePages& pages, Findings& findings, Findings& leaks)
       : volume_(volume), pages_(pages), findings_(findings), leaks_(leaks) {}
 
-  // The window of `in_use`; the one behind it comes next.
+  // The section of `in_use`; the one behind it comes next.
   void compare(const BlockMap& in_use);
   void finish() { end_run(); }
 

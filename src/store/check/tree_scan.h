@@ -71,8 +71,8 @@ using LeafVisitor = std::function<void(const format::Node& leaf)>;
 using MemoryLimit = std::function<Status(std::uint64_t bytes)>;
 Result<TreeScan> scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
                            const LeafVisitor& leaf, const MemoryLimit& limit = {});
-// The same for a further window of `blocks`: marks the nodes again, adds only the findings that this window brings, and
-// gives `leaf` the good leaves again.
+// The same for a further section of `blocks`: marks the nodes again, adds only the findings that this section brings,
+// and gives `leaf` the good leaves again.
 void scan_again(const NodeLoader& loader, TreeScan& scan, BlockMap& blocks, Findings& findings,
                 const LeafVisitor& leaf);
 

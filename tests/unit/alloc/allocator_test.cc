@@ -82,7 +82,7 @@ TEST(AllocatorTest, GroupsByFirstFillTheDiskFromItsBeginning) {
   EXPECT_LE(jumps(begins), 500 * 1024 / MDFS_BITS_PER_PAGE + 1);
   EXPECT_LT(*std::max_element(begins.begin(), begins.end()), begin + 520 * 1024);
   // What becomes free in front is taken first.
-  for (std::uint64_t owner = 16; owner < 516; ++owner) allocator.close_owner(owner);
+  for (std::uint64_t owner = 16; owner < 516; ++owner) allocator.release_preallocations(owner);
   allocator.map(0)->release(begins[7], 1024);
   EXPECT_EQ(must(allocator.allocate_data(0, 64, 5000, 0, Allocator::Policy::kFirst)).block, begins[7]);
 }
@@ -92,7 +92,7 @@ TEST(AllocatorTest, GroupsByNearLieBehindWhatWasStoredLastOrBehindTheirOwnObject
   (void)must(allocator.allocate_data(0, 64, 16, 0));
   const std::vector<std::uint64_t> begins = fill(allocator, Allocator::Policy::kNear, 200);
   EXPECT_LE(jumps(begins), 200 * 1024 / MDFS_BITS_PER_PAGE + 2);  // ends of bitmap pages, and of the disk
-  for (std::uint64_t owner = 16; owner < 216; ++owner) allocator.close_owner(owner);
+  for (std::uint64_t owner = 16; owner < 216; ++owner) allocator.release_preallocations(owner);
   const BlockRange data = allocator.map(0)->data_range();
   const Search room = allocator.map(0)->find({data.begin + data.size() / 2, data.end}, 2048, nullptr);
   ASSERT_EQ(room.kind, Kind::kFound);
@@ -105,7 +105,7 @@ TEST(AllocatorTest, ObjectsWhoseSizeIsKnownFillADiskWithoutGapsBetweenThem) {
   for (const Allocator::Policy policy :
        {Allocator::Policy::kScatter, Allocator::Policy::kFirst, Allocator::Policy::kNear}) {
     Allocator allocator = make_allocator(1, kGiBBlocks);
-    constexpr std::uint32_t kBlocks = 768;  // three quarters of a window
+    constexpr std::uint32_t kBlocks = 768;  // three quarters of a preallocation
     const auto wish_of = [&](std::uint64_t owner, std::uint32_t blocks, std::uint32_t expected) {
       DataWish wish;
       wish.blocks = blocks;
@@ -126,19 +126,19 @@ TEST(AllocatorTest, ObjectsWhoseSizeIsKnownFillADiskWithoutGapsBetweenThem) {
   }
 }
 
-TEST(AllocatorTest, WhatReplacesBlocksStaysNearThemAndOutOfTheWindowsOfOthers) {
+TEST(AllocatorTest, WhatReplacesBlocksStaysNearThemAndOutOfThePreallocationsOfOthers) {
   Allocator allocator = make_allocator(1, kGiBBlocks);
   const alloc::Run own = must(allocator.allocate_data(0, 600, 16, 0));
   const alloc::Run other = must(allocator.allocate_data(0, 600, 17, 0, Allocator::Policy::kNear));
-  ASSERT_EQ(other.block, own.block + 1024) << "the next window";
+  ASSERT_EQ(other.block, own.block + 1024) << "the next preallocation";
   DataWish wish;
   wish.owner = 16;
   wish.blocks = 40;
   wish.around_block = own.block + 100;
-  EXPECT_EQ(must(allocator.allocate_data(wish)).block, own.block + 600) << "in the own window";
+  EXPECT_EQ(must(allocator.allocate_data(wish)).block, own.block + 600) << "in the own preallocation";
   wish.blocks = 500;
   const std::uint64_t place = must(allocator.allocate_data(wish)).block;
-  EXPECT_TRUE(place + 500 <= other.block || place >= other.block + 1024) << "in the other's window";
+  EXPECT_TRUE(place + 500 <= other.block || place >= other.block + 1024) << "in the other's preallocation";
   EXPECT_LT(place, own.block + 4096);
   EXPECT_GT(place + 4096, own.block);
   wish.blocks = 30;
@@ -202,11 +202,11 @@ TEST(AllocatorTest, NoBlockIsGivenTwiceAndAllAreGivenBeforeItSaysFull) {
   EXPECT_EQ(seen.size(), data);
 }
 
-TEST(AllocatorTest, TheTableOfOpenGroupsIsBounded) {
+TEST(AllocatorTest, TheTableOfPreallocationsIsBounded) {
   Allocator allocator = make_allocator(1, 4 * kGiBBlocks);
-  for (std::uint64_t owner = 16; owner < 16 + 3 * Allocator::kMaxOpenWindows; ++owner)
+  for (std::uint64_t owner = 16; owner < 16 + 3 * Allocator::kMaxPreallocations; ++owner)
     must(allocator.allocate_data(0, 20, owner, 0));
-  EXPECT_LE(allocator.open_windows(), Allocator::kMaxOpenWindows);
+  EXPECT_LE(allocator.preallocations(), Allocator::kMaxPreallocations);
 }
 
 TEST(AllocatorTest, NodesComeFromTheMetadataRegionAndTwoOnOneDiskFromItsTwoHalves) {
@@ -254,7 +254,7 @@ std::map<std::uint64_t, std::uint64_t> make_holes(Allocator& allocator) {
   return holes;
 }
 
-TEST(AllocatorTest, WhereNoWholeWindowIsLeftNewObjectsGetTheLargestHole) {
+TEST(AllocatorTest, WhereNoWholePreallocationFitsNewObjectsGetTheLargestHole) {
   Allocator allocator = make_allocator(1, kGiBBlocks);
   const auto holes = make_holes(allocator);
   EXPECT_EQ(must(allocator.allocate_data(0, 20, 16, 0)).block, holes.at(100));
@@ -262,8 +262,8 @@ TEST(AllocatorTest, WhereNoWholeWindowIsLeftNewObjectsGetTheLargestHole) {
   EXPECT_EQ(must(allocator.allocate_data(0, 20, 16, 0)).block, holes.at(100) + 20);
 }
 
-TEST(AllocatorTest, WindowsThatNobodyUsesDoNotKeepNewObjectsOut) {
-  // Room for 64 windows of 1 MiB, each of which has been opened by an object that needed a little of it.
+TEST(AllocatorTest, UnusedPreallocationsDoNotKeepNewObjectsOut) {
+  // Room for 64 preallocations of 1 MiB, each for an object that used a little of it.
   Allocator allocator = make_allocator(1, 16384);
   for (std::uint64_t owner = 16; owner < 200; ++owner) (void)allocator.allocate_data(0, 17, owner, 0);
   std::vector<alloc::Run> runs;
@@ -282,13 +282,13 @@ TEST(AllocatorTest, RoomOfAnObjectThatIsGoneIsAnybodys) {
     for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
       if ((block < first.block || block >= first.block + 300) && (block < hole || block >= hole + 200))
         map.take(block, 1);
-    if (gone) allocator.close_owner(16);
+    if (gone) allocator.release_preallocations(16);
     const alloc::Run next = must(allocator.allocate_data({.blocks = 200, .owner = 17, .expected_blocks = 200}));
     EXPECT_EQ(next.block, gone ? first.block + 100 : hole);
   }
 }
 
-TEST(AllocatorTest, WhatAnObjectHasGivenBackOfItsWindowIsAnybodys) {
+TEST(AllocatorTest, WhatAnObjectHasFreedOfItsPreallocationIsAvailableToAll) {
   Allocator allocator = make_allocator(1, 16384);
   const DataWish wish{.disk = 0, .blocks = 300, .owner = 16, .expected_blocks = 300};
   const alloc::Run first = must(allocator.allocate_data(wish));
@@ -367,7 +367,7 @@ TEST(AllocatorTest, APlaceThatIsKeptIsGivenToOthersLast) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   const alloc::Run place = must(allocator.allocate_data(0, 24, 16, 0));
-  allocator.close_owner(16);
+  allocator.release_preallocations(16);
   ASSERT_TRUE(allocator.keep(place));
   map.release(place.block, place.blocks);
   const auto inside = [&](const alloc::Run& run) {

@@ -343,8 +343,8 @@ TEST(SpaceMapTest, TheBestHoleIsTheOneThatLookingAtEachBlockFinds) {
       length = 0;
     };
     for (std::uint64_t block = range.begin; block < range.end; ++block) {
-      const auto window = avoid.upper_bound(block);
-      const bool avoided = window != avoid.begin() && std::prev(window)->second > block;
+      const auto avoided_range = avoid.upper_bound(block);
+      const bool avoided = avoided_range != avoid.begin() && std::prev(avoided_range)->second > block;
       if (avoided || !map.is_free(block, 1) || block % 32768 == 0) end_hole();
       if (!avoided && map.is_free(block, 1)) ++length;
     }

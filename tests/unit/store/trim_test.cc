@@ -301,7 +301,7 @@ TEST_F(TrimFixture, EachDiskIsToldOfAllItsFreeBlocks) {
   const alloc::Run kept = store_run(20);
   free_run(store_run(100));
   ASSERT_OK(store_->commit_discardable());
-  store_->close_owner(16);
+  store_->release_preallocations(16);
   const std::uint64_t before = store_->space().available_blocks;
   const auto disks = trim_all(*store_, 1);
   for (unsigned i = 0; i < disks.size(); ++i) {
@@ -320,7 +320,7 @@ TEST_F(TrimFixture, SmallHolesAreLeftWhereLargeOnesAreWanted) {
   }
   ASSERT_OK(store_->commit());
   for (std::size_t i = 1; i < runs.size(); i += 2) free_run(runs[i]);
-  store_->close_owner(17);
+  store_->release_preallocations(17);
   ASSERT_OK(store_->commit_discardable());
   trim_all(*store_, 11);
   const auto poisoned = [&] {

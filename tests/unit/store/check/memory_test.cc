@@ -18,14 +18,14 @@ TEST(CheckTest, ARepairWithoutRoomForItsMapsSaysHowMuchItNeeds) {
   EXPECT_EQ(lab.check(RepairMode::kNothing).exit_code(), 0);
 }
 
-// Ten disks of 10 TB in a quarter of 1 GiB, and the same a thousand times smaller with all its windows.
-TEST(BlockMapTest, AHundredTerabytesTakeTwelveWindowsOfAQuarterOfAGibibyte) {
+// Ten disks of 10 TB in a quarter of 1 GiB, and the same a thousand times smaller with all its sections.
+TEST(BlockMapTest, AHundredTerabytesTakeTwelveSectionsOfAQuarterOfAGibibyte) {
   constexpr std::uint64_t kTerabyte = 1'000'000'000'000;
-  const auto windows = [](std::uint64_t disk_bytes, std::uint64_t map_bytes) {
+  const auto sections = [](std::uint64_t disk_bytes, std::uint64_t map_bytes) {
     const std::uint64_t blocks = format::disk_blocks(4096, disk_bytes);
     return ceil_div(10 * format::DiskLayout(4096, blocks, 0).space_pages(0) * MDFS_SECTOR, map_bytes);
   };
-  EXPECT_EQ(windows(10 * kTerabyte, std::uint64_t{256} << 20), 12u);
+  EXPECT_EQ(sections(10 * kTerabyte, std::uint64_t{256} << 20), 12u);
   const std::vector<format::DiskLayout> layouts(10, {4096, format::disk_blocks(4096, kTerabyte / 10), 0});
   BlockMap map(layouts, std::vector<bool>(10, true), (256u << 20) / 100 / MDFS_SECTOR);
   const format::BlockRun run{{9, map.layouts()[9].first_usable()}, 3};
@@ -35,7 +35,7 @@ TEST(BlockMapTest, AHundredTerabytesTakeTwelveWindowsOfAQuarterOfAGibibyte) {
     ++passes;
     EXPECT_TRUE(map.mark(run));
     marked += map.count();
-  } while (map.next_window());
+  } while (map.next_section());
   EXPECT_EQ(passes, 12u);
   EXPECT_EQ(marked, 3u);
 }
