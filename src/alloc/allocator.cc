@@ -20,7 +20,7 @@ constexpr std::uint64_t kTightShare = 4;            // room is short where less 
 constexpr unsigned kBusyPreallocations = 8;         // of a disk, that stay open where room is short
 constexpr std::uint64_t kSharedBytes = 64u << 10;   // of an object on a disk, before it gets a preallocation of its own
 constexpr std::uint64_t kAroundPreallocations = 2;  // preallocations away that are still near
-constexpr std::uint64_t kKeptShare = 2;             // at most this part of what is free on a disk is kept for somebody
+constexpr std::uint64_t kReservedShare = 2;         // at most this part of what is free on a disk is reserved
 constexpr std::size_t kPagesToClear = 4;            // in which a range is looked for
 constexpr const AvoidedRanges* kNothing = nullptr;
 constexpr std::uint64_t kEverywhere = std::uint64_t{1} << 62;
@@ -37,11 +37,11 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
       block_size_(block_size),
       random_(seed),
       avoided_ranges_(maps_.size()),
-      closed_(maps_.size()),
-      closed_free_(maps_.size()),
-      kept_(maps_.size()),
+      frozen_(maps_.size()),
+      frozen_free_(maps_.size()),
       reserved_(maps_.size()),
-      kept_blocks_(maps_.size()),
+      reserved_or_frozen_(maps_.size()),
+      reserved_blocks_(maps_.size()),
       last_end_(maps_.size()) {
   avoided_.resize(maps_.size());
   for (const auto& map : maps_) {
@@ -51,7 +51,7 @@ Allocator::Allocator(std::vector<std::unique_ptr<SpaceMap>> maps, std::uint32_t 
   }
 }
 
-void Allocator::give_up_all_on(std::size_t disk) {
+void Allocator::release_all_on(std::size_t disk) {
   for (auto slot = table_.begin(); slot != table_.end();) {
     if (slot->disk == disk) {
       release_preallocation(*slot);
@@ -61,12 +61,12 @@ void Allocator::give_up_all_on(std::size_t disk) {
       ++slot;
     }
   }
-  while (!closed_[disk].empty()) thaw_range({static_cast<std::uint16_t>(disk), closed_[disk].begin()->first, 0});
-  let_go_between(disk, {0, UINT64_MAX});
+  while (!frozen_[disk].empty()) thaw_range({static_cast<std::uint16_t>(disk), frozen_[disk].begin()->first, 0});
+  release_runs_in(disk, {0, UINT64_MAX});
 }
 
 void Allocator::end_changed(std::size_t disk) {
-  give_up_all_on(disk);
+  release_all_on(disk);
   node_next_outside_[disk] = maps_[disk]->data_range().begin;
   last_end_[disk] = 0;
 }
@@ -77,16 +77,16 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
     maps_.emplace_back();
     avoided_.push_back(false);
     avoided_ranges_.emplace_back();
-    closed_.emplace_back();
-    closed_free_.emplace_back();
-    kept_.emplace_back();
+    frozen_.emplace_back();
+    frozen_free_.emplace_back();
     reserved_.emplace_back();
-    kept_blocks_.push_back(0);
+    reserved_or_frozen_.emplace_back();
+    reserved_blocks_.push_back(0);
     last_end_.push_back(0);
     node_next_.emplace_back();
     node_next_outside_.push_back(0);
   }
-  give_up_all_on(disk);
+  release_all_on(disk);
   const BlockRange region = map ? map->metadata_range() : BlockRange{};
   node_next_[disk] = {region.begin, region.begin + region.size() / 2};
   node_next_outside_[disk] = region.end;
@@ -96,7 +96,7 @@ void Allocator::set_map(std::size_t disk, std::unique_ptr<SpaceMap> map) {
 }
 
 void Allocator::set_avoided(std::size_t disk, bool avoided) {
-  if (avoided) give_up_all_on(disk);
+  if (avoided) release_all_on(disk);
   avoided_[disk] = avoided;
 }
 
@@ -215,7 +215,7 @@ Answer Allocator::from_range(const Slot& slot, BlockRange range, std::uint32_t b
   range = {std::max(range.begin, data.begin), std::min(range.end, data.end)};
   if (range.empty() || range.size() < blocks) return {};
   const bool own = range.begin >= slot.range.begin && range.end <= slot.range.end;
-  const Search found = maps_[slot.disk]->find(range, blocks, own ? &kept_[slot.disk] : &avoided_ranges_[slot.disk]);
+  const Search found = maps_[slot.disk]->find(range, blocks, own ? &reserved_[slot.disk] : &avoided_ranges_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   return found.kind == Kind::kFound ? taken(slot.disk, found.value, blocks) : Answer{};
 }
@@ -286,14 +286,15 @@ Answer Allocator::new_preallocation(Slot& slot, const DataWish& wish) {
   Answer answer;
   if (!short_of_room || info(wish.policy).prefers_place_to_hole)
     answer = at(wished, &avoided_ranges_[slot.disk], kSearchReach);
-  // Where room is short, large holes are worth keeping, and what others keep for themselves without using it is not.
+  // Where room is short, large holes are worth keeping, and unused preallocations are not.
   if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   if (answer.kind == Kind::kNone) {
     release_idle_preallocations(slot.disk);
     answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
   }
   if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kLargest);
-  for (const AvoidedRanges* avoid : {avoided_on(slot.disk), reserved_on(slot.disk), closed_on(slot.disk), kNothing})
+  for (const AvoidedRanges* avoid :
+       {avoided_on(slot.disk), reserved_or_frozen_on(slot.disk), frozen_on(slot.disk), kNothing})
     if (answer.kind == Kind::kNone) answer = at(wish.blocks, avoid, kEverywhere);
   if (answer.kind != Kind::kNeedPage) slot.draw = 0;
   return answer;
@@ -307,7 +308,7 @@ Answer Allocator::fitting(const DataWish& wish) {
   const std::uint64_t from = anywhere ? map.draw_zone(random_.next()) : wish.around_block;
   const std::uint64_t reach = anywhere ? kSearchReach : MDFS_BITS_PER_PAGE;
   const BlockRange range = near(wish.disk, from - std::min(from, reach / 2), reach);
-  for (const AvoidedRanges* avoid : {avoided_on(wish.disk), reserved_on(wish.disk), closed_on(wish.disk)}) {
+  for (const AvoidedRanges* avoid : {avoided_on(wish.disk), reserved_or_frozen_on(wish.disk), frozen_on(wish.disk)}) {
     Search found = map.find_hole(range, wish.blocks, avoid, SpaceMap::Fit::kSmallest);
     if (found.kind == Kind::kNone) found = find_from(wish.disk, from, wish.blocks, avoid, kEverywhere);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
@@ -321,7 +322,7 @@ Answer Allocator::freeze_range(std::uint16_t disk, std::uint32_t blocks, const A
   const SpaceMap* map = maps_[disk].get();
   if (!usable(disk) || blocks > MDFS_BITS_PER_PAGE) return {};
   AvoidedRanges avoid = keep;
-  for (const auto& [begin, end] : closed_[disk]) avoid[begin] = std::max(avoid[begin], end);
+  for (const auto& [begin, end] : frozen_[disk]) avoid[begin] = std::max(avoid[begin], end);
   Search best;
   for (const std::uint64_t page : map->emptiest_pages(kPagesToClear)) {
     if (!map->loaded(page)) return {Kind::kNeedPage, {disk, 0, 0}, page};
@@ -331,55 +332,55 @@ Answer Allocator::freeze_range(std::uint16_t disk, std::uint32_t blocks, const A
   if (best.kind == Kind::kNone) return {};
   const std::uint64_t in_use = best.blocks;
   std::uint64_t free = blocks - in_use;  // of this one and the others
-  for (const auto& [begin, of_one] : closed_free_[disk]) free += of_one;
+  for (const auto& [begin, of_one] : frozen_free_[disk]) free += of_one;
   if (2 * free > map->data_free() || map->data_free() - free < in_use) return {};
   const BlockRange range{best.value, best.value + blocks};
   for (Slot& slot : table_)
     if (slot.disk == disk && slot.range.begin < range.end && range.begin < slot.range.end) release_preallocation(slot);
-  let_go_between(disk, range);
-  closed_[disk][range.begin] = reserved_[disk][range.begin] = avoided_ranges_[disk][range.begin] = range.end;
-  closed_free_[disk][range.begin] = blocks - in_use;
+  release_runs_in(disk, range);
+  frozen_[disk][range.begin] = reserved_or_frozen_[disk][range.begin] = avoided_ranges_[disk][range.begin] = range.end;
+  frozen_free_[disk][range.begin] = blocks - in_use;
   return {Kind::kFound, {disk, range.begin, blocks}, 0};
 }
 
 void Allocator::thaw_range(const Run& range) {
-  if (closed_free_[range.disk].erase(range.block) == 0) return;
-  closed_[range.disk].erase(range.block);
-  reserved_[range.disk].erase(range.block);
+  if (frozen_free_[range.disk].erase(range.block) == 0) return;
+  frozen_[range.disk].erase(range.block);
+  reserved_or_frozen_[range.disk].erase(range.block);
   avoided_ranges_[range.disk].erase(range.block);
 }
 
-// What is kept apart is disjoint, whatever for.
-bool Allocator::keep(const Run& place) {
+// Avoided ranges are disjoint.
+bool Allocator::reserve_run(const Run& place) {
   MDFS_CHECK(place.disk < maps_.size() && place.blocks > 0);
   if (!usable(place.disk)) return false;
   const std::uint64_t begin = place.block, end = place.end();
   AvoidedRanges& apart = avoided_ranges_[place.disk];
   const auto after = apart.lower_bound(end);
   if (after != apart.begin() && std::prev(after)->second > begin) return false;
-  if (kKeptShare * (kept_blocks_[place.disk] + place.blocks) > maps_[place.disk]->data_free()) return false;
-  apart[begin] = kept_[place.disk][begin] = reserved_[place.disk][begin] = end;
-  kept_blocks_[place.disk] += place.blocks;
+  if (kReservedShare * (reserved_blocks_[place.disk] + place.blocks) > maps_[place.disk]->data_free()) return false;
+  apart[begin] = reserved_[place.disk][begin] = reserved_or_frozen_[place.disk][begin] = end;
+  reserved_blocks_[place.disk] += place.blocks;
   return true;
 }
 
-void Allocator::let_go(const Run& place) {
+void Allocator::release_run(const Run& place) {
   MDFS_CHECK(place.disk < maps_.size());
-  const auto kept = kept_[place.disk].find(place.block);
-  if (kept == kept_[place.disk].end() || kept->second != place.end()) return;
-  let_go_between(place.disk, {place.block, kept->second});
+  const auto reserved = reserved_[place.disk].find(place.block);
+  if (reserved == reserved_[place.disk].end() || reserved->second != place.end()) return;
+  release_runs_in(place.disk, {place.block, reserved->second});
 }
 
 // What overlaps the range.
-void Allocator::let_go_between(std::size_t disk, BlockRange range) {
-  AvoidedRanges& kept = kept_[disk];
-  auto place = kept.upper_bound(range.begin);
-  if (place != kept.begin() && std::prev(place)->second > range.begin) --place;
-  while (place != kept.end() && place->first < range.end) {
+void Allocator::release_runs_in(std::size_t disk, BlockRange range) {
+  AvoidedRanges& reserved = reserved_[disk];
+  auto place = reserved.upper_bound(range.begin);
+  if (place != reserved.begin() && std::prev(place)->second > range.begin) --place;
+  while (place != reserved.end() && place->first < range.end) {
     avoided_ranges_[disk].erase(place->first);
-    reserved_[disk].erase(place->first);
-    kept_blocks_[disk] -= place->second - place->first;
-    place = kept.erase(place);
+    reserved_or_frozen_[disk].erase(place->first);
+    reserved_blocks_[disk] -= place->second - place->first;
+    place = reserved.erase(place);
   }
 }
 
@@ -436,9 +437,9 @@ Answer Allocator::allocate_node(std::uint16_t disk, std::uint32_t blocks, unsign
     return {};
   };
   if (outside) {
-    const Answer answer = search(map->data_range(), node_next_outside_[disk], reserved_on(disk));
+    const Answer answer = search(map->data_range(), node_next_outside_[disk], reserved_or_frozen_on(disk));
     if (answer.kind != Kind::kNone) return answer;
-    return search(map->data_range(), node_next_outside_[disk], closed_on(disk));
+    return search(map->data_range(), node_next_outside_[disk], frozen_on(disk));
   }
   if (map->metadata_free() < blocks) return {};
   const Answer answer = search(halves[half], node_next_[disk][half], kNothing);

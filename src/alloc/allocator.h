@@ -33,7 +33,7 @@ struct DataWish {
   std::uint64_t near_block = 0;       // else exactly at this block; 0: nowhere
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
   bool fits = false;                  // no preallocation: into the smallest hole that holds them, near around_block
-  std::uint64_t at_block = 0;         // exactly here, in a cleared range or not; 0: anywhere
+  std::uint64_t at_block = 0;         // exactly here, in a frozen range or not; 0: anywhere
   AllocationPolicy policy = AllocationPolicy::kDefault;  // of a new group
 };
 
@@ -64,7 +64,7 @@ class Allocator {
   // Another disk, at the end of the table or in the place of one that is not there; or none any more (null).
   // Preallocations on it are released.
   void set_map(std::size_t disk, std::unique_ptr<SpaceMap> map);
-  // After the map of a disk got another end: preallocations, ranges and places that are kept lay where they were.
+  // After the map of a disk got another end: preallocations, frozen ranges and reserved runs are released.
   void end_changed(std::size_t disk);
   // Whether new blocks of this disk are given out; data_free() and metadata_free() count those that are only.
   void set_avoided(std::size_t disk, bool avoided);
@@ -84,19 +84,20 @@ class Allocator {
   void release_preallocations(std::uint64_t owner);
 
   // A range of so many blocks in one bitmap page, with as few of them in use as can be had and room for these
-  // elsewhere on the disk, that overlaps no other one and none of `keep`. Until it is opened again nothing is allocated
+  // elsewhere on the disk, that overlaps no other one and none of `keep`. Until it is thawed nothing is allocated
   // in it but by at_block, and what finds no room anywhere else. At most half of a disk's free blocks lie in such
   // ranges.
   Answer freeze_range(std::uint16_t disk, std::uint32_t blocks, const AvoidedRanges& keep);
   void thaw_range(const Run& range);
 
-  // Blocks that are to be given to others last from now on, in use or free: somebody may want them back, by at_block.
-  // False, and nothing is kept: something there is kept apart already, or enough of what is free on the disk is.
-  bool keep(const Run& place);
-  // As keep() had it, or nothing happens.
-  void let_go(const Run& place);
+  // Reserves blocks, in use or free: other requests get them last, a request with at_block gets them. False, and
+  // nothing is reserved: a part of the run is preallocated, frozen or reserved, or half of what is free on the disk is
+  // reserved.
+  bool reserve_run(const Run& place);
+  // A run that reserve_run() reserved; does nothing if it is not reserved any more.
+  void release_run(const Run& place);
 
-  // SpaceMap::next_hole() outside of preallocations, frozen ranges and kept places.
+  // SpaceMap::next_hole() outside of preallocations, frozen ranges and reserved runs.
   Search next_hole(std::uint16_t disk, BlockRange range, std::uint64_t blocks) const {
     return maps_[disk]->next_hole(range, blocks, avoided_on(disk));
   }
@@ -146,8 +147,8 @@ class Allocator {
   // So many blocks of data from `begin` on, or the last ones of the disk.
   BlockRange near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const;
   const AvoidedRanges* avoided_on(std::uint16_t disk) const { return &avoided_ranges_[disk]; }
-  const AvoidedRanges* reserved_on(std::uint16_t disk) const { return &reserved_[disk]; }
-  const AvoidedRanges* closed_on(std::uint16_t disk) const { return closed_[disk].empty() ? nullptr : &closed_[disk]; }
+  const AvoidedRanges* reserved_or_frozen_on(std::uint16_t disk) const { return &reserved_or_frozen_[disk]; }
+  const AvoidedRanges* frozen_on(std::uint16_t disk) const { return frozen_[disk].empty() ? nullptr : &frozen_[disk]; }
   // Where the search for a new preallocation begins, and how long it should be.
   std::uint64_t start_of_preallocation(const DataWish& wish);
   std::uint64_t preallocation_length(const DataWish& wish) const;
@@ -156,9 +157,9 @@ class Allocator {
                    std::uint64_t reach) const;
   std::uint64_t default_preallocation(std::uint16_t disk) const;
 
-  void let_go_between(std::size_t disk, BlockRange range);
-  // Preallocations, frozen ranges and kept places.
-  void give_up_all_on(std::size_t disk);
+  void release_runs_in(std::size_t disk, BlockRange range);
+  // Preallocations, frozen ranges and reserved runs.
+  void release_all_on(std::size_t disk);
 
   std::vector<std::unique_ptr<SpaceMap>> maps_;
   std::vector<bool> avoided_;
@@ -167,12 +168,12 @@ class Allocator {
   Table table_;  // most recently used first
   std::unordered_map<SlotKey, Table::iterator, HashKey> by_key_;
   std::vector<AvoidedRanges> avoided_ranges_;  // by disk: of preallocations what is not used yet
-  std::vector<AvoidedRanges> closed_;          // by disk: ranges; they are in avoided_ranges_ as well
-  // By disk and first block of a range: blocks of it that were free when it was closed.
-  std::vector<std::map<std::uint64_t, std::uint64_t>> closed_free_;
-  std::vector<AvoidedRanges> kept_;                      // by disk: they are in avoided_ranges_ as well
-  std::vector<AvoidedRanges> reserved_;                  // by disk: what is kept, and ranges
-  std::vector<std::uint64_t> kept_blocks_;               // by disk, in sum
+  std::vector<AvoidedRanges> frozen_;          // by disk; they are in avoided_ranges_ as well
+  // By disk and first block of a range: blocks of it that were free when it was frozen.
+  std::vector<std::map<std::uint64_t, std::uint64_t>> frozen_free_;
+  std::vector<AvoidedRanges> reserved_;                  // by disk: they are in avoided_ranges_ as well
+  std::vector<AvoidedRanges> reserved_or_frozen_;        // by disk
+  std::vector<std::uint64_t> reserved_blocks_;           // by disk, in sum
   std::vector<std::uint64_t> last_end_;                  // by disk: behind the data that were stored last
   std::vector<std::array<std::uint64_t, 2>> node_next_;  // where the search for a node goes on, by disk and half
   std::vector<std::uint64_t> node_next_outside_;         // the same outside of the metadata region

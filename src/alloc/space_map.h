@@ -88,7 +88,7 @@ class SpaceMap {
   // Forgets unpinned pages in which both bitmaps agree and equal the disk's, until at most `keep` are loaded.
   void shrink(std::uint64_t keep);
 
-  bool is_free(std::uint64_t block, std::uint64_t blocks) const;    // nobody's
+  bool is_free(std::uint64_t block, std::uint64_t blocks) const;    // all of it
   bool is_linked(std::uint64_t block, std::uint64_t blocks) const;  // part of the volume, all of it
   bool is_taken(std::uint64_t block, std::uint64_t blocks) const;   // busy and not linked, all of it
 

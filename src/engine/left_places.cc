@@ -11,7 +11,7 @@ void LeftPlaces::note(std::uint64_t object, const std::vector<LeftPlace>& left) 
   const std::lock_guard lock(mutex_);
   Places& places = objects_[object];
   for (const LeftPlace& place : left) {
-    if (count_ >= kMost || places.by_order.contains(place.order) || !store_.keep(place.run)) continue;
+    if (count_ >= kMost || places.by_order.contains(place.order) || !store_.reserve_run(place.run)) continue;
     places.by_order.emplace(place.order, place);
     places.oldest = std::min(places.oldest, place.generation);
     ++count_;
@@ -49,19 +49,19 @@ void LeftPlaces::put_back(std::uint64_t object, const LeftPlace& place) {
   places.oldest = std::min(places.oldest, place.generation);
   const auto [known, is_new] = places.by_order.try_emplace(place.order, place);
   if (is_new) return;
-  store_.let_go(known->second.run);
+  store_.release_run(known->second.run);
   known->second = place;
   --count_;
 }
 
-void LeftPlaces::let_go(const LeftPlace& place) {
+void LeftPlaces::release(const LeftPlace& place) {
   const std::lock_guard lock(mutex_);
-  store_.let_go(place.run);
+  store_.release_run(place.run);
   --count_;
 }
 
 void LeftPlaces::forget(Places& places) {
-  for (const auto& [order, place] : places.by_order) store_.let_go(place.run);
+  for (const auto& [order, place] : places.by_order) store_.release_run(place.run);
   count_ -= places.by_order.size();
 }
 

@@ -37,10 +37,10 @@ class LeftPlaces {
   void note(std::uint64_t object, const std::vector<LeftPlace>& left);
   // Places of an object that are over by now, at most so many: those that follow, in the order of their extents, the
   // ones that were taken last, and then those from the first on. They are the caller's, who gives each of them to
-  // put_back() or let_go().
+  // put_back() or release().
   std::vector<LeftPlace> take(std::uint64_t object, std::uint64_t committed, std::size_t most);
   void put_back(std::uint64_t object, const LeftPlace& place);
-  void let_go(const LeftPlace& place);
+  void release(const LeftPlace& place);
   // All of an object, or all that there are; those that have been taken left out.
   void forget(std::uint64_t object);
   void forget_all();

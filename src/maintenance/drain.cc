@@ -85,7 +85,7 @@ Status Drain::limit(const OperationRun& run, std::uint64_t* missing_blocks) {
   return {};
 }
 
-// Where it lies at the end is nobody's business but this operation's: without it the whole disk is used again.
+// Only this operation uses the place at its end: without the operation the whole disk is used again.
 void Drain::rest() {
   if (!limited_disk_) return;
   const unsigned disk = *std::exchange(limited_disk_, std::nullopt);

@@ -63,8 +63,8 @@ class BlockSpace {
   // Of what has none of its own; never kDefault.
   virtual geometry::AllocationPolicy policy() const = 0;
 
-  // Contiguous blocks, in nobody's sight until linked. kNoSpace if no disk has such a run (try fewer blocks). May be
-  // called inside a transaction. A run never crosses a bitmap page (32768 blocks).
+  // Contiguous blocks, which no reader sees until they are linked. kNoSpace if no disk has such a run (try fewer
+  // blocks). May be called inside a transaction. A run never crosses a bitmap page (32768 blocks).
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
   // Allocated, never linked: free again.
   virtual void abandon(const Run& run) = 0;
@@ -73,17 +73,17 @@ class BlockSpace {
   // none with room elsewhere on the disk for what lies in it. Forgotten with the store.
   virtual Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) = 0;
   virtual void thaw_range(const Run& range) = 0;
-  // Blocks that are given to others last from now on, in use or free, since somebody may want them back by at_block.
-  // False: they are not, as enough is kept like this. Until let_go(), which knows what is not kept any more. Forgotten
+  // Reserves blocks, in use or free: other requests get them last, a request with at_block gets them. False: they are
+  // not reserved, as enough is. Until release_run(), which does nothing if they are not reserved any more. Forgotten
   // with the store.
-  virtual bool keep(const Run& place) = 0;
-  virtual void let_go(const Run& place) = 0;
+  virtual bool reserve_run(const Run& place) = 0;
+  virtual void release_run(const Run& place) = 0;
   // Holds blocks that are linked, or are held by a hold that is not broken. A store that cannot hold any returns a hold
   // that never breaks: its caller finds by the checksums that the blocks have been written over.
   virtual std::shared_ptr<BlockHold> hold(std::vector<Run> runs);
-  // Nobody's, on a disk that new blocks are given out of.
+  // Free, on a disk that new blocks are given out of.
   virtual bool is_free(const Run& run) = 0;
-  // The owner is gone: room that was kept for it behind its blocks is anybody's.
+  // The owner is deleted or closed: what was preallocated for it behind its blocks is available to all.
   virtual void release_preallocations(std::uint64_t owner) = 0;
   // kPromised may promise blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of
   // it, for what is left of something that is cut.

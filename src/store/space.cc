@@ -270,14 +270,14 @@ void Space::thaw_range(const Run& range) {
   allocator_->thaw_range(range);
 }
 
-bool Space::keep(const Run& place) {
+bool Space::reserve_run(const Run& place) {
   const std::lock_guard lock(mutex_);
-  return place.disk < allocator_->disk_count() && allocator_->keep(place);
+  return place.disk < allocator_->disk_count() && allocator_->reserve_run(place);
 }
 
-void Space::let_go(const Run& place) {
+void Space::release_run(const Run& place) {
   const std::lock_guard lock(mutex_);
-  if (place.disk < allocator_->disk_count()) allocator_->let_go(place);
+  if (place.disk < allocator_->disk_count()) allocator_->release_run(place);
 }
 
 bool Space::is_free(const Run& run) {

@@ -101,8 +101,8 @@ class Space {
   void abandon(const Run& run);
   Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
   void thaw_range(const Run& range);
-  bool keep(const Run& place);
-  void let_go(const Run& place);
+  bool reserve_run(const Run& place);
+  void release_run(const Run& place);
   bool is_free(const Run& run);
   // BlockHold: these blocks are not free again, whatever is committed, until the hold is dropped or broken. At most an
   // eighth of the data blocks wait like this: beyond that the oldest holds are broken. Blocks of a disk that is

@@ -65,8 +65,8 @@ class StoreImpl final : public Store, public Verifier {
     return space_.freeze_range(disk, blocks, keep);
   }
   void thaw_range(const Run& range) override { space_.thaw_range(range); }
-  bool keep(const Run& place) override { return space_.keep(place); }
-  void let_go(const Run& place) override { space_.let_go(place); }
+  bool reserve_run(const Run& place) override { return space_.reserve_run(place); }
+  void release_run(const Run& place) override { space_.release_run(place); }
   std::shared_ptr<BlockHold> hold(std::vector<Run> runs) override;
   bool is_free(const Run& run) override { return !read_only_ && space_.is_free(run); }
   Status commit_unlinked() override;

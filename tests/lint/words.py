@@ -12,6 +12,7 @@ FOLDERS = ["src", "include", "lib", "tools", "man", "doc"]
 SUFFIXES = {".h", ".cc", ".c", ".md", ".scd"}
 # Pattern, and what is written instead.
 RETIRED = [
+    (r"nobody's|anybody's|\bwho is gone|Anybodys", "free, available to all, a deleted object"),
     (r"close_owner", "release_preallocations"),
     (r"witness", "checksum record (of a commit)"),
     (r"\bmend|_mend", "repair"),
@@ -24,6 +25,8 @@ RETIRED = [
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
 RETIRED_BELOW = [
+    ("src/store", r"\blet_go\b", "release_run"),
+    ("src/engine", r"\blet_go\b", "release"),
     ("src/alloc", r"windows?(?![a-z])", "preallocation"),
     ("src/store", r"windows?(?![a-z])", "a preallocation, a section of a map"),
 ]

@@ -1,4 +1,4 @@
-"""Claims about `mdfs defrag` on a mounted volume: what it moves, says and refuses, and that nobody's bytes change."""
+"""Claims about `mdfs defrag` on a mounted volume: what it moves, says and refuses, and that no bytes change."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os

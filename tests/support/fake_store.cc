@@ -75,7 +75,7 @@ FakeStore::FakeStore(unsigned disks, std::uint64_t disk_bytes, std::uint32_t blo
   for (unsigned i = 0; i < disks; ++i)
     disks_.push_back({std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), disk_bytes), nullptr,
                       std::vector<BlockState>(disk_bytes / block_size, BlockState::kFree)});
-  for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kLinked;  // so that block 0 is nobody's
+  for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kLinked;  // so that block 0 is not given out
   format::Inode root;
   root.mode = S_IFDIR | 0755;
   root.links = 2;

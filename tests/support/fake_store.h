@@ -68,8 +68,8 @@ class FakeStore : public store::Store {
     return Error{Errc::kNoSpace, "not in memory"};
   }
   void thaw_range(const store::Run&) override {}
-  bool keep(const store::Run&) override { return true; }
-  void let_go(const store::Run&) override {}
+  bool reserve_run(const store::Run&) override { return true; }
+  void release_run(const store::Run&) override {}
   bool is_free(const store::Run& run) override;
   Status commit_unlinked() override { return commit(); }
   Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;

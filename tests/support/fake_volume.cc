@@ -66,8 +66,8 @@ class FakeVolume::FakeStore final : public store::Store {
   void release_preallocations(std::uint64_t) override { std::abort(); }
   Result<store::Run> freeze_range(unsigned, std::uint32_t, const std::vector<store::Run>&) override { std::abort(); }
   void thaw_range(const store::Run&) override { std::abort(); }
-  bool keep(const store::Run&) override { std::abort(); }
-  void let_go(const store::Run&) override { std::abort(); }
+  bool reserve_run(const store::Run&) override { std::abort(); }
+  void release_run(const store::Run&) override { std::abort(); }
   bool is_free(const store::Run&) override { std::abort(); }
   Status commit_unlinked() override { return {}; }
   Result<store::Reservation> reserve(const store::Room&, store::Purpose) override { std::abort(); }

@@ -84,7 +84,7 @@ Result<std::vector<Returner::Chain>> Returner::find_chains(OpenObject& object, c
     const Result<May> may = status.ok() && !is_over ? look_at(object, committed, extent) : May::kLater;
     if (!may.ok()) status = may.error();
     if (!may.ok() || *may == May::kNot)
-      core_.left.let_go(left);
+      core_.left.release(left);
     else if (*may == May::kLater)
       core_.left.put_back(object.number, left);
     else
@@ -149,7 +149,7 @@ Status Returner::move(OpenObject& object, const Chain& chain, const Pace& pace, 
       outcome.extents += moved.moved;
       outcome.bytes += moved.moved_bytes;
     }
-    for (; done < end; ++done) core_.left.let_go(chain[done].left);
+    for (; done < end; ++done) core_.left.release(chain[done].left);
   }
   return {};
 }
@@ -173,7 +173,7 @@ Result<RelocationOutcome> Returner::run(OpenObject& object, const Pace& pace) {
       if (later)
         core_.left.put_back(object.number, chain[done].left);
       else
-        core_.left.let_go(chain[done].left);
+        core_.left.release(chain[done].left);
     }
   }
   if (!status.ok() && status.error().code != Errc::kBusy && status.error().code != Errc::kNoSpace)

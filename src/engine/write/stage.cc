@@ -20,7 +20,7 @@ namespace mdfs::engine {
 
 namespace {
 
-constexpr std::uint64_t kNobody = 0;  // owner of what has no group
+constexpr std::uint64_t kNoOwner = 0;  // owner of what has no group
 
 bool is_zero(ConstBytes bytes) {
   // Equal to itself shifted by one, and the first is zero.
@@ -192,7 +192,7 @@ class Placer {
     store::AllocationRequest request;
     request.disk = disk_;
     request.blocks = blocks;
-    request.owner = core_.options.grouping ? object_.number : kNobody;
+    request.owner = core_.options.grouping ? object_.number : kNoOwner;
     if (core_.options.grouping) {
       request.around_block = replaced;
       request.expected_blocks = expected;

@@ -127,7 +127,7 @@ Status WriteBack::take_parts(OpenObject& object, std::vector<UnitPtr>& whole, st
     bool worth = false;
     {
       const std::lock_guard lock(unit->mutex);
-      if (!unit->dirty || unit->claimed) continue;  // nobody's to write, or another thread's
+      if (!unit->dirty || unit->claimed) continue;  // clean, or another thread writes it
       worth = may_go_in_parts(object, *unit);
       changed = unit->changed_bytes;
     }

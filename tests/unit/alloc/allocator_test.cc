@@ -144,7 +144,7 @@ TEST(AllocatorTest, WhatReplacesBlocksStaysNearThemAndOutOfThePreallocationsOfOt
   wish.blocks = 30;
   wish.near_block = other.block + 700;
   wish.around_block = 0;
-  EXPECT_NE(must(allocator.allocate_data(wish)).block, other.block + 700) << "free, but kept for another";
+  EXPECT_NE(must(allocator.allocate_data(wish)).block, other.block + 700) << "free, but preallocated for another";
 }
 
 TEST(AllocatorTest, ObjectsOfEveryPolicyShareTheDiskWithoutLosingABlock) {
@@ -271,20 +271,20 @@ TEST(AllocatorTest, UnusedPreallocationsDoNotKeepNewObjectsOut) {
   EXPECT_LE(ranges(runs), 2u);
 }
 
-TEST(AllocatorTest, RoomOfAnObjectThatIsGoneIsAnybodys) {
-  for (const bool gone : {false, true}) {
+TEST(AllocatorTest, PreallocationsOfADeletedObjectAreAvailableToAll) {
+  for (const bool deleted : {false, true}) {
     Allocator allocator = make_allocator(1, 16384);
     SpaceMap& map = *allocator.map(0);
     const alloc::Run first = must(allocator.allocate_data({.blocks = 100, .owner = 16, .expected_blocks = 300}));
-    // Of all the rest, as many blocks are free farther back as are kept for this object.
+    // Of all the rest, as many blocks are free farther back as are preallocated for this object.
     const std::uint64_t hole = map.data_range().end - 300;
     ASSERT_LT(first.block + 300, hole);
     for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
       if ((block < first.block || block >= first.block + 300) && (block < hole || block >= hole + 200))
         map.take(block, 1);
-    if (gone) allocator.release_preallocations(16);
+    if (deleted) allocator.release_preallocations(16);
     const alloc::Run next = must(allocator.allocate_data({.blocks = 200, .owner = 17, .expected_blocks = 200}));
-    EXPECT_EQ(next.block, gone ? first.block + 100 : hole);
+    EXPECT_EQ(next.block, deleted ? first.block + 100 : hole);
   }
 }
 
@@ -324,7 +324,7 @@ TEST(AllocatorTest, NothingNewComesIntoAFrozenRangeAsLongAsThereIsOtherRoom) {
   EXPECT_TRUE(inside(must(allocator.allocate_data(0, 1, 16, 0))));
 }
 
-TEST(AllocatorTest, ABlockRangeIsFilledWhereItIsSaidAndAnybodysWhenItIsOpen) {
+TEST(AllocatorTest, AFrozenRangeIsFilledByAddressAndAvailableToAllWhenThawed) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   take_most(map);
@@ -363,12 +363,12 @@ TEST(AllocatorTest, FrozenRangesDoNotOverlapAndLeaveHalfOfTheFreeBlocksToOthers)
   EXPECT_EQ(must(allocator.freeze_range(0, 500, keep)).block, ranges.front().block);
 }
 
-TEST(AllocatorTest, APlaceThatIsKeptIsGivenToOthersLast) {
+TEST(AllocatorTest, AReservedRunIsGivenToOthersLast) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   const alloc::Run place = must(allocator.allocate_data(0, 24, 16, 0));
   allocator.release_preallocations(16);
-  ASSERT_TRUE(allocator.keep(place));
+  ASSERT_TRUE(allocator.reserve_run(place));
   map.release(place.block, place.blocks);
   const auto inside = [&](const alloc::Run& run) {
     return run.block < place.block + place.blocks && place.block < run.block + run.blocks;
@@ -383,41 +383,41 @@ TEST(AllocatorTest, APlaceThatIsKeptIsGivenToOthersLast) {
   EXPECT_TRUE(inside(must(allocator.allocate_data(0, 1, 16, 0)))) << "there is no other";
 }
 
-TEST(AllocatorTest, APlaceThatIsKeptIsForWhoSaysWhere) {
+TEST(AllocatorTest, AReservedRunIsGivenByAddress) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   const alloc::Run place = must(allocator.allocate_data(0, 24, 16, 0));
   const DataWish again{.blocks = 20, .owner = 16, .at_block = place.block};
-  ASSERT_TRUE(allocator.keep(place));
-  EXPECT_FALSE(allocator.keep(place)) << "it is kept already";
+  ASSERT_TRUE(allocator.reserve_run(place));
+  EXPECT_FALSE(allocator.reserve_run(place)) << "it is reserved already";
   EXPECT_EQ(allocator.allocate_data(again).kind, Kind::kNone) << "it is in use";
   map.release(place.block, place.blocks);
   EXPECT_EQ(must(allocator.allocate_data(again)).block, place.block);
   map.release(place.block, 20);
-  allocator.let_go(place);
-  allocator.let_go(place);
-  EXPECT_TRUE(allocator.keep({0, place.block + 4, 4})) << "nothing of it is kept any more";
+  allocator.release_run(place);
+  allocator.release_run(place);
+  EXPECT_TRUE(allocator.reserve_run({0, place.block + 4, 4})) << "nothing of it is reserved any more";
 }
 
-TEST(AllocatorTest, HalfOfWhatIsFreeIsKeptAndNoMore) {
+TEST(AllocatorTest, HalfOfWhatIsFreeIsReservedAndNoMore) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
     if (block % 2 == 0) map.take(block, 1);
   std::uint64_t kept = 0;
   for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
-    if (block % 2 == 0 && allocator.keep({0, block, 1})) ++kept;
+    if (block % 2 == 0 && allocator.reserve_run({0, block, 1})) ++kept;
   EXPECT_EQ(kept, map.data_free() / 2);
 }
 
-TEST(AllocatorTest, WhatABlockRangeTakesOrADiskThatLeavesIsNotKeptAnyMore) {
+TEST(AllocatorTest, AFrozenRangeAndAnAvoidedDiskReleaseReservedRuns) {
   Allocator allocator = make_allocator(2, 16384);
   take_most(*allocator.map(0));
   std::vector<alloc::Run> places;
   const BlockRange data = allocator.map(0)->data_range();
   for (std::uint64_t block = data.begin; block < data.end; block += 40) {
     const alloc::Run place{0, block, 1};
-    if (allocator.keep(place)) places.push_back(place);
+    if (allocator.reserve_run(place)) places.push_back(place);
   }
   const alloc::Run range = must(allocator.freeze_range(0, 1000, {}));
   const auto inside = [&](const alloc::Run& run) {
@@ -425,11 +425,11 @@ TEST(AllocatorTest, WhatABlockRangeTakesOrADiskThatLeavesIsNotKeptAnyMore) {
   };
   ASSERT_TRUE(std::any_of(places.begin(), places.end(), inside));
   allocator.thaw_range(range);
-  for (const alloc::Run& place : places) EXPECT_EQ(allocator.keep(place), inside(place)) << place.block;
+  for (const alloc::Run& place : places) EXPECT_EQ(allocator.reserve_run(place), inside(place)) << place.block;
   allocator.set_avoided(0, true);
-  EXPECT_FALSE(allocator.keep(places.front())) << "it is not given out at all";
+  EXPECT_FALSE(allocator.reserve_run(places.front())) << "it is not given out at all";
   allocator.set_avoided(0, false);
-  EXPECT_TRUE(allocator.keep(places.front()));
+  EXPECT_TRUE(allocator.reserve_run(places.front()));
 }
 
 }  // namespace

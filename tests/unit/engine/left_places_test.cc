@@ -18,8 +18,8 @@ constexpr std::uint64_t kObject = 20, kOther = 21;
 class KeepingStore final : public test::FakeStore {
  public:
   explicit KeepingStore(std::size_t most) : FakeStore(1, 1u << 20, 4096), most_(most) {}
-  bool keep(const store::Run& place) override { return kept.size() < most_ && kept.insert(place).second; }
-  void let_go(const store::Run& place) override { kept.erase(place); }
+  bool reserve_run(const store::Run& place) override { return kept.size() < most_ && kept.insert(place).second; }
+  void release_run(const store::Run& place) override { kept.erase(place); }
   std::set<store::Run> kept;
 
  private:
@@ -41,7 +41,7 @@ TEST(LeftPlacesTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].unit, 1u);
   EXPECT_EQ(places.count(), 2u) << "what has been taken counts";
-  places.let_go(over[0]);
+  places.release(over[0]);
   EXPECT_EQ(places.count(), 1u);
   EXPECT_EQ(store.kept.size(), 1u);
 }
@@ -90,7 +90,7 @@ TEST(LeftPlacesTest, SomeAreTakenAtATime) {
     const std::vector<LeftPlace> some = places.take(kObject, 6, 10);
     EXPECT_LE(some.size(), 10u);
     taken += some.size();
-    for (const LeftPlace& place : some) places.let_go(place);
+    for (const LeftPlace& place : some) places.release(place);
   }
   EXPECT_EQ(taken, 25u);
   EXPECT_EQ(places.count(), 0u);

@@ -1,4 +1,4 @@
-// Many threads at one object: window writes whole or not at all, and nobody's bytes lost.
+// Many threads at one object: window writes whole or not at all, and no bytes lost.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -348,13 +348,13 @@ TEST_F(TrimFixture, ADiskThatCannotDiscardAndOneThatFailsAreToldApart) {
 TEST_F(TrimFixture, WhoeverNeedsTheLastBlocksWaitsUntilTheDiskHasBeenTold) {
   std::mutex mutex;
   std::condition_variable changed;
-  bool parked = false, let_go = false;
+  bool parked = false, ended = false;
   open({}, [&](const device::Io& io) -> Status {
     std::unique_lock lock(mutex);
     if (parked || io.offset < store_->disk_info(0).blocks * kBlock / 4) return {};
     parked = true;
     changed.notify_all();
-    changed.wait(lock, [&] { return let_go; });
+    changed.wait(lock, [&] { return ended; });
     return {};
   });
   std::thread trimming([&] { trim_all(*store_, 1); });
@@ -376,7 +376,7 @@ TEST_F(TrimFixture, WhoeverNeedsTheLastBlocksWaitsUntilTheDiskHasBeenTold) {
   EXPECT_FALSE(full);
   {
     const std::lock_guard lock(mutex);
-    let_go = true;
+    ended = true;
     changed.notify_all();
   }
   writing.join();
