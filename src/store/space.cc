@@ -46,7 +46,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
       policy_(policy),
       fullness_(members.size()),
       tops_(slot.space),
-      gated_data_(members.size()) {
+      pending_free_data_(members.size()) {
   const std::size_t count = tops_.size();
   std::vector<std::unique_ptr<alloc::SpaceMap>> maps(count);
   index_.resize(count);
@@ -299,10 +299,10 @@ void Space::release_preallocations(std::uint64_t owner) {
   allocator_->release_preallocations(owner);
 }
 
-std::uint64_t Space::gated() const {
+std::uint64_t Space::pending_free() const {
   const std::lock_guard lock(mutex_);
   const std::uint64_t unknown = knows_freed_ ? 0 : 1;
-  return std::max(gated_ - std::min(gated_, held_.waiting_blocks()), unknown);
+  return std::max(pending_free_ - std::min(pending_free_, held_.waiting_blocks()), unknown);
 }
 
 std::shared_ptr<const HeldBlocks::State> Space::hold(std::vector<Run> runs) {
@@ -322,8 +322,8 @@ bool Space::break_holds() {
   return true;
 }
 
-std::uint64_t Space::gated_data() const {
-  return std::accumulate(gated_data_.begin(), gated_data_.end(), std::uint64_t{0});
+std::uint64_t Space::pending_free_data() const {
+  return std::accumulate(pending_free_data_.begin(), pending_free_data_.end(), std::uint64_t{0});
 }
 
 // Nodes lie where there was room for them, in or beyond the metadata regions; what is free for data does not depend on
@@ -335,7 +335,7 @@ SpaceInfo Space::info() const {
   std::uint64_t far_blocks = 0;
   for (const NodePlace& place : far_) far_blocks += place.copies * node_blocks_;
   const std::uint64_t free_now = allocator_->data_free() + discarding_data();
-  std::uint64_t used = total_data_ - std::min(total_data_, free_now + gated_data() + far_blocks);
+  std::uint64_t used = total_data_ - std::min(total_data_, free_now + pending_free_data() + far_blocks);
   if (all_healthy_) {
     std::uint64_t linked = 0;
     for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
@@ -345,9 +345,9 @@ SpaceInfo Space::info() const {
     used = std::min(total_data_, data + nodes - std::min(nodes, total_metadata_));
   }
   info.free_blocks = total_data_ - used;
-  const std::uint64_t missing = missing_nodes(home_nodes(gated_ - gated_data())) * place_blocks();
+  const std::uint64_t missing = missing_nodes(home_nodes(pending_free_ - pending_free_data())) * place_blocks();
   const std::uint64_t kept = promised_.blocks + data_reserve_ + missing;
-  const std::uint64_t free = std::min(free_now + gated_data(), info.free_blocks);
+  const std::uint64_t free = std::min(free_now + pending_free_data(), info.free_blocks);
   info.available_blocks = free > kept ? free - kept : 0;
   return info;
 }
@@ -391,7 +391,7 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
   std::vector<std::string> lines;
   const auto data = [&](unsigned disk) { return allocator_->map(disk)->data_range().size(); };
   const auto used = [&](unsigned disk) {
-    return data(disk) - std::min(data(disk), allocator_->map(disk)->data_free() + gated_data_[disk]);
+    return data(disk) - std::min(data(disk), allocator_->map(disk)->data_free() + pending_free_data_[disk]);
   };
   const auto name = [&](unsigned disk) { return members_[disk].disk->name(); };
   if (auto line = fullness_.note_use(run.disk, name(run.disk), used(run.disk), data(run.disk)))
@@ -488,7 +488,7 @@ std::size_t Space::places() const {
 bool Space::has_room_at_home(When when) const {
   const std::lock_guard lock(mutex_);
   if (when == When::kNow && !far_.empty()) return false;
-  const std::uint64_t home = home_nodes(when == When::kSoon ? gated_ - gated_data() : 0);
+  const std::uint64_t home = home_nodes(when == When::kSoon ? pending_free_ - pending_free_data() : 0);
   return pool_.size() + home > tree_.changed + kept_nodes(Purpose::kNormal) + tree_.level + 2;
 }
 

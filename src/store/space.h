@@ -40,8 +40,8 @@ struct TreeSize {
   std::uint16_t level = 0;
 };
 
-// Blocks go: free -> taken (allocate) -> linked (by a transaction) -> unlinked, gated -> free. A block unlinked in
-// generation g is free again when g + kFallbackRoots is on the disks.
+// Blocks go: free -> taken (allocate) -> linked (by a transaction) -> unlinked, pending free -> free. A block unlinked
+// in generation g is free again when g + kFallbackRoots is on the disks.
 //
 // Nodes: every changed node has a place in the pool before the change takes effect, so a commit never lacks room.
 // Beyond that there must be room for what promises say the tree may grow by, and for working: linking written data and
@@ -96,7 +96,8 @@ class Space {
                 const std::vector<format::SpaceEntry>& new_bitmaps);
   void free_labels(std::uint16_t disk, const format::DiskLayout& old);
 
-  // `promised` of the blocks come out of a promise. kNoSpace: no such run now; gated() says whether commits may help.
+  // `promised` of the blocks come out of a promise. kNoSpace: no such run now; pending_free() says whether commits may
+  // help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
   void abandon(const Run& run);
   Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
@@ -115,7 +116,7 @@ class Space {
   // Promises room, or says that there is not enough (kNoSpace).
   Status promise(const Room& room, Purpose purpose);
   void give_back(const Room& room);
-  std::uint64_t gated() const;
+  std::uint64_t pending_free() const;
   SpaceInfo info() const;
   // Fills in what it knows of a disk.
   void describe(std::size_t disk, DiskInfo& info) const;
@@ -183,7 +184,7 @@ class Space {
   std::vector<Run> runs_of(std::span<const format::Address> places) const;
 
  private:
-  struct Gate {
+  struct PendingFree {
     std::uint64_t generation = 0;
     std::vector<Run> runs;
   };
@@ -196,9 +197,9 @@ class Space {
   alloc::Answer allocate_once(const AllocationRequest& request);
   // What the log should be told after this answer; empty: nothing.
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
-  void gate(const Run& run);         // does what follows from that it waits; mutex_ is held
-  std::uint64_t gated_data() const;  // in all
-  void count_disks();                // what follows from which disks are usable
+  void add_pending_free(const Run& run);    // does what follows from that it waits; mutex_ is held
+  std::uint64_t pending_free_data() const;  // in all
+  void count_disks();                       // what follows from which disks are usable
   // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.
   Status pin_edge(std::uint16_t disk, const format::DiskLayout& layout);
   void unpin_edge(std::uint16_t disk, const format::DiskLayout& layout);
@@ -249,8 +250,8 @@ class Space {
   std::uint64_t total_metadata_ = 0;
   std::uint64_t data_reserve_ = 0;
   Room promised_;
-  std::uint64_t gated_ = 0;
-  std::vector<std::uint64_t> gated_data_;  // of them, not where metadata have their regions: by disk
+  std::uint64_t pending_free_ = 0;
+  std::vector<std::uint64_t> pending_free_data_;  // of them, not where metadata have their regions: by disk
   std::uint64_t node_blocks_linked_ = 0;
   TreeSize tree_;
   bool all_healthy_ = true;
@@ -259,7 +260,7 @@ class Space {
   std::size_t rotation_ = 0;
   std::vector<Run> linked_;   // since the last seal; more than kLinkedRunsLimit are not counted
   std::vector<Run> freeing_;  // unlinked since the last seal
-  std::deque<Gate> gates_;
+  std::deque<PendingFree> pending_;
   bool knows_freed_ = true;  // keep_fallback()
   HeldBlocks held_;
   RecentlyFreed recent_;

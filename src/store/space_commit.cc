@@ -111,10 +111,10 @@ void Space::keep_fallback(std::uint64_t generation, const std::optional<std::vec
     map->unpin(format::DiskLayout::bitmap_page(run.block));
     if (!map->is_free(run.block, run.blocks)) continue;
     map->take(run.block, run.blocks);
-    gate(run);
+    add_pending_free(run);
     waiting.push_back(run);
   }
-  gates_.push_back({generation, std::move(waiting)});
+  pending_.push_back({generation, std::move(waiting)});
 }
 
 bool Space::gives_out() const {
@@ -122,9 +122,9 @@ bool Space::gives_out() const {
   return knows_freed_;
 }
 
-void Space::gate(const Run& run) {
-  gated_ += run.blocks;
-  if (run.block >= allocator_->map(run.disk)->layout().metadata_end()) gated_data_[run.disk] += run.blocks;
+void Space::add_pending_free(const Run& run) {
+  pending_free_ += run.blocks;
+  if (run.block >= allocator_->map(run.disk)->layout().metadata_end()) pending_free_data_[run.disk] += run.blocks;
 }
 
 // Blocks on a missing disk, or of a damaged bitmap, stay in use until the disk is rebuilt or repaired.
@@ -135,7 +135,7 @@ void Space::unlink(std::span<const Run> runs, Holds holds) {
     if (map == nullptr) continue;
     map->unlink(run.block, run.blocks);
     freeing_.push_back(run);
-    gate(run);
+    add_pending_free(run);
     if (holds == Holds::kNodes) node_blocks_linked_ -= std::min<std::uint64_t>(node_blocks_linked_, run.blocks);
   }
 }
@@ -155,7 +155,7 @@ void Space::seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std
     }
     map->clear_dirty();
   }
-  if (!freeing_.empty()) gates_.push_back({generation, std::exchange(freeing_, {})});
+  if (!freeing_.empty()) pending_.push_back({generation, std::exchange(freeing_, {})});
   tops = tops_;
 }
 
@@ -194,9 +194,9 @@ std::vector<Run> Space::published(std::uint64_t generation) {
       if (collects_discardable_ && discardable_.size() < kDiscardableLimit) discardable_.push_back(run);
     });
   std::vector<Run> expired;
-  while (!gates_.empty() && gates_.front().generation + kFallbackRoots <= generation) {
-    expired.insert(expired.end(), gates_.front().runs.begin(), gates_.front().runs.end());
-    gates_.pop_front();
+  while (!pending_.empty() && pending_.front().generation + kFallbackRoots <= generation) {
+    expired.insert(expired.end(), pending_.front().runs.begin(), pending_.front().runs.end());
+    pending_.pop_front();
   }
   std::vector<Run> leaving;
   std::erase_if(expired, [&](const Run& run) {
@@ -223,8 +223,8 @@ void Space::release_locked(std::span<const Run> runs) {
   for (const Run& run : runs) {
     alloc::SpaceMap* map = allocator_->map(run.disk);
     map->release(run.block, run.blocks);
-    gated_ -= run.blocks;
-    if (run.block >= map->layout().metadata_end()) gated_data_[run.disk] -= run.blocks;
+    pending_free_ -= run.blocks;
+    if (run.block >= map->layout().metadata_end()) pending_free_data_[run.disk] -= run.blocks;
   }
   // The commit before the last freed them, or one before that.
   const std::uint64_t freed_in = generation_ - std::min<std::uint64_t>(generation_, kFallbackRoots);

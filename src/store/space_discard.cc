@@ -136,7 +136,7 @@ std::uint64_t Space::discarding_data() const {
 
 bool Space::wants_commits_to_discard() const {
   const std::lock_guard lock(mutex_);
-  return !knows_recent() || gated_ > held_.waiting_blocks() || !recent_.empty();
+  return !knows_recent() || pending_free_ > held_.waiting_blocks() || !recent_.empty();
 }
 
 void Space::collect_discardable(bool wanted) {

@@ -127,8 +127,8 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
   if (read_only_) return read_only_error().error();
   const std::uint64_t promised = reservation != nullptr ? reservation->blocks() : 0;
   auto run = space_.allocate(request, promised);
-  if (!run.ok() && run.error().code == Errc::kNoSpace && space_.gated() > 0) {
-    MDFS_TRY(release_gated());
+  if (!run.ok() && run.error().code == Errc::kNoSpace && space_.pending_free() > 0) {
+    MDFS_TRY(commit_pending_free());
     run = space_.allocate(request, promised);
   }
   // A caller that cannot take anything else is more important than readers of what is gone.
@@ -164,8 +164,8 @@ std::shared_ptr<BlockHold> StoreImpl::hold(std::vector<Run> runs) {
 Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
   if (read_only_) return read_only_error().error();
   Status promised = space_.promise(room, purpose);
-  if (!promised.ok() && space_.gated() > 0) {
-    MDFS_TRY(release_gated());
+  if (!promised.ok() && space_.pending_free() > 0) {
+    MDFS_TRY(commit_pending_free());
     promised = space_.promise(room, purpose);
   }
   if (!promised.ok() && space_.break_holds()) promised = space_.promise(room, purpose);

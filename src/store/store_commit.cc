@@ -13,7 +13,7 @@
 namespace mdfs::store {
 namespace {
 
-constexpr unsigned kCommitsForGates = 2;
+constexpr unsigned kPendingFreeCommits = 2;
 
 }  // namespace
 
@@ -32,10 +32,10 @@ bool StoreImpl::dirty() const {
 
 Status StoreImpl::commit() { return commit_until(applied_, repairs_itself()); }
 
-Status StoreImpl::commit_unlinked() { return holds_still() ? Status() : release_gated(); }
+Status StoreImpl::commit_unlinked() { return holds_still() ? Status() : commit_pending_free(); }
 
-Status StoreImpl::release_gated() {
-  for (unsigned i = 0; i < kCommitsForGates && space_.gated() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
+Status StoreImpl::commit_pending_free() {
+  for (unsigned i = 0; i < kPendingFreeCommits && space_.pending_free() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
   return {};
 }
 

@@ -132,7 +132,7 @@ class StoreImpl final : public Store, public Verifier {
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
   Status commit_until(std::uint64_t sequence, bool forced);
-  Status release_gated();  // commit_unlinked(), also where a disk is missing: somebody wants room
+  Status commit_pending_free();  // commit_unlinked(), also where a disk is missing: for a caller without space
   Status lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change);
   void publish(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);

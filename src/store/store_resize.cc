@@ -74,8 +74,8 @@ Status StoreImpl::set_disk_end(unsigned index, std::uint64_t blocks, std::uint64
     });
   };
   const Status done = set();
-  if (done.ok() || done.error().code != Errc::kNoSpace || space_.gated() == 0) return done;
-  MDFS_TRY(release_gated());
+  if (done.ok() || done.error().code != Errc::kNoSpace || space_.pending_free() == 0) return done;
+  MDFS_TRY(commit_pending_free());
   return set();
 }
 

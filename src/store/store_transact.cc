@@ -78,7 +78,7 @@ Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose, const
     const Status filled = space_.fill_pool(nodes, purpose, promised);
     if (filled.ok() || attempt == kCommitsForRoom) return filled;
     if (space_.break_holds()) continue;
-    if (space_.gated() == 0 && !dirty()) return filled;
+    if (space_.pending_free() == 0 && !dirty()) return filled;
     MDFS_TRY(commit_until(applied_, true));
   }
 }

@@ -25,6 +25,7 @@ RETIRED = [
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
 RETIRED_BELOW = [
+    ("src/store", r"\bgated|\bgates?_\b|\bgate\(|ForGates", "pending free"),
     ("src/store", r"\blet_go\b", "release_run"),
     ("src/engine", r"\blet_go\b", "release"),
     ("src/alloc", r"windows?(?![a-z])", "preallocation"),

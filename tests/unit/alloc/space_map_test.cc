@@ -74,7 +74,7 @@ TEST(SpaceMapTest, RemembersThatAPageHasNoSuchRunUntilSomethingIsFreedThere) {
   EXPECT_EQ(map.find(page, 3, nullptr).kind, Kind::kFound);
 }
 
-enum class State { kFree, kTaken, kLinked, kGated };
+enum class State { kFree, kTaken, kLinked, kPendingFree };
 
 // Random changes of runs, and searches, on a disk of two pages and a bit.
 TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
@@ -127,7 +127,7 @@ TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
     set_run(found.value, blocks, State::kLinked);
     if (fate == 2 && i % 3 != 0) continue;
     map.unlink(found.value, blocks);
-    set_run(found.value, blocks, State::kGated);
+    set_run(found.value, blocks, State::kPendingFree);
     ASSERT_FALSE(map.is_free(found.value, blocks));
     if (i % 5 != 0) {
       map.release(found.value, blocks);
