@@ -164,7 +164,7 @@ struct mdfs_ioc_zones {
   uint64_t next;                          /* in/out: zone */
   uint64_t zone_blocks, zone_count;       /* out */
   uint64_t data_blocks, data_free_blocks; /* out: of the disk, without the metadata region */
-  uint64_t spilled_runs; /* out: fallback allocations on other disks because this one was full, since the mount */
+  uint64_t fallback_runs; /* out: fallback allocations on other disks because this one was full, since the mount */
   uint64_t reserved[5];
   struct {
     uint32_t blocks; /* for data; 0: a zone of metadata only */

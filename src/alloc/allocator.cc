@@ -188,26 +188,26 @@ Answer Allocator::from_preallocation(Slot& slot, std::uint32_t blocks) {
   return taken(slot.disk, found.value, blocks);
 }
 
-std::uint64_t Allocator::preallocation_length(const DataWish& wish) const {
+std::uint64_t Allocator::preallocation_length(const DataRequest& request) const {
   const std::uint64_t most =
-      std::min(kPreallocationBytes / block_size_, maps_[wish.disk]->data_range().size() / kExpectedPerDisk);
-  const std::uint64_t wished =
-      wish.expected_blocks == 0 ? default_preallocation(wish.disk) : std::min(most, wish.expected_blocks);
-  return std::max<std::uint64_t>(wished, wish.blocks);
+      std::min(kPreallocationBytes / block_size_, maps_[request.disk]->data_range().size() / kExpectedPerDisk);
+  const std::uint64_t length =
+      request.expected_blocks == 0 ? default_preallocation(request.disk) : std::min(most, request.expected_blocks);
+  return std::max<std::uint64_t>(length, request.blocks);
 }
 
 // A full preallocation is continued by the blocks right behind it, if they are free and not preallocated.
-Answer Allocator::extend_preallocation(Slot& slot, const DataWish& wish) {
+Answer Allocator::extend_preallocation(Slot& slot, const DataRequest& request) {
   if (slot.range.empty()) return {};
   const std::uint64_t begin = slot.range.end;
-  const BlockRange behind{begin, std::min(begin + preallocation_length(wish), maps_[slot.disk]->data_range().end)};
-  const Search found =
-      maps_[slot.disk]->find(behind, std::max<std::uint64_t>(behind.size(), wish.blocks), &avoided_ranges_[slot.disk]);
+  const BlockRange behind{begin, std::min(begin + preallocation_length(request), maps_[slot.disk]->data_range().end)};
+  const Search found = maps_[slot.disk]->find(behind, std::max<std::uint64_t>(behind.size(), request.blocks),
+                                              &avoided_ranges_[slot.disk]);
   if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
   if (found.kind == Kind::kNone) return {};
   // The last blocks of the old preallocation, too few for this request, become available to all.
   begin_preallocation(slot, behind);
-  return from_preallocation(slot, wish.blocks);
+  return from_preallocation(slot, request.blocks);
 }
 
 Answer Allocator::from_range(const Slot& slot, BlockRange range, std::uint32_t blocks) {
@@ -220,25 +220,26 @@ Answer Allocator::from_range(const Slot& slot, BlockRange range, std::uint32_t b
   return found.kind == Kind::kFound ? taken(slot.disk, found.value, blocks) : Answer{};
 }
 
-Answer Allocator::around(const Slot& slot, const DataWish& wish) {
-  const std::uint64_t block = wish.around_block;
+Answer Allocator::around(const Slot& slot, const DataRequest& request) {
+  const std::uint64_t block = request.around_block;
   const std::uint64_t reach = kAroundPreallocations * default_preallocation(slot.disk);
   const bool inside = block >= slot.range.begin && block < slot.range.end;
   const auto before = [block](std::uint64_t blocks) { return block - std::min(block, blocks); };
   for (const BlockRange range :
        {inside ? slot.range : BlockRange{}, BlockRange{block, block + reach / 4}, BlockRange{before(reach / 4), block},
         BlockRange{block, block + reach}, BlockRange{before(reach), block}}) {
-    const Answer answer = from_range(slot, range, wish.blocks);
+    const Answer answer = from_range(slot, range, request.blocks);
     if (answer.kind != Kind::kNone) return answer;
   }
   return {};
 }
 
-std::uint64_t Allocator::start_of_preallocation(const DataWish& wish) {
-  const SpaceMap& map = *maps_[wish.disk];
+std::uint64_t Allocator::start_of_preallocation(const DataRequest& request) {
+  const SpaceMap& map = *maps_[request.disk];
   const BlockRange data = map.data_range();
-  if (wish.around_block >= data.begin && wish.around_block < data.end) return wish.around_block;
-  return info(wish.policy).begin({map, preallocation_length(wish), wish.near_block, last_end_[wish.disk], random_});
+  if (request.around_block >= data.begin && request.around_block < data.end) return request.around_block;
+  return info(request.policy)
+      .begin({map, preallocation_length(request), request.near_block, last_end_[request.disk], random_});
 }
 
 Answer Allocator::preallocate_at(Slot& slot, BlockRange range, std::uint32_t blocks) {
@@ -261,58 +262,59 @@ BlockRange Allocator::near(std::uint16_t disk, std::uint64_t begin, std::uint64_
   return {begin, std::min(begin + blocks, data.end)};
 }
 
-Answer Allocator::preallocate_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit) {
-  const std::uint64_t wished = preallocation_length(wish);
+Answer Allocator::preallocate_in_hole(Slot& slot, const DataRequest& request, SpaceMap::Fit fit) {
+  const std::uint64_t length = preallocation_length(request);
   const BlockRange range = near(slot.disk, slot.draw, kSearchReach);
-  const std::uint64_t least = fit == SpaceMap::Fit::kSmallest ? wished : wish.blocks;
+  const std::uint64_t least = fit == SpaceMap::Fit::kSmallest ? length : request.blocks;
   const Search hole = maps_[slot.disk]->find_hole(range, least, &avoided_ranges_[slot.disk], fit);
   if (hole.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, hole.value};
   if (hole.kind == Kind::kNone) return {};
-  return preallocate_at(slot, {hole.value, hole.value + std::min(hole.blocks, wished)}, wish.blocks);
+  return preallocate_at(slot, {hole.value, hole.value + std::min(hole.blocks, length)}, request.blocks);
 }
 
-Answer Allocator::new_preallocation(Slot& slot, const DataWish& wish) {
-  if (slot.draw == 0) slot.draw = start_of_preallocation(wish);
-  const std::uint64_t wished = preallocation_length(wish);
+Answer Allocator::new_preallocation(Slot& slot, const DataRequest& request) {
+  if (slot.draw == 0) slot.draw = start_of_preallocation(request);
+  const std::uint64_t length = preallocation_length(request);
   const auto at = [&](std::uint64_t blocks, const AvoidedRanges* avoid, std::uint64_t reach) -> Answer {
     const Search found = find_from(slot.disk, slot.draw, blocks, avoid, reach);
     if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {slot.disk, 0, 0}, found.value};
     if (found.kind == Kind::kNone) return {};
-    return preallocate_at(slot, {found.value, found.value + blocks}, wish.blocks);
+    return preallocate_at(slot, {found.value, found.value + blocks}, request.blocks);
   };
   // A whole preallocation is looked for near the draw only: a full disk may have none, and each page must be loaded.
   const SpaceMap& map = *maps_[slot.disk];
   const bool short_of_room = map.data_free() < map.data_range().size() / kTightShare;
   Answer answer;
-  if (!short_of_room || info(wish.policy).prefers_place_to_hole)
-    answer = at(wished, &avoided_ranges_[slot.disk], kSearchReach);
+  if (!short_of_room || info(request.policy).prefers_place_to_hole)
+    answer = at(length, &avoided_ranges_[slot.disk], kSearchReach);
   // Where room is short, large holes are worth keeping, and unused preallocations are not.
-  if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
+  if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, request, SpaceMap::Fit::kSmallest);
   if (answer.kind == Kind::kNone) {
     release_idle_preallocations(slot.disk);
-    answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kSmallest);
+    answer = preallocate_in_hole(slot, request, SpaceMap::Fit::kSmallest);
   }
-  if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, wish, SpaceMap::Fit::kLargest);
+  if (answer.kind == Kind::kNone) answer = preallocate_in_hole(slot, request, SpaceMap::Fit::kLargest);
   for (const AvoidedRanges* avoid :
        {avoided_on(slot.disk), reserved_or_frozen_on(slot.disk), frozen_on(slot.disk), kNothing})
-    if (answer.kind == Kind::kNone) answer = at(wish.blocks, avoid, kEverywhere);
+    if (answer.kind == Kind::kNone) answer = at(request.blocks, avoid, kEverywhere);
   if (answer.kind != Kind::kNeedPage) slot.draw = 0;
   return answer;
 }
 
 // Near by the smallest hole that holds all, farther away the first one.
-Answer Allocator::fitting(const DataWish& wish) {
-  const SpaceMap& map = *maps_[wish.disk];
+Answer Allocator::fitting(const DataRequest& request) {
+  const SpaceMap& map = *maps_[request.disk];
   const BlockRange data = map.data_range();
-  const bool anywhere = wish.around_block < data.begin || wish.around_block >= data.end;
-  const std::uint64_t from = anywhere ? map.draw_zone(random_.next()) : wish.around_block;
+  const bool anywhere = request.around_block < data.begin || request.around_block >= data.end;
+  const std::uint64_t from = anywhere ? map.draw_zone(random_.next()) : request.around_block;
   const std::uint64_t reach = anywhere ? kSearchReach : MDFS_BITS_PER_PAGE;
-  const BlockRange range = near(wish.disk, from - std::min(from, reach / 2), reach);
-  for (const AvoidedRanges* avoid : {avoided_on(wish.disk), reserved_or_frozen_on(wish.disk), frozen_on(wish.disk)}) {
-    Search found = map.find_hole(range, wish.blocks, avoid, SpaceMap::Fit::kSmallest);
-    if (found.kind == Kind::kNone) found = find_from(wish.disk, from, wish.blocks, avoid, kEverywhere);
-    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
-    if (found.kind == Kind::kFound) return taken(wish.disk, found.value, wish.blocks);
+  const BlockRange range = near(request.disk, from - std::min(from, reach / 2), reach);
+  for (const AvoidedRanges* avoid :
+       {avoided_on(request.disk), reserved_or_frozen_on(request.disk), frozen_on(request.disk)}) {
+    Search found = map.find_hole(range, request.blocks, avoid, SpaceMap::Fit::kSmallest);
+    if (found.kind == Kind::kNone) found = find_from(request.disk, from, request.blocks, avoid, kEverywhere);
+    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {request.disk, 0, 0}, found.value};
+    if (found.kind == Kind::kFound) return taken(request.disk, found.value, request.blocks);
   }
   return {};
 }
@@ -384,37 +386,37 @@ void Allocator::release_runs_in(std::size_t disk, BlockRange range) {
   }
 }
 
-Answer Allocator::allocate_data(const DataWish& wish) {
-  MDFS_CHECK(wish.disk < maps_.size() && wish.blocks > 0);
-  const SpaceMap* map = maps_[wish.disk].get();
-  if (!usable(wish.disk) || map->data_free() < wish.blocks) return {};
-  if (wish.at_block != 0) {
-    const Search found = map->find({wish.at_block, wish.at_block + wish.blocks}, wish.blocks, nullptr);
-    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {wish.disk, 0, 0}, found.value};
-    return found.kind == Kind::kFound ? taken(wish.disk, found.value, wish.blocks) : Answer{};
+Answer Allocator::allocate_data(const DataRequest& request) {
+  MDFS_CHECK(request.disk < maps_.size() && request.blocks > 0);
+  const SpaceMap* map = maps_[request.disk].get();
+  if (!usable(request.disk) || map->data_free() < request.blocks) return {};
+  if (request.at_block != 0) {
+    const Search found = map->find({request.at_block, request.at_block + request.blocks}, request.blocks, nullptr);
+    if (found.kind == Kind::kNeedPage) return {Kind::kNeedPage, {request.disk, 0, 0}, found.value};
+    return found.kind == Kind::kFound ? taken(request.disk, found.value, request.blocks) : Answer{};
   }
-  if (wish.fits) return fitting(wish);
-  Slot* slot = &slot_of(wish.owner, wish.disk);
-  if (wish.around_block != 0) {
-    const Answer answer = around(*slot, wish);
+  if (request.fits) return fitting(request);
+  Slot* slot = &slot_of(request.owner, request.disk);
+  if (request.around_block != 0) {
+    const Answer answer = around(*slot, request);
     if (answer.kind != Kind::kNone) return answer;
   }
-  if (wish.near_block != 0) {
-    const Answer answer = from_range(*slot, {wish.near_block, wish.near_block + wish.blocks}, wish.blocks);
+  if (request.near_block != 0) {
+    const Answer answer = from_range(*slot, {request.near_block, request.near_block + request.blocks}, request.blocks);
     if (answer.kind != Kind::kNone) return answer;
   }
-  const std::uint64_t small = std::max<std::uint64_t>(slot->small_blocks + wish.blocks, wish.expected_blocks);
+  const std::uint64_t small = std::max<std::uint64_t>(slot->small_blocks + request.blocks, request.expected_blocks);
   const bool shared = slot->range.empty() && small * block_size_ <= kSharedBytes;
   Slot& own = *slot;
-  DataWish known = wish;
+  DataRequest known = request;
   if (shared) {
-    slot = &slot_of(shared_owner(wish.policy), wish.disk);
+    slot = &slot_of(shared_owner(request.policy), request.disk);
     known.expected_blocks = 0;  // by all who share
   }
-  Answer answer = from_preallocation(*slot, wish.blocks);
+  Answer answer = from_preallocation(*slot, request.blocks);
   if (answer.kind == Kind::kNone) answer = extend_preallocation(*slot, known);
   if (answer.kind == Kind::kNone) answer = new_preallocation(*slot, known);
-  if (shared && answer.kind == Kind::kFound) own.small_blocks += wish.blocks;
+  if (shared && answer.kind == Kind::kFound) own.small_blocks += request.blocks;
   return answer;
 }
 

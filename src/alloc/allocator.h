@@ -24,8 +24,8 @@ struct Answer {
   std::uint64_t page = 0;
 };
 
-// A wish for data blocks.
-struct DataWish {
+// A request for data blocks.
+struct DataRequest {
   std::uint16_t disk = 0;
   std::uint32_t blocks = 0;  // 1..; contiguous
   std::uint64_t owner = 0;
@@ -71,7 +71,7 @@ class Allocator {
   bool usable(std::size_t disk) const { return maps_[disk] != nullptr && !avoided_[disk]; }
 
   // A found run has been taken.
-  Answer allocate_data(const DataWish& wish);
+  Answer allocate_data(const DataRequest& request);
   Answer allocate_data(std::uint16_t disk, std::uint32_t blocks, std::uint64_t owner, std::uint64_t near_block,
                        Policy policy = Policy::kDefault) {
     return allocate_data({.disk = disk, .blocks = blocks, .owner = owner, .near_block = near_block, .policy = policy});
@@ -133,25 +133,25 @@ class Allocator {
   void begin_preallocation(Slot& slot, BlockRange range);
   void use_preallocation(Slot& slot, std::uint64_t next);
   Answer from_preallocation(Slot& slot, std::uint32_t blocks);
-  Answer extend_preallocation(Slot& slot, const DataWish& wish);
-  Answer new_preallocation(Slot& slot, const DataWish& wish);
+  Answer extend_preallocation(Slot& slot, const DataRequest& request);
+  Answer new_preallocation(Slot& slot, const DataRequest& request);
   // Near the draw, in the smallest hole that has room for a whole preallocation, or in the largest one.
-  Answer preallocate_in_hole(Slot& slot, const DataWish& wish, SpaceMap::Fit fit);
+  Answer preallocate_in_hole(Slot& slot, const DataRequest& request, SpaceMap::Fit fit);
   void release_idle_preallocations(std::uint16_t disk);
   Answer preallocate_at(Slot& slot, BlockRange range, std::uint32_t blocks);
   // The first run of `blocks` in the range that is free and not preallocated to another object; nothing if the range
   // lies outside of the data.
   Answer from_range(const Slot& slot, BlockRange range, std::uint32_t blocks);
-  Answer around(const Slot& slot, const DataWish& wish);
-  Answer fitting(const DataWish& wish);
+  Answer around(const Slot& slot, const DataRequest& request);
+  Answer fitting(const DataRequest& request);
   // So many blocks of data from `begin` on, or the last ones of the disk.
   BlockRange near(std::uint16_t disk, std::uint64_t begin, std::uint64_t blocks) const;
   const AvoidedRanges* avoided_on(std::uint16_t disk) const { return &avoided_ranges_[disk]; }
   const AvoidedRanges* reserved_or_frozen_on(std::uint16_t disk) const { return &reserved_or_frozen_[disk]; }
   const AvoidedRanges* frozen_on(std::uint16_t disk) const { return frozen_[disk].empty() ? nullptr : &frozen_[disk]; }
   // Where the search for a new preallocation begins, and how long it should be.
-  std::uint64_t start_of_preallocation(const DataWish& wish);
-  std::uint64_t preallocation_length(const DataWish& wish) const;
+  std::uint64_t start_of_preallocation(const DataRequest& request);
+  std::uint64_t preallocation_length(const DataRequest& request) const;
   Answer taken(std::uint16_t disk, std::uint64_t block, std::uint32_t blocks);
   Search find_from(std::uint16_t disk, std::uint64_t start, std::uint64_t blocks, const AvoidedRanges* avoid,
                    std::uint64_t reach) const;

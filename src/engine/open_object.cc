@@ -118,7 +118,7 @@ std::uint64_t OpenObject::units_in_page_row(std::uint64_t page) const {
   return units;
 }
 
-unsigned OpenObject::wished_disk(const Coord& unit) const {
+unsigned OpenObject::placement_disk(const Coord& unit) const {
   return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, unit);
 }
 

@@ -77,7 +77,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   geometry::Coord unit_of(const geometry::PagePlace& place) const {
     return geometry::extent_at(rank, shape_.grid(), page_box, place);
   }
-  unsigned wished_disk(const geometry::Coord& unit) const;
+  unsigned placement_disk(const geometry::Coord& unit) const;
   // Where a byte of a unit, which is inside the array, lies in the canonical file.
   std::uint64_t canonical_offset(const geometry::Coord& unit, std::uint32_t byte) const {
     return geometry::canonical_offset(shape_, unit, byte);

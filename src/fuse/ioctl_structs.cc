@@ -380,7 +380,7 @@ Result<mdfs_ioc_zones> next_zones(store::Store& store, std::uint32_t number, std
   out.zone_count = disk.zone_blocks == 0 ? 0 : ceil_div(disk.blocks, disk.zone_blocks);
   out.data_blocks = disk.data_blocks;
   out.data_free_blocks = disk.data_free_blocks;
-  out.spilled_runs = disk.spilled_runs;
+  out.fallback_runs = disk.fallback_runs;
   for (std::size_t i = 0; i < zones.size(); ++i) {
     out.zones[i].blocks = static_cast<std::uint32_t>(zones[i].blocks);
     out.zones[i].used_blocks = static_cast<std::uint32_t>(zones[i].used_blocks);

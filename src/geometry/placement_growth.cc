@@ -116,10 +116,10 @@ class GrowthScorer {
       for (std::uint64_t z = 0; z < window.size[0]; ++z)
         for (std::uint64_t y = 0; y < window.size[1]; ++y) {
           Walk kept(before_, window.origin[0] + z, window.origin[1] + y, window.origin[2]);
-          Walk wished(after, window.origin[0] + z, window.origin[1] + y, window.origin[2]);
+          Walk grown(after, window.origin[0] + z, window.origin[1] + y, window.origin[2]);
           for (std::uint64_t x = 0; x < window.size[2]; ++x) {
             const std::uint16_t was = kept.next();
-            const std::uint16_t is = wished.next();
+            const std::uint16_t is = grown.next();
             const std::uint16_t disk = takes(taking_, is) ? is : was;
             busiest = std::max(busiest, time[disk] += time_of_one_[disk]);
           }
@@ -203,8 +203,8 @@ std::vector<std::vector<std::uint16_t>> orders_of(const std::vector<std::uint16_
 
 unsigned disk_after_growth(const Placement& before, const Placement& after, std::uint64_t taking, unsigned rank,
                            std::uint64_t base, const Coord& extent) {
-  const unsigned wished = disk_of(after, rank, base, extent);
-  return takes(taking, static_cast<std::uint16_t>(wished)) ? wished : disk_of(before, rank, base, extent);
+  const unsigned grown = disk_of(after, rank, base, extent);
+  return takes(taking, static_cast<std::uint16_t>(grown)) ? grown : disk_of(before, rank, base, extent);
 }
 
 double growth_score(const Placement& before, const Placement& after, std::uint64_t taking, unsigned rank) {

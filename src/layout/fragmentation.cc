@@ -57,7 +57,7 @@ std::vector<ExtentPlace> fresh_places(const LaidImage& image, std::span<const Ex
   std::vector<ExtentPlace> fresh(places.begin(), places.end());
   for (const std::uint32_t number : order) {
     ExtentPlace& place = fresh[number];
-    place.disk = image.wished_disk(place.index);
+    place.disk = image.placement_disk(place.index);
     place.pieces = 1;
     Disk& disk = disks[place.disk];
     const std::uint64_t run = image.groups->run_of(place.index, image.disks);
@@ -74,7 +74,7 @@ Fragmentation fragmentation_of(const LaidImage& image, std::span<const ExtentPla
   if (places.empty()) return fragmentation;
   fragmentation.extents = places.size();
   for (const ExtentPlace& place : places) {
-    fragmentation.misplaced += place.disk != image.wished_disk(place.index) ? 1 : 0;
+    fragmentation.misplaced += place.disk != image.placement_disk(place.index) ? 1 : 0;
     fragmentation.scattered += place.pieces > 1 ? 1 : 0;
   }
   const std::vector<ExtentPlace> fresh = fresh_places(image, places);

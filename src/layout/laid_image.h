@@ -27,7 +27,7 @@ struct LaidImage {
   unsigned disks = 1;      // of its placement
   std::uint32_t block_size = 4096;
   const Groups* groups = nullptr;
-  std::function<unsigned(const geometry::Coord&)> wished_disk;
+  std::function<unsigned(const geometry::Coord&)> placement_disk;
 };
 
 }  // namespace mdfs::layout

@@ -93,13 +93,13 @@ Status Balance::list_some(OperationRun& run, std::uint64_t object) {
   const std::uint64_t taking = run.record.parameters[0];
   MDFS_TRY_ASSIGN(const UnitPlaces places, next_units(volume_, object, at_));
   if (places.units.empty()) return {};
-  auto wished = disks_of_units(volume_, object, [&](const geometry::Placement& placement) {
+  auto target = disks_of_units(volume_, object, [&](const geometry::Placement& placement) {
     return volume_.placements().with_disks(placement, taking);
   });
-  if (!wished.ok() && wished.error().code == Errc::kNotFound) return {};  // deleted meanwhile
-  MDFS_TRY(wished.ok() ? Status() : Status(wished.error()));
+  if (!target.ok() && target.error().code == Errc::kNotFound) return {};  // deleted meanwhile
+  MDFS_TRY(target.ok() ? Status() : Status(target.error()));
   for (const UnitPlace& place : places.units) {
-    const unsigned disk = (*wished)(place.unit);
+    const unsigned disk = (*target)(place.unit);
     if (((taking >> disk) & 1) == 0 || place.blocks == 0 || place.disks == std::uint64_t{1} << disk) continue;
     std::uint64_t& lacking = lacking_[disk];
     if (lacking < place.blocks) continue;

@@ -17,7 +17,7 @@ namespace mdfs::store {
 using alloc::Run;
 
 struct AllocationRequest {
-  std::uint16_t disk = 0;             // wished for
+  std::uint16_t disk = 0;             // where placement puts them
   std::uint32_t blocks = 0;           // 1..; contiguous
   std::uint64_t owner = 0;            // object: blocks of one owner on one disk are kept together in groups
   std::uint64_t near_block = 0;       // continue at this block if it is free; 0 = the owner's group, or a new one
@@ -25,7 +25,7 @@ struct AllocationRequest {
   std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
   bool fits = false;                  // no group: into the smallest hole that holds them all
   std::uint64_t at_block = 0;         // exactly here, also in a frozen range; 0 = anywhere
-  bool may_spill = true;              // another disk if the wished one is full or missing
+  bool may_fall_back = true;          // to another disk if this one is full or missing
   geometry::AllocationPolicy policy =
       geometry::AllocationPolicy::kDefault;  // where a new group begins; default: the store's
 };

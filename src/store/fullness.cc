@@ -20,7 +20,7 @@ std::optional<std::string> Fullness::note_use(std::size_t disk, const std::strin
   Disk& state = disks_[disk];
   const double percent = percent_of(used_blocks, data_blocks);
   while (state.said > 0 && percent < kThresholdsPercent[state.said - 1] - kForgetPercent) --state.said;
-  if (state.spill_percent && percent < *state.spill_percent - kForgetPercent) state.spill_percent.reset();
+  if (state.fallback_percent && percent < *state.fallback_percent - kForgetPercent) state.fallback_percent.reset();
   const std::size_t before = state.said;
   while (state.said < kThresholdsPercent.size() && percent >= kThresholdsPercent[state.said]) ++state.said;
   if (state.said == before) return std::nullopt;
@@ -28,12 +28,12 @@ std::optional<std::string> Fullness::note_use(std::size_t disk, const std::strin
                      disks_.size() > 1 ? "; when it is full its new extents go to other disks" : "");
 }
 
-std::optional<std::string> Fullness::note_spill(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
-                                                std::uint64_t data_blocks) {
+std::optional<std::string> Fullness::note_fallback(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
+                                                   std::uint64_t data_blocks) {
   Disk& state = disks_[disk];
-  ++state.spilled;
-  if (state.spill_percent) return std::nullopt;
-  state.spill_percent = std::min<double>(percent_of(used_blocks, data_blocks), kThresholdsPercent[0]);
+  ++state.fallback_runs;
+  if (state.fallback_percent) return std::nullopt;
+  state.fallback_percent = std::min<double>(percent_of(used_blocks, data_blocks), kThresholdsPercent[0]);
   return fmt::format("disk {} ({}) is full: its new extents go to other disks", disk, name);
 }
 

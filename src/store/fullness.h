@@ -23,17 +23,17 @@ class Fullness {
   // as what is written over waits for commits, it would go up and down.
   std::optional<std::string> note_use(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
                                       std::uint64_t data_blocks);
-  // What was wished for on the disk has been stored on another for want of room. Said once until the disk has been
-  // kForgetPercent below what it was, or below the first threshold if it was fuller.
-  std::optional<std::string> note_spill(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
-                                        std::uint64_t data_blocks);
-  std::uint64_t spilled(std::size_t disk) const { return disks_[disk].spilled; }
+  // A fallback allocation: a run was stored on another disk because this one is full. Logged once until the disk has
+  // been kForgetPercent below what it was, or below the first threshold if it was fuller.
+  std::optional<std::string> note_fallback(std::size_t disk, const std::string& name, std::uint64_t used_blocks,
+                                           std::uint64_t data_blocks);
+  std::uint64_t fallback_runs(std::size_t disk) const { return disks_[disk].fallback_runs; }
 
  private:
   struct Disk {
-    std::size_t said = 0;                 // thresholds
-    std::optional<double> spill_percent;  // where it was when that was said, or the first threshold
-    std::uint64_t spilled = 0;            // runs
+    std::size_t said = 0;                    // thresholds
+    std::optional<double> fallback_percent;  // where it was when that was said, or the first threshold
+    std::uint64_t fallback_runs = 0;
   };
   std::vector<Disk> disks_;
 };

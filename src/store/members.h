@@ -29,8 +29,7 @@ struct DiskInfo {
   std::uint64_t data_blocks = 0;       // outside of what is kept for metadata
   std::uint64_t data_free_blocks = 0;  // of them: could be given out now
   std::uint64_t zone_blocks = 0;
-  std::uint64_t spilled_runs =
-      0;  // wished for here, stored on other disks for want of room, since the store was opened
+  std::uint64_t fallback_runs = 0;  // on other disks because this one was full, since the store was opened
 
   // What lies on it cannot be read.
   bool is_lost() const { return state == DiskState::kMissing || state == DiskState::kFailed; }

@@ -189,27 +189,27 @@ void Space::give_back(const Room& room) {
 
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   std::vector<std::uint16_t> disks;
-  const bool wished = request.disk < allocator_->disk_count() && allocator_->usable(request.disk);
-  if (wished) disks.push_back(request.disk);
-  if (request.may_spill) {
+  const bool preferred = request.disk < allocator_->disk_count() && allocator_->usable(request.disk);
+  if (preferred) disks.push_back(request.disk);
+  if (request.may_fall_back) {
     for (const std::uint16_t disk : node_disks_)
       if (disk != request.disk) disks.push_back(disk);
-    std::stable_sort(disks.begin() + (wished ? 1 : 0), disks.end(), [&](std::uint16_t a, std::uint16_t b) {
+    std::stable_sort(disks.begin() + (preferred ? 1 : 0), disks.end(), [&](std::uint16_t a, std::uint16_t b) {
       return allocator_->map(a)->data_free() > allocator_->map(b)->data_free();
     });
   }
-  alloc::DataWish wish;
-  wish.blocks = request.blocks;
-  wish.owner = request.owner;
-  wish.expected_blocks = request.expected_blocks;
-  wish.fits = request.fits;
-  wish.policy = request.policy != geometry::AllocationPolicy::kDefault ? request.policy : policy_;
+  alloc::DataRequest on_disk;
+  on_disk.blocks = request.blocks;
+  on_disk.owner = request.owner;
+  on_disk.expected_blocks = request.expected_blocks;
+  on_disk.fits = request.fits;
+  on_disk.policy = request.policy != geometry::AllocationPolicy::kDefault ? request.policy : policy_;
   for (const std::uint16_t disk : disks) {
-    wish.disk = disk;
-    wish.near_block = disk == request.disk ? request.near_block : 0;
-    wish.around_block = disk == request.disk ? request.around_block : 0;
-    wish.at_block = disk == request.disk ? request.at_block : 0;
-    const alloc::Answer answer = allocator_->allocate_data(wish);
+    on_disk.disk = disk;
+    on_disk.near_block = disk == request.disk ? request.near_block : 0;
+    on_disk.around_block = disk == request.disk ? request.around_block : 0;
+    on_disk.at_block = disk == request.disk ? request.at_block : 0;
+    const alloc::Answer answer = allocator_->allocate_data(on_disk);
     if (answer.kind != Kind::kNone) return answer;
   }
   return {};
@@ -360,7 +360,7 @@ void Space::describe(std::size_t disk, DiskInfo& info) const {
   info.data_blocks = map->data_range().size();
   info.data_free_blocks = map->data_free() + discarding_blocks(static_cast<std::uint16_t>(disk), map->data_range());
   info.zone_blocks = map->zone_blocks();
-  info.spilled_runs = fullness_.spilled(disk);
+  info.fallback_runs = fullness_.fallback_runs(disk);
 }
 
 std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
@@ -396,10 +396,9 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
   const auto name = [&](unsigned disk) { return members_[disk].disk->name(); };
   if (auto line = fullness_.note_use(run.disk, name(run.disk), used(run.disk), data(run.disk)))
     lines.push_back(std::move(*line));
-  const unsigned wished = request.disk;
-  if (run.disk != wished && wished < allocator_->disk_count() && allocator_->usable(wished))
-    if (auto line = fullness_.note_spill(wished, name(wished), used(wished), data(wished)))
-      lines.push_back(std::move(*line));
+  const unsigned own = request.disk;
+  if (run.disk != own && own < allocator_->disk_count() && allocator_->usable(own))
+    if (auto line = fullness_.note_fallback(own, name(own), used(own), data(own))) lines.push_back(std::move(*line));
   return lines;
 }
 

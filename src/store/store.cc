@@ -132,7 +132,7 @@ Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* r
     run = space_.allocate(request, promised);
   }
   // A caller that cannot take anything else is more important than readers of what is gone.
-  const bool last_choice = request.may_spill && request.at_block == 0;
+  const bool last_choice = request.may_fall_back && request.at_block == 0;
   if (!run.ok() && run.error().code == Errc::kNoSpace && last_choice && space_.break_holds())
     run = space_.allocate(request, promised);
   if (run.ok() && reservation != nullptr) take_from(*reservation, std::min<std::uint64_t>(promised, request.blocks));

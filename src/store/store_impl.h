@@ -205,7 +205,7 @@ class StoreImpl final : public Store, public Verifier {
   std::vector<format::Pointer> replaced_;  // nodes that left the tree since the last seal
   std::uint64_t next_generation_;
   bool in_transaction_ = false;
-  // Nodes of this mount that lie beyond the metadata regions for want of room; as many as are remembered.
+  // Nodes of this mount that lie beyond the full metadata regions; as many as are remembered.
   struct FarNode {
     Key key;
     std::uint16_t level = 0;

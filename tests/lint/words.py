@@ -12,6 +12,8 @@ FOLDERS = ["src", "include", "lib", "tools", "man", "doc"]
 SUFFIXES = {".h", ".cc", ".c", ".md", ".scd"}
 # Pattern, and what is written instead.
 RETIRED = [
+    (r"spill(?!over)", "fallback allocation"),
+    (r"wished[_ ](for|disk)|for want of room|DataWish|\bwish\b", "request; because the disk is full"),
     (r"nobody's|anybody's|\bwho is gone|Anybodys", "free, available to all, a deleted object"),
     (r"close_owner", "release_preallocations"),
     (r"witness", "checksum record (of a commit)"),

@@ -143,7 +143,7 @@ class UnequalDisks(unittest.TestCase):
             fullest = max(range(3), key=lambda disk: status["disks"][disk]["occupation"])
             self.assertEqual(fullest, 0)
             self.assertGreater(status["disks"][0]["occupation"], 0.9)
-            self.assertGreater(status["disks"][0]["spilled_runs"], 0)
+            self.assertGreater(status["disks"][0]["fallback_runs"], 0)
             self.assertGreater(status["imbalance"], 1.2)
             self.assertEqual(len([line for line in status["warnings"] if line.startswith("disk 0 is")]), 1)
             self.assertIn("warning: disk 0 is", run(MDFS, "volume", "status", volume.path))

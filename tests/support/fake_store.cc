@@ -154,7 +154,7 @@ Status FakeStore::commit() {
 Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::Reservation* reservation) {
   const std::lock_guard lock(mutex_);
   if (refuses_blocks_ || (full_ && reservation == nullptr)) return Error{Errc::kNoSpace, "fake store"};
-  for (unsigned turn = 0; turn < disks_.size() && (turn == 0 || request.may_spill); ++turn) {
+  for (unsigned turn = 0; turn < disks_.size() && (turn == 0 || request.may_fall_back); ++turn) {
     const unsigned index = (request.disk + turn) % disk_count();
     std::vector<BlockState>& blocks = disks_[index].blocks;
     std::uint64_t free = 0;

@@ -34,7 +34,7 @@
 namespace mdfs::tools {
 namespace {
 
-constexpr std::uint64_t kChunkBytes = 8u << 20;      // wished for; a chunk ends at extents where it can
+constexpr std::uint64_t kChunkBytes = 8u << 20;      // about; a chunk ends at extents where it can
 constexpr std::uint64_t kMaxChunkBytes = 64u << 20;  // however large the extents are
 constexpr unsigned kWriters = 2;
 constexpr std::size_t kChunks = kWriters + 2;  // in memory at once

@@ -38,7 +38,7 @@ Status ask(const File& file, std::uint32_t disk, DiskOccupation& occupation) {
   occupation.zone_blocks = page->zone_blocks;
   occupation.data_blocks = page->data_blocks;
   occupation.data_used_blocks = page->data_blocks - std::min(page->data_blocks, page->data_free_blocks);
-  occupation.spilled_runs = page->spilled_runs;
+  occupation.fallback_runs = page->fallback_runs;
   return {};
 }
 
@@ -78,8 +78,8 @@ std::vector<std::string> fullness_warnings(const std::vector<DiskOccupation>& di
     const DiskOccupation& disk = disks[i];
     if (disk.share() < kNearlyFull) continue;
     std::string line = fmt::format("disk {} is {:.0f} % full", i, disk.share() * 100);
-    if (disk.spilled_runs > 0)
-      line += fmt::format("; its new extents go to other disks ({} so far)", disk.spilled_runs);
+    if (disk.fallback_runs > 0)
+      line += fmt::format("; its new extents go to other disks ({} so far)", disk.fallback_runs);
     else if (disks.size() > 1)
       line += "; when it is full its new extents go to other disks";
     lines.push_back(std::move(line));

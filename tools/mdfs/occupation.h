@@ -20,7 +20,7 @@ struct DiskOccupation {
   bool there = false;  // else all is zero
   std::uint64_t data_blocks = 0;
   std::uint64_t data_used_blocks = 0;
-  std::uint64_t spilled_runs = 0;  // meant for this disk, stored on others for want of room, since the mount
+  std::uint64_t fallback_runs = 0;  // on other disks because this one was full, since the mount
   std::uint64_t zone_blocks = 0;
   std::vector<ZoneOccupation> zones;
 

@@ -112,7 +112,7 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
     disk["data_blocks"] = disks[i].data_blocks;
     disk["data_used_blocks"] = disks[i].data_used_blocks;
     disk["occupation"] = disks[i].share();
-    disk["spilled_runs"] = disks[i].spilled_runs;
+    disk["fallback_runs"] = disks[i].fallback_runs;
     disk["zones"] = zones_json(disks[i]);
     json["disks"].push_back(std::move(disk));
   }

@@ -100,7 +100,7 @@ layout::LaidImage Survey::describe(const OpenObject& object) {
   image.disks = object.placement == nullptr ? 1 : object.placement->disks;
   image.block_size = object.block_size;
   image.groups = &object.groups;
-  image.wished_disk = [&object](const geometry::Coord& unit) { return object.wished_disk(unit); };
+  image.placement_disk = [&object](const geometry::Coord& unit) { return object.placement_disk(unit); };
   return image;
 }
 

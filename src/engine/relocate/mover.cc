@@ -137,7 +137,7 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
       MDFS_TRY(core_.records.check(run));
       part.blocks += run.blocks;
     }
-    const unsigned disk = job.request.disk ? job.request.disk(coord) : object.wished_disk(coord);
+    const unsigned disk = job.request.disk ? job.request.disk(coord) : object.placement_disk(coord);
     if (disk >= core_.store.disk_count()) return {Errc::kInvalidArgument, fmt::format("move to disk {}", disk)};
     part.disk = static_cast<std::uint16_t>(disk);
     job.parts.push_back(std::move(part));
@@ -187,7 +187,7 @@ Result<store::Run> Mover::allocate(const OpenObject& object, Job& job, std::uint
   request.disk = disk;
   request.blocks = blocks;
   request.owner = object.number;
-  request.may_spill = false;
+  request.may_fall_back = false;
   request.fits = job.request.most_runs > 0;
   request.at_block = job.request.at_block;
   if (object.is_image()) request.policy = object.image->policy;

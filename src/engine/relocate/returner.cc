@@ -41,7 +41,7 @@ std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const 
     if (step < 0 ? order == 0 : order + 1 >= end) return {};
     order += static_cast<std::uint64_t>(step);
     const std::optional<geometry::Coord> other = object.groups.unit_at(order, rows);
-    if (other && object.wished_disk(*other) == disk) return other;
+    if (other && object.placement_disk(*other) == disk) return other;
   }
   return {};
 }
@@ -64,7 +64,7 @@ Result<Returner::May> Returner::look_at(OpenObject& object, std::uint64_t commit
   }
   extent.coord = object.unit_coord(extent.left.unit);
   if (extent.coord[0] >= grid_rows(object)) return May::kNot;
-  if (object.wished_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
+  if (object.placement_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
   MDFS_TRY_ASSIGN(const std::optional<store::Run> now, place_of(object, extent.coord));
   if (!now || now->blocks > extent.left.run.blocks) return May::kNot;
   extent.now = *now;

@@ -137,7 +137,7 @@ Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::
 
 void Linker::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
   if (runs.size() != 1 || staged.is_moved || staged.runs.empty()) return;
-  if (runs.front().disk != object_.wished_disk(staged.coord)) return;
+  if (runs.front().disk != object_.placement_disk(staged.coord)) return;
   left_.push_back({staged.index, object_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
 }
 

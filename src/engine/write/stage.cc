@@ -143,9 +143,9 @@ class Placer {
              (replaced == 0 || together || same_group(*units[next], *units[end])))
         blocks += blocks_of(object_, *units[end++]);
       // A group that has no room as a whole is divided before any of it goes to another disk.
-      const Spill spill = end - next == 1 ? Spill::kMay : Spill::kNot;
+      const Fallback fallback = end - next == 1 ? Fallback::kMay : Fallback::kNot;
       Result<store::Run> run =
-          allocate(static_cast<std::uint32_t>(blocks), spill, replaced, expected_blocks(blocks, end - next));
+          allocate(static_cast<std::uint32_t>(blocks), fallback, replaced, expected_blocks(blocks, end - next));
       if (run.ok()) {
         hand_out(*run, units, next, end);
         next = end;
@@ -164,7 +164,7 @@ class Placer {
   }
 
  private:
-  enum class Spill : std::uint8_t { kNot, kMay };  // to another disk
+  enum class Fallback : std::uint8_t { kNot, kMay };  // to another disk
 
   bool same_group(const Staged& one, const Staged& two) const {
     return object_.groups.group_of(one.coord) == object_.groups.group_of(two.coord);
@@ -188,7 +188,7 @@ class Placer {
     return std::max(blocks, all - std::min(all, given));
   }
 
-  Result<store::Run> allocate(std::uint32_t blocks, Spill spill, std::uint64_t replaced, std::uint64_t expected) {
+  Result<store::Run> allocate(std::uint32_t blocks, Fallback fallback, std::uint64_t replaced, std::uint64_t expected) {
     store::AllocationRequest request;
     request.disk = disk_;
     request.blocks = blocks;
@@ -197,7 +197,7 @@ class Placer {
       request.around_block = replaced;
       request.expected_blocks = expected;
     }
-    request.may_spill = spill == Spill::kMay;
+    request.may_fall_back = fallback == Fallback::kMay;
     if (object_.is_image()) request.policy = object_.image->policy;
     if (core_.options.grouping) {
       const std::lock_guard lock(object_.state_mutex);
@@ -236,7 +236,7 @@ class Placer {
   Status scatter(Staged& unit, std::uint32_t blocks) {
     std::uint32_t piece = std::max(1u, blocks / 2);
     while (blocks > 0) {
-      Result<store::Run> run = allocate(std::min(piece, blocks), Spill::kMay, 0, 0);
+      Result<store::Run> run = allocate(std::min(piece, blocks), Fallback::kMay, 0, 0);
       if (run.ok()) {
         add_piece(unit, *run);
         blocks -= run->blocks;
@@ -262,7 +262,7 @@ Status place_all(Core& core, OpenObject& object, std::vector<Staged>& units, sto
   std::map<std::uint16_t, std::vector<Staged*>> by_disk;
   for (Staged& staged : units)
     if (blocks_of(object, staged) > 0)
-      by_disk[static_cast<std::uint16_t>(object.wished_disk(staged.coord))].push_back(&staged);
+      by_disk[static_cast<std::uint16_t>(object.placement_disk(staged.coord))].push_back(&staged);
   for (auto& [disk, list] : by_disk) {
     std::stable_sort(list.begin(), list.end(), [&](const Staged* a, const Staged* b) {
       if (!core.options.grouping) return a->index < b->index;

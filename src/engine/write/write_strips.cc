@@ -165,7 +165,7 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& obje
       job.staged.strip.begin = begin;
       job.staged.strip.bytes = end - begin;
       const geometry::Coord first = object.unit_of({page, next->first});
-      job.disk = static_cast<std::uint16_t>(object.wished_disk(position_of(object, first, begin, end - begin)));
+      job.disk = static_cast<std::uint16_t>(object.placement_disk(position_of(object, first, begin, end - begin)));
       job.order = object.groups.order_of(first);
       for (; next != places.end() && job.units.size() < most; ++next) {
         job.staged.strip.places |= std::uint64_t{1} << next->first;

@@ -106,20 +106,20 @@ TEST(AllocatorTest, ObjectsWhoseSizeIsKnownFillADiskWithoutGapsBetweenThem) {
        {Allocator::Policy::kScatter, Allocator::Policy::kFirst, Allocator::Policy::kNear}) {
     Allocator allocator = make_allocator(1, kGiBBlocks);
     constexpr std::uint32_t kBlocks = 768;  // three quarters of a preallocation
-    const auto wish_of = [&](std::uint64_t owner, std::uint32_t blocks, std::uint32_t expected) {
-      DataWish wish;
-      wish.blocks = blocks;
-      wish.owner = owner;
-      wish.expected_blocks = expected;
-      wish.policy = policy;
-      return wish;
+    const auto request_of = [&](std::uint64_t owner, std::uint32_t blocks, std::uint32_t expected) {
+      DataRequest request;
+      request.blocks = blocks;
+      request.owner = owner;
+      request.expected_blocks = expected;
+      request.policy = policy;
+      return request;
     };
     std::uint64_t owner = 16;
     for (; allocator.data_free() > allocator.map(0)->data_range().size() / 10; ++owner) {
-      const alloc::Run first = must(allocator.allocate_data(wish_of(owner, kBlocks / 4, kBlocks)));
+      const alloc::Run first = must(allocator.allocate_data(request_of(owner, kBlocks / 4, kBlocks)));
       for (std::uint32_t part = 1; part < 4; ++part) {
         const alloc::Run next =
-            must(allocator.allocate_data(wish_of(owner, kBlocks / 4, kBlocks - part * kBlocks / 4)));
+            must(allocator.allocate_data(request_of(owner, kBlocks / 4, kBlocks - part * kBlocks / 4)));
         ASSERT_EQ(next.block, first.block + part * kBlocks / 4) << "policy " << name(policy) << ", object " << owner;
       }
     }
@@ -131,20 +131,20 @@ TEST(AllocatorTest, WhatReplacesBlocksStaysNearThemAndOutOfThePreallocationsOfOt
   const alloc::Run own = must(allocator.allocate_data(0, 600, 16, 0));
   const alloc::Run other = must(allocator.allocate_data(0, 600, 17, 0, Allocator::Policy::kNear));
   ASSERT_EQ(other.block, own.block + 1024) << "the next preallocation";
-  DataWish wish;
-  wish.owner = 16;
-  wish.blocks = 40;
-  wish.around_block = own.block + 100;
-  EXPECT_EQ(must(allocator.allocate_data(wish)).block, own.block + 600) << "in the own preallocation";
-  wish.blocks = 500;
-  const std::uint64_t place = must(allocator.allocate_data(wish)).block;
+  DataRequest request;
+  request.owner = 16;
+  request.blocks = 40;
+  request.around_block = own.block + 100;
+  EXPECT_EQ(must(allocator.allocate_data(request)).block, own.block + 600) << "in the own preallocation";
+  request.blocks = 500;
+  const std::uint64_t place = must(allocator.allocate_data(request)).block;
   EXPECT_TRUE(place + 500 <= other.block || place >= other.block + 1024) << "in the other's preallocation";
   EXPECT_LT(place, own.block + 4096);
   EXPECT_GT(place + 4096, own.block);
-  wish.blocks = 30;
-  wish.near_block = other.block + 700;
-  wish.around_block = 0;
-  EXPECT_NE(must(allocator.allocate_data(wish)).block, other.block + 700) << "free, but preallocated for another";
+  request.blocks = 30;
+  request.near_block = other.block + 700;
+  request.around_block = 0;
+  EXPECT_NE(must(allocator.allocate_data(request)).block, other.block + 700) << "free, but preallocated for another";
 }
 
 TEST(AllocatorTest, ObjectsOfEveryPolicyShareTheDiskWithoutLosingABlock) {
@@ -290,8 +290,8 @@ TEST(AllocatorTest, PreallocationsOfADeletedObjectAreAvailableToAll) {
 
 TEST(AllocatorTest, WhatAnObjectHasFreedOfItsPreallocationIsAvailableToAll) {
   Allocator allocator = make_allocator(1, 16384);
-  const DataWish wish{.disk = 0, .blocks = 300, .owner = 16, .expected_blocks = 300};
-  const alloc::Run first = must(allocator.allocate_data(wish));
+  const DataRequest request{.disk = 0, .blocks = 300, .owner = 16, .expected_blocks = 300};
+  const alloc::Run first = must(allocator.allocate_data(request));
   SpaceMap& map = *allocator.map(0);
   // All else is in use.
   for (std::uint64_t block = map.data_range().begin; block < map.data_range().end; ++block)
@@ -316,8 +316,8 @@ TEST(AllocatorTest, NothingNewComesIntoAFrozenRangeAsLongAsThereIsOtherRoom) {
   };
   const std::uint64_t others = allocator.map(0)->data_free() - free_inside;
   for (std::uint64_t i = 0; i < others; ++i) {
-    const DataWish wish{.blocks = 1, .owner = 16 + i % 7, .fits = i % 2 == 0};
-    ASSERT_FALSE(inside(must(allocator.allocate_data(wish)))) << i;
+    const DataRequest request{.blocks = 1, .owner = 16 + i % 7, .fits = i % 2 == 0};
+    ASSERT_FALSE(inside(must(allocator.allocate_data(request)))) << i;
   }
   // What is moved stays outside; what is written goes where there is room.
   EXPECT_EQ(allocator.allocate_data({.blocks = 1, .owner = 16, .fits = true}).kind, Kind::kNone);
@@ -329,7 +329,7 @@ TEST(AllocatorTest, AFrozenRangeIsFilledByAddressAndAvailableToAllWhenThawed) {
   SpaceMap& map = *allocator.map(0);
   take_most(map);
   const alloc::Run range = must(allocator.freeze_range(0, 1000, {}));
-  const DataWish whole{.blocks = 1000, .owner = 16, .at_block = range.block};
+  const DataRequest whole{.blocks = 1000, .owner = 16, .at_block = range.block};
   EXPECT_EQ(allocator.allocate_data(whole).kind, Kind::kNone);
   for (std::uint64_t block = range.block; block < range.block + 1000; ++block)
     if (!map.is_free(block, 1)) map.release(block, 1);
@@ -375,9 +375,9 @@ TEST(AllocatorTest, AReservedRunIsGivenToOthersLast) {
   };
   const std::uint64_t others = map.data_free() - place.blocks;
   for (std::uint64_t i = 0; i < others; ++i) {
-    const DataWish wish{
+    const DataRequest request{
         .blocks = 1, .owner = 16 + i % 7, .around_block = i % 3 == 0 ? place.block : 0, .fits = i % 2 == 0};
-    ASSERT_FALSE(inside(must(allocator.allocate_data(wish)))) << i << " of " << others;
+    ASSERT_FALSE(inside(must(allocator.allocate_data(request)))) << i << " of " << others;
   }
   EXPECT_EQ(map.data_free(), place.blocks);
   EXPECT_TRUE(inside(must(allocator.allocate_data(0, 1, 16, 0)))) << "there is no other";
@@ -387,7 +387,7 @@ TEST(AllocatorTest, AReservedRunIsGivenByAddress) {
   Allocator allocator = make_allocator(1, 16384);
   SpaceMap& map = *allocator.map(0);
   const alloc::Run place = must(allocator.allocate_data(0, 24, 16, 0));
-  const DataWish again{.blocks = 20, .owner = 16, .at_block = place.block};
+  const DataRequest again{.blocks = 20, .owner = 16, .at_block = place.block};
   ASSERT_TRUE(allocator.reserve_run(place));
   EXPECT_FALSE(allocator.reserve_run(place)) << "it is reserved already";
   EXPECT_EQ(allocator.allocate_data(again).kind, Kind::kNone) << "it is in use";

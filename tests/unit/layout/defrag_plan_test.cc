@@ -35,7 +35,7 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
     image_.groups = &groups_;
     std::vector<std::uint16_t> disks;
     for (std::uint16_t disk = 0; disk < kDisks; ++disk) disks.push_back(disk);
-    image_.wished_disk = [rank = rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
+    image_.placement_disk = [rank = rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
       return geometry::disk_of(placement, rank, 0, unit);
     };
     for (std::uint64_t a = 0; a < grid[0]; ++a)
@@ -65,8 +65,8 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
   void lay_on(const std::vector<std::uint16_t>& disks) {
     LaidImage before = image_;
     before.disks = static_cast<unsigned>(disks.size());
-    before.wished_disk = [rank = image_.rank, placement = geometry::default_placement(image_.rank, disks)](
-                             const Coord& unit) { return geometry::disk_of(placement, rank, 0, unit); };
+    before.placement_disk = [rank = image_.rank, placement = geometry::default_placement(image_.rank, disks)](
+                                const Coord& unit) { return geometry::disk_of(placement, rank, 0, unit); };
     places_ = fresh_places(before, places_);
   }
 
@@ -97,7 +97,7 @@ TEST_P(DefragPlanTest, GroupsAreWholeAndNamedOnce) {
     EXPECT_EQ(move.bytes, move.units.size() * kUnitBytes);
     for (const Coord& unit : move.units) {
       EXPECT_TRUE(seen.insert(unit).second);
-      EXPECT_EQ(image_.wished_disk(unit), move.disk);
+      EXPECT_EQ(image_.placement_disk(unit), move.disk);
       EXPECT_EQ(groups_.run_of(unit, kDisks), groups_.run_of(move.units.front(), kDisks));
     }
     for (std::size_t i = 1; i < move.units.size(); ++i)

@@ -25,14 +25,14 @@ struct Image {
     laid.groups = &groups;
     std::vector<std::uint16_t> disks;
     for (std::uint16_t disk = 0; disk < kDisks; ++disk) disks.push_back(disk);
-    laid.wished_disk = [rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
+    laid.placement_disk = [rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
       return geometry::disk_of(placement, rank, 0, unit);
     };
     for (std::uint64_t a = 0; a < grid[0]; ++a)
       for (std::uint64_t b = 0; b < (rank > 1 ? grid[1] : 1); ++b)
         for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) {
           const Coord unit{a, b, c};
-          places.push_back({unit, laid.wished_disk(unit), 0, kUnitBytes});
+          places.push_back({unit, laid.placement_disk(unit), 0, kUnitBytes});
         }
     places = fresh_places(laid, places);
   }

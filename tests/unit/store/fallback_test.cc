@@ -42,7 +42,7 @@ void spoil_free_blocks(Store& store, const Disks& disks) {
       request.disk = disk;
       request.blocks = blocks;
       request.owner = 16;
-      request.may_spill = false;
+      request.may_fall_back = false;
       for (auto run = store.allocate(request, nullptr); run.ok(); run = store.allocate(request, nullptr)) {
         disks[disk]->poke(run->block * 4096, ByteVector(run->blocks * std::size_t{4096}, std::byte{0xe5}));
         runs.push_back(*run);

@@ -42,14 +42,14 @@ TEST(FullnessTest, TheLineNamesTheDiskItsShareAndWhatHappensThen) {
 
 TEST(FullnessTest, ThatExtentsGoElsewhereIsSaidOnceAndCountedAlways) {
   Fullness fullness(2);
-  EXPECT_TRUE(fullness.note_spill(0, "/dev/a", 100, 100));
-  EXPECT_FALSE(fullness.note_spill(0, "/dev/a", 100, 100));
-  EXPECT_EQ(fullness.spilled(0), 2u);
-  EXPECT_EQ(fullness.spilled(1), 0u);
+  EXPECT_TRUE(fullness.note_fallback(0, "/dev/a", 100, 100));
+  EXPECT_FALSE(fullness.note_fallback(0, "/dev/a", 100, 100));
+  EXPECT_EQ(fullness.fallback_runs(0), 2u);
+  EXPECT_EQ(fullness.fallback_runs(1), 0u);
   (void)fullness.note_use(0, "/dev/a", 99, 100);
-  EXPECT_FALSE(fullness.note_spill(0, "/dev/a", 99, 100));
+  EXPECT_FALSE(fullness.note_fallback(0, "/dev/a", 99, 100));
   (void)fullness.note_use(0, "/dev/a", 50, 100);
-  EXPECT_TRUE(fullness.note_spill(0, "/dev/a", 99, 100)) << "it had room meanwhile";
+  EXPECT_TRUE(fullness.note_fallback(0, "/dev/a", 99, 100)) << "it had room meanwhile";
 }
 
 TEST(FullnessTest, ADiskWithoutALargeHoleSaysOnceThatExtentsGoElsewhere) {
@@ -57,11 +57,11 @@ TEST(FullnessTest, ADiskWithoutALargeHoleSaysOnceThatExtentsGoElsewhere) {
   std::vector<std::uint64_t> said;
   for (const std::uint64_t used : {84u, 83u, 84u, 80u, 86u, 84u, 79u, 80u}) {
     (void)fullness.note_use(0, "/dev/a", used, 100);
-    if (fullness.note_spill(0, "/dev/a", used, 100)) said.push_back(used);
+    if (fullness.note_fallback(0, "/dev/a", used, 100)) said.push_back(used);
   }
   EXPECT_EQ(said, (std::vector<std::uint64_t>{84})) << "it is no emptier than it was";
   (void)fullness.note_use(0, "/dev/a", 70, 100);
-  EXPECT_TRUE(fullness.note_spill(0, "/dev/a", 84, 100));
+  EXPECT_TRUE(fullness.note_fallback(0, "/dev/a", 84, 100));
 }
 
 // The warnings of the log, as long as it lives; nobody else gets them.
@@ -108,7 +108,7 @@ TEST(FullnessTest, WhatIsWrittenOverAndWaitsForACommitDoesNotMakeADiskFuller) {
     request.disk = disk;
     request.blocks = kBlocks;
     request.owner = 16 + disk;
-    request.may_spill = false;
+    request.may_fall_back = false;
     const auto run = (*store)->allocate(request, nullptr);
     ASSERT_OK(run);
     ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
@@ -167,8 +167,8 @@ TEST(FullnessTest, WhatIsMeantForAFullDiskGoesToOthersAndIsCounted) {
   }
   EXPECT_GT(here, 50u);
   EXPECT_GT(elsewhere, 200u);
-  EXPECT_EQ((*store)->disk_info(0).spilled_runs, elsewhere);
-  EXPECT_EQ((*store)->disk_info(1).spilled_runs, 0u);
+  EXPECT_EQ((*store)->disk_info(0).fallback_runs, elsewhere);
+  EXPECT_EQ((*store)->disk_info(1).fallback_runs, 0u);
   EXPECT_LT((*store)->disk_info(0).data_free_blocks, 24u * 20);
 }
 

@@ -265,21 +265,21 @@ TEST_P(SpaceTest, LinkingOrUnlinkingTheWrongBlocksIsRefusedAndChangesNothing) {
 INSTANTIATE_TEST_SUITE_P(Shapes, SpaceTest,
                          testing::Values(Shape{1, 4096}, Shape{2, 4096}, Shape{4, 4096}, Shape{2, 16384}));
 
-TEST(SpillTest, AFullDiskSpillsToAnotherOnlyIfItMay) {
+TEST(FallbackAllocationTest, AFullDiskFallsBackToAnotherOnlyIfItMay) {
   SeededEnvironment environment(4);
   const Disks disks = make_disks(2, 4u << 20);
   ASSERT_OK(format_disks(disks, environment));
   auto store = open_disks(disks, environment);
   ASSERT_OK(store);
-  AllocationRequest wish;
-  wish.blocks = 1;
-  wish.owner = 16;
-  wish.may_spill = false;
-  auto run = (*store)->allocate(wish, nullptr);
-  for (; run.ok(); run = (*store)->allocate(wish, nullptr)) EXPECT_EQ(run->disk, 0);
+  AllocationRequest request;
+  request.blocks = 1;
+  request.owner = 16;
+  request.may_fall_back = false;
+  auto run = (*store)->allocate(request, nullptr);
+  for (; run.ok(); run = (*store)->allocate(request, nullptr)) EXPECT_EQ(run->disk, 0);
   EXPECT_EQ(run.error().code, Errc::kNoSpace);
-  wish.may_spill = true;
-  run = (*store)->allocate(wish, nullptr);
+  request.may_fall_back = true;
+  run = (*store)->allocate(request, nullptr);
   ASSERT_OK(run);
   EXPECT_EQ(run->disk, 1);
 }

@@ -43,7 +43,7 @@ class ReplacingTest : public ::testing::Test {
       store::AllocationRequest request;
       request.disk = disk;
       for (request.blocks = 4096; request.blocks > kHole;) {
-        request.may_spill = false;
+        request.may_fall_back = false;
         if (!bench_.store().allocate(request, nullptr).ok()) request.blocks = std::max(kHole, request.blocks / 2);
       }
     }
