@@ -196,9 +196,22 @@ std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const Box&
   return geometry::byte_runs(object.rank, object.array().extent, in_unit);
 }
 
+std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const Box& in_unit) {
+  return geometry::part_runs(object.rank, object.array().extent, in_unit, object.part_bytes);
+}
+
 bool covers(const OpenObject& object, const Unit& unit, const Box& in_unit) {
   if (unit.complete) return true;
   if (unit.valid.ranges().empty()) return false;
+  // Loads make whole parts valid. The rows count where writes have made a piece of a part valid.
+  bool all = true;
+  for (const ByteRanges::Range& run : parts_under(object, in_unit)) {
+    if (unit.valid.covers(run.begin, run.end)) continue;
+    all = false;
+    for (std::uint32_t part = run.begin; part < run.end; part += object.part_bytes)
+      if (!unit.valid.touches(part, std::min(part + object.part_bytes, run.end))) return false;
+  }
+  if (all) return true;
   const std::vector<ByteRanges::Range> ranges = ranges_under(object, in_unit);
   return std::all_of(ranges.begin(), ranges.end(),
                      [&](const ByteRanges::Range& range) { return unit.valid.covers(range.begin, range.end); });

@@ -189,6 +189,8 @@ void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer:
 
 // The byte ranges of the unit under a box inside it, ascending; neighbouring rows are joined.
 std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const geometry::Box& in_unit);
+// The whole parts that hold them, ascending; neighbouring parts are joined.
+std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const geometry::Box& in_unit);
 // All bytes under the box are valid. The unit's mutex is held.
 bool covers(const OpenObject& object, const Unit& unit, const geometry::Box& in_unit);
 // The box is all of the unit that lies inside the array.

@@ -36,5 +36,9 @@ struct ByteRun {
 };
 // The bytes of an extent of this shape under a box inside it, ascending. Rows that follow one another are one run.
 std::vector<ByteRun> byte_runs(unsigned rank, const Coord& shape, const Box& box);
+// The whole parts of `part_bytes` that those bytes touch, ascending. Neighbouring parts are one run, and the last part
+// ends with the extent. The cost grows with the rows whose steps exceed a part: a plane across an extent has thousands
+// of rows in a few parts.
+std::vector<ByteRun> part_runs(unsigned rank, const Coord& shape, const Box& box, std::uint32_t part_bytes);
 
 }  // namespace mdfs::geometry

@@ -66,8 +66,8 @@ std::vector<Want> wants_of(const OpenObject& object, Cache& cache, const Transfe
     const Transfer::Part& part = transfer.parts[order[i]];
     if (i == 0 || transfer.parts[order[i - 1]].unit != part.unit)
       wants.push_back({cache.find_or_create(object.key_of(part.unit)), part.piece.extent, {}});
-    const std::vector<ByteRanges::Range> ranges = ranges_under(object, part.piece.in_extent);
-    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+    const std::vector<ByteRanges::Range> touched = parts_under(object, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), touched.begin(), touched.end());
   }
   return wants;
 }

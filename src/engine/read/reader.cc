@@ -120,8 +120,8 @@ Status Reader::load_missing(OpenObject& object, const Transfer& transfer, std::v
       wants.push_back({core_.cache.find_or_create(object.key_of(part.unit)), part.piece.extent, {}});
       first_of.push_back(i);
     }
-    const std::vector<ByteRanges::Range> ranges = ranges_under(object, part.piece.in_extent);
-    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+    const std::vector<ByteRanges::Range> touched = parts_under(object, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), touched.begin(), touched.end());
   }
   first_of.push_back(missing.size());
   const auto copy = [&](std::size_t want, const BufferRef& buffer) {
@@ -219,8 +219,8 @@ Status Reader::load_kept(OpenObject& object, const Transfer& transfer, const Win
       wants.push_back({kept.back()->unit, part.piece.extent, {}, &kept.back()->stored});
       first_of.push_back(i);
     }
-    const std::vector<ByteRanges::Range> ranges = ranges_under(object, part.piece.in_extent);
-    wants.back().ranges.insert(wants.back().ranges.end(), ranges.begin(), ranges.end());
+    const std::vector<ByteRanges::Range> touched = parts_under(object, part.piece.in_extent);
+    wants.back().ranges.insert(wants.back().ranges.end(), touched.begin(), touched.end());
   }
   first_of.push_back(parts.size());
   const auto copy = [&](std::size_t want, const BufferRef& buffer) {

@@ -16,7 +16,7 @@ namespace mdfs::engine {
 struct Want {
   UnitPtr unit;
   geometry::Coord coord{};
-  std::vector<ByteRanges::Range> ranges;
+  std::vector<ByteRanges::Range> ranges;  // of whole parts: they are what is loaded
   // Of a unit that a version keeps: where it lies, whatever the tree says by now.
   const StoredExtent* stored = nullptr;
 };

@@ -96,6 +96,28 @@ RC_GTEST_PROP(ExtentGridTest, RunsAreTheBytesOfTheBoxAndDoNotTouch, ()) {
   RC_ASSERT(box_bytes(geometry.rank, box) == static_cast<std::uint64_t>(std::count(found.begin(), found.end(), 1)));
 }
 
+RC_GTEST_PROP(ExtentGridTest, RunsOfPartsAreThePartsThatTheBytesOfTheBoxTouch, ()) {
+  const auto [geometry, box] = any_geometry_and_box();
+  const auto part_bytes = *rc::gen::inRange<std::uint32_t>(1, 40);
+  const auto bytes = static_cast<std::uint32_t>(volume(geometry.rank, geometry.shape));
+  std::vector<ByteRun> expected;
+  for (const ByteRun& run : byte_runs(geometry.rank, geometry.shape, box))
+    for (std::uint32_t part = run.begin / part_bytes; part * part_bytes < run.end; ++part) {
+      const std::uint32_t begin = part * part_bytes, end = std::min(begin + part_bytes, bytes);
+      if (!expected.empty() && expected.back().end >= begin)
+        expected.back().end = end;
+      else
+        expected.push_back({begin, end});
+    }
+  RC_ASSERT(part_runs(geometry.rank, geometry.shape, box, part_bytes) == expected);
+}
+
+TEST(ExtentGridTest, AYzPlaneOfAnExtentIsOneRunOfParts) {
+  const std::vector<ByteRun> runs = part_runs(3, {64, 64, 64}, {{0, 0, 17}, {64, 64, 1}}, 16384);
+  EXPECT_EQ(runs, (std::vector<ByteRun>{{0, 64 * 64 * 64}}));
+  EXPECT_EQ(part_runs(3, {64, 64, 64}, {{9, 0, 0}, {1, 64, 64}}, 16384), (std::vector<ByteRun>{{32768, 49152}}));
+}
+
 RC_GTEST_PROP(ExtentGridTest, BoxesOverlapWhereTheyShareAByteAndPartsAreWhatTheyShare, ()) {
   const auto [geometry, box] = any_geometry_and_box();
   const Coord extent = any_extent(geometry);
