@@ -27,7 +27,7 @@ struct Core {
       : store(the_store),
         options(the_options),
         environment(the_environment),
-        pool(std::min<std::size_t>(the_options.cache_bytes / 16, kIdleBufferBytes)),
+        pool(the_options.cache_bytes),
         cache(pool, the_options.cache_bytes),
         records(the_store),
         left(the_store),
@@ -45,8 +45,6 @@ struct Core {
     return relocations.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
   }
   std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
-
-  static constexpr std::size_t kIdleBufferBytes = 16u << 20;
 
   store::Store& store;
   const EngineOptions options;

@@ -1,16 +1,14 @@
-// Aligned buffers of the engine, counted, reused, and given back to the system when they are not needed.
+// Aligned buffers of the engine: counted, shared, and used again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
+#include "engine/cache/slab_arena.h"
 
 namespace mdfs::engine {
 
@@ -20,8 +18,8 @@ class BufferPool;
 struct PooledBuffer {
   std::atomic<std::uint32_t> references{1};
   std::byte* data = nullptr;
-  std::size_t size = 0;      // as asked for
-  std::size_t capacity = 0;  // of its size class
+  std::size_t size = 0;  // as asked for
+  SlabArena::Piece piece;
   BufferPool* pool = nullptr;
 };
 
@@ -52,35 +50,35 @@ class BufferRef {
   PooledBuffer* buffer_ = nullptr;
 };
 
-// Buffers at 4096-byte boundaries, cut from mapped regions by size class. Freed ones are kept for reuse up to a bound;
-// beyond it their pages go back to the system at once (the addresses stay mapped). Any thread; outlives its buffers.
+// How long a buffer is held. Brief ones are of few size classes, so that the next one finds their memory.
+enum class Use : std::uint8_t { kLasting, kBrief };
+
+// Buffers at 4096-byte boundaries out of an arena. The memory of released buffers stays for the next ones: who counts
+// memory counts used_bytes() and idle_bytes(), and makes room with give_back(). Any thread; outlives its buffers.
 class BufferPool {
  public:
-  explicit BufferPool(std::size_t idle_limit_bytes) : idle_limit_bytes_(idle_limit_bytes) {}
+  // Pools of less than 64 MiB use small pages alone: a huge page for each size of buffer would be much of them.
+  explicit BufferPool(std::size_t budget_bytes) : arena_(budget_bytes / kSmallestShare) {}
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
-  ~BufferPool();
+  ~BufferPool() = default;
 
   // At least one byte. `size` is rounded up to a multiple of 4096. Never fails: no memory ends the program.
-  BufferRef acquire(std::size_t size);
-  // Bytes in buffers that are held.
-  std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+  BufferRef acquire(std::size_t size, Use use = Use::kLasting);
+  // By how much used_bytes() and idle_bytes() together would grow.
+  std::size_t growth(std::size_t size, Use use = Use::kLasting) const;
+  // Memory of buffers that are held, and of released ones.
+  std::size_t used_bytes() const { return arena_.used_bytes(); }
+  std::size_t idle_bytes() const { return arena_.idle_bytes(); }
+  // Until idle_bytes() is so small; the bytes given back to the system.
+  std::size_t give_back(std::size_t idle_bytes_left) { return arena_.give_back(idle_bytes_left); }
 
  private:
   friend class BufferRef;
-  struct SizeClass {
-    std::vector<std::byte*> idle;   // freed, pages still there
-    std::vector<std::byte*> empty;  // no pages behind
-  };
+  static constexpr std::size_t kSmallestShare = 32;
   void release(PooledBuffer* buffer);
-  void add_region(std::size_t capacity, SizeClass& size_class);
 
-  const std::size_t idle_limit_bytes_;
-  std::atomic<std::size_t> used_bytes_{0};
-  std::mutex mutex_;  // guards all below
-  std::map<std::size_t, SizeClass> classes_;
-  std::size_t idle_bytes_ = 0;
-  std::vector<std::pair<std::byte*, std::size_t>> regions_;
+  SlabArena arena_;
 };
 
 }  // namespace mdfs::engine

@@ -13,10 +13,10 @@ std::size_t Cache::KeyHash::operator()(const UnitKey& key) const {
   return h ^ (h >> 31);
 }
 
-Cache::Cache(BufferPool& pool, std::size_t budget_bytes) : pool_(pool), budget_bytes_(budget_bytes) {}
+Cache::Cache(BufferPool& pool, std::size_t budget_bytes) : pool_(pool), limit_bytes_(budget_bytes) {}
 
 std::size_t Cache::used_bytes() const {
-  return pool_.used_bytes() + units_.load(std::memory_order_relaxed) * kUnitOverheadBytes;
+  return pool_.used_bytes() + pool_.idle_bytes() + units_.load(std::memory_order_relaxed) * kUnitOverheadBytes;
 }
 
 void Cache::count(std::uint64_t hits, std::uint64_t misses) {
@@ -41,7 +41,7 @@ UnitPtr Cache::find_or_create(const UnitKey& key) {
   const std::size_t hash = KeyHash{}(key);
   Shard& shard = shard_of(hash);
   std::array<UnitPtr, kVictimsOfNewUnit> victims;
-  if (over_budget()) {
+  if (over_limit()) {
     if (UnitPtr known = look_up(key, false)) return known;
     victims = trim(shard);
   }
@@ -114,11 +114,8 @@ std::array<UnitPtr, Cache::kVictimsOfNewUnit> Cache::trim(Shard& shard) {
   return victims;
 }
 
-// Where requests hold most of the units, those that can go are hard to find: who wants much looks at many.
-void Cache::make_room(std::size_t size) {
-  std::size_t patience = kLeastSteps + size / kBytesPerStep;  // units that are looked at and cannot go
-  std::size_t shards_without = 0;
-  while (over_budget() && shards_without < kShards && patience > 0) {
+bool Cache::evict(std::size_t& patience) {
+  for (std::size_t shards = 0; shards < kShards && patience > 0; ++shards) {
     Shard& shard = shards_[next_victim_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
     UnitPtr victim;
     {
@@ -129,20 +126,44 @@ void Cache::make_room(std::size_t size) {
       victim = evict_from(shard, left);
       patience -= most - left;
     }
-    if (victim == nullptr) {
-      ++shards_without;
-      continue;
-    }
-    shards_without = 0;
+    if (victim == nullptr) continue;
     units_.fetch_sub(1, std::memory_order_relaxed);
     evictions_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
+// Memory of released buffers is used again before pages are asked for; a unit that leaves makes some. Memory of other
+// sizes goes back to the system. Where requests hold most of the units, those that can go are hard to find: a large
+// demand looks at many.
+void Cache::make_room(std::size_t size, Use use) {
+  std::size_t patience = kLeastSteps + size / kBytesPerStep;  // units that are looked at and cannot go
+  for (;;) {
+    const std::size_t growth = pool_.growth(size, use), wanted = used_bytes() + growth, limit = limit_bytes();
+    if (growth == 0 || wanted <= limit) return;
+    const std::size_t idle = pool_.idle_bytes(), excess = wanted - limit;
+    if (idle >= excess && pool_.give_back(idle - excess) > 0) continue;
+    if (!evict(patience)) return;
   }
 }
 
-BufferRef Cache::acquire(std::size_t size) {
-  BufferRef buffer = pool_.acquire(size);
-  make_room(size);
-  return buffer;
+void Cache::set_limit(std::size_t bytes) {
+  limit_bytes_.store(bytes, std::memory_order_relaxed);
+  trim_to(bytes);
+}
+
+void Cache::trim_to(std::size_t bytes) {
+  std::size_t patience = kLeastSteps + units_.load(std::memory_order_relaxed) * (kMaxUses + 1);
+  while (used_bytes() - std::min(used_bytes(), pool_.idle_bytes()) > bytes && evict(patience)) {
+  }
+  const std::size_t used = used_bytes(), idle = pool_.idle_bytes();
+  if (used > bytes) pool_.give_back(idle - std::min(idle, used - bytes));
+}
+
+BufferRef Cache::acquire(std::size_t size, Use use) {
+  make_room(size, use);
+  return pool_.acquire(size, use);
 }
 
 void Cache::erase(const UnitKey& key) {

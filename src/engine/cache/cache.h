@@ -38,10 +38,17 @@ class Cache {
   // Forgets all units of an object.
   void erase_object(std::uint64_t object);
 
-  // A buffer, after making room for it.
-  BufferRef acquire(std::size_t size);
+  // A buffer, after making room for it: within the budget as long as something can leave.
+  BufferRef acquire(std::size_t size, Use use = Use::kLasting);
 
-  std::size_t budget_bytes() const { return budget_bytes_; }
+  // How much it may hold now, at most its budget. A smaller limit holds at once, but for what is in use.
+  std::size_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
+  void set_limit(std::size_t bytes);
+  // Makes it hold no more now; it may grow again.
+  void trim_to(std::size_t bytes);
+  // Gives the memory of released buffers back to the system; the bytes.
+  std::size_t give_back_idle() { return pool_.give_back(0); }
+  // Memory, that of released buffers included.
   std::size_t used_bytes() const;
   std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
   std::uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
@@ -78,8 +85,10 @@ class Cache {
 
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
   UnitPtr look_up(const UnitKey& key, bool count_use);
-  bool over_budget() const { return used_bytes() > budget_bytes_; }
-  void make_room(std::size_t size);
+  bool over_limit() const { return used_bytes() > limit_bytes(); }
+  void make_room(std::size_t size, Use use);
+  // One unit leaves, out of the next shards that have one; false if none can. `patience`: how many are looked at.
+  bool evict(std::size_t& patience);
   // Takes one unit out of the shard, if one can be and so many steps of the clock find it; the caller destroys it
   // without the lock. `steps`: then what is left of them.
   static UnitPtr evict_from(Shard& shard, std::size_t& steps);
@@ -89,7 +98,7 @@ class Cache {
   static void remember(Shard& shard, std::size_t hash);
 
   BufferPool& pool_;
-  const std::size_t budget_bytes_;
+  std::atomic<std::size_t> limit_bytes_;
   std::array<Shard, kShards> shards_;
   std::atomic<std::size_t> units_{0};
   std::atomic<std::size_t> next_victim_shard_{0};

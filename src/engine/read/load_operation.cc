@@ -160,7 +160,7 @@ void LoadOperation::prepare(std::uint32_t number, std::vector<Segment>& segments
   if (object_.is_raw()) return prepare_raw(number, segments);
   if (!fetch.extent.has_record()) return;
   const std::size_t bytes = align_up(fetch.extent.stored_bytes, device::kAlignment);
-  fetch.stored = core_.cache.acquire(bytes);
+  fetch.stored = core_.cache.acquire(bytes, Use::kBrief);
   append_segments(fetch.extent.runs, object_.block_size, 0, bytes, fetch.stored.data(), number, segments);
 }
 
@@ -198,7 +198,7 @@ void LoadOperation::prepare_strips(std::uint32_t number, std::vector<Segment>& s
     fetch.pieces.push_back(piece);
   }
   if (fetch.pieces.empty()) return;
-  fetch.strips = core_.cache.acquire(bytes);
+  fetch.strips = core_.cache.acquire(bytes, Use::kBrief);
   for (const Fetch::Piece& piece : fetch.pieces) {
     if (core_.is_zeroed(fetch.extent.parts[piece.part].run.disk)) {
       std::memset(fetch.strips.data() + piece.at, 0, std::size_t{piece.blocks} * object_.block_size);

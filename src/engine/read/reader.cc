@@ -248,8 +248,8 @@ Status Reader::read_channel(OpenObject& object, const geometry::Window& window, 
   for (std::uint64_t at = offset; at < end;) {
     const std::uint64_t first = at / element;
     const std::uint64_t count = std::min(pass_samples, ceil_div(end, element) - first);
-    const BufferRef samples = core_.cache.acquire(count * sample);
-    const BufferRef plane = core_.cache.acquire(count * element);
+    const BufferRef samples = core_.cache.acquire(count * sample, Use::kBrief);
+    const BufferRef plane = core_.cache.acquire(count * element, Use::kBrief);
     const MutableBytes sample_bytes = samples.bytes().first(count * sample);
     const MutableBytes plane_bytes = plane.bytes().first(count * element);
     MDFS_TRY(read_box(object, box, first * sample, sample_bytes, version, stop));

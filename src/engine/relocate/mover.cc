@@ -269,7 +269,7 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
   for (std::size_t i = first; i < last; ++i) {
     Part& part = job.parts[i];
     if (part.state != Part::State::kOpen) continue;
-    part.bytes = core_.cache.acquire(bytes_of(object, part.blocks));
+    part.bytes = core_.cache.acquire(bytes_of(object, part.blocks), Use::kBrief);
     append_segments(part.from, object.block_size, 0, bytes_of(object, part.blocks), part.bytes.data(), 0, reads);
   }
   const Status read = read_segments(core_.store, reads, core_.options.largest_request_bytes);

@@ -1,0 +1,92 @@
+// Memory of the engine's buffers: slabs of huge pages, cut into pieces of one size class each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace mdfs::engine {
+
+// A piece is in use, idle (free, its pages are there) or empty (free, without pages). Idle pieces are used first: new
+// pages take the kernel longer than a disk of NVMe takes to fill them.
+//
+// A class begins with slabs of small pages, and gets slabs of huge pages once it has as many bytes in use: a few small
+// buffers hold no huge pages. A slab without a piece in use serves any class whose slabs are as large.
+//
+// Fragmentation: give_back() returns slabs without a piece in use whole, and of other slabs the pages of idle pieces.
+// So no memory is kept but that of pieces in use, however they are spread over the slabs; a slab that has lost pages is
+// one of small pages until its last piece is free. Any thread.
+class SlabArena {
+ public:
+  struct Slab {
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    bool huge = false;    // made of huge pages
+    bool broken = false;  // and has lost some of them
+    std::size_t piece = 0, charge = 0;
+    std::size_t pieces = 0, used = 0;
+    std::vector<std::uint32_t> idle, empty;  // numbers of pieces
+
+    std::byte* at(std::uint32_t number) const { return data + number * piece; }
+  };
+  struct Piece {
+    std::byte* data = nullptr;
+    Slab* slab = nullptr;
+    std::size_t charge = 0;  // its part of the slab; at least the class
+  };
+
+  // Slabs of huge pages are at most `largest_huge_slab` bytes, but for those of one piece. 0: small pages only.
+  explicit SlabArena(std::size_t largest_huge_slab) : largest_huge_slab_(largest_huge_slab) {}
+  SlabArena(const SlabArena&) = delete;
+  SlabArena& operator=(const SlabArena&) = delete;
+  ~SlabArena();
+
+  // A piece of a size class (slab_classes.h). Its contents are undefined. No memory ends the program.
+  Piece take(std::size_t size_class);
+  void put(const Piece& piece);
+  // By how much take() would make resident_bytes() grow now.
+  std::size_t growth(std::size_t size_class) const;
+
+  // Of pieces in use, and of idle ones.
+  std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+  std::size_t idle_bytes() const { return idle_bytes_.load(std::memory_order_relaxed); }
+  // Gives memory of idle pieces back to the system until so many bytes of them are left. Returns the bytes given back.
+  std::size_t give_back(std::size_t idle_bytes_left);
+
+ private:
+  struct ByAddress {
+    bool operator()(const Slab* a, const Slab* b) const;
+  };
+  using Slabs = std::set<Slab*, ByAddress>;
+  struct SizeClass {
+    Slabs with_idle, with_empty;
+    std::size_t used_bytes = 0;
+  };
+
+  bool takes_huge_slab(const SizeClass& size_class, std::size_t piece) const;
+  Slab* reusable_slab(std::size_t piece) const;
+  Slab& new_slab(std::size_t piece, bool huge);
+  void cut(Slab& slab, std::size_t piece);
+  // Into the sets where it belongs, and out of all.
+  void file(Slab& slab);
+  void unfile(Slab& slab);
+  std::unique_ptr<Slab> remove(Slab& slab);
+
+  const std::size_t largest_huge_slab_;
+  mutable std::mutex mutex_;  // guards all below
+  std::map<std::size_t, SizeClass> classes_;
+  std::map<std::byte*, std::unique_ptr<Slab>> slabs_;
+  // Slabs with idle pieces, in the order in which give_back() takes them: of huge pages without a piece in use; of
+  // small pages; of huge pages.
+  Slabs unused_, idle_small_, idle_huge_;
+  std::atomic<std::size_t> used_bytes_{0}, idle_bytes_{0};  // changed with the lock held
+  std::size_t broken_slabs_ = 0;                            // of huge pages, that have lost some
+};
+
+}  // namespace mdfs::engine
