@@ -7,7 +7,7 @@ from mdfsbench import images, table
 from mdfsbench.context import say
 
 GROUP = "warm"
-DEFAULT_CACHE = "the default cache of 256 MiB"  # as bench/results.py says it
+DEFAULT_CACHE = "the default cache, a quarter of the memory"  # as bench/results.py says it
 # Of windows read: side, how many (at most 160 MB of extents), and how.
 READ_CASES = [(512, 80, []), (64, 400, ["--one-call"]), (64, 400, []), (2048, 8, [])]
 WRITTEN_CASES = [(64, 100), (512, 40)]

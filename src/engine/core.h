@@ -20,8 +20,9 @@
 
 namespace mdfs::engine {
 
-// Shares of the budget: dirty units up to a half, units about to become dirty up to an eighth, loads at work up to a
-// quarter. So some can always be made free by evicting clean units, and nobody waits for memory in a circle.
+// Shares of the budget: dirty units up to a half of what the cache may hold now, units about to become dirty up to an
+// eighth, loads at work up to a quarter. So some can always be made free by evicting clean units, and nobody waits for
+// memory in a circle.
 struct Core {
   Core(store::Store& the_store, const EngineOptions& the_options, Environment& the_environment, unsigned threads)
       : store(the_store),
@@ -31,20 +32,25 @@ struct Core {
         cache(pool, the_options.cache_bytes),
         records(the_store),
         left(the_store),
-        loads(the_options.cache_bytes / 4),
-        writes(the_options.cache_bytes / 8),
+        loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
+        writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),
         tasks(threads),
         background(1),
         zeroed_disks(the_options.zeros_for_lost && the_store.read_only() ? the_store.lost_disks() : 0) {}
 
   bool is_zeroed(unsigned disk) const { return disk < MDFS_MAX_DISKS && (zeroed_disks >> disk & 1) != 0; }
-  std::size_t dirty_limit_bytes() const { return options.cache_bytes / 2; }
+  std::size_t dirty_limit_bytes() const { return std::min(cache.limit_bytes() / 2, kMostDirty); }
   // Nobody has read or written for a while, and little is dirty: the disks have time for what moves by itself.
   bool is_quiet() const {
     return relocations.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
   }
   std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
+
+  // Large caches are for what is read again: more work at once, or more to write back, gains nothing.
+  static constexpr std::size_t kMostLoads = 256u << 20;
+  static constexpr std::size_t kMostWrites = 128u << 20;
+  static constexpr std::size_t kMostDirty = 1u << 30;
 
   store::Store& store;
   const EngineOptions options;

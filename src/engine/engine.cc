@@ -245,6 +245,16 @@ CacheStats Engine::cache_stats() const {
           parts_->core.cache.misses(),     parts_->core.cache.evictions(),  parts_->core.options.cache_bytes};
 }
 
+void Engine::set_cache_limit(std::uint64_t bytes) {
+  parts_->core.cache.set_limit(std::min<std::uint64_t>(bytes, parts_->core.options.cache_bytes));
+}
+
+void Engine::trim_cache(std::uint64_t bytes) { parts_->core.cache.trim_to(bytes); }
+
+void Engine::give_back_memory() { parts_->core.cache.give_back_idle(); }
+
+std::int64_t Engine::idle_ns() const { return parts_->core.relocations.idle_ns(parts_->core.environment); }
+
 void Engine::drop_dirty(OpenObject& object) {
   GridBox all;
   all.last.fill(UINT64_MAX);

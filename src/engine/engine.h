@@ -133,6 +133,15 @@ class Engine final {
   // Nobody has read or written for a while, and little is dirty.
   bool is_quiet() const;
   CacheStats cache_stats() const;
+  // What the cache may hold from now on, at most its budget (EngineOptions::cache_bytes). A smaller limit holds at
+  // once, but for what is in use; dirty bytes leave when they have been written back, which a smaller limit hurries.
+  void set_cache_limit(std::uint64_t bytes);
+  // Makes the cache hold no more now; it may grow again.
+  void trim_cache(std::uint64_t bytes);
+  // Gives the memory of released buffers back to the system.
+  void give_back_memory();
+  // Since the last read or write of anybody.
+  std::int64_t idle_ns() const;
   // EngineOptions::zeros_for_lost, of a store that is read-only.
   bool zeroes_lost() const;
 

@@ -28,9 +28,10 @@ class RelocationQueue {
   void note_activity(Environment& environment) {
     last_activity_ns_.store(environment.monotonic_ns(), std::memory_order_relaxed);
   }
-  bool is_quiet(Environment& environment) const {
-    return environment.monotonic_ns() - last_activity_ns_.load(std::memory_order_relaxed) >= kQuietNs;
+  std::int64_t idle_ns(Environment& environment) const {
+    return environment.monotonic_ns() - last_activity_ns_.load(std::memory_order_relaxed);
   }
+  bool is_quiet(Environment& environment) const { return idle_ns(environment) >= kQuietNs; }
 
   // The object has strips that may be complete.
   void note_strips(std::uint64_t object) {

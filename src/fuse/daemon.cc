@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -30,6 +31,8 @@
 #include "fuse/call_filter.h"
 #include "fuse/control.h"
 #include "fuse/disk_changes.h"
+#include "fuse/memory_policy.h"
+#include "fuse/memory_watch.h"
 #include "fuse/mount_helper.h"
 #include "fuse/mountpoint.h"
 #include "fuse/privileges.h"
@@ -143,7 +146,8 @@ Result<std::vector<std::unique_ptr<device::Disk>>> adopt_disks(const std::vector
 }
 
 Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<device::Disk>> disks,
-                                                    const MountOptions& options, Environment& environment) {
+                                                    const MountOptions& options, std::uint64_t cache_bytes,
+                                                    Environment& environment) {
   store::StoreOptions store_options;
   store_options.read_only = options.read_only;
   store_options.degraded = options.degraded;
@@ -152,7 +156,7 @@ Result<std::unique_ptr<volume::Volume>> open_volume(std::vector<std::unique_ptr<
   store_options.discard = options.discard;
   MDFS_TRY_ASSIGN(auto store, store::Store::open(std::move(disks), store_options, environment));
   volume::VolumeOptions volume_options;
-  volume_options.engine.cache_bytes = options.cache_bytes;
+  volume_options.engine.cache_bytes = cache_bytes;
   volume_options.engine.grouping = options.grouping;
   volume_options.engine.zeros_for_lost = options.zeros_for_lost;
   volume_options.commit_interval_ns = options.commit_interval_ns;
@@ -220,6 +224,18 @@ std::string last_words(device::ModelledMachine* modelled, TraceRecorder* trace) 
   return words + status.error().message() + '\n';
 }
 
+std::uint64_t cache_bytes(const MountOptions& options) {
+  if (options.cache_bytes) return *options.cache_bytes;
+  const UsableMemory usable = usable_memory();
+  return default_cache_bytes(usable.machine_bytes, usable.cgroup_limit_bytes);
+}
+
+WatchedCache watched(engine::Engine& engine) {
+  return {[&engine] { return engine.cache_stats().bytes; }, [&engine] { return engine.idle_ns(); },
+          [&engine](std::uint64_t bytes) { engine.set_cache_limit(bytes); },
+          [&engine](std::uint64_t bytes) { engine.trim_cache(bytes); }, [&engine] { engine.give_back_memory(); }};
+}
+
 // What the one who mounts is to know, a line each.
 std::string notices(store::Store& store, const MountOptions& options) {
   std::string lines;
@@ -260,6 +276,9 @@ struct Belongings {
   std::vector<device::UniqueFd> descriptors;  // of disks
   std::unique_ptr<ControlServer> control;     // null: there is no runtime directory
   std::shared_ptr<device::UringContext> context;
+  std::uint64_t cache_bytes = 0;
+  PressureFiles pressure;
+  device::UniqueFd memory_wake;  // eventfd
 };
 
 // Opens all that takes rights to open, and gives the rights up. Nothing that a disk holds has been looked at but
@@ -281,6 +300,10 @@ Result<Belongings> pack_and_confine(const Job& job) {
   } else {
     spdlog::warn("no control socket: {}", control.error().message());
   }
+  with.cache_bytes = cache_bytes(options);
+  with.pressure = PressureFiles::open();
+  with.memory_wake.reset(eventfd(0, EFD_CLOEXEC));
+  if (!with.memory_wake.open()) return from_errno(errno, "eventfd");
   MDFS_TRY(become(identity, {}));
   MDFS_TRY_ASSIGN(with.context, device::UringContext::create());
   MDFS_TRY(filter_daemon_calls());
@@ -307,7 +330,7 @@ Status serve(const Job& job, const Ready& ready) {
     MDFS_TRY_ASSIGN(modelled, device::ModelledMachine::start(*job.machine, count, kModelSeed, waiter));
     disks = as_modelled(std::move(disks), modelled);
   }
-  MDFS_TRY_ASSIGN(auto volume, open_volume(std::move(disks), options, environment));
+  MDFS_TRY_ASSIGN(auto volume, open_volume(std::move(disks), options, with.cache_bytes, environment));
   if (volume->store().volume_uuid() != job.volume_uuid)
     return Error{Errc::kCorrupt, fmt::format("the disks are of volume {}, not {}",
                                              volume->store().volume_uuid().to_string(), job.volume_uuid.to_string())};
@@ -325,10 +348,14 @@ Status serve(const Job& job, const Ready& ready) {
   MDFS_TRY_ASSIGN(auto requests, with.helper->mount(with.session.read_only));
   MDFS_TRY(server->attach(std::move(requests)));
 
+  auto memory = std::make_unique<MemoryWatch>(std::move(with.pressure), std::move(with.memory_wake), with.cache_bytes,
+                                              watched(volume->engine()), environment);
+
   ready(notices(volume->store(), options));
   const Status outcome = serve_until_unmounted(*server, *volume, *with.helper, control.get());
   if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
   // Whoever waits may take the disks at once.
+  memory.reset();
   server.reset();
   volume.reset();
   const std::string notes = last_words(modelled.get(), with.trace.get());

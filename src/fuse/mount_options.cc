@@ -132,7 +132,8 @@ constexpr std::array kRows = {
           options.allow_other = false;
           return {};
         }},
-    Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default 256M)"}, set_cache},
+    Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default: a quarter of the memory)"},
+        set_cache},
     Row{{"commit", "SECONDS", "longest time until changes reach the disks without fsync (1 to 3600, default 5)"},
         set_commit},
     Row{{"degraded", "", "write without a majority of the disks, or without a disk that the newest commit needs"},

@@ -29,7 +29,7 @@ struct MountOptions {
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   bool grouping = true;
-  std::uint64_t cache_bytes = std::uint64_t{256} << 20;
+  std::optional<std::uint64_t> cache_bytes;  // absent: a part of the memory (memory_policy.h)
   std::int64_t commit_interval_ns = 5'000'000'000;
   std::uint64_t max_window_bytes = std::uint64_t{4} << 30;
   std::string log_level = "warning";

@@ -44,8 +44,9 @@ class EncodingBudgets {
   static constexpr std::size_t kSmallFrames = 1u << 20;  // of one batch
   static constexpr std::size_t kAllSmallFrames = 8u << 20;
   static constexpr std::size_t kLeastFrames = 34u << 20;  // two frames of the largest extents, or two batches
+  static constexpr std::size_t kMostFrames = 128u << 20;
 
-  explicit EncodingBudgets(std::size_t cache_bytes) : frames_(std::max(cache_bytes / 8, kLeastFrames)) {}
+  explicit EncodingBudgets(std::size_t cache_bytes) : frames_(std::clamp(cache_bytes / 8, kLeastFrames, kMostFrames)) {}
 
   IdleEncoders& idle() { return idle_; }
   ByteBudget& encoders_of(std::size_t each) { return each <= kSmallEncoder ? small_encoders_ : encoders_; }

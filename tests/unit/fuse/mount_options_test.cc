@@ -20,7 +20,7 @@ TEST(MountOptions, EveryWordOfAnFstabLineIsUnderstood) {
       options);
   ASSERT_TRUE(status.ok()) << status.error().message();
   EXPECT_TRUE(options.read_only && options.degraded && options.foreground);
-  EXPECT_EQ(options.cache_bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(options.cache_bytes, std::optional(std::uint64_t{1} << 30));
   EXPECT_EQ(options.commit_interval_ns, 30'000'000'000);
   EXPECT_EQ(options.max_window_bytes, std::uint64_t{64} << 20);
   EXPECT_EQ(options.staging_directory, "/srv/tmp");
@@ -50,7 +50,7 @@ TEST(MountOptions, LaterWordsWin) {
   MountOptions options;
   ASSERT_TRUE(parse_mount_options("ro,rw,cache=16M,cache=32M,noatime,relatime", options).ok());
   EXPECT_FALSE(options.read_only);
-  EXPECT_EQ(options.cache_bytes, 32u << 20);
+  EXPECT_EQ(options.cache_bytes, std::optional(std::uint64_t{32} << 20));
   EXPECT_EQ(options.atime, volume::AtimeMode::kRelatime);
 }
 

@@ -1,0 +1,74 @@
+// Watches the memory of the machine and lets the cache grow and shrink with it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/environment.h"
+#include "device/unique_fd.h"
+#include "fuse/memory_policy.h"
+
+namespace mdfs::fuse {
+
+// Memory of the machine, or of the strictest cgroup of this process where that is less. 0: neither can be told.
+struct UsableMemory {
+  std::uint64_t machine_bytes = 0;
+  std::optional<std::uint64_t> cgroup_limit_bytes;
+};
+UsableMemory usable_memory();
+// The same of other files than those below / (for tests): `root` stands for it.
+UsableMemory usable_memory(const std::string& root);
+
+// The files by which the kernel tells of memory pressure. Opened before the daemon gives its rights up: since Linux 6.1
+// a process without CAP_SYS_RESOURCE can set slower triggers only.
+class PressureFiles {
+ public:
+  // What there is of them. The trigger of the process's cgroup if it has one, else the one of the machine.
+  static PressureFiles open(const std::string& root = {});
+  int trigger() const { return trigger_.get(); }  // -1: there is none
+  void forget_trigger() { trigger_.reset(); }
+  // Nothing where /proc/meminfo cannot be read.
+  std::optional<MemoryInfo> meminfo() const;
+
+ private:
+  device::UniqueFd trigger_;  // readable with POLLPRI when tasks have waited for memory
+  device::UniqueFd meminfo_;
+};
+
+// What the watch looks at and changes; called by its thread.
+struct WatchedCache {
+  std::function<std::uint64_t()> used_bytes;
+  std::function<std::int64_t()> idle_ns;
+  std::function<void(std::uint64_t)> set_limit;
+  std::function<void(std::uint64_t)> trim_to;
+  std::function<void()> give_back;
+};
+
+// A thread that applies MemoryPolicy until it is destroyed.
+class MemoryWatch {
+ public:
+  // `wake`: an eventfd.
+  MemoryWatch(PressureFiles files, device::UniqueFd wake, std::uint64_t budget_bytes, WatchedCache cache,
+              Environment& environment);
+  ~MemoryWatch();
+  MemoryWatch(const MemoryWatch&) = delete;
+  MemoryWatch& operator=(const MemoryWatch&) = delete;
+
+ private:
+  void run();
+  bool scarce() const;
+
+  PressureFiles files_;
+  const device::UniqueFd wake_;
+  MemoryPolicy policy_;
+  const WatchedCache cache_;
+  Environment& environment_;
+  std::uint64_t limit_bytes_;
+  std::thread thread_;
+};
+
+}  // namespace mdfs::fuse
