@@ -70,6 +70,7 @@ class Context:
         self.stack = contextlib.ExitStack()
         self.scratch = self.images = None
         self.serial = 0
+        self.daemon_pid = None  # of the volume mounted last
 
     def __enter__(self):
         if self.scratch_parent:
@@ -142,6 +143,7 @@ class Context:
         words = ",".join(filter(None, ["foreground", options]))
         daemon = subprocess.Popen([str(self.program("tools/mdfs")), "mount", "-o", words, *map(str, disks),
                                    str(mountpoint)], start_new_session=True)
+        self.daemon_pid = daemon.pid
         try:
             wait_for(lambda: os.path.ismount(mountpoint), "mdfs mount", daemon)
             yield mountpoint
@@ -155,6 +157,11 @@ class Context:
         finally:
             if not os.path.ismount(mountpoint):
                 mountpoint.rmdir()
+
+    def daemon_cpu_ms(self):
+        """Processor time that the daemon of the volume mounted last has taken."""
+        fields = pathlib.Path(f"/proc/{self.daemon_pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
     @staticmethod
     def end(process):

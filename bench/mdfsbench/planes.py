@@ -33,8 +33,9 @@ def rows(context):
         for name, cases in (("volume", VOLUME_CASES), ("movie", MOVIE_CASES)):
             for case, window, warm_count, cold_count, apart in cases:
                 found.append(warm(context, disks, sources[name], name, case, window, warm_count))
-                found.append(cold(context, disks, sources[name], name, case, window, cold_count, apart))
-        found.append(cold(context, disks, still, "picture", "512x512", "512x512", 8, 256))
+                found += cold(context, disks, sources[name], name, case, window, cold_count, apart)
+        found += cold(context, disks, still, "picture", "512x512", "512x512", 8, 256)
+        found.append(again(context, disks, still))
     return found + [evenness(found)]
 
 
@@ -52,16 +53,33 @@ def warm(context, disks, source, image, case, window, count):
 
 def cold(context, disks, source, image, case, window, count, apart):
     say(f"{image}, {case}, cold")
-    times, floors = [], []
+    times, floors, cpu = [], [], []
     for seed in range(1 if context.quick else COLD_MOUNTS):
         with context.mounted(disks) as mnt:
+            before = context.daemon_cpu_ms()
             timed = context.time_reads(mnt / image, "--window", window, "--count", count, "--apart", apart, "--seed",
                                        seed, "--iops", 1, "--source", source.raw)
+            cpu.append((context.daemon_cpu_ms() - before) / count)
         times.append(timed["mean_ms"])
         floors.append(context.time_reads(source.npy, "--direct", "--bytes", timed["bytes"], "--count", 4, "--seed",
                                          seed)["mean_ms"])
-    return table.Row(GROUP, f"{image} {'x'.join(map(str, source.shape))}, {case}, cold", statistics.mean(times), "ms",
-                     statistics.mean(floors), "one contiguous O_DIRECT read")
+    name = f"{image} {'x'.join(map(str, source.shape))}, {case}, cold"
+    return [table.Row(GROUP, name, statistics.mean(times), "ms", statistics.mean(floors),
+                      "one contiguous O_DIRECT read"),
+            table.Row(GROUP, f"{name}, processor time of the daemon", statistics.mean(cpu), "ms")]
+
+
+def again(context, disks, source):
+    """Windows whose extents fit into the default cache, but not into 256 MiB."""
+    count = 40 if context.quick else 400
+    say(f"picture, {count} windows, again")
+    medians = []
+    for options in ("", "cache=256M"):
+        with context.mounted(disks, options) as mnt:
+            medians.append(context.time_reads(mnt / "picture", "--window", "512x512", "--count", count, "--warm",
+                                              "--source", source.raw)["median_ms"])
+    return table.Row(GROUP, f"picture, {count} windows 512x512 again, default cache", medians[0], "ms", medians[1],
+                     "with cache=256M")
 
 
 def evenness(found):
