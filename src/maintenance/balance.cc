@@ -7,11 +7,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/log.h"
-#include "maintenance/moves.h"
 #include "maintenance/objects.h"
 
 namespace mdfs::maintenance {
+namespace {
+
+void note_skipped(OperationRecord& record, Ino object, const Error& error) {
+  spdlog::error("balancing: object {}: {}", object, error.message());
+  record.note_trouble({object, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
+}
+
+}  // namespace
 
 Status Balance::check(const OperationRun& run) const {
   store::Store& store = volume_.store();
@@ -71,10 +79,8 @@ Status Balance::begin(OperationRun& run) {
 
 Status Balance::resume(OperationRun& run) {
   MDFS_TRY(check(run));
-  units_.clear();
-  next_unit_ = 0;
-  listing_ = false;
-  uncommitted_bytes_ = 0;
+  forget();
+  walk_.begin(run.record.cursor[0]);
   // What has been deleted, or has moved before a crash, counts on no disk.
   if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_unlinked());
   lacking_.clear();
@@ -86,108 +92,67 @@ Status Balance::resume(OperationRun& run) {
   return {};
 }
 
-Status Balance::list_some(OperationRun& run, std::uint64_t object) {
-  units_.clear();
-  next_unit_ = 0;
-  listing_ = false;
-  const std::uint64_t taking = run.record.parameters[0];
-  MDFS_TRY_ASSIGN(const UnitPlaces places, next_units(volume_, object, at_));
-  if (places.units.empty()) return {};
-  auto target = disks_of_units(volume_, object, [&](const geometry::Placement& placement) {
-    return volume_.placements().with_disks(placement, taking);
-  });
-  if (!target.ok() && target.error().code == Errc::kNotFound) return {};  // deleted meanwhile
-  MDFS_TRY(target.ok() ? Status() : Status(target.error()));
-  for (const UnitPlace& place : places.units) {
-    const unsigned disk = (*target)(place.unit);
-    if (((taking >> disk) & 1) == 0 || place.blocks == 0 || place.disks == std::uint64_t{1} << disk) continue;
-    std::uint64_t& lacking = lacking_[disk];
-    if (lacking < place.blocks) continue;
-    lacking -= place.blocks;
-    units_.push_back({place.unit, place.blocks});
+Result<bool> Balance::find(OperationRun& run) {
+  OperationRecord& record = run.record;
+  if (record.parameters[0] == 0) return false;  // every disk has its share
+  record.cursor[0] = walk_.position();          // nothing before it is queued
+  MDFS_TRY_ASSIGN(const std::optional<ObjectPart> part, walk_.next());
+  if (!part) {
+    record.bytes_total = record.bytes_done;
+    if (run.may_write()) MDFS_TRY(volume_.store().commit());
+    return false;
   }
-  at_ = places.next;
-  listing_ = !places.at_end;
+  if (part->is_first) ++record.items_done;
+  Status looked = part->listed.ok() ? look_at(run, *part) : part->listed;
+  if (looked.ok() || looked.error().code == Errc::kNotFound) return true;
+  note_skipped(record, part->object, looked.error());
+  return true;
+}
+
+Status Balance::look_at(OperationRun& run, const ObjectPart& part) {
+  const std::uint64_t taking = run.record.parameters[0];
+  if (part.rows.empty()) return {};
+  MDFS_TRY_ASSIGN(const DiskOfUnit disk_of, disks_of_units(volume_, part.object, [&](const auto& placement) {
+                    return volume_.placements().with_disks(placement, taking);
+                  }));
+  std::vector<Candidate> candidates;
+  for (std::size_t first = 0, last = 0; first < part.rows.size(); first = last) {
+    const geometry::Coord unit = part.rows[first].index;
+    const unsigned disk = disk_of(unit);
+    std::uint64_t blocks = 0;
+    bool is_there = true;
+    for (; last < part.rows.size() && part.rows[last].index == unit; ++last) {  // the runs of a cell
+      blocks += ceil_div(part.rows[last].stored_bytes, volume_.store().block_size());
+      is_there = is_there && part.rows[last].disk == disk;
+    }
+    const auto lacking = lacking_.find(disk);
+    if (is_there || lacking == lacking_.end() || lacking->second < blocks) continue;
+    lacking->second -= blocks;
+    if (candidates.empty() || candidates.back().request.units.size() == kUnitsAtOnce) {
+      Candidate& candidate = candidates.emplace_back();
+      candidate.object = part.object;
+      candidate.reason = Reason::kWrongDisk;
+      candidate.request.disk = disk_of;
+      candidate.request.most_runs = 0;
+    }
+    candidates.back().request.units.push_back(unit);
+    candidates.back().bytes += blocks * volume_.store().block_size();
+  }
+  for (Candidate& candidate : candidates) queue(std::move(candidate));
   return {};
 }
 
-bool Balance::can_list(OperationRun& run, std::uint64_t object) {
-  const Status listed = list_some(run, object);
-  if (listed.ok()) return true;
-  spdlog::error("balancing: object {}: {}", object, listed.error().message());
-  run.record.note_trouble({object, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
-  return false;
-}
-
-// The next object of which something may move; false when there is none.
-Result<bool> Balance::find_object(OperationRun& run) {
-  return look_at_objects(run, volume_.store(), run.record.cursor[0], [&](std::uint64_t object) {
-    at_ = {};
-    return can_list(run, object) && (!units_.empty() || listing_);
-  });
-}
-
-// To where the placement says.
-Result<std::optional<engine::MoveOutcome>> Balance::move(OperationRun& run, std::uint64_t object,
-                                                         engine::MoveRequest request) {
-  MDFS_TRY_ASSIGN(request.disk, disks_of_units(volume_, object));
-  return move_for(run, volume_, object, std::move(request));
-}
-
-Status Balance::move_units(OperationRun& run) {
+Status Balance::done(OperationRun& run, Candidate candidate, const Status& status) {
   OperationRecord& record = run.record;
-  const std::uint64_t object = record.cursor[0];
-  const std::size_t count = std::min(kUnitsAtOnce, units_.size() - next_unit_);
-  engine::MoveRequest request;
-  std::uint64_t bytes = 0;
-  for (std::size_t i = next_unit_; i < next_unit_ + count; ++i) {
-    request.units.push_back(units_[i].unit);
-    bytes += units_[i].blocks * volume_.store().block_size();
-  }
-  if (!run.may_write()) {
-    record.figures[kMovedBytes] += bytes;
-    record.bytes_done += bytes;
-    record.items_changed += count;
-    next_unit_ += count;
-    return {};
-  }
-  request.most_runs = 0;
-  const auto moved = move(run, object, std::move(request));
-  if (moved.ok() && !*moved) return {};
-  next_unit_ += count;
-  if (!moved.ok()) return moved.error().code == Errc::kNotFound ? Status() : Status(moved.error());
-  const engine::MoveOutcome& outcome = **moved;
+  const engine::MoveOutcome& outcome = candidate.outcome;
   record.items_changed += outcome.moved;
   record.figures[kMovedBytes] += outcome.moved_bytes;
-  record.figures[kNoRoom] += outcome.no_room;
+  record.figures[kNoRoom] += outcome.no_room.size();
   record.bytes_done += outcome.moved_bytes;
-  note_damaged(record, object, outcome);
-  uncommitted_bytes_ += outcome.moved_bytes;
-  if (uncommitted_bytes_ < kBytesPerCommit) return {};
-  uncommitted_bytes_ = 0;
-  return volume_.store().commit();
-}
-
-Result<bool> Balance::step(OperationRun& run) {
-  OperationRecord& record = run.record;
-  if (record.parameters[0] == 0) return true;  // every disk has its share
-  if (next_unit_ == units_.size() && listing_) {
-    if (!can_list(run, record.cursor[0]) || (units_.empty() && !listing_)) ++record.cursor[0];
-    return false;
-  }
-  if (next_unit_ == units_.size()) {
-    if (!units_.empty()) ++record.cursor[0];
-    units_.clear();
-    next_unit_ = 0;
-    MDFS_TRY_ASSIGN(const bool more, find_object(run));
-    if (more) return false;
-    record.bytes_total = record.bytes_done;
-    if (run.may_write()) MDFS_TRY(volume_.store().commit());
-    return true;
-  }
-  MDFS_TRY(move_units(run));
   record.bytes_total = std::max(record.bytes_total, record.bytes_done);
-  return false;
+  note_damaged(record, candidate.object, outcome);
+  if (!status.ok() && status.error().code != Errc::kNotFound) note_skipped(record, candidate.object, status.error());
+  return {};
 }
 
 }  // namespace mdfs::maintenance

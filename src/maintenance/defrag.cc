@@ -1,4 +1,4 @@
-// Defragmentation, step by step.
+// Defragmentation: the survey, the plans, and the room for what has none.
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/defrag.h"
 
@@ -6,31 +6,28 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
-#include <set>
-#include <thread>
-#include <utility>
+#include <vector>
 
-#include "maintenance/moves.h"
 #include "maintenance/objects.h"
+#include "volume/records.h"
 
 namespace mdfs::maintenance {
 
-void Defrag::forget() {
-  surveying_ = true;
+using volume::is_passed_over;
+
+void Defrag::forget_all() {
+  forget();
+  phase_ = Phase::kSurvey;
   listed_ = false;
   next_ = 0;
-  in_strips_.clear();
-  candidates_.clear();
+  images_.clear();
   current_ = {};
-  moves_.clear();
-  uncommitted_bytes_ = 0;
-  tried_ = false;
   waiting_.clear();
   waiting_units_ = 0;
+  told_.clear();
   measured_later_.clear();
+  near_.clear();
   clearing_.forget();
-  clear_ = Clear::kChoose;
   vain_rounds_ = 0;
 }
 
@@ -45,85 +42,90 @@ Status Defrag::begin(OperationRun& run) {
     if ((attributes.mode & S_IFMT) != S_IFREG)
       return {Errc::kInvalidArgument, "only images and files can be defragmented"};
   }
-  forget();
+  forget_all();
   return {};
 }
 
 // The list is made anew: what has been relocated is not in it any more.
 Status Defrag::resume(OperationRun& run) {
-  forget();
+  forget_all();
   run.record.bytes_total = run.record.bytes_done;
   run.record.items_total = run.record.items_done;
   return {};
 }
 
-Result<bool> Defrag::step(OperationRun& run) {
-  if (!in_strips_.empty()) {
-    MDFS_TRY(settle_some(run));
-    return false;
-  }
-  if (surveying_) {
-    if (listed_)
-      end_survey(run);
-    else
-      MDFS_TRY(survey(run));
-    return false;
-  }
-  if (current_.ino == 0) {
-    if (candidates_.empty()) {
-      if (!waiting_.empty()) return clear(run);
-      if (run.may_write()) MDFS_TRY(volume_.store().commit());
-      for (const auto& [ino, before] : std::exchange(measured_later_, {})) measure(run, ino, before);
-      return true;
-    }
-    MDFS_TRY(open_next(run));
-    return false;
-  }
+Result<bool> Defrag::find(OperationRun& run) {
   Status status;
-  if (!moves_.empty())
-    status = move_group(run);
-  else if (!planned_)
-    status = plan_part(run);
+  switch (phase_) {
+    case Phase::kSurvey:
+      status = survey(run);
+      break;
+    case Phase::kPlan:
+      return plan(run);
+    case Phase::kChoose:
+      status = choose_ranges(run);
+      break;
+    case Phase::kClear:
+      status = clear_some();
+      break;
+    case Phase::kFill:
+      status = end_round(run);
+  }
+  if (!status.ok()) return std::move(status).error();
+  return true;
+}
+
+Status Defrag::done(OperationRun& run, Candidate candidate, const Status& status) {
+  if (candidate.reason == Reason::kInStrips) return note_consolidated(run, candidate, status);
+  if (candidate.request.at_block != 0)
+    note_filled(run, std::move(candidate), status);
+  else if (candidate.reason == Reason::kInTheWay)
+    note_cleared(run, std::move(candidate), status);
   else
-    close_current(run);
-  if (!status.ok() && !is_passed_over(status.error())) return std::move(status).error();
-  if (!status.ok()) close_current(run);  // removed meanwhile, or its records are damaged: the next one
-  return false;
+    note_group(run, std::move(candidate), status);
+  return {};
 }
 
 // ---- the list
+
+Status Defrag::survey(OperationRun& run) {
+  if (listed_) {
+    keep_worst();
+    phase_ = Phase::kPlan;
+    for (const Image& image : images_) run.record.bytes_total += image.bytes;
+    run.record.items_total += images_.size();
+    return {};
+  }
+  if (run.record.object != 0) {
+    listed_ = true;
+    const Result<volume::Attributes> attributes = volume_.attributes(run.record.object);
+    return attributes.ok() ? list(run, run.record.object, attributes->stored_bytes) : Status();
+  }
+  MDFS_TRY_ASSIGN(const auto files, volume::next_files(volume_.store(), next_));
+  for (const volume::FileItem& file : files) {
+    if (file.inode.is_image() ? file.inode.stored_bytes == 0 : file.inode.stored_bytes < kLeastFileBytes) continue;
+    MDFS_TRY(list(run, file.ino, file.inode.stored_bytes));
+  }
+  listed_ = next_ == 0;
+  if (images_.size() > 2 * kMostImages) keep_worst();
+  return {};
+}
 
 Status Defrag::list(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   if (run.may_write()) {
     const Result<bool> strips = has_strips(volume_, ino);
     if (!strips.ok()) return is_passed_over(strips.error()) ? Status{} : Status(strips.error());
     if (*strips) {
-      in_strips_.push_back({ino, 0, stored_bytes});
+      queue({.object = ino, .reason = Reason::kInStrips, .bytes = stored_bytes});
       return {};
     }
   }
   return look_at(run, ino, stored_bytes);
 }
 
-// Extents are written whole, also those that are not full: nobody knows whether more will come.
-Status Defrag::settle_some(OperationRun& run) {
-  const Candidate& image = in_strips_.front();
-  run.yield();
-  const Result<std::uint64_t> settled = volume_.settle(image.ino, Operation::kStepBytes, true);
-  if (settled.ok() && *settled > 0) {
-    run.spend(2 * *settled);
-    uncommitted_bytes_ += *settled;
-    if (uncommitted_bytes_ < kBytesPerCommit) return {};
-    uncommitted_bytes_ = 0;
-    return volume_.store().commit();
-  }
-  // Nothing is left, or what is left is being written to, or there is no room.
-  Status status = settled.ok() || is_passed_over(settled.error()) || settled.error().code == Errc::kNoSpace
-                      ? Status{}
-                      : Status(settled.error());
-  if (settled.ok() || settled.error().code == Errc::kNoSpace) status = look_at(run, image.ino, image.bytes);
-  in_strips_.pop_front();
-  return status;
+Status Defrag::note_consolidated(OperationRun& run, const Candidate& image, const Status& status) {
+  if (status.ok() || status.error().code == Errc::kNoSpace) return look_at(run, image.object, image.bytes);
+  return is_passed_over(status.error()) ? Status() : status;
 }
 
 Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
@@ -131,69 +133,54 @@ Status Defrag::look_at(OperationRun& run, Ino ino, std::uint64_t stored_bytes) {
   if (!fragmentation.ok()) return is_passed_over(fragmentation.error()) ? Status{} : Status(fragmentation.error());
   ++run.record.figures[kSeen];
   const double factor = std::max(fragmentation->factor(), fragmentation->imbalance());
-  if (factor * 1000 <= static_cast<double>(run.record.threshold)) return {};
-  candidates_.push_back({ino, factor, stored_bytes});
-  return {};
-}
-
-Status Defrag::survey(OperationRun& run) {
-  if (run.record.object != 0) {
-    const Result<volume::Attributes> attributes = volume_.attributes(run.record.object);
-    if (attributes.ok()) MDFS_TRY(list(run, run.record.object, attributes->stored_bytes));
-    listed_ = true;
-    return {};
-  }
-  const std::int64_t until_ns = volume_.environment().monotonic_ns() + kSurveyNs;
-  do {
-    MDFS_TRY_ASSIGN(const auto files, volume::next_files(volume_.store(), next_));
-    for (const volume::FileItem& file : files) {
-      if (file.inode.is_image() ? file.inode.stored_bytes == 0 : file.inode.stored_bytes < kLeastFileBytes) continue;
-      MDFS_TRY(list(run, file.ino, file.inode.stored_bytes));
-    }
-    listed_ = next_ == 0;
-  } while (!listed_ && in_strips_.empty() && !run.stopping() && volume_.environment().monotonic_ns() < until_ns);
-  if (!listed_ && candidates_.size() > 2 * kMostCandidates) keep_worst();
+  if (factor * 1000 > static_cast<double>(run.record.threshold)) images_.push_back({ino, factor, stored_bytes});
   return {};
 }
 
 void Defrag::keep_worst() {
-  std::sort(candidates_.begin(), candidates_.end(),
-            [](const Candidate& a, const Candidate& b) { return a.factor > b.factor; });
-  if (candidates_.size() > kMostCandidates) candidates_.resize(kMostCandidates);
-}
-
-void Defrag::end_survey(OperationRun& run) {
-  keep_worst();
-  surveying_ = false;
-  for (const Candidate& candidate : candidates_) run.record.bytes_total += candidate.bytes;
-  run.record.items_total += candidates_.size();
+  std::ranges::sort(images_, std::ranges::greater(), &Image::factor);
+  if (images_.size() > kMostImages) images_.resize(kMostImages);
 }
 
 // ---- one image or file
 
-Status Defrag::open_next(OperationRun& run) {
-  current_ = candidates_.front();
-  candidates_.pop_front();
-  from_ = 0;
-  counted_ = 0;
-  planned_ = improved_ = false;
-  before_ = {};
-  const Result<layout::Fragmentation> fragmentation = data_fragmentation(volume_, current_.ino);
-  if (fragmentation.ok())
-    before_ = *fragmentation;
-  else
-    close_current(run);
-  return {};
+Result<bool> Defrag::plan(OperationRun& run) {
+  if (current_.ino == 0 && images_.empty()) {
+    if (!waiting_.empty()) {
+      phase_ = Phase::kChoose;
+      return true;
+    }
+    if (run.may_write()) MDFS_TRY(volume_.store().commit());
+    for (const auto& [ino, before] : std::exchange(measured_later_, {})) measure(run, ino, before);
+    return false;
+  }
+  if (current_.ino == 0) {
+    current_ = images_.front();
+    images_.pop_front();
+    from_ = 0;
+    counted_ = 0;
+    planned_ = improved_ = false;
+    const Result<layout::Fragmentation> fragmentation = data_fragmentation(volume_, current_.ino);
+    before_ = fragmentation.ok() ? *fragmentation : layout::Fragmentation();
+    planned_ = !fragmentation.ok();
+  }
+  Status status = planned_ ? Status() : plan_part(run);
+  if (!status.ok() && !is_passed_over(status.error())) return std::move(status).error();
+  // Or removed meanwhile, or its records are damaged: the next one.
+  if (!status.ok() || (planned_ && queued().empty())) close_current(run);
+  return true;
 }
 
 Status Defrag::plan_part(OperationRun& run) {
   MDFS_TRY_ASSIGN(layout::DefragPlan plan, plan_defrag(volume_, current_.ino, from_));
-  std::uint64_t moving = 0;
+  std::uint64_t resting = plan.stored_bytes;
   for (layout::GroupMove& move : plan.moves) {
-    moving += move.bytes;
-    moves_.push_back(std::move(move));
+    resting -= std::min(resting, move.bytes);
+    Candidate group{.object = current_.ino, .reason = Reason::kFragmented, .bytes = move.bytes};
+    group.request.units = std::move(move.units);
+    group.request.disk = [disk = move.disk](const geometry::Coord&) { return disk; };
+    queue(std::move(group));
   }
-  const std::uint64_t resting = plan.stored_bytes - std::min(plan.stored_bytes, moving);
   counted_ += resting;
   run.record.bytes_done += resting;
   from_ = plan.next;
@@ -201,68 +188,37 @@ Status Defrag::plan_part(OperationRun& run) {
   return {};
 }
 
-Result<std::optional<engine::MoveOutcome>> Defrag::move(OperationRun& run, Ino ino, const layout::GroupMove& group,
-                                                        std::uint64_t at_block) {
-  engine::MoveRequest request;
-  request.units = group.units;
-  request.disk = [disk = group.disk](const geometry::Coord&) { return disk; };
-  request.at_block = at_block;
-  return move_for(run, volume_, ino, std::move(request));
-}
+unsigned Defrag::disk_of(const Candidate& group) { return group.request.disk(group.request.units.front()); }
 
-void Defrag::note(OperationRun& run, Ino ino, const layout::GroupMove& group, const engine::MoveOutcome& moved) {
+void Defrag::note_moved(OperationRun& run, const Candidate& group) {
   OperationRecord& record = run.record;
+  const engine::MoveOutcome& moved = group.outcome;
   if (moved.moved > 0) ++record.items_changed;
   record.figures[kMovedBytes] += moved.moved_bytes;
   record.figures[kChanged] += moved.changed;
-  note_damaged(record, ino, moved);
-  if (group.disk >= record.disks.size()) return;
-  record.disks[group.disk].written_bytes += moved.moved_bytes;
-  record.disks[group.disk].repaired += moved.moved > 0 ? 1 : 0;
+  note_damaged(record, group.object, moved);
+  const unsigned disk = disk_of(group);
+  if (disk >= record.disks.size()) return;
+  record.disks[disk].written_bytes += run.may_write() ? moved.moved_bytes : 0;
+  record.disks[disk].repaired += moved.moved > 0 ? 1 : 0;
 }
 
-Status Defrag::move_group(OperationRun& run) {
-  OperationRecord& record = run.record;
-  const layout::GroupMove& group = moves_.front();
-  const auto end = [&] {
-    counted_ += group.bytes;
-    record.bytes_done += group.bytes;
-    tried_ = false;
-    moves_.pop_front();
-  };
-  if (!run.may_write()) {
-    record.figures[kMovedBytes] += group.bytes;
-    ++record.items_changed;
-    if (group.disk < record.disks.size()) ++record.disks[group.disk].repaired;
-    end();
-    return {};
+void Defrag::note_group(OperationRun& run, Candidate group, const Status& status) {
+  if (!status.ok()) {
+    queued().clear();
+    close_current(run);
+    return;
   }
-  const auto outcome = move(run, current_.ino, group, 0);
-  if (!outcome.ok()) return outcome.error();
-  if (!*outcome) return {};
-  const engine::MoveOutcome& moved = **outcome;
-  if (moved.no_room > 0) {
-    // What earlier moves have left is free two commits later.
-    if (uncommitted_bytes_ > 0 && !std::exchange(tried_, true)) {
-      uncommitted_bytes_ = 0;
-      return volume_.store().commit_unlinked();
-    }
-    if (let_wait({current_.ino, group, {}, false})) {
-      counted_ += group.bytes;
-      tried_ = false;
-      measured_later_.emplace(current_.ino, before_);
-      moves_.pop_front();
-      return {};
-    }
-    ++record.figures[kNoRoom];
+  counted_ += group.bytes;
+  const bool has_room = group.outcome.no_room.empty();
+  if (!has_room && let_wait(group)) {
+    measured_later_.emplace(current_.ino, before_);
+    return;
   }
-  if (moved.moved > 0) improved_ = true;
-  note(run, current_.ino, group, moved);
-  uncommitted_bytes_ += moved.moved_bytes;
-  end();
-  if (uncommitted_bytes_ < kBytesPerCommit) return {};
-  uncommitted_bytes_ = 0;
-  return volume_.store().commit();
+  run.record.bytes_done += group.bytes;
+  run.record.figures[kNoRoom] += has_room ? 0 : 1;
+  improved_ = improved_ || (run.may_write() && group.outcome.moved > 0);
+  note_moved(run, group);
 }
 
 void Defrag::measure(OperationRun& run, Ino ino, const layout::Fragmentation& before) {
@@ -274,128 +230,130 @@ void Defrag::measure(OperationRun& run, Ino ino, const layout::Fragmentation& be
 }
 
 void Defrag::close_current(OperationRun& run) {
-  OperationRecord& record = run.record;
-  record.bytes_done += current_.bytes - std::min(current_.bytes, counted_);
-  ++record.items_done;
+  run.record.bytes_done += current_.bytes - std::min(current_.bytes, counted_);
+  ++run.record.items_done;
   if (improved_ && !measured_later_.contains(current_.ino)) measure(run, current_.ino, before_);
-  moves_.clear();
-  tried_ = false;
   current_ = {};
 }
 
 // ---- groups without room
 
-Result<bool> Defrag::clear(OperationRun& run) {
-  switch (clear_) {
-    case Clear::kChoose: {
-      MDFS_TRY_ASSIGN(const bool chosen, choose_ranges(run));
-      if (!chosen && !clearing_.forget_obstacles())
-        while (!waiting_.empty()) end_waiting(run, false);
-      clear_ = chosen ? Clear::kClear : Clear::kChoose;
-      has_progress_ = false;
-      break;
-    }
-    case Clear::kClear: {
-      MDFS_TRY_ASSIGN(const bool cleared, clearing_.step(run));
-      run.record.figures[kCleared] += clearing_.take_moved_bytes();
-      if (cleared) end_clearing(run);
-      filled_ = 0;
-      break;
-    }
-    case Clear::kFill: {
-      if (filled_ < waiting_.size()) {
-        MDFS_TRY(fill_range(run));
-        break;
-      }
-      // So that what the groups have left is free for the next ones.
-      MDFS_TRY(volume_.store().commit_unlinked());
-      clear_ = Clear::kChoose;
-      vain_rounds_ = has_progress_ ? 0 : vain_rounds_ + 1;
-      if (vain_rounds_ >= kMostVainRounds)
-        while (!waiting_.empty()) end_waiting(run, false);
-    }
-  }
-  return false;
-}
-
-// One for each group that waits, as long as there are any.
-Result<bool> Defrag::choose_ranges(OperationRun& run) {
+// A range for each group that waits, as long as there are any.
+Status Defrag::choose_ranges(OperationRun& run) {
   std::set<unsigned> exhausted;
   bool chosen = false;
-  for (Waiting& waiting : waiting_) {
+  for (Candidate& group : waiting_) {
     if (run.stopping()) break;
-    if (exhausted.contains(waiting.group.disk)) continue;
-    const std::uint64_t blocks = waiting.group.bytes / volume_.store().block_size();
-    if (blocks > MDFS_BITS_PER_PAGE) continue;
-    MDFS_TRY_ASSIGN(waiting.range, clearing_.freeze(waiting.group.disk, static_cast<std::uint32_t>(blocks)));
-    if (waiting.range)
-      chosen = true;
-    else
-      exhausted.insert(waiting.group.disk);
+    const std::uint64_t blocks = group.bytes / volume_.store().block_size();
+    if (exhausted.contains(disk_of(group)) || blocks > MDFS_BITS_PER_PAGE) continue;
+    MDFS_TRY_ASSIGN(const auto range, clearing_.freeze(disk_of(group), static_cast<std::uint32_t>(blocks)));
+    group.range = range.value_or(store::Run());
+    chosen = chosen || range;
+    if (!range) exhausted.insert(disk_of(group));
   }
+  has_progress_ = false;
+  if (!chosen && !clearing_.forget_obstacles()) give_up_waiting(run);
+  phase_ = chosen ? Phase::kClear : waiting_.empty() ? Phase::kPlan : Phase::kChoose;
   Clearing::Units units;
-  for (const Waiting& waiting : waiting_)
-    if (!waiting.lies_well) units[waiting.ino].insert(waiting.group.units.begin(), waiting.group.units.end());
+  for (const Candidate& group : waiting_)
+    if (group.reason == Reason::kFragmented)
+      units[group.object].insert(group.request.units.begin(), group.request.units.end());
   clearing_.begin(std::move(units));
-  return chosen;
-}
-
-// What was too large for any hole gets a range of its own in turn; then the blocks around it are one hole.
-void Defrag::end_clearing(OperationRun& run) {
-  clear_ = Clear::kFill;
-  for (Clearing::Piece& piece : clearing_.take_too_large()) {
-    const std::uint64_t bytes = std::uint64_t{piece.run.blocks} * volume_.store().block_size();
-    if (!let_wait({piece.ino, {std::move(piece.units), piece.run.disk, bytes}, {}, true})) break;
-    run.record.bytes_total += bytes;
-    has_progress_ = true;  // there is something new to try
-  }
-}
-
-// The next one that waits moves to where there is room for it now.
-Status Defrag::fill_range(OperationRun& run) {
-  Waiting& waiting = waiting_[filled_];
-  if (!waiting.range) {
-    ++filled_;
-    return {};
-  }
-  const store::Run range = *waiting.range;
-  bool is_over = false;
-  if (clearing_.is_frozen(range)) {
-    const auto moved = move(run, waiting.ino, waiting.group, range.block);
-    if (moved.ok() && !*moved) return {};
-    const Status status = moved.ok() ? Status() : Status(moved.error());
-    if (!status.ok() && !is_passed_over(status.error()) && status.error().code != Errc::kNoSpace) return status;
-    clearing_.thaw(range);
-    is_over = moved.ok() ? (*moved)->no_room == 0 : is_passed_over(status.error());
-    if (moved.ok() && is_over) {
-      note(run, waiting.ino, waiting.group, **moved);
-      clearing_.keep(range);
-    }
-  }
-  waiting.range.reset();
-  if (!is_over) {
-    ++filled_;
-    return {};
-  }
-  has_progress_ = true;
-  std::swap(waiting_[filled_], waiting_.front());
-  end_waiting(run, true);
+  walk_.begin(0);
   return {};
 }
 
-bool Defrag::let_wait(Waiting waiting) {
-  if (waiting_.size() >= kMostWaiting || waiting_units_ + waiting.group.units.size() > kMostWaitingUnits) return false;
-  waiting_units_ += waiting.group.units.size();
-  waiting_.push_back(std::move(waiting));
+// What is in the way, of some more of an object. What cannot be listed stays: its range is not cleared.
+Status Defrag::clear_some() {
+  MDFS_TRY_ASSIGN(const std::optional<ObjectPart> part, walk_.next());
+  if (!part) return begin_filling();
+  if (part->is_first || !part->listed.ok()) near_.clear();
+  std::ranges::copy_if(part->rows, std::back_inserter(near_),
+                       [&](const layout::ExtentPlace& place) { return clearing_.is_near(place); });
+  if (!part->is_last && near_.size() < Clearing::kMostPlaces) return {};
+  for (Candidate& piece : clearing_.in_the_way(part->object, std::exchange(near_, {}))) queue(std::move(piece));
+  return {};
+}
+
+// Who has been removed, or has written elsewhere meanwhile, is out of the way too; who is damaged stays.
+void Defrag::note_cleared(OperationRun& run, Candidate piece, const Status& status) {
+  const engine::MoveOutcome moved = std::exchange(piece.outcome, {});
+  run.record.figures[kCleared] += moved.moved_bytes;
+  if (piece.run.disk < run.record.disks.size()) run.record.disks[piece.run.disk].written_bytes += moved.moved_bytes;
+  const bool is_damaged = !moved.damaged.empty() || (!status.ok() && status.error().code == Errc::kCorrupt);
+  if (moved.no_room.empty() && !is_damaged) return;
+  const store::Run range = std::exchange(piece.range, {});
+  clearing_.keep_for_now(piece.run);
+  clearing_.thaw(range);
+  std::erase_if(queued(), [&](const Candidate& other) { return other.range == range; });
+  // What is too large for any hole gets a range of its own in turn; then the blocks around it are one hole.
+  if (moved.no_room.empty() || piece.request.most_runs > 1) return;
+  if (!told_.emplace(piece.object, piece.request.units.front()).second) return;
+  const std::uint64_t bytes = piece.bytes;
+  if (!let_wait(std::move(piece))) return;
+  run.record.bytes_total += bytes;
+  has_progress_ = true;  // there is something new to try
+}
+
+// Each group that waits moves to where there is room for it now.
+Status Defrag::begin_filling() {
+  MDFS_TRY(commit());
+  phase_ = Phase::kFill;
+  for (Candidate& group : std::exchange(waiting_, {})) {
+    if (!clearing_.is_frozen(group.range)) {
+      group.range = {};
+      waiting_.push_back(std::move(group));
+      continue;
+    }
+    group.request.at_block = group.range.block;
+    queue(std::move(group));
+  }
+  return {};
+}
+
+void Defrag::note_filled(OperationRun& run, Candidate group, const Status& status) {
+  clearing_.thaw(group.range);
+  if (status.ok() && !group.outcome.no_room.empty()) {
+    group.range = {};
+    group.request.at_block = 0;
+    group.outcome = {};
+    waiting_.push_back(std::move(group));
+    return;
+  }
+  if (status.ok()) {
+    note_moved(run, group);
+    clearing_.keep(group.range);
+  }
+  has_progress_ = true;
+  end_waiting(run, group, true);
+}
+
+Status Defrag::end_round(OperationRun& run) {
+  MDFS_TRY(commit());  // so that what the groups have left is free for the next ones
+  phase_ = Phase::kChoose;
+  vain_rounds_ = has_progress_ ? 0 : vain_rounds_ + 1;
+  if (vain_rounds_ >= kMostVainRounds) give_up_waiting(run);
+  if (waiting_.empty()) phase_ = Phase::kPlan;
+  return {};
+}
+
+bool Defrag::let_wait(Candidate group) {
+  const std::size_t units = group.request.units.size();
+  if (waiting_.size() >= kMostWaiting || waiting_units_ + units > kMostWaitingUnits) return false;
+  waiting_units_ += units;
+  group.outcome = {};
+  waiting_.push_back(std::move(group));
   return true;
 }
 
-// The first one that waits does so no longer.
-void Defrag::end_waiting(OperationRun& run, bool moved) {
-  run.record.bytes_done += waiting_.front().group.bytes;
-  if (!moved && !waiting_.front().lies_well) ++run.record.figures[kNoRoom];
-  waiting_units_ -= waiting_.front().group.units.size();
-  waiting_.pop_front();
+void Defrag::end_waiting(OperationRun& run, const Candidate& group, bool has_moved) {
+  run.record.bytes_done += group.bytes;
+  if (!has_moved && group.reason == Reason::kFragmented) ++run.record.figures[kNoRoom];
+  waiting_units_ -= group.request.units.size();
+}
+
+void Defrag::give_up_waiting(OperationRun& run) {
+  for (const Candidate& group : std::exchange(waiting_, {})) end_waiting(run, group, false);
 }
 
 }  // namespace mdfs::maintenance

@@ -9,9 +9,10 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "maintenance/moves.h"
+#include "maintenance/objects.h"
 
 namespace mdfs::maintenance {
+
 std::optional<unsigned> Drain::target(const OperationRun& run) const {
   if (run.record.parameters[1] == 0) return std::nullopt;
   return static_cast<unsigned>(run.record.parameters[1] - 1);
@@ -30,10 +31,6 @@ Status Drain::check(const OperationRun& run) const {
 
 std::uint64_t Drain::first_block(const OperationRun& run) const {
   return new_blocks(run) == 0 ? 0 : new_blocks(run) - 2 * MDFS_LABEL_AREA / volume_.store().block_size();
-}
-
-bool Drain::has_to_go(const OperationRun& run, const UnitPlace& place) const {
-  return place.reaches_behind(disk(run), first_block(run));
 }
 
 std::uint64_t Drain::used_bytes(const OperationRun& run) const {
@@ -87,6 +84,7 @@ Status Drain::limit(const OperationRun& run, std::uint64_t* missing_blocks) {
 
 // Only this operation uses the place at its end: without the operation the whole disk is used again.
 void Drain::rest() {
+  forget();
   if (!limited_disk_) return;
   const unsigned disk = *std::exchange(limited_disk_, std::nullopt);
   const Status freed = volume_.store().set_disk_end(disk, volume_.store().disk_info(disk).blocks, nullptr);
@@ -118,10 +116,7 @@ Status Drain::begin_resize(OperationRun& run) {
 
 Status Drain::resume(OperationRun& run) {
   MDFS_TRY(check(run));
-  units_.clear();
-  next_unit_ = 0;
-  listing_ = settling_ = written_back_ = false;
-  uncommitted_bytes_ = 0;
+  forget();
   if (!run.may_write() || is_done(run)) return {};
   begin_pass(run);
   if (new_blocks(run) != 0) return limit(run, nullptr);
@@ -130,8 +125,9 @@ Status Drain::resume(OperationRun& run) {
 
 // What was left behind before is looked at once more, and told of once.
 void Drain::begin_pass(OperationRun& run) {
-  run.record.cursor[0] = kData;
-  run.record.cursor[1] = 0;
+  walk_.begin(0);
+  phase_ = Phase::kData;
+  consolidated_ = 0;
   run.record.items_failed = 0;
   run.record.troubles.clear();
   for (format::OperationDisk& row : run.record.disks) row.failed = 0;
@@ -140,7 +136,7 @@ void Drain::begin_pass(OperationRun& run) {
   next_node_ = format::kMinKey;
 }
 
-void Drain::note_progress(OperationRun& run) const {
+void Drain::note_progress(OperationRun& run) {
   store::Store& store = volume_.store();
   OperationRecord& record = run.record;
   const std::uint64_t left = used_bytes(run);
@@ -151,140 +147,69 @@ void Drain::note_progress(OperationRun& run) const {
   record.bytes_done = std::max(record.bytes_total - left, std::min(moved, record.bytes_total));
 }
 
-Result<bool> Drain::step(OperationRun& run) {
-  if (!run.may_write() || is_done(run)) return true;
-  bool done = false;
-  switch (run.record.cursor[0]) {
-    case kData: {
-      MDFS_TRY_ASSIGN(const bool all, move_data(run));
-      if (all) run.record.cursor[0] = kNodes;
-      break;
-    }
-    case kNodes: {
-      MDFS_TRY_ASSIGN(const bool all, volume_.store().move_nodes_off(disk(run), node_level_, next_node_));
-      if (all) run.record.cursor[0] = kRemove;
-      break;
-    }
-    default: {
-      MDFS_TRY_ASSIGN(done, remove(run));
-    }
+// ---- candidates
+
+Result<bool> Drain::find(OperationRun& run) {
+  if (!run.may_write() || is_done(run)) return false;
+  if (phase_ == Phase::kRemove) {
+    MDFS_TRY_ASSIGN(const bool removed, remove(run));
+    if (removed) run.record.bytes_done = run.record.bytes_total;
+    return !removed;
   }
-  if (done)
-    run.record.bytes_done = run.record.bytes_total;
+  if (phase_ == Phase::kNodes) {
+    MDFS_TRY_ASSIGN(const bool all, volume_.store().move_nodes_off(disk(run), node_level_, next_node_));
+    if (all) phase_ = Phase::kRemove;
+    return true;
+  }
+  MDFS_TRY_ASSIGN(const std::optional<ObjectPart> part, walk_.next());
+  if (part)
+    MDFS_TRY(look_at(run, *part));
   else
-    note_progress(run);
-  return done;
+    phase_ = Phase::kNodes;
+  return true;
 }
 
-Status Drain::list_some(OperationRun& run, std::uint64_t object) {
-  units_.clear();
-  next_unit_ = 0;
-  listing_ = false;
-  MDFS_TRY_ASSIGN(const UnitPlaces places, next_units(volume_, object, at_));
-  for (const UnitPlace& place : places.units)
-    if (has_to_go(run, place)) units_.push_back(place.unit);
-  at_ = places.next;
-  listing_ = !places.at_end;
+Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
+  if (part.is_first) ++run.record.items_done;
+  if (!part.listed.ok()) {  // it cannot be moved; the rest is
+    note_stuck(run, part.object, part.listed.error());
+    return {};
+  }
+  std::vector<geometry::Coord> units;
+  bool in_strips = false;
+  for (const layout::ExtentPlace& place : part.rows) {
+    if (place.disk != disk(run) || place.end <= first_block(run)) continue;
+    in_strips = in_strips || place.in_strip;
+    // The runs of a cell follow each other.
+    if (!place.in_strip && (units.empty() || units.back() != place.index)) units.push_back(place.index);
+  }
+  // What lies in strips goes into its extents, which are written where the placement says now. Then all is looked at.
+  if (in_strips && std::exchange(consolidated_, part.object) != part.object) {
+    const Status written = volume_.fsync(part.object, true);
+    if (written.ok()) queue({.object = part.object, .reason = Reason::kInStrips});
+    if (!written.ok() && written.error().code != Errc::kNotFound) note_stuck(run, part.object, written.error());
+    if (written.ok()) return {};
+  }
+  return queue_units(run, part.object, units);
+}
+
+Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& units) {
+  for (std::size_t first = 0, last = 0; first < units.size(); first = last) {
+    last = std::min(units.size(), first + kUnitsAtOnce);
+    Candidate candidate{.object = object, .reason = Reason::kDraining};
+    auto request = request_for(
+        run, object,
+        {units.begin() + static_cast<std::ptrdiff_t>(first), units.begin() + static_cast<std::ptrdiff_t>(last)});
+    if (!request.ok() && request.error().code == Errc::kNotFound) return {};  // deleted meanwhile
+    MDFS_TRY_ASSIGN(candidate.request, std::move(request));
+    queue(std::move(candidate));
+  }
   return {};
-}
-
-// What cannot be listed cannot be moved; the rest is.
-void Drain::note_unlisted(OperationRun& run, std::uint64_t object, const Error& error) {
-  spdlog::error("drain: object {}: {}", object, error.message());
-  ++stuck_;
-  run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_TROUBLE_UNREADABLE});
-}
-
-Result<bool> Drain::strips_on(const OperationRun& run, std::uint64_t object) {
-  MDFS_TRY_ASSIGN(const bool any, has_strips(volume_, object));
-  engine::LayoutRequest request{.most = kUnitsListedAtOnce, .of = engine::LayoutOf::kStrips};
-  for (bool more = any; more;) {
-    MDFS_TRY_ASSIGN(const engine::LayoutRows strips, layout_rows(volume_, object, request));
-    if (std::any_of(strips.rows.begin(), strips.rows.end(), [&](const layout::ExtentPlace& place) {
-          return place.disk == disk(run) && place.end > first_block(run);
-        }))
-      return true;
-    request.from = strips.next;
-    more = !strips.at_end;
-  }
-  return false;
-}
-
-// What lies in strips is not moved: it goes into its extents, which are written where the placement says now.
-Status Drain::settle_some(OperationRun& run) {
-  const std::uint64_t object = run.record.cursor[1];
-  Status status;
-  if (!std::exchange(written_back_, true)) status = volume_.fsync(object, true);
-  Result<std::uint64_t> settled = std::uint64_t{0};
-  if (status.ok()) settled = volume_.settle(object, kStepBytes, true);
-  if (status.ok() && !settled.ok()) status = Status(settled.error());
-  if (status.ok() && *settled > 0) {
-    run.spend(2 * *settled);
-    uncommitted_bytes_ += *settled;
-    if (uncommitted_bytes_ < kBytesPerCommit) return {};
-    uncommitted_bytes_ = 0;
-    return volume_.store().commit();
-  }
-  settling_ = written_back_ = false;
-  if (!status.ok() && status.error().code != Errc::kNotFound) {
-    ++stuck_;
-    if (status.error().code == Errc::kNoSpace) ++no_room_;
-    spdlog::error("drain: object {}: {}", object, status.error().message());
-    run.record.note_trouble(
-        {object, 0, 0, static_cast<std::uint16_t>(disk(run)),
-         static_cast<std::uint16_t>(status.error().code == Errc::kNoSpace ? MDFS_TROUBLE_SKIPPED
-                                                                          : MDFS_TROUBLE_UNREADABLE)});
-  }
-  at_ = {};
-  listing_ = true;
-  return {};
-}
-
-// The next object with something on the disk; false when there is none.
-Result<bool> Drain::find_object(OperationRun& run) {
-  return look_at_objects(run, volume_.store(), run.record.cursor[1], [&](std::uint64_t object) {
-    const Result<bool> strips = strips_on(run, object);
-    settling_ = strips.ok() && *strips;
-    if (settling_) return true;
-    at_ = {};
-    if (const Status listed = list_some(run, object); !listed.ok()) {
-      note_unlisted(run, object, listed.error());
-      return false;
-    }
-    return !units_.empty() || listing_;
-  });
-}
-
-// True when the pass is over.
-Result<bool> Drain::move_data(OperationRun& run) {
-  if (settling_) {
-    MDFS_TRY(settle_some(run));
-    return false;
-  }
-  if (next_unit_ == units_.size() && listing_) {
-    const std::uint64_t object = run.record.cursor[1];
-    if (const Status listed = list_some(run, object); !listed.ok()) note_unlisted(run, object, listed.error());
-    if (units_.empty() && !listing_) ++run.record.cursor[1];
-    return false;
-  }
-  if (next_unit_ == units_.size()) {
-    units_.clear();
-    next_unit_ = 0;
-    MDFS_TRY_ASSIGN(const bool more, find_object(run));
-    if (!more) return true;
-    if (units_.empty()) return false;
-  }
-  const std::size_t count = std::min(kUnitsAtOnce, units_.size() - next_unit_);
-  const auto first = units_.begin() + static_cast<std::ptrdiff_t>(next_unit_);
-  MDFS_TRY_ASSIGN(const bool moved, move_units(run, {first, first + static_cast<std::ptrdiff_t>(count)}));
-  if (!moved) return false;
-  next_unit_ += count;
-  if (next_unit_ == units_.size() && !listing_) ++run.record.cursor[1];
-  return false;
 }
 
 // Where the placement says, which names the disk no more; or all to the one disk that takes its place.
-Result<engine::MoveRequest> Drain::request_for(OperationRun& run, std::vector<geometry::Coord> units) {
+Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino object,
+                                               std::vector<geometry::Coord> units) {
   engine::MoveRequest request;
   request.units = std::move(units);
   request.most_runs = 0;
@@ -297,101 +222,64 @@ Result<engine::MoveRequest> Drain::request_for(OperationRun& run, std::vector<ge
     request.disk = [to](const geometry::Coord&) { return *to; };
     return request;
   }
-  MDFS_TRY_ASSIGN(request.disk, disks_of_units(volume_, run.record.cursor[1]));
+  MDFS_TRY_ASSIGN(request.disk, disks_of_units(volume_, object));
   return request;
 }
 
-// What had no room there goes to any other disk, the emptiest first.
-Status Drain::move_anywhere(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
+// On any other disk, the emptiest first. Then one by one: many at a time need room in many nodes of the tree at a time,
+// and a commit gives back that of those that have moved.
+Result<bool> Drain::find_elsewhere(OperationRun& run, Candidate& candidate) {
   store::Store& store = volume_.store();
-  const std::uint64_t object = run.record.cursor[1];
-  std::vector<std::pair<std::uint64_t, unsigned>> others;
+  std::optional<std::pair<std::uint64_t, unsigned>> other;
   for (unsigned i = 0; i < store.disk_count(); ++i) {
     const store::DiskInfo info = store.disk_info(i);
-    if (i != disk(run) && info.state == store::DiskState::kHealthy) others.emplace_back(info.free_blocks, i);
+    if (i == disk(run) || info.state != store::DiskState::kHealthy || (candidate.tried_disks >> i & 1) != 0) continue;
+    other = std::max(other, std::optional(std::pair(info.free_blocks, i)));
   }
-  std::sort(others.rbegin(), others.rend());
-  for (const auto& [free, other] : others) {
-    MDFS_TRY_ASSIGN(const auto places, unit_places(volume_, object, tried.units));
-    std::vector<geometry::Coord> left;
-    for (const UnitPlace& place : places)
-      if (has_to_go(run, place)) left.push_back(place.unit);
-    if (left.empty()) return {};
-    engine::MoveRequest request;
-    request.units = std::move(left);
-    request.most_runs = 0;
-    request.purpose = tried.purpose;
-    request.freed = tried.freed;
-    request.disk = [to = other](const geometry::Coord&) { return to; };
-    request.pace = [&](std::uint64_t bytes) -> Status {
-      run.spend(2 * bytes);
-      return {};
-    };
-    MDFS_TRY_ASSIGN(engine::MoveOutcome more, volume_.move_data(object, request));
-    outcome.no_room = 0;
-    outcome.damaged.clear();
-    outcome += std::move(more);
-    if (outcome.no_room == 0) return {};
+  if (other) {
+    candidate.tried_disks |= std::uint64_t{1} << other->second;
+    candidate.request.disk = [to = other->second](const geometry::Coord&) { return to; };
+    return true;
   }
-  return {};
+  if (candidate.request.units.size() == 1) return false;
+  MDFS_TRY(commit());
+  for (const geometry::Coord& unit : std::exchange(candidate.outcome.no_room, {}))
+    MDFS_TRY(queue_units(run, candidate.object, {unit}));
+  return false;
 }
 
-// Many at a time need room in many nodes of the tree at a time, and a commit gives back that of those that have moved.
-Status Drain::move_singly(OperationRun& run, engine::MoveOutcome& outcome, const engine::MoveRequest& tried) {
-  MDFS_TRY(volume_.store().commit());
-  uncommitted_bytes_ = 0;
-  const std::uint64_t object = run.record.cursor[1];
-  MDFS_TRY_ASSIGN(const auto places, unit_places(volume_, object, tried.units));
-  outcome.no_room = 0;
-  outcome.damaged.clear();
-  for (const UnitPlace& place : places) {
-    if (!has_to_go(run, place)) continue;
-    engine::MoveRequest request = tried;
-    request.units = {place.unit};
-    request.pace = [&](std::uint64_t bytes) -> Status {
-      run.spend(2 * bytes);
-      return {};
-    };
-    MDFS_TRY_ASSIGN(engine::MoveOutcome one, volume_.move_data(object, request));
-    if (one.no_room > 0) MDFS_TRY(move_anywhere(run, one, request));
-    outcome += std::move(one);
+Status Drain::done(OperationRun& run, Candidate candidate, const Status& status) {
+  const Ino object = candidate.object;
+  if (!status.ok() && status.error().code != Errc::kNotFound) note_stuck(run, object, status.error());
+  if (candidate.reason == Reason::kInStrips) walk_.begin_again();
+  const engine::MoveOutcome& outcome = candidate.outcome;
+  OperationRecord& record = run.record;
+  record.items_changed += outcome.moved;
+  if (disk(run) < record.disks.size()) {
+    record.disks[disk(run)].read_bytes += outcome.moved_bytes;
+    record.disks[disk(run)].repaired += outcome.moved;
   }
-  return {};
-}
-
-// False: told to stop before it was done.
-Result<bool> Drain::move_units(OperationRun& run, std::vector<geometry::Coord> units) {
-  const std::uint64_t object = run.record.cursor[1];
-  const unsigned from = disk(run);
-  auto request = request_for(run, std::move(units));
-  if (!request.ok() && request.error().code == Errc::kNotFound) return true;  // deleted meanwhile
-  MDFS_TRY(request.ok() ? Status() : Status(request.error()));
-  auto moved = move_for(run, volume_, object, *request);
-  if (!moved.ok() && moved.error().code == Errc::kNotFound) return true;
-  if (!moved.ok()) return moved.error();
-  if (!*moved) return false;
-  engine::MoveOutcome outcome = std::move(**moved);
-  if (outcome.no_room > 0) MDFS_TRY(move_anywhere(run, outcome, *request));
-  if (outcome.no_room > 0) MDFS_TRY(move_singly(run, outcome, *request));
-  run.record.items_changed += outcome.moved;
-  if (from < run.record.disks.size()) {
-    run.record.disks[from].read_bytes += outcome.moved_bytes;
-    run.record.disks[from].repaired += outcome.moved;
-  }
-  stuck_ += outcome.no_room + outcome.damaged.size();
-  no_room_ += outcome.no_room;
-  for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged) {
+  stuck_ += outcome.no_room.size() + outcome.damaged.size();
+  no_room_ += outcome.no_room.size();
+  for (const engine::MoveOutcome::Damaged& damaged : outcome.damaged)
     spdlog::error("drain: object {}: {}", object, damaged.error.message());
-    run.record.note_trouble({object, damaged.unit[0], 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_UNREADABLE});
-  }
-  if (outcome.no_room > 0)
-    run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(from), MDFS_TROUBLE_SKIPPED});
-  uncommitted_bytes_ += outcome.moved_bytes;
-  if (uncommitted_bytes_ < kBytesPerCommit) return true;
-  uncommitted_bytes_ = 0;
-  MDFS_TRY(volume_.store().commit());
-  return true;
+  note_damaged(record, object, outcome);
+  if (!outcome.no_room.empty())
+    record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_TROUBLE_SKIPPED});
+  return {};
 }
+
+// All of an object, or its strips.
+void Drain::note_stuck(OperationRun& run, Ino object, const Error& error) {
+  spdlog::error("drain: object {}: {}", object, error.message());
+  const bool no_room = error.code == Errc::kNoSpace;
+  ++stuck_;
+  no_room_ += no_room ? 1 : 0;
+  run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)),
+                           static_cast<std::uint16_t>(no_room ? MDFS_TROUBLE_SKIPPED : MDFS_TROUBLE_UNREADABLE)});
+}
+
+// ---- the end
 
 bool Drain::is_done(const OperationRun& run) const {
   if (new_blocks(run) != 0) return volume_.store().disk_info(disk(run)).blocks == new_blocks(run);
@@ -415,7 +303,7 @@ Result<bool> Drain::remove(OperationRun& run) {
     return true;
   }
   if (removed.error().code != Errc::kNotEmpty) return removed.error();
-  const std::uint64_t passes = ++run.record.cursor[2];
+  const std::uint64_t passes = ++run.record.cursor[0];
   if (new_blocks(run) != 0 && (passes >= kMostPasses || (stuck_ > 0 && passes > 1)))
     return Error{no_room_ == stuck_ ? Errc::kNoSpace : Errc::kIo,
                  fmt::format("{} pieces of files, {}, stay at the end of disk {}, which keeps its size", stuck_,

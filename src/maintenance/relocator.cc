@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "maintenance/moves.h"
+#include "volume/records.h"
 
 namespace mdfs::maintenance {
 
@@ -40,7 +40,7 @@ void Relocator::relocate(const RelocationCandidate& candidate, const engine::Pac
     return;
   }
   volume_.engine().forget_relocation(candidate);
-  if (!is_passed_over(one.error()))
+  if (!volume::is_passed_over(one.error()))
     spdlog::warn("extents of inode {} cannot be relocated: {}", candidate.object, one.error().message());
 }
 

@@ -76,7 +76,7 @@ MoveOutcome& MoveOutcome::operator+=(MoveOutcome&& other) {
   moved += other.moved;
   moved_bytes += other.moved_bytes;
   changed += other.changed;
-  no_room += other.no_room;
+  no_room.insert(no_room.end(), other.no_room.begin(), other.no_room.end());
   std::move(other.damaged.begin(), other.damaged.end(), std::back_inserter(damaged));
   return *this;
 }
@@ -97,7 +97,7 @@ Result<MoveOutcome> Mover::move(OpenObject& object, const MoveRequest& request) 
     } else if (part.state == Part::State::kChanged) {
       ++job.outcome.changed;
     } else if (part.state != Part::State::kDamaged) {
-      ++job.outcome.no_room;
+      job.outcome.no_room.push_back(part.coord);
     }
   }
   return std::move(job.outcome);

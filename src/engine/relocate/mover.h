@@ -40,10 +40,10 @@ struct MoveRequest {
 };
 
 struct MoveOutcome {
-  std::uint64_t moved = 0;        // units
-  std::uint64_t moved_bytes = 0;  // of whole blocks
-  std::uint64_t changed = 0;      // written or removed by others meanwhile: theirs counts
-  std::uint64_t no_room = 0;
+  std::uint64_t moved = 0;               // units
+  std::uint64_t moved_bytes = 0;         // of whole blocks
+  std::uint64_t changed = 0;             // written or removed by others meanwhile: theirs counts
+  std::vector<geometry::Coord> no_room;  // they are where they were
   struct Damaged {
     geometry::Coord unit{};
     std::uint64_t number = 0;  // page * 64 + place of an extent, or first byte of a cell

@@ -208,7 +208,7 @@ class Twins {
     const auto moved = bench_.engine().move(bench_.object(), request);
     TWINS_AGREE(moved.ok());
     TWINS_AGREE(moved->damaged.empty());
-    TWINS_AGREE(moved->moved + moved->changed + moved->no_room <= request.units.size());
+    TWINS_AGREE(moved->moved + moved->changed + moved->no_room.size() <= request.units.size());
   }
 
   // What SEEK_HOLE calls a hole is zero, and what SEEK_DATA passes over.

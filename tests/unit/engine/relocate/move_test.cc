@@ -79,7 +79,7 @@ TEST_P(EngineMoveTest, AllUnitsOfADiskBecomeOneRun) {
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved, request.units.size());
   EXPECT_EQ(moved->moved_bytes, blocks(before) * 4096);
-  EXPECT_EQ(moved->changed + moved->no_room + moved->damaged.size(), 0u);
+  EXPECT_EQ(moved->changed + moved->no_room.size() + moved->damaged.size(), 0u);
   EXPECT_EQ(runs(layout()), 3u);
   EXPECT_GE(runs(before), 3u);
   expect_data();
@@ -153,7 +153,7 @@ TEST_P(EngineMoveTest, WithoutRoomNothingMoves) {
     request.most_runs = most_runs;
     const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
     ASSERT_TRUE(moved.ok());
-    EXPECT_EQ(moved->no_room, request.units.size());
+    EXPECT_EQ(moved->no_room.size(), request.units.size());
     EXPECT_EQ(moved->moved, 0u);
   }
   bench_.store().set_full(false);
@@ -285,7 +285,7 @@ TEST(EngineMoveOddTest, WhatIsInTheTreeOrNotThereIsPassedOver) {
   request.units = {{0, 0, 0}, {1, 0, 0}, {7, 0, 0}};
   const Result<MoveOutcome> moved = bench.engine().move(bench.object(), request);
   ASSERT_TRUE(moved.ok());
-  EXPECT_EQ(moved->moved + moved->changed + moved->no_room, 0u);
+  EXPECT_EQ(moved->moved + moved->changed + moved->no_room.size(), 0u);
 }
 
 TEST(EngineMoveOddTest, ADiskThatIsNotThereIsRefused) {
