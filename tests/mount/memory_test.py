@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import multiprocessing
 import os
+import time
 import unittest
 
 import harness
@@ -12,6 +13,8 @@ MIB = 1 << 20
 BESIDE_CACHE_MIB = 82 + 40 + 42 + 64
 CONVERSIONS = 5
 SYNCS = 20
+DELETED_MIB = 128
+IDLE_SECONDS = 60
 USER = 65534
 
 
@@ -112,6 +115,25 @@ class Memory(unittest.TestCase):
         self.assertEqual(synced.value, SYNCS)
         self.assertTrue(all(count.value > 0 for count in writes), [count.value for count in writes])
         self.assert_within_bound()
+        self.volume.unmount()
+
+    def resident_mib(self):
+        status = read_all(f"/proc/{self.volume.daemon()}/status").decode()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def test_the_memory_of_a_deleted_file_goes_back_to_the_system_when_nobody_reads(self):
+        self.mount(256)
+        before = self.resident_mib()
+        write_all(self.volume / "file", os.urandom(MIB) * DELETED_MIB)
+        harness.run(harness.MDFS, "volume", "sync", self.volume.path)
+        read_all(self.volume / "file")
+        held = self.resident_mib()
+        self.assertGreater(held, before + DELETED_MIB / 2, "the cache holds the file")
+        os.unlink(self.volume / "file")
+        deadline = time.monotonic() + IDLE_SECONDS
+        while self.resident_mib() > before + DELETED_MIB / 4 and time.monotonic() < deadline:
+            time.sleep(0.5)
+        self.assertLess(self.resident_mib(), before + DELETED_MIB / 4, f"{held:.0f} MiB with the file")
         self.volume.unmount()
 
 
