@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "imagefile/film_end.h"
 #include "imagefile/header.h"
 #include "imagefile/oiio.h"
 #include "imagefile/packed.h"
@@ -28,6 +29,9 @@ std::string extension(const std::string& path) {
   return text;
 }
 
+// Its reader in the library ends the program on a truncated file.
+bool is_softimage(ConstBytes start) { return as_text(start).starts_with("\x53\x80\xf6\x34"); }
+
 // Some readers of the library take bytes that the disk does not give for zeros. The reader of TIFF, whose files may be
 // large, reports them.
 Status read_all(FileBytes& bytes) {
@@ -46,9 +50,13 @@ Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64
     facts.inks = tiff.inks;
     return facts;
   }
+  if (is_softimage(start))
+    return Error{Errc::kNotSupported, file.name() + ": a Softimage picture; convert the file to TIFF or PNG"};
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
   if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
+  if (is_dpx(start)) MDFS_TRY(check_dpx(bytes, file.name()));
+  if (is_cineon(start)) MDFS_TRY(check_cineon(bytes, file.name()));
   MDFS_TRY(read_all(bytes));
   PageFacts facts;
   facts.flatten = options.flatten;

@@ -46,5 +46,12 @@ TEST_F(CutShortTest, NoPictureThatWasCutShortIsRead) {
   }
 }
 
+TEST_F(CutShortTest, ASoftimagePictureIsRefusedBeforeItsReaderSeesIt) {
+  put("a.pic", "\x53\x80\xf6\x34" + std::string(379, '\0'));
+  const auto back = read_all(path("a.pic"));
+  ASSERT_FALSE(back.ok());
+  EXPECT_EQ(back.error().code, Errc::kNotSupported);
+}
+
 }  // namespace
 }  // namespace mdfs::imagefile
