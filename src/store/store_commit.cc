@@ -35,7 +35,8 @@ Status StoreImpl::commit() { return commit_until(applied_, repairs_itself()); }
 Status StoreImpl::commit_unlinked() { return holds_still() ? Status() : commit_pending_free(); }
 
 Status StoreImpl::commit_pending_free() {
-  for (unsigned i = 0; i < kPendingFreeCommits && space_.pending_free() > 0; ++i) MDFS_TRY(commit_until(applied_, true));
+  for (unsigned i = 0; i < kPendingFreeCommits && space_.pending_free() > 0; ++i)
+    MDFS_TRY(commit_until(applied_, true));
   return {};
 }
 
