@@ -29,6 +29,21 @@ BufferRef BufferPool::acquire(std::size_t size, Use use) {
   return BufferRef(buffer);
 }
 
+BufferRef BufferPool::acquire_sparse(std::size_t size) {
+  MDFS_CHECK(size > 0);
+  auto* const buffer = new PooledBuffer;
+  buffer->piece = arena_.take_sparse(class_of(size));
+  buffer->data = buffer->piece.data;
+  buffer->size = align_up(size, kPageBytes);
+  buffer->is_sparse = true;
+  buffer->pool = this;
+  return BufferRef(buffer);
+}
+
+void BufferRef::charge(std::size_t bytes) const {
+  if (is_sparse()) buffer_->pool->arena_.charge(buffer_->piece, bytes);
+}
+
 std::size_t BufferPool::growth(std::size_t size, Use use) const { return arena_.growth(class_for(size, use)); }
 
 void BufferPool::release(PooledBuffer* buffer) {

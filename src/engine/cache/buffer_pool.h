@@ -20,6 +20,7 @@ struct PooledBuffer {
   std::byte* data = nullptr;
   std::size_t size = 0;  // as asked for
   SlabArena::Piece piece;
+  bool is_sparse = false;
   BufferPool* pool = nullptr;
 };
 
@@ -43,6 +44,11 @@ class BufferRef {
   std::byte* data() const { return buffer_->data; }
   std::size_t size() const { return buffer_ == nullptr ? 0 : buffer_->size; }
   MutableBytes bytes() const { return {buffer_->data, buffer_->size}; }
+  // Sparse: filled in parts, and counted for what is filled (BufferPool::acquire_sparse).
+  bool is_sparse() const { return buffer_ != nullptr && buffer_->is_sparse; }
+  // So many more bytes of a sparse buffer are about to be filled; of others nothing changes. One thread at a time.
+  void charge(std::size_t bytes) const;
+  std::size_t charged_bytes() const { return buffer_->piece.charge; }
   // Only this holder is left; what others did with the buffer has happened before.
   bool unique() const { return buffer_->references.load(std::memory_order_acquire) == 1; }
 
@@ -65,6 +71,8 @@ class BufferPool {
 
   // At least one byte. `size` is rounded up to a multiple of 4096. Never fails: no memory ends the program.
   BufferRef acquire(std::size_t size, Use use = Use::kLasting);
+  // A buffer that few parts of are filled: with pages for these parts alone, which are counted as they are charged.
+  BufferRef acquire_sparse(std::size_t size);
   // By how much used_bytes() and idle_bytes() together would grow.
   std::size_t growth(std::size_t size, Use use = Use::kLasting) const;
   // Memory of buffers that are held, and of released ones.

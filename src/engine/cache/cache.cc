@@ -137,10 +137,10 @@ bool Cache::evict(std::size_t& patience) {
 // Memory of released buffers is used again before pages are asked for; a unit that leaves makes some. Memory of other
 // sizes goes back to the system. Where requests hold most of the units, those that can go are hard to find: a large
 // demand looks at many.
-void Cache::make_room(std::size_t size, Use use) {
+void Cache::make_room(std::size_t size, const std::function<std::size_t()>& growth_now) {
   std::size_t patience = kLeastSteps + size / kBytesPerStep;  // units that are looked at and cannot go
   for (;;) {
-    const std::size_t growth = pool_.growth(size, use), wanted = used_bytes() + growth, limit = limit_bytes();
+    const std::size_t growth = growth_now(), wanted = used_bytes() + growth, limit = limit_bytes();
     if (growth == 0 || wanted <= limit) return;
     const std::size_t idle = pool_.idle_bytes(), excess = wanted - limit;
     if (idle >= excess && pool_.give_back(idle - excess) > 0) continue;
@@ -162,8 +162,19 @@ void Cache::trim_to(std::size_t bytes) {
 }
 
 BufferRef Cache::acquire(std::size_t size, Use use) {
-  make_room(size, use);
+  make_room(size, [&] { return pool_.growth(size, use); });
   return pool_.acquire(size, use);
+}
+
+BufferRef Cache::acquire_sparse(std::size_t size, std::size_t bytes) {
+  BufferRef buffer = pool_.acquire_sparse(size);
+  charge(buffer, bytes);
+  return buffer;
+}
+
+void Cache::charge(const BufferRef& buffer, std::size_t bytes) {
+  make_room(bytes, [&] { return bytes; });
+  buffer.charge(bytes);
 }
 
 void Cache::erase(const UnitKey& key) {

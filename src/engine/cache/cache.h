@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -40,6 +41,9 @@ class Cache {
 
   // A buffer, after making room for it: within the budget as long as something can leave.
   BufferRef acquire(std::size_t size, Use use = Use::kLasting);
+  // A sparse one, charged for so many bytes that are about to be filled; and more bytes of one.
+  BufferRef acquire_sparse(std::size_t size, std::size_t bytes);
+  void charge(const BufferRef& buffer, std::size_t bytes);
 
   // How much it may hold now, at most its budget. A smaller limit holds at once, but for what is in use.
   std::size_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
@@ -86,7 +90,8 @@ class Cache {
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
   UnitPtr look_up(const UnitKey& key, bool count_use);
   bool over_limit() const { return used_bytes() > limit_bytes(); }
-  void make_room(std::size_t size, Use use);
+  // `growth` tells by how much the pool is about to grow.
+  void make_room(std::size_t size, const std::function<std::size_t()>& growth);
   // One unit leaves, out of the next shards that have one; false if none can. `patience`: how many are looked at.
   bool evict(std::size_t& patience);
   // Takes one unit out of the shard, if one can be and so many steps of the clock find it; the caller destroys it

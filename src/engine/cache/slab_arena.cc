@@ -90,9 +90,10 @@ void SlabArena::cut(Slab& slab, std::size_t piece) {
   for (auto number = static_cast<std::uint32_t>(slab.pieces); number-- > 0;) free.push_back(number);
 }
 
-SlabArena::Slab& SlabArena::new_slab(std::size_t piece, bool huge) {
+SlabArena::Slab& SlabArena::new_slab(std::size_t piece, bool huge, bool sparse) {
   auto slab = std::make_unique<Slab>();
   slab->huge = huge;
+  slab->sparse = sparse;
   slab->bytes = huge ? huge_slab_bytes(piece) : small_slab_bytes(piece);
   slab->data = huge ? map_aligned(slab->bytes) : map_memory(slab->bytes);
   // Where the kernel has no huge pages, small ones are used again all the same.
@@ -107,7 +108,7 @@ SlabArena::Slab& SlabArena::new_slab(std::size_t piece, bool huge) {
 }
 
 void SlabArena::file(Slab& slab) {
-  SizeClass& size_class = classes_[slab.piece];
+  SizeClass& size_class = class_of_slab(slab);
   if (!slab.empty.empty()) size_class.with_empty.insert(&slab);
   if (slab.idle.empty()) return;
   size_class.with_idle.insert(&slab);
@@ -115,7 +116,7 @@ void SlabArena::file(Slab& slab) {
 }
 
 void SlabArena::unfile(Slab& slab) {
-  SizeClass& size_class = classes_[slab.piece];
+  SizeClass& size_class = class_of_slab(slab);
   for (Slabs* slabs : {&size_class.with_idle, &size_class.with_empty, &unused_, &idle_small_, &idle_huge_})
     slabs->erase(&slab);
 }
@@ -145,36 +146,59 @@ SlabArena::Piece SlabArena::take(std::size_t wanted) {
   } else if (!size_class.with_empty.empty()) {
     slab = *size_class.with_empty.begin();
   } else {
-    slab = &new_slab(wanted, takes_huge_slab(size_class, wanted));
+    slab = &new_slab(wanted, takes_huge_slab(size_class, wanted), false);
   }
-  unfile(*slab);
   const bool idle = !slab->idle.empty();
-  std::vector<std::uint32_t>& from = idle ? slab->idle : slab->empty;
-  const std::uint32_t number = from.back();
-  from.pop_back();
-  ++slab->used;
-  file(*slab);
+  std::byte* const data = take_from(*slab, idle);
   if (idle) idle_bytes_ -= slab->charge;
   used_bytes_ += slab->charge;
   size_class.used_bytes += slab->charge;
-  allow(slab->at(number), wanted);
-  return {slab->at(number), slab, slab->charge};
+  return {data, slab, slab->charge};
+}
+
+std::byte* SlabArena::take_from(Slab& slab, bool idle) {
+  unfile(slab);
+  std::vector<std::uint32_t>& from = idle ? slab.idle : slab.empty;
+  const std::uint32_t number = from.back();
+  from.pop_back();
+  ++slab.used;
+  file(slab);
+  allow(slab.at(number), slab.piece);
+  return slab.at(number);
+}
+
+SlabArena::Piece SlabArena::take_sparse(std::size_t wanted) {
+  const std::lock_guard lock(mutex_);
+  const SizeClass& size_class = sparse_classes_[wanted];
+  Slab& slab = size_class.with_empty.empty() ? new_slab(wanted, false, true) : **size_class.with_empty.begin();
+  return {take_from(slab, false), &slab, 0};
+}
+
+void SlabArena::charge(Piece& piece, std::size_t bytes) {
+  MDFS_CHECK(piece.slab->sparse);
+  bytes = std::min(bytes, piece.slab->piece - piece.charge);
+  piece.charge += bytes;
+  used_bytes_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void SlabArena::put(const Piece& piece) {
   Slab& slab = *piece.slab;
+  if (slab.sparse) ::madvise(piece.data, slab.piece, MADV_DONTNEED);
   std::unique_ptr<Slab> done;
   {
     const std::lock_guard lock(mutex_);
     forbid(piece.data, slab.piece);
     unfile(slab);
     --slab.used;
-    slab.idle.push_back(static_cast<std::uint32_t>(static_cast<std::size_t>(piece.data - slab.data) / slab.piece));
-    idle_bytes_ += slab.charge;
-    used_bytes_ -= slab.charge;
-    classes_[slab.piece].used_bytes -= slab.charge;
+    const auto number = static_cast<std::uint32_t>(static_cast<std::size_t>(piece.data - slab.data) / slab.piece);
+    (slab.sparse ? slab.empty : slab.idle).push_back(number);
+    used_bytes_ -= piece.charge;
+    if (!slab.sparse) {
+      idle_bytes_ += slab.charge;
+      class_of_slab(slab).used_bytes -= slab.charge;
+    }
     file(slab);
-    if (slab.broken && slab.used == 0) done = remove(slab);
+    if ((slab.broken || slab.sparse) && slab.used == 0) done = remove(slab);
   }
   if (done != nullptr) unmap(done->data, done->bytes);
 }

@@ -19,6 +19,9 @@ namespace mdfs::engine {
 // A class begins with slabs of small pages, and gets slabs of huge pages once it has as many bytes in use: a few small
 // buffers hold no huge pages. A slab without a piece in use serves any class whose slabs are as large.
 //
+// A sparse piece is one of small pages that is filled in parts: its user says what it has filled, which is what the
+// piece is charged for, and its pages go back to the system with it.
+//
 // Fragmentation: give_back() returns slabs without a piece in use whole, and of other slabs the pages of idle pieces.
 // So no memory is kept but that of pieces in use, however they are spread over the slabs; a slab that has lost pages is
 // one of small pages until its last piece is free. Any thread.
@@ -29,6 +32,7 @@ class SlabArena {
     std::size_t bytes = 0;
     bool huge = false;    // made of huge pages
     bool broken = false;  // and has lost some of them
+    bool sparse = false;
     std::size_t piece = 0, charge = 0;
     std::size_t pieces = 0, used = 0;
     std::vector<std::uint32_t> idle, empty;  // numbers of pieces
@@ -38,7 +42,7 @@ class SlabArena {
   struct Piece {
     std::byte* data = nullptr;
     Slab* slab = nullptr;
-    std::size_t charge = 0;  // its part of the slab; at least the class
+    std::size_t charge = 0;  // its part of the slab; at least the class. Of a sparse one: what is filled
   };
 
   // Slabs of huge pages are at most `largest_huge_slab` bytes, but for those of one piece. 0: small pages only.
@@ -49,7 +53,10 @@ class SlabArena {
 
   // A piece of a size class (slab_classes.h). Its contents are undefined. No memory ends the program.
   Piece take(std::size_t size_class);
+  Piece take_sparse(std::size_t size_class);
   void put(const Piece& piece);
+  // So many more bytes of a sparse piece are about to be filled, at most all of it.
+  void charge(Piece& piece, std::size_t bytes);
   // By how much take() would make resident_bytes() grow now.
   std::size_t growth(std::size_t size_class) const;
 
@@ -71,7 +78,8 @@ class SlabArena {
 
   bool takes_huge_slab(const SizeClass& size_class, std::size_t piece) const;
   Slab* reusable_slab(std::size_t piece) const;
-  Slab& new_slab(std::size_t piece, bool huge);
+  Slab& new_slab(std::size_t piece, bool huge, bool sparse);
+  std::byte* take_from(Slab& slab, bool idle);
   void cut(Slab& slab, std::size_t piece);
   // Into the sets where it belongs, and out of all.
   void file(Slab& slab);
@@ -80,7 +88,8 @@ class SlabArena {
 
   const std::size_t largest_huge_slab_;
   mutable std::mutex mutex_;  // guards all below
-  std::map<std::size_t, SizeClass> classes_;
+  SizeClass& class_of_slab(const Slab& slab) { return (slab.sparse ? sparse_classes_ : classes_)[slab.piece]; }
+  std::map<std::size_t, SizeClass> classes_, sparse_classes_;
   std::map<std::byte*, std::unique_ptr<Slab>> slabs_;
   // Slabs with idle pieces, in the order in which give_back() takes them: of huge pages without a piece in use; of
   // small pages; of huge pages.

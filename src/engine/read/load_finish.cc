@@ -179,6 +179,7 @@ void LoadOperation::put_hole(Unit& unit) const {
   if (unit.valid.ranges().empty()) {
     unit.buffer = BufferRef();
   } else {
+    unit.buffer.charge(unit.buffer.size());
     for (const ByteRanges::Range& gap : unit.valid.gaps(0, static_cast<std::uint32_t>(unit.buffer.size())))
       std::memset(unit.buffer.data() + gap.begin, 0, gap.end - gap.begin);
   }

@@ -10,10 +10,13 @@
 
 #include "base/checked.h"
 #include "base/crc32c.h"
+#include "engine/cache/slab_classes.h"
 
 namespace mdfs::engine {
 
 namespace {
+
+constexpr std::size_t kSparseShare = 4;
 
 // Buffers of cells grow by powers of two.
 std::size_t cell_buffer_bytes(const OpenObject& object, std::size_t bytes) {
@@ -233,10 +236,31 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
   }
 }
 
+// A small part of an extent is loaded into a sparse buffer. Where more than a half of it is filled, it becomes a plain
+// one.
+void LoadOperation::choose_sparse(const Fetch& fetch, Unit& unit) const {
+  const std::size_t size = object_.capacity_bytes;
+  // The last page is filled up with zeros.
+  std::size_t wanted = object_.unit_bytes < size ? kPageBytes : 0;
+  for (const std::uint32_t part : fetch.parts)
+    wanted += align_up(part_range(part).end - part_range(part).begin, kPageBytes);
+  if (!unit.buffer) {
+    if (wanted <= size / kSparseShare) unit.buffer = core_.cache.acquire_sparse(size, wanted);
+  } else if (unit.buffer.is_sparse() && unit.buffer.charged_bytes() + wanted <= size / 2) {
+    core_.cache.charge(unit.buffer, wanted);
+  } else if (unit.buffer.is_sparse()) {
+    BufferRef plain = core_.cache.acquire(size);
+    for (const ByteRanges::Range& range : unit.valid.ranges())
+      std::memcpy(plain.data() + range.begin, unit.buffer.data() + range.begin, range.end - range.begin);
+    unit.buffer = std::move(plain);
+  }
+}
+
 void LoadOperation::choose_target(Fetch& fetch, std::size_t bytes) {
   Unit& unit = *fetch.unit;
   const std::lock_guard lock(unit.mutex);
   const std::size_t size = object_.is_image() ? object_.capacity_bytes : cell_buffer_bytes(object_, bytes);
+  if (object_.is_raw()) choose_sparse(fetch, unit);
   if (unit.buffer.size() < size) {
     BufferRef larger = core_.cache.acquire(size);
     const std::size_t old = unit.buffer.size();

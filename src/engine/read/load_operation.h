@@ -67,6 +67,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
   // A buffer for the parts: the unit's own if nothing valid lies under them. Takes the unit's mutex.
   void choose_target(Fetch& fetch, std::size_t bytes);
+  void choose_sparse(const Fetch& fetch, Unit& unit) const;
   static void completed(device::Io& io);
   void arrived(std::size_t request, const Status& status);
   void help();

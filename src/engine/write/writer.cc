@@ -271,6 +271,7 @@ Status Writer::find_hole(OpenObject& object, const UnitPtr& unit, const geometry
   MDFS_TRY(exists);
   unit->known_on_disk = *exists;
   if (*exists || unit->complete) return {};
+  unit->buffer.charge(unit->buffer.size());
   for (const ByteRanges::Range& gap : unit->valid.gaps(0, static_cast<std::uint32_t>(unit->buffer.size())))
     std::memset(unit->buffer.data() + gap.begin, 0, gap.end - gap.begin);
   unit->complete = true;
@@ -310,7 +311,7 @@ void Writer::make_writable(const OpenObject& object, Unit& unit, std::uint64_t b
   if (!object.is_image())
     size = std::min<std::size_t>(size, std::bit_ceil(std::max<std::uint64_t>(bytes, object.block_size)));
   size = std::max(size, unit.buffer.size());
-  if (unit.buffer && unit.buffer.size() == size && unit.buffer.unique()) return;
+  if (unit.buffer && unit.buffer.size() == size && unit.buffer.unique() && !unit.buffer.is_sparse()) return;
   BufferRef own = core_.cache.acquire(size);
   const std::size_t old = unit.buffer.size();
   if (object.is_image() && !unit.complete && !complete) {

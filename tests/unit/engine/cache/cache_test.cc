@@ -80,6 +80,22 @@ TEST(CacheTest, ALimitThatBlocksInUseExceedEndsItsSearch) {
   EXPECT_EQ(pool.idle_bytes(), 0u);
 }
 
+TEST(CacheTest, ABlockOfWhichLittleIsLoadedCountsLittle) {
+  BufferPool pool(64 * kMiB);
+  Cache cache(pool, 64 * kMiB);
+  std::vector<UnitPtr> units;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    units.push_back(cache.find_or_create({1, i}));
+    units.back()->buffer = cache.acquire_sparse(256 << 10, 16 << 10);
+  }
+  EXPECT_EQ(cache.evictions(), 0u);
+  EXPECT_EQ(pool.used_bytes(), 3000u * (16 << 10));
+  units.clear();
+  for (std::uint64_t i = 0; i < 3000; ++i) cache.charge(cache.find_or_create({1, i})->buffer, 16 << 10);
+  EXPECT_GT(cache.evictions(), 0u);
+  EXPECT_LE(cache.used_bytes(), 64 * kMiB + (16 << 10));
+}
+
 TEST(CacheTest, MemoryOfReleasedBuffersIsGivenBackWhenAskedFor) {
   BufferPool pool(128 * kMiB);
   Cache cache(pool, 128 * kMiB);

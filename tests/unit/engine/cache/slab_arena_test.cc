@@ -151,6 +151,28 @@ TEST(SlabArenaTest, PiecesInUseSpreadOverAllSlabsHoldNoMoreThanTheirOwnMemory) {
   EXPECT_LE(arena.idle_bytes(), 4 * kMiB);
 }
 
+TEST(SlabArenaTest, ASparsePieceCountsAndHoldsWhatIsFilled) {
+  SlabArena arena(kLargestSlab);
+  const std::size_t before = resident_bytes();
+  std::vector<SlabArena::Piece> pieces;
+  for (int i = 0; i < 512; ++i) {
+    pieces.push_back(arena.take_sparse(256 << 10));
+    arena.charge(pieces.back(), 16 << 10);
+    std::memset(pieces.back().data + (64 << 10), i, 16 << 10);
+  }
+  EXPECT_EQ(arena.used_bytes(), 8 * kMiB);
+  if (!is_sanitized()) {
+    EXPECT_LT(resident_bytes(), before + 12 * kMiB);
+  }
+  arena.charge(pieces[7], 10 * kMiB);
+  EXPECT_EQ(pieces[7].charge, 256u << 10) << "all of it at most";
+  for (const SlabArena::Piece& piece : pieces) arena.put(piece);
+  EXPECT_EQ(arena.used_bytes() + arena.idle_bytes(), 0u);
+  if (!is_sanitized()) {
+    EXPECT_LT(resident_bytes(), before + 4 * kMiB);
+  }
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 TEST(SlabArenaTest, FreePiecesArePoisoned) {
   SlabArena arena(kLargestSlab);
@@ -210,8 +232,12 @@ RC_GTEST_PROP(SlabArenaTest, PiecesAreApartAndCounted, ()) {
     if (choice < 60 || held.empty()) {
       const std::size_t size = sizes[random() % sizes.size()];
       const std::size_t growth = arena.growth(size), before = arena.used_bytes() + arena.idle_bytes();
-      held.push_back({arena.take(size), size, static_cast<std::byte>(random())});
-      RC_ASSERT(arena.used_bytes() + arena.idle_bytes() <= before + growth);
+      const bool sparse = random() % 4 == 0;
+      held.push_back({sparse ? arena.take_sparse(size) : arena.take(size), size, static_cast<std::byte>(random())});
+      if (sparse)
+        arena.charge(held.back().piece, size);
+      else
+        RC_ASSERT(arena.used_bytes() + arena.idle_bytes() <= before + growth);
       RC_ASSERT(held.back().piece.charge >= size);
       for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) held.back().piece.data[at] = held.back().mark;
     } else if (choice < 95) {
