@@ -116,6 +116,7 @@ struct mdfs_ioc_fragmentation {
 
 /* State of the volume; on any file or directory of it. */
 #define MDFS_VOLUME_ZEROES_LOST 1u /* mounted with errors=zero: data on missing disks read as zeros */
+#define MDFS_VOLUME_SPREADING 2u   /* the daemon still looks for metadata with copies on too few disks */
 struct mdfs_ioc_volume {
   uint8_t uuid[16];
   char name[64];

@@ -283,7 +283,8 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   out.cache_misses = cache.misses;
   out.read_only = store.read_only();
   out.policy = static_cast<std::uint32_t>(store.policy());
-  out.flags = volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0;
+  out.flags = (volume.engine().zeroes_lost() ? MDFS_VOLUME_ZEROES_LOST : 0) |
+              (volume.store().wants_spread() ? MDFS_VOLUME_SPREADING : 0);
   put_text(out.read_only_reason, store.read_only_reason());
   for (unsigned i = 0; i < out.disk_count; ++i) {
     const store::DiskInfo disk = store.disk_info(i);

@@ -51,6 +51,13 @@ std::int64_t Relocator::free_home_blocks(std::int64_t now_ns) {
   return volume_.store().commit_unlinked().ok() ? kLookNs : kNothingNs;  // the committer reports the same error
 }
 
+bool Relocator::spread_nodes() {
+  if (!volume_.store().wants_spread() || !volume_.store().is_whole()) return false;
+  const auto done = volume_.store().spread_nodes();
+  if (!done.ok()) spdlog::warn("copies of tree nodes stay on too few disks: {}", done.error().message());
+  return done.ok() && !*done;
+}
+
 Turn Relocator::turn() {
   const std::lock_guard lock(working_mutex_);
   if (volume_.store().read_only()) return {false, kNothingNs};
@@ -58,6 +65,11 @@ Turn Relocator::turn() {
   const auto now_ns = [&] { return volume_.environment().monotonic_ns(); };
   const std::int64_t begin_ns = now_ns();
   const bool idle = engine.is_quiet(), home = !moves_data_();
+  while (spread_nodes()) {
+    const std::int64_t used_ns = now_ns() - begin_ns;
+    if (used_ns > (idle && engine.is_quiet() ? kQuietSliceNs : kBusySliceNs) || stopping_)
+      return {true, idle ? 0 : (kBusyShare - 1) * used_ns};
+  }
   std::deque<RelocationCandidate> queue = candidates(idle && volume_.store().is_whole(), home);
   if (queue.empty()) {
     if (home && engine.extents_to_return() > 0) return {false, free_home_blocks(begin_ns)};

@@ -26,7 +26,10 @@ namespace mdfs::maintenance {
 // Strips are consolidated only while nobody reads or writes, and only while no disk is missing: then nothing is written
 // that nobody asked for. Rewritten extents move back to their home blocks, unless an operation runs that moves data. An
 // object that cannot be read is left alone: its reader gets the error. Nothing is committed, except that home blocks
-// become free by commits. Any thread; one turn at a time.
+// become free by commits.
+//
+// Before the queue come tree nodes that were written when the volume had fewer disks (Members::spread_nodes): they are
+// written anew, and committed, while no disk is missing. Any thread; one turn at a time.
 class Relocator {
  public:
   // `moves_data`: does an operation move data now? The volume outlives this.
@@ -55,6 +58,8 @@ class Relocator {
   void relocate(const engine::RelocationCandidate& candidate, const engine::Pace& pace,
                 engine::RelocationOutcome& outcome);
   std::int64_t free_home_blocks(std::int64_t now_ns);
+  // Some tree nodes get their copies on all disks that new ones have copies on; false when none is left.
+  bool spread_nodes();
 
   MaintainedVolume& volume_;
   const std::function<bool()> moves_data_;

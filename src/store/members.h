@@ -94,6 +94,12 @@ class Members {
   // Moves copies of tree nodes off a disk that is being drained, or off what lies behind its end, some at a time, and
   // commits: true when there are none left. `level` and `next` are where to go on, at first 0 and kMinKey.
   virtual Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next);
+  // Nodes that were written when the volume had fewer disks have fewer copies than new ones get, or two on one disk.
+  // Writes some of them anew, and commits: true when none is left. kNoSpace: there is no room for that; the rest waits
+  // until a disk comes. A store looks for such nodes once after it was opened, and whenever disks have come.
+  virtual Result<bool> spread_nodes();
+  // False once spread_nodes() has looked at all nodes.
+  virtual bool wants_spread() const;
   // A disk that is being drained and holds nothing any more stops being a member; then its labels are wiped and it is
   // closed. kNotEmpty: something is still there. For a disk that is not there nobody can know: the caller has looked.
   virtual Status remove_disk(unsigned index);

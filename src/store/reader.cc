@@ -113,10 +113,10 @@ Result<bool> TreeReader::hold_node(const Key& key, std::uint16_t level, const fo
   return shared_.tree.holds(key, level, pointer, *this);
 }
 
-Result<Tree::NodesOn> TreeReader::nodes_on(std::uint16_t disk, std::uint16_t level, const Key& from) {
+Result<Tree::NodesWhere> TreeReader::nodes_where(const Tree::PointerTest& test, std::uint16_t level, const Key& from) {
   for (;;) {
     std::shared_lock lock(shared_.mutex);
-    Tree::NodesOn found = shared_.tree.nodes_on(disk, level, from, *this);
+    Tree::NodesWhere found = shared_.tree.nodes_where(test, level, from, *this);
     lock.unlock();
     if (!found.wanted) return found;
     MDFS_TRY(load({*found.wanted}));

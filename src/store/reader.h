@@ -48,7 +48,7 @@ class TreeReader final : public NodeSource {
   // Keeps the nodes on the path to `key`; is the one at `level` (still) the one that `pointer` names?
   Result<bool> hold_node(const Key& key, std::uint16_t level, const format::Pointer& pointer);
   // Of one moment.
-  Result<Tree::NodesOn> nodes_on(std::uint16_t disk, std::uint16_t level, const Key& from);
+  Result<Tree::NodesWhere> nodes_where(const Tree::PointerTest& test, std::uint16_t level, const Key& from);
   Status check_root();
 
   ConstNodePtr find(const format::Pointer& pointer) override;

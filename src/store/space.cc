@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "base/check.h"
@@ -83,6 +84,13 @@ void Space::count_disks() {
   const std::uint64_t floor = std::min(total_data_ / 16, kDataReserveFloor);
   data_reserve_ = std::clamp(total_data_ / kDataReserveShare, floor, kDataReserveLimit);
   copies_ = std::clamp(static_cast<unsigned>(node_disks_.size()), 2u, MDFS_MAX_COPIES);
+}
+
+bool Space::is_crowded(const format::Pointer& node) const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t disks = 0;
+  for (const format::Address& place : node.places()) disks |= std::uint64_t{1} << place.disk;
+  return static_cast<std::size_t>(std::popcount(disks)) < std::min<std::size_t>(copies_, node_disks_.size());
 }
 
 void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead) {

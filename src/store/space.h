@@ -90,6 +90,9 @@ class Space {
   std::uint64_t used_behind(std::uint16_t disk) const;
   // Does a copy of the node lie on a disk that is avoided, or behind the end?
   bool must_move(std::uint16_t disk, const format::Pointer& node) const;
+  // Has the node fewer copies, or copies on fewer disks, than a new one gets? Then it was written when there were fewer
+  // disks, or while they were full.
+  bool is_crowded(const format::Pointer& node) const;
   // The disk has this size. Larger: `new_bitmaps` are the pages that have come, blank and on the disk, and the blocks
   // of the old label areas are taken until free_labels(). Smaller: kNotEmpty if something is in use behind set_end().
   Status resize(std::uint16_t disk, const format::DiskLayout& layout,

@@ -21,7 +21,7 @@ Status Space::add_disk(std::uint16_t disk, const format::SpaceEntry& top) {
     MDFS_TRY(format::check_bitmap(layout, *boundary, entry, buffer.bytes()));
     map->install(*boundary, buffer.bytes());
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (disk >= index_.size()) {
     index_.resize(disk + std::size_t{1});
     tops_.resize(disk + std::size_t{1});
@@ -30,7 +30,7 @@ Status Space::add_disk(std::uint16_t disk, const format::SpaceEntry& top) {
   tops_[disk] = top;
   allocator_->set_map(disk, std::move(map));
   count_disks();
-  return {};
+  return refill_pool(lock);  // places that were chosen among fewer disks
 }
 
 std::uint64_t Space::used_blocks(std::uint16_t disk) const {

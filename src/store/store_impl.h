@@ -97,6 +97,8 @@ class StoreImpl final : public Store, public Verifier {
   Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks) override;
   std::uint64_t used_blocks(unsigned index) const override;
   Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next) override;
+  Result<bool> spread_nodes() override;
+  bool wants_spread() const override;
   Status remove_disk(unsigned index) override;
 
   // store_resize.cc
@@ -121,6 +123,13 @@ class StoreImpl final : public Store, public Verifier {
   // The commit writes the node anew, if it is still there and there is room.
   enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
+  // Rewrites nodes whose pointers pass the test, about kNodesAtOnce of them, and commits. Returns their number and
+  // moves `at` on; behind the highest level there are none left. kNoSpace: no room for a single one.
+  struct NodePosition {
+    std::uint16_t level = 0;
+    Key next = format::kMinKey;
+  };
+  Result<std::size_t> rewrite_nodes(const Tree::PointerTest& test, NodePosition& at);
   void free_nodes();
   // What a commit brings to the disks. One that changes the members has no checksum records (FORMAT.md 4.2).
   enum class Change : std::uint8_t { kContents, kMembers };
@@ -200,6 +209,12 @@ class StoreImpl final : public Store, public Verifier {
   std::vector<Participant> participants_;  // changed by the leader of a commit, under writer_
   SharedTree shared_;
   Space space_;
+
+  // spread_nodes(): taken before writer_.
+  std::mutex spread_mutex_;  // guards spread_at_
+  NodePosition spread_at_;
+  std::atomic<bool> spread_wanted_{true};
+  std::atomic<bool> spread_again_{false};  // disks have come since it began
 
   mutable std::recursive_mutex writer_;    // transactions run one after another; guards the four below
   std::vector<format::Pointer> replaced_;  // nodes that left the tree since the last seal

@@ -159,6 +159,8 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
     return {};
   });
   if (!joined.ok()) return joined.error();
+  spread_again_ = true;
+  spread_wanted_ = true;
   return indexes;
 }
 
@@ -197,34 +199,69 @@ std::uint64_t StoreImpl::used_blocks(unsigned index) const {
   return space_.used_blocks(static_cast<std::uint16_t>(index));
 }
 
-Result<bool> StoreImpl::move_nodes_off(unsigned index, std::uint16_t& level, Key& next) {
-  if (read_only_) return read_only_error().error();
-  std::size_t moved = 0;
-  while (moved < kNodesAtOnce) {
+Result<std::size_t> StoreImpl::rewrite_nodes(const Tree::PointerTest& test, NodePosition& at) {
+  std::size_t rewritten = 0;
+  bool is_full = false;
+  while (rewritten < kNodesAtOnce && !is_full) {
     const std::lock_guard writer(writer_);
-    if (level > shared_.tree.level()) break;
+    if (at.level > shared_.tree.level()) break;
     TreeReader reader(shared_);
-    MDFS_TRY_ASSIGN(const Tree::NodesOn found, reader.nodes_on(static_cast<std::uint16_t>(index), level, next));
-    for (const Tree::NodesOn::Found& node : found.nodes) {
-      if (!space_.must_move(static_cast<std::uint16_t>(index), node.pointer)) continue;
-      const Rewrite outcome = rewrite(node.key, level, node.pointer);
-      if (outcome == Rewrite::kNoRoom && moved == 0)
-        return Error{Errc::kNoSpace, fmt::format("no room for the tree nodes of disk {}", index)};
-      if (outcome == Rewrite::kNoRoom) break;
-      ++moved;
+    MDFS_TRY_ASSIGN(const Tree::NodesWhere found, reader.nodes_where(test, at.level, at.next));
+    for (const Tree::NodesWhere::Found& node : found.nodes) {
+      if (node.key < at.next) continue;  // looked at before
+      const Rewrite outcome = rewrite(node.key, at.level, node.pointer);
+      is_full = outcome == Rewrite::kNoRoom;
+      if (is_full && rewritten == 0) return Error{Errc::kNoSpace, "no room for copies of tree nodes"};
+      if (is_full) {
+        at.next = node.key;
+        break;
+      }
+      ++rewritten;
     }
     note_tree();
-    if (moved > 0) ++applied_;
-    if (moved >= kNodesAtOnce || shared_.tree.changed_nodes() >= options_.dirty_node_limit) break;
+    if (rewritten > 0) ++applied_;
+    if (is_full) break;
     if (found.next) {
-      next = *found.next;
+      at.next = *found.next;
     } else {
-      next = format::kMinKey;
-      ++level;
+      at.next = format::kMinKey;
+      ++at.level;
     }
+    if (shared_.tree.changed_nodes() >= options_.dirty_node_limit) break;
   }
-  if (moved > 0) MDFS_TRY(commit());
-  return moved == 0 && level > shared_.tree.level();
+  if (rewritten > 0) MDFS_TRY(commit());
+  return rewritten;
+}
+
+Result<bool> StoreImpl::move_nodes_off(unsigned index, std::uint16_t& level, Key& next) {
+  if (read_only_) return read_only_error().error();
+  const auto disk = static_cast<std::uint16_t>(index);
+  NodePosition at{level, next};
+  const auto moved = rewrite_nodes([&](const format::Pointer& node) { return space_.must_move(disk, node); }, at);
+  level = at.level;
+  next = at.next;
+  if (!moved.ok() && moved.error().code == Errc::kNoSpace)
+    return Error{Errc::kNoSpace, fmt::format("no room for the tree nodes of disk {}", index)};
+  MDFS_TRY(moved.ok() ? Status() : Status(moved.error()));
+  const std::lock_guard writer(writer_);
+  return *moved == 0 && level > shared_.tree.level();
+}
+
+bool StoreImpl::wants_spread() const { return spread_wanted_ && !read_only_; }
+
+Result<bool> StoreImpl::spread_nodes() {
+  if (read_only_) return read_only_error().error();
+  const std::lock_guard spreading(spread_mutex_);
+  if (spread_again_.exchange(false)) spread_at_ = {};
+  const auto moved = rewrite_nodes([&](const format::Pointer& node) { return space_.is_crowded(node); }, spread_at_);
+  bool done = !moved.ok();
+  if (!done && *moved == 0) {
+    const std::lock_guard writer(writer_);
+    done = spread_at_.level > shared_.tree.level();
+  }
+  if (done && !spread_again_) spread_wanted_ = false;
+  MDFS_TRY(moved.ok() ? Status() : Status(moved.error()));
+  return done;
 }
 
 Status StoreImpl::remove_disk(unsigned index) {

@@ -40,6 +40,8 @@ std::uint64_t Members::used_blocks(unsigned /*index*/) const { return 0; }
 Result<bool> Members::move_nodes_off(unsigned /*index*/, std::uint16_t& /*level*/, Key& /*next*/) {
   return fixed_members();
 }
+Result<bool> Members::spread_nodes() { return fixed_members(); }
+bool Members::wants_spread() const { return false; }
 Status Members::remove_disk(unsigned /*index*/) { return fixed_members(); }
 Result<SizeRange> Members::size_range(unsigned /*index*/) { return fixed_members(); }
 Status Members::set_disk_end(unsigned /*index*/, std::uint64_t /*blocks*/, std::uint64_t* /*missing_blocks*/) {

@@ -119,12 +119,11 @@ Tree::NodesFound Tree::nodes_from(const Key& from, std::size_t leaves, NodeSourc
   }
 }
 
-Tree::NodesOn Tree::nodes_on(std::uint16_t disk, std::uint16_t level, const Key& from, NodeSource& source) const {
-  NodesOn found;
+Tree::NodesWhere Tree::nodes_where(const PointerTest& test, std::uint16_t level, const Key& from,
+                                   NodeSource& source) const {
+  NodesWhere found;
   const auto take = [&](const Key& key, const format::Pointer& pointer) {
-    const auto places = pointer.places();
-    if (std::any_of(places.begin(), places.end(), [&](const format::Address& place) { return place.disk == disk; }))
-      found.nodes.push_back({key, pointer});
+    if (test(pointer)) found.nodes.push_back({key, pointer});
   };
   ConstNodePtr node = changed_root_;
   NodeWanted wanted{root_.pointer, root_.level};

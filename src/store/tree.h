@@ -98,9 +98,10 @@ class Tree {
   // Does `pointer` lead to the node at `level` on the path to `key`? All of the path is in memory.
   bool holds(const Key& key, std::uint16_t level, const format::Pointer& pointer, NodeSource& source) const;
 
-  // Nodes at `level` with a copy on `disk`, unless they are changed anyhow: those below the parent that `from` leads
-  // to.
-  struct NodesOn {
+  // Nodes at `level` whose pointers pass the test, unless they are changed anyhow: those below the parent that `from`
+  // leads to.
+  using PointerTest = std::function<bool(const format::Pointer&)>;
+  struct NodesWhere {
     struct Found {
       Key key;  // leads to it
       format::Pointer pointer;
@@ -109,7 +110,7 @@ class Tree {
     std::optional<Key> next;           // where the next parent begins; absent behind the last one
     std::optional<NodeWanted> wanted;  // missing in memory; the rest is not filled in
   };
-  NodesOn nodes_on(std::uint16_t disk, std::uint16_t level, const Key& from, NodeSource& source) const;
+  NodesWhere nodes_where(const PointerTest& test, std::uint16_t level, const Key& from, NodeSource& source) const;
   std::uint16_t level() const { return changed_root_ ? changed_root_->body.level : root_.level; }
 
   // All nodes on the path to `key` are in `source`, or were when the first of several changes began: puts come before

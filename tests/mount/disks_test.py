@@ -446,5 +446,32 @@ class DisksTest(unittest.TestCase):
         self.check_clean(self.volume.disks[0])
 
 
+class SpreadTest(unittest.TestCase):
+    def test_names_survive_the_loss_of_the_disk_that_was_alone(self):
+        volume = Mounted(1, "32M")
+        self.addCleanup(volume.remove)
+        os.mkdir(volume / "a")
+        for i in range(400):
+            harness.write_all(volume / f"a/f{i}", f"file {i} {'x' * 50}".encode())
+        run(MDFS, "volume", "sync", volume.path)
+        new = []
+        for name in ("new1", "new2"):
+            new.append(os.path.join(volume.folder, name))
+            with open(new[-1], "wb") as file:
+                file.truncate(32 * MIB)
+        run(MDFS, "disk", "add", volume.path, *new)
+        for _ in range(600):
+            if not json.loads(harness.status_of(volume.path, "--json"))["spreading_metadata"]:
+                break
+            time.sleep(0.1)
+        else:
+            self.fail("metadata are still being spread after a minute")
+        volume.unmount()
+        os.rename(volume.disks[0], volume.disks[0] + ".away")
+        volume.mount(disks=new[:1])
+        self.assertEqual(sorted(os.listdir(volume / "a")), sorted(f"f{i}" for i in range(400)))
+        self.assertEqual(os.stat(volume / "a/f7").st_size, 57)
+
+
 if __name__ == "__main__":
     harness.main()
