@@ -3,17 +3,23 @@
 #include "fuse/mountpoint.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "mdfs/ioctl.h"
@@ -22,6 +28,15 @@ extern char** environ;
 
 namespace mdfs::fuse {
 namespace {
+
+constexpr std::array<std::string_view, 13> kSystemDirectories = {
+    "/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr"};
+
+// devtmpfs has the number of tmpfs, and is known by its place.
+constexpr std::array<std::uint32_t, 13> kPseudoFilesystems = {
+    PROC_SUPER_MAGIC, SYSFS_MAGIC,   DEVPTS_SUPER_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+    DEBUGFS_MAGIC,    TRACEFS_MAGIC, SECURITYFS_MAGIC,   BPF_FS_MAGIC,       PSTOREFS_MAGIC,
+    EFIVARFS_MAGIC,   SELINUX_MAGIC, NSFS_MAGIC};
 
 Status run_fusermount(const std::string& path, Unmount how) {
   std::vector<std::string> words = {"fusermount3", "-u", "-q"};
@@ -60,6 +75,18 @@ Result<std::string> absolute_path(const std::string& path) {
 bool is_dead_mount(const std::string& path) {
   struct statvfs answer {};  // never cached
   return statvfs(path.c_str(), &answer) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+}
+
+Status check_mountpoint(const std::string& path) {
+  constexpr const char* kAdvice = "; give a directory of its own, such as /mnt/images";
+  const bool device = path.starts_with("/dev/") && path != "/dev/shm" && !path.starts_with("/dev/shm/");
+  if (device || std::ranges::find(kSystemDirectories, path) != kSystemDirectories.end())
+    return {Errc::kInvalidArgument, path + ": a volume here would hide a directory of the system" + kAdvice};
+  struct statfs found {};
+  if (::statfs(path.c_str(), &found) != 0) return from_errno(errno, path);
+  if (std::ranges::find(kPseudoFilesystems, static_cast<std::uint32_t>(found.f_type)) != kPseudoFilesystems.end())
+    return {Errc::kInvalidArgument, path + ": lies in a pseudo filesystem of the kernel" + kAdvice};
+  return {};
 }
 
 Status unmount_path(const std::string& path, Unmount how) {

@@ -15,6 +15,11 @@ Result<std::string> absolute_path(const std::string& path);
 // True if its daemon has died: every request that the kernel does not answer from its caches fails with ENOTCONN.
 bool is_dead_mount(const std::string& path);
 
+// kInvalidArgument where a volume would hide what the system needs: the root, its own directories such as /usr and
+// /run, everything below /dev but /dev/shm, and everywhere in a pseudo filesystem such as procfs. The path is absolute
+// and without links.
+Status check_mountpoint(const std::string& path);
+
 enum class Unmount { kNow, kLazily };
 // umount2(2) for root, fusermount3 for others. kBusy: files are open there; kInvalidArgument: nothing is mounted there.
 Status unmount_path(const std::string& path, Unmount how);
