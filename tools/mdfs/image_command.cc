@@ -51,6 +51,9 @@ struct CreateArguments {
 
 Status create_command(const CreateArguments& arguments) {
   MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
+  for (unsigned axis = 1; axis < shape.rank; ++axis)
+    if (shape.length[axis] == 0)
+      return {Errc::kUsage, fmt::format("--shape {}: only the slowest axis may have length 0", arguments.shape)};
   imagefile::ArrayInfo array;
   array.lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
   MDFS_TRY_ASSIGN(array.type, named("--type", geometry::parse_element_type(arguments.type)));
@@ -58,6 +61,7 @@ Status create_command(const CreateArguments& arguments) {
   std::string axes =
       arguments.image.axes.empty() ? std::string(kAxes.substr(kAxes.size() - shape.rank)) : arguments.image.axes;
   if (axes.ends_with('c')) axes.pop_back();
+  MDFS_TRY(check_channels(arguments.channels));
   array.lengths.push_back(arguments.channels);
   MDFS_TRY_ASSIGN(geometry::Geometry geometry, imagefile::choose_geometry(array, axes + 'c'));
   MDFS_TRY(arguments.image.apply(geometry));

@@ -57,6 +57,11 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
   return {};
 }
 
+Status check_channels(unsigned channels) {
+  if (channels >= 1 && channels <= geometry::kMaxChannels) return {};
+  return {Errc::kUsage, fmt::format("--channels {}: must be from 1 to {}", channels, geometry::kMaxChannels)};
+}
+
 mdfs_ioc_geometry ImageOptions::request(const geometry::Geometry& geometry) const {
   mdfs_ioc_geometry request = client::from_geometry(geometry);
   request.placed_disks = disks.value_or(0);

@@ -27,4 +27,7 @@ struct ImageOptions {
   mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;
 };
 
+// Of --channels: kUsage names the option and the range.
+Status check_channels(unsigned channels);
+
 }  // namespace mdfs::tools

@@ -189,9 +189,7 @@ Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments
   if (!arguments.shape.empty()) {
     MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
     options.raw_lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
-    if (arguments.channels && (*arguments.channels < 1 || *arguments.channels > geometry::kMaxChannels))
-      return Error{Errc::kUsage,
-                   fmt::format("--channels {}: must be from 1 to {}", *arguments.channels, geometry::kMaxChannels)};
+    if (arguments.channels) MDFS_TRY(check_channels(*arguments.channels));
     if (arguments.channels) options.raw_lengths.push_back(*arguments.channels);
   } else if (arguments.channels) {
     return Error{Errc::kUsage, "--channels requires --shape, for raw samples"};

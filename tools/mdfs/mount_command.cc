@@ -120,6 +120,13 @@ Status remount_command(const MountArguments& arguments) {
   return read_only && volume.read_only == 0 ? sync_with_bar(place) : Status{};
 }
 
+// As mount(8) says: "do not report errors for this device if it does not exist".
+bool may_be_absent(const MountArguments& arguments) {
+  if (!has_word(arguments.options, "nofail") || arguments.places.size() < 2) return false;
+  return std::all_of(arguments.places.begin(), arguments.places.end() - 1,
+                     [](const std::string& disk) { return ::access(disk.c_str(), F_OK) != 0 && errno == ENOENT; });
+}
+
 Status mount_command(const MountArguments& arguments) {
   if (has_word(arguments.options, "remount") && !arguments.places.empty()) return remount_command(arguments);
   fuse::MountOptions options;
@@ -128,6 +135,7 @@ Status mount_command(const MountArguments& arguments) {
   if (arguments.places.size() < 2) return {Errc::kUsage, "mount: give one disk or more, and the mount point"};
   options.disks.assign(arguments.places.begin(), arguments.places.end() - 1);
   options.mountpoint = arguments.places.back();
+  if (may_be_absent(arguments)) return {};
   return fuse::run_mount(options, print_notice);
 }
 
@@ -160,12 +168,6 @@ std::vector<Choice> mount_choices() {
     if (option.value.starts_with('[')) choices.push_back({name, help});
   }
   return choices;
-}
-
-// As mount(8) says: "do not report errors for this device if it does not exist".
-bool may_be_absent(const MountArguments& arguments) {
-  return has_word(arguments.options, "nofail") && ::access(arguments.places.front().c_str(), F_OK) != 0 &&
-         errno == ENOENT;
 }
 
 }  // namespace
@@ -214,7 +216,7 @@ int mount_helper(int argc, char** argv) {
     (void)report(kProgram, {Errc::kUsage, "usage: mount.mdfs DISK DIRECTORY [-sfnvrw] [-o OPTIONS]"});
     return kWrongInvocation;
   }
-  if (fake || may_be_absent(arguments)) return 0;
+  if (fake) return 0;
   const Status status = mount_command(arguments);
   if (status.ok()) return 0;
   (void)report(kProgram, status.error());
