@@ -142,6 +142,9 @@ std::uint64_t PieceReader::step(format::OperationRecord& record) {
   std::vector<Span> spans;
   for (unsigned i = 0; i < disks_.size(); ++i)
     if (disks_[i].next < disks_[i].order.size()) spans.push_back(next_span(i));
+  // A disk that has become smaller meanwhile may have been cut off: what lay behind its end has moved.
+  for (Span& span : spans)
+    span.together = span.together && span.end <= store_.disk_info(span.disk).blocks * store_.block_size();
   AlignedBuffer buffer(std::max<std::size_t>(1, spans.size()) * kReadBytes);
   std::vector<device::Io> ios(spans.size());
   std::vector<device::Addressed> requests;
@@ -162,7 +165,7 @@ std::uint64_t PieceReader::step(format::OperationRecord& record) {
       bytes += align_up(piece.stored_bytes, std::uint64_t{store_.block_size()});
       ++record.items_done;
       if (!span.together || !ios[i].status.ok()) {
-        judge(piece, check_alone(piece), record);
+        if (collector_.is_current(piece)) judge(piece, check_alone(piece), record);
         continue;
       }
       store::PartChecker parts(piece);

@@ -103,9 +103,9 @@ bool DiskLabels::holds(const Uuid& commit_id) const {
                      [&](const format::CommitSlot& slot) { return slot.commit_id == commit_id; });
 }
 
-DiskLabels read_labels(device::Disk& disk) {
+DiskLabels read_labels(device::Disk& disk, std::optional<std::uint64_t> end_bytes) {
   DiskLabels found;
-  const std::uint64_t end = align_down(disk.size_bytes(), kArea);
+  const std::uint64_t end = align_down(end_bytes.value_or(disk.size_bytes()), kArea);
   // A disk cut off behind its front labels still says who it is.
   if (end < 2 * kArea) return found;
   Areas areas;

@@ -39,8 +39,9 @@ struct DiskLabels {
   bool holds(const Uuid& commit_id) const;
 };
 
-// Never fails: what cannot be read or verified is absent. The four label areas are read.
-DiskLabels read_labels(device::Disk& disk);
+// Never fails: what cannot be read or verified is absent. The four label areas are read. `end_bytes`: where the disk
+// ends, if that is known; else the device tells, which may be larger, or not have been measured since it was cut off.
+DiskLabels read_labels(device::Disk& disk, std::optional<std::uint64_t> end_bytes = std::nullopt);
 
 // Writes the label to all four places of each disk, two of them and a flush at a time, so that whatever a cut does to
 // the sectors under way, two good ones stay. Every disk is tried; the first error.

@@ -67,7 +67,7 @@ Status StoreImpl::at_rest(const std::function<Status()>& work) {
 
 // Those that are damaged or whose ring lacks the newest commit.
 std::vector<unsigned> StoreImpl::bad_labels(unsigned disk, DiskLabels& found) const {
-  found = read_labels(*members_[disk].disk);
+  found = read_labels(*members_[disk].disk, layout(disk).bytes());
   Uuid commit_id;
   {
     const std::lock_guard lock(commit_mutex_);

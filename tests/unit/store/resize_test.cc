@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 #include "crash_workload.h"
+#include "device/disk_counters.h"
+#include "format/operation.h"
+#include "store/verifier.h"
 #include "tried.h"
 
 namespace mdfs::store {
@@ -73,6 +76,36 @@ TEST(ResizeTest, ASmallerDiskKeepsEverythingAndNeedsTheRestOfTheDeviceNoMore) {
   workload.disks()[0]->resize(2 * kDiskBytes);
   expect_structure_is_sound(workload.disks(), true, "cut");
   expect_recovers(workload.disks(), {contents}, 0, "cut");
+}
+
+// All that a scrub asks of the store.
+void verify_all(Store& store, format::OperationRecord& record) {
+  Verifier& verifier = *store.verifier();
+  record.disks.resize(store.disk_count());
+  for (unsigned disk = 0; disk < store.disk_count(); ++disk) {
+    ASSERT_OK(verifier.verify_labels(disk, true, record));
+    ASSERT_OK(verifier.verify_space(disk, 0, verifier.space_pages(disk), true, record));
+  }
+  for (std::optional<Key> next = format::kMinKey; next;) {
+    auto found = verifier.verify_nodes(*next, true, record);
+    ASSERT_OK(found);
+    next = *found;
+  }
+}
+
+TEST(ResizeTest, AScrubReadsNothingBehindTheNewEndOfADiskThatWasCutOffThere) {
+  Workload workload(2, 8, 0, 4 * kDiskBytes);
+  Store& store = workload.store();
+  ASSERT_OK(store.resize_disk(0, 4 * kBlocks));
+  workload.run(4, 6);
+  cut_to(workload, 0, 2 * kBlocks);
+  workload.disks()[0]->resize(2 * kDiskBytes);
+  format::OperationRecord record;
+  verify_all(store, record);
+  EXPECT_TRUE(record.troubles.empty());
+  EXPECT_EQ(record.items_changed, 0u);
+  EXPECT_EQ(store.counters(0)->read_errors, 0u);
+  EXPECT_EQ(store.counters(0)->checksum_errors, 0u);
 }
 
 TEST(ResizeTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
