@@ -60,7 +60,7 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
   for (unsigned i = 0; i < disk_count_; ++i) {
     const bool current = last_commit_.states[i].commit_id == last_commit_.commit_id;
     if (members_[i].healthy()) participants_.push_back(participant(i));
-    if (disk_info(i).is_lost() && current && !members_[i].member.is_draining()) awaits_disks_ = true;
+    if (disk_info(i).is_lost() && current) awaits_disks_ = true;
   }
   note_tree();
   set_discard(options.discard);

@@ -126,6 +126,60 @@ TEST(DrainTest, ADiskThatWasMissingWhileOthersWereOnlyReadIsNotStale) {
   }
 }
 
+// The disk is away, everything is read, and all operations may run.
+void read_without(MemoryDisks& disks, std::size_t away, const test::Tree& expected, Environment& environment) {
+  MemoryDisks others = clone(disks);
+  others[away].reset();
+  std::vector<std::uint64_t> before;
+  for (const auto& disk : others) before.push_back(disk ? disk->digest() : 0);
+  auto volume = mount(others, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_FALSE((*volume)->store().read_only());
+  EXPECT_EQ(look(**volume, expected).wrong, "");
+  (void)finish(**volume);
+  ASSERT_TRUE((*volume)->close().ok());
+  volume->reset();
+  for (std::size_t i = 0; i < disks.size(); ++i)
+    if (i != away) {
+      EXPECT_EQ(others[i]->digest(), before[i]) << "disk " << i << " was written without disk " << away;
+    }
+}
+
+TEST(DrainTest, WhileADiskIsAwayItsDrainWaitsAndItIsNotStaleWhenItReturns) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  {
+    auto volume = mount(small.disks, environment);
+    ASSERT_TRUE(volume.ok());
+    ASSERT_TRUE(start(**volume, 2).ok());
+    for (int i = 0; i < 3; ++i) (void)(*volume)->operations().turn();
+    ASSERT_TRUE((*volume)->operations().status(OperationKind::kDrain)->running());
+    ASSERT_TRUE((*volume)->close().ok());
+  }
+  for (std::size_t away = 0; away < 3; ++away) read_without(small.disks, away, small.expected, environment);
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_EQ((*volume)->store().disk_info(2).state, store::DiskState::kDraining);
+  EXPECT_EQ(finish(**volume).state, MDFS_OPERATION_DONE);
+  expect_all_there(**volume, small.expected, "with all disks again");
+}
+
+// Whoever asks for the removal of a disk that is missing gives it up: nothing waits for it, at no later mount either.
+TEST(DrainTest, TheDrainOfADiskThatWasMissingWhenItBeganResumesWithoutIt) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  small.disks.erase(small.disks.begin());
+  {
+    auto volume = mount(small.disks, environment);
+    ASSERT_TRUE(volume.ok());
+    ASSERT_TRUE(start(**volume, 0).ok());
+    ASSERT_TRUE((*volume)->close().ok());
+  }
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_TRUE((*volume)->operations().status(OperationKind::kDrain)->running());
+}
+
 TEST(DrainTest, ADiskLeavesWithNothingLost) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
