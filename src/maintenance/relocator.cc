@@ -52,7 +52,8 @@ std::int64_t Relocator::free_home_blocks(std::int64_t now_ns) {
 }
 
 bool Relocator::spread_nodes() {
-  if (!volume_.store().wants_spread() || !volume_.store().is_whole()) return false;
+  const store::Store& store = volume_.store();
+  if (!store.wants_spread() || !store.is_whole() || store.holds_still()) return false;
   const auto done = volume_.store().spread_nodes();
   if (!done.ok()) spdlog::warn("copies of tree nodes stay on too few disks: {}", done.error().message());
   return done.ok() && !*done;

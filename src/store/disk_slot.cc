@@ -75,7 +75,9 @@ void DiskSlot::pass_on(std::span<device::Io* const> batch, Writes writes) {
     }
     return;
   }
+  const bool forbidden = writes_forbidden_;
   for (device::Io* io : batch) {
+    MDFS_CHECK(!forbidden || io->op == device::Op::kRead || io->op == device::Op::kFlush);
     const bool remembered = writes == Writes::kRemembered && io->op == device::Op::kWrite;
     auto* const pending = new Pending{this, io->done, io->context, remembered, std::nullopt};
     if (remembered) pending->crc32c = unflushed_.checksum(*io);

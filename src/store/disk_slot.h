@@ -36,6 +36,9 @@ class DiskSlot final : public device::Disk {
   // What was written through here, commits left out, and is not known to be flushed.
   Unflushed& unflushed() { return unflushed_; }
 
+  // A write or discard meanwhile is a programming error. Not before the first disk is attached.
+  void forbid_writes(bool forbidden) { writes_forbidden_ = forbidden; }
+
   // There is none yet.
   void attach(std::unique_ptr<device::Disk> disk);
   // Requests that come from now on find no disk; returns, the disk closed, when those under way have ended.
@@ -66,6 +69,7 @@ class DiskSlot final : public device::Disk {
   std::atomic<const std::string*> name_{nullptr};
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<bool> writable_{false};
+  std::atomic<bool> writes_forbidden_{false};
   device::DiskCounters counters_;
   Unflushed unflushed_;
   ForCommits for_commits_{*this};

@@ -99,6 +99,23 @@ Status check_one_volume(const std::vector<Candidate>& candidates) {
   return {};
 }
 
+// Was a commit after the winner begun here in which a disk takes part that is not here?
+bool is_perhaps_older(const std::vector<Candidate>& candidates, const format::CommitSlot& winner) {
+  std::set<Uuid> here;
+  for (const Candidate& candidate : candidates) here.insert(candidate.labels.label->disk_uuid);
+  const auto lacks_one = [&](const format::CommitSlot& slot) {
+    for (std::size_t i = 0; i < slot.members.size(); ++i)
+      if (((slot.participants >> i) & 1) != 0 && !here.contains(slot.members[i].uuid)) return true;
+    return false;
+  };
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    const auto& slots = candidate.labels.slots;
+    return std::any_of(slots.begin(), slots.end(), [&](const format::CommitSlot& slot) {
+      return slot.generation > winner.generation && lacks_one(slot);
+    });
+  });
+}
+
 // The size that the winner gives a disk need not be that of its labels, but must fit what else they say.
 Status check_blocks(const Candidate& candidate, std::uint64_t blocks) {
   const format::Label& label = *candidate.labels.label;
@@ -150,6 +167,8 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
       member.trouble = fmt::format("does not hold generation {}", recovered.winner.generation);
     }
     member.label = label;
+    member.label->membership = recovered.label.membership;
+    member.label->members = recovered.label.members;
     member.disk = std::move(candidate.disk);
     member.labels = std::move(candidate.labels);
     if (label.disk_blocks != member.member.blocks && !own_size) take_size(member);
@@ -196,6 +215,15 @@ std::size_t Recovered::healthy() const {
       std::count_if(members.begin(), members.end(), [](const MemberDisk& member) { return member.healthy(); }));
 }
 
+bool Recovered::holds_still() const {
+  bool current_is_absent = false;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const bool absent = members[i].state == DiskState::kMissing || members[i].state == DiskState::kFailed;
+    current_is_absent |= absent && winner.states[i].commit_id == winner.commit_id;
+  }
+  return current_is_absent || may_be_older;
+}
+
 std::string Recovered::awaited_text() const {
   std::string disks;
   for (const std::uint16_t index : awaited) {
@@ -230,6 +258,10 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
   MDFS_TRY_ASSIGN(Winner winner, std::move(found));
   for (Candidate& candidate : candidates) candidate.current = has_commit(candidate, winner.slot);
   if (!rollback) MDFS_TRY(check_diverged(candidates, winner.slot));
+  recovered.may_be_older = is_perhaps_older(candidates, winner.slot);
+  if (recovered.may_be_older)
+    spdlog::warn("a commit after generation {} was begun with a disk that is absent, and may be complete there",
+                 winner.slot.generation);
   recovered.winner = std::move(winner.slot);
   recovered.highest_generation = winner.highest_generation;
   recovered.awaited = std::move(winner.awaited);
@@ -281,25 +313,25 @@ void append_wipes(const MemberDisk& member, std::uint64_t generation, MutableByt
 
 }  // namespace
 
-Status flush_current(Recovered& recovered) {
-  std::vector<device::Io> flushes(recovered.members.size());
+Status flush_current(const std::vector<MemberDisk>& members) {
+  std::vector<device::Io> flushes(members.size());
   std::vector<device::Addressed> requests;
   for (std::size_t i = 0; i < flushes.size(); ++i) {
     flushes[i].op = device::Op::kFlush;
-    if (recovered.members[i].healthy()) requests.push_back({recovered.members[i].disk.get(), &flushes[i]});
+    if (members[i].healthy()) requests.push_back({members[i].disk.get(), &flushes[i]});
   }
   return device::run(requests);
 }
 
-Status make_present(Recovered& recovered) {
+Status make_present(const RecoveryWrites& recovery) {
   // A daemon that was killed may have left what was just read in the caches of the disks. The winner must be durable
   // before a slot says that it is, and before a block that it freed is written again.
-  MDFS_TRY(flush_current(recovered));
+  MDFS_TRY(flush_current(recovery.members));
   std::vector<device::Disk*> disks;
-  for (MemberDisk& member : recovered.members) disks.push_back(member.healthy() ? member.disk.get() : nullptr);
-  MDFS_TRY(repair_copies(recovered.bad_copies, disks, recovered.label.block_size));
-  if (!recovered.bad_copies.empty()) MDFS_TRY(flush_current(recovered));
-  format::CommitSlot committed = recovered.winner;
+  for (MemberDisk& member : recovery.members) disks.push_back(member.healthy() ? member.disk.get() : nullptr);
+  MDFS_TRY(repair_copies(recovery.bad_copies, disks, recovery.label.block_size));
+  if (!recovery.bad_copies.empty()) MDFS_TRY(flush_current(recovery.members));
+  format::CommitSlot committed = recovery.winner;
   committed.state = MDFS_SLOT_COMMITTED;
   const AlignedBuffer slot = encode_slot(committed);
   AlignedBuffer zeros(MDFS_SLOT_SIZE);
@@ -307,16 +339,14 @@ Status make_present(Recovered& recovered) {
   const unsigned ring_slot = format::ring_slot(committed.generation, committed.state);
   std::vector<LabelWrite> labels;
   std::vector<std::pair<device::Disk*, device::Io>> writes;
-  for (MemberDisk& member : recovered.members) {
+  for (MemberDisk& member : recovery.members) {
     if (!member.healthy()) continue;
     std::vector<device::Io> slots = slot_writes(layout_of(*member.label), committed, slot);
-    member.label->membership = recovered.label.membership;
-    member.label->members = recovered.label.members;
     if (member.labels_at) {
       spdlog::warn("{}: a change of its size was cut; its labels are moved", member.disk->name());
       MDFS_TRY(move_labels(*member.disk, *member.label, *member.labels_at, committed));
       for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
-        member.labels.membership[i] = recovered.label.membership;
+        member.labels.membership[i] = recovery.label.membership;
         member.labels.good[i] = true;
         if (i >= 2) member.labels.ring[i][ring_slot] = committed.commit_id;
       }
@@ -327,7 +357,7 @@ Status make_present(Recovered& recovered) {
       if (member.labels.ring[i][ring_slot] != committed.commit_id)
         writes.emplace_back(member.disk.get(), std::move(slots[i]));
       if (!member.labels.good[i]) spdlog::warn("{}: label {} is damaged; rewritten", member.disk->name(), i);
-      label.wanted[i] = member.labels.membership[i] != recovered.label.membership;
+      label.wanted[i] = member.labels.membership[i] != recovery.label.membership;
     }
     append_wipes(member, committed.generation, zeros.bytes(), writes);
     if (label.wanted != std::array<bool, MDFS_LABELS_PER_DISK>{}) labels.push_back(std::move(label));
@@ -337,7 +367,7 @@ Status make_present(Recovered& recovered) {
   std::vector<device::Addressed> requests;
   for (auto& [disk, io] : writes) requests.push_back({disk, &io});
   MDFS_TRY(device::run(requests));
-  return flush_current(recovered);
+  return flush_current(recovery.members);
 }
 
 }  // namespace mdfs::store

@@ -42,6 +42,9 @@ struct Recovered {
   // Disks without which nobody knows that the winner is complete (validation.h): nothing may be built on it, unless
   // the administrator gives these disks up.
   std::vector<std::uint16_t> awaited;
+  // A disk that is not here takes part in a later commit, which was begun here. It may hold that commit committed, and
+  // then the disks that are here are current only as long as they keep what they have of it.
+  bool may_be_older = false;
   std::vector<BadNodeCopy> bad_copies;  // of the winner's nodes, to be repaired before it is finalized
   std::optional<Error> unusable;        // the newest slot, where an older commit was asked for
   format::Features features;            // of the winner and of all labels
@@ -50,6 +53,9 @@ struct Recovered {
   std::size_t disks() const;  // without holes
   bool majority() const { return 2 * healthy() > disks(); }
   bool features_read_only() const { return (features.ro_compat & ~MDFS_RO_COMPAT_KNOWN) != 0; }
+  // A disk is absent that has the winner or perhaps a later commit. The first write may make disks stale, be it only
+  // one of recovery, so there is to be none before somebody writes.
+  bool holds_still() const;
   // "generation 7 ... without disk 2 (UUID)": which disks to attach. `awaited` is not empty.
   std::string awaited_text() const;
 };
@@ -71,12 +77,23 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks,
 Result<std::vector<FoundCommit>> find_commits(std::vector<std::unique_ptr<device::Disk>> disks);
 
 // Flushes every healthy disk.
-Status flush_current(Recovered& recovered);
+Status flush_current(const std::vector<MemberDisk>& members);
+
+// What recovery has to write, and where.
+struct RecoveryWrites {
+  std::vector<MemberDisk>& members;
+  const format::Label& label;
+  const format::CommitSlot& winner;
+  const std::vector<BadNodeCopy>& bad_copies;
+};
 
 // Flushes all healthy disks, since what was read from them may be in their caches alone. Then makes the winner's
 // committed slot present in all rings of all current disks, wipes slots of later commits there, which are not valid,
 // and repairs labels that are damaged or whose table of members is another one. To be done before the first write after
 // recovery.
-Status make_present(Recovered& recovered);
+Status make_present(const RecoveryWrites& recovery);
+inline Status make_present(Recovered& recovered) {
+  return make_present({recovered.members, recovered.label, recovered.winner, recovered.bad_copies});
+}
 
 }  // namespace mdfs::store

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "store/freed_blocks.h"
 #include "store/store_impl.h"
 
@@ -45,6 +46,8 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       options_(options),
       label_(std::move(recovered.label)),
       policy_(chosen_policy(label_, options)),
+      awaits_disks_(recovered.holds_still()),
+      bad_copies_(std::move(recovered.bad_copies)),
       members_(with_slots(std::move(recovered.members))),
       disk_count_(static_cast<unsigned>(recovered.winner.space.size())),
       features_(recovered.features),
@@ -57,11 +60,8 @@ StoreImpl::StoreImpl(Recovered recovered, const StoreOptions& options, Environme
       objects_(recovered.winner.objects),
       generation_(recovered.winner.generation),
       last_commit_(std::move(recovered.winner)) {
-  for (unsigned i = 0; i < disk_count_; ++i) {
-    const bool current = last_commit_.states[i].commit_id == last_commit_.commit_id;
+  for (unsigned i = 0; i < disk_count_; ++i)
     if (members_[i].healthy()) participants_.push_back(participant(i));
-    if (disk_info(i).is_lost() && current) awaits_disks_ = true;
-  }
   note_tree();
   set_discard(options.discard);
 }
@@ -70,8 +70,33 @@ Participant StoreImpl::participant(unsigned index) {
   return {static_cast<std::uint16_t>(index), &disk_slot(index).for_commits(), layout_of(*members_[index].label)};
 }
 
-void StoreImpl::keep_fallback() {
+void StoreImpl::prepare_writing() {
   space_.keep_fallback(last_commit_.generation, blocks_freed_by(last_commit_, members_));
+  recovery_waits_ = awaits_disks_;
+  if (!awaits_disks_) return;
+  for (unsigned i = 0; i < disk_count_; ++i) disk_slot(i).forbid_writes(true);
+}
+
+Status StoreImpl::begin_writing() {
+  if (!recovery_waits_) return {};
+  const std::lock_guard one_at_a_time(recovery_mutex_);
+  if (!recovery_waits_) return {};
+  if (read_only_) return read_only_error();
+  format::CommitSlot winner;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    winner = last_commit_;
+  }
+  for (unsigned i = 0; i < disk_count_; ++i) disk_slot(i).forbid_writes(false);
+  const Status present = make_present({members_, label_, winner, bad_copies_});
+  if (present.ok()) {
+    recovery_waits_ = false;
+    return {};
+  }
+  const std::string reason = "recovery could not be completed: " + present.error().message();
+  spdlog::critical("{}; the volume is now read-only", reason);
+  set_read_only(reason);
+  return present;
 }
 
 Status StoreImpl::check_root() {
@@ -125,6 +150,7 @@ Result<std::vector<ZoneUse>> StoreImpl::zone_use(unsigned disk, std::uint64_t fi
 
 Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* reservation) {
   if (read_only_) return read_only_error().error();
+  MDFS_TRY(begin_writing());
   const std::uint64_t promised = reservation != nullptr ? reservation->blocks() : 0;
   auto run = space_.allocate(request, promised);
   if (!run.ok() && run.error().code == Errc::kNoSpace && space_.pending_free() > 0) {

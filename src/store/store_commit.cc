@@ -66,6 +66,7 @@ Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
 }
 
 Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change) {
+  MDFS_TRY(begin_writing());
   MDFS_TRY(prepare_commit());
   SealedCommit sealed = seal(change);
   writer.unlock();

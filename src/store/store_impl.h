@@ -30,8 +30,8 @@ class StoreImpl final : public Store, public Verifier {
   Status check_root();
   void set_read_only(std::string reason);
   // To be called before the store is written to: the commit before the one that was found stays readable until the
-  // next one.
-  void keep_fallback();
+  // next one. Recovery is complete, or begin_writing() completes it.
+  void prepare_writing();
 
   const Uuid& volume_uuid() const override { return label_.volume_uuid; }
   std::string volume_name() const override { return label_.name; }
@@ -58,6 +58,9 @@ class StoreImpl final : public Store, public Verifier {
   bool dirty() const override;
   bool has_committed() const override { return has_committed_; }
   bool holds_still() const override { return awaits_disks_ && !has_committed_; }
+  // Before anything is written to a disk of the store, or blocks are given out for that: completes recovery, if that
+  // waits because of an absent disk. An error makes the store read-only.
+  Status begin_writing();
 
   Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) override;
   void abandon(const Run& run) override { space_.abandon(run); }
@@ -198,6 +201,9 @@ class StoreImpl final : public Store, public Verifier {
   const StoreOptions options_;
   const format::Label label_;
   const geometry::AllocationPolicy policy_;
+  const bool awaits_disks_;                    // Recovered::holds_still()
+  const std::vector<BadNodeCopy> bad_copies_;  // for begin_writing()
+  std::mutex recovery_mutex_;                  // of begin_writing(); within it only commit_mutex_ is taken
   // One entry for each possible index; none ever moves, and each disk is a DiskSlot. State and table entry are changed
   // under writer_ and table_mutex_, read under one of them.
   std::vector<MemberDisk> members_;
@@ -235,7 +241,7 @@ class StoreImpl final : public Store, public Verifier {
   std::atomic<std::uint64_t> generation_;
   std::atomic<std::uint64_t> applied_{0};  // transactions that took effect
   std::atomic<bool> read_only_{false};
-  bool awaits_disks_ = false;                       // since open()
+  std::atomic<bool> recovery_waits_{false};         // for begin_writing()
   std::atomic<bool> has_committed_{false};          // since open()
   std::atomic<bool> discards_freed_{false};         // set_discard()
   std::atomic<std::uint64_t> refuses_discards_{0};  // disks that did, a bit each; since set_discard()

@@ -60,6 +60,7 @@ Status StoreImpl::check_membership() const {
 }
 
 Status StoreImpl::commit_members(const std::function<Status()>& change) {
+  MDFS_TRY(begin_writing());
   for (;;) {
     {
       std::unique_lock lock(commit_mutex_);
@@ -133,6 +134,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
     formatted[i].label.membership = membership_ + 1;
     labels.push_back({disks[i].disk.get(), formatted[i].label});
   }
+  MDFS_TRY(begin_writing());
   MDFS_TRY(write_labels(labels));
   if (const Status written = write_labels(labels_with(members, membership_ + 1)); !written.ok()) {
     write_tables(old, membership_);

@@ -146,6 +146,7 @@ Status StoreImpl::resize_disk(unsigned index, std::uint64_t blocks) {
     return {Errc::kInvalidArgument,
             fmt::format("{}: {} bytes: the device has {}", members_[index].disk->name(), wanted.bytes(), device_bytes)};
   const bool larger = blocks > old.blocks();
+  MDFS_TRY(begin_writing());
   if (larger) MDFS_TRY(take_label_room(index, wanted));
   for (unsigned i = 0; i < (larger ? kCommitsUntilForgotten : kCommitsUntilEmpty); ++i)
     if (larger || space_.used_behind(disk) > 0) MDFS_TRY(commit_until(applied_, true));

@@ -76,8 +76,8 @@ std::vector<unsigned> StoreImpl::bad_labels(unsigned disk, DiskLabels& found) co
   const unsigned slot = format::ring_slot(generation_, MDFS_SLOT_COMMITTED);
   std::vector<unsigned> bad;
   for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i) {
-    // Without recovery, on a mount for reading, a ring may rightly lack it.
-    const bool good = found.good[i] && (read_only_ || found.ring[i][slot] == commit_id);
+    // Before recovery has written, or on a mount for reading, a ring may rightly lack it.
+    const bool good = found.good[i] && (read_only_ || recovery_waits_ || found.ring[i][slot] == commit_id);
     if (!good) bad.push_back(i);
   }
   return bad;
@@ -90,6 +90,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool repair, OperationRecord& rec
   record.items_done += MDFS_LABELS_PER_DISK;
   DiskLabels found;
   if (bad_labels(disk, found).empty()) return {};
+  if (repair) MDFS_TRY(begin_writing());
   // Perhaps a commit came between, or has not been finalized. When nothing moves there is no doubt.
   std::vector<unsigned> bad;
   MDFS_TRY(at_rest([&]() -> Status {

@@ -315,7 +315,7 @@ Status Checker::repair_copies(const TreeScan& tree) {
     MDFS_TRY(
         device::write(*volume_.members[address.disk].disk, address.block * volume_.label.block_size, bytes.bytes()));
   }
-  return flush_current(volume_);
+  return flush_current(volume_.members);
 }
 
 Status Checker::repair_tree(const Scan& first, const SpacePages& space) {

@@ -125,6 +125,69 @@ TEST_P(MembersCrashTest, EveryCutLeavesTheOldMembersOrTheNewAndLosesNothing) {
   test::tried("{} cuts while disks came and went", visited);
 }
 
+// What a mount finds: contents, members, and whether it may write.
+struct Found {
+  bool read_only = false;
+  std::vector<std::pair<std::string, DiskState>> disks;
+  Model contents;
+  bool operator==(const Found&) const = default;
+};
+
+Result<Found> find(const Disks& disks, const StoreOptions& options) {
+  std::vector<std::unique_ptr<device::Disk>> labelled;
+  for (const auto& disk : disks)
+    if (disk && read_labels(*disk).label) labelled.push_back(std::make_unique<BorrowedDisk>(*disk));
+  SeededEnvironment environment(31);
+  MDFS_TRY_ASSIGN(const auto store, Store::open(std::move(labelled), options, environment));
+  Found found{store->read_only(), {}, read_all(*store)};
+  for (unsigned i = 0; i < store->disk_count(); ++i)
+    found.disks.emplace_back(store->disk_info(i).name, store->disk_info(i).state);
+  return found;
+}
+
+// After a cut one disk is away from a mount that only reads, then all are there again: as if it had not been away.
+TEST_P(MembersCrashTest, AMountThatOnlyReadsWithoutADiskLeavesNoDiskStale) {
+  Workload workload(GetParam() + 1, 12, 2);
+  const auto last = static_cast<unsigned>(GetParam() + 1);
+  workload.run(1, 2);
+  ASSERT_OK(add(workload, {last}));
+  workload.run(1, 2);
+  ASSERT_OK(add(workload, {last + 1}));
+  ASSERT_OK(workload.store().set_weight(last, 3));
+  workload.run(1, 1);
+  take_out(workload, 0);
+  workload.run(1, 2);
+  ASSERT_FALSE(testing::Test::HasFailure());
+  device::CutBounds bounds;
+  bounds.all_subsets_up_to = 0;
+  bounds.each_one_up_to = 4;
+  bounds.samples = 1;
+  bounds.torn = false;
+  std::size_t cuts = 0, mounts = 0;
+  device::for_each_cut(workload.bases(), workload.events(), bounds, [&](Disks disks, const device::Cut& cut) {
+    if (cuts++ % 8 != 0) return true;
+    const auto at_once = find(clone_disks(disks), {});
+    EXPECT_OK(at_once);
+    if (!at_once.ok()) return false;
+    for (std::size_t away = 0; away < disks.size(); ++away) {
+      Disks others = clone_disks(disks);
+      others[away].reset();
+      StoreOptions options;
+      options.degraded = mounts % 2 == 0;
+      if (find(others, options).ok()) ++mounts;
+      others[away] = disks[away]->clone();
+      const auto again = find(others, {});
+      EXPECT_OK(again);
+      EXPECT_TRUE(again.ok() && *again == *at_once)
+          << cut.text << ", disk " << away << " away" << (options.degraded ? ", degraded" : "");
+      if (testing::Test::HasFailure()) return false;
+    }
+    return true;
+  });
+  EXPECT_GT(mounts, 100u);
+  test::tried("{} mounts without a disk that only read, after cuts while disks came and went", mounts);
+}
+
 INSTANTIATE_TEST_SUITE_P(Disks, MembersCrashTest, testing::Values(1, 3));
 
 // The disk was away while others came and went: stale, and never merged.
