@@ -20,9 +20,9 @@
 
 namespace mdfs::engine {
 
-// Shares of the budget: dirty units up to a half of what the cache may hold now, units about to become dirty up to an
-// eighth, loads at work up to a quarter. So some can always be made free by evicting clean units, and nobody waits for
-// memory in a circle.
+// Shares of the budget: dirty cache blocks up to a half of what the cache may hold now, cache blocks about to become
+// dirty up to an eighth, loads at work up to a quarter. So some can always be made free by evicting clean cache blocks,
+// and nobody waits for memory in a circle.
 struct Core {
   Core(store::Store& the_store, const EngineOptions& the_options, Environment& the_environment, unsigned threads)
       : store(the_store),
@@ -60,10 +60,10 @@ struct Core {
   Records records;
   LeftPlaces left;
   ByteBudget loads;
-  ByteBudget writes;  // units that writers are about to make dirty
+  ByteBudget writes;  // cache blocks that writers are about to make dirty
   EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};
-  std::atomic<std::size_t> kept_bytes{0};  // of units that versions of windows keep
+  std::atomic<std::size_t> kept_bytes{0};  // of cache blocks that versions of windows keep
   RelocationQueue relocations;
   TaskPool tasks;                    // decodes and encodes; never waits for a disk, but for a damaged extent read again
   TaskPool background;               // starts loads ahead of readers

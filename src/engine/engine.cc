@@ -96,7 +96,7 @@ std::uint64_t Engine::size_bytes(const OpenObject& object) const { return object
 
 bool Engine::is_dirty(const OpenObject& object) const {
   const std::lock_guard lock(object.state_mutex);
-  return !object.dirty_units.empty() || object.linked_size != object.size.load(std::memory_order_acquire) ||
+  return !object.dirty_cache_blocks.empty() || object.linked_size != object.size.load(std::memory_order_acquire) ||
          object.error.has_value();
 }
 
@@ -186,8 +186,8 @@ Result<LayoutRows> Engine::layout(OpenObject& object, const LayoutRequest& reque
 }
 
 Result<std::vector<layout::ExtentPlace>> Engine::places_of(OpenObject& object,
-                                                           const std::vector<geometry::Coord>& units) {
-  return parts_->survey.places_of(object, units);
+                                                           const std::vector<geometry::Coord>& extents) {
+  return parts_->survey.places_of(object, extents);
 }
 
 Result<WindowPlan> Engine::plan(OpenObject& object, const geometry::Window& window, const Stop& stop) {
@@ -260,16 +260,16 @@ void Engine::drop_dirty(OpenObject& object) {
   all.last.fill(UINT64_MAX);
   const GridLock::Hold hold(object.writers, object.rank, all, GridLock::Mode::kExclusive);
   const Claims claims(object, all);
-  const ClosedGate closed(object.gate);  // what is read ahead has its units until it has arrived
-  for (const UnitPtr& unit : claims.units()) {
+  const ClosedGate closed(object.gate);  // what is read ahead has its extents until it has arrived
+  for (const CacheBlockPtr& block : claims.blocks()) {
     {
-      const std::lock_guard lock(unit->mutex);
-      parts_->write_back.note_clean(object, *unit);
-      unit->buffer = BufferRef();
-      unit->valid.clear();
-      unit->complete = false;
+      const std::lock_guard lock(block->mutex);
+      parts_->write_back.note_clean(object, *block);
+      block->buffer = BufferRef();
+      block->valid.clear();
+      block->complete = false;
     }
-    parts_->core.cache.erase(unit->key);
+    parts_->core.cache.erase(block->key);
   }
   {
     // Who links at this moment has ended before this returns, and nobody links from here on: the inode may go.

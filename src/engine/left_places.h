@@ -14,8 +14,8 @@ namespace mdfs::engine {
 
 // Where an extent lay before it was written anew elsewhere. Its neighbours are still there.
 struct LeftPlace {
-  std::uint64_t unit = 0;   // index of the extent
-  std::uint64_t order = 0;  // Groups::order_of() of it
+  std::uint64_t extent = 0;  // index of the extent
+  std::uint64_t order = 0;   // Groups::order_of() of it
   store::Run run;
   std::uint64_t generation = 0;  // whose commit says that it has been left
 

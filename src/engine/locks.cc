@@ -36,9 +36,9 @@ void Gate::open() {
   changed_.notify_all();
 }
 
-bool GridBox::contains(unsigned rank, const geometry::Coord& unit) const {
+bool GridBox::contains(unsigned rank, const geometry::Coord& extent) const {
   for (unsigned axis = 0; axis < rank; ++axis)
-    if (unit[axis] < first[axis] || unit[axis] >= last[axis]) return false;
+    if (extent[axis] < first[axis] || extent[axis] >= last[axis]) return false;
   return true;
 }
 

@@ -51,12 +51,12 @@ class ClosedGate {
   Gate& gate_;
 };
 
-// A half-open box of units.
+// A half-open box of extents.
 struct GridBox {
   geometry::Coord first{};
   geometry::Coord last{};
 
-  bool contains(unsigned rank, const geometry::Coord& unit) const;
+  bool contains(unsigned rank, const geometry::Coord& extent) const;
 };
 
 struct GridLockEntry;

@@ -44,8 +44,8 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
       syncs(spec.size_bytes),
       shape_(spec.geometry ? geometry::byte_geometry(*spec.geometry) : file_shape()) {
   rank = shape_.rank;
-  unit_bytes = static_cast<std::uint32_t>(shape_.extent_bytes());
-  capacity_bytes = static_cast<std::uint32_t>(align_up(unit_bytes, block_size));
+  extent_bytes = static_cast<std::uint32_t>(shape_.extent_bytes());
+  capacity_bytes = static_cast<std::uint32_t>(align_up(extent_bytes, block_size));
   part_bytes = block_size;
   worst_case_blocks_ = capacity_bytes / block_size;
   if (!image) return;
@@ -53,16 +53,16 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
   slab_bytes_ = image->slab_bytes();
   max_bytes = geometry::max_bytes(*image);
   if (rank == 1) step_bytes_ = image->sample_bytes();
-  for (unsigned axis = 1; axis < rank; ++axis) units_in_row_ *= ceil_div(shape_.shape[axis], shape_.extent[axis]);
-  table = {static_cast<std::uint8_t>(image->codec), unit_bytes};
+  for (unsigned axis = 1; axis < rank; ++axis) extents_in_row_ *= ceil_div(shape_.shape[axis], shape_.extent[axis]);
+  table = {static_cast<std::uint8_t>(image->codec), extent_bytes};
   page_box = geometry::page_box(rank, table.record_bytes());
   MDFS_CHECK(page_box.places == table.places());
   for (unsigned axis = 1; axis < rank; ++axis)
     pages_in_row_ *= ceil_div(ceil_div(shape_.shape[axis], shape_.extent[axis]), page_box.side[axis]);
   may_have_strips = volume_has_strips;
-  groups = layout::Groups(rank, shape_.grid(), unit_bytes);
-  part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, unit_bytes) : unit_bytes;
-  worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, unit_bytes), block_size);
+  groups = layout::Groups(rank, shape_.grid(), extent_bytes);
+  part_bytes = is_raw() ? std::min<std::uint32_t>(MDFS_SUB_BLOCK, extent_bytes) : extent_bytes;
+  worst_case_blocks_ = ceil_div(codec::compress_bound(image->codec, extent_bytes), block_size);
   worst_case_extent_ = {worst_case_blocks_, 1, table.record_bytes() + kItemOverhead};
   if (worst_case_blocks_ > 1) {
     const std::uint64_t runs = worst_case_blocks_ * sizeof(mdfs_extent_run) + kItemOverhead;
@@ -77,19 +77,19 @@ store::Room OpenObject::worst_case(std::uint64_t blocks, bool small) const {
   return {blocks, 1, (small ? MDFS_MAX_INLINE : runs) + kItemOverhead};
 }
 
-void OpenObject::add_full(const Coord& unit, std::uint64_t units_in_group) {
-  full_bytes += unit_bytes;
-  FullGroup& group = full_groups[groups.group_of(unit)];
-  if (++group.units < units_in_group || group.ripe_bytes > 0) return;
-  group.ripe_bytes = group.units * unit_bytes;
+void OpenObject::add_full(const Coord& extent, std::uint64_t extents_in_group) {
+  full_bytes += extent_bytes;
+  FullGroup& group = full_groups[groups.group_of(extent)];
+  if (++group.extents < extents_in_group || group.ripe_bytes > 0) return;
+  group.ripe_bytes = group.extents * extent_bytes;
   ripe_bytes += group.ripe_bytes;
 }
 
-void OpenObject::remove_full(const Coord& unit) {
-  full_bytes -= unit_bytes;
-  const auto found = full_groups.find(groups.group_of(unit));
+void OpenObject::remove_full(const Coord& extent) {
+  full_bytes -= extent_bytes;
+  const auto found = full_groups.find(groups.group_of(extent));
   ripe_bytes -= std::exchange(found->second.ripe_bytes, 0);
-  if (--found->second.units == 0) full_groups.erase(found);
+  if (--found->second.extents == 0) full_groups.erase(found);
 }
 
 ByteGeometry OpenObject::shape_for(std::uint64_t bytes) const {
@@ -98,28 +98,28 @@ ByteGeometry OpenObject::shape_for(std::uint64_t bytes) const {
   return shape;
 }
 
-ByteGeometry OpenObject::planned_shape(std::uint64_t size_bytes, const Coord& unit) const {
+ByteGeometry OpenObject::planned_shape(std::uint64_t size_bytes, const Coord& extent) const {
   ByteGeometry shape = shape_for(size_bytes);
   const std::uint64_t planned = shape_.shape[0];
-  shape.shape[0] = shape.shape[0] <= planned ? planned : (unit[0] + 1) * shape_.extent[0];
+  shape.shape[0] = shape.shape[0] <= planned ? planned : (extent[0] + 1) * shape_.extent[0];
   return shape;
 }
 
-geometry::PagePlace OpenObject::page_of(const Coord& unit) const {
-  return geometry::page_place(rank, shape_.grid(), page_box, unit);
+geometry::PagePlace OpenObject::page_of(const Coord& extent) const {
+  return geometry::page_place(rank, shape_.grid(), page_box, extent);
 }
 
-std::uint64_t OpenObject::units_in_page_row(std::uint64_t page) const {
-  const Coord first = unit_of({page, 0});
-  std::uint64_t units = 1;
+std::uint64_t OpenObject::extents_in_page_row(std::uint64_t page) const {
+  const Coord first = extent_of({page, 0});
+  std::uint64_t extents = 1;
   for (unsigned axis = 1; axis < rank; ++axis)
-    units *=
+    extents *=
         std::min<std::uint64_t>(page_box.side[axis], ceil_div(shape_.shape[axis], shape_.extent[axis]) - first[axis]);
-  return units;
+  return extents;
 }
 
-unsigned OpenObject::placement_disk(const Coord& unit) const {
-  return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, unit);
+unsigned OpenObject::placement_disk(const Coord& extent) const {
+  return placement == nullptr ? 0 : geometry::disk_of(*placement, rank, base, extent);
 }
 
 namespace {
@@ -137,7 +137,7 @@ Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeB
     const std::vector<geometry::Piece> pieces = geometry::decompose(shape, box);
     transfer.parts.reserve(transfer.parts.size() + pieces.size());
     for (const geometry::Piece& piece : pieces)
-      transfer.parts.push_back({object.unit_index(piece.extent), number, piece});
+      transfer.parts.push_back({object.extent_index(piece.extent), number, piece});
   }
   return transfer;
 }
@@ -159,14 +159,14 @@ Transfer plan_window(const OpenObject& object, const Box& box, std::uint64_t off
   return plan_boxes(object, geometry::range_boxes(object.rank, box.length, offset, length), box.start);
 }
 
-GridBox units_under(const OpenObject& object, const Box& box) {
+GridBox extents_under(const OpenObject& object, const Box& box) {
   const ByteGeometry& shape = object.array();
-  GridBox units;
+  GridBox extents;
   for (unsigned axis = 0; axis < object.rank; ++axis) {
-    units.first[axis] = box.start[axis] / shape.extent[axis];
-    units.last[axis] = ceil_div(box.start[axis] + box.length[axis], shape.extent[axis]);
+    extents.first[axis] = box.start[axis] / shape.extent[axis];
+    extents.last[axis] = ceil_div(box.start[axis] + box.length[axis], shape.extent[axis]);
   }
-  return units;
+  return extents;
 }
 
 void copy_out(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
@@ -192,29 +192,29 @@ void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer:
                      part.piece.in_box, buffer.bytes(), object.array().extent, part.piece.in_extent.start);
 }
 
-std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const Box& in_unit) {
-  return geometry::byte_runs(object.rank, object.array().extent, in_unit);
+std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const Box& in_extent) {
+  return geometry::byte_runs(object.rank, object.array().extent, in_extent);
 }
 
-std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const Box& in_unit) {
-  return geometry::part_runs(object.rank, object.array().extent, in_unit, object.part_bytes);
+std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const Box& in_extent) {
+  return geometry::part_runs(object.rank, object.array().extent, in_extent, object.part_bytes);
 }
 
-bool covers(const OpenObject& object, const Unit& unit, const Box& in_unit) {
-  if (unit.complete) return true;
-  if (unit.valid.ranges().empty()) return false;
+bool covers(const OpenObject& object, const CacheBlock& block, const Box& in_extent) {
+  if (block.complete) return true;
+  if (block.valid.ranges().empty()) return false;
   // Loads make whole parts valid. The rows count where writes have made a piece of a part valid.
   bool all = true;
-  for (const ByteRanges::Range& run : parts_under(object, in_unit)) {
-    if (unit.valid.covers(run.begin, run.end)) continue;
+  for (const ByteRanges::Range& run : parts_under(object, in_extent)) {
+    if (block.valid.covers(run.begin, run.end)) continue;
     all = false;
     for (std::uint32_t part = run.begin; part < run.end; part += object.part_bytes)
-      if (!unit.valid.touches(part, std::min(part + object.part_bytes, run.end))) return false;
+      if (!block.valid.touches(part, std::min(part + object.part_bytes, run.end))) return false;
   }
   if (all) return true;
-  const std::vector<ByteRanges::Range> ranges = ranges_under(object, in_unit);
+  const std::vector<ByteRanges::Range> ranges = ranges_under(object, in_extent);
   return std::all_of(ranges.begin(), ranges.end(),
-                     [&](const ByteRanges::Range& range) { return unit.valid.covers(range.begin, range.end); });
+                     [&](const ByteRanges::Range& range) { return block.valid.covers(range.begin, range.end); });
 }
 
 bool is_whole(const OpenObject& object, const ByteGeometry& shape, const Transfer::Part& part) {

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/cache/unit.h"
+#include "engine/cache/cache_block.h"
 #include "engine/locks.h"
 #include "engine/options.h"
 #include "engine/planned_loads.h"
@@ -27,8 +27,8 @@ namespace mdfs::engine {
 // An ordinary file is seen as a rank-1 array of bytes whose extents are its cells. What the first part holds never
 // changes after construction; the rest says how it is guarded.
 //
-// Lock order, outermost first: writers (GridLock), gate, linking, planned_loads.claiming, Unit::mutex, state_mutex,
-// then the shards of the cache.
+// Lock order, outermost first: writers (GridLock), gate, linking, planned_loads.claiming, CacheBlock::mutex,
+// state_mutex, then the shards of the cache.
 class OpenObject : public std::enable_shared_from_this<OpenObject> {
  public:
   OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size, bool volume_has_strips);
@@ -41,9 +41,9 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   const InodeUpdate update;
   const std::uint32_t block_size;
   unsigned rank = 1;
-  std::uint32_t unit_bytes = 0;      // decoded
+  std::uint32_t extent_bytes = 0;    // decoded
   std::uint32_t capacity_bytes = 0;  // unit_bytes in whole blocks
-  std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the unit
+  std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the extent
   std::uint64_t max_bytes = geometry::kMaxImageBytes;  // of the file
   bool may_have_strips = false;                        // an image on a volume that has them
   format::ExtentTableShape table;                      // of images
@@ -52,53 +52,53 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
 
   bool is_image() const { return image.has_value(); }
   bool is_raw() const { return image.has_value() && image->codec == geometry::Codec::kRaw; }
-  // The array as it will be when what the unit lies in is full: of the shape that the image was opened with, or, once
-  // it has grown beyond that, to the end of the unit.
-  geometry::ByteGeometry planned_shape(std::uint64_t size_bytes, const geometry::Coord& unit) const;
+  // The array as it will be when what the extent lies in is full: of the shape that the image was opened with, or, once
+  // it has grown beyond that, to the end of the extent.
+  geometry::ByteGeometry planned_shape(std::uint64_t size_bytes, const geometry::Coord& extent) const;
   // Rank, extent and the faster axes; shape[0] is not to be used.
   const geometry::ByteGeometry& array() const { return shape_; }
   // The array as large as `bytes` make it: slabs begun count as whole.
   geometry::ByteGeometry shape_for(std::uint64_t bytes) const;
   // Bytes of the canonical file that one step of the grid along the slowest axis takes.
   std::uint64_t grid_row_bytes() const { return slab_bytes_ * shape_.extent[0] / step_bytes_; }
-  std::uint64_t unit_index(const geometry::Coord& unit) const { return geometry::extent_index(shape_, unit); }
-  geometry::Coord unit_coord(std::uint64_t index) const { return geometry::extent_coord(shape_, index); }
-  // Units of one step of the grid along the slowest axis.
-  std::uint64_t units_in_row() const { return units_in_row_; }
-  // Units of a page in one step of the grid along the slowest axis: fewer at the image's edges.
-  std::uint64_t units_in_page_row(std::uint64_t page) const;
-  // The first byte of the canonical file that can lie in the unit.
-  std::uint64_t first_byte_of(std::uint64_t index) const { return index / units_in_row_ * grid_row_bytes(); }
+  std::uint64_t extent_index(const geometry::Coord& extent) const { return geometry::extent_index(shape_, extent); }
+  geometry::Coord extent_coord(std::uint64_t index) const { return geometry::extent_coord(shape_, index); }
+  // Extents of one step of the grid along the slowest axis.
+  std::uint64_t extents_in_row() const { return extents_in_row_; }
+  // Extents of a page in one step of the grid along the slowest axis: fewer at the image's edges.
+  std::uint64_t extents_in_page_row(std::uint64_t page) const;
+  // The first byte of the canonical file that can lie in the extent.
+  std::uint64_t first_byte_of(std::uint64_t index) const { return index / extents_in_row_ * grid_row_bytes(); }
   // Where those end that lie in its step of the grid along the slowest axis.
   std::uint64_t end_of(std::uint64_t index) const { return first_byte_of(index) + grid_row_bytes(); }
-  geometry::PagePlace page_of(const geometry::Coord& unit) const;
+  geometry::PagePlace page_of(const geometry::Coord& extent) const;
   std::uint64_t pages_in_row() const { return pages_in_row_; }
-  // The unit whose record is at a place of a page.
-  geometry::Coord unit_of(const geometry::PagePlace& place) const {
+  // The extent whose record is at a place of a page.
+  geometry::Coord extent_of(const geometry::PagePlace& place) const {
     return geometry::extent_at(rank, shape_.grid(), page_box, place);
   }
-  unsigned placement_disk(const geometry::Coord& unit) const;
-  // Where a byte of a unit, which is inside the array, lies in the canonical file.
-  std::uint64_t canonical_offset(const geometry::Coord& unit, std::uint32_t byte) const {
-    return geometry::canonical_offset(shape_, unit, byte);
+  unsigned placement_disk(const geometry::Coord& extent) const;
+  // Where a byte of an extent, which is inside the array, lies in the canonical file.
+  std::uint64_t canonical_offset(const geometry::Coord& extent, std::uint32_t byte) const {
+    return geometry::canonical_offset(shape_, extent, byte);
   }
-  // The end of what [.., end) of the unit holds if padding that follows it counts as its.
-  std::uint32_t end_with_padding(const geometry::Coord& unit, std::uint32_t end) const {
-    return geometry::end_with_padding(shape_, unit, end);
+  // The end of what [.., end) of the extent holds if padding that follows it counts as its.
+  std::uint32_t end_with_padding(const geometry::Coord& extent, std::uint32_t end) const {
+    return geometry::end_with_padding(shape_, extent, end);
   }
-  UnitKey key_of(std::uint64_t index) const { return {number, index}; }
-  // Bytes of the unit that lie inside an array of this shape; the rest is padding.
-  static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& unit) {
-    return geometry::bytes_inside(shape, unit);
+  CacheBlockKey key_of(std::uint64_t index) const { return {number, index}; }
+  // Bytes of the extent that lie inside an array of this shape; the rest is padding.
+  static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& extent) {
+    return geometry::bytes_inside(shape, extent);
   }
-  // Blocks that writing one unit back takes at most.
+  // Blocks that writing one extent back takes at most.
   std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
-  // What writing one unit back takes at most: an extent, or so many blocks of a cell. A file that may still be `small`
-  // puts its bytes into the tree.
+  // What writing one extent back takes at most: an extent, or so many blocks of a cell. A file that may still be
+  // `small` puts its bytes into the tree.
   store::Room worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
-  std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed unit is locked, shrinks under `writers`
+  std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `writers`
   // The tree has been looked through for records beyond the end, which are none of ours: done before it first grows.
   std::atomic<bool> end_is_clean{false};
   void grow(std::uint64_t to) {
@@ -107,34 +107,34 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
     }
   }
   GridLock writers;
-  Gate gate;  // loads pass; closed while records and cached units change together
+  Gate gate;  // loads pass; closed while records and cached extents change together
   PlannedLoads planned_loads;
-  // Odd while cached units are swapped by a window write: a read that saw it change is read again. swapping is held
+  // Odd while cached extents are swapped by a window write: a read that saw it change is read again. swapping is held
   // for as long as it is odd.
   std::atomic<std::uint64_t> swaps{0};
   std::mutex swapping;
   Versions versions;  // of windows that are read in parts; added while `swapping` is held
   // Held from before a transaction of this object until what it has linked is noted here, so that sizes reach the
-  // tree in the order in which they hold. Within the gate, outside Unit::mutex.
+  // tree in the order in which they hold. Within the gate, outside CacheBlock::mutex.
   std::mutex linking;
   // The last byte read, to see sequential readers.
   std::atomic<std::uint64_t> last_read_end{0};
   std::atomic<std::uint64_t> read_ahead_to{0};
 
   mutable std::mutex state_mutex;  // guards all below
-  std::map<std::uint64_t, UnitPtr> dirty_units;
-  std::uint64_t full_bytes = 0;  // of dirty units that are full
+  std::map<std::uint64_t, CacheBlockPtr> dirty_cache_blocks;
+  std::uint64_t full_bytes = 0;  // of dirty extents that are full
   std::uint64_t ripe_bytes = 0;  // of those in groups that are full
   struct FullGroup {
-    std::uint64_t units = 0;       // dirty and full
+    std::uint64_t extents = 0;     // dirty and full
     std::uint64_t ripe_bytes = 0;  // all of them are: their bytes
   };
-  std::unordered_map<std::uint64_t, FullGroup> full_groups;  // those with full units
-  void add_full(const geometry::Coord& unit, std::uint64_t units_in_group);
-  void remove_full(const geometry::Coord& unit);
+  std::unordered_map<std::uint64_t, FullGroup> full_groups;  // those with full extents
+  void add_full(const geometry::Coord& extent, std::uint64_t extents_in_group);
+  void remove_full(const geometry::Coord& extent);
   std::int64_t dirty_since_ns = 0;        // when the first of them became dirty
   std::int64_t last_dirt_ns = 0;          // when one of them last became dirty
-  store::Reservation reservation;         // the promises of all dirty units
+  store::Reservation reservation;         // the promises of all dirty extents
   std::optional<Error> error;             // of a write-back, not yet reported
   bool background_failed = false;         // the background leaves it alone until somebody asks
   std::uint64_t linked_size = 0;          // as the tree has it
@@ -149,13 +149,13 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   geometry::ByteGeometry shape_;  // shape[0] is not used
   std::uint64_t slab_bytes_ = 1;  // one step along the slowest axis in samples
   std::uint64_t step_bytes_ = 1;  // rank 1: extents along the slowest axis are counted in bytes
-  std::uint64_t units_in_row_ = 1;
+  std::uint64_t extents_in_row_ = 1;
   std::uint64_t pages_in_row_ = 1;
   std::uint64_t worst_case_blocks_ = 1;
   store::Room worst_case_extent_;
 };
 
-// Where the bytes of one call lie: boxes of the array, cut into parts of one unit each.
+// Where the bytes of one call lie: boxes of the array, cut into parts of one extent each.
 struct Transfer {
   struct Region {  // a contiguous row-major array in the caller's memory
     geometry::Coord shape{};
@@ -163,7 +163,7 @@ struct Transfer {
     std::uint64_t bytes = 0;
   };
   struct Part {
-    std::uint64_t unit = 0;
+    std::uint64_t extent = 0;
     std::uint32_t region = 0;
     geometry::Piece piece;
   };
@@ -177,23 +177,23 @@ Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_
 std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
 // Bytes [offset, offset + length) of the canonical layout of a box of the image (window.channel is not looked at).
 Transfer plan_window(const OpenObject& object, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
-// The units that a box of the array lies in.
-GridBox units_under(const OpenObject& object, const geometry::Box& box);
+// The extents that a box of the array lies in.
+GridBox extents_under(const OpenObject& object, const geometry::Box& box);
 
-// Copies a part between a unit's buffer and the caller's memory (all of it, as the transfer's offsets count). Without
-// a buffer, and beyond its end, the unit is zero. copy_in needs a buffer that is large enough.
+// Copies a part between an extent's buffer and the caller's memory (all of it, as the transfer's offsets count).
+// Without a buffer, and beyond its end, the extent is zero. copy_in needs a buffer that is large enough.
 void copy_out(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
               MutableBytes into);
 void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
              const BufferRef& buffer);
 
-// The byte ranges of the unit under a box inside it, ascending; neighbouring rows are joined.
-std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const geometry::Box& in_unit);
+// The byte ranges of the extent under a box inside it, ascending; neighbouring rows are joined.
+std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const geometry::Box& in_extent);
 // The whole parts that hold them, ascending; neighbouring parts are joined.
-std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const geometry::Box& in_unit);
-// All bytes under the box are valid. The unit's mutex is held.
-bool covers(const OpenObject& object, const Unit& unit, const geometry::Box& in_unit);
-// The box is all of the unit that lies inside the array.
+std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const geometry::Box& in_extent);
+// All bytes under the box are valid. The cache block's mutex is held.
+bool covers(const OpenObject& object, const CacheBlock& block, const geometry::Box& in_extent);
+// The box is all of the extent that lies inside the array.
 bool is_whole(const OpenObject& object, const geometry::ByteGeometry& shape, const Transfer::Part& part);
 
 }  // namespace mdfs::engine

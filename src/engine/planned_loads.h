@@ -15,7 +15,7 @@ namespace mdfs::engine {
 
 // A window, or a range of the canonical bytes, that is to be loaded as one plan.
 struct PlannedLoad {
-  GridBox units;                     // that it lies in
+  GridBox extents;                   // that it lies in
   std::optional<geometry::Box> box;  // absent: a range of the canonical bytes
   std::uint64_t offset = 0;          // in the canonical bytes, of a range
   std::uint64_t bytes = 0;           // of the range, or from the beginning of the box
@@ -26,7 +26,7 @@ struct PlannedLoad {
 // first reader that needs one of them, whoever comes first. So the requests of a plan are merged over all of it.
 // Nothing waits for a disk with `claiming` held.
 struct PlannedLoads {
-  std::mutex claiming;  // guards the changes of all below; outside of Unit::mutex, within the gate
+  std::mutex claiming;  // guards the changes of all below; outside of CacheBlock::mutex, within the gate
   std::list<PlannedLoad> waiting;
   std::uint64_t last_number = 0;
   std::atomic<std::size_t> count{0};  // of waiting, to look without the lock

@@ -1,4 +1,4 @@
-// Disk requests of many units.
+// Disk requests of many extents.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/requests.h"
 

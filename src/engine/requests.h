@@ -1,4 +1,4 @@
-// Disk requests of many units: sorted by disk and place, neighbours merged, long ones cut.
+// Disk requests of many extents: sorted by disk and place, neighbours merged, long ones cut.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mdfs::engine {
 
-// Bytes of one unit on one disk, and where they are in memory (null while only planning).
+// Bytes of one extent on one disk, and where they are in memory (null while only planning).
 struct Segment {
   std::uint16_t disk = 0;
   std::uint64_t offset = 0;  // multiple of device::kAlignment, as bytes

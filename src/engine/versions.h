@@ -44,8 +44,8 @@ class Versions {
   // Forgets those that have ended.
   void forget_ended();
   std::vector<std::shared_ptr<WindowVersion>> all() const;
-  // Those that do not have the unit yet and hold some of `changed`, a box of the array.
-  std::vector<std::shared_ptr<WindowVersion>> wanting(std::uint64_t unit, const geometry::Box& changed) const;
+  // Those that do not have the extent yet and hold some of `changed`, a box of the array.
+  std::vector<std::shared_ptr<WindowVersion>> wanting(std::uint64_t extent, const geometry::Box& changed) const;
 
  private:
   bool is_changing(const geometry::Box& box) const;  // mutex_ is held

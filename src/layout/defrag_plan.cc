@@ -83,7 +83,7 @@ class Planner {
     }
     // Region by region, so that windows have holes for a short time only.
     std::ranges::stable_sort(
-        moves, {}, [&](const GroupMove& move) { return image_.groups->run_of(move.units.front(), image_.disks); });
+        moves, {}, [&](const GroupMove& move) { return image_.groups->run_of(move.extents.front(), image_.disks); });
     return moves;
   }
 
@@ -127,7 +127,7 @@ class Planner {
       now_[i].block = next_elsewhere_;
       now_[i].pieces = 1;
       next_elsewhere_ += blocks;
-      move.units.push_back(now_[i].index);
+      move.extents.push_back(now_[i].index);
       move.bytes += blocks * image_.block_size;
     }
     ++next_elsewhere_;  // groups do not touch

@@ -13,7 +13,7 @@ namespace mdfs::layout {
 
 // A group to be relocated as a whole: the extents that a fresh copy would have in one run of one disk.
 struct GroupMove {
-  std::vector<geometry::Coord> units;  // in the order in which they are to lie
+  std::vector<geometry::Coord> extents;  // in the order in which they are to lie
   unsigned disk = 0;
   std::uint64_t bytes = 0;  // of whole blocks
 };

@@ -14,46 +14,46 @@ constexpr std::uint64_t kGroupBytes = 8u << 20;
 
 }  // namespace
 
-Groups::Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t unit_bytes)
-    : rank_(rank), unit_bytes_(unit_bytes), grid_(grid) {
+Groups::Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t extent_bytes)
+    : rank_(rank), unit_bytes_(extent_bytes), grid_(grid) {
   if (rank < 2) return;
   rows_ = kBandRows;
   const std::uint64_t across = std::max<std::uint64_t>(1, grid[rank - 1]);
-  const std::uint64_t most = std::clamp<std::uint64_t>(kGroupBytes / (unit_bytes * rows_), 1, across);
+  const std::uint64_t most = std::clamp<std::uint64_t>(kGroupBytes / (extent_bytes * rows_), 1, across);
   columns_ = ceil_div(across, ceil_div(across, most));
   padded_ = align_up(across, columns_);
 }
 
-std::uint64_t Groups::order_of(const geometry::Coord& unit) const {
-  if (rank_ < 2) return unit[0];
-  const std::uint64_t row = unit[rank_ - 2];
+std::uint64_t Groups::order_of(const geometry::Coord& extent) const {
+  if (rank_ < 2) return extent[0];
+  const std::uint64_t row = extent[rank_ - 2];
   std::uint64_t band = row / rows_;
-  if (rank_ == 3) band += unit[0] * ceil_div(grid_[1], rows_);
-  return (band * padded_ + unit[rank_ - 1]) * rows_ + row % rows_;
+  if (rank_ == 3) band += extent[0] * ceil_div(grid_[1], rows_);
+  return (band * padded_ + extent[rank_ - 1]) * rows_ + row % rows_;
 }
 
-std::uint64_t Groups::run_units(unsigned disks) const {
-  const std::uint64_t group_units = rows_ * columns_;
-  return group_units * std::max<std::uint64_t>(1, disks * kRunBytes / (group_units * unit_bytes_));
+std::uint64_t Groups::run_extents(unsigned disks) const {
+  const std::uint64_t group_extents = rows_ * columns_;
+  return group_extents * std::max<std::uint64_t>(1, disks * kRunBytes / (group_extents * unit_bytes_));
 }
 
-std::uint64_t Groups::run_of(const geometry::Coord& unit, unsigned disks) const {
-  return order_of(unit) / run_units(disks);
+std::uint64_t Groups::run_of(const geometry::Coord& extent, unsigned disks) const {
+  return order_of(extent) / run_extents(disks);
 }
 
-std::optional<geometry::Coord> Groups::unit_at(std::uint64_t order, std::uint64_t rows) const {
+std::optional<geometry::Coord> Groups::extent_at(std::uint64_t order, std::uint64_t rows) const {
   if (rank_ < 2) return order < rows ? std::optional(geometry::Coord{order, 0, 0}) : std::nullopt;
-  geometry::Coord unit{};
+  geometry::Coord extent{};
   std::uint64_t band = order / rows_ / padded_;
-  unit[rank_ - 1] = order / rows_ % padded_;
+  extent[rank_ - 1] = order / rows_ % padded_;
   if (rank_ == 3) {
     const std::uint64_t bands = ceil_div(grid_[1], rows_);
-    unit[0] = band / bands;
+    extent[0] = band / bands;
     band %= bands;
   }
-  unit[rank_ - 2] = band * rows_ + order % rows_;
-  const bool inside = unit[0] < rows && unit[rank_ - 1] < grid_[rank_ - 1] && (rank_ == 2 || unit[1] < grid_[1]);
-  return inside ? std::optional(unit) : std::nullopt;
+  extent[rank_ - 2] = band * rows_ + order % rows_;
+  const bool inside = extent[0] < rows && extent[rank_ - 1] < grid_[rank_ - 1] && (rank_ == 2 || extent[1] < grid_[1]);
+  return inside ? std::optional(extent) : std::nullopt;
 }
 
 std::uint64_t Groups::order_end(std::uint64_t rows) const {
@@ -62,14 +62,14 @@ std::uint64_t Groups::order_end(std::uint64_t rows) const {
   return bands * padded_ * rows_;
 }
 
-std::uint64_t Groups::units_in_group(const geometry::Coord& unit, std::uint64_t rows) const {
+std::uint64_t Groups::extents_in_group(const geometry::Coord& extent, std::uint64_t rows) const {
   if (rank_ < 2) return 1;
   const auto inside = [](std::uint64_t at, std::uint64_t step, std::uint64_t end) {
     const std::uint64_t begin = at / step * step;
     return begin >= end ? step : std::min(step, end - begin);
   };
-  return inside(unit[rank_ - 2], rows_, rank_ == 2 ? rows : grid_[1]) *
-         inside(unit[rank_ - 1], columns_, grid_[rank_ - 1]);
+  return inside(extent[rank_ - 2], rows_, rank_ == 2 ? rows : grid_[1]) *
+         inside(extent[rank_ - 1], columns_, grid_[rank_ - 1]);
 }
 
 }  // namespace mdfs::layout

@@ -18,26 +18,26 @@ namespace mdfs::layout {
 // Pure.
 class Groups {
  public:
-  // Every unit is a group of its own: an ordinary file, an image of rank 1.
+  // Every extent is a group of its own: an ordinary file, an image of rank 1.
   Groups() = default;
   // grid[0] is not looked at.
-  Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t unit_bytes);
+  Groups(unsigned rank, const geometry::Coord& grid, std::uint64_t extent_bytes);
 
   // Ascending as extents lie on the disks.
-  std::uint64_t order_of(const geometry::Coord& unit) const;
-  std::uint64_t group_of(const geometry::Coord& unit) const { return order_of(unit) / (rows_ * columns_); }
+  std::uint64_t order_of(const geometry::Coord& extent) const;
+  std::uint64_t group_of(const geometry::Coord& extent) const { return order_of(extent) / (rows_ * columns_); }
   // Number of the run in which the extent lies on its disk in a fresh copy on `disks` disks: extents of
   // one disk with equal numbers are meant to be contiguous there. About kRunBytes of a disk, whole groups.
-  std::uint64_t run_of(const geometry::Coord& unit, unsigned disks) const;
+  std::uint64_t run_of(const geometry::Coord& extent, unsigned disks) const;
   static constexpr std::uint64_t kRunBytes = 4u << 20;
   // Extents of a run on all disks together.
-  std::uint64_t run_units(unsigned disks) const;
+  std::uint64_t run_extents(unsigned disks) const;
   // The inverse of order_of() in an image whose grid is `rows` steps long along the slowest axis; nothing where the
   // order has a place for which there is no extent. All orders are below order_end().
-  std::optional<geometry::Coord> unit_at(std::uint64_t order, std::uint64_t rows) const;
+  std::optional<geometry::Coord> extent_at(std::uint64_t order, std::uint64_t rows) const;
   std::uint64_t order_end(std::uint64_t rows) const;
   // How many extents the group of this one has in an image whose grid is `rows` steps long along the slowest axis.
-  std::uint64_t units_in_group(const geometry::Coord& unit, std::uint64_t rows) const;
+  std::uint64_t extents_in_group(const geometry::Coord& extent, std::uint64_t rows) const;
 
  private:
   unsigned rank_ = 1;

@@ -112,30 +112,30 @@ Result<bool> Balance::find(OperationRun& run) {
 Status Balance::look_at(OperationRun& run, const ObjectPart& part) {
   const std::uint64_t taking = run.record.parameters[0];
   if (part.rows.empty()) return {};
-  MDFS_TRY_ASSIGN(const DiskOfUnit disk_of, disks_of_units(volume_, part.object, [&](const auto& placement) {
+  MDFS_TRY_ASSIGN(const DiskOfExtent disk_of, disks_of_extents(volume_, part.object, [&](const auto& placement) {
                     return volume_.placements().with_disks(placement, taking);
                   }));
   std::vector<Candidate> candidates;
   for (std::size_t first = 0, last = 0; first < part.rows.size(); first = last) {
-    const geometry::Coord unit = part.rows[first].index;
-    const unsigned disk = disk_of(unit);
+    const geometry::Coord extent = part.rows[first].index;
+    const unsigned disk = disk_of(extent);
     std::uint64_t blocks = 0;
     bool is_there = true;
-    for (; last < part.rows.size() && part.rows[last].index == unit; ++last) {  // the runs of a cell
+    for (; last < part.rows.size() && part.rows[last].index == extent; ++last) {  // the runs of a cell
       blocks += ceil_div(part.rows[last].stored_bytes, volume_.store().block_size());
       is_there = is_there && part.rows[last].disk == disk;
     }
     const auto lacking = lacking_.find(disk);
     if (is_there || lacking == lacking_.end() || lacking->second < blocks) continue;
     lacking->second -= blocks;
-    if (candidates.empty() || candidates.back().request.units.size() == kUnitsAtOnce) {
+    if (candidates.empty() || candidates.back().request.extents.size() == kExtentsAtOnce) {
       Candidate& candidate = candidates.emplace_back();
       candidate.object = part.object;
       candidate.reason = Reason::kWrongDisk;
       candidate.request.disk = disk_of;
       candidate.request.most_runs = 0;
     }
-    candidates.back().request.units.push_back(unit);
+    candidates.back().request.extents.push_back(extent);
     candidates.back().bytes += blocks * volume_.store().block_size();
   }
   for (Candidate& candidate : candidates) queue(std::move(candidate));

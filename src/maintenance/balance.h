@@ -16,7 +16,7 @@ namespace mdfs::maintenance {
 // gives it to them. What finds no room stays where it is, as does what cannot be read. A dry run counts.
 class Balance final : public Relocation {
  public:
-  enum Figure : std::uint8_t { kMovedBytes, kNoRoom };  // in a dry run: that would move; units
+  enum Figure : std::uint8_t { kMovedBytes, kNoRoom };  // in a dry run: that would move; extents
 
   explicit Balance(MaintainedVolume& volume) : Relocation(volume), walk_(volume, engine::LayoutOf::kExtents) {}
 

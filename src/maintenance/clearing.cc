@@ -29,7 +29,7 @@ Result<std::optional<store::Run>> Clearing::freeze(unsigned disk, std::uint32_t 
 }
 
 // A piece that lies in a range reaches at most kMostBlocks beyond it.
-void Clearing::begin(Units waiting) {
+void Clearing::begin(Extents waiting) {
   waiting_ = std::move(waiting);
   std::vector<Range> found;
   for (const store::Run& range : frozen_)
@@ -55,10 +55,10 @@ bool Clearing::is_near(const layout::ExtentPlace& place) const {
   return after != ranges_.begin() && std::prev(after)->disk == place.disk && std::prev(after)->end > place.block;
 }
 
-bool Clearing::waits(Ino object, const std::vector<geometry::Coord>& units) const {
+bool Clearing::waits(Ino object, const std::vector<geometry::Coord>& extents) const {
   const auto waiting = waiting_.find(object);
-  return waiting != waiting_.end() && std::any_of(units.begin(), units.end(), [&](const geometry::Coord& unit) {
-           return waiting->second.contains(unit);
+  return waiting != waiting_.end() && std::any_of(extents.begin(), extents.end(), [&](const geometry::Coord& extent) {
+           return waiting->second.contains(extent);
          });
 }
 
@@ -76,14 +76,14 @@ std::vector<Candidate> Clearing::in_the_way(Ino object, std::vector<layout::Exte
            places[last].block == piece.run.block + piece.run.blocks && piece.run.blocks < kMostBlocks;
          ++last) {
       piece.run.blocks += blocks_of(places[last]);
-      piece.request.units.push_back(places[last].index);
+      piece.request.extents.push_back(places[last].index);
     }
     const auto range =
         std::find_if(frozen_.begin(), frozen_.end(), [&](const store::Run& one) { return overlap(one, piece.run); });
     if (range == frozen_.end()) continue;
     piece.range = *range;
     piece.bytes = std::uint64_t{piece.run.blocks} * store_.block_size();
-    piece.request.most_runs = waits(object, piece.request.units) ? kMostPieces : 1;
+    piece.request.most_runs = waits(object, piece.request.extents) ? kMostPieces : 1;
     piece.request.disk = [disk = piece.run.disk](const geometry::Coord&) { return disk; };
     pieces.push_back(std::move(piece));
   }

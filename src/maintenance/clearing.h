@@ -28,10 +28,10 @@ class Clearing {
 
   // Freezes a range of so many blocks; none if there is no more of them for now.
   Result<std::optional<store::Run>> freeze(unsigned disk, std::uint32_t blocks);
-  // Of these units that are in the way the pieces may be cut.
-  using Units = std::map<Ino, std::set<geometry::Coord>>;
+  // Of these extents that are in the way the pieces may be cut.
+  using Extents = std::map<Ino, std::set<geometry::Coord>>;
   // Before the first question about what lies in the ranges that are frozen now.
-  void begin(Units waiting);
+  void begin(Extents waiting);
   // May the extent be part of a piece that lies in a range?
   bool is_near(const layout::ExtentPlace& place) const;
   // The pieces of one object that lie in a range, among its extents near a range; a piece may be cut where the caller
@@ -59,7 +59,7 @@ class Clearing {
     auto operator<=>(const Range&) const = default;
   };
   std::uint32_t blocks_of(const layout::ExtentPlace& place) const;
-  bool waits(Ino object, const std::vector<geometry::Coord>& units) const;
+  bool waits(Ino object, const std::vector<geometry::Coord>& extents) const;
   void thaw_all();
 
   store::Store& store_;
@@ -67,7 +67,7 @@ class Clearing {
   std::vector<store::Run> kept_;
   std::vector<store::Run> obstacles_;  // what found no room
   std::vector<Range> ranges_;          // of this round; ascending, disjoint
-  Units waiting_;
+  Extents waiting_;
 };
 
 }  // namespace mdfs::maintenance

@@ -23,7 +23,7 @@ void Defrag::forget_all() {
   images_.clear();
   current_ = {};
   waiting_.clear();
-  waiting_units_ = 0;
+  waiting_extents_ = 0;
   told_.clear();
   measured_later_.clear();
   near_.clear();
@@ -177,7 +177,7 @@ Status Defrag::plan_part(OperationRun& run) {
   for (layout::GroupMove& move : plan.moves) {
     resting -= std::min(resting, move.bytes);
     Candidate group{.object = current_.ino, .reason = Reason::kFragmented, .bytes = move.bytes};
-    group.request.units = std::move(move.units);
+    group.request.extents = std::move(move.extents);
     group.request.disk = [disk = move.disk](const geometry::Coord&) { return disk; };
     queue(std::move(group));
   }
@@ -188,7 +188,7 @@ Status Defrag::plan_part(OperationRun& run) {
   return {};
 }
 
-unsigned Defrag::disk_of(const Candidate& group) { return group.request.disk(group.request.units.front()); }
+unsigned Defrag::disk_of(const Candidate& group) { return group.request.disk(group.request.extents.front()); }
 
 void Defrag::note_moved(OperationRun& run, const Candidate& group) {
   OperationRecord& record = run.record;
@@ -254,11 +254,11 @@ Status Defrag::choose_ranges(OperationRun& run) {
   has_progress_ = false;
   if (!chosen && !clearing_.forget_obstacles()) give_up_waiting(run);
   phase_ = chosen ? Phase::kClear : waiting_.empty() ? Phase::kPlan : Phase::kChoose;
-  Clearing::Units units;
+  Clearing::Extents extents;
   for (const Candidate& group : waiting_)
     if (group.reason == Reason::kFragmented)
-      units[group.object].insert(group.request.units.begin(), group.request.units.end());
-  clearing_.begin(std::move(units));
+      extents[group.object].insert(group.request.extents.begin(), group.request.extents.end());
+  clearing_.begin(std::move(extents));
   walk_.begin(0);
   return {};
 }
@@ -288,7 +288,7 @@ void Defrag::note_cleared(OperationRun& run, Candidate piece, const Status& stat
   std::erase_if(queued(), [&](const Candidate& other) { return other.range == range; });
   // What is too large for any hole gets a range of its own in turn; then the blocks around it are one hole.
   if (moved.no_room.empty() || piece.request.most_runs > 1) return;
-  if (!told_.emplace(piece.object, piece.request.units.front()).second) return;
+  if (!told_.emplace(piece.object, piece.request.extents.front()).second) return;
   const std::uint64_t bytes = piece.bytes;
   if (!let_wait(std::move(piece))) return;
   run.record.bytes_total += bytes;
@@ -338,9 +338,9 @@ Status Defrag::end_round(OperationRun& run) {
 }
 
 bool Defrag::let_wait(Candidate group) {
-  const std::size_t units = group.request.units.size();
-  if (waiting_.size() >= kMostWaiting || waiting_units_ + units > kMostWaitingUnits) return false;
-  waiting_units_ += units;
+  const std::size_t extents = group.request.extents.size();
+  if (waiting_.size() >= kMostWaiting || waiting_extents_ + extents > kMostWaitingExtents) return false;
+  waiting_extents_ += extents;
   group.outcome = {};
   waiting_.push_back(std::move(group));
   return true;
@@ -349,7 +349,7 @@ bool Defrag::let_wait(Candidate group) {
 void Defrag::end_waiting(OperationRun& run, const Candidate& group, bool has_moved) {
   run.record.bytes_done += group.bytes;
   if (!has_moved && group.reason == Reason::kFragmented) ++run.record.figures[kNoRoom];
-  waiting_units_ -= group.request.units.size();
+  waiting_extents_ -= group.request.extents.size();
 }
 
 void Defrag::give_up_waiting(OperationRun& run) {

@@ -48,8 +48,8 @@ class Defrag final : public Relocation {
 
  private:
   static constexpr std::size_t kMostImages = 1u << 16;  // the worst ones; the others wait for the next run
-  // Groups that wait, and their units: a group of tiny extents has many.
-  static constexpr std::size_t kMostWaiting = 1u << 12, kMostWaitingUnits = 1u << 17;
+  // Groups that wait, and their extents: a group of tiny extents has many.
+  static constexpr std::size_t kMostWaiting = 1u << 12, kMostWaitingExtents = 1u << 17;
   static constexpr unsigned kMostVainRounds = 8;
   static constexpr std::uint64_t kLeastFileBytes = 256u << 10;  // smaller ones have no window to speak of
 
@@ -100,8 +100,8 @@ class Defrag final : public Relocation {
   std::uint64_t counted_ = 0;     // bytes of the current one in bytes_done
   // Groups without a hole, and pieces in the way for which there is none.
   std::deque<Candidate> waiting_;
-  std::size_t waiting_units_ = 0;
-  std::set<std::pair<Ino, geometry::Coord>> told_;       // pieces that have waited, by their first unit
+  std::size_t waiting_extents_ = 0;
+  std::set<std::pair<Ino, geometry::Coord>> told_;       // pieces that have waited, by their first extent
   std::map<Ino, layout::Fragmentation> measured_later_;  // of images with groups that wait: before anything was moved
   ObjectWalk walk_;                                      // of the clearing
   std::vector<layout::ExtentPlace> near_;                // a range, of the object that the walk is at

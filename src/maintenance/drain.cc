@@ -175,13 +175,13 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     note_stuck(run, part.object, part.listed.error());
     return {};
   }
-  std::vector<geometry::Coord> units;
+  std::vector<geometry::Coord> extents;
   bool in_strips = false;
   for (const layout::ExtentPlace& place : part.rows) {
     if (place.disk != disk(run) || place.end <= first_block(run)) continue;
     in_strips = in_strips || place.in_strip;
     // The runs of a cell follow each other.
-    if (!place.in_strip && (units.empty() || units.back() != place.index)) units.push_back(place.index);
+    if (!place.in_strip && (extents.empty() || extents.back() != place.index)) extents.push_back(place.index);
   }
   // What lies in strips goes into its extents, which are written where the placement says now. Then all is looked at.
   if (in_strips && std::exchange(consolidated_, part.object) != part.object) {
@@ -190,16 +190,16 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     if (!written.ok() && written.error().code != Errc::kNotFound) note_stuck(run, part.object, written.error());
     if (written.ok()) return {};
   }
-  return queue_units(run, part.object, units);
+  return queue_units(run, part.object, extents);
 }
 
-Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& units) {
-  for (std::size_t first = 0, last = 0; first < units.size(); first = last) {
-    last = std::min(units.size(), first + kUnitsAtOnce);
+Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents) {
+  for (std::size_t first = 0, last = 0; first < extents.size(); first = last) {
+    last = std::min(extents.size(), first + kExtentsAtOnce);
     Candidate candidate{.object = object, .reason = Reason::kDraining};
     auto request = request_for(
         run, object,
-        {units.begin() + static_cast<std::ptrdiff_t>(first), units.begin() + static_cast<std::ptrdiff_t>(last)});
+        {extents.begin() + static_cast<std::ptrdiff_t>(first), extents.begin() + static_cast<std::ptrdiff_t>(last)});
     if (!request.ok() && request.error().code == Errc::kNotFound) return {};  // deleted meanwhile
     MDFS_TRY_ASSIGN(candidate.request, std::move(request));
     queue(std::move(candidate));
@@ -209,9 +209,9 @@ Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector
 
 // Where the placement says, which names the disk no more; or all to the one disk that takes its place.
 Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino object,
-                                               std::vector<geometry::Coord> units) {
+                                               std::vector<geometry::Coord> extents) {
   engine::MoveRequest request;
-  request.units = std::move(units);
+  request.extents = std::move(extents);
   request.most_runs = 0;
   request.purpose = store::Purpose::kPromised;
   request.freed = [from = disk(run), end = first_block(run)](const store::Run& place) {
@@ -222,7 +222,7 @@ Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino obje
     request.disk = [to](const geometry::Coord&) { return *to; };
     return request;
   }
-  MDFS_TRY_ASSIGN(request.disk, disks_of_units(volume_, object));
+  MDFS_TRY_ASSIGN(request.disk, disks_of_extents(volume_, object));
   return request;
 }
 
@@ -241,10 +241,10 @@ Result<bool> Drain::find_elsewhere(OperationRun& run, Candidate& candidate) {
     candidate.request.disk = [to = other->second](const geometry::Coord&) { return to; };
     return true;
   }
-  if (candidate.request.units.size() == 1) return false;
+  if (candidate.request.extents.size() == 1) return false;
   MDFS_TRY(commit());
-  for (const geometry::Coord& unit : std::exchange(candidate.outcome.no_room, {}))
-    MDFS_TRY(queue_units(run, candidate.object, {unit}));
+  for (const geometry::Coord& extent : std::exchange(candidate.outcome.no_room, {}))
+    MDFS_TRY(queue_units(run, candidate.object, {extent}));
   return false;
 }
 

@@ -14,9 +14,9 @@ namespace mdfs::maintenance {
 
 // Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others; 2 the
 // size in blocks that the disk gets, or 0: the disk is removed. Cursor: 0 passes over the objects so far.
-// Candidates are all units with blocks that have to go: of objects with such blocks in strips after those have been
+// Candidates are all extents with blocks that have to go: of objects with such blocks in strips after those have been
 // consolidated. They move where the placement says, else to any other disk, else one by one. Then tree nodes move. What
-// writers place on the disk while they do not know yet that it drains is found by another pass. Units that cannot be
+// writers place on the disk while they do not know yet that it drains is found by another pass. Extents that cannot be
 // read stay, and are named; the disk stays too then.
 class Drain final : public Relocation {
  public:
@@ -49,8 +49,8 @@ class Drain final : public Relocation {
   void begin_pass(OperationRun& run);
 
   Status look_at(OperationRun& run, const ObjectPart& part);
-  Status queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& units);
-  Result<engine::MoveRequest> request_for(const OperationRun& run, Ino object, std::vector<geometry::Coord> units);
+  Status queue_units(const OperationRun& run, Ino object, const std::vector<geometry::Coord>& extents);
+  Result<engine::MoveRequest> request_for(const OperationRun& run, Ino object, std::vector<geometry::Coord> extents);
   void note_stuck(OperationRun& run, Ino object, const Error& error);
   Result<bool> remove(OperationRun& run);
   bool is_done(const OperationRun& run) const;
@@ -58,7 +58,7 @@ class Drain final : public Relocation {
   ObjectWalk walk_;
   Phase phase_ = Phase::kData;
   Ino consolidated_ = 0;                  // the object that was last
-  std::uint64_t stuck_ = 0;               // units of this pass that stay where they are
+  std::uint64_t stuck_ = 0;               // extents of this pass that stay where they are
   std::uint64_t no_room_ = 0;             // those of them that found no room
   std::optional<unsigned> limited_disk_;  // gets nothing new behind the end that it is to have
   std::uint16_t node_level_ = 0;

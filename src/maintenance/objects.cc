@@ -31,8 +31,8 @@ Result<bool> has_strips(MaintainedVolume& volume, Ino ino) {
   return !any.empty();
 }
 
-Result<DiskOfUnit> disks_of_units(MaintainedVolume& volume, Ino ino,
-                                  const std::function<geometry::Placement(const geometry::Placement&)>& change) {
+Result<DiskOfExtent> disks_of_extents(MaintainedVolume& volume, Ino ino,
+                                      const std::function<geometry::Placement(const geometry::Placement&)>& change) {
   MDFS_TRY_ASSIGN(const auto item, volume.store().get({ino, MDFS_KIND_INODE, 0}));
   if (!item) return Error{Errc::kNotFound, fmt::format("object {}", ino)};
   MDFS_TRY_ASSIGN(const format::Inode inode, format::decode_inode(*item));
@@ -43,8 +43,8 @@ Result<DiskOfUnit> disks_of_units(MaintainedVolume& volume, Ino ino,
     MDFS_TRY_ASSIGN(const geometry::Geometry geometry, volume.image_geometry(ino));
     rank = geometry.rank;
   }
-  return DiskOfUnit([placement, rank, base = inode.base](const geometry::Coord& unit) {
-    return geometry::disk_of(*placement, rank, base, unit);
+  return DiskOfExtent([placement, rank, base = inode.base](const geometry::Coord& extent) {
+    return geometry::disk_of(*placement, rank, base, extent);
   });
 }
 

@@ -25,10 +25,11 @@ Result<engine::LayoutRows> layout_rows(MaintainedVolume& volume, Ino ino, const 
 // Are bytes of the image in strips?
 Result<bool> has_strips(MaintainedVolume& volume, Ino ino);
 
-// The disk that the placement of an object, or one made of that, names for a unit. An open object may go by an older
+// The disk that the placement of an object, or one made of that, names for an extent. An open object may go by an older
 // placement. kNotFound: it has been deleted.
-using DiskOfUnit = std::function<unsigned(const geometry::Coord&)>;
-Result<DiskOfUnit> disks_of_units(MaintainedVolume& volume, Ino ino,
-                                  const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
+using DiskOfExtent = std::function<unsigned(const geometry::Coord&)>;
+Result<DiskOfExtent> disks_of_extents(
+    MaintainedVolume& volume, Ino ino,
+    const std::function<geometry::Placement(const geometry::Placement&)>& change = {});
 
 }  // namespace mdfs::maintenance

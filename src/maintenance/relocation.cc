@@ -110,7 +110,7 @@ Status Relocation::consolidate(OperationRun& run, Candidate& candidate) {
 Status Relocation::relocate(OperationRun& run, Candidate& candidate) {
   engine::MoveOutcome& outcome = candidate.outcome;
   if (!run.may_write()) {
-    outcome.moved = candidate.request.units.size();
+    outcome.moved = candidate.request.extents.size();
     outcome.moved_bytes = candidate.bytes;
     return end(run, {});
   }
@@ -133,7 +133,7 @@ Status Relocation::relocate(OperationRun& run, Candidate& candidate) {
   outcome += std::move(*moved);
   MDFS_TRY(note_written(bytes));
   if (!outcome.no_room.empty()) {
-    candidate.request.units = outcome.no_room;
+    candidate.request.extents = outcome.no_room;
     MDFS_TRY_ASSIGN(const bool again, find_elsewhere(run, candidate));
     if (again) return {};
     if (has_left_) return commit();  // and then once more

@@ -29,7 +29,7 @@ struct Candidate {
   Ino object = 0;
   Reason reason = Reason::kInStrips;
   engine::MoveRequest request{};  // without pace; of strips: not used
-  std::uint64_t bytes = 0;        // of the units, in whole blocks
+  std::uint64_t bytes = 0;        // of the extents, in whole blocks
   store::Run run{};               // in the way: where all of it lies
   store::Run range{};             // the block range that is cleared of it, or for it
   std::uint64_t tried_disks = 0;  // bits; beside the first one
@@ -80,13 +80,13 @@ class Relocation : public Operation {
  protected:
   explicit Relocation(MaintainedVolume& volume) : volume_(volume) {}
 
-  static constexpr std::size_t kUnitsAtOnce = 64;
+  static constexpr std::size_t kExtentsAtOnce = 64;
 
   // ---- what each operation brings
   // Looks a little further, and queues what it finds; called while nothing is queued. False: all is done.
   virtual Result<bool> find(OperationRun& run) = 0;
-  // Some units of the candidate, those that its request names now, had no room: true if it is to be tried once more, as
-  // it has been changed here.
+  // Some extents of the candidate, those that its request names now, had no room: true if it is to be tried once more,
+  // as it has been changed here.
   virtual Result<bool> find_elsewhere(OperationRun&, Candidate&) { return false; }
   // It has been tried. The error is one of the object as a whole: it has been deleted, or cannot be read (of strips:
   // also that there is no room). In a dry run all of it counts as moved.

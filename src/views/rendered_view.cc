@@ -59,7 +59,8 @@ Result<std::uint64_t> encode(volume::Volume& volume, volume::Ino image, const Vi
     size += bytes.size();
     return {};
   };
-  const Status status = encode_png(raster, [&](MutableBytes row) { return rows.next(row); }, sink);
+  const Status status = encode_png(
+      raster, [&](MutableBytes row) { return rows.next(row); }, sink);
   if (!status.ok()) return status.error();
   return size;
 }

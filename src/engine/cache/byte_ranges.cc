@@ -1,4 +1,4 @@
-// A set of byte ranges of one unit.
+// A set of byte ranges of one cache block.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cache/byte_ranges.h"
 

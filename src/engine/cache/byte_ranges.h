@@ -1,4 +1,4 @@
-// A set of byte ranges of one unit: which of its bytes are valid.
+// A set of byte ranges of one cache block: which of its bytes are valid.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

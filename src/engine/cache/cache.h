@@ -1,4 +1,4 @@
-// The cache of units: a budget of memory, and which unit leaves when it is used up.
+// The cache: a budget of memory, and which cache block leaves when it is used up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,28 +15,28 @@
 #include <vector>
 
 #include "engine/cache/buffer_pool.h"
-#include "engine/cache/unit.h"
+#include "engine/cache/cache_block.h"
 
 namespace mdfs::engine {
 
-// Any thread. Lock order: a unit's mutex before a shard's; the cache never takes a unit's mutex.
+// Any thread. Lock order: a cache block's mutex before a shard's; the cache never takes a cache block's mutex.
 //
-// Replacement is S3-FIFO (Yang et al., SOSP 2023) in each shard: new units enter a small queue and leave it unless
-// they are used again more than once, so that a scan cannot push out what is in use; those that were remembered or
-// proved themselves live in the main queue and get another round for each use. A unit that somebody holds (readers at
-// work, dirty units, which their object holds) is never removed.
+// Replacement is S3-FIFO (Yang et al., SOSP 2023) in each shard: new cache blocks enter a small queue and leave it
+// unless they are used again more than once, so that a scan cannot push out what is in use; those that were remembered
+// or proved themselves live in the main queue and get another round for each use. A cache block that somebody holds
+// (readers at work, dirty cache blocks, which their object holds) is never removed.
 class Cache {
  public:
   Cache(BufferPool& pool, std::size_t budget_bytes);
 
-  UnitPtr find(const UnitKey& key);  // null if absent; counts as a use
-  UnitPtr peek(const UnitKey& key);  // the same, not counted
-  UnitPtr find_or_create(const UnitKey& key);
-  // The cached units of an object with first <= index < last, in no order.
-  std::vector<UnitPtr> units_between(std::uint64_t object, std::uint64_t first, std::uint64_t last);
-  // Forgets the unit whoever holds it.
-  void erase(const UnitKey& key);
-  // Forgets all units of an object.
+  CacheBlockPtr find(const CacheBlockKey& key);  // null if absent; counts as a use
+  CacheBlockPtr peek(const CacheBlockKey& key);  // the same, not counted
+  CacheBlockPtr find_or_create(const CacheBlockKey& key);
+  // The cache blocks of an object with first <= index < last, in no order.
+  std::vector<CacheBlockPtr> blocks_between(std::uint64_t object, std::uint64_t first, std::uint64_t last);
+  // Forgets the cache block whoever holds it.
+  void erase(const CacheBlockKey& key);
+  // Forgets all cache blocks of an object.
   void erase_object(std::uint64_t object);
 
   // A buffer, after making room for it: within the budget as long as something can leave.
@@ -61,51 +61,52 @@ class Cache {
 
  private:
   static constexpr std::size_t kShards = 32;
-  static constexpr std::size_t kUnitOverheadBytes = 512;  // of a unit with its places in map and queue
+  static constexpr std::size_t kBlockOverheadBytes = 512;  // of a cache block with its places in map and queue
   static constexpr std::uint8_t kMaxUses = 3;
-  static constexpr std::size_t kVictimsOfNewUnit = 4;
-  static constexpr std::size_t kStepsOfNewUnit = 16;
+  static constexpr std::size_t kVictimsOfNewBlock = 4;
+  static constexpr std::size_t kStepsOfNewBlock = 16;
   // A new buffer: so many, and one for so many of its bytes.
   static constexpr std::size_t kLeastSteps = 512;
   static constexpr std::size_t kBytesPerStep = 64;
 
   struct KeyHash {
-    std::size_t operator()(const UnitKey& key) const;
+    std::size_t operator()(const CacheBlockKey& key) const;
   };
   struct Slot {
-    UnitPtr unit;
+    CacheBlockPtr block;
     std::uint8_t uses = 0;
     bool in_main = false;
   };
   using Queue = std::list<Slot>;
   struct alignas(64) Shard {
     std::mutex mutex;  // guards all below
-    std::unordered_map<UnitKey, Queue::iterator, KeyHash> map;
+    std::unordered_map<CacheBlockKey, Queue::iterator, KeyHash> map;
     Queue small;
     Queue main;
-    std::deque<std::size_t> ghosts;  // hashes of units that left the small queue, oldest first
+    std::deque<std::size_t> ghosts;  // hashes of cache blocks that left the small queue, oldest first
     std::unordered_multiset<std::size_t> ghost_set;
   };
 
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
-  UnitPtr look_up(const UnitKey& key, bool count_use);
+  CacheBlockPtr look_up(const CacheBlockKey& key, bool count_use);
   bool over_limit() const { return used_bytes() > limit_bytes(); }
   // `growth` tells by how much the pool is about to grow.
   void make_room(std::size_t size, const std::function<std::size_t()>& growth);
-  // One unit leaves, out of the next shards that have one; false if none can. `patience`: how many are looked at.
+  // One cache block leaves, out of the next shards that have one; false if none can. `patience`: how many are looked
+  // at.
   bool evict(std::size_t& patience);
-  // Takes one unit out of the shard, if one can be and so many steps of the clock find it; the caller destroys it
-  // without the lock. `steps`: then what is left of them.
-  static UnitPtr evict_from(Shard& shard, std::size_t& steps);
-  // Some that a new unit takes the place of; likewise.
-  std::array<UnitPtr, kVictimsOfNewUnit> trim(Shard& shard);
-  static UnitPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);
+  // Takes one cache block out of the shard, if one can be and so many steps of the clock find it; the caller destroys
+  // it without the lock. `steps`: then what is left of them.
+  static CacheBlockPtr evict_from(Shard& shard, std::size_t& steps);
+  // Some that a new cache block takes the place of; likewise.
+  std::array<CacheBlockPtr, kVictimsOfNewBlock> trim(Shard& shard);
+  static CacheBlockPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);
   static void remember(Shard& shard, std::size_t hash);
 
   BufferPool& pool_;
   std::atomic<std::size_t> limit_bytes_;
   std::array<Shard, kShards> shards_;
-  std::atomic<std::size_t> units_{0};
+  std::atomic<std::size_t> blocks_{0};
   std::atomic<std::size_t> next_victim_shard_{0};
   std::atomic<std::uint64_t> hits_{0}, misses_{0}, evictions_{0};
 };

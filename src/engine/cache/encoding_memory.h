@@ -15,22 +15,22 @@ namespace mdfs::engine {
 // Of one encoder of the object's extents.
 inline std::size_t encoder_bytes(const OpenObject& object) {
   if (!object.is_image()) return 0;
-  return codec::encoder_bytes(object.image->codec, object.image->codec_level, object.unit_bytes);
+  return codec::encoder_bytes(object.image->codec, object.image->codec_level, object.extent_bytes);
 }
 
-// What is made of one unit to be written, beside the unit: the frame of an extent, or so many blocks of a cell.
+// What is made of one cache block to be written, beside it: the frame of an extent, or so many blocks of a cell.
 inline std::size_t frame_bytes(const OpenObject& object, std::size_t blocks) {
   if (!object.is_image()) return blocks * object.block_size;
   if (object.is_raw()) return 0;
-  const std::size_t bound = codec::compress_bound(object.image->codec, object.unit_bytes);
+  const std::size_t bound = codec::compress_bound(object.image->codec, object.extent_bytes);
   return (bound + object.block_size - 1) / object.block_size * object.block_size;
 }
 
 // How many encoders of a batch work at once: one at least.
-constexpr std::size_t encoders_at_once(std::size_t limit_bytes, std::size_t each_bytes, std::size_t units,
+constexpr std::size_t encoders_at_once(std::size_t limit_bytes, std::size_t each_bytes, std::size_t extents,
                                        std::size_t threads) {
   const std::size_t fitting = each_bytes == 0 ? threads : limit_bytes / each_bytes;
-  return std::max<std::size_t>(1, std::min({fitting, units, threads}));
+  return std::max<std::size_t>(1, std::min({fitting, extents, threads}));
 }
 
 // Small demands have budgets of their own, so that the fsync of a small file does not wait for an extent of 16 MiB that

@@ -29,7 +29,7 @@ Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, Con
       if (!runs_item) continue;  // moved meanwhile
     }
     MDFS_TRY_ASSIGN(const std::vector<store::Run> runs, runs_of(object, *record, runs_item));
-    taking = take({object.unit_of({page, at.row}), runs.front().disk, runs.front().block, record->stored_bytes,
+    taking = take({object.extent_of({page, at.row}), runs.front().disk, runs.front().block, record->stored_bytes,
                    static_cast<std::uint32_t>(runs.size()), highest_end(runs)});
     if (!taking) return {};
   }
@@ -109,7 +109,7 @@ Status LayoutWalk::strips_of_page(LayoutCursor& at, const TakeRow& take, bool& t
         const unsigned place = at.row - strip_rows;
         if (!strip.has(place)) continue;
         const format::Address address = strip.part(place, object_.block_size).address;
-        taking = take({object_.unit_of({at.page, place}), address.disk, address.block, strip.bytes, 1,
+        taking = take({object_.extent_of({at.page, place}), address.disk, address.block, strip.bytes, 1,
                        address.block + ceil_div(strip.bytes, object_.block_size), true});
         if (!taking) return {};
       }

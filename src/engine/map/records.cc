@@ -1,4 +1,4 @@
-// Where the stored bytes of units lie.
+// Where the stored bytes of extents lie.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/map/records.h"
 
@@ -135,8 +135,8 @@ std::uint64_t StoredExtent::blocks() const {
   return blocks;
 }
 
-Result<StoredExtent> Records::extent(const OpenObject& object, const geometry::Coord& unit, bool fresh) {
-  const geometry::PagePlace place = object.page_of(unit);
+Result<StoredExtent> Records::extent(const OpenObject& object, const geometry::Coord& coord, bool fresh) {
+  const geometry::PagePlace place = object.page_of(coord);
   MDFS_TRY_ASSIGN(const KnownPage known, page(object, place.page, fresh));
   StoredExtent extent;
   for (const Strips::Entry& entry : *known.strips) {

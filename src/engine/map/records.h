@@ -1,4 +1,4 @@
-// Where the stored bytes of units lie: records read from the tree, with a small cache of extent pages.
+// Where the stored bytes of extents lie: records read from the tree, with a small cache of extent pages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -67,14 +67,14 @@ Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::
 std::uint64_t highest_end(const std::vector<store::Run>& runs);
 
 // Records of images and files as the tree has them. Extent pages are kept, decoded, up to a bound; whoever changes a
-// page in the tree says so with replace(), before units that depend on it can leave the cache; but not who frees what a
-// deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
+// page in the tree says so with replace(), before extents that depend on it can leave the cache; but not who frees what
+// a deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
 class Records {
  public:
   explicit Records(store::Store& store);
 
   // `fresh`: look into the tree even if the page is known.
-  Result<StoredExtent> extent(const OpenObject& object, const geometry::Coord& unit, bool fresh);
+  Result<StoredExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
   Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
   Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);

@@ -44,7 +44,7 @@ void plan_record(const OpenObject& object, const StoredExtent& extent, const std
   for (std::uint64_t first = 0, last = 0; first < touched.size(); first = last + 1) {
     for (last = first; last < touched.size() && touched[last]; ++last) continue;
     if (last == first) continue;
-    const std::uint64_t end = std::min<std::uint64_t>(last * object.part_bytes, object.unit_bytes);
+    const std::uint64_t end = std::min<std::uint64_t>(last * object.part_bytes, object.extent_bytes);
     append_segments(extent.runs, object.block_size, first * object.part_bytes, align_up(end, device::kAlignment),
                     nullptr, 0, segments);
   }
@@ -67,7 +67,7 @@ Result<LayoutRows> Survey::layout(OpenObject& object, const LayoutRequest& reque
 namespace {
 
 constexpr std::uint64_t kMostWhole = 1u << 16;   // extents of an image that is looked at as a whole
-constexpr std::uint64_t kMostInPart = 1u << 14;  // units of a larger one that are planned at once
+constexpr std::uint64_t kMostInPart = 1u << 14;  // extents of a larger one that are planned at once
 constexpr std::uint64_t kSamples = 16;           // of larger ones: so many boxes of pages
 constexpr std::size_t kSampleWindows = 256;
 
@@ -87,9 +87,9 @@ GridBox sample_about(const layout::LaidImage& image, const geometry::Coord& at) 
 
 Result<layout::Fragmentation> Survey::fragmentation(OpenObject& object, const Stop& stop) {
   const layout::LaidImage image = describe(object);
-  if (object.is_image() && checked_mul(image.grid[0], object.units_in_row()).value_or(UINT64_MAX) > kMostWhole)
+  if (object.is_image() && checked_mul(image.grid[0], object.extents_in_row()).value_or(UINT64_MAX) > kMostWhole)
     return fragmentation_of_samples(object, image, stop);
-  MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, units(object, image, stop));
+  MDFS_TRY_ASSIGN(const std::vector<layout::ExtentPlace> places, extents(object, image, stop));
   return layout::fragmentation_of(image, places);
 }
 
@@ -100,15 +100,15 @@ layout::LaidImage Survey::describe(const OpenObject& object) {
   image.disks = object.placement == nullptr ? 1 : object.placement->disks;
   image.block_size = object.block_size;
   image.groups = &object.groups;
-  image.placement_disk = [&object](const geometry::Coord& unit) { return object.placement_disk(unit); };
+  image.placement_disk = [&object](const geometry::Coord& extent) { return object.placement_disk(extent); };
   return image;
 }
 
 namespace {
 
 // A cell as if it were an extent: what is contiguous on a disk is one piece of it.
-void add_cell_as_unit(const OpenObject& object, std::uint64_t index, const format::FileCell& cell,
-                      std::vector<layout::ExtentPlace>& places) {
+void add_cell_as_extent(const OpenObject& object, std::uint64_t index, const format::FileCell& cell,
+                        std::vector<layout::ExtentPlace>& places) {
   if (cell.empty()) return;
   const format::Address first = cell.runs.front().address;
   layout::ExtentPlace place{
@@ -124,8 +124,8 @@ void add_cell_as_unit(const OpenObject& object, std::uint64_t index, const forma
 
 }  // namespace
 
-Result<std::vector<layout::ExtentPlace>> Survey::units(OpenObject& object, const layout::LaidImage& image,
-                                                       const Stop& stop) {
+Result<std::vector<layout::ExtentPlace>> Survey::extents(OpenObject& object, const layout::LaidImage& image,
+                                                         const Stop& stop) {
   std::vector<layout::ExtentPlace> places;
   if (object.is_image()) {
     LayoutCursor at;
@@ -145,7 +145,7 @@ Result<std::vector<layout::ExtentPlace>> Survey::units(OpenObject& object, const
                     core_.store.scan(next, {object.number, MDFS_KIND_FILE_CELL, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object.block_size));
-      if (item.key.offset < image.grid[0]) add_cell_as_unit(object, item.key.offset, cell, places);
+      if (item.key.offset < image.grid[0]) add_cell_as_extent(object, item.key.offset, cell, places);
     }
     // Of a larger file the beginning speaks for the rest.
     if (items.size() < kItemsAtOnce || places.size() >= kMostWhole || items.back().key.offset == UINT64_MAX)
@@ -154,41 +154,41 @@ Result<std::vector<layout::ExtentPlace>> Survey::units(OpenObject& object, const
   }
 }
 
-Status Survey::add_unit(OpenObject& object, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places) {
+Status Survey::add_extent(OpenObject& object, const geometry::Coord& coord, std::vector<layout::ExtentPlace>& places) {
   if (!object.is_image()) {
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, unit[0]));
-    add_cell_as_unit(object, unit[0], cell, places);
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, coord[0]));
+    add_cell_as_extent(object, coord[0], cell, places);
     return {};
   }
-  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, unit, false));
+  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
   if (!extent.has_record()) return {};
-  places.push_back({unit, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
+  places.push_back({coord, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
                     static_cast<std::uint32_t>(extent.runs.size()), highest_end(extent.runs)});
   return {};
 }
 
 Result<std::vector<layout::ExtentPlace>> Survey::places_of(OpenObject& object,
-                                                           const std::vector<geometry::Coord>& units) {
+                                                           const std::vector<geometry::Coord>& extents) {
   std::vector<layout::ExtentPlace> places;
-  for (const geometry::Coord& unit : units) MDFS_TRY(add_unit(object, unit, places));
+  for (const geometry::Coord& extent : extents) MDFS_TRY(add_extent(object, extent, places));
   return places;
 }
 
 Result<layout::DefragPlan> Survey::plan_defrag(OpenObject& object, std::uint64_t from) {
   const layout::LaidImage image = describe(object);
-  const std::uint64_t units_in_all = checked_mul(image.grid[0], object.units_in_row()).value_or(UINT64_MAX);
+  const std::uint64_t extents_in_all = checked_mul(image.grid[0], object.extents_in_row()).value_or(UINT64_MAX);
   std::vector<layout::ExtentPlace> places;
   layout::DefragPlan plan;
-  if (units_in_all <= kMostWhole) {
-    MDFS_TRY_ASSIGN(places, units(object, image, {}));
+  if (extents_in_all <= kMostWhole) {
+    MDFS_TRY_ASSIGN(places, extents(object, image, {}));
   } else {
     // Whole runs, in their order; of a run that is longer than that, parts.
-    const std::uint64_t run = std::min(object.groups.run_units(image.disks), kMostWhole);
+    const std::uint64_t run = std::min(object.groups.run_extents(image.disks), kMostWhole);
     const std::uint64_t last = from + std::max<std::uint64_t>(1, kMostInPart / run) * run;
     const std::uint64_t end = object.groups.order_end(image.grid[0]);
     for (std::uint64_t order = from; order < std::min(last, end); ++order) {
-      const std::optional<geometry::Coord> unit = object.groups.unit_at(order, image.grid[0]);
-      if (unit) MDFS_TRY(add_unit(object, *unit, places));
+      const std::optional<geometry::Coord> extent = object.groups.extent_at(order, image.grid[0]);
+      if (extent) MDFS_TRY(add_extent(object, *extent, places));
     }
     plan.next = last < end ? last : 0;
   }
@@ -210,7 +210,7 @@ Result<layout::Fragmentation> Survey::fragmentation_of_samples(OpenObject& objec
     const format::Key from{object.number, MDFS_KIND_EXTENTS, pages / kSamples * i + pages / kSamples / 2};
     MDFS_TRY_ASSIGN(const auto next, core_.store.scan(from, {object.number, MDFS_KIND_EXTENTS, UINT64_MAX}, 1));
     if (next.empty()) continue;
-    const geometry::Coord origin = object.unit_of({next.front().key.offset, 0});
+    const geometry::Coord origin = object.extent_of({next.front().key.offset, 0});
     if (origin[0] >= image.grid[0]) continue;
     const GridBox box = sample_about(image, origin);
     if (std::find(seen.begin(), seen.end(), box.first) != seen.end()) continue;
@@ -260,9 +260,10 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
     MDFS_TRY(stopped(stop));
     if (segments.size() > kMostParts)
       return {Errc::kTooBig, "a window of more than 524288 separate parts of extents cannot be planned"};
-    if (const UnitPtr unit = core_.cache.peek(object.key_of(object.unit_index(piece.extent))); unit != nullptr) {
-      const std::lock_guard lock(unit->mutex);
-      plan.cached += covers(object, *unit, piece.in_extent) ? 1 : 0;
+    if (const CacheBlockPtr block = core_.cache.peek(object.key_of(object.extent_index(piece.extent)));
+        block != nullptr) {
+      const std::lock_guard lock(block->mutex);
+      plan.cached += covers(object, *block, piece.in_extent) ? 1 : 0;
     }
     MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, piece.extent, false));
     if (extent.is_hole()) {
@@ -297,11 +298,11 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
   std::uint32_t blocks = 0;
   for (const format::FileRun& run : cell.runs)
     for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
-  if (const UnitPtr unit = core_.cache.peek(object.key_of(index)); unit != nullptr) {
-    std::unique_lock lock(unit->mutex);
+  if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(index)); cached != nullptr) {
+    std::unique_lock lock(cached->mutex);
     // What is being written is not dirty any more and not linked yet.
-    unit->changed.wait(lock, [&] { return !unit->claimed; });
-    blocks |= unit->dirty_blocks;
+    cached->changed.wait(lock, [&] { return !cached->claimed; });
+    blocks |= cached->dirty_blocks;
     lock.unlock();
     MDFS_TRY_ASSIGN(const format::FileCell now, core_.records.cell(object, index));
     for (const format::FileRun& run : now.runs)
@@ -328,11 +329,11 @@ Result<std::uint64_t> Survey::next_linked_row(OpenObject& object, std::uint64_t 
     MDFS_TRY_ASSIGN(const auto items, core_.store.scan(next, {object.number, kind, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
       // Pages of a later row of pages cannot hold an earlier row of extents.
-      if (best != UINT64_MAX && object.unit_of({item.key.offset, 0})[0] > best) return best;
+      if (best != UINT64_MAX && object.extent_of({item.key.offset, 0})[0] > best) return best;
       MDFS_TRY_ASSIGN(const format::ExtentPage page, format::ExtentPage::decode(item.value, object.table));
       for (unsigned place = 0; place < object.page_box.places; ++place) {
         if (!page.has(place)) continue;
-        const std::uint64_t here = object.unit_of({item.key.offset, place})[0];
+        const std::uint64_t here = object.extent_of({item.key.offset, place})[0];
         if (here >= row) best = std::min(best, here);
       }
     }
@@ -350,10 +351,10 @@ Result<std::uint64_t> Survey::next_row_with_strips(OpenObject& object, std::uint
                     core_.store.scan(next, {object.number, MDFS_KIND_STRIP, UINT64_MAX}, kItemsAtOnce));
     for (const store::Item& item : items) {
       const std::uint64_t page = item.key.offset / MDFS_STRIPS_PER_PAGE;
-      if (best != UINT64_MAX && object.unit_of({page, 0})[0] > best) return best;
+      if (best != UINT64_MAX && object.extent_of({page, 0})[0] > best) return best;
       MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object.table, object.block_size));
       for (unsigned place = 0; place < object.page_box.places; ++place) {
-        const std::uint64_t here = object.unit_of({page, place})[0];
+        const std::uint64_t here = object.extent_of({page, place})[0];
         if (strip.has(place) && here >= row) best = std::min(best, here);
       }
     }
@@ -366,8 +367,9 @@ Result<std::uint64_t> Survey::next_row_with_data(OpenObject& object, std::uint64
   std::uint64_t dirty = UINT64_MAX;
   {
     const std::lock_guard lock(object.state_mutex);
-    const auto unit = object.dirty_units.lower_bound(checked_mul(row, object.units_in_row()).value_or(UINT64_MAX));
-    if (unit != object.dirty_units.end()) dirty = unit->first / object.units_in_row();
+    const auto block =
+        object.dirty_cache_blocks.lower_bound(checked_mul(row, object.extents_in_row()).value_or(UINT64_MAX));
+    if (block != object.dirty_cache_blocks.end()) dirty = block->first / object.extents_in_row();
     if (row == 0 && object.linked_inline) dirty = 0;
   }
   MDFS_TRY_ASSIGN(const std::uint64_t linked, next_linked_row(object, row));
@@ -406,7 +408,7 @@ Result<std::uint64_t> Survey::next_hole(OpenObject& object, std::uint64_t offset
     MDFS_TRY_ASSIGN(std::uint32_t blocks, data_blocks(object, row));
     blocks |= block_mask_below(object, start - row * row_bytes);
     const auto first_hole = static_cast<unsigned>(std::countr_one(blocks));
-    if (first_hole * object.block_size < object.unit_bytes)
+    if (first_hole * object.block_size < object.extent_bytes)
       return std::min(size, std::max(offset, row * row_bytes + std::uint64_t{first_hole} * object.block_size));
   }
   return size;

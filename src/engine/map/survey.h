@@ -18,7 +18,7 @@ class Survey {
   explicit Survey(Core& core) : core_(core) {}
 
   Result<LayoutRows> layout(OpenObject& object, const LayoutRequest& request, const Stop& stop);
-  Result<std::vector<layout::ExtentPlace>> places_of(OpenObject& object, const std::vector<geometry::Coord>& units);
+  Result<std::vector<layout::ExtentPlace>> places_of(OpenObject& object, const std::vector<geometry::Coord>& extents);
   Result<layout::Fragmentation> fragmentation(OpenObject& object, const Stop& stop);
   Result<layout::DefragPlan> plan_defrag(OpenObject& object, std::uint64_t from);
   Result<WindowPlan> plan(OpenObject& object, const geometry::Window& window, const Stop& stop);
@@ -31,13 +31,14 @@ class Survey {
   static layout::LaidImage describe(const OpenObject& object);
   // All extents, or cells as if they were extents: of an image that has no more than kMostWhole, or of the beginning of
   // a file.
-  Result<std::vector<layout::ExtentPlace>> units(OpenObject& object, const layout::LaidImage& image, const Stop& stop);
-  Status add_unit(OpenObject& object, const geometry::Coord& unit, std::vector<layout::ExtentPlace>& places);
+  Result<std::vector<layout::ExtentPlace>> extents(OpenObject& object, const layout::LaidImage& image,
+                                                   const Stop& stop);
+  Status add_extent(OpenObject& object, const geometry::Coord& extent, std::vector<layout::ExtentPlace>& places);
   Result<layout::Fragmentation> fragmentation_of_samples(OpenObject& object, const layout::LaidImage& image,
                                                          const Stop& stop);
   // What of a file's cell is data: bit i = block i.
   Result<std::uint32_t> data_blocks(OpenObject& object, std::uint64_t cell);
-  // The first row of units at or after `row` with something in it; UINT64_MAX if there is none.
+  // The first row of extents at or after `row` with something in it; UINT64_MAX if there is none.
   Result<std::uint64_t> next_row_with_data(OpenObject& object, std::uint64_t row);
   Result<std::uint64_t> next_linked_row(OpenObject& object, std::uint64_t row);
   Result<std::uint64_t> next_row_with_strips(OpenObject& object, std::uint64_t row);

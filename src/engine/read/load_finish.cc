@@ -1,4 +1,4 @@
-// One load at work: verifying, decoding, and putting bytes into their units.
+// One load at work: verifying, decoding, and putting bytes into their cache blocks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -68,7 +68,8 @@ void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
   BufferRef& into = object_.is_raw() ? fetch.stored : decoded;
   for (const Fetch::Piece& piece : fetch.pieces) {
     const StripPart& part = fetch.extent.parts[piece.part];
-    const std::uint32_t first = part.begin + piece.first_block * object_.block_size;  // byte of the unit read first
+    const std::uint32_t first =
+        part.begin + piece.first_block * object_.block_size;  // byte of the cache block read first
     for (const std::uint32_t wanted : fetch.parts) {
       const ByteRanges::Range range = part_range(wanted);
       const std::uint32_t from = std::max(range.begin, first);
@@ -82,19 +83,19 @@ void LoadOperation::overlay_strips(Fetch& fetch, BufferRef& decoded) const {
 Status LoadOperation::decode(Fetch& fetch, BufferRef& decoded) const {
   decoded = core_.cache.acquire(object_.capacity_bytes);
   const ConstBytes frame(fetch.stored.data(), fetch.extent.stored_bytes);
-  const Status status = codec::decode(object_.image->codec, frame, {decoded.data(), object_.unit_bytes});
-  std::memset(decoded.data() + object_.unit_bytes, 0, decoded.size() - object_.unit_bytes);
+  const Status status = codec::decode(object_.image->codec, frame, {decoded.data(), object_.extent_bytes});
+  std::memset(decoded.data() + object_.extent_bytes, 0, decoded.size() - object_.extent_bytes);
   fetch.stored = BufferRef();
   return status.ok() ? Status{} : damage(fetch, status.error().where);
 }
 
-void LoadOperation::release(Unit& unit) {
-  unit.loading = false;
-  unit.changed.notify_all();
+void LoadOperation::release(CacheBlock& block) {
+  block.loading = false;
+  block.changed.notify_all();
 }
 
 void LoadOperation::finish(Fetch& fetch) {
-  Unit& unit = *fetch.unit;
+  CacheBlock& block = *fetch.block;
   BufferRef decoded;
   Status status = std::move(fetch.status);
   if (status.ok() && (fetch.stored || fetch.strips)) status = verify(fetch);
@@ -109,8 +110,8 @@ void LoadOperation::finish(Fetch& fetch) {
       return;
     }
     {
-      const std::lock_guard lock(unit.mutex);
-      release(unit);
+      const std::lock_guard lock(block.mutex);
+      release(block);
     }
     if (status.error().code == Errc::kCorrupt && fetch.kept == nullptr) core_.store.note_checksum_error(disk_of(fetch));
     const std::lock_guard lock(mutex_);
@@ -120,89 +121,90 @@ void LoadOperation::finish(Fetch& fetch) {
 
   BufferRef buffer;
   {
-    const std::lock_guard lock(unit.mutex);
+    const std::lock_guard lock(block.mutex);
     if (fetch.inline_bytes) {
-      put_inline(fetch, unit);
+      put_inline(fetch, block);
     } else if (!object_.is_image()) {
-      unit.known_on_disk = unit.known_on_disk || !fetch.cell.empty();
-      put_parts(fetch, unit);
-      put_cell_holes(fetch, unit);
+      block.known_on_disk = block.known_on_disk || !fetch.cell.empty();
+      put_parts(fetch, block);
+      put_cell_holes(fetch, block);
     } else if (fetch.extent.is_hole()) {
-      put_hole(unit);
+      put_hole(block);
     } else {
-      unit.known_on_disk = true;
+      block.known_on_disk = true;
       if (!object_.is_raw() && !decoded) {
-        put_hole(unit);  // of its parts in strips nothing was wanted
+        put_hole(block);  // of its parts in strips nothing was wanted
       } else if (decoded) {
-        put_decoded(unit, std::move(decoded));
+        put_decoded(block, std::move(decoded));
       } else {
-        put_parts(fetch, unit);
+        put_parts(fetch, block);
       }
     }
-    if (!unit.complete && unit.valid.covers(0, object_.unit_bytes)) unit.complete = true;
-    if (unit.complete) unit.valid.clear();
-    release(unit);
-    buffer = unit.buffer;
+    if (!block.complete && block.valid.covers(0, object_.extent_bytes)) block.complete = true;
+    if (block.complete) block.valid.clear();
+    release(block);
+    buffer = block.buffer;
   }
   fetch.stored = BufferRef();
   (*loaded_)(fetch.want, buffer);
 }
 
 // Bytes that are valid already are newer and stay. What is written here nobody else looks at: it is not valid yet.
-void LoadOperation::put_parts(const Fetch& fetch, Unit& unit) const {
+void LoadOperation::put_parts(const Fetch& fetch, CacheBlock& block) const {
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);
     if (!object_.is_image() && !fetch.cell.find(part)) continue;
     if (!fetch.direct)
-      for (const ByteRanges::Range& gap : unit.valid.gaps(range.begin, range.end))
-        std::memcpy(unit.buffer.data() + gap.begin, fetch.stored.data() + gap.begin, gap.end - gap.begin);
-    unit.valid.add(range.begin, range.end);
+      for (const ByteRanges::Range& gap : block.valid.gaps(range.begin, range.end))
+        std::memcpy(block.buffer.data() + gap.begin, fetch.stored.data() + gap.begin, gap.end - gap.begin);
+    block.valid.add(range.begin, range.end);
   }
   if (object_.is_image())
-    std::memset(unit.buffer.data() + object_.unit_bytes, 0, unit.buffer.size() - object_.unit_bytes);
+    std::memset(block.buffer.data() + object_.extent_bytes, 0, block.buffer.size() - object_.extent_bytes);
 }
 
 // The whole cell has been looked up: all its holes are known now.
-void LoadOperation::put_cell_holes(const Fetch& fetch, Unit& unit) const {
-  const std::uint32_t blocks = object_.unit_bytes / object_.block_size;
+void LoadOperation::put_cell_holes(const Fetch& fetch, CacheBlock& cached) const {
+  const std::uint32_t blocks = object_.extent_bytes / object_.block_size;
   for (std::uint32_t block = 0; block < blocks; ++block) {
     if (fetch.cell.find(block)) continue;
     const ByteRanges::Range range = part_range(block);
-    for (const ByteRanges::Range& gap : unit.valid.gaps(range.begin, range.end))
-      if (gap.begin < unit.buffer.size())
-        std::memset(unit.buffer.data() + gap.begin, 0, std::min<std::size_t>(gap.end, unit.buffer.size()) - gap.begin);
-    unit.valid.add(range.begin, range.end);
+    for (const ByteRanges::Range& gap : cached.valid.gaps(range.begin, range.end))
+      if (gap.begin < cached.buffer.size())
+        std::memset(cached.buffer.data() + gap.begin, 0,
+                    std::min<std::size_t>(gap.end, cached.buffer.size()) - gap.begin);
+    cached.valid.add(range.begin, range.end);
   }
 }
 
-void LoadOperation::put_hole(Unit& unit) const {
-  if (unit.valid.ranges().empty()) {
-    unit.buffer = BufferRef();
+void LoadOperation::put_hole(CacheBlock& block) const {
+  if (block.valid.ranges().empty()) {
+    block.buffer = BufferRef();
   } else {
-    unit.buffer.charge(unit.buffer.size());
-    for (const ByteRanges::Range& gap : unit.valid.gaps(0, static_cast<std::uint32_t>(unit.buffer.size())))
-      std::memset(unit.buffer.data() + gap.begin, 0, gap.end - gap.begin);
+    block.buffer.charge(block.buffer.size());
+    for (const ByteRanges::Range& gap : block.valid.gaps(0, static_cast<std::uint32_t>(block.buffer.size())))
+      std::memset(block.buffer.data() + gap.begin, 0, gap.end - gap.begin);
   }
-  unit.complete = true;
+  block.complete = true;
 }
 
-void LoadOperation::put_decoded(Unit& unit, BufferRef decoded) const {
-  for (const ByteRanges::Range& range : unit.valid.ranges())
-    std::memcpy(decoded.data() + range.begin, unit.buffer.data() + range.begin, range.end - range.begin);
-  unit.buffer = std::move(decoded);
-  unit.complete = true;
+void LoadOperation::put_decoded(CacheBlock& block, BufferRef decoded) const {
+  for (const ByteRanges::Range& range : block.valid.ranges())
+    std::memcpy(decoded.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+  block.buffer = std::move(decoded);
+  block.complete = true;
 }
 
-void LoadOperation::put_inline(const Fetch& fetch, Unit& unit) const {
-  BufferRef whole = core_.cache.acquire(std::max<std::size_t>(unit.buffer.size(), object_.block_size));
+void LoadOperation::put_inline(const Fetch& fetch, CacheBlock& block) const {
+  BufferRef whole = core_.cache.acquire(std::max<std::size_t>(block.buffer.size(), object_.block_size));
   std::memset(whole.data(), 0, whole.size());
   std::copy(fetch.inline_bytes->begin(), fetch.inline_bytes->end(), whole.data());  // a damaged file may have none
-  for (const ByteRanges::Range& range : unit.valid.ranges())
-    if (range.begin < unit.buffer.size())
-      std::memcpy(whole.data() + range.begin, unit.buffer.data() + range.begin,
-                  std::min<std::size_t>(range.end, unit.buffer.size()) - range.begin);
-  unit.buffer = std::move(whole);
-  unit.complete = true;
+  for (const ByteRanges::Range& range : block.valid.ranges())
+    if (range.begin < block.buffer.size())
+      std::memcpy(whole.data() + range.begin, block.buffer.data() + range.begin,
+                  std::min<std::size_t>(range.end, block.buffer.size()) - range.begin);
+  block.buffer = std::move(whole);
+  block.complete = true;
 }
 
 }  // namespace mdfs::engine

@@ -70,7 +70,7 @@ void LoadOperation::end() {
 
 ByteRanges::Range LoadOperation::part_range(std::uint32_t part) const {
   const std::uint32_t begin = part * object_.part_bytes;
-  return {begin, std::min(begin + object_.part_bytes, object_.unit_bytes)};
+  return {begin, std::min(begin + object_.part_bytes, object_.extent_bytes)};
 }
 
 Error LoadOperation::damage(const Fetch& fetch, const std::string& what) const {
@@ -98,7 +98,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     return {};
   }
   bool in_tree = false;
-  if (fetch.unit->key.index == 0) {
+  if (fetch.block->key.index == 0) {
     const std::lock_guard lock(object_.state_mutex);
     in_tree = object_.linked_inline;
   }
@@ -107,7 +107,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     if (!fetch.inline_bytes || fetch.inline_bytes->size() > MDFS_MAX_INLINE) return damage(fetch, "inline.length");
     return {};
   }
-  MDFS_TRY_ASSIGN(fetch.cell, core_.records.cell(object_, fetch.unit->key.index));
+  MDFS_TRY_ASSIGN(fetch.cell, core_.records.cell(object_, fetch.block->key.index));
   return {};
 }
 
@@ -238,41 +238,41 @@ void LoadOperation::prepare_cell(std::uint32_t number, std::vector<Segment>& seg
 
 // A small part of an extent is loaded into a sparse buffer. Where more than a half of it is filled, it becomes a plain
 // one.
-void LoadOperation::choose_sparse(const Fetch& fetch, Unit& unit) const {
+void LoadOperation::choose_sparse(const Fetch& fetch, CacheBlock& block) const {
   const std::size_t size = object_.capacity_bytes;
   // The last page is filled up with zeros.
-  std::size_t wanted = object_.unit_bytes < size ? kPageBytes : 0;
+  std::size_t wanted = object_.extent_bytes < size ? kPageBytes : 0;
   for (const std::uint32_t part : fetch.parts)
     wanted += align_up(part_range(part).end - part_range(part).begin, kPageBytes);
-  if (!unit.buffer) {
-    if (wanted <= size / kSparseShare) unit.buffer = core_.cache.acquire_sparse(size, wanted);
-  } else if (unit.buffer.is_sparse() && unit.buffer.charged_bytes() + wanted <= size / 2) {
-    core_.cache.charge(unit.buffer, wanted);
-  } else if (unit.buffer.is_sparse()) {
+  if (!block.buffer) {
+    if (wanted <= size / kSparseShare) block.buffer = core_.cache.acquire_sparse(size, wanted);
+  } else if (block.buffer.is_sparse() && block.buffer.charged_bytes() + wanted <= size / 2) {
+    core_.cache.charge(block.buffer, wanted);
+  } else if (block.buffer.is_sparse()) {
     BufferRef plain = core_.cache.acquire(size);
-    for (const ByteRanges::Range& range : unit.valid.ranges())
-      std::memcpy(plain.data() + range.begin, unit.buffer.data() + range.begin, range.end - range.begin);
-    unit.buffer = std::move(plain);
+    for (const ByteRanges::Range& range : block.valid.ranges())
+      std::memcpy(plain.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+    block.buffer = std::move(plain);
   }
 }
 
 void LoadOperation::choose_target(Fetch& fetch, std::size_t bytes) {
-  Unit& unit = *fetch.unit;
-  const std::lock_guard lock(unit.mutex);
+  CacheBlock& block = *fetch.block;
+  const std::lock_guard lock(block.mutex);
   const std::size_t size = object_.is_image() ? object_.capacity_bytes : cell_buffer_bytes(object_, bytes);
-  if (object_.is_raw()) choose_sparse(fetch, unit);
-  if (unit.buffer.size() < size) {
+  if (object_.is_raw()) choose_sparse(fetch, block);
+  if (block.buffer.size() < size) {
     BufferRef larger = core_.cache.acquire(size);
-    const std::size_t old = unit.buffer.size();
-    if (old > 0) std::memcpy(larger.data(), unit.buffer.data(), old);
-    if (!unit.valid.ranges().empty()) std::memset(larger.data() + old, 0, larger.size() - old);
-    unit.buffer = std::move(larger);
+    const std::size_t old = block.buffer.size();
+    if (old > 0) std::memcpy(larger.data(), block.buffer.data(), old);
+    if (!block.valid.ranges().empty()) std::memset(larger.data() + old, 0, larger.size() - old);
+    block.buffer = std::move(larger);
   }
   fetch.direct = std::none_of(fetch.parts.begin(), fetch.parts.end(), [&](std::uint32_t part) {
     const ByteRanges::Range range = part_range(part);
-    return unit.valid.touches(range.begin, range.end);
+    return block.valid.touches(range.begin, range.end);
   });
-  fetch.stored = fetch.direct ? unit.buffer : core_.cache.acquire(size);
+  fetch.stored = fetch.direct ? block.buffer : core_.cache.acquire(size);
 }
 
 void LoadOperation::completed(device::Io& io) {

@@ -14,9 +14,9 @@
 
 namespace mdfs::engine {
 
-// One unit being loaded; its `loading` flag is ours.
+// One cache block being loaded; its `loading` flag is ours.
 struct Fetch {
-  UnitPtr unit;
+  CacheBlockPtr block;
   geometry::Coord coord{};
   std::size_t want = 0;
   std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
@@ -34,15 +34,15 @@ struct Fetch {
   };
   std::vector<Piece> pieces;
   BufferRef strips;      // what the disks fill with them
-  BufferRef stored;      // what the disks fill: the frame, the unit's own buffer, or a place aside
-  bool direct = false;   // `stored` is the unit's own buffer
+  BufferRef stored;      // what the disks fill: the frame, the cache block's own buffer, or a place aside
+  bool direct = false;   // `stored` is the cache block's own buffer
   unsigned pending = 0;  // requests; guarded by the operation
   Status status;         // likewise
 };
 
-// Looks records up, submits all requests, and finishes each unit as its bytes arrive: on the caller's thread and on the
-// decoding threads. A unit whose checksum does not match is looked up afresh and read once more (it may have been moved
-// meanwhile); if it still does not match, that is damage.
+// Looks records up, submits all requests, and finishes each cache block as its bytes arrive: on the caller's thread and
+// on the decoding threads. A cache block whose checksum does not match is looked up afresh and read once more (it may
+// have been moved meanwhile); if it still does not match, that is damage.
 //
 // run() waits; start() does not: then keep() holds what must outlive the caller, the gate included.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
@@ -65,9 +65,9 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
-  // A buffer for the parts: the unit's own if nothing valid lies under them. Takes the unit's mutex.
+  // A buffer for the parts: the cache block's own if nothing valid lies under them. Takes the cache block's mutex.
   void choose_target(Fetch& fetch, std::size_t bytes);
-  void choose_sparse(const Fetch& fetch, Unit& unit) const;
+  void choose_sparse(const Fetch& fetch, CacheBlock& block) const;
   static void completed(device::Io& io);
   void arrived(std::size_t request, const Status& status);
   void help();
@@ -79,14 +79,14 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   Status decode(Fetch& fetch, BufferRef& decoded) const;
   // The bytes of strips take the place of those of the record (zeros, if there is none).
   void overlay_strips(Fetch& fetch, BufferRef& decoded) const;
-  void put_parts(const Fetch& fetch, Unit& unit) const;
-  void put_cell_holes(const Fetch& fetch, Unit& unit) const;
-  void put_hole(Unit& unit) const;
-  void put_decoded(Unit& unit, BufferRef decoded) const;
-  void put_inline(const Fetch& fetch, Unit& unit) const;
+  void put_parts(const Fetch& fetch, CacheBlock& block) const;
+  void put_cell_holes(const Fetch& fetch, CacheBlock& block) const;
+  void put_hole(CacheBlock& block) const;
+  void put_decoded(CacheBlock& block, BufferRef decoded) const;
+  void put_inline(const Fetch& fetch, CacheBlock& block) const;
   ByteRanges::Range part_range(std::uint32_t part) const;
   Error damage(const Fetch& fetch, const std::string& what) const;
-  static void release(Unit& unit);
+  static void release(CacheBlock& block);
   void end();
 
   Core& core_;

@@ -1,4 +1,4 @@
-// Loading: claims of units, and the calls that wait.
+// Loading: claims of cache blocks, and the calls that wait.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/read/loader.h"
 
@@ -14,20 +14,20 @@ constexpr std::size_t kMostWaiting = 64;  // plans ahead of readers; readers sta
 
 enum class Claim : std::uint8_t { kCovered, kBusy, kClaimed };
 
-bool covers_all(const Unit& unit, const std::vector<ByteRanges::Range>& ranges) {
+bool covers_all(const CacheBlock& block, const std::vector<ByteRanges::Range>& ranges) {
   return std::all_of(ranges.begin(), ranges.end(),
-                     [&](const ByteRanges::Range& range) { return unit.covers(range.begin, range.end); });
+                     [&](const ByteRanges::Range& range) { return block.covers(range.begin, range.end); });
 }
 
 // The numbers of the parts under the ranges that are not wholly valid.
-std::vector<std::uint32_t> missing_parts(const OpenObject& object, const Unit& unit,
+std::vector<std::uint32_t> missing_parts(const OpenObject& object, const CacheBlock& block,
                                          const std::vector<ByteRanges::Range>& ranges) {
   std::vector<std::uint32_t> parts;
   for (const ByteRanges::Range& range : ranges)
     for (std::uint32_t part = range.begin / object.part_bytes; part * object.part_bytes < range.end; ++part) {
       const std::uint32_t begin = part * object.part_bytes;
-      const std::uint32_t end = std::min(begin + object.part_bytes, object.unit_bytes);
-      if (!unit.covers(begin, end)) parts.push_back(part);
+      const std::uint32_t end = std::min(begin + object.part_bytes, object.extent_bytes);
+      if (!block.covers(begin, end)) parts.push_back(part);
     }
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
@@ -37,42 +37,43 @@ std::vector<std::uint32_t> missing_parts(const OpenObject& object, const Unit& u
 // `buffer` is set when all is there; `fetch` when this thread is to load it.
 Claim claim(const OpenObject& object, const Want& want, std::size_t number, BufferRef& buffer,
             std::unique_ptr<Fetch>& fetch) {
-  Unit& unit = *want.unit;
-  const std::lock_guard lock(unit.mutex);
-  if (covers_all(unit, want.ranges)) {
-    buffer = unit.buffer;
+  CacheBlock& block = *want.block;
+  const std::lock_guard lock(block.mutex);
+  if (covers_all(block, want.ranges)) {
+    buffer = block.buffer;
     return Claim::kCovered;
   }
-  if (unit.loading) return Claim::kBusy;
-  unit.loading = true;
+  if (block.loading) return Claim::kBusy;
+  block.loading = true;
   fetch = std::make_unique<Fetch>();
-  fetch->unit = want.unit;
+  fetch->block = want.block;
   fetch->coord = want.coord;
   fetch->want = number;
   fetch->kept = want.stored;
-  fetch->parts = missing_parts(object, unit, want.ranges);
+  fetch->parts = missing_parts(object, block, want.ranges);
   return Claim::kClaimed;
 }
 
-// What a transfer wants, each unit once.
+// What a transfer wants, each cache block once.
 std::vector<Want> wants_of(const OpenObject& object, Cache& cache, const Transfer& transfer) {
   std::vector<std::uint32_t> order(transfer.parts.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return transfer.parts[a].extent < transfer.parts[b].extent;
+  });
   std::vector<Want> wants;
   wants.reserve(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Transfer::Part& part = transfer.parts[order[i]];
-    if (i == 0 || transfer.parts[order[i - 1]].unit != part.unit)
-      wants.push_back({cache.find_or_create(object.key_of(part.unit)), part.piece.extent, {}});
+    if (i == 0 || transfer.parts[order[i - 1]].extent != part.extent)
+      wants.push_back({cache.find_or_create(object.key_of(part.extent)), part.piece.extent, {}});
     const std::vector<ByteRanges::Range> touched = parts_under(object, part.piece.in_extent);
     wants.back().ranges.insert(wants.back().ranges.end(), touched.begin(), touched.end());
   }
   return wants;
 }
 
-// Memory that loading a unit may need: the unit, and its stored form.
+// Memory that loading a cache block may need: the cache block, and its stored form.
 std::size_t load_bytes(const OpenObject& object) {
   const std::size_t strips = object.may_have_strips ? object.capacity_bytes : 0;
   return strips +
@@ -81,9 +82,9 @@ std::size_t load_bytes(const OpenObject& object) {
 
 void wait_for_loads(const std::vector<Want>& wants, const std::vector<std::size_t>& busy) {
   for (const std::size_t number : busy) {
-    Unit& unit = *wants[number].unit;
-    std::unique_lock lock(unit.mutex);
-    unit.changed.wait(lock, [&] { return !unit.loading; });
+    CacheBlock& block = *wants[number].block;
+    std::unique_lock lock(block.mutex);
+    block.changed.wait(lock, [&] { return !block.loading; });
   }
 }
 
@@ -118,7 +119,7 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
           if (outcome == Claim::kBusy)
             busy.push_back(open[i]);
           else
-            wants[open[i]].unit.reset();
+            wants[open[i]].block.reset();
         }
       }
       for (const auto& [number, buffer] : covered) loaded(number, buffer);
@@ -176,8 +177,9 @@ void Loader::start_planned_for(OpenObject& object, const std::vector<Want>& want
     const InsideGate inside(object.gate);
     const std::lock_guard claiming(planned.claiming);
     for (auto plan = planned.waiting.begin(); plan != planned.waiting.end();) {
-      const bool needed = std::any_of(wants.begin(), wants.end(),
-                                      [&](const Want& want) { return plan->units.contains(object.rank, want.coord); });
+      const bool needed = std::any_of(wants.begin(), wants.end(), [&](const Want& want) {
+        return plan->extents.contains(object.rank, want.coord);
+      });
       if (!needed) {
         ++plan;
         continue;
@@ -213,10 +215,10 @@ void Loader::claim_plan(const std::shared_ptr<OpenObject>& object, const Planned
   }
 }
 
-Status Loader::load_whole(OpenObject& object, const std::vector<std::pair<UnitPtr, geometry::Coord>>& units) {
+Status Loader::load_whole(OpenObject& object, const std::vector<std::pair<CacheBlockPtr, geometry::Coord>>& blocks) {
   std::vector<Want> wants;
-  wants.reserve(units.size());
-  for (const auto& [unit, coord] : units) wants.push_back({unit, coord, {{0, object.unit_bytes}}});
+  wants.reserve(blocks.size());
+  for (const auto& [block, coord] : blocks) wants.push_back({block, coord, {{0, object.extent_bytes}}});
   return load(object, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
 

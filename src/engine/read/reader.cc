@@ -71,13 +71,13 @@ Status Reader::transfer(OpenObject& object, const Transfer& transfer, MutableByt
   std::size_t held_bytes = 0;
   for (std::uint32_t i = 0; i < transfer.parts.size(); ++i) {
     const Transfer::Part& part = transfer.parts[i];
-    const UnitPtr unit = core_.cache.find(object.key_of(part.unit));
+    const CacheBlockPtr block = core_.cache.find(object.key_of(part.extent));
     BufferRef buffer;
     bool hit = false;
-    if (unit != nullptr) {
-      const std::lock_guard lock(unit->mutex);
-      hit = covers(object, *unit, part.piece.in_extent);
-      if (hit) buffer = unit->buffer;
+    if (block != nullptr) {
+      const std::lock_guard lock(block->mutex);
+      hit = covers(object, *block, part.piece.in_extent);
+      if (hit) buffer = block->buffer;
     }
     if (!hit) {
       missing.push_back(i);
@@ -109,15 +109,16 @@ void Reader::copy_together(const OpenObject& object, const Transfer& transfer, s
 
 Status Reader::load_missing(OpenObject& object, const Transfer& transfer, std::vector<std::uint32_t>& missing,
                             MutableBytes into, const Stop& stop) {
-  // Parts of one unit come together: it is wanted once.
-  std::stable_sort(missing.begin(), missing.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
+  // Parts of one cache block come together: it is wanted once.
+  std::stable_sort(missing.begin(), missing.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return transfer.parts[a].extent < transfer.parts[b].extent;
+  });
   std::vector<Want> wants;
   std::vector<std::size_t> first_of;  // in `missing`, of each want
   for (std::size_t i = 0; i < missing.size(); ++i) {
     const Transfer::Part& part = transfer.parts[missing[i]];
-    if (i == 0 || transfer.parts[missing[i - 1]].unit != part.unit) {
-      wants.push_back({core_.cache.find_or_create(object.key_of(part.unit)), part.piece.extent, {}});
+    if (i == 0 || transfer.parts[missing[i - 1]].extent != part.extent) {
+      wants.push_back({core_.cache.find_or_create(object.key_of(part.extent)), part.piece.extent, {}});
       first_of.push_back(i);
     }
     const std::vector<ByteRanges::Range> touched = parts_under(object, part.piece.in_extent);
@@ -188,7 +189,7 @@ Status Reader::transfer_version(OpenObject& object, const Transfer& transfer, co
                                 MutableBytes into, const Stop& stop) {
   std::vector<std::uint32_t> live, kept;
   for (std::uint32_t i = 0; i < transfer.parts.size(); ++i)
-    (version.has_kept() && version.find(transfer.parts[i].unit) != nullptr ? kept : live).push_back(i);
+    (version.has_kept() && version.find(transfer.parts[i].extent) != nullptr ? kept : live).push_back(i);
   if (kept.empty()) {
     MDFS_TRY(this->transfer(object, transfer, into, stop));
   } else if (!live.empty()) {
@@ -197,26 +198,27 @@ Status Reader::transfer_version(OpenObject& object, const Transfer& transfer, co
     for (const std::uint32_t part : live) rest.parts.push_back(transfer.parts[part]);
     MDFS_TRY(this->transfer(object, rest, into, stop));
   }
-  // A unit that has been kept meanwhile may have been read after it changed.
+  // A cache block that has been kept meanwhile may have been read after it changed.
   if (version.has_kept())
     for (const std::uint32_t part : live)
-      if (version.find(transfer.parts[part].unit) != nullptr) kept.push_back(part);
+      if (version.find(transfer.parts[part].extent) != nullptr) kept.push_back(part);
   return kept.empty() ? Status{} : load_kept(object, transfer, version, kept, into, stop);
 }
 
 Status Reader::load_kept(OpenObject& object, const Transfer& transfer, const WindowVersion& version,
                          std::vector<std::uint32_t>& parts, MutableBytes into, const Stop& stop) {
-  std::stable_sort(parts.begin(), parts.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return transfer.parts[a].unit < transfer.parts[b].unit; });
-  std::vector<std::shared_ptr<KeptUnit>> kept;
+  std::stable_sort(parts.begin(), parts.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return transfer.parts[a].extent < transfer.parts[b].extent;
+  });
+  std::vector<std::shared_ptr<KeptBlock>> kept;
   std::vector<Want> wants;
   std::vector<std::size_t> first_of;  // in `parts`, of each want
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Transfer::Part& part = transfer.parts[parts[i]];
-    if (i == 0 || transfer.parts[parts[i - 1]].unit != part.unit) {
-      kept.push_back(version.find(part.unit));
+    if (i == 0 || transfer.parts[parts[i - 1]].extent != part.extent) {
+      kept.push_back(version.find(part.extent));
       if (kept.back() == nullptr) return WindowVersion::stale_error();  // given up meanwhile
-      wants.push_back({kept.back()->unit, part.piece.extent, {}, &kept.back()->stored});
+      wants.push_back({kept.back()->block, part.piece.extent, {}, &kept.back()->stored});
       first_of.push_back(i);
     }
     const std::vector<ByteRanges::Range> touched = parts_under(object, part.piece.in_extent);
@@ -228,9 +230,9 @@ Status Reader::load_kept(OpenObject& object, const Transfer& transfer, const Win
       copy_out(object, transfer, transfer.parts[parts[i]], buffer, into);
   };
   Status status = loader_.load(object, std::move(wants), copy, stop);
-  for (const std::shared_ptr<KeptUnit>& unit : kept) {
-    version.count_memory(*unit);
-    if (unit->hold != nullptr && unit->hold->is_broken()) return WindowVersion::stale_error();
+  for (const std::shared_ptr<KeptBlock>& extent : kept) {
+    version.count_memory(*extent);
+    if (extent->hold != nullptr && extent->hold->is_broken()) return WindowVersion::stale_error();
   }
   // Of a store that cannot hold blocks, or damaged: it cannot be read any more in either case.
   if (!status.ok() && status.error().code == Errc::kCorrupt) return WindowVersion::stale_error();
@@ -277,7 +279,7 @@ void Reader::start_window(OpenObject& object, const geometry::Window& window) {
   if (pieces > most / 4096 || bytes == 0) return;
   if (pieces <= kMostChecked && is_warm(object, plan_window(object, box, 0, bytes))) return;
   PlannedLoad plan;
-  plan.units = units_under(object, box);
+  plan.extents = extents_under(object, box);
   plan.box = box;
   plan.bytes = bytes;
   loader_.start_later(object.shared_from_this(), plan);
@@ -285,10 +287,10 @@ void Reader::start_window(OpenObject& object, const geometry::Window& window) {
 
 bool Reader::is_warm(const OpenObject& object, const Transfer& transfer) {
   return std::all_of(transfer.parts.begin(), transfer.parts.end(), [&](const Transfer::Part& part) {
-    const UnitPtr unit = core_.cache.peek(object.key_of(part.unit));
-    if (unit == nullptr) return false;
-    const std::lock_guard lock(unit->mutex);
-    return covers(object, *unit, part.piece.in_extent);
+    const CacheBlockPtr block = core_.cache.peek(object.key_of(part.extent));
+    if (block == nullptr) return false;
+    const std::lock_guard lock(block->mutex);
+    return covers(object, *block, part.piece.in_extent);
   });
 }
 
@@ -307,10 +309,10 @@ void Reader::read_ahead(OpenObject& object, std::uint64_t offset, std::uint64_t 
   if (to <= from || (to - from < reach / 2 && to < size)) return;
   object.read_ahead_to.store(to, std::memory_order_relaxed);
   PlannedLoad plan;
-  plan.units.last.fill(UINT64_MAX);
+  plan.extents.last.fill(UINT64_MAX);
   const std::uint64_t row = std::max<std::uint64_t>(1, object.grid_row_bytes());
-  plan.units.first[0] = from / row;
-  plan.units.last[0] = ceil_div(to, row);
+  plan.extents.first[0] = from / row;
+  plan.extents.last[0] = ceil_div(to, row);
   plan.offset = from;
   plan.bytes = to - from;
   loader_.start_later(object.shared_from_this(), plan);

@@ -22,15 +22,15 @@ WindowVersion::~WindowVersion() { object_->versions.forget_ended(); }
 
 void WindowVersion::give_up() {
   stale_.store(true, std::memory_order_release);
-  std::unordered_map<std::uint64_t, std::shared_ptr<KeptUnit>> kept;
+  std::unordered_map<std::uint64_t, std::shared_ptr<KeptBlock>> kept;
   const std::lock_guard lock(mutex_);
   kept.swap(kept_);
 }
 
-bool WindowVersion::wants(std::uint64_t unit, const geometry::Box& changed) const {
+bool WindowVersion::wants(std::uint64_t extent, const geometry::Box& changed) const {
   if (is_stale() || !geometry::overlap(object_->rank, box_, changed)) return false;
   const std::lock_guard lock(mutex_);
-  return !kept_.contains(unit);
+  return !kept_.contains(extent);
 }
 
 bool WindowVersion::take_memory(std::size_t bytes) const {
@@ -42,15 +42,15 @@ bool WindowVersion::take_memory(std::size_t bytes) const {
   return true;
 }
 
-// What of the unit is in memory and newer than its record, or all of it if there is room. False: there is none.
-bool WindowVersion::keep_bytes(const Unit& live, KeptUnit& kept) const {
-  Unit& unit = *kept.unit;
-  unit.known_on_disk = live.known_on_disk;
+// What of the cache block is in memory and newer than its record, or all of it if there is room. False: there is none.
+bool WindowVersion::keep_bytes(const CacheBlock& live, KeptBlock& kept) const {
+  CacheBlock& block = *kept.block;
+  block.known_on_disk = live.known_on_disk;
   if (live.complete) {
     if (!live.buffer || take_memory(live.buffer.size())) {
       kept.bytes = live.buffer.size();
-      unit.buffer = live.buffer;  // shared: whoever changes the live unit makes a copy
-      unit.complete = true;
+      block.buffer = live.buffer;  // shared: whoever changes the live cache block makes a copy
+      block.complete = true;
       return true;
     }
     return kept.is_stored;
@@ -59,50 +59,50 @@ bool WindowVersion::keep_bytes(const Unit& live, KeptUnit& kept) const {
   if (!take_memory(live.buffer.size())) return false;
   kept.bytes = live.buffer.size();
   // A buffer of its own: the rest is loaded into it.
-  unit.buffer = core_.cache.acquire(live.buffer.size());
-  std::memset(unit.buffer.data(), 0, unit.buffer.size());
+  block.buffer = core_.cache.acquire(live.buffer.size());
+  std::memset(block.buffer.data(), 0, block.buffer.size());
   for (const ByteRanges::Range& range : live.valid.ranges()) {
-    std::memcpy(unit.buffer.data() + range.begin, live.buffer.data() + range.begin, range.end - range.begin);
-    unit.valid.add(range.begin, range.end);
+    std::memcpy(block.buffer.data() + range.begin, live.buffer.data() + range.begin, range.end - range.begin);
+    block.valid.add(range.begin, range.end);
   }
   return true;
 }
 
-void WindowVersion::keep(const Unit& live, const StoredExtent* stored,
+void WindowVersion::keep(const CacheBlock& live, const StoredExtent* stored,
                          const std::shared_ptr<const store::BlockHold>& hold) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stale() || kept_.contains(live.key.index)) return;
   }
-  auto kept = std::make_shared<KeptUnit>(core_.kept_bytes, live.key);
+  auto kept = std::make_shared<KeptBlock>(core_.kept_bytes, live.key);
   kept->is_stored = stored != nullptr && !live.dirty;
   if (stored != nullptr) {
     kept->stored = *stored;
     kept->hold = hold;
   }
-  if (!keep_bytes(live, *kept) || (!kept->unit->complete && stored == nullptr)) return give_up();
+  if (!keep_bytes(live, *kept) || (!kept->block->complete && stored == nullptr)) return give_up();
   const std::lock_guard lock(mutex_);
   if (is_stale()) return;
   if (kept_.emplace(live.key.index, std::move(kept)).second) kept_count_.fetch_add(1, std::memory_order_release);
 }
 
-std::shared_ptr<KeptUnit> WindowVersion::find(std::uint64_t unit) const {
+std::shared_ptr<KeptBlock> WindowVersion::find(std::uint64_t extent) const {
   const std::lock_guard lock(mutex_);
-  const auto found = kept_.find(unit);
+  const auto found = kept_.find(extent);
   return found == kept_.end() ? nullptr : found->second;
 }
 
-void WindowVersion::count_memory(KeptUnit& kept) const {
-  Unit& unit = *kept.unit;
-  const std::lock_guard lock(unit.mutex);
-  if (unit.loading || unit.buffer.size() <= kept.bytes) return;
-  const std::size_t more = unit.buffer.size() - kept.bytes;
+void WindowVersion::count_memory(KeptBlock& kept) const {
+  CacheBlock& block = *kept.block;
+  const std::lock_guard lock(block.mutex);
+  if (block.loading || block.buffer.size() <= kept.bytes) return;
+  const std::size_t more = block.buffer.size() - kept.bytes;
   if (take_memory(more)) {
     kept.bytes += more;
   } else if (kept.is_stored) {
-    unit.buffer = BufferRef();
-    unit.valid.clear();
-    unit.complete = false;
+    block.buffer = BufferRef();
+    block.valid.clear();
+    block.complete = false;
   }
 }
 
@@ -172,10 +172,11 @@ std::vector<std::shared_ptr<WindowVersion>> Versions::all() const {
   return versions;
 }
 
-std::vector<std::shared_ptr<WindowVersion>> Versions::wanting(std::uint64_t unit, const geometry::Box& changed) const {
+std::vector<std::shared_ptr<WindowVersion>> Versions::wanting(std::uint64_t extent,
+                                                              const geometry::Box& changed) const {
   std::vector<std::shared_ptr<WindowVersion>> versions = all();
   std::erase_if(versions,
-                [&](const std::shared_ptr<WindowVersion>& version) { return !version->wants(unit, changed); });
+                [&](const std::shared_ptr<WindowVersion>& version) { return !version->wants(extent, changed); });
   return versions;
 }
 

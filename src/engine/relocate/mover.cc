@@ -46,8 +46,8 @@ namespace {
 std::uint64_t bytes_of(const OpenObject& object, std::uint64_t blocks) { return blocks * object.block_size; }
 
 std::uint64_t number_of(const OpenObject& object, std::uint64_t index) {
-  if (!object.is_image()) return index * object.unit_bytes;
-  const geometry::PagePlace place = object.page_of(object.unit_coord(index));
+  if (!object.is_image()) return index * object.extent_bytes;
+  const geometry::PagePlace place = object.page_of(object.extent_coord(index));
   return place.page * format::kMaxPlaces + place.place;
 }
 
@@ -83,7 +83,7 @@ MoveOutcome& MoveOutcome::operator+=(MoveOutcome&& other) {
 
 Result<MoveOutcome> Mover::move(OpenObject& object, const MoveRequest& request) {
   Job job{request, {}, {}, {}};
-  MDFS_TRY(look_up(object, job, request.units));
+  MDFS_TRY(look_up(object, job, request.extents));
   Status status = find_room(object, job);
   if (status.ok()) status = copy(object, job);
   if (status.ok()) status = link(object, job);
@@ -110,13 +110,13 @@ void Mover::give_back(Part& part) {
 
 // ---- where everything is, and where it goes
 
-Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& units) {
+Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& extents) {
   std::set<std::uint64_t> known;
-  for (const geometry::Coord& unit : units) {
+  for (const geometry::Coord& extent : extents) {
     Part part;
-    part.index = object.unit_index(unit);
+    part.index = object.extent_index(extent);
     if (!known.insert(part.index).second) continue;
-    const geometry::Coord coord = part.coord = object.unit_coord(part.index);
+    const geometry::Coord coord = part.coord = object.extent_coord(part.index);
     if (object.is_image()) {
       const geometry::PagePlace place = object.page_of(coord);
       MDFS_TRY_ASSIGN(const KnownPage known_page, core_.records.page(object, place.page, false));
@@ -226,7 +226,7 @@ bool Mover::place(const OpenObject& object, Job& job, std::size_t first, std::si
   return left && right;
 }
 
-// No contiguous room is left for this unit: smaller and smaller pieces.
+// No contiguous room is left for this extent: smaller and smaller pieces.
 bool Mover::scatter(const OpenObject& object, Job& job, Part& part) {
   std::uint32_t left = part.blocks;
   for (std::uint32_t piece = std::max(1u, left / 2); left > 0;) {
@@ -291,7 +291,7 @@ Status Mover::copy_piece(OpenObject& object, Job& job, std::size_t first, std::s
   return written;
 }
 
-// Alone, after looking whether it is still there. An error is that of a damaged unit.
+// Alone, after looking whether it is still there. An error is that of a damaged extent.
 Status Mover::read_again(OpenObject& object, Part& part) {
   MDFS_TRY_ASSIGN(const bool current, is_current(object, part));
   part.state = Part::State::kChanged;
@@ -307,7 +307,7 @@ Status Mover::read_again(OpenObject& object, Part& part) {
   if (!still) return {};
   part.state = Part::State::kDamaged;
   if (!read.ok()) return read;
-  return {Errc::kCorrupt, fmt::format("{}: object {} unit {}, disk {} block {}",
+  return {Errc::kCorrupt, fmt::format("{}: object {} extent {}, disk {} block {}",
                                       object.is_image() ? "extent.checksum" : "file.checksum", object.number,
                                       part.index, part.from.front().disk, part.from.front().block)};
 }
@@ -387,18 +387,18 @@ Status Mover::link(OpenObject& object, Job& job) {
                                                   : is_same(transaction, object, part.index, part.cell);
       MDFS_TRY(same);
       if (!*same) continue;
-      Staged& unit = staged.emplace_back();
-      unit.index = part.index;
-      unit.coord = part.coord;
-      unit.runs = part.to;
-      unit.is_moved = true;
+      Staged& one = staged.emplace_back();
+      one.index = part.index;
+      one.coord = part.coord;
+      one.runs = part.to;
+      one.is_moved = true;
       if (object.is_image()) {
-        unit.stored_bytes = part.record->stored_bytes;
-        unit.crc32c = part.record->crc32c;
+        one.stored_bytes = part.record->stored_bytes;
+        one.crc32c = part.record->crc32c;
       } else {
-        unit.blocks = mask_of(part.cell);
+        one.blocks = mask_of(part.cell);
         for (const format::FileRun& run : part.cell.runs)
-          unit.crc32c.insert(unit.crc32c.end(), run.crc32c.begin(), run.crc32c.end());
+          one.crc32c.insert(one.crc32c.end(), run.crc32c.begin(), run.crc32c.end());
       }
       linked.push_back(&part);
     }

@@ -22,10 +22,10 @@ using Pace = std::function<Status(std::uint64_t bytes)>;
 // What of one object is to go where. The stored bytes are copied as they are; nothing is decoded.
 struct MoveRequest {
   // Extents, or cells ({number}) of an ordinary file, each once; holes are passed over.
-  std::vector<geometry::Coord> units;
-  // The disk that takes a unit; absent: the one that the placement names.
+  std::vector<geometry::Coord> extents;
+  // The disk that takes an extent; absent: the one that the placement names.
   std::function<unsigned(const geometry::Coord&)> disk;
-  // The units of a disk come into at most so many contiguous runs, in the order of Groups, or stay where they are.
+  // The extents of a disk come into at most so many contiguous runs, in the order of Groups, or stay where they are.
   // 0: all that have room move, in as few runs as can be had, an extent in several pieces if it must be.
   std::uint32_t most_runs = 1;
   // Of a disk that takes all of them: exactly here (store::AllocationRequest); 0: anywhere.
@@ -33,19 +33,19 @@ struct MoveRequest {
   // Of the tree nodes that the move changes, and of as many blocks as it makes free. Other blocks are never taken from
   // a reserve.
   store::Purpose purpose = store::Purpose::kNormal;
-  // How many blocks of this run others can use once its unit has moved; absent: none.
+  // How many blocks of this run others can use once its extent has moved; absent: none.
   std::function<std::uint64_t(const store::Run&)> freed;
   // Before each piece of the copying. After an error nothing has been moved, and that is the error of the move.
   Pace pace;
 };
 
 struct MoveOutcome {
-  std::uint64_t moved = 0;               // units
+  std::uint64_t moved = 0;               // extents
   std::uint64_t moved_bytes = 0;         // of whole blocks
   std::uint64_t changed = 0;             // written or removed by others meanwhile: theirs counts
   std::vector<geometry::Coord> no_room;  // they are where they were
   struct Damaged {
-    geometry::Coord unit{};
+    geometry::Coord extent{};
     std::uint64_t number = 0;  // page * 64 + place of an extent, or first byte of a cell
     store::Run place;          // its first run
     Error error;               // cannot be read, or its checksum does not match
@@ -76,15 +76,15 @@ class Mover {
  public:
   explicit Mover(Core& core) : core_(core) {}
 
-  // Work in memory is bounded by a piece, whatever the number of units.
+  // Work in memory is bounded by a piece, whatever the number of extents.
   Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
 
  private:
-  static constexpr std::uint64_t kPieceBytes = 512u << 10;  // read and written at once; at least a unit
+  static constexpr std::uint64_t kPieceBytes = 512u << 10;  // read and written at once; at least an extent
 
   struct Part;
   struct Job;
-  Status look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& units);
+  Status look_up(OpenObject& object, Job& job, const std::vector<geometry::Coord>& extents);
   Status find_room(OpenObject& object, Job& job);
   bool place(const OpenObject& object, Job& job, std::size_t first, std::size_t last, std::uint32_t& runs_left);
   bool scatter(const OpenObject& object, Job& job, Part& part);

@@ -32,15 +32,15 @@ std::uint64_t grid_rows(const OpenObject& object) {
 }  // namespace
 
 // The extent before (-1) or behind it that is meant to lie on the disk, in the order of Groups.
-std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const geometry::Coord& unit, unsigned disk,
+std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const geometry::Coord& extent, unsigned disk,
                                                 int step) const {
   constexpr std::uint64_t kRounds = 4;  // of a placement; some orders have no extent
   const std::uint64_t rows = grid_rows(object), end = object.groups.order_end(rows);
-  std::uint64_t order = object.groups.order_of(unit);
+  std::uint64_t order = object.groups.order_of(extent);
   for (std::uint64_t i = 0; i < kRounds * std::max(1u, object.placement->disks); ++i) {
     if (step < 0 ? order == 0 : order + 1 >= end) return {};
     order += static_cast<std::uint64_t>(step);
-    const std::optional<geometry::Coord> other = object.groups.unit_at(order, rows);
+    const std::optional<geometry::Coord> other = object.groups.extent_at(order, rows);
     if (other && object.placement_disk(*other) == disk) return other;
   }
   return {};
@@ -48,21 +48,21 @@ std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const 
 
 // Where all of it lies, in one run; nothing if it does not, or is not stored.
 Result<std::optional<store::Run>> Returner::place_of(const OpenObject& object,
-                                                     const std::optional<geometry::Coord>& unit) {
+                                                     const std::optional<geometry::Coord>& extent) {
   std::optional<store::Run> place;
-  if (!unit) return place;
-  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.records.extent(object, *unit, false));
+  if (!extent) return place;
+  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.records.extent(object, *extent, false));
   if (stored.runs.size() == 1 && stored.parts.empty()) place = stored.runs.front();
   return place;
 }
 
 Result<Returner::May> Returner::look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent) {
   // What is dirty will be written elsewhere first.
-  if (const UnitPtr unit = core_.cache.peek(object.key_of(extent.left.unit)); unit != nullptr) {
-    const std::lock_guard lock(unit->mutex);
-    if (unit->dirty) return May::kLater;
+  if (const CacheBlockPtr block = core_.cache.peek(object.key_of(extent.left.extent)); block != nullptr) {
+    const std::lock_guard lock(block->mutex);
+    if (block->dirty) return May::kLater;
   }
-  extent.coord = object.unit_coord(extent.left.unit);
+  extent.coord = object.extent_coord(extent.left.extent);
   if (extent.coord[0] >= grid_rows(object)) return May::kNot;
   if (object.placement_disk(extent.coord) != extent.left.run.disk) return May::kNot;  // disks have come or gone
   MDFS_TRY_ASSIGN(const std::optional<store::Run> now, place_of(object, extent.coord));
@@ -132,13 +132,13 @@ Status Returner::move(OpenObject& object, const Chain& chain, const Pace& pace, 
   while (done < chain.size()) {
     MoveRequest request;
     store::Run target = chain[done].then();
-    request.units = {chain[done].coord};
+    request.extents = {chain[done].coord};
     std::size_t end = done + 1;
     for (; end < chain.size() && touch(target, chain[end].then()) &&
            std::uint64_t{target.blocks} * object.block_size < kMostBytes;
          ++end) {
       target.blocks += chain[end].then().blocks;
-      request.units.push_back(chain[end].coord);
+      request.extents.push_back(chain[end].coord);
     }
     request.disk = [disk = target.disk](const geometry::Coord&) { return unsigned{disk}; };
     request.at_block = target.block;

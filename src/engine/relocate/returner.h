@@ -32,10 +32,10 @@ class Returner {
   Result<std::vector<Chain>> find_chains(OpenObject& object, const Pace& pace);
   enum class May : std::uint8_t { kReturn, kLater, kNot };
   Result<May> look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent);
-  std::optional<geometry::Coord> beside(const OpenObject& object, const geometry::Coord& unit, unsigned disk,
+  std::optional<geometry::Coord> beside(const OpenObject& object, const geometry::Coord& extent, unsigned disk,
                                         int step) const;
   Result<bool> is_worth_it(const OpenObject& object, const Chain& chain);
-  Result<std::optional<store::Run>> place_of(const OpenObject& object, const std::optional<geometry::Coord>& unit);
+  Result<std::optional<store::Run>> place_of(const OpenObject& object, const std::optional<geometry::Coord>& extent);
   Status move(OpenObject& object, const Chain& chain, const Pace& pace, RelocationOutcome& outcome, std::size_t& done);
 
   Core& core_;

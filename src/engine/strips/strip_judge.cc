@@ -35,8 +35,8 @@ Status StripJudge::look_at(std::uint64_t number, Page& page) {
   return {};
 }
 
-Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& unit, const ChangedBytes& changed) {
-  const geometry::PagePlace place = object_.page_of(unit);
+Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& extent, const ChangedBytes& changed) {
+  const geometry::PagePlace place = object_.page_of(extent);
   const auto [found, is_new] = pages_.try_emplace(place.page);
   Page& page = found->second;
   if (is_new) MDFS_TRY(look_at(place.page, page));
@@ -48,7 +48,7 @@ Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& unit, const Cha
   facts.extent_blocks = object_.capacity_bytes / object_.block_size;
   facts.changed_blocks = ceil_div(changed.end - changed.begin, object_.block_size);
   facts.has_record = page.known.page->has(place.place);
-  facts.appends = object_.canonical_offset(unit, changed.begin) >= linked_size_;
+  facts.appends = object_.canonical_offset(extent, changed.begin) >= linked_size_;
   facts.overlaps = (page.overlapped >> place.place & 1) != 0;
   facts.strip_blocks = page.strip_blocks[place.place];
   facts.strips_in_page = page.known.strips->size();

@@ -16,8 +16,8 @@ class StripJudge {
  public:
   StripJudge(Core& core, OpenObject& object);
 
-  // Are these bytes of a unit, which have changed, worth a strip?
-  Result<bool> is_worth_a_strip(const geometry::Coord& unit, const ChangedBytes& changed);
+  // Are these bytes of an extent, which have changed, worth a strip?
+  Result<bool> is_worth_a_strip(const geometry::Coord& extent, const ChangedBytes& changed);
 
  private:
   struct Page {

@@ -28,7 +28,7 @@ Result<bool> Replacer::has_beyond(OpenObject& object, std::uint64_t size_bytes) 
   for (const std::uint64_t number : items) {
     MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(object, number, false));
     for (unsigned place = 0; place < object.page_box.places; ++place) {
-      if (object.unit_of({number, place})[0] < first_row) continue;
+      if (object.extent_of({number, place})[0] < first_row) continue;
       const bool in_strip = std::any_of(known.strips->begin(), known.strips->end(),
                                         [&](const Strips::Entry& entry) { return entry.has(place); });
       if (in_strip || known.page->has(place)) return true;
@@ -74,7 +74,7 @@ Status Replacer::clear_beyond_end(OpenObject& object) {
     });
     if (!freed.ok()) return freed;
     publish_pages(core_, object, pages);
-    reset_units(object, first_row * object.units_in_row(), UINT64_MAX, true);
+    reset_blocks(object, first_row * object.extents_in_row(), UINT64_MAX, true);
     if (!object.is_image())
       zero_blocks(object, ceil_div(size, object.block_size), first_row * row_bytes / object.block_size);
   }

@@ -20,8 +20,8 @@ void Linker::remove(const store::Run& run) {
   change_blocks_ -= run.blocks;
 }
 
-Status Linker::link(const std::vector<Staged>& units) {
-  return object_.is_image() ? link_image(units) : link_cells(units);
+Status Linker::link(const std::vector<Staged>& extents) {
+  return object_.is_image() ? link_image(extents) : link_cells(extents);
 }
 
 // ---- images
@@ -141,9 +141,9 @@ void Linker::note_left(const Staged& staged, const std::vector<store::Run>& runs
   left_.push_back({staged.index, object_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
 }
 
-Status Linker::link_image(const std::vector<Staged>& units) {
+Status Linker::link_image(const std::vector<Staged>& extents) {
   std::map<std::uint64_t, std::vector<std::pair<unsigned, const Staged*>>> by_page;
-  for (const Staged& staged : units) {
+  for (const Staged& staged : extents) {
     const geometry::PagePlace place = object_.page_of(staged.coord);
     by_page[place.page].emplace_back(place.place, &staged);
   }
@@ -184,8 +184,8 @@ Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
   MDFS_TRY_ASSIGN(Page* const page, get_page(number));
   std::uint64_t freed = 0;
   for (unsigned place = 0; place < object_.page_box.places; ++place) {
-    const geometry::Coord unit = object_.unit_of({number, place});
-    if (!box.contains(object_.rank, unit)) continue;
+    const geometry::Coord extent = object_.extent_of({number, place});
+    if (!box.contains(object_.rank, extent)) continue;
     MDFS_TRY(free_record(*page, {number, place}));
     freed |= std::uint64_t{1} << place;
   }
@@ -209,8 +209,8 @@ void Linker::put_cell(std::uint64_t cell, const format::FileCell& value) {
     transaction_.put(cell_key(object_, cell), format::encode(value));
 }
 
-Status Linker::link_cells(const std::vector<Staged>& units) {
-  for (const Staged& staged : units) {
+Status Linker::link_cells(const std::vector<Staged>& extents) {
+  for (const Staged& staged : extents) {
     if (staged.blocks == 0 && staged.holes == 0) continue;
     MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(staged.index));
     for (unsigned block = 0; block < 32; ++block)

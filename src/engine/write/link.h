@@ -1,4 +1,4 @@
-// Linking: staged units become part of the volume, and what they replace leaves it, inside one transaction.
+// Linking: staged extents become part of the volume, and what they replace leaves it, inside one transaction.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,13 +27,13 @@ class Linker {
   Linker(Core& core, const OpenObject& object, store::Transaction& transaction)
       : core_(core), object_(object), transaction_(transaction) {}
 
-  // The units' records are replaced (a unit without runs becomes a hole); parts of them in strips go.
-  Status link(const std::vector<Staged>& units);
+  // The extents' records are replaced (an extent without runs becomes a hole); parts of them in strips go.
+  Status link(const std::vector<Staged>& extents);
   // Adds strips. Nothing that they hold lies in another strip; kBusy where a page has no number left.
   Status link_strips(const std::vector<StagedStrip>& strips);
   // All records with keys in [first, last] of an item kind go: pages of extents with their strips, or cells.
   Status free_items(std::uint64_t first, std::uint64_t last);
-  // The records of one page whose units lie in the box (half-open) go.
+  // The records of one page whose extents lie in the box (half-open) go.
   Status free_in_page(std::uint64_t page, const GridBox& box);
   // Blocks of a cell become holes.
   Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
@@ -55,9 +55,9 @@ class Linker {
   const std::vector<LeftPlace>& left() const { return left_; }
 
  private:
-  Status link_image(const std::vector<Staged>& units);
+  Status link_image(const std::vector<Staged>& extents);
   Status free_strips(std::uint64_t first_page, std::uint64_t last_page);
-  Status link_cells(const std::vector<Staged>& units);
+  Status link_cells(const std::vector<Staged>& extents);
   Result<format::FileCell> get_cell(std::uint64_t cell);
   void put_cell(std::uint64_t cell, const format::FileCell& value);
   Result<Page*> get_page(std::uint64_t number);
@@ -80,7 +80,7 @@ class Linker {
   std::vector<LeftPlace> left_;
 };
 
-// After the transaction has succeeded, and before units that depend on it can leave the cache.
+// After the transaction has succeeded, and before extents that depend on it can leave the cache.
 void publish_pages(Core& core, const OpenObject& object, const Linker::Pages& pages);
 
 }  // namespace mdfs::engine

@@ -48,9 +48,9 @@ Status Replacer::punch(OpenObject& object, std::uint64_t offset, std::uint64_t l
 
 // Bytes of an image. What holds nothing stays as it is.
 Status Replacer::zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
-  return each_held_unit(core_, object, offset, length, stored_pages(object), [&](const HeldUnit& held) -> Status {
+  return each_held_extent(core_, object, offset, length, stored_pages(object), [&](const HeldExtent& held) -> Status {
     MDFS_TRY(stopped(stop));
-    return writer_.zero_unit(object, held, offset + length, store::Purpose::kFreeing);
+    return writer_.zero_extent(object, held, offset + length, store::Purpose::kFreeing);
   });
 }
 
@@ -62,12 +62,12 @@ Status Replacer::zero_in_block(OpenObject& object, std::uint64_t offset, std::ui
 }
 
 Result<bool> Replacer::holds_block(OpenObject& object, std::uint64_t offset) {
-  const std::uint64_t cell = offset / object.unit_bytes;
-  const std::uint64_t block = offset % object.unit_bytes / object.block_size;
+  const std::uint64_t cell = offset / object.extent_bytes;
+  const std::uint64_t block = offset % object.extent_bytes / object.block_size;
   // Before the record is asked: what is written back meanwhile is in both.
-  if (const UnitPtr unit = core_.cache.peek(object.key_of(cell)); unit != nullptr) {
-    const std::lock_guard lock(unit->mutex);
-    if (unit->claimed || (unit->dirty_blocks >> block & 1) != 0) return true;
+  if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(cell)); cached != nullptr) {
+    const std::lock_guard lock(cached->mutex);
+    if (cached->claimed || (cached->dirty_blocks >> block & 1) != 0) return true;
   }
   MDFS_TRY_ASSIGN(const format::FileCell stored, core_.records.cell(object, cell));
   return stored.find(static_cast<unsigned>(block)).has_value();
@@ -121,18 +121,19 @@ Status Replacer::punch_rows(OpenObject& object, std::uint64_t first_row, std::ui
   const Status freed = free_in_steps(object, first_page, last_page, stop, [&](Linker& linker, std::uint64_t page) {
     return linker.free_in_page(page, rows);
   });
-  const std::uint64_t first_unit = first_row * object.units_in_row(), last_unit = last_row * object.units_in_row();
+  const std::uint64_t first_extent = first_row * object.extents_in_row(),
+                      last_extent = last_row * object.extents_in_row();
   if (freed.ok())
-    reset_units(object, first_unit, last_unit, true);
+    reset_blocks(object, first_extent, last_extent, true);
   else
-    forget_clean(object, first_unit, last_unit);
+    forget_clean(object, first_extent, last_extent);
   write_back_.wake_waiters();
   return freed;
 }
 
 Status Replacer::punch_cells(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block,
                              const Stop& stop) {
-  const std::uint64_t cell_blocks = object.unit_bytes / object.block_size;
+  const std::uint64_t cell_blocks = object.extent_bytes / object.block_size;
   GridBox cells;
   cells.first[0] = first_block / cell_blocks;
   cells.last[0] = ceil_div(last_block, cell_blocks);
@@ -153,38 +154,38 @@ Status Replacer::punch_cells(OpenObject& object, std::uint64_t first_block, std:
   return freed;
 }
 
-// A part of these units has been freed, and it is not known which: what is not dirty is loaded again.
+// A part of these extents has been freed, and it is not known which: what is not dirty is loaded again.
 void Replacer::forget_clean(OpenObject& object, std::uint64_t first, std::uint64_t last) {
-  for (const UnitPtr& unit : core_.cache.units_between(object.number, first, last)) {
-    const std::lock_guard lock(unit->mutex);
-    if (unit->dirty) continue;
-    unit->buffer = BufferRef();
-    unit->complete = false;
-    unit->valid.clear();
-    unit->known_on_disk = false;
+  for (const CacheBlockPtr& block : core_.cache.blocks_between(object.number, first, last)) {
+    const std::lock_guard lock(block->mutex);
+    if (block->dirty) continue;
+    block->buffer = BufferRef();
+    block->complete = false;
+    block->valid.clear();
+    block->known_on_disk = false;
   }
 }
 
 void Replacer::zero_blocks(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block) {
-  const std::uint64_t cell_blocks = object.unit_bytes / object.block_size;
+  const std::uint64_t cell_blocks = object.extent_bytes / object.block_size;
   const std::uint64_t last_cell = ceil_div(last_block, cell_blocks);
-  for (const UnitPtr& unit : core_.cache.units_between(object.number, first_block / cell_blocks, last_cell)) {
-    const std::uint64_t cell = unit->key.index;
+  for (const CacheBlockPtr& block : core_.cache.blocks_between(object.number, first_block / cell_blocks, last_cell)) {
+    const std::uint64_t cell = block->key.index;
     const auto begin = static_cast<std::uint32_t>((std::max(first_block, cell * cell_blocks) - cell * cell_blocks) *
                                                   object.block_size);
     const auto end = static_cast<std::uint32_t>((std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks) *
                                                 object.block_size);
-    const std::lock_guard lock(unit->mutex);
-    if (begin < unit->buffer.size()) {
-      BufferRef own = core_.cache.acquire(unit->buffer.size());
-      std::memcpy(own.data(), unit->buffer.data(), own.size());
+    const std::lock_guard lock(block->mutex);
+    if (begin < block->buffer.size()) {
+      BufferRef own = core_.cache.acquire(block->buffer.size());
+      std::memcpy(own.data(), block->buffer.data(), own.size());
       std::memset(own.data() + begin, 0, std::min<std::size_t>(end, own.size()) - begin);
-      unit->buffer = std::move(own);
+      block->buffer = std::move(own);
     }
-    if (!unit->complete) unit->valid.add(begin, end);
-    if (!unit->dirty) continue;
-    unit->dirty_blocks &= ~block_mask(object, begin, end);
-    if (unit->dirty_blocks == 0) write_back_.note_clean(object, *unit);
+    if (!block->complete) block->valid.add(begin, end);
+    if (!block->dirty) continue;
+    block->dirty_blocks &= ~block_mask(object, begin, end);
+    if (block->dirty_blocks == 0) write_back_.note_clean(object, *block);
   }
 }
 

@@ -1,4 +1,4 @@
-// The records of replaced units, for the versions that are read meanwhile.
+// The records of replaced extents, for the versions that are read meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/write/replaced.h"
 
@@ -6,13 +6,13 @@
 
 namespace mdfs::engine {
 
-Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& units) {
+Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& extents) {
   Replaced replaced;
-  if (!object.is_image() || units.size() > kMostReplacedNoted) return replaced;
-  replaced.stored.resize(units.size());
+  if (!object.is_image() || extents.size() > kMostReplacedNoted) return replaced;
+  replaced.stored.resize(extents.size());
   std::vector<store::Run> runs;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    Result<StoredExtent> stored = core.records.extent(object, units[i].coord, false);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    Result<StoredExtent> stored = core.records.extent(object, extents[i].coord, false);
     if (!stored.ok()) continue;  // linking will say why
     runs.insert(runs.end(), stored->runs.begin(), stored->runs.end());
     for (const StripPart& part : stored->parts) runs.push_back(part.run);
@@ -22,14 +22,14 @@ Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>
   return replaced;
 }
 
-void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>& units, const Replaced& replaced,
+void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>& extents, const Replaced& replaced,
                        const geometry::Box& changed) {
   for (const std::shared_ptr<WindowVersion>& version : object.versions.all()) {
     std::vector<std::size_t> wanted;
     std::vector<store::Run> runs;
-    for (std::size_t i = 0; i < units.size(); ++i) {
-      const std::optional<geometry::Box> part = geometry::part_in_extent(object.array(), units[i].coord, changed);
-      if (!part || !version->wants(units[i].index, *part)) continue;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      const std::optional<geometry::Box> part = geometry::part_in_extent(object.array(), extents[i].coord, changed);
+      if (!part || !version->wants(extents[i].index, *part)) continue;
       wanted.push_back(i);
       if (replaced.stored.empty() || !replaced.stored[i]) continue;
       const StoredExtent& stored = *replaced.stored[i];
@@ -41,10 +41,10 @@ void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>
     const std::shared_ptr<const store::BlockHold> hold = runs.empty() ? nullptr : core.store.hold(std::move(runs));
     const bool known = !replaced.stored.empty() && (replaced.hold == nullptr || !replaced.hold->is_broken());
     for (const std::size_t i : wanted) {
-      UnitPtr unit = core.cache.peek(object.key_of(units[i].index));
-      if (unit == nullptr) unit = std::make_shared<Unit>(object.key_of(units[i].index));
-      const std::lock_guard lock(unit->mutex);
-      version->keep(*unit, known && replaced.stored[i] ? &*replaced.stored[i] : nullptr, hold);
+      CacheBlockPtr block = core.cache.peek(object.key_of(extents[i].index));
+      if (block == nullptr) block = std::make_shared<CacheBlock>(object.key_of(extents[i].index));
+      const std::lock_guard lock(block->mutex);
+      version->keep(*block, known && replaced.stored[i] ? &*replaced.stored[i] : nullptr, hold);
     }
   }
 }

@@ -1,4 +1,4 @@
-// The records of units that a window write is about to replace, for the versions that are read meanwhile.
+// The records of extents that a window write is about to replace, for the versions that are read meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace mdfs::engine {
 
-// More units than this are replaced without: versions in the way keep what is in memory, or are given up.
+// More extents than this are replaced without: versions in the way keep what is in memory, or are given up.
 inline constexpr std::size_t kMostReplacedNoted = 65536;
 
 struct Replaced {
-  std::vector<std::optional<StoredExtent>> stored;  // of each unit; none: not known
+  std::vector<std::optional<StoredExtent>> stored;  // of each extent; none: not known
   std::shared_ptr<const store::BlockHold> hold;     // of all their blocks
 };
 
 // Called with `linking` of the object held, before the transaction.
-Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& units);
-// Called while `swapping` is held, before the units change: gives the versions what they want of them. `changed`: the
+Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& extents);
+// Called while `swapping` is held, before the extents change: gives the versions what they want of them. `changed`: the
 // part of the array that changes.
-void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>& units, const Replaced& replaced,
+void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>& extents, const Replaced& replaced,
                        const geometry::Box& changed);
 
 }  // namespace mdfs::engine

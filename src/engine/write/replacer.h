@@ -1,4 +1,4 @@
-// Changes that replace stored units at once: window writes, truncation, punched holes.
+// Changes that replace stored extents at once: window writes, truncation, punched holes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "engine/core.h"
 #include "engine/read/loader.h"
-#include "engine/write/held_units.h"
+#include "engine/write/held_extents.h"
 #include "engine/write/link.h"
 #include "engine/write/stage.h"
 #include "engine/write/window_source.h"
@@ -20,7 +20,7 @@ namespace mdfs::engine {
 
 class WindowRows;
 
-// Dirty units under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
+// Dirty extents under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
 // them. Those not handled at the end are let go as they are.
 class Claims {
  public:
@@ -28,14 +28,14 @@ class Claims {
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
   ~Claims();
-  const std::vector<UnitPtr>& units() const { return units_; }
+  const std::vector<CacheBlockPtr>& blocks() const { return blocks_; }
 
  private:
-  std::vector<UnitPtr> units_;
+  std::vector<CacheBlockPtr> blocks_;
 };
 
 // Any thread. Each call has its part of the grid alone. New contents are staged where nobody sees them; then, behind
-// the closed gate, one transaction links them and the cached units are exchanged: for readers of the cache that is an
+// the closed gate, one transaction links them and the cached extents are exchanged: for readers of the cache that is an
 // exchange of buffers in memory, and a read that it overtakes is done again.
 class Replacer {
  public:
@@ -57,36 +57,36 @@ class Replacer {
   Result<std::uint64_t> settle(OpenObject& object, std::uint64_t most_bytes, bool all);
 
  private:
-  static constexpr std::uint64_t kBandBytes = 4u << 20;       // of a window, taken from its source at once
-  static constexpr std::size_t kLoadedAtOnce = 256;           // units, between two looks at who waits
-  static constexpr std::uint64_t kMaxWindowUnits = 4u << 20;  // in one transaction
-  static constexpr std::uint64_t kLeastWindowUnits = 16384;   // are possible whatever the budget is
-  static constexpr std::uint64_t kStagedBytes = 256;          // of memory for each unit that waits for its link
-  static constexpr std::size_t kItemsInTransaction = 1024;    // freed
-  static constexpr std::size_t kMostCut = 16384;              // extents that a transaction cuts
+  static constexpr std::uint64_t kBandBytes = 4u << 20;         // of a window, taken from its source at once
+  static constexpr std::size_t kLoadedAtOnce = 256;             // extents, between two looks at who waits
+  static constexpr std::uint64_t kMaxWindowExtents = 4u << 20;  // in one transaction
+  static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible whatever the budget is
+  static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits for its link
+  static constexpr std::size_t kItemsInTransaction = 1024;      // freed
+  static constexpr std::size_t kMostCut = 16384;                // extents that a transaction cuts
 
   struct WindowJob;  // window_write.cc
   struct Cut;        // truncate.cc
 
-  // A buffer of the unit's bytes as they are now, for changing; none: all zeros. Loads what is missing.
-  Result<BufferRef> copy_of(OpenObject& object, const UnitPtr& unit);
+  // A buffer of the extent's bytes as they are now, for changing; none: all zeros. Loads what is missing.
+  Result<BufferRef> copy_of(OpenObject& object, const CacheBlockPtr& block);
 
   Status write_others(OpenObject& object, const WindowJob& job);
-  Result<std::uint64_t> units_written(const OpenObject& object, const WindowJob& job, const Stop& stop);
+  Result<std::uint64_t> extents_written(const OpenObject& object, const WindowJob& job, const Stop& stop);
   Result<bool> replaces_stored(OpenObject& object, const geometry::Box& box);
   Status build_band(OpenObject& object, WindowJob& job, const geometry::Box& band, const Stop& stop);
   Status build_pieces(OpenObject& object, WindowJob& job, const geometry::Box& band, ConstBytes source,
                       std::span<const geometry::Piece> pieces);
-  std::uint64_t most_window_units() const;
-  bool replaces_unit(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
-                     const geometry::Piece& piece);
+  std::uint64_t most_window_extents() const;
+  bool replaces_extent(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
+                       const geometry::Piece& piece);
   Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);
   void overlay(const OpenObject& object, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
-               const geometry::Piece& piece, const BufferRef& unit);
+               const geometry::Piece& piece, const BufferRef& buffer);
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep);
   Status link_window(OpenObject& object, WindowJob& job);
-  // Behind the closed gate: the cached units become what has been linked. `before` is called with `swapping` held.
-  void exchange(OpenObject& object, const std::vector<Staged>& units, bool keep, const std::function<void()>& before);
+  // Behind the closed gate: the cached extents become what has been linked. `before` is called with `swapping` held.
+  void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);
 
   Status prepare_size(OpenObject& object, std::uint64_t size_bytes);
   Status write_before(OpenObject& object, std::uint64_t size_bytes);
@@ -96,7 +96,7 @@ class Replacer {
   Result<bool> is_small_cut(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
-  // The units that keep some bytes and lose others, staged with zeros for what they lose.
+  // The extents that keep some bytes and lose others, staged with zeros for what they lose.
   Status cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   Status cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
   Status link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
@@ -109,8 +109,8 @@ class Replacer {
   Result<std::vector<std::uint64_t>> pages_with_strips(OpenObject& object, std::uint64_t first, std::uint64_t last,
                                                        std::size_t limit);
   Result<std::uint64_t> last_item(OpenObject& object, std::uint64_t first);
-  // Cached units of [first, last) become zeros (or unknown), clean.
-  void reset_units(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros);
+  // Cached extents of [first, last) become zeros (or unknown), clean.
+  void reset_blocks(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros);
 
   // settle.cc
   struct Settled {
@@ -120,10 +120,10 @@ class Replacer {
   };
   static constexpr unsigned kMostDamaged = 64;  // extents of a call that are passed over
   Status settle_page(OpenObject& object, std::uint64_t page, bool all, Settled& settled);
-  Status settle_units(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled);
-  Status settle_readable(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled);
-  Result<store::Reservation> room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& units);
-  Status settle_batch(OpenObject& object, const std::vector<geometry::Coord>& units);
+  Status settle_extents(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled);
+  Status settle_readable(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled);
+  Result<store::Reservation> room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& extents);
+  Status settle_batch(OpenObject& object, const std::vector<geometry::Coord>& extents);
 
   Status free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,
                        const std::function<Status(Linker&, std::uint64_t item)>& free_item);

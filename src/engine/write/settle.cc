@@ -12,13 +12,13 @@ namespace {
 
 // Will no more bytes come to the extent? In strips, or in its record and what strips have added to it, there is
 // everything up to its last step along the slowest axis. Of an image that ends before that more may come.
-bool is_complete(const OpenObject& object, const geometry::Coord& unit, bool has_record,
+bool is_complete(const OpenObject& object, const geometry::Coord& extent, bool has_record,
                  const std::vector<ByteRanges::Range>& parts) {
   geometry::Box inside;
   inside.length = object.array().extent;
   for (unsigned axis = 1; axis < object.rank; ++axis)
     inside.length[axis] =
-        std::min(inside.length[axis], object.array().shape[axis] - unit[axis] * object.array().extent[axis]);
+        std::min(inside.length[axis], object.array().shape[axis] - extent[axis] * object.array().extent[axis]);
   ByteRanges covered;
   std::uint32_t first = UINT32_MAX;
   for (const ByteRanges::Range& part : parts) {
@@ -52,7 +52,7 @@ Result<std::uint64_t> Replacer::settle(OpenObject& object, std::uint64_t most_by
 Status Replacer::settle_page(OpenObject& object, std::uint64_t number, bool all, Settled& settled) {
   MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(object, number, false));
   struct Row {
-    std::vector<geometry::Coord> units;
+    std::vector<geometry::Coord> extents;
     bool complete = true;
   };
   std::map<std::uint64_t, Row> rows;
@@ -61,34 +61,34 @@ Status Replacer::settle_page(OpenObject& object, std::uint64_t number, bool all,
     for (const Strips::Entry& strip : *known.strips)
       if (strip.has(place)) parts.push_back({strip.begin, strip.end});
     if (parts.empty()) continue;
-    const geometry::Coord unit = object.unit_of({number, place});
-    Row& row = rows[unit[0]];
-    row.units.push_back(unit);
-    row.complete = row.complete && (all || is_complete(object, unit, known.page->has(place), parts));
+    const geometry::Coord extent = object.extent_of({number, place});
+    Row& row = rows[extent[0]];
+    row.extents.push_back(extent);
+    row.complete = row.complete && (all || is_complete(object, extent, known.page->has(place), parts));
   }
   for (const auto& [row, of_row] : rows)
-    if (of_row.complete) MDFS_TRY(settle_units(object, of_row.units, settled));
+    if (of_row.complete) MDFS_TRY(settle_extents(object, of_row.extents, settled));
   return {};
 }
 
-Status Replacer::settle_units(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled) {
-  GridBox box{units.front(), units.front()};
-  for (const geometry::Coord& unit : units)
+Status Replacer::settle_extents(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled) {
+  GridBox box{extents.front(), extents.front()};
+  for (const geometry::Coord& coord : extents)
     for (unsigned axis = 0; axis < object.rank; ++axis) {
-      box.first[axis] = std::min(box.first[axis], unit[axis]);
-      box.last[axis] = std::max(box.last[axis], unit[axis] + 1);
+      box.first[axis] = std::min(box.first[axis], coord[axis]);
+      box.last[axis] = std::max(box.last[axis], coord[axis] + 1);
     }
   for (unsigned axis = 0; axis < object.rank; ++axis) box.last[axis] = std::max(box.last[axis], box.first[axis] + 1);
   const GridLock::Hold hold(object.writers, object.rank, box, GridLock::Mode::kExclusive);
   {
     const Claims claims(object, box);
-    if (!claims.units().empty()) return {};
+    if (!claims.blocks().empty()) return {};
   }
   // Others may have written, cut off or settled some before we had them.
   std::vector<geometry::Coord> left;
-  for (const geometry::Coord& unit : units) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, unit, false));
-    if (!extent.parts.empty()) left.push_back(unit);
+  for (const geometry::Coord& coord : extents) {
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
+    if (!extent.parts.empty()) left.push_back(coord);
   }
   std::vector<geometry::Coord> batch;
   for (std::size_t i = 0; i < left.size(); ++i) {
@@ -101,43 +101,43 @@ Status Replacer::settle_units(OpenObject& object, const std::vector<geometry::Co
 }
 
 // Damage holds back its own extent alone.
-Status Replacer::settle_readable(OpenObject& object, const std::vector<geometry::Coord>& units, Settled& settled) {
-  Status status = settle_batch(object, units);
+Status Replacer::settle_readable(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled) {
+  Status status = settle_batch(object, extents);
   if (status.ok()) {
-    settled.bytes += std::uint64_t{units.size()} * object.unit_bytes;
+    settled.bytes += std::uint64_t{extents.size()} * object.extent_bytes;
     return {};
   }
   if (status.error().code != Errc::kCorrupt && status.error().code != Errc::kIo) return status;
-  if (units.size() == 1) {
+  if (extents.size() == 1) {
     settled.damage = status;
     return ++settled.damaged < kMostDamaged ? Status{} : status;
   }
-  for (const geometry::Coord& unit : units) MDFS_TRY(settle_readable(object, {unit}, settled));
+  for (const geometry::Coord& extent : extents) MDFS_TRY(settle_readable(object, {extent}, settled));
   return {};
 }
 
 // On a full volume extents that take as much in their strips can still be written: their blocks will be free again.
-Result<store::Reservation> Replacer::room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& units) {
+Result<store::Reservation> Replacer::room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& extents) {
   const store::Room one = object.worst_case(0, false);
-  const store::Room room{units.size() * one.blocks, units.size() * one.puts, units.size() * one.bytes};
+  const store::Room room{extents.size() * one.blocks, extents.size() * one.puts, extents.size() * one.bytes};
   Result<store::Reservation> promised = core_.store.reserve(room, store::Purpose::kNormal);
   if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
-  for (const geometry::Coord& unit : units) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, unit, false));
+  for (const geometry::Coord& coord : extents) {
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
     if (extent.blocks() * object.block_size < object.capacity_bytes) return promised;
   }
   return core_.store.reserve(room, store::Purpose::kPromised);
 }
 
-Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Coord>& units) {
-  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_settle(object, units));
-  std::vector<Staged> batch(units.size());
+Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Coord>& extents) {
+  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_settle(object, extents));
+  std::vector<Staged> batch(extents.size());
   std::vector<Want> wants;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    batch[i].coord = units[i];
-    batch[i].index = object.unit_index(units[i]);
-    batch[i].unit = core_.cache.find_or_create(object.key_of(batch[i].index));
-    wants.push_back({batch[i].unit, units[i], {{0, object.unit_bytes}}});
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    batch[i].coord = extents[i];
+    batch[i].index = object.extent_index(extents[i]);
+    batch[i].block = core_.cache.find_or_create(object.key_of(batch[i].index));
+    wants.push_back({batch[i].block, extents[i], {{0, object.extent_bytes}}});
   }
   // Nobody changes them: we hold their part of the grid alone.
   MDFS_TRY(loader_.load(object, std::move(wants),
@@ -167,8 +167,8 @@ Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Co
   }
   publish_pages(core_, object, pages);
   for (const Staged& staged : batch) {
-    const std::lock_guard lock(staged.unit->mutex);
-    staged.unit->known_on_disk = !staged.runs.empty();
+    const std::lock_guard lock(staged.block->mutex);
+    staged.block->known_on_disk = !staged.runs.empty();
   }
   return {};
 }

@@ -29,21 +29,21 @@ bool is_zero(ConstBytes bytes) {
 }
 
 void encode_raw(const OpenObject& object, Staged& staged) {
-  for (std::uint32_t begin = 0; begin < object.unit_bytes; begin += MDFS_SUB_BLOCK) {
-    const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, object.unit_bytes - begin);
+  for (std::uint32_t begin = 0; begin < object.extent_bytes; begin += MDFS_SUB_BLOCK) {
+    const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, object.extent_bytes - begin);
     staged.crc32c.push_back(crc32c({staged.object.data() + begin, length}));
   }
-  staged.stored_bytes = object.unit_bytes;
+  staged.stored_bytes = object.extent_bytes;
   staged.stored = staged.object;
 }
 
 Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
-  const std::size_t bound = codec::compress_bound(object.image->codec, object.unit_bytes);
+  const std::size_t bound = codec::compress_bound(object.image->codec, object.extent_bytes);
   BufferRef frame = core.cache.acquire(align_up(bound, object.block_size));
   codec::Encoder encoder = core.encoding.idle().take();
   MDFS_TRY_ASSIGN(const std::size_t used,
                   codec::encode(object.image->codec, object.image->codec_level,
-                                {staged.object.data(), object.unit_bytes}, frame.bytes(), encoder));
+                                {staged.object.data(), object.extent_bytes}, frame.bytes(), encoder));
   core.encoding.idle().give_back(std::move(encoder));
   std::memset(frame.data() + used, 0, align_up(used, object.block_size) - used);
   staged.stored_bytes = static_cast<std::uint32_t>(used);
@@ -76,7 +76,7 @@ Status encode(Core& core, const OpenObject& object, Staged& staged) {
     encode_cell(core, object, staged);
     return {};
   }
-  if (!staged.object || is_zero({staged.object.data(), object.unit_bytes})) {
+  if (!staged.object || is_zero({staged.object.data(), object.extent_bytes})) {
     staged.object = BufferRef();
     return {};
   }
@@ -92,14 +92,14 @@ std::uint32_t blocks_of(const OpenObject& object, const Staged& staged) {
 }
 
 // Encoders that are larger than half of their budget work one after another, and others may have turns between them.
-Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& units) {
+Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& extents) {
   const std::size_t each = encoder_bytes(object);
   ByteBudget& budget = core.encoding.encoders_of(each);
-  const std::size_t most = encoders_at_once(budget.limit_bytes(), each, units.size(), core.tasks.threads() + 1);
+  const std::size_t most = encoders_at_once(budget.limit_bytes(), each, extents.size(), core.tasks.threads() + 1);
   if (most == 1) {
-    for (Staged& unit : units) {
+    for (Staged& staged : extents) {
       const ByteBudget::Share share = each > 0 ? budget.wait_for(each) : ByteBudget::Share();
-      MDFS_TRY(encode(core, object, unit));
+      MDFS_TRY(encode(core, object, staged));
     }
     return {};
   }
@@ -107,47 +107,48 @@ Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& uni
   std::mutex mutex;  // guards status
   Status status;
   const auto encode_one = [&](std::size_t i) {
-    Status one = encode(core, object, units[i]);
+    Status one = encode(core, object, extents[i]);
     if (one.ok()) return;
     const std::lock_guard lock(mutex);
     if (status.ok()) status = std::move(one);
   };
-  core.tasks.parallel_for(units.size(), encode_one, most);
+  core.tasks.parallel_for(extents.size(), encode_one, most);
   return status;
 }
 
-// Units that the image has when it is full, 0 if it grows beyond the shape it was opened with, or is a file.
-std::uint64_t planned_units(const OpenObject& object) {
+// Extents that the image has when it is full, 0 if it grows beyond the shape it was opened with, or is a file.
+std::uint64_t planned_extents(const OpenObject& object) {
   if (!object.is_image()) return 0;
   const std::uint64_t planned = object.array().shape[0];
   if (object.shape_for(object.size.load(std::memory_order_relaxed)).shape[0] > planned) return 0;
-  return ceil_div(planned, object.array().extent[0]) * object.units_in_row();
+  return ceil_div(planned, object.array().extent[0]) * object.extents_in_row();
 }
 
-// Gives blocks to the units of one disk, in order, in contiguous groups as large as can be had.
+// Gives blocks to the extents of one disk, in order, in contiguous groups as large as can be had.
 class Placer {
  public:
   Placer(Core& core, OpenObject& object, std::uint16_t disk, store::Reservation& reservation)
       : core_(core), object_(object), disk_(disk), reservation_(reservation) {}
 
-  Status place(const std::vector<Staged*>& units) {
+  Status place(const std::vector<Staged*>& extents) {
     std::size_t next = 0;
     std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / object_.block_size);
     bool together = true;  // what is replaced of several groups
-    while (next < units.size()) {
+    while (next < extents.size()) {
       // What is replaced stays near its group; what is new goes on where the last group ended.
-      const std::uint64_t replaced = replaced_block(*units[next]);
-      std::uint64_t blocks = blocks_of(object_, *units[next]);
+      const std::uint64_t replaced = replaced_block(*extents[next]);
+      std::uint64_t blocks = blocks_of(object_, *extents[next]);
       std::size_t end = next + 1;
-      while (core_.options.grouping && end < units.size() && blocks + blocks_of(object_, *units[end]) <= group_blocks &&
-             (replaced == 0 || together || same_group(*units[next], *units[end])))
-        blocks += blocks_of(object_, *units[end++]);
+      while (core_.options.grouping && end < extents.size() &&
+             blocks + blocks_of(object_, *extents[end]) <= group_blocks &&
+             (replaced == 0 || together || same_group(*extents[next], *extents[end])))
+        blocks += blocks_of(object_, *extents[end++]);
       // A group that has no room as a whole is divided before any of it goes to another disk.
       const Fallback fallback = end - next == 1 ? Fallback::kMay : Fallback::kNot;
       Result<store::Run> run =
           allocate(static_cast<std::uint32_t>(blocks), fallback, replaced, expected_blocks(blocks, end - next));
       if (run.ok()) {
-        hand_out(*run, units, next, end);
+        hand_out(*run, extents, next, end);
         next = end;
       } else if (run.error().code != Errc::kNoSpace) {
         return std::move(run).error();
@@ -156,7 +157,7 @@ class Placer {
       } else if (end - next > 1) {
         group_blocks = blocks / 2;
       } else {
-        MDFS_TRY(scatter(*units[next], static_cast<std::uint32_t>(blocks)));
+        MDFS_TRY(scatter(*extents[next], static_cast<std::uint32_t>(blocks)));
         ++next;
       }
     }
@@ -170,19 +171,19 @@ class Placer {
     return object_.groups.group_of(one.coord) == object_.groups.group_of(two.coord);
   }
 
-  // Where the unit is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
-  std::uint64_t replaced_block(const Staged& unit) {
+  // Where the extent is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
+  std::uint64_t replaced_block(const Staged& staged) {
     if (!object_.is_image()) return 0;
-    const Result<StoredExtent> stored = core_.records.extent(object_, unit.coord, false);
+    const Result<StoredExtent> stored = core_.records.extent(object_, staged.coord, false);
     if (!stored.ok() || !stored->has_record() || stored->runs.front().disk != disk_) return 0;
     return stored->runs.front().block;
   }
 
-  // What an image of known shape still wants here, if all its units are like these.
-  std::uint64_t expected_blocks(std::uint64_t blocks, std::size_t units) {
-    const std::uint64_t planned = planned_units(object_) / std::max(1u, object_.placement->disks);
+  // What an image of known shape still wants here, if all its extents are like these.
+  std::uint64_t expected_blocks(std::uint64_t blocks, std::size_t extents) {
+    const std::uint64_t planned = planned_extents(object_) / std::max(1u, object_.placement->disks);
     if (planned == 0) return 0;
-    const std::uint64_t all = ceil_div(planned * blocks, units);
+    const std::uint64_t all = ceil_div(planned * blocks, extents);
     const std::lock_guard lock(object_.state_mutex);
     const std::uint64_t given = disk_ < object_.disk_given.size() ? object_.disk_given[disk_] : 0;
     return std::max(blocks, all - std::min(all, given));
@@ -213,36 +214,36 @@ class Placer {
     return run;
   }
 
-  void hand_out(store::Run run, const std::vector<Staged*>& units, std::size_t next, std::size_t end) {
+  void hand_out(store::Run run, const std::vector<Staged*>& extents, std::size_t next, std::size_t end) {
     for (; next < end; ++next) {
-      const std::uint32_t blocks = blocks_of(object_, *units[next]);
-      units[next]->runs.push_back({run.disk, run.block, blocks});
+      const std::uint32_t blocks = blocks_of(object_, *extents[next]);
+      extents[next]->runs.push_back({run.disk, run.block, blocks});
       run.block += blocks;
     }
   }
 
-  static void add_piece(Staged& unit, const store::Run& piece) {
-    if (!unit.runs.empty()) {
-      store::Run& last = unit.runs.back();
+  static void add_piece(Staged& staged, const store::Run& piece) {
+    if (!staged.runs.empty()) {
+      store::Run& last = staged.runs.back();
       if (last.disk == piece.disk && last.block + last.blocks == piece.block) {
         last.blocks += piece.blocks;
         return;
       }
     }
-    unit.runs.push_back(piece);
+    staged.runs.push_back(piece);
   }
 
-  // No contiguous room is left for this unit: smaller and smaller pieces, as many as its record can name.
-  Status scatter(Staged& unit, std::uint32_t blocks) {
+  // No contiguous room is left for this extent: smaller and smaller pieces, as many as its record can name.
+  Status scatter(Staged& staged, std::uint32_t blocks) {
     std::uint32_t piece = std::max(1u, blocks / 2);
     while (blocks > 0) {
       Result<store::Run> run = allocate(std::min(piece, blocks), Fallback::kMay, 0, 0);
       if (run.ok()) {
-        add_piece(unit, *run);
+        add_piece(staged, *run);
         blocks -= run->blocks;
-        if (unit.runs.size() > format::kMaxExtentRuns)
-          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces", blocks_of(object_, unit),
-                                              format::kMaxExtentRuns)};
+        if (staged.runs.size() > format::kMaxExtentRuns)
+          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces",
+                                              blocks_of(object_, staged), format::kMaxExtentRuns)};
       } else if (run.error().code != Errc::kNoSpace || piece == 1) {
         return std::move(run).error();
       } else {
@@ -258,9 +259,9 @@ class Placer {
   store::Reservation& reservation_;
 };
 
-Status place_all(Core& core, OpenObject& object, std::vector<Staged>& units, store::Reservation& reservation) {
+Status place_all(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation) {
   std::map<std::uint16_t, std::vector<Staged*>> by_disk;
-  for (Staged& staged : units)
+  for (Staged& staged : extents)
     if (blocks_of(object, staged) > 0)
       by_disk[static_cast<std::uint16_t>(object.placement_disk(staged.coord))].push_back(&staged);
   for (auto& [disk, list] : by_disk) {
@@ -273,9 +274,9 @@ Status place_all(Core& core, OpenObject& object, std::vector<Staged>& units, sto
   return {};
 }
 
-Status write_units(Core& core, const OpenObject& object, std::vector<Staged>& units) {
+Status write_extents(Core& core, const OpenObject& object, std::vector<Staged>& extents) {
   std::vector<Segment> segments;
-  for (const Staged& staged : units)
+  for (const Staged& staged : extents)
     if (!staged.runs.empty())
       append_segments(staged.runs, object.block_size, 0, std::uint64_t{blocks_of(object, staged)} * object.block_size,
                       staged.stored.data(), 0, segments);
@@ -288,21 +289,21 @@ std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged) 
   return object.is_image() ? object.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
 }
 
-Status stage(Core& core, OpenObject& object, std::vector<Staged>& units, store::Reservation& reservation) {
+Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation) {
   std::size_t frames = 0;
-  for (const Staged& staged : units)
+  for (const Staged& staged : extents)
     frames += frame_bytes(object, static_cast<std::size_t>(std::popcount(staged.blocks)));
   ByteBudget::Share share = frames > 0 ? core.encoding.frames_of(frames).wait_for(frames) : ByteBudget::Share();
-  Status status = encode_all(core, object, units);
-  if (status.ok()) status = place_all(core, object, units, reservation);
-  if (status.ok()) status = write_units(core, object, units);
-  for (Staged& staged : units) staged.stored = BufferRef();
-  if (!status.ok()) abandon(core, units);
+  Status status = encode_all(core, object, extents);
+  if (status.ok()) status = place_all(core, object, extents, reservation);
+  if (status.ok()) status = write_extents(core, object, extents);
+  for (Staged& staged : extents) staged.stored = BufferRef();
+  if (!status.ok()) abandon(core, extents);
   return status;
 }
 
-void abandon(Core& core, std::vector<Staged>& units) {
-  for (Staged& staged : units) {
+void abandon(Core& core, std::vector<Staged>& extents) {
+  for (Staged& staged : extents) {
     for (const store::Run& run : staged.runs) core.store.abandon(run);
     staged.runs.clear();
   }

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "base/checked.h"
-#include "engine/write/held_units.h"
+#include "engine/write/held_extents.h"
 #include "engine/write/replacer.h"
 #include "mdfs/ondisk.h"
 
@@ -23,7 +23,7 @@ GridBox rows_from(std::uint64_t first_row) {
   return rows;
 }
 
-// Of a row of units, in steps of the array.
+// Of a row of extents, in steps of the array.
 std::uint64_t first_step(const OpenObject& object, std::uint64_t row) {
   return checked_mul(row, object.array().extent[0]).value_or(UINT64_MAX);
 }
@@ -70,7 +70,7 @@ Status Replacer::write_before(OpenObject& object, std::uint64_t size_bytes) {
   const std::uint64_t row_bytes = object.grid_row_bytes();
   const bool with_size = !object.is_image() && size_bytes < size;
   const std::uint64_t rows = with_size ? size_bytes / row_bytes : ceil_div(std::min(size_bytes, size), row_bytes);
-  Status written = write_back_.write_back_below(object, rows * object.units_in_row());
+  Status written = write_back_.write_back_below(object, rows * object.extents_in_row());
   return !written.ok() && written.error().code == Errc::kNoSpace ? Status{} : written;
 }
 
@@ -84,7 +84,7 @@ Status Replacer::extend(OpenObject& object, std::uint64_t size_bytes) {
     {
       const std::lock_guard lock(object.state_mutex);
       in_tree = object.linked_inline;
-      dirty = !object.dirty_units.empty();
+      dirty = !object.dirty_cache_blocks.empty();
     }
     if (!in_tree && dirty) {
       object.grow(size_bytes);
@@ -139,12 +139,12 @@ Result<bool> Replacer::is_small_cut(OpenObject& object, std::uint64_t size_bytes
   const std::uint64_t end = std::min(object.size.load(std::memory_order_acquire),
                                      checked_mul(size_bytes / band_bytes + 1, band_bytes).value_or(UINT64_MAX));
   std::size_t held = 0;
-  const Status counted =
-      each_held_unit(core_, object, size_bytes, end - size_bytes, stored_pages(object), [&](const HeldUnit&) -> Status {
-        MDFS_TRY(stopped(stop));
-        if (++held > kMostCut) return {Errc::kTooBig, "cut"};
-        return {};
-      });
+  const Status counted = each_held_extent(core_, object, size_bytes, end - size_bytes, stored_pages(object),
+                                          [&](const HeldExtent&) -> Status {
+                                            MDFS_TRY(stopped(stop));
+                                            if (++held > kMostCut) return {Errc::kTooBig, "cut"};
+                                            return {};
+                                          });
   if (!counted.ok() && held <= kMostCut) return counted.error();
   return held <= kMostCut;
 }
@@ -192,8 +192,8 @@ Status Replacer::shrink_at_once(OpenObject& object, std::uint64_t size_bytes, co
 
 // The file has no cells: what is left of it lies in the tree.
 Status Replacer::shrink_inline(OpenObject& object, std::uint64_t size_bytes) {
-  const UnitPtr unit = core_.cache.find_or_create(object.key_of(0));
-  MDFS_TRY_ASSIGN(BufferRef kept, copy_of(object, unit));
+  const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(0));
+  MDFS_TRY_ASSIGN(BufferRef kept, copy_of(object, block));
   if (!kept) {
     kept = core_.cache.acquire(object.block_size);
     std::memset(kept.data(), 0, kept.size());
@@ -214,35 +214,35 @@ Status Replacer::shrink_inline(OpenObject& object, std::uint64_t size_bytes) {
     object.linked_size = size_bytes;
   }
   object.size.store(size_bytes, std::memory_order_release);
-  reset_units(object, 1, UINT64_MAX, true);
-  const std::lock_guard lock(unit->mutex);
-  unit->buffer = std::move(kept);
-  unit->complete = true;
-  unit->valid.clear();
-  if (unit->dirty) write_back_.note_clean(object, *unit);
+  reset_blocks(object, 1, UINT64_MAX, true);
+  const std::lock_guard lock(block->mutex);
+  block->buffer = std::move(kept);
+  block->complete = true;
+  block->valid.clear();
+  if (block->dirty) write_back_.note_clean(object, *block);
   return {};
 }
 
 // The cell that the new end lies in: its last block is written anew with a zero tail, the blocks behind it go.
 Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
-  const std::uint64_t index = size_bytes / object.unit_bytes;
-  const std::uint64_t end = size_bytes % object.unit_bytes;
-  const UnitPtr unit = core_.cache.find_or_create(object.key_of(index));
+  const std::uint64_t index = size_bytes / object.extent_bytes;
+  const std::uint64_t end = size_bytes % object.extent_bytes;
+  const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(index));
   Staged staged;
   staged.index = index;
-  staged.coord = object.unit_coord(index);
-  staged.unit = unit;
-  staged.holes = block_mask(object, align_up(end, object.block_size), object.unit_bytes);
+  staged.coord = object.extent_coord(index);
+  staged.block = block;
+  staged.holes = block_mask(object, align_up(end, object.block_size), object.extent_bytes);
   MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, index));
   {
-    const std::lock_guard lock(unit->mutex);
-    staged.blocks = unit->dirty_blocks;
+    const std::lock_guard lock(block->mutex);
+    staged.blocks = block->dirty_blocks;
   }
   if (end % object.block_size != 0 && cell.find(static_cast<unsigned>(end / object.block_size)))
     staged.blocks |= block_mask(object, end, end + 1);
   staged.blocks &= ~staged.holes;
   if (staged.blocks != 0) {
-    MDFS_TRY_ASSIGN(staged.object, copy_of(object, unit));
+    MDFS_TRY_ASSIGN(staged.object, copy_of(object, block));
     if (staged.object && staged.object.size() > end)
       std::memset(staged.object.data() + end, 0, staged.object.size() - end);
     MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(object, staged), store::Purpose::kFreeing));
@@ -255,14 +255,14 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
 Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop) {
   const std::uint64_t old = object.size.load(std::memory_order_acquire);
   const std::uint64_t row_end = std::min(old, cut.first_row * object.grid_row_bytes());
-  std::vector<HeldUnit> lost;  // at most kMostCut, or all of them of one row of bytes
-  const auto add = [&](const HeldUnit& held) -> Status {
+  std::vector<HeldExtent> lost;  // at most kMostCut, or all of them of one row of bytes
+  const auto add = [&](const HeldExtent& held) -> Status {
     MDFS_TRY(stopped(stop));
     lost.push_back(held);
     return {};
   };
-  MDFS_TRY(each_held_unit(core_, object, size_bytes, row_end - size_bytes, stored_pages(object), add));
-  std::sort(lost.begin(), lost.end(), [](const HeldUnit& a, const HeldUnit& b) { return a.index < b.index; });
+  MDFS_TRY(each_held_extent(core_, object, size_bytes, row_end - size_bytes, stored_pages(object), add));
+  std::sort(lost.begin(), lost.end(), [](const HeldExtent& a, const HeldExtent& b) { return a.index < b.index; });
   std::vector<Staged> batch;
   const auto stage_batch = [&]() -> Status {
     MDFS_TRY(stopped(stop));
@@ -276,13 +276,13 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
     batch.clear();
     return {};
   };
-  for (const HeldUnit& held : lost) {
+  for (const HeldExtent& held : lost) {
     MDFS_TRY(stopped(stop));
     Staged staged;
     staged.index = held.index;
     staged.coord = held.coord;
-    const UnitPtr unit = core_.cache.find_or_create(object.key_of(held.index));
-    MDFS_TRY_ASSIGN(staged.object, copy_of(object, unit));
+    const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(held.index));
+    MDFS_TRY_ASSIGN(staged.object, copy_of(object, block));
     if (staged.object)
       for (const geometry::Piece& piece : held.pieces)
         geometry::fill_box(object.rank, piece.in_extent.length, std::byte{0}, staged.object.bytes(),
@@ -296,7 +296,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
 Status Replacer::link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
   const ClosedGate closed(object.gate);
   const std::lock_guard linking(object.linking);
-  // The last row of units that stays is cut, too.
+  // The last row of extents that stays is cut, too.
   const Versions::Change change(object.versions, first_step(object, size_bytes / object.grid_row_bytes()), UINT64_MAX);
   Linker::Pages pages;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
@@ -315,7 +315,7 @@ Status Replacer::link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut
     object.has_cells = !object.is_image() && size_bytes > 0;
   }
   exchange(object, cut.staged, false, [] {});
-  reset_units(object, cut.first_row * object.units_in_row(), UINT64_MAX, true);
+  reset_blocks(object, cut.first_row * object.extents_in_row(), UINT64_MAX, true);
   write_back_.wake_waiters();
   return {};
 }
@@ -438,18 +438,18 @@ Status Replacer::free_from(OpenObject& object, std::uint64_t row) {
     const std::lock_guard lock(object.state_mutex);
     object.linked_size = linked;
   }
-  reset_units(object, row * object.units_in_row(), UINT64_MAX, true);
+  reset_blocks(object, row * object.extents_in_row(), UINT64_MAX, true);
   return {};
 }
 
-void Replacer::reset_units(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros) {
-  for (const UnitPtr& unit : core_.cache.units_between(object.number, first, last)) {
-    const std::lock_guard lock(unit->mutex);
-    unit->buffer = BufferRef();
-    unit->complete = zeros;
-    unit->valid.clear();
-    unit->known_on_disk = false;
-    if (unit->dirty) write_back_.note_clean(object, *unit);
+void Replacer::reset_blocks(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros) {
+  for (const CacheBlockPtr& block : core_.cache.blocks_between(object.number, first, last)) {
+    const std::lock_guard lock(block->mutex);
+    block->buffer = BufferRef();
+    block->complete = zeros;
+    block->valid.clear();
+    block->known_on_disk = false;
+    if (block->dirty) write_back_.note_clean(object, *block);
   }
 }
 

@@ -14,37 +14,37 @@
 namespace mdfs::engine {
 
 Claims::Claims(OpenObject& object, const GridBox& box) {
-  std::vector<UnitPtr> dirty;
+  std::vector<CacheBlockPtr> dirty;
   {
     const std::lock_guard lock(object.state_mutex);
     const auto first =
-        object.dirty_units.lower_bound(checked_mul(box.first[0], object.units_in_row()).value_or(UINT64_MAX));
-    for (auto unit = first; unit != object.dirty_units.end(); ++unit) {
-      const geometry::Coord coord = object.unit_coord(unit->first);
+        object.dirty_cache_blocks.lower_bound(checked_mul(box.first[0], object.extents_in_row()).value_or(UINT64_MAX));
+    for (auto block = first; block != object.dirty_cache_blocks.end(); ++block) {
+      const geometry::Coord coord = object.extent_coord(block->first);
       if (coord[0] >= box.last[0]) break;
-      if (box.contains(object.rank, coord)) dirty.push_back(unit->second);
+      if (box.contains(object.rank, coord)) dirty.push_back(block->second);
     }
   }
-  for (UnitPtr& unit : dirty) {
-    std::unique_lock lock(unit->mutex);
-    unit->changed.wait(lock, [&] { return !unit->claimed; });
-    if (!unit->dirty) continue;
-    unit->claimed = true;
-    units_.push_back(std::move(unit));
+  for (CacheBlockPtr& block : dirty) {
+    std::unique_lock lock(block->mutex);
+    block->changed.wait(lock, [&] { return !block->claimed; });
+    if (!block->dirty) continue;
+    block->claimed = true;
+    blocks_.push_back(std::move(block));
   }
 }
 
 Claims::~Claims() {
-  for (const UnitPtr& unit : units_) {
-    const std::lock_guard lock(unit->mutex);
-    unit->claimed = false;
-    unit->changed.notify_all();
+  for (const CacheBlockPtr& block : blocks_) {
+    const std::lock_guard lock(block->mutex);
+    block->claimed = false;
+    block->changed.notify_all();
   }
 }
 
-Result<BufferRef> Replacer::copy_of(OpenObject& object, const UnitPtr& unit) {
+Result<BufferRef> Replacer::copy_of(OpenObject& object, const CacheBlockPtr& block) {
   BufferRef now;
-  MDFS_TRY(loader_.load(object, {{unit, object.unit_coord(unit->key.index), {{0, object.unit_bytes}}}},
+  MDFS_TRY(loader_.load(object, {{block, object.extent_coord(block->key.index), {{0, object.extent_bytes}}}},
                         [&](std::size_t, const BufferRef& buffer) { now = buffer; }));
   if (!now) return now;
   BufferRef copy = core_.cache.acquire(now.size());
@@ -81,24 +81,24 @@ geometry::Box box_of(const geometry::Box& band, const geometry::Piece& piece) {
   return box;
 }
 
-constexpr std::uint64_t kBandUnits = 4096;  // whose pieces are planned at once
+constexpr std::uint64_t kBandExtents = 4096;  // whose pieces are planned at once
 
-// The window's box in bands of at most `band_bytes` (of one row of units, and at least one unit), in order.
+// The window's box in bands of at most `band_bytes` (of one row of extents, and at least one extent), in order.
 template <typename Visit>
 Status each_band(const OpenObject& object, const geometry::Box& box, std::uint64_t band_bytes, Visit&& visit) {
   const geometry::ByteGeometry& array = object.array();
   const unsigned fast = object.rank - 1;
   std::uint64_t thickness = 1;  // samples of a band across the fastest axis
   for (unsigned axis = 0; axis < fast; ++axis) thickness *= std::min(array.extent[axis], box.length[axis]);
-  const std::uint64_t units_long =
-      std::clamp<std::uint64_t>(band_bytes / (thickness * array.extent[fast]), 1, kBandUnits);
+  const std::uint64_t extents_long =
+      std::clamp<std::uint64_t>(band_bytes / (thickness * array.extent[fast]), 1, kBandExtents);
 
-  const GridBox grid = units_under(object, box);
+  const GridBox grid = extents_under(object, box);
   geometry::Coord at = grid.first;
   while (true) {
     geometry::Box band;
     for (unsigned axis = 0; axis <= fast; ++axis) {
-      const std::uint64_t count = axis == fast ? units_long : 1;
+      const std::uint64_t count = axis == fast ? extents_long : 1;
       const std::uint64_t begin = std::max(at[axis] * array.extent[axis], box.start[axis]);
       const std::uint64_t end = std::min((at[axis] + count) * array.extent[axis], box.start[axis] + box.length[axis]);
       band.start[axis] = begin;
@@ -106,7 +106,7 @@ Status each_band(const OpenObject& object, const geometry::Box& box, std::uint64
     }
     MDFS_TRY(visit(band));
     unsigned axis = fast;
-    at[axis] += units_long;
+    at[axis] += extents_long;
     while (at[axis] >= grid.last[axis]) {
       if (axis == 0) return {};
       at[axis] = grid.first[axis];
@@ -122,31 +122,31 @@ Status each_band(const OpenObject& object, const geometry::Box& box, std::uint64
 Status Replacer::write_others(OpenObject& object, const WindowJob& job) {
   if (canonical_end(object.array(), job.box) > object.size.load(std::memory_order_acquire))
     MDFS_TRY(clear_beyond_end(object));
-  const GridBox grid = units_under(object, job.box);
+  const GridBox grid = extents_under(object, job.box);
   bool others = false;
   {
     const std::lock_guard lock(object.state_mutex);
     others = object.linked_size < object.size.load(std::memory_order_acquire) ||
-             std::any_of(object.dirty_units.begin(), object.dirty_units.end(), [&](const auto& dirty) {
-               return !grid.contains(object.rank, object.unit_coord(dirty.first));
+             std::any_of(object.dirty_cache_blocks.begin(), object.dirty_cache_blocks.end(), [&](const auto& dirty) {
+               return !grid.contains(object.rank, object.extent_coord(dirty.first));
              });
   }
   return others ? write_back_.write_back(object) : Status{};
 }
 
-// Units that the source writes to.
-Result<std::uint64_t> Replacer::units_written(const OpenObject& object, const WindowJob& job, const Stop& stop) {
+// Extents that the source writes to.
+Result<std::uint64_t> Replacer::extents_written(const OpenObject& object, const WindowJob& job, const Stop& stop) {
   if (job.from.is_whole()) return geometry::piece_count(object.array(), job.box);
-  std::uint64_t units = 0;
+  std::uint64_t extents = 0;
   const auto count = [&](const geometry::Box& band) -> Status {
     MDFS_TRY(stopped(stop));
     if (WindowRows(object, job.window, job.box, band).written_bytes(job.from) == 0) return {};
     for (const geometry::Piece& piece : geometry::decompose(object.array(), band))
-      if (WindowRows(object, job.window, job.box, box_of(band, piece)).written_bytes(job.from) > 0) ++units;
+      if (WindowRows(object, job.window, job.box, box_of(band, piece)).written_bytes(job.from) > 0) ++extents;
     return {};
   };
   MDFS_TRY(each_band(object, job.box, kBandBytes, count));
-  return units;
+  return extents;
 }
 
 // Is there a record of every extent under the box?
@@ -165,41 +165,42 @@ Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& 
 }
 
 // What is staged of them stays in memory until they are linked: a quarter of the budget for each window.
-std::uint64_t Replacer::most_window_units() const {
-  return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowUnits, kMaxWindowUnits);
+std::uint64_t Replacer::most_window_extents() const {
+  return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowExtents,
+                                   kMaxWindowExtents);
 }
 
 Status Replacer::write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from,
                               const Stop& stop) {
   if (!object.is_image()) return {Errc::kNotImage, "window of an ordinary file"};
   WindowJob job{window, from, geometry::byte_box(*object.image, window), {}, 0, false, false, {}, {}, {}};
-  if (geometry::piece_count(object.array(), job.box) > most_window_units())
+  if (geometry::piece_count(object.array(), job.box) > most_window_extents())
     return {Errc::kTooBig, fmt::format("a window of more than {} extents cannot be written at once: the option cache "
                                        "decides how many",
-                                       most_window_units())};
-  MDFS_TRY_ASSIGN(const std::uint64_t units, units_written(object, job, stop));
-  if (units == 0) return {};
+                                       most_window_extents())};
+  MDFS_TRY_ASSIGN(const std::uint64_t coords, extents_written(object, job, stop));
+  if (coords == 0) return {};
   MDFS_TRY(write_others(object, job));
   MDFS_TRY(write_back_.wait_for_room(stop));
-  Result<store::Reservation> promised = core_.store.reserve(units * object.worst_case_blocks());
+  Result<store::Reservation> promised = core_.store.reserve(coords * object.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
-    promised = core_.store.reserve(units * object.worst_case_blocks());
+    promised = core_.store.reserve(coords * object.worst_case_blocks());
   if (!promised.ok() && promised.error().code == Errc::kNoSpace) {
     // What only replaces stored extents gives as much back as it takes.
     MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(object, job.box));
-    if (replaces) promised = core_.store.reserve(units * object.worst_case_blocks(), store::Purpose::kPromised);
+    if (replaces) promised = core_.store.reserve(coords * object.worst_case_blocks(), store::Purpose::kPromised);
     job.replaces = replaces;
   }
   MDFS_TRY_ASSIGN(job.reservation, std::move(promised));
 
-  const GridBox grid = units_under(object, job.box);
+  const GridBox grid = extents_under(object, job.box);
   const GridLock::Hold hold(object.writers, object.rank, grid, GridLock::Mode::kExclusive);
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   job.end = canonical_end(object.array(), job.box);
   job.shape = object.shape_for(std::max(size, job.end));
   if (job.box.start[0] + job.box.length[0] > object.shape_for(size).shape[0])
     return {Errc::kOutOfRange, "the image has become smaller than the window"};
-  job.keep = units * object.capacity_bytes <= core_.options.cache_bytes / 8;
+  job.keep = coords * object.capacity_bytes <= core_.options.cache_bytes / 8;
 
   const Claims claims(object, grid);
   Status status = each_band(object, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
@@ -236,17 +237,17 @@ Status Replacer::build_band(OpenObject& object, WindowJob& job, const geometry::
 
 Status Replacer::build_pieces(OpenObject& object, WindowJob& job, const geometry::Box& band, ConstBytes source,
                               std::span<const geometry::Piece> pieces) {
-  std::vector<UnitPtr> partial(pieces.size());
-  std::vector<std::pair<UnitPtr, geometry::Coord>> to_load;
+  std::vector<CacheBlockPtr> partial(pieces.size());
+  std::vector<std::pair<CacheBlockPtr, geometry::Coord>> to_load;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (replaces_unit(object, job, band, pieces[i])) continue;
-    partial[i] = core_.cache.find_or_create(object.key_of(object.unit_index(pieces[i].extent)));
+    if (replaces_extent(object, job, band, pieces[i])) continue;
+    partial[i] = core_.cache.find_or_create(object.key_of(object.extent_index(pieces[i].extent)));
     to_load.emplace_back(partial[i], pieces[i].extent);
   }
   MDFS_TRY(loader_.load_whole(object, to_load));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Staged staged;
-    staged.index = object.unit_index(pieces[i].extent);
+    staged.index = object.extent_index(pieces[i].extent);
     staged.coord = pieces[i].extent;
     if (partial[i] != nullptr) {
       MDFS_TRY_ASSIGN(staged.object, copy_of(object, partial[i]));
@@ -261,10 +262,10 @@ Status Replacer::build_pieces(OpenObject& object, WindowJob& job, const geometry
   return {};
 }
 
-// Nothing of what the unit holds now is kept.
-bool Replacer::replaces_unit(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
-                             const geometry::Piece& piece) {
-  if (job.window.channel || !is_whole(object, job.shape, {object.unit_index(piece.extent), 0, piece})) return false;
+// Nothing of what the extent holds now is kept.
+bool Replacer::replaces_extent(const OpenObject& object, const WindowJob& job, const geometry::Box& band,
+                               const geometry::Piece& piece) {
+  if (job.window.channel || !is_whole(object, job.shape, {object.extent_index(piece.extent), 0, piece})) return false;
   const WindowRows rows(object, job.window, job.box, box_of(band, piece));
   return rows.written_bytes(job.from) == rows.bytes();
 }
@@ -286,12 +287,12 @@ Status Replacer::read_band(const WindowJob& job, const WindowRows& rows, Mutable
 }
 
 void Replacer::overlay(const OpenObject& object, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
-                       const geometry::Piece& piece, const BufferRef& unit) {
+                       const geometry::Piece& piece, const BufferRef& buffer) {
   const geometry::Coord& extent = object.array().extent;
   const geometry::Coord& length = piece.in_extent.length;
   const WindowRows rows(object, job.window, job.box, box_of(band, piece));
   if (!job.window.channel)
-    return copy_written(object.rank, job.from, rows, bytes, band.length, piece.in_box, unit.bytes(), extent,
+    return copy_written(object.rank, job.from, rows, bytes, band.length, piece.in_box, buffer.bytes(), extent,
                         piece.in_extent.start);
   // The samples of the piece are taken out, get their channel, and go back.
   const unsigned fast = object.rank - 1;
@@ -301,11 +302,11 @@ void Replacer::overlay(const OpenObject& object, const WindowJob& job, const geo
   for (geometry::Coord* coord : {&plane_shape, &plane_start, &plane_length}) (*coord)[fast] /= channels;
   const std::uint64_t count = rows.bytes() * channels;
   ByteVector samples(count), plane(count / channels);
-  geometry::copy_box(object.rank, length, unit.bytes(), extent, piece.in_extent.start, samples, length, {});
+  geometry::copy_box(object.rank, length, buffer.bytes(), extent, piece.in_extent.start, samples, length, {});
   geometry::take_channel(samples, channels, *job.window.channel, element, plane);
   copy_written(object.rank, job.from, rows, bytes, plane_shape, plane_start, plane, plane_length, {});
   geometry::put_channel(plane, channels, *job.window.channel, element, samples);
-  geometry::copy_box(object.rank, length, samples, length, {}, unit.bytes(), extent, piece.in_extent.start);
+  geometry::copy_box(object.rank, length, samples, length, {}, buffer.bytes(), extent, piece.in_extent.start);
 }
 
 Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep) {
@@ -353,21 +354,21 @@ Status Replacer::link_window(OpenObject& object, WindowJob& job) {
   return {};
 }
 
-void Replacer::exchange(OpenObject& object, const std::vector<Staged>& units, bool keep,
+void Replacer::exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep,
                         const std::function<void()>& before) {
   const std::lock_guard swapping(object.swapping);
   before();
   object.swaps.fetch_add(1, std::memory_order_acq_rel);
-  for (const Staged& staged : units) {
-    const UnitKey key = object.key_of(staged.index);
-    const UnitPtr unit = keep ? core_.cache.find_or_create(key) : core_.cache.peek(key);
-    if (unit == nullptr) continue;
-    const std::lock_guard lock(unit->mutex);
-    unit->buffer = keep ? staged.object : BufferRef();
-    unit->complete = keep;
-    unit->valid.clear();
-    unit->known_on_disk = !staged.runs.empty();
-    if (unit->dirty) write_back_.note_clean(object, *unit);
+  for (const Staged& staged : extents) {
+    const CacheBlockKey key = object.key_of(staged.index);
+    const CacheBlockPtr block = keep ? core_.cache.find_or_create(key) : core_.cache.peek(key);
+    if (block == nullptr) continue;
+    const std::lock_guard lock(block->mutex);
+    block->buffer = keep ? staged.object : BufferRef();
+    block->complete = keep;
+    block->valid.clear();
+    block->known_on_disk = !staged.runs.empty();
+    if (block->dirty) write_back_.note_clean(object, *block);
   }
   object.swaps.fetch_add(1, std::memory_order_acq_rel);
 }

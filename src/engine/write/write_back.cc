@@ -24,21 +24,21 @@ WriteBack::~WriteBack() {
   for (std::thread& thread : threads_) thread.join();
   // Objects that were never closed lose what is dirty; whoever still holds them holds no memory of ours.
   for (const auto& [key, object] : dirty_) {
-    object->dirty_units.clear();
+    object->dirty_cache_blocks.clear();
     object->reservation = store::Reservation();
   }
 }
 
 namespace {
 
-// Have all bytes of the unit been written, up to where it will end when the image has its full shape? While an image
-// grows, the extent that its last slab lies in is not full.
-bool is_full(const OpenObject& object, const Unit& unit) {
+// Have all bytes of the cache block been written, up to where it will end when the image has its full shape? While an
+// image grows, the extent that its last slab lies in is not full.
+bool is_full(const OpenObject& object, const CacheBlock& block) {
   if (!object.is_image())
-    return static_cast<unsigned>(std::popcount(unit.dirty_blocks)) == object.unit_bytes / object.block_size;
-  const geometry::Coord coord = object.unit_coord(unit.key.index);
+    return static_cast<unsigned>(std::popcount(block.dirty_blocks)) == object.extent_bytes / object.block_size;
+  const geometry::Coord coord = object.extent_coord(block.key.index);
   const geometry::ByteGeometry shape = object.planned_shape(object.size.load(std::memory_order_relaxed), coord);
-  return unit.filled_bytes >= object.bytes_inside(shape, coord);
+  return block.filled_bytes >= object.bytes_inside(shape, coord);
 }
 
 // Of the full image. One that grows beyond the shape it was opened with has no last row.
@@ -50,32 +50,32 @@ std::uint64_t planned_rows(const OpenObject& object) {
 
 }  // namespace
 
-void WriteBack::note_change(OpenObject& object, const UnitPtr& unit, Change change) {
-  const std::uint64_t charge = unit->buffer.size();
-  core_.dirty_bytes.fetch_add(charge - unit->dirty_charge, std::memory_order_relaxed);
-  unit->dirty_charge = charge;
-  ++unit->changes;
-  unit->dirty_blocks |= change.blocks;
-  unit->changed_bytes.add(change.changed);
-  unit->filled_bytes += change.bytes;
+void WriteBack::note_change(OpenObject& object, const CacheBlockPtr& block, Change change) {
+  const std::uint64_t charge = block->buffer.size();
+  core_.dirty_bytes.fetch_add(charge - block->dirty_charge, std::memory_order_relaxed);
+  block->dirty_charge = charge;
+  ++block->changes;
+  block->dirty_blocks |= change.blocks;
+  block->changed_bytes.add(change.changed);
+  block->filled_bytes += change.bytes;
   bool kick = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   bool first = false;
   {
     const std::lock_guard lock(object.state_mutex);
-    unit->promised += change.promise.room();
+    block->promised += change.promise.room();
     object.reservation.absorb(std::move(change.promise));
-    if (!unit->dirty) {
-      unit->dirty = true;
-      unit->dirty_since_ns = core_.environment.monotonic_ns();
-      object.last_dirt_ns = unit->dirty_since_ns;
-      first = object.dirty_units.empty();
-      if (first) object.dirty_since_ns = unit->dirty_since_ns;
-      object.dirty_units.emplace(unit->key.index, unit);
+    if (!block->dirty) {
+      block->dirty = true;
+      block->dirty_since_ns = core_.environment.monotonic_ns();
+      object.last_dirt_ns = block->dirty_since_ns;
+      first = object.dirty_cache_blocks.empty();
+      if (first) object.dirty_since_ns = block->dirty_since_ns;
+      object.dirty_cache_blocks.emplace(block->key.index, block);
     }
-    if (!unit->full && is_full(object, *unit)) {
-      unit->full = true;
-      const geometry::Coord coord = object.unit_coord(unit->key.index);
-      object.add_full(coord, object.groups.units_in_group(coord, planned_rows(object)));
+    if (!block->full && is_full(object, *block)) {
+      block->full = true;
+      const geometry::Coord coord = object.extent_coord(block->key.index);
+      object.add_full(coord, object.groups.extents_in_group(coord, planned_rows(object)));
       kick = kick || object.ripe_bytes >= core_.batch_bytes();
     }
     if (object.may_have_strips && object.rank > 1 &&
@@ -94,33 +94,33 @@ void WriteBack::note_change(OpenObject& object, const UnitPtr& unit, Change chan
   if (kick) work_.notify_one();
 }
 
-store::Reservation WriteBack::take_promise(OpenObject& object, Unit& unit) {
+store::Reservation WriteBack::take_promise(OpenObject& object, CacheBlock& block) {
   const std::lock_guard lock(object.state_mutex);
-  return object.reservation.split(std::exchange(unit.promised, {}));
+  return object.reservation.split(std::exchange(block.promised, {}));
 }
 
-void WriteBack::note_clean(OpenObject& object, Unit& unit) {
-  core_.dirty_bytes.fetch_sub(unit.dirty_charge, std::memory_order_relaxed);
-  unit.dirty_charge = 0;
-  unit.dirty_blocks = 0;
-  unit.changed_bytes = {};
-  unit.filled_bytes = 0;
+void WriteBack::note_clean(OpenObject& object, CacheBlock& block) {
+  core_.dirty_bytes.fetch_sub(block.dirty_charge, std::memory_order_relaxed);
+  block.dirty_charge = 0;
+  block.dirty_blocks = 0;
+  block.changed_bytes = {};
+  block.filled_bytes = 0;
   store::Reservation promise;
   {
     const std::lock_guard lock(object.state_mutex);
-    promise = object.reservation.split(std::exchange(unit.promised, {}));
-    if (unit.full) object.remove_full(object.unit_coord(unit.key.index));
-    unit.full = false;
-    unit.dirty = false;
-    object.dirty_units.erase(unit.key.index);
+    promise = object.reservation.split(std::exchange(block.promised, {}));
+    if (block.full) object.remove_full(object.extent_coord(block.key.index));
+    block.full = false;
+    block.dirty = false;
+    object.dirty_cache_blocks.erase(block.key.index);
   }
   forget_if_clean(object);
 }
 
 void WriteBack::forget_if_clean(OpenObject& object) {
   const std::lock_guard lock(object.state_mutex);
-  if (!object.dirty_units.empty() || object.linked_size < object.size.load(std::memory_order_acquire)) return;
-  // Under the state's lock, so that a unit that becomes dirty now registers after this.
+  if (!object.dirty_cache_blocks.empty() || object.linked_size < object.size.load(std::memory_order_acquire)) return;
+  // Under the state's lock, so that a cache block that becomes dirty now registers after this.
   const std::lock_guard registry(mutex_);
   dirty_.erase(&object);
 }
@@ -133,7 +133,7 @@ void WriteBack::note_sync(OpenObject& object) {
 
 void WriteBack::note_size(OpenObject& object) {
   const std::lock_guard lock(object.state_mutex);
-  if (object.dirty_units.empty()) object.dirty_since_ns = core_.environment.monotonic_ns();
+  if (object.dirty_cache_blocks.empty()) object.dirty_since_ns = core_.environment.monotonic_ns();
   const std::lock_guard registry(mutex_);
   dirty_.emplace(&object, object.shared_from_this());
 }
@@ -178,14 +178,14 @@ std::vector<std::shared_ptr<OpenObject>> WriteBack::dirty_objects() {
 }
 
 // Beyond three quarters of the limit there are too many dirty bytes.
-std::shared_ptr<OpenObject> WriteBack::choose(bool may_be_pieces, WhichUnits& which) {
+std::shared_ptr<OpenObject> WriteBack::choose(bool may_be_pieces, WhichBlocks& which) {
   const bool pressed = core_.dirty_bytes.load(std::memory_order_relaxed) > core_.dirty_limit_bytes() / 4 * 3;
   std::vector<std::shared_ptr<OpenObject>> objects = dirty_objects();
   bool any = false, any_alive = false;
   std::vector<DirtyFacts> facts;
   std::erase_if(objects, [&](const std::shared_ptr<OpenObject>& object) {
     const std::lock_guard lock(object->state_mutex);
-    if (object->dirty_units.empty()) return true;
+    if (object->dirty_cache_blocks.empty()) return true;
     any = true;
     if (object->background_failed) return true;
     any_alive = true;
@@ -197,7 +197,7 @@ std::shared_ptr<OpenObject> WriteBack::choose(bool may_be_pieces, WhichUnits& wh
   const std::optional<WriteChoice> choice = choose_to_write(facts, core_.batch_bytes(), pressed);
   if (choice) {
     which = choice->which;
-    if (which != WhichUnits::kAll) return objects[choice->object];
+    if (which != WhichBlocks::kAll) return objects[choice->object];
   }
   const std::lock_guard lock(mutex_);
   stuck_ = any && !any_alive;
@@ -205,33 +205,33 @@ std::shared_ptr<OpenObject> WriteBack::choose(bool may_be_pieces, WhichUnits& wh
   return choice ? objects[choice->object] : nullptr;
 }
 
-std::vector<UnitPtr> WriteBack::collect(OpenObject& object, WhichUnits which) {
+std::vector<CacheBlockPtr> WriteBack::collect(OpenObject& object, WhichBlocks which) {
   struct Candidate {
     bool not_full;
     std::uint64_t bytes;
     std::int64_t since_ns;
     std::uint64_t order;
-    UnitPtr unit;
+    CacheBlockPtr block;
   };
   std::vector<Candidate> candidates;
   {
     const std::lock_guard lock(object.state_mutex);
-    candidates.reserve(object.dirty_units.size());
-    for (const auto& [index, unit] : object.dirty_units) {
-      const geometry::Coord coord = object.unit_coord(index);
-      if (which == WhichUnits::kRipe) {
+    candidates.reserve(object.dirty_cache_blocks.size());
+    for (const auto& [index, block] : object.dirty_cache_blocks) {
+      const geometry::Coord coord = object.extent_coord(index);
+      if (which == WhichBlocks::kRipe) {
         const auto group = object.full_groups.find(object.groups.group_of(coord));
         if (group == object.full_groups.end() || group->second.ripe_bytes == 0) continue;
       }
-      candidates.push_back({true, 0, 0, object.groups.order_of(coord), unit});
+      candidates.push_back({true, 0, 0, object.groups.order_of(coord), block});
     }
   }
   std::erase_if(candidates, [&](Candidate& candidate) {
-    const std::lock_guard lock(candidate.unit->mutex);
-    candidate.not_full = !candidate.unit->full;
-    candidate.since_ns = candidate.unit->dirty_since_ns;
-    candidate.bytes = bytes_to_write(object, *candidate.unit);
-    return candidate.unit->claimed || !candidate.unit->dirty || (which != WhichUnits::kAll && candidate.not_full);
+    const std::lock_guard lock(candidate.block->mutex);
+    candidate.not_full = !candidate.block->full;
+    candidate.since_ns = candidate.block->dirty_since_ns;
+    candidate.bytes = bytes_to_write(object, *candidate.block);
+    return candidate.block->claimed || !candidate.block->dirty || (which != WhichBlocks::kAll && candidate.not_full);
   });
   // The full ones, in the order in which they are to lie; then those that have waited longest.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -241,18 +241,18 @@ std::vector<UnitPtr> WriteBack::collect(OpenObject& object, WhichUnits which) {
   });
   // Ripe groups are not cut.
   const auto group_of = [&](const Candidate& candidate) {
-    return object.groups.group_of(object.unit_coord(candidate.unit->key.index));
+    return object.groups.group_of(object.extent_coord(candidate.block->key.index));
   };
-  std::vector<UnitPtr> units;
-  for (std::size_t bytes = 0; units.size() < candidates.size() && units.size() < kMaxBatchUnits;) {
-    const std::size_t next = units.size();
+  std::vector<CacheBlockPtr> blocks;
+  for (std::size_t bytes = 0; blocks.size() < candidates.size() && blocks.size() < kMaxBatchBlocks;) {
+    const std::size_t next = blocks.size();
     const bool cut =
-        which != WhichUnits::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
+        which != WhichBlocks::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
     if (bytes >= core_.batch_bytes() && cut) break;
-    units.push_back(candidates[next].unit);
+    blocks.push_back(candidates[next].block);
     bytes += candidates[next].bytes;
   }
-  return units;
+  return blocks;
 }
 
 void WriteBack::run() {
@@ -264,17 +264,17 @@ void WriteBack::run() {
       kicked_ = false;
     }
     for (bool may_be_pieces = true;;) {
-      WhichUnits which = WhichUnits::kFull;
+      WhichBlocks which = WhichBlocks::kFull;
       const std::shared_ptr<OpenObject> object = choose(may_be_pieces, which);
       if (object == nullptr) break;
-      const bool early = which == WhichUnits::kPieces;
-      std::vector<UnitPtr> units = early ? collect_pieces(*object) : collect(*object, which);
-      if (units.empty() && early) {  // they are not complete yet; the next kick looks again
+      const bool early = which == WhichBlocks::kPieces;
+      std::vector<CacheBlockPtr> blocks = early ? collect_pieces(*object) : collect(*object, which);
+      if (blocks.empty() && early) {  // they are not complete yet; the next kick looks again
         may_be_pieces = false;
         continue;
       }
-      if (units.empty()) break;
-      const Status status = write_batch(*object, std::move(units));
+      if (blocks.empty()) break;
+      const Status status = write_batch(*object, std::move(blocks));
       if (status.ok()) continue;
       const std::lock_guard lock(object->state_mutex);
       object->background_failed = true;
@@ -283,53 +283,57 @@ void WriteBack::run() {
   }
 }
 
-std::vector<UnitPtr> WriteBack::dirty_before(OpenObject& object, std::int64_t since_ns) {
-  std::vector<UnitPtr> units;
+std::vector<CacheBlockPtr> WriteBack::dirty_before(OpenObject& object, std::int64_t since_ns) {
+  std::vector<CacheBlockPtr> blocks;
   {
     const std::lock_guard lock(object.state_mutex);
-    for (const auto& [index, unit] : object.dirty_units) units.push_back(unit);
+    for (const auto& [index, block] : object.dirty_cache_blocks) blocks.push_back(block);
   }
-  if (since_ns == kWhenever) return units;
-  const auto group_of = [&](const UnitPtr& unit) { return object.groups.group_of(object.unit_coord(unit->key.index)); };
+  if (since_ns == kWhenever) return blocks;
+  const auto group_of = [&](const CacheBlockPtr& block) {
+    return object.groups.group_of(object.extent_coord(block->key.index));
+  };
   std::unordered_set<std::uint64_t> old_groups;
-  for (const UnitPtr& unit : units) {
-    const std::lock_guard lock(unit->mutex);
-    if (unit->dirty && unit->dirty_since_ns <= since_ns) old_groups.insert(group_of(unit));
+  for (const CacheBlockPtr& block : blocks) {
+    const std::lock_guard lock(block->mutex);
+    if (block->dirty && block->dirty_since_ns <= since_ns) old_groups.insert(group_of(block));
   }
-  std::erase_if(units, [&](const UnitPtr& unit) { return !old_groups.contains(group_of(unit)); });
-  return units;
+  std::erase_if(blocks, [&](const CacheBlockPtr& block) { return !old_groups.contains(group_of(block)); });
+  return blocks;
 }
 
-Status WriteBack::write_units(OpenObject& object, std::vector<UnitPtr> units) {
+Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> blocks) {
   struct Open {
-    UnitPtr unit;
+    CacheBlockPtr block;
     std::uint64_t changes;  // that must be linked when we return
     std::uint64_t bytes;
   };
   std::vector<Open> open;
-  for (UnitPtr& unit : units) open.push_back({std::move(unit), 0, 0});
+  for (CacheBlockPtr& block : blocks) open.push_back({std::move(block), 0, 0});
   // As they are to lie on the disks.
-  const auto order_of = [&](const Open& one) { return object.groups.order_of(object.unit_coord(one.unit->key.index)); };
+  const auto order_of = [&](const Open& one) {
+    return object.groups.order_of(object.extent_coord(one.block->key.index));
+  };
   std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) { return order_of(a) < order_of(b); });
   for (Open& one : open) {
-    const std::lock_guard lock(one.unit->mutex);
-    one.changes = one.unit->changes;
-    one.bytes = bytes_to_write(object, *one.unit);
+    const std::lock_guard lock(one.block->mutex);
+    one.changes = one.block->changes;
+    one.bytes = bytes_to_write(object, *one.block);
   }
   while (!open.empty()) {
     for (std::size_t begin = 0; begin < open.size();) {
-      std::vector<UnitPtr> batch;
-      for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchUnits;
+      std::vector<CacheBlockPtr> batch;
+      for (std::size_t bytes = 0; begin < open.size() && bytes < core_.batch_bytes() && batch.size() < kMaxBatchBlocks;
            bytes += open[begin++].bytes)
-        batch.push_back(open[begin].unit);
+        batch.push_back(open[begin].block);
       MDFS_TRY(write_batch(object, std::move(batch)));
     }
     // What others had claimed, or what changed before it could be claimed.
     std::vector<Open> rest;
     for (const Open& one : open) {
-      std::unique_lock lock(one.unit->mutex);
-      one.unit->changed.wait(lock, [&] { return !one.unit->claimed; });
-      if (one.unit->dirty && one.unit->linked_changes < one.changes) rest.push_back(one);
+      std::unique_lock lock(one.block->mutex);
+      one.block->changed.wait(lock, [&] { return !one.block->claimed; });
+      if (one.block->dirty && one.block->linked_changes < one.changes) rest.push_back(one);
     }
     open = std::move(rest);
   }
@@ -342,7 +346,7 @@ Status WriteBack::write_back(OpenObject& object, std::int64_t since_ns) {
     const std::lock_guard lock(object.state_mutex);
     object.background_failed = false;
   }
-  Status written = write_units(object, dirty_before(object, since_ns));
+  Status written = write_blocks(object, dirty_before(object, since_ns));
   if (!written.ok()) {
     // What the background has met is reported with it.
     const std::lock_guard lock(object.state_mutex);
@@ -359,13 +363,13 @@ Status WriteBack::write_back(OpenObject& object, std::int64_t since_ns) {
 }
 
 Status WriteBack::write_back_below(OpenObject& object, std::uint64_t index) {
-  std::vector<UnitPtr> units;
+  std::vector<CacheBlockPtr> blocks;
   {
     const std::lock_guard lock(object.state_mutex);
-    const auto end = object.dirty_units.lower_bound(index);
-    for (auto dirty = object.dirty_units.begin(); dirty != end; ++dirty) units.push_back(dirty->second);
+    const auto end = object.dirty_cache_blocks.lower_bound(index);
+    for (auto dirty = object.dirty_cache_blocks.begin(); dirty != end; ++dirty) blocks.push_back(dirty->second);
   }
-  return write_units(object, std::move(units));
+  return write_blocks(object, std::move(blocks));
 }
 
 Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {

@@ -20,12 +20,12 @@
 namespace mdfs::engine {
 
 // Any thread. Two threads of its own write full groups back as soon as they make a good batch, what has been appended
-// and is about to be synced before that, and other units when there is more dirty than the limit allows.
+// and is about to be synced before that, and other cache blocks when there is more dirty than the limit allows.
 //
-// Units of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips or are
-// written whole; a unit changed meanwhile stays dirty. After an error the units are dirty as before and the error stays
-// with the object. The size that a transaction links reaches the end of all that it links: nothing in the tree lies
-// at or beyond the size that the tree has.
+// Cache blocks of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips
+// or are written whole; a cache block changed meanwhile stays dirty. After an error the cache blocks are dirty as
+// before and the error stays with the object. The size that a transaction links reaches the end of all that it links:
+// nothing in the tree lies at or beyond the size that the tree has.
 class WriteBack {
  public:
   WriteBack(Core& core, Loader& loader);
@@ -33,36 +33,36 @@ class WriteBack {
   WriteBack& operator=(const WriteBack&) = delete;
   ~WriteBack();
 
-  // What a change of a unit adds. The unit's mutex is held in these three.
+  // What a change of a cache block adds. The cache block's mutex is held in these three.
   struct Change {
     std::uint32_t blocks = 0;  // files
     ChangedBytes changed;      // images
     std::uint64_t bytes = 0;
     store::Reservation promise;
   };
-  void note_change(OpenObject& object, const UnitPtr& unit, Change change);
-  // The bytes are on the disks or not wanted any more; gives the unit's promise back.
-  void note_clean(OpenObject& object, Unit& unit);
+  void note_change(OpenObject& object, const CacheBlockPtr& block, Change change);
+  // The bytes are on the disks or not wanted any more; gives the cache block's promise back.
+  void note_clean(OpenObject& object, CacheBlock& block);
   // Before a write that lets a small file outgrow the tree, and after it: the bytes in the tree have to be written as
   // well, and are promised room with `promise`.
   static bool outgrows_tree(OpenObject& object, std::uint64_t end);
   Status note_outgrown(OpenObject& object, store::Reservation promise);
-  // Takes the unit's promise out of the object's reservation.
-  store::Reservation take_promise(OpenObject& object, Unit& unit);
+  // Takes the cache block's promise out of the object's reservation.
+  store::Reservation take_promise(OpenObject& object, CacheBlock& block);
 
   // Returns when the dirty bytes are within the limit; an error if they cannot be written.
   Status wait_for_room(const Stop& stop);
   // The same, with a share for `bytes` that may become dirty before the share ends. kCancelled: `stop` said so.
   Result<ByteBudget::Share> admit(std::size_t bytes, const Stop& stop);
-  // After note_clean() of some units: wakes who waits for room.
+  // After note_clean() of some cache blocks: wakes who waits for room.
   void wake_waiters();
 
   static constexpr std::int64_t kWhenever = INT64_MAX;
   // Groups in which something has been dirty since then, whole; or all.
   Status write_back(OpenObject& object, std::int64_t since_ns = kWhenever);
   Status write_back_all(std::int64_t at_least_age_ns);
-  // Dirty units of lower indices than this, so that what they hold is linked before what follows; the size is not. An
-  // error is the caller's to report: nothing is lost, and the next write-back tries again.
+  // Dirty cache blocks of lower indices than this, so that what they hold is linked before what follows; the size is
+  // not. An error is the caller's to report: nothing is lost, and the next write-back tries again.
   Status write_back_below(OpenObject& object, std::uint64_t index);
   // Before somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
   static void note_sync(OpenObject& object);
@@ -73,62 +73,62 @@ class WriteBack {
 
  private:
   static constexpr unsigned kThreads = 2;
-  static constexpr std::size_t kMaxBatchUnits = 1024;
+  static constexpr std::size_t kMaxBatchBlocks = 1024;
   static constexpr std::int64_t kIdleCheckMs = 200;
 
-  struct Snapshot {  // of a claimed unit, beside its Staged
+  struct Snapshot {  // of a claimed cache block, beside its Staged
     std::uint64_t changes = 0;
     ChangedBytes changed;
     store::Room promised;
     std::uint64_t end = 0;  // no byte of it that is written lies at or beyond this one of the canonical file
   };
-  struct Claimed {  // units, each with its snapshot
-    std::vector<Staged> units;
+  struct Claimed {  // cache blocks, each with its snapshot
+    std::vector<Staged> extents;
     std::vector<Snapshot> snapshots;
     std::uint64_t end = 0;  // no byte of the snapshots lies at or beyond it
   };
   struct StripJob {  // the same bytes of some extents of one page
     StagedStrip staged;
-    std::vector<std::size_t> units;  // that were claimed, in the order of their places
+    std::vector<std::size_t> extents;  // that were claimed, in the order of their places
     std::uint16_t disk = 0;
     std::uint32_t blocks = 0;
     std::uint64_t order = 0;
     store::Run run;                 // no blocks: none was found
     std::vector<std::byte*> parts;  // what is written, one behind the other
-    BufferRef bytes;                // of parts that are not written from their units
+    BufferRef bytes;                // of parts that are not written from their cache blocks
   };
   struct Batch {
     Claimed whole;
     Claimed in_parts;  // those that go to strips
     std::vector<StripJob> strips;
     store::Reservation reservation;
-    bool inline_bytes = false;  // unit 0 goes into the tree
+    bool inline_bytes = false;  // cache block 0 goes into the tree
     bool postponed = false;     // not written after all, to be tried again
-    std::uint64_t size = 0;     // of the object before the first unit was claimed
+    std::uint64_t size = 0;     // of the object before the first cache block was claimed
   };
 
   void run();
   // Returns when all that they hold by now is linked.
-  Status write_units(OpenObject& object, std::vector<UnitPtr> units);
-  std::shared_ptr<OpenObject> choose(bool may_be_pieces, WhichUnits& which);
-  static std::vector<UnitPtr> dirty_before(OpenObject& object, std::int64_t since_ns);
-  // Dirty units that nobody has claimed, in the order of their groups, up to a batch.
-  std::vector<UnitPtr> collect(OpenObject& object, WhichUnits which);
-  // Whole steps that were appended to units that nobody has claimed, where all units of a page in a row of the grid
-  // have them, up to a batch.
-  std::vector<UnitPtr> collect_pieces(OpenObject& object);
+  Status write_blocks(OpenObject& object, std::vector<CacheBlockPtr> blocks);
+  std::shared_ptr<OpenObject> choose(bool may_be_pieces, WhichBlocks& which);
+  static std::vector<CacheBlockPtr> dirty_before(OpenObject& object, std::int64_t since_ns);
+  // Dirty cache blocks that nobody has claimed, in the order of their groups, up to a batch.
+  std::vector<CacheBlockPtr> collect(OpenObject& object, WhichBlocks which);
+  // Whole steps that were appended to cache blocks that nobody has claimed, where all cache blocks of a page in a row
+  // of the grid have them, up to a batch.
+  std::vector<CacheBlockPtr> collect_pieces(OpenObject& object);
   // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
   // in parts.
-  Status write_batch(OpenObject& object, std::vector<UnitPtr> units);
+  Status write_batch(OpenObject& object, std::vector<CacheBlockPtr> blocks);
   enum class Way : std::uint8_t { kStripsWhereWorth, kWhole };
-  Status write_at_once(OpenObject& object, std::vector<UnitPtr> units, Way way);
+  Status write_at_once(OpenObject& object, std::vector<CacheBlockPtr> blocks, Way way);
   // Of `whole`, to `in_parts`: those whose changes are worth a strip.
-  Status take_parts(OpenObject& object, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts);
-  void claim_all(OpenObject& object, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
-                 Batch& batch);
-  bool claim_changes(OpenObject& object, const UnitPtr& unit, Batch& batch);
-  // Writes the strips. Units for which none is made leave the batch, dirty as before.
-  Status write_strips(OpenObject& object, Batch& batch, std::vector<UnitPtr>& not_taken);
+  Status take_parts(OpenObject& object, std::vector<CacheBlockPtr>& whole, std::vector<CacheBlockPtr>& in_parts);
+  void claim_all(OpenObject& object, const std::vector<CacheBlockPtr>& whole,
+                 const std::vector<CacheBlockPtr>& in_parts, Batch& batch);
+  bool claim_changes(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
+  // Writes the strips. Cache blocks for which none is made leave the batch, dirty as before.
+  Status write_strips(OpenObject& object, Batch& batch, std::vector<CacheBlockPtr>& not_taken);
   Result<std::vector<StripJob>> plan_strips(OpenObject& object, const Claimed& claimed);
   Status place_strips(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation);
   Status store_strips(OpenObject& object, const Claimed& claimed, std::vector<StripJob>& jobs);
@@ -136,12 +136,12 @@ class WriteBack {
   // Nothing lies beyond it of what the batch links; if that is so, no dirty bytes lie before it, so that a crash shows
   // a shorter file rather than zeros. state_mutex is held.
   static std::uint64_t size_to_link(const OpenObject& object, const Batch& batch);
-  // What writing the unit back takes about; its mutex is held.
-  static std::uint64_t bytes_to_write(const OpenObject& object, const Unit& unit);
-  Status load_rest(OpenObject& object, const std::vector<UnitPtr>& units);
+  // What writing the cache block back takes about; its mutex is held.
+  static std::uint64_t bytes_to_write(const OpenObject& object, const CacheBlock& block);
+  Status load_rest(OpenObject& object, const std::vector<CacheBlockPtr>& blocks);
   // A small file that has outgrown the tree: its first block is to be written with the others.
-  Status leave_inline(OpenObject& object, std::vector<UnitPtr>& units);
-  bool claim(OpenObject& object, const UnitPtr& unit, Batch& batch);
+  Status leave_inline(OpenObject& object, std::vector<CacheBlockPtr>& blocks);
+  bool claim(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
   Status link_batch(OpenObject& object, Batch& batch);
   Status link_inline(OpenObject& object, Batch& batch);
   void finish(OpenObject& object, Batch& batch, bool written);

@@ -10,30 +10,30 @@ namespace mdfs::engine {
 
 namespace {
 
-// All that has to be valid before the unit can be written: all of an extent, the dirty blocks of a cell.
-std::vector<ByteRanges::Range> needed_ranges(const OpenObject& object, const Unit& unit) {
-  if (object.is_image()) return {{0, object.unit_bytes}};
+// All that has to be valid before the cache block can be written: all of an extent, the dirty blocks of a cell.
+std::vector<ByteRanges::Range> needed_ranges(const OpenObject& object, const CacheBlock& cached) {
+  if (object.is_image()) return {{0, object.extent_bytes}};
   std::vector<ByteRanges::Range> ranges;
   for (std::uint32_t block = 0; block < 32; ++block)
-    if ((unit.dirty_blocks >> block & 1) != 0)
+    if ((cached.dirty_blocks >> block & 1) != 0)
       ranges.push_back({block * object.block_size, (block + 1) * object.block_size});
   return ranges;
 }
 
-bool is_ready(const OpenObject& object, const Unit& unit) {
-  const std::vector<ByteRanges::Range> ranges = needed_ranges(object, unit);
+bool is_ready(const OpenObject& object, const CacheBlock& block) {
+  const std::vector<ByteRanges::Range> ranges = needed_ranges(object, block);
   return std::all_of(ranges.begin(), ranges.end(),
-                     [&](const ByteRanges::Range& range) { return unit.covers(range.begin, range.end); });
+                     [&](const ByteRanges::Range& range) { return block.covers(range.begin, range.end); });
 }
 
 }  // namespace
 
-Status WriteBack::load_rest(OpenObject& object, const std::vector<UnitPtr>& units) {
+Status WriteBack::load_rest(OpenObject& object, const std::vector<CacheBlockPtr>& blocks) {
   std::vector<Want> wants;
-  for (const UnitPtr& unit : units) {
-    const std::lock_guard lock(unit->mutex);
-    if (unit->dirty && !is_ready(object, *unit))
-      wants.push_back({unit, object.unit_coord(unit->key.index), needed_ranges(object, *unit)});
+  for (const CacheBlockPtr& block : blocks) {
+    const std::lock_guard lock(block->mutex);
+    if (block->dirty && !is_ready(object, *block))
+      wants.push_back({block, object.extent_coord(block->key.index), needed_ranges(object, *block)});
   }
   return loader_.load(object, std::move(wants), [](std::size_t, const BufferRef&) {});
 }
@@ -54,7 +54,7 @@ bool WriteBack::outgrows_tree(OpenObject& object, std::uint64_t end) {
 
 Status WriteBack::note_outgrown(OpenObject& object, store::Reservation promise) {
   if (!must_leave_tree(object)) return {};
-  const UnitPtr first = core_.cache.find_or_create(object.key_of(0));
+  const CacheBlockPtr first = core_.cache.find_or_create(object.key_of(0));
   MDFS_TRY(loader_.load(object, {{first, {}, {{0, object.block_size}}}}, [](std::size_t, const BufferRef&) {}));
   std::unique_lock lock(first->mutex);
   first->changed.wait(lock, [&] { return !first->claimed; });
@@ -66,45 +66,45 @@ Status WriteBack::note_outgrown(OpenObject& object, store::Reservation promise) 
   return {};
 }
 
-Status WriteBack::leave_inline(OpenObject& object, std::vector<UnitPtr>& units) {
+Status WriteBack::leave_inline(OpenObject& object, std::vector<CacheBlockPtr>& blocks) {
   if (object.is_image() || !must_leave_tree(object)) return {};
   MDFS_TRY(note_outgrown(object, store::Reservation()));
-  const UnitPtr first = core_.cache.find_or_create(object.key_of(0));
-  if (std::find(units.begin(), units.end(), first) == units.end()) units.insert(units.begin(), first);
+  const CacheBlockPtr first = core_.cache.find_or_create(object.key_of(0));
+  if (std::find(blocks.begin(), blocks.end(), first) == blocks.end()) blocks.insert(blocks.begin(), first);
   return {};
 }
 
-bool WriteBack::claim(OpenObject& object, const UnitPtr& unit, Batch& batch) {
-  const std::lock_guard lock(unit->mutex);
-  if (!unit->dirty || unit->claimed || !is_ready(object, *unit)) return false;
-  unit->claimed = true;
+bool WriteBack::claim(OpenObject& object, const CacheBlockPtr& block, Batch& batch) {
+  const std::lock_guard lock(block->mutex);
+  if (!block->dirty || block->claimed || !is_ready(object, *block)) return false;
+  block->claimed = true;
   Staged staged;
-  staged.index = unit->key.index;
-  staged.coord = object.unit_coord(staged.index);
-  staged.object = unit->buffer;
-  staged.blocks = std::exchange(unit->dirty_blocks, 0);
-  staged.unit = unit;
-  unit->filled_bytes = 0;
-  const ChangedBytes changed = std::exchange(unit->changed_bytes, {});
+  staged.index = block->key.index;
+  staged.coord = object.extent_coord(staged.index);
+  staged.object = block->buffer;
+  staged.blocks = std::exchange(block->dirty_blocks, 0);
+  staged.block = block;
+  block->filled_bytes = 0;
+  const ChangedBytes changed = std::exchange(block->changed_bytes, {});
   {
     const std::lock_guard state(object.state_mutex);
-    if (std::exchange(unit->full, false)) object.remove_full(staged.coord);
-    batch.whole.snapshots.push_back({unit->changes, changed, unit->promised, object.end_of(staged.index)});
-    batch.reservation.absorb(object.reservation.split(std::exchange(unit->promised, {})));
+    if (std::exchange(block->full, false)) object.remove_full(staged.coord);
+    batch.whole.snapshots.push_back({block->changes, changed, block->promised, object.end_of(staged.index)});
+    batch.reservation.absorb(object.reservation.split(std::exchange(block->promised, {})));
   }
-  batch.whole.units.push_back(std::move(staged));
+  batch.whole.extents.push_back(std::move(staged));
   return true;
 }
 
-// A write that lets the object grow meanwhile may be in some of the units and not in others, so that the size of
+// A write that lets the object grow meanwhile may be in some of the cache blocks and not in others, so that the size of
 // before does not reach its end, and that of after shows zeros: then once more. One that never rests is taken as it is.
-void WriteBack::claim_all(OpenObject& object, const std::vector<UnitPtr>& whole, const std::vector<UnitPtr>& in_parts,
-                          Batch& batch) {
+void WriteBack::claim_all(OpenObject& object, const std::vector<CacheBlockPtr>& whole,
+                          const std::vector<CacheBlockPtr>& in_parts, Batch& batch) {
   constexpr unsigned kMostTries = 4;
   for (unsigned tries = 1;; ++tries) {
     batch.size = object.size.load(std::memory_order_acquire);
-    for (const UnitPtr& unit : whole) (void)claim(object, unit, batch);
-    for (const UnitPtr& unit : in_parts) (void)claim_changes(object, unit, batch);
+    for (const CacheBlockPtr& block : whole) (void)claim(object, block, batch);
+    for (const CacheBlockPtr& block : in_parts) (void)claim_changes(object, block, batch);
     const std::uint64_t size = object.size.load(std::memory_order_acquire);
     std::uint64_t end = 0;
     for (Claimed* const claimed : {&batch.whole, &batch.in_parts}) {
@@ -118,24 +118,24 @@ void WriteBack::claim_all(OpenObject& object, const std::vector<UnitPtr>& whole,
   }
 }
 
-Status WriteBack::write_batch(OpenObject& object, std::vector<UnitPtr> units) {
-  Status status = write_at_once(object, units, Way::kStripsWhereWorth);
-  if (status.ok() || status.error().code != Errc::kNoSpace || units.size() < 2) return status;
-  const auto middle = units.begin() + static_cast<std::ptrdiff_t>(units.size() / 2);
-  MDFS_TRY(write_batch(object, {units.begin(), middle}));
-  return write_batch(object, {middle, units.end()});
+Status WriteBack::write_batch(OpenObject& object, std::vector<CacheBlockPtr> blocks) {
+  Status status = write_at_once(object, blocks, Way::kStripsWhereWorth);
+  if (status.ok() || status.error().code != Errc::kNoSpace || blocks.size() < 2) return status;
+  const auto middle = blocks.begin() + static_cast<std::ptrdiff_t>(blocks.size() / 2);
+  MDFS_TRY(write_batch(object, {blocks.begin(), middle}));
+  return write_batch(object, {middle, blocks.end()});
 }
 
-Status WriteBack::write_at_once(OpenObject& object, std::vector<UnitPtr> units, Way way) {
-  std::vector<UnitPtr> in_parts, not_taken;
-  if (object.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(object, units, in_parts));
-  MDFS_TRY(leave_inline(object, units));
-  MDFS_TRY(load_rest(object, units));
+Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> blocks, Way way) {
+  std::vector<CacheBlockPtr> in_parts, not_taken;
+  if (object.may_have_strips && way == Way::kStripsWhereWorth) MDFS_TRY(take_parts(object, blocks, in_parts));
+  MDFS_TRY(leave_inline(object, blocks));
+  MDFS_TRY(load_rest(object, blocks));
   Batch batch;
-  claim_all(object, units, in_parts, batch);
-  if (batch.whole.units.empty() && batch.in_parts.units.empty()) return {};
+  claim_all(object, blocks, in_parts, batch);
+  if (batch.whole.extents.empty() && batch.in_parts.extents.empty()) return {};
 
-  const bool has_first = std::any_of(batch.whole.units.begin(), batch.whole.units.end(),
+  const bool has_first = std::any_of(batch.whole.extents.begin(), batch.whole.extents.end(),
                                      [](const Staged& staged) { return staged.index == 0; });
   {
     const std::lock_guard lock(object.state_mutex);
@@ -150,8 +150,8 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<UnitPtr> units, 
       status = link_inline(object, batch);
     } else {
       status = write_strips(object, batch, not_taken);
-      if (status.ok() && !batch.whole.units.empty())
-        status = stage(core_, object, batch.whole.units, batch.reservation);
+      if (status.ok() && !batch.whole.extents.empty())
+        status = stage(core_, object, batch.whole.extents, batch.reservation);
       if (status.ok())
         status = link_batch(object, batch);
       else
@@ -161,8 +161,8 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<UnitPtr> units, 
   const bool full_page = !status.ok() && status.error().code == Errc::kBusy;
   finish(object, batch, status.ok() && !batch.postponed);
   if (full_page) {
-    units.insert(units.end(), in_parts.begin(), in_parts.end());
-    return write_at_once(object, std::move(units), Way::kWhole);
+    blocks.insert(blocks.end(), in_parts.begin(), in_parts.end());
+    return write_at_once(object, std::move(blocks), Way::kWhole);
   }
   if (!status.ok() || not_taken.empty()) return status;
   return write_at_once(object, std::move(not_taken), Way::kWhole);
@@ -171,11 +171,11 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<UnitPtr> units, 
 std::uint64_t WriteBack::size_to_link(const OpenObject& object, const Batch& batch) {
   std::vector<std::uint64_t> in_batch;
   for (const Claimed* const claimed : {&batch.whole, &batch.in_parts})
-    for (const Staged& staged : claimed->units) in_batch.push_back(staged.index);
+    for (const Staged& staged : claimed->extents) in_batch.push_back(staged.index);
   std::sort(in_batch.begin(), in_batch.end());
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   std::uint64_t linked = std::min(batch.size, size);
-  for (const auto& [index, unit] : object.dirty_units) {
+  for (const auto& [index, extent] : object.dirty_cache_blocks) {
     if (object.first_byte_of(index) >= linked) break;
     if (std::binary_search(in_batch.begin(), in_batch.end(), index)) continue;
     linked = object.first_byte_of(index);
@@ -195,7 +195,7 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
   const std::lock_guard linking(object.linking);
   const auto link = [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, object, transaction);
-    if (!batch.whole.units.empty()) MDFS_TRY(linker.link(batch.whole.units));
+    if (!batch.whole.extents.empty()) MDFS_TRY(linker.link(batch.whole.extents));
     if (!strips.empty()) MDFS_TRY(linker.link_strips(strips));
     {
       const std::lock_guard lock(object.state_mutex);
@@ -210,7 +210,7 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
   };
   Status status = core_.store.transact(store::Purpose::kPromised, link, &batch.reservation);
   if (!status.ok()) {
-    abandon(core_, batch.whole.units);
+    abandon(core_, batch.whole.extents);
     abandon_strips(batch);
     return status;
   }
@@ -224,7 +224,7 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
 }
 
 Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
-  const Staged& first = batch.whole.units.front();
+  const Staged& first = batch.whole.extents.front();
   ByteVector bytes(batch.size);
   if (first.object)
     std::copy_n(first.object.data(), std::min<std::size_t>(bytes.size(), first.object.size()), bytes.begin());
@@ -265,33 +265,33 @@ void WriteBack::finish(OpenObject& object, Batch& batch, bool written) {
 
 void WriteBack::finish(OpenObject& object, Claimed& claimed, store::Reservation& reservation, bool written,
                        bool in_strips) {
-  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
-    const Staged& staged = claimed.units[i];
+  for (std::size_t i = 0; i < claimed.extents.size(); ++i) {
+    const Staged& staged = claimed.extents[i];
     const Snapshot& snapshot = claimed.snapshots[i];
-    Unit& unit = *staged.unit;
+    CacheBlock& block = *staged.block;
     store::Reservation again;
     if (!written) again = promise_again(reservation, snapshot);
-    const std::lock_guard lock(unit.mutex);
-    unit.claimed = false;
+    const std::lock_guard lock(block.mutex);
+    block.claimed = false;
     if (written) {
-      unit.linked_changes = snapshot.changes;
-      unit.known_on_disk = !staged.runs.empty() || in_strips || !object.is_image();
-      if (unit.changes == snapshot.changes) note_clean(object, unit);
+      block.linked_changes = snapshot.changes;
+      block.known_on_disk = !staged.runs.empty() || in_strips || !object.is_image();
+      if (block.changes == snapshot.changes) note_clean(object, block);
     } else {
-      unit.dirty_blocks |= staged.blocks;
-      unit.changed_bytes.add(snapshot.changed);
+      block.dirty_blocks |= staged.blocks;
+      block.changed_bytes.add(snapshot.changed);
       const std::lock_guard state(object.state_mutex);
-      unit.promised += again.room();
+      block.promised += again.room();
       object.reservation.absorb(std::move(again));
     }
-    unit.changed.notify_all();
+    block.changed.notify_all();
   }
-  claimed.units.clear();
+  claimed.extents.clear();
   claimed.snapshots.clear();
 }
 
-// A size that no dirty unit brings along: that of a file whose last batches were linked out of order, or which has been
-// made larger. `promised` is linked even if something has become dirty before it meanwhile.
+// A size that no dirty cache block brings along: that of a file whose last batches were linked out of order, or which
+// has been made larger. `promised` is linked even if something has become dirty before it meanwhile.
 Status WriteBack::link_size(OpenObject& object, std::uint64_t promised) {
   std::uint64_t size = 0;
   bool in_tree = false;
@@ -300,7 +300,7 @@ Status WriteBack::link_size(OpenObject& object, std::uint64_t promised) {
     const std::lock_guard lock(object.state_mutex);
     size = object.size.load(std::memory_order_acquire);
     in_tree = object.linked_inline;
-    if (!object.dirty_units.empty()) size = std::min(size, promised);
+    if (!object.dirty_cache_blocks.empty()) size = std::min(size, promised);
     if (object.linked_size >= size) return {};
   }
   MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) {

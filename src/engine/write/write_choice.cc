@@ -11,13 +11,13 @@ std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> objects, 
   if (objects.empty()) return std::nullopt;
   const auto number_of = [&](auto found) { return static_cast<std::size_t>(found - objects.begin()); };
   const auto most_early = std::ranges::max_element(objects, {}, &DirtyFacts::early_bytes);
-  if (most_early->early_bytes > 0) return WriteChoice{number_of(most_early), WhichUnits::kPieces};
+  if (most_early->early_bytes > 0) return WriteChoice{number_of(most_early), WhichBlocks::kPieces};
   const auto ripest = std::ranges::max_element(objects, {}, &DirtyFacts::ripe_bytes);
   if (ripest->ripe_bytes > 0 && (pressed || ripest->ripe_bytes >= batch_bytes))
-    return WriteChoice{number_of(ripest), WhichUnits::kRipe};
+    return WriteChoice{number_of(ripest), WhichBlocks::kRipe};
   if (!pressed) return std::nullopt;
   const auto first = std::ranges::min_element(objects, {}, &DirtyFacts::last_dirt_ns);
-  return WriteChoice{number_of(first), first->full_bytes > 0 ? WhichUnits::kFull : WhichUnits::kAll};
+  return WriteChoice{number_of(first), first->full_bytes > 0 ? WhichBlocks::kFull : WhichBlocks::kAll};
 }
 
 }  // namespace mdfs::engine

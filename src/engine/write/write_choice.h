@@ -1,4 +1,4 @@
-// Whose dirty units are written back next, and which of them.
+// Whose dirty cache blocks are written back next, and which of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,26 +10,26 @@
 namespace mdfs::engine {
 
 // Of groups that are full; that are full; dirty; new pieces that a sync will ask for soon.
-enum class WhichUnits : std::uint8_t { kRipe, kFull, kAll, kPieces };
+enum class WhichBlocks : std::uint8_t { kRipe, kFull, kAll, kPieces };
 
 // What is dirty of one object.
 struct DirtyFacts {
   std::uint64_t ripe_bytes = 0;
   std::uint64_t full_bytes = 0;   // ripe ones as well
-  std::int64_t last_dirt_ns = 0;  // when a unit last became dirty
+  std::int64_t last_dirt_ns = 0;  // when a cache block last became dirty
   std::uint64_t early_bytes = 0;  // appended lately and about to be synced, if that is to be written now
 };
 
 struct WriteChoice {
   std::size_t object = 0;  // of those that were given
-  WhichUnits which = WhichUnits::kAll;
+  WhichBlocks which = WhichBlocks::kAll;
 };
 
 // Groups that are full make a good batch, the larger the better; `pressed` by too many dirty bytes also
 // those that make none.
-// If there are none, the object goes that nobody has added to for longest, its full units before the others, which
-// have to be read: of one that is being written the groups would be torn that are about to be full. Nothing: there is
-// nothing to do now. Pure.
+// If there are none, the object goes that nobody has added to for longest, its full cache blocks before the others,
+// which have to be read: of one that is being written the groups would be torn that are about to be full. Nothing:
+// there is nothing to do now. Pure.
 //
 // What is about to be synced goes before everything else: somebody will wait for it.
 std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> objects, std::uint64_t batch_bytes,

@@ -32,121 +32,123 @@ geometry::Coord position_of(const OpenObject& object, const geometry::Coord& fir
 }
 
 // As far as is known without a look at its page; its mutex is held.
-bool may_go_in_parts(const OpenObject& object, const Unit& unit) {
-  const ChangedBytes& changed = unit.changed_bytes;
-  if (!unit.dirty || unit.claimed || unit.full || changed.empty() || !unit.buffer) return false;
+bool may_go_in_parts(const OpenObject& object, const CacheBlock& block) {
+  const ChangedBytes& changed = block.changed_bytes;
+  if (!block.dirty || block.claimed || block.full || changed.empty() || !block.buffer) return false;
   StripFacts facts;
   facts.extent_blocks = object.capacity_bytes / object.block_size;
   facts.changed_blocks = ceil_div(changed.end - changed.begin, object.block_size);
-  return worth_a_strip(facts) && unit.covers(changed.begin, changed.end) &&
-         object.page_of(object.unit_coord(unit.key.index)).page < kMostPages;
+  return worth_a_strip(facts) && block.covers(changed.begin, changed.end) &&
+         object.page_of(object.extent_coord(block.key.index)).page < kMostPages;
 }
 
 }  // namespace
 
-std::vector<UnitPtr> WriteBack::collect_pieces(OpenObject& object) {
-  std::vector<UnitPtr> dirty;
+std::vector<CacheBlockPtr> WriteBack::collect_pieces(OpenObject& object) {
+  std::vector<CacheBlockPtr> dirty;
   std::uint64_t linked_size = 0;
   {
     const std::lock_guard lock(object.state_mutex);
     object.early_bytes = 0;
     linked_size = object.linked_size;
-    dirty.reserve(object.dirty_units.size());
-    for (const auto& [index, unit] : object.dirty_units) dirty.push_back(unit);
+    dirty.reserve(object.dirty_cache_blocks.size());
+    for (const auto& [index, block] : object.dirty_cache_blocks) dirty.push_back(block);
   }
-  const std::uint32_t step_bytes = object.unit_bytes / static_cast<std::uint32_t>(object.array().extent[0]);
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<UnitPtr>> rows;  // by page and step of the grid
-  for (UnitPtr& unit : dirty) {
-    const geometry::Coord coord = object.unit_coord(unit->key.index);
+  const std::uint32_t step_bytes = object.extent_bytes / static_cast<std::uint32_t>(object.array().extent[0]);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<CacheBlockPtr>> rows;  // by page and step of the grid
+  for (CacheBlockPtr& block : dirty) {
+    const geometry::Coord coord = object.extent_coord(block->key.index);
     {
-      const std::lock_guard lock(unit->mutex);
-      const ChangedBytes& changed = unit->changed_bytes;
+      const std::lock_guard lock(block->mutex);
+      const ChangedBytes& changed = block->changed_bytes;
       const bool whole_steps = !changed.empty() && changed.begin % step_bytes == 0 &&
                                object.end_with_padding(coord, changed.end) % step_bytes == 0;
       if (!whole_steps || object.canonical_offset(coord, changed.begin) < linked_size) continue;
-      if (!may_go_in_parts(object, *unit)) continue;
+      if (!may_go_in_parts(object, *block)) continue;
     }
-    rows[{object.page_of(coord).page, coord[0]}].push_back(std::move(unit));
+    rows[{object.page_of(coord).page, coord[0]}].push_back(std::move(block));
   }
-  std::erase_if(rows, [&](const auto& row) { return row.second.size() != object.units_in_page_row(row.first.first); });
-  std::vector<UnitPtr> units;
+  std::erase_if(rows,
+                [&](const auto& row) { return row.second.size() != object.extents_in_page_row(row.first.first); });
+  std::vector<CacheBlockPtr> blocks;
   std::uint64_t bytes = 0;
   for (auto& [name, row] : rows) {
-    if (bytes >= core_.batch_bytes() || units.size() >= kMaxBatchUnits) {
+    if (bytes >= core_.batch_bytes() || blocks.size() >= kMaxBatchBlocks) {
       const std::lock_guard lock(object.state_mutex);
       object.early_bytes = std::max<std::uint64_t>(object.early_bytes, core_.options.early_batch_bytes);
       break;
     }
-    for (UnitPtr& unit : row) {
-      const std::lock_guard lock(unit->mutex);
-      bytes += bytes_to_write(object, *unit);
-      units.push_back(unit);
+    for (CacheBlockPtr& block : row) {
+      const std::lock_guard lock(block->mutex);
+      bytes += bytes_to_write(object, *block);
+      blocks.push_back(block);
     }
   }
-  return units;
+  return blocks;
 }
 
-std::uint64_t WriteBack::bytes_to_write(const OpenObject& object, const Unit& unit) {
-  const std::uint64_t changed = unit.changed_bytes.empty() ? 0 : unit.changed_bytes.end - unit.changed_bytes.begin;
-  const bool part = object.may_have_strips && changed > 0 && 2 * changed <= object.unit_bytes;
-  return part ? align_up(changed, object.block_size) : object.unit_bytes;
+std::uint64_t WriteBack::bytes_to_write(const OpenObject& object, const CacheBlock& block) {
+  const std::uint64_t changed = block.changed_bytes.empty() ? 0 : block.changed_bytes.end - block.changed_bytes.begin;
+  const bool part = object.may_have_strips && changed > 0 && 2 * changed <= object.extent_bytes;
+  return part ? align_up(changed, object.block_size) : object.extent_bytes;
 }
 
 // Like claim(), but only the changed bytes have to be valid.
-bool WriteBack::claim_changes(OpenObject& object, const UnitPtr& unit, Batch& batch) {
-  const std::lock_guard lock(unit->mutex);
-  ChangedBytes changed = unit->changed_bytes;
-  if (!may_go_in_parts(object, *unit)) return false;
-  const geometry::Coord coord = object.unit_coord(unit->key.index);
+bool WriteBack::claim_changes(OpenObject& object, const CacheBlockPtr& block, Batch& batch) {
+  const std::lock_guard lock(block->mutex);
+  ChangedBytes changed = block->changed_bytes;
+  if (!may_go_in_parts(object, *block)) return false;
+  const geometry::Coord coord = object.extent_coord(block->key.index);
   const std::uint64_t end = object.canonical_offset(coord, changed.end - 1) + 1;
   const std::uint32_t padded = object.end_with_padding(coord, changed.end);
-  if (unit->covers(changed.begin, padded)) changed.end = padded;
-  unit->claimed = true;
+  if (block->covers(changed.begin, padded)) changed.end = padded;
+  block->claimed = true;
   Staged staged;
-  staged.index = unit->key.index;
+  staged.index = block->key.index;
   staged.coord = coord;
-  staged.object = unit->buffer;
-  staged.unit = unit;
-  unit->filled_bytes = 0;
-  unit->changed_bytes = {};
+  staged.object = block->buffer;
+  staged.block = block;
+  block->filled_bytes = 0;
+  block->changed_bytes = {};
   {
     const std::lock_guard state(object.state_mutex);
-    if (std::exchange(unit->full, false)) object.remove_full(coord);
-    batch.in_parts.snapshots.push_back({unit->changes, changed, unit->promised, end});
-    batch.reservation.absorb(object.reservation.split(std::exchange(unit->promised, {})));
+    if (std::exchange(block->full, false)) object.remove_full(coord);
+    batch.in_parts.snapshots.push_back({block->changes, changed, block->promised, end});
+    batch.reservation.absorb(object.reservation.split(std::exchange(block->promised, {})));
   }
-  batch.in_parts.units.push_back(std::move(staged));
+  batch.in_parts.extents.push_back(std::move(staged));
   return true;
 }
 
-Status WriteBack::take_parts(OpenObject& object, std::vector<UnitPtr>& whole, std::vector<UnitPtr>& in_parts) {
+Status WriteBack::take_parts(OpenObject& object, std::vector<CacheBlockPtr>& whole,
+                             std::vector<CacheBlockPtr>& in_parts) {
   StripJudge judge(core_, object);
-  std::vector<UnitPtr> rest;
-  for (UnitPtr& unit : whole) {
+  std::vector<CacheBlockPtr> rest;
+  for (CacheBlockPtr& block : whole) {
     ChangedBytes changed;
     bool worth = false;
     {
-      const std::lock_guard lock(unit->mutex);
-      if (!unit->dirty || unit->claimed) continue;  // clean, or another thread writes it
-      worth = may_go_in_parts(object, *unit);
-      changed = unit->changed_bytes;
+      const std::lock_guard lock(block->mutex);
+      if (!block->dirty || block->claimed) continue;  // clean, or another thread writes it
+      worth = may_go_in_parts(object, *block);
+      changed = block->changed_bytes;
     }
     if (worth) {
-      MDFS_TRY_ASSIGN(worth, judge.is_worth_a_strip(object.unit_coord(unit->key.index), changed));
+      MDFS_TRY_ASSIGN(worth, judge.is_worth_a_strip(object.extent_coord(block->key.index), changed));
     }
-    (worth ? in_parts : rest).push_back(std::move(unit));
+    (worth ? in_parts : rest).push_back(std::move(block));
   }
   whole = std::move(rest);
   return {};
 }
 
-// Equal bytes of extents of one page make a strip. Units in no job are not worth one.
+// Equal bytes of extents of one page make a strip. Cache blocks in no job are not worth one.
 Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& object, const Claimed& claimed) {
   StripJudge judge(core_, object);
   using Name = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // page, begin, end
-  std::map<Name, std::map<unsigned, std::size_t>> together;              // units by place
-  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
-    const geometry::Coord& coord = claimed.units[i].coord;
+  std::map<Name, std::map<unsigned, std::size_t>> together;              // cache blocks by place
+  for (std::size_t i = 0; i < claimed.extents.size(); ++i) {
+    const geometry::Coord& coord = claimed.extents[i].coord;
     const ChangedBytes& changed = claimed.snapshots[i].changed;
     MDFS_TRY_ASSIGN(const bool worth, judge.is_worth_a_strip(coord, changed));
     const geometry::PagePlace place = object.page_of(coord);
@@ -164,12 +166,12 @@ Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& obje
       job.staged.page = page;
       job.staged.strip.begin = begin;
       job.staged.strip.bytes = end - begin;
-      const geometry::Coord first = object.unit_of({page, next->first});
+      const geometry::Coord first = object.extent_of({page, next->first});
       job.disk = static_cast<std::uint16_t>(object.placement_disk(position_of(object, first, begin, end - begin)));
       job.order = object.groups.order_of(first);
-      for (; next != places.end() && job.units.size() < most; ++next) {
+      for (; next != places.end() && job.extents.size() < most; ++next) {
         job.staged.strip.places |= std::uint64_t{1} << next->first;
-        job.units.push_back(next->second);
+        job.extents.push_back(next->second);
         job.blocks += part_blocks;
       }
       job.staged.strip.live = job.staged.strip.places;
@@ -222,8 +224,8 @@ Status WriteBack::store_strips(OpenObject& object, const Claimed& claimed, std::
     const std::size_t part_bytes = std::size_t{strip.part_blocks(block_size)} * block_size;
     const bool in_place = strip.begin % device::kAlignment == 0 && strip.bytes == part_bytes;
     if (!in_place) job.bytes = core_.cache.acquire(std::size_t{job.blocks} * block_size);
-    for (std::size_t part = 0; part < job.units.size(); ++part) {
-      std::byte* bytes = claimed.units[job.units[part]].object.data() + strip.begin;
+    for (std::size_t part = 0; part < job.extents.size(); ++part) {
+      std::byte* bytes = claimed.extents[job.extents[part]].object.data() + strip.begin;
       if (!in_place) {
         std::byte* const copy = job.bytes.data() + part * part_bytes;
         std::memcpy(copy, bytes, strip.bytes);
@@ -258,24 +260,24 @@ void WriteBack::abandon_strips(Batch& batch) {
   batch.strips.clear();
 }
 
-Status WriteBack::write_strips(OpenObject& object, Batch& batch, std::vector<UnitPtr>& not_taken) {
+Status WriteBack::write_strips(OpenObject& object, Batch& batch, std::vector<CacheBlockPtr>& not_taken) {
   Claimed& claimed = batch.in_parts;
-  if (claimed.units.empty()) return {};
+  if (claimed.extents.empty()) return {};
   MDFS_TRY_ASSIGN(batch.strips, plan_strips(object, claimed));
   MDFS_TRY(place_strips(object, batch.strips, batch.reservation));
   std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
   MDFS_TRY(store_strips(object, claimed, batch.strips));
   if (!batch.strips.empty()) core_.relocations.note_strips(object.number);
 
-  std::vector<bool> kept(claimed.units.size(), false);
+  std::vector<bool> kept(claimed.extents.size(), false);
   for (const StripJob& job : batch.strips)
-    for (const std::size_t unit : job.units) kept[unit] = true;
+    for (const std::size_t extent : job.extents) kept[extent] = true;
   Claimed rest, in_strips;
-  for (std::size_t i = 0; i < claimed.units.size(); ++i) {
+  for (std::size_t i = 0; i < claimed.extents.size(); ++i) {
     Claimed& to = kept[i] ? in_strips : rest;
-    if (!kept[i]) not_taken.push_back(claimed.units[i].unit);
+    if (!kept[i]) not_taken.push_back(claimed.extents[i].block);
     to.end = std::max(to.end, std::min(claimed.end, claimed.snapshots[i].end));
-    to.units.push_back(std::move(claimed.units[i]));
+    to.extents.push_back(std::move(claimed.extents[i]));
     to.snapshots.push_back(claimed.snapshots[i]);
   }
   claimed = std::move(in_strips);

@@ -37,7 +37,7 @@ GridBox rows_under(const OpenObject& object, std::uint64_t offset, std::uint64_t
   return rows;
 }
 
-// With the padding that follows it in its unit: what lies outside the image is zero and known.
+// With the padding that follows it in its cache block: what lies outside the image is zero and known.
 geometry::Box with_padding(const OpenObject& object, const Transfer::Part& part) {
   geometry::Box box = part.piece.in_extent;
   if (!object.is_image()) return box;
@@ -49,7 +49,7 @@ geometry::Box with_padding(const OpenObject& object, const Transfer::Part& part)
   return box;
 }
 
-// From the first to the last byte of a box inside a unit.
+// From the first to the last byte of a box inside a cache block.
 ChangedBytes changed_by(const OpenObject& object, const geometry::Box& box) {
   std::uint64_t first = 0, last = 0;
   for (unsigned axis = 0; axis < object.rank; ++axis) {
@@ -111,7 +111,7 @@ Status Writer::write_zeros(OpenObject& object, std::uint64_t offset, std::uint64
   return {};
 }
 
-Status Writer::zero_unit(OpenObject& object, const HeldUnit& held, std::uint64_t end, store::Purpose purpose) {
+Status Writer::zero_extent(OpenObject& object, const HeldExtent& held, std::uint64_t end, store::Purpose purpose) {
   Transfer transfer;
   std::uint64_t most = 0;
   for (const geometry::Piece& piece : held.pieces) {
@@ -136,42 +136,43 @@ Status Writer::zero_unit(OpenObject& object, const HeldUnit& held, std::uint64_t
   return {};
 }
 
-store::Room Writer::missing(const OpenObject& object, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end) {
+store::Room Writer::missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
+                            std::uint64_t end) {
   return object.worst_case(static_cast<std::uint64_t>(std::popcount(dirty_blocks)), is_small(object, end))
-      .less(unit.promised);
+      .less(block.promised);
 }
 
 // Without a look at what is dirty already.
 store::Room Writer::most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
-  std::uint64_t units = 0;
+  std::uint64_t extents = 0;
   if (object.is_image()) {
-    units = count_parts(object, offset, length);
+    extents = count_parts(object, offset, length);
     const store::Room one = object.worst_case(0, false);
-    return {units * one.blocks, units * one.puts, units * one.bytes};
+    return {extents * one.blocks, extents * one.puts, extents * one.bytes};
   }
-  units = ceil_div(offset + length, object.unit_bytes) - offset / object.unit_bytes;
+  extents = ceil_div(offset + length, object.extent_bytes) - offset / object.extent_bytes;
   const std::uint64_t blocks = ceil_div(offset + length, object.block_size) - offset / object.block_size;
   store::Room room = object.worst_case(blocks, is_small(object, offset + length));
   const store::Room none = object.worst_case(0, false);
-  room += {0, (units - 1) * none.puts, (units - 1) * none.bytes};
+  room += {0, (extents - 1) * none.puts, (extents - 1) * none.bytes};
   return room;
 }
 
-// What writing the range back takes at most, less what its dirty units have been promised already.
+// What writing the range back takes at most, less what its dirty cache blocks have been promised already.
 store::Room Writer::needed(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = offset + length;
   store::Room sum;
-  std::set<std::uint64_t> units;  // a range of an image may touch a unit in several parts
+  std::set<std::uint64_t> extents;  // a range of an image may touch a cache block in several parts
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, pass_bytes(object));
     for (const Transfer::Part& part : plan_range(object, offset + done, bytes).parts) {
-      if (object.is_image() && !units.insert(part.unit).second) continue;
+      if (object.is_image() && !extents.insert(part.extent).second) continue;
       const geometry::Box& box = part.piece.in_extent;
       const std::uint32_t mask = block_mask(object, box.start[0], box.start[0] + box.length[0]);
       store::Room room = object.worst_case(static_cast<std::uint64_t>(std::popcount(mask)), is_small(object, end));
-      if (const UnitPtr unit = core_.cache.peek(object.key_of(part.unit)); unit != nullptr) {
-        const std::lock_guard lock(unit->mutex);
-        room = missing(object, *unit, mask | unit->dirty_blocks, end);
+      if (const CacheBlockPtr block = core_.cache.peek(object.key_of(part.extent)); block != nullptr) {
+        const std::lock_guard lock(block->mutex);
+        room = missing(object, *block, mask | block->dirty_blocks, end);
       }
       sum += room;
     }
@@ -199,11 +200,11 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
       }
       const geometry::Box& box = part.piece.in_extent;
       std::uint32_t mask = block_mask(object, box.start[0], box.start[0] + box.length[0]);
-      if (const UnitPtr unit = core_.cache.peek(object.key_of(part.unit)); unit != nullptr) {
-        const std::lock_guard lock(unit->mutex);
-        mask &= ~unit->dirty_blocks;
+      if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(part.extent)); cached != nullptr) {
+        const std::lock_guard lock(cached->mutex);
+        mask &= ~cached->dirty_blocks;
       }
-      MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, part.unit));
+      MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, part.extent));
       for (unsigned block = 0; block < 32; ++block)
         if ((mask >> block & 1) != 0 && !cell.find(block)) return false;
     }
@@ -220,7 +221,7 @@ Result<store::Reservation> Writer::promise(OpenObject& object, std::uint64_t off
   if (!refused(promised)) return promised;
   promised = core_.store.reserve(needed(object, offset, length), purpose);
   if (!refused(promised)) return promised;
-  // Dirty units take less once they have been written.
+  // Dirty cache blocks take less once they have been written.
   if (!write_back_.write_back_all(0).ok()) return promised;
   promised = core_.store.reserve(needed(object, offset, length), purpose);
   if (!refused(promised) || purpose != store::Purpose::kNormal) return promised;
@@ -234,7 +235,7 @@ Status Writer::write_parts(OpenObject& object, std::uint64_t offset, ConstBytes 
   for (std::uint64_t done = 0; done < from.size();) {
     const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, pass_bytes(object));
     const Transfer transfer = plan_range(object, offset + done, bytes);
-    // A byte may make a whole unit dirty.
+    // A byte may make a whole cache block dirty.
     const std::size_t turn = std::min(kTurnBytes, core_.writes.limit_bytes());
     const std::size_t at_once = std::max<std::size_t>(1, turn / object.capacity_bytes);
     for (std::size_t next = 0; next < transfer.parts.size();) {
@@ -248,82 +249,83 @@ Status Writer::write_parts(OpenObject& object, std::uint64_t offset, ConstBytes 
   return {};
 }
 
-// Is there nothing on the disks under this unit? Then all of it is known. The unit is locked before and after.
-Status Writer::find_hole(OpenObject& object, const UnitPtr& unit, const geometry::Coord& coord,
+// Is there nothing on the disks under this cache block? Then all of it is known. The cache block is locked before and
+// after.
+Status Writer::find_hole(OpenObject& object, const CacheBlockPtr& block, const geometry::Coord& coord,
                          std::unique_lock<std::mutex>& lock) {
-  unit->loading = true;
+  block->loading = true;
   lock.unlock();
   Result<bool> exists = [&]() -> Result<bool> {
     if (object.is_image()) {
       MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
       return !extent.is_hole();
     }
-    if (unit->key.index == 0) {
+    if (block->key.index == 0) {
       const std::lock_guard state(object.state_mutex);
       if (object.linked_inline) return true;
     }
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, unit->key.index));
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, block->key.index));
     return !cell.empty();
   }();
   lock.lock();
-  unit->loading = false;
-  unit->changed.notify_all();
+  block->loading = false;
+  block->changed.notify_all();
   MDFS_TRY(exists);
-  unit->known_on_disk = *exists;
-  if (*exists || unit->complete) return {};
-  unit->buffer.charge(unit->buffer.size());
-  for (const ByteRanges::Range& gap : unit->valid.gaps(0, static_cast<std::uint32_t>(unit->buffer.size())))
-    std::memset(unit->buffer.data() + gap.begin, 0, gap.end - gap.begin);
-  unit->complete = true;
-  unit->valid.clear();
+  block->known_on_disk = *exists;
+  if (*exists || block->complete) return {};
+  block->buffer.charge(block->buffer.size());
+  for (const ByteRanges::Range& gap : block->valid.gaps(0, static_cast<std::uint32_t>(block->buffer.size())))
+    std::memset(block->buffer.data() + gap.begin, 0, gap.end - gap.begin);
+  block->complete = true;
+  block->valid.clear();
   return {};
 }
 
-Status Writer::make_ready(OpenObject& object, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
+Status Writer::make_ready(OpenObject& object, const CacheBlockPtr& block, const Transfer::Part& part, std::uint64_t end,
                           std::unique_lock<std::mutex>& lock, bool& whole) {
   while (true) {
-    unit->changed.wait(lock, [&] { return !unit->loading; });
+    block->changed.wait(lock, [&] { return !block->loading; });
     // A small part is added to what is valid whether there is a hole under it or not, also where it is all that an
-    // image that grows has of the unit so far: zeros for all of the unit would take longer than the part.
-    const bool small = object.may_have_strips && 2 * part_bytes(object, part) <= object.unit_bytes;
+    // image that grows has of the cache block so far: zeros for all of the cache block would take longer than the part.
+    const bool small = object.may_have_strips && 2 * part_bytes(object, part) <= object.extent_bytes;
     const std::uint64_t size = std::max(object.size.load(std::memory_order_acquire), end);
     const geometry::ByteGeometry shape = small ? object.planned_shape(size, part.piece.extent) : object.shape_for(size);
     whole = object.is_image() && is_whole(object, shape, part);
-    if (part_bytes(object, part) == object.unit_bytes) whole = true;
-    if (unit->complete || (whole && unit->valid.ranges().empty())) return {};
-    whole = whole && part_bytes(object, part) == object.unit_bytes;
+    if (part_bytes(object, part) == object.extent_bytes) whole = true;
+    if (block->complete || (whole && block->valid.ranges().empty())) return {};
+    whole = whole && part_bytes(object, part) == object.extent_bytes;
     if (whole) return {};
-    if (!unit->known_on_disk && !small) {
-      MDFS_TRY(find_hole(object, unit, part.piece.extent, lock));
+    if (!block->known_on_disk && !small) {
+      MDFS_TRY(find_hole(object, block, part.piece.extent, lock));
       continue;
     }
-    if (unit->valid.ranges().size() + ranges_under(object, with_padding(object, part)).size() <= kMaxRanges) return {};
+    if (block->valid.ranges().size() + ranges_under(object, with_padding(object, part)).size() <= kMaxRanges) return {};
     lock.unlock();
-    MDFS_TRY(loader_.load_whole(object, {{unit, part.piece.extent}}));
+    MDFS_TRY(loader_.load_whole(object, {{block, part.piece.extent}}));
     lock.lock();
   }
 }
 
-// The unit's own buffer, large enough, and nobody else's. Bytes that are not valid may be anything; they are zeros in
-// new memory of cells, whose buffers grow, and where the unit is about to become `complete`.
-void Writer::make_writable(const OpenObject& object, Unit& unit, std::uint64_t bytes, bool complete) {
+// The cache block's own buffer, large enough, and nobody else's. Bytes that are not valid may be anything; they are
+// zeros in new memory of cells, whose buffers grow, and where the cache block is about to become `complete`.
+void Writer::make_writable(const OpenObject& object, CacheBlock& block, std::uint64_t bytes, bool complete) {
   std::size_t size = object.capacity_bytes;
   if (!object.is_image())
     size = std::min<std::size_t>(size, std::bit_ceil(std::max<std::uint64_t>(bytes, object.block_size)));
-  size = std::max(size, unit.buffer.size());
-  if (unit.buffer && unit.buffer.size() == size && unit.buffer.unique() && !unit.buffer.is_sparse()) return;
+  size = std::max(size, block.buffer.size());
+  if (block.buffer && block.buffer.size() == size && block.buffer.unique() && !block.buffer.is_sparse()) return;
   BufferRef own = core_.cache.acquire(size);
-  const std::size_t old = unit.buffer.size();
-  if (object.is_image() && !unit.complete && !complete) {
-    for (const ByteRanges::Range& range : unit.valid.ranges())
-      std::memcpy(own.data() + range.begin, unit.buffer.data() + range.begin, range.end - range.begin);
-    std::memset(own.data() + object.unit_bytes, 0, size - object.unit_bytes);
-    unit.buffer = std::move(own);
+  const std::size_t old = block.buffer.size();
+  if (object.is_image() && !block.complete && !complete) {
+    for (const ByteRanges::Range& range : block.valid.ranges())
+      std::memcpy(own.data() + range.begin, block.buffer.data() + range.begin, range.end - range.begin);
+    std::memset(own.data() + object.extent_bytes, 0, size - object.extent_bytes);
+    block.buffer = std::move(own);
     return;
   }
-  if (old > 0) std::memcpy(own.data(), unit.buffer.data(), old);
+  if (old > 0) std::memcpy(own.data(), block.buffer.data(), old);
   std::memset(own.data() + old, 0, size - old);
-  unit.buffer = std::move(own);
+  block.buffer = std::move(own);
 }
 
 namespace {
@@ -339,24 +341,24 @@ geometry::Box box_of(const OpenObject& object, const Transfer::Part& part) {
 }  // namespace
 
 bool Writer::is_wanted(const OpenObject& object, const Transfer::Part& part) {
-  return object.versions.any() && !object.versions.wanting(part.unit, box_of(object, part)).empty();
+  return object.versions.any() && !object.versions.wanting(part.extent, box_of(object, part)).empty();
 }
 
-// Versions of windows that are read at this moment keep the unit as it is: all of it in memory. The unit is locked
-// before and after.
-void Writer::keep_for_versions(OpenObject& object, const UnitPtr& unit, const Transfer::Part& part,
+// Versions of windows that are read at this moment keep the cache block as it is: all of it in memory. The cache block
+// is locked before and after.
+void Writer::keep_for_versions(OpenObject& object, const CacheBlockPtr& block, const Transfer::Part& part,
                                std::unique_lock<std::mutex>& lock) {
-  constexpr unsigned kTries = 4;  // the unit may leave memory while it is not locked
+  constexpr unsigned kTries = 4;  // the cache block may leave memory while it is not locked
   for (unsigned i = 0; i <= kTries && object.versions.any(); ++i) {
-    unit->changed.wait(lock, [&] { return !unit->loading; });
-    const auto versions = object.versions.wanting(part.unit, box_of(object, part));
+    block->changed.wait(lock, [&] { return !block->loading; });
+    const auto versions = object.versions.wanting(part.extent, box_of(object, part));
     if (versions.empty()) return;
-    if (unit->complete || i == kTries) {
-      for (const std::shared_ptr<WindowVersion>& version : versions) version->keep(*unit, nullptr, nullptr);
+    if (block->complete || i == kTries) {
+      for (const std::shared_ptr<WindowVersion>& version : versions) version->keep(*block, nullptr, nullptr);
       return;
     }
     lock.unlock();
-    const Status loaded = loader_.load_whole(object, {{unit, part.piece.extent}});
+    const Status loaded = loader_.load_whole(object, {{block, part.piece.extent}});
     lock.lock();
     if (loaded.ok()) continue;
     for (const std::shared_ptr<WindowVersion>& version : versions) version->give_up();  // the writer needs none of it
@@ -365,9 +367,9 @@ void Writer::keep_for_versions(OpenObject& object, const UnitPtr& unit, const Tr
 
 Status Writer::write_part(OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
                           std::uint64_t end, store::Reservation& promise) {
-  const UnitKey key = object.key_of(part.unit);
-  UnitPtr unit = core_.cache.find(key);
-  if (unit == nullptr) unit = core_.cache.find_or_create(key);
+  const CacheBlockKey key = object.key_of(part.extent);
+  CacheBlockPtr block = core_.cache.find(key);
+  if (block == nullptr) block = core_.cache.find_or_create(key);
   const geometry::Box& box = part.piece.in_extent;
   const std::uint64_t last = box.start[0] + box.length[0];
   WriteBack::Change change;
@@ -375,42 +377,42 @@ Status Writer::write_part(OpenObject& object, const Transfer& transfer, const Tr
   change.bytes = part_bytes(object, part);
   if (object.is_image()) change.changed = changed_by(object, box);
 
-  std::unique_lock lock(unit->mutex);
+  std::unique_lock lock(block->mutex);
   bool whole = false;
-  const auto room = [&] { return missing(object, *unit, unit->dirty_blocks | change.blocks, end); };
+  const auto room = [&] { return missing(object, *block, block->dirty_blocks | change.blocks, end); };
   do {
-    keep_for_versions(object, unit, part, lock);
-    MDFS_TRY(make_ready(object, unit, part, end, lock, whole));
-    while (!room().less(promise.room()).empty()) {  // the unit has been written back since it was looked at
+    keep_for_versions(object, block, part, lock);
+    MDFS_TRY(make_ready(object, block, part, end, lock, whole));
+    while (!room().less(promise.room()).empty()) {  // the cache block has been written back since it was looked at
       const store::Room more_needed = room().less(promise.room());
       lock.unlock();
       MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(more_needed, store::Purpose::kPromised));
       promise.absorb(std::move(more));
       lock.lock();
-      MDFS_TRY(make_ready(object, unit, part, end, lock, whole));
+      MDFS_TRY(make_ready(object, block, part, end, lock, whole));
     }
   } while (is_wanted(object, part));  // by a version that has begun while the lock was given up
   change.promise = promise.split(room());
 
-  if (whole && !unit->complete) unit->buffer = BufferRef();  // what it held is not needed
-  make_writable(object, *unit, last, whole);
+  if (whole && !block->complete) block->buffer = BufferRef();  // what it held is not needed
+  make_writable(object, *block, last, whole);
   const geometry::Box known = with_padding(object, part);
-  if (!unit->complete && known.length != box.length)
-    geometry::fill_box(object.rank, known.length, std::byte{0}, unit->buffer.bytes(), object.array().extent,
+  if (!block->complete && known.length != box.length)
+    geometry::fill_box(object.rank, known.length, std::byte{0}, block->buffer.bytes(), object.array().extent,
                        known.start);
-  copy_in(object, transfer, part, from, unit->buffer);
+  copy_in(object, transfer, part, from, block->buffer);
   if (whole) {
-    unit->complete = true;
-    unit->valid.clear();
-  } else if (!unit->complete) {
-    for (const ByteRanges::Range& range : ranges_under(object, known)) unit->valid.add(range.begin, range.end);
-    if (unit->valid.covers(0, object.unit_bytes)) {
-      unit->complete = true;
-      unit->valid.clear();
+    block->complete = true;
+    block->valid.clear();
+  } else if (!block->complete) {
+    for (const ByteRanges::Range& range : ranges_under(object, known)) block->valid.add(range.begin, range.end);
+    if (block->valid.covers(0, object.extent_bytes)) {
+      block->complete = true;
+      block->valid.clear();
     }
   }
   object.grow(end);
-  write_back_.note_change(object, unit, std::move(change));
+  write_back_.note_change(object, block, std::move(change));
   return {};
 }
 

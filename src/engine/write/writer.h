@@ -6,7 +6,7 @@
 
 #include "engine/core.h"
 #include "engine/read/loader.h"
-#include "engine/write/held_units.h"
+#include "engine/write/held_extents.h"
 #include "engine/write/write_back.h"
 
 namespace mdfs::engine {
@@ -22,39 +22,41 @@ class Writer {
   // Zeroes bytes; the caller holds its part of the grid. The file then has at least `size`.
   Status write_zeros(OpenObject& object, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
                      std::uint64_t size = 0);
-  // Zeroes what of a unit of an image lies in a range that ends before `end`; the caller holds its part of the grid.
-  Status zero_unit(OpenObject& object, const HeldUnit& held, std::uint64_t end, store::Purpose purpose);
+  // Zeroes what of a cache block of an image lies in a range that ends before `end`; the caller holds its part of the
+  // grid.
+  Status zero_extent(OpenObject& object, const HeldExtent& held, std::uint64_t end, store::Purpose purpose);
 
  private:
   static constexpr std::uint64_t kPassBytes = 1u << 20;
   static constexpr std::uint64_t kPassParts = 16384;
-  // Bytes planned at once: fewer where a step along an axis leads to another unit, so that the plan stays small.
+  // Bytes planned at once: fewer where a step along an axis leads to another cache block, so that the plan stays small.
   static std::uint64_t pass_bytes(const OpenObject& object);
   // Cache memory that a write asks for at once: others, who are served in turn, do not wait for the whole write.
   static constexpr std::size_t kTurnBytes = 1u << 20;
-  static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a unit that is not complete
+  static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a cache block that is not complete
 
   Result<store::Reservation> promise(OpenObject& object, std::uint64_t offset, std::uint64_t length,
                                      store::Purpose purpose);
   static store::Room most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
   store::Room needed(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   Result<bool> replaces_only(OpenObject& object, std::uint64_t offset, std::uint64_t length);
-  // Of the promises of a unit with these dirty blocks, in a file that reaches to `end` at least: what it does not have
-  // yet. The unit's mutex is held.
-  static store::Room missing(const OpenObject& object, const Unit& unit, std::uint32_t dirty_blocks, std::uint64_t end);
+  // Of the promises of a cache block with these dirty blocks, in a file that reaches to `end` at least: what it does
+  // not have yet. The cache block's mutex is held.
+  static store::Room missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
+                             std::uint64_t end);
   Status write_parts(OpenObject& object, std::uint64_t offset, ConstBytes from, std::uint64_t end,
                      store::Reservation& promise, const Stop& stop);
   Status write_part(OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
                     std::uint64_t end, store::Reservation& promise);
-  // Returns with the unit locked and ready to take the part: complete, or with few ranges of valid bytes.
-  Status make_ready(OpenObject& object, const UnitPtr& unit, const Transfer::Part& part, std::uint64_t end,
+  // Returns with the cache block locked and ready to take the part: complete, or with few ranges of valid bytes.
+  Status make_ready(OpenObject& object, const CacheBlockPtr& block, const Transfer::Part& part, std::uint64_t end,
                     std::unique_lock<std::mutex>& lock, bool& whole);
   static bool is_wanted(const OpenObject& object, const Transfer::Part& part);
-  void keep_for_versions(OpenObject& object, const UnitPtr& unit, const Transfer::Part& part,
+  void keep_for_versions(OpenObject& object, const CacheBlockPtr& block, const Transfer::Part& part,
                          std::unique_lock<std::mutex>& lock);
-  Status find_hole(OpenObject& object, const UnitPtr& unit, const geometry::Coord& coord,
+  Status find_hole(OpenObject& object, const CacheBlockPtr& block, const geometry::Coord& coord,
                    std::unique_lock<std::mutex>& lock);
-  void make_writable(const OpenObject& object, Unit& unit, std::uint64_t bytes, bool complete);
+  void make_writable(const OpenObject& object, CacheBlock& block, std::uint64_t bytes, bool complete);
 
   Core& core_;
   Loader& loader_;

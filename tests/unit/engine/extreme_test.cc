@@ -223,7 +223,7 @@ TEST(ExtremePunch, TheEdgesOfAHoleInAHoleStayHoles) {
   EXPECT_EQ(bench.store().used_blocks(), 0u);
 }
 
-// Units of holes have no buffers.
+// Extents of holes have no buffers.
 TEST(ExtremeRead, ReadingHolesTakesNoMoreMemoryThanTheBudget) {
   BufferPool pool(1u << 20);
   Cache cache(pool, 4u << 20);
@@ -233,12 +233,12 @@ TEST(ExtremeRead, ReadingHolesTakesNoMoreMemoryThanTheBudget) {
   }
 }
 
-// A window of tiny extents: all its units are held at once, and none of them can go. Looking at all for each one would
-// take minutes, and end the test.
-TEST(ExtremeRead, ARequestThatHoldsMoreThanTheBudgetDoesNotLookAtAllThatItHoldsForEachUnit) {
+// A window of tiny extents: all its extents are held at once, and none of them can go. Looking at all for each one
+// would take minutes, and end the test.
+TEST(ExtremeRead, ARequestThatHoldsMoreThanTheBudgetDoesNotLookAtAllThatItHoldsForEachBlock) {
   BufferPool pool(1u << 20);
   Cache cache(pool, 1u << 20);
-  std::vector<UnitPtr> held;
+  std::vector<CacheBlockPtr> held;
   for (std::uint64_t index = 0; index < 400'000; ++index) held.push_back(cache.find_or_create({1, index}));
   for (std::uint64_t index = 0; index < held.size(); ++index) ASSERT_EQ(cache.peek({1, index}), held[index]);
   const std::size_t most = cache.used_bytes();

@@ -26,8 +26,8 @@ class KeepingStore final : public test::FakeStore {
   const std::size_t most_;
 };
 
-LeftPlace at(std::uint64_t unit, std::uint64_t block, std::uint64_t generation = 5) {
-  return {unit, unit, {0, block, 4}, generation};
+LeftPlace at(std::uint64_t extent, std::uint64_t block, std::uint64_t generation = 5) {
+  return {extent, extent, {0, block, 4}, generation};
 }
 
 TEST(LeftPlacesTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
@@ -39,7 +39,7 @@ TEST(LeftPlacesTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
   EXPECT_EQ(places.objects(6), std::vector{kObject});
   const std::vector<LeftPlace> over = places.take(kObject, 6, 10);
   ASSERT_EQ(over.size(), 1u);
-  EXPECT_EQ(over[0].unit, 1u);
+  EXPECT_EQ(over[0].extent, 1u);
   EXPECT_EQ(places.count(), 2u) << "what has been taken counts";
   places.release(over[0]);
   EXPECT_EQ(places.count(), 1u);
@@ -84,7 +84,7 @@ TEST(LeftPlacesTest, AnObjectThatIsGoneKeepsNothing) {
 TEST(LeftPlacesTest, SomeAreTakenAtATime) {
   KeepingStore store(100);
   LeftPlaces places(store);
-  for (std::uint64_t unit = 0; unit < 25; ++unit) places.note(kObject, {at(unit, 100 + 4 * unit)});
+  for (std::uint64_t extent = 0; extent < 25; ++extent) places.note(kObject, {at(extent, 100 + 4 * extent)});
   std::size_t taken = 0;
   while (!places.objects(6).empty()) {
     const std::vector<LeftPlace> some = places.take(kObject, 6, 10);

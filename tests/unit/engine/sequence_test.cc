@@ -194,21 +194,21 @@ class Twins {
       array_[i] = std::byte{0};
   }
 
-  // Some units, those that there are and others, to disks of their own or all to one.
+  // Some extents, those that there are and others, to disks of their own or all to one.
   void move() {
     const auto places = bench_.layout();
     TWINS_AGREE(places.ok());
     MoveRequest request;
     for (const layout::ExtentPlace& place : *places)
-      if (random_() % 3 > 0) request.units.push_back(place.index);
-    request.units.erase(std::unique(request.units.begin(), request.units.end()), request.units.end());
+      if (random_() % 3 > 0) request.extents.push_back(place.index);
+    request.extents.erase(std::unique(request.extents.begin(), request.extents.end()), request.extents.end());
     request.most_runs = static_cast<std::uint32_t>(random_() % 3);
     const auto disk = static_cast<unsigned>(random_() % bench_.any_store().disk_count());
     if (random_() % 2 == 0) request.disk = [disk](const geometry::Coord&) { return disk; };
     const auto moved = bench_.engine().move(bench_.object(), request);
     TWINS_AGREE(moved.ok());
     TWINS_AGREE(moved->damaged.empty());
-    TWINS_AGREE(moved->moved + moved->changed + moved->no_room.size() <= request.units.size());
+    TWINS_AGREE(moved->moved + moved->changed + moved->no_room.size() <= request.extents.size());
   }
 
   // What SEEK_HOLE calls a hole is zero, and what SEEK_DATA passes over.

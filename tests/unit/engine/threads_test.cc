@@ -344,13 +344,13 @@ TEST(EngineThreadsFileTest, MemoryStaysWithinTheBudgetWithManyReadersAndWriters)
   });
   done = true;
   watcher.join();
-  // Beside the budget: the batches that two write-backs stage at a time, and a unit for each thread.
+  // Beside the budget: the batches that two write-backs stage at a time, and an extent for each thread.
   EXPECT_LE(most, setting.cache_bytes + (8u << 20));
   EXPECT_TRUE(bench.engine().write_back(bench.object()).ok());
   EXPECT_EQ(bench.engine().cache_stats().dirty_bytes, 0u);
 }
 
-// Extents are read ahead into units that are dirty in part, and the file is removed before the bytes arrive.
+// Extents are read ahead into extents that are dirty in part, and the file is removed before the bytes arrive.
 TEST(EngineDiscardTest, WhatIsBeingReadAheadFindsItsUnitsAsTheyWere) {
   Setting setting;
   setting.geometry = image_of(2, {128, 128}, {64, 128}, Codec::kRaw);

@@ -16,8 +16,8 @@ namespace {
 
 using geometry::Coord;
 
-constexpr std::uint64_t kUnitBytes = 64u << 10;
-constexpr std::uint64_t kUnitBlocks = kUnitBytes / 4096;
+constexpr std::uint64_t kExtentBytes = 64u << 10;
+constexpr std::uint64_t kUnitBlocks = kExtentBytes / 4096;
 constexpr unsigned kDisks = 4;
 
 struct Grid {
@@ -27,7 +27,7 @@ struct Grid {
 
 class DefragPlanTest : public testing::TestWithParam<Grid> {
  protected:
-  DefragPlanTest() : groups_(GetParam().rank, GetParam().grid, kUnitBytes) {
+  DefragPlanTest() : groups_(GetParam().rank, GetParam().grid, kExtentBytes) {
     const auto [rank, grid] = GetParam();
     image_.rank = rank;
     image_.grid = grid;
@@ -35,12 +35,12 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
     image_.groups = &groups_;
     std::vector<std::uint16_t> disks;
     for (std::uint16_t disk = 0; disk < kDisks; ++disk) disks.push_back(disk);
-    image_.placement_disk = [rank = rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
-      return geometry::disk_of(placement, rank, 0, unit);
+    image_.placement_disk = [rank = rank, placement = geometry::default_placement(rank, disks)](const Coord& extent) {
+      return geometry::disk_of(placement, rank, 0, extent);
     };
     for (std::uint64_t a = 0; a < grid[0]; ++a)
       for (std::uint64_t b = 0; b < (rank > 1 ? grid[1] : 1); ++b)
-        for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) places_.push_back({{a, b, c}, 0, 0, kUnitBytes});
+        for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) places_.push_back({{a, b, c}, 0, 0, kExtentBytes});
     places_ = fresh_places(image_, places_);
   }
 
@@ -49,9 +49,9 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
     std::uint64_t next = 1'000'000'000;
     for (const GroupMove& move : moves) {
       next += 1;
-      for (const Coord& unit : move.units) {
+      for (const Coord& extent : move.extents) {
         const auto place =
-            std::find_if(places_.begin(), places_.end(), [&](const ExtentPlace& one) { return one.index == unit; });
+            std::find_if(places_.begin(), places_.end(), [&](const ExtentPlace& one) { return one.index == extent; });
         ASSERT_NE(place, places_.end());
         place->disk = move.disk;
         place->block = next;
@@ -66,7 +66,7 @@ class DefragPlanTest : public testing::TestWithParam<Grid> {
     LaidImage before = image_;
     before.disks = static_cast<unsigned>(disks.size());
     before.placement_disk = [rank = image_.rank, placement = geometry::default_placement(image_.rank, disks)](
-                                const Coord& unit) { return geometry::disk_of(placement, rank, 0, unit); };
+                                const Coord& extent) { return geometry::disk_of(placement, rank, 0, extent); };
     places_ = fresh_places(before, places_);
   }
 
@@ -94,14 +94,14 @@ TEST_P(DefragPlanTest, GroupsAreWholeAndNamedOnce) {
   for (ExtentPlace& place : places_) place.block = random() % 100'000 * kUnitBlocks;
   std::set<Coord> seen;
   for (const GroupMove& move : plan_defrag(image_, places_, room_)) {
-    EXPECT_EQ(move.bytes, move.units.size() * kUnitBytes);
-    for (const Coord& unit : move.units) {
-      EXPECT_TRUE(seen.insert(unit).second);
-      EXPECT_EQ(image_.placement_disk(unit), move.disk);
-      EXPECT_EQ(groups_.run_of(unit, kDisks), groups_.run_of(move.units.front(), kDisks));
+    EXPECT_EQ(move.bytes, move.extents.size() * kExtentBytes);
+    for (const Coord& extent : move.extents) {
+      EXPECT_TRUE(seen.insert(extent).second);
+      EXPECT_EQ(image_.placement_disk(extent), move.disk);
+      EXPECT_EQ(groups_.run_of(extent, kDisks), groups_.run_of(move.extents.front(), kDisks));
     }
-    for (std::size_t i = 1; i < move.units.size(); ++i)
-      EXPECT_LT(groups_.order_of(move.units[i - 1]), groups_.order_of(move.units[i]));
+    for (std::size_t i = 1; i < move.extents.size(); ++i)
+      EXPECT_LT(groups_.order_of(move.extents[i - 1]), groups_.order_of(move.extents[i]));
   }
 }
 
@@ -191,11 +191,11 @@ TEST(GroupsOrderTest, EachPlaceInTheOrderIsOneExtentOrPadding) {
     const std::uint64_t end = groups.order_end(shape.grid[0]);
     EXPECT_LE(known.rbegin()->first, end - 1);
     for (std::uint64_t order = 0; order < end; ++order) {
-      const auto unit = groups.unit_at(order, shape.grid[0]);
+      const auto extent = groups.extent_at(order, shape.grid[0]);
       const auto found = known.find(order);
-      ASSERT_EQ(unit.has_value(), found != known.end()) << order;
-      if (!unit) continue;
-      EXPECT_EQ(*unit, found->second);
+      ASSERT_EQ(extent.has_value(), found != known.end()) << order;
+      if (!extent) continue;
+      EXPECT_EQ(*extent, found->second);
     }
   }
 }

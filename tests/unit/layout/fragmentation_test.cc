@@ -14,25 +14,25 @@ namespace {
 
 using geometry::Coord;
 
-constexpr std::uint64_t kUnitBytes = 64u << 10;
+constexpr std::uint64_t kExtentBytes = 64u << 10;
 constexpr unsigned kDisks = 4;
 
 struct Image {
-  explicit Image(unsigned rank, Coord grid) : groups(rank, grid, kUnitBytes) {
+  explicit Image(unsigned rank, Coord grid) : groups(rank, grid, kExtentBytes) {
     laid.rank = rank;
     laid.grid = grid;
     laid.disks = kDisks;
     laid.groups = &groups;
     std::vector<std::uint16_t> disks;
     for (std::uint16_t disk = 0; disk < kDisks; ++disk) disks.push_back(disk);
-    laid.placement_disk = [rank, placement = geometry::default_placement(rank, disks)](const Coord& unit) {
-      return geometry::disk_of(placement, rank, 0, unit);
+    laid.placement_disk = [rank, placement = geometry::default_placement(rank, disks)](const Coord& extent) {
+      return geometry::disk_of(placement, rank, 0, extent);
     };
     for (std::uint64_t a = 0; a < grid[0]; ++a)
       for (std::uint64_t b = 0; b < (rank > 1 ? grid[1] : 1); ++b)
         for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) {
-          const Coord unit{a, b, c};
-          places.push_back({unit, laid.placement_disk(unit), 0, kUnitBytes});
+          const Coord extent{a, b, c};
+          places.push_back({extent, laid.placement_disk(extent), 0, kExtentBytes});
         }
     places = fresh_places(laid, places);
   }
@@ -47,7 +47,7 @@ void shuffle(Image& image) {
   std::vector<std::uint64_t> order(image.places.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::shuffle(order.begin(), order.end(), random);
-  for (std::size_t i = 0; i < order.size(); ++i) image.places[i].block = order[i] * (kUnitBytes / 4096) * 2;
+  for (std::size_t i = 0; i < order.size(); ++i) image.places[i].block = order[i] * (kExtentBytes / 4096) * 2;
 }
 
 struct Grid {

@@ -13,14 +13,14 @@ namespace {
 
 using geometry::Coord;
 
-constexpr std::uint64_t kLargeUnit = 256u << 10;  // about ten columns of three rows make a group
+constexpr std::uint64_t kLargeExtent = 256u << 10;  // about ten columns of three rows make a group
 
-std::vector<Coord> all_units(unsigned rank, const Coord& grid) {
-  std::vector<Coord> units;
+std::vector<Coord> all_extents(unsigned rank, const Coord& grid) {
+  std::vector<Coord> extents;
   for (std::uint64_t a = 0; a < grid[0]; ++a)
     for (std::uint64_t b = 0; b < (rank > 1 ? grid[1] : 1); ++b)
-      for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) units.push_back({a, b, c});
-  return units;
+      for (std::uint64_t c = 0; c < (rank > 2 ? grid[2] : 1); ++c) extents.push_back({a, b, c});
+  return extents;
 }
 
 struct Grid {
@@ -30,25 +30,25 @@ struct Grid {
 
 class GroupsTest : public testing::TestWithParam<Grid> {
  protected:
-  const Groups groups_{GetParam().rank, GetParam().grid, kLargeUnit};
-  const std::vector<Coord> units_ = all_units(GetParam().rank, GetParam().grid);
+  const Groups groups_{GetParam().rank, GetParam().grid, kLargeExtent};
+  const std::vector<Coord> extents_ = all_extents(GetParam().rank, GetParam().grid);
 };
 
 TEST_P(GroupsTest, EveryExtentHasAPlaceOfItsOwn) {
   std::set<std::uint64_t> places;
-  for (const Coord& unit : units_) EXPECT_TRUE(places.insert(groups_.order_of(unit)).second);
+  for (const Coord& extent : extents_) EXPECT_TRUE(places.insert(groups_.order_of(extent)).second);
 }
 
 TEST_P(GroupsTest, AGroupHasAsManyExtentsAsItSays) {
   std::map<std::uint64_t, std::uint64_t> count;
-  for (const Coord& unit : units_) ++count[groups_.group_of(unit)];
-  for (const Coord& unit : units_)
-    EXPECT_EQ(groups_.units_in_group(unit, GetParam().grid[0]), count[groups_.group_of(unit)]);
+  for (const Coord& extent : extents_) ++count[groups_.group_of(extent)];
+  for (const Coord& extent : extents_)
+    EXPECT_EQ(groups_.extents_in_group(extent, GetParam().grid[0]), count[groups_.group_of(extent)]);
 }
 
 TEST_P(GroupsTest, GroupsFollowEachOtherInTheOrderOfPlaces) {
   std::map<std::uint64_t, std::uint64_t> group_at;
-  for (const Coord& unit : units_) group_at[groups_.order_of(unit)] = groups_.group_of(unit);
+  for (const Coord& extent : extents_) group_at[groups_.order_of(extent)] = groups_.group_of(extent);
   std::uint64_t previous = 0;
   for (const auto& [place, group] : group_at) {
     EXPECT_GE(group, previous);
@@ -62,9 +62,9 @@ INSTANTIATE_TEST_SUITE_P(Grids, GroupsTest,
                                          Grid{3, {3, 1, 40}}));
 
 TEST(GroupsOfGrowingImagesTest, AnImageWithoutALastRowHasFullBandsOnly) {
-  const Groups groups(2, {0, 5, 0}, kLargeUnit);
-  EXPECT_EQ(groups.units_in_group({7, 2, 0}, UINT64_MAX), 15u);
-  EXPECT_EQ(groups.units_in_group({7, 2, 0}, 8), 10u);
+  const Groups groups(2, {0, 5, 0}, kLargeExtent);
+  EXPECT_EQ(groups.extents_in_group({7, 2, 0}, UINT64_MAX), 15u);
+  EXPECT_EQ(groups.extents_in_group({7, 2, 0}, 8), 10u);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using namespace volume;  // NOLINT: the fixture and what it prints errors with
 
 constexpr auto kKind = OperationKind::kBalance;
 constexpr std::uint64_t kSide = 2048;
-constexpr std::uint64_t kCellBlocks = 32;  // of the largest unit that moves
+constexpr std::uint64_t kCellBlocks = 32;  // of the largest extent that moves
 
 class BalanceTest : public VolumeTest {
  protected:

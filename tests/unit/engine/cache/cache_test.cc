@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kMiB = 1u << 20;
 
 void load(Cache& cache, std::uint64_t index, std::size_t size) {
-  const UnitPtr unit = cache.find_or_create({1, index});
+  const CacheBlockPtr block = cache.find_or_create({1, index});
   BufferRef buffer = cache.acquire(size);
-  const std::lock_guard lock(unit->mutex);
-  unit->buffer = std::move(buffer);
+  const std::lock_guard lock(block->mutex);
+  block->buffer = std::move(buffer);
 }
 
 TEST(CacheTest, MemoryStaysWithinTheBudgetWhateverTheSizesOfBuffers) {
@@ -54,7 +54,7 @@ TEST(CacheTest, ASmallerLimitHoldsAtOnceAndALargerOneIsFilledAgain) {
   BufferPool pool(128 * kMiB);
   Cache cache(pool, 128 * kMiB);
   for (std::uint64_t i = 0; i < 600; ++i) load(cache, i, 256 << 10);
-  const UnitPtr held = cache.peek({1, 599});
+  const CacheBlockPtr held = cache.peek({1, 599});
   cache.set_limit(32 * kMiB);
   EXPECT_EQ(cache.limit_bytes(), 32 * kMiB);
   EXPECT_LE(cache.used_bytes(), 32 * kMiB);
@@ -70,7 +70,7 @@ TEST(CacheTest, ASmallerLimitHoldsAtOnceAndALargerOneIsFilledAgain) {
 TEST(CacheTest, ALimitThatBlocksInUseExceedEndsItsSearch) {
   BufferPool pool(64 * kMiB);
   Cache cache(pool, 64 * kMiB);
-  std::vector<UnitPtr> held;
+  std::vector<CacheBlockPtr> held;
   for (std::uint64_t i = 0; i < 100; ++i) {
     load(cache, i, 256 << 10);
     held.push_back(cache.peek({1, i}));
@@ -83,14 +83,14 @@ TEST(CacheTest, ALimitThatBlocksInUseExceedEndsItsSearch) {
 TEST(CacheTest, ABlockOfWhichLittleIsLoadedCountsLittle) {
   BufferPool pool(64 * kMiB);
   Cache cache(pool, 64 * kMiB);
-  std::vector<UnitPtr> units;
+  std::vector<CacheBlockPtr> blocks;
   for (std::uint64_t i = 0; i < 3000; ++i) {
-    units.push_back(cache.find_or_create({1, i}));
-    units.back()->buffer = cache.acquire_sparse(256 << 10, 16 << 10);
+    blocks.push_back(cache.find_or_create({1, i}));
+    blocks.back()->buffer = cache.acquire_sparse(256 << 10, 16 << 10);
   }
   EXPECT_EQ(cache.evictions(), 0u);
   EXPECT_EQ(pool.used_bytes(), 3000u * (16 << 10));
-  units.clear();
+  blocks.clear();
   for (std::uint64_t i = 0; i < 3000; ++i) cache.charge(cache.find_or_create({1, i})->buffer, 16 << 10);
   EXPECT_GT(cache.evictions(), 0u);
   EXPECT_LE(cache.used_bytes(), 64 * kMiB + (16 << 10));

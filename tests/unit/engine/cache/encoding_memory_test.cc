@@ -9,7 +9,7 @@ namespace {
 
 TEST(EncodingMemory, EncodersOfABatchFillTheirBudgetAndNoMore) {
   EXPECT_EQ(encoders_at_once(100, 10, 50, 4), 4u) << "threads";
-  EXPECT_EQ(encoders_at_once(100, 10, 2, 4), 2u) << "units";
+  EXPECT_EQ(encoders_at_once(100, 10, 2, 4), 2u) << "cache blocks";
   EXPECT_EQ(encoders_at_once(100, 40, 50, 4), 2u) << "memory";
   EXPECT_EQ(encoders_at_once(100, 51, 50, 4), 1u);
   EXPECT_EQ(encoders_at_once(100, 101, 50, 4), 1u) << "one larger than the budget works alone";

@@ -118,15 +118,15 @@ RC_GTEST_PROP(LayoutPagesPropertyTest, ExtentsThatStayStoredComeOnceWhateverMove
     request.from = page->next;
     at_end = page->at_end;
     MoveRequest move;
-    for (const auto& [unit, count] : stored)
-      if (random() % 3 == 0) move.units.push_back(unit);
+    for (const auto& [extent, count] : stored)
+      if (random() % 3 == 0) move.extents.push_back(extent);
     move.disk = [](const geometry::Coord&) { return 1u; };
     RC_ASSERT(bench.engine().move(bench.object(), move).ok());
     RC_ASSERT(bench.engine().write(bench.object(), random() % 600'000, noise(random, 100)).ok());
     RC_ASSERT(bench.engine().write_back(bench.object()).ok());
   }
-  for (const auto& [unit, count] : seen) RC_ASSERT(count == 1);
-  for (const auto& [unit, count] : stored) RC_ASSERT(seen.contains(unit));
+  for (const auto& [extent, count] : seen) RC_ASSERT(count == 1);
+  for (const auto& [extent, count] : stored) RC_ASSERT(seen.contains(extent));
 }
 
 TEST(LayoutPagesTest, BehindTheLastRowThereIsNothing) {
@@ -163,12 +163,12 @@ TEST(LayoutPagesTest, PlacesOfSomeExtentsAreThoseOfTheirRows) {
   fill(bench, 1, random);
   const auto all = bench.layout();
   ASSERT_TRUE(all.ok());
-  std::vector<geometry::Coord> units;
-  for (std::size_t i = 0; i < all->size(); i += 3) units.push_back((*all)[i].index);
-  units.push_back({1000, 0, 0});  // a hole
-  const auto some = bench.engine().places_of(bench.object(), units);
+  std::vector<geometry::Coord> extents;
+  for (std::size_t i = 0; i < all->size(); i += 3) extents.push_back((*all)[i].index);
+  extents.push_back({1000, 0, 0});  // a hole
+  const auto some = bench.engine().places_of(bench.object(), extents);
   ASSERT_TRUE(some.ok());
-  ASSERT_EQ(some->size(), units.size() - 1);
+  ASSERT_EQ(some->size(), extents.size() - 1);
   for (std::size_t i = 0; i < some->size(); ++i) EXPECT_EQ(row_of((*some)[i]), row_of((*all)[3 * i]));
 }
 

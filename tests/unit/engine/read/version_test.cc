@@ -115,7 +115,7 @@ TEST_P(WindowVersionTest, ExtentsThatMoveStayInTheVersion) {
     const auto places = bench.layout();
     ASSERT_TRUE(places.ok());
     MoveRequest request;
-    for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
+    for (const layout::ExtentPlace& place : *places) request.extents.push_back(place.index);
     ASSERT_TRUE(bench.engine().move(bench.object(), request).ok());
     ASSERT_TRUE(bench.write_window(window_at(100, 100, 300, 900), noise(random, 300 * 900)).ok());
     for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_unlinked().ok());
@@ -207,7 +207,7 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
     for (unsigned disk = 0; !done; disk = (disk + 1) % 3) {
       const auto places = bench.layout();
       MoveRequest request;
-      for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
+      for (const layout::ExtentPlace& place : *places) request.extents.push_back(place.index);
       request.disk = [disk](const geometry::Coord&) { return disk; };
       if (!bench.engine().move(bench.object(), request).ok()) ++wrong;
     }
@@ -234,8 +234,8 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
 INSTANTIATE_TEST_SUITE_P(Codecs, WindowVersionTest, ::testing::Values(Codec::kRaw, Codec::kZstd),
                          [](const auto& one) { return one.param == Codec::kRaw ? "raw" : "zstd"; });
 
-// Versions among all the ways in which a unit can change: each part is that of the array at the time of the pin. Only
-// what frees extents may end a version.
+// Versions among all the ways in which an extent can change: each part is that of the array at the time of the pin.
+// Only what frees extents may end a version.
 class Changes {
  public:
   explicit Changes(const Setting& setting, std::uint64_t seed)
@@ -302,7 +302,7 @@ class Changes {
     const auto places = bench_.layout();
     RC_ASSERT(places.ok());
     MoveRequest request;
-    for (const layout::ExtentPlace& place : *places) request.units.push_back(place.index);
+    for (const layout::ExtentPlace& place : *places) request.extents.push_back(place.index);
     if (random_() % 2 == 0) request.disk = [](const geometry::Coord&) { return 1u; };
     RC_ASSERT(bench_.engine().move(bench_.object(), request).ok());
   }

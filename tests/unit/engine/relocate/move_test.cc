@@ -36,10 +36,10 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
     EXPECT_TRUE(places.ok());
     return std::move(places).value();
   }
-  std::vector<Coord> units() {
-    std::set<Coord> units;
-    for (const layout::ExtentPlace& place : layout()) units.insert(place.index);
-    return {units.begin(), units.end()};
+  std::vector<Coord> extents() {
+    std::set<Coord> extents;
+    for (const layout::ExtentPlace& place : layout()) extents.insert(place.index);
+    return {extents.begin(), extents.end()};
   }
   static std::uint64_t blocks(const std::vector<layout::ExtentPlace>& places) {
     std::uint64_t sum = 0;
@@ -74,10 +74,10 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
 TEST_P(EngineMoveTest, AllUnitsOfADiskBecomeOneRun) {
   const std::vector<layout::ExtentPlace> before = layout();
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
-  EXPECT_EQ(moved->moved, request.units.size());
+  EXPECT_EQ(moved->moved, request.extents.size());
   EXPECT_EQ(moved->moved_bytes, blocks(before) * 4096);
   EXPECT_EQ(moved->changed + moved->no_room.size() + moved->damaged.size(), 0u);
   EXPECT_EQ(runs(layout()), 3u);
@@ -87,12 +87,12 @@ TEST_P(EngineMoveTest, AllUnitsOfADiskBecomeOneRun) {
 
 TEST_P(EngineMoveTest, ADiskCanBeLeftAlone) {
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   request.most_runs = 0;
-  request.disk = [](const Coord& unit) { return static_cast<unsigned>(unit[0] % 2) * 2; };
+  request.disk = [](const Coord& extent) { return static_cast<unsigned>(extent[0] % 2) * 2; };
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
-  EXPECT_EQ(moved->moved, request.units.size());
+  EXPECT_EQ(moved->moved, request.extents.size());
   for (const layout::ExtentPlace& place : layout()) EXPECT_EQ(place.disk, place.index[0] % 2 * 2);
   expect_data();
 }
@@ -101,7 +101,7 @@ TEST_P(EngineMoveTest, WhatIsWrittenMeanwhileCountsAndTheRestIsMoved) {
   std::mt19937_64 random(6);
   bool written = false;
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   request.pace = [&](std::uint64_t) -> Status {
     if (std::exchange(written, true)) return {};
     const ByteVector bytes = noise(random, 50'000);
@@ -112,14 +112,14 @@ TEST_P(EngineMoveTest, WhatIsWrittenMeanwhileCountsAndTheRestIsMoved) {
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_GT(moved->changed, 0u);
-  EXPECT_EQ(moved->moved + moved->changed, request.units.size());
+  EXPECT_EQ(moved->moved + moved->changed, request.extents.size());
   EXPECT_TRUE(moved->damaged.empty());
   expect_data();
 }
 
 TEST_P(EngineMoveTest, WhatIsCutOffMeanwhileStaysAway) {
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   bool cut = false;
   request.pace = [&](std::uint64_t) -> Status {
     if (std::exchange(cut, true)) return {};
@@ -127,14 +127,14 @@ TEST_P(EngineMoveTest, WhatIsCutOffMeanwhileStaysAway) {
   };
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
-  EXPECT_EQ(moved->changed, request.units.size());
+  EXPECT_EQ(moved->changed, request.extents.size());
   EXPECT_EQ(bench_.store().used_blocks(), 0u);
 }
 
 TEST_P(EngineMoveTest, AMoveThatIsToldToEndLeavesEverythingWhereItWas) {
   const std::vector<layout::ExtentPlace> before = layout();
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   request.pace = [](std::uint64_t) -> Status { return {Errc::kBusy, "enough"}; };
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_FALSE(moved.ok());
@@ -149,11 +149,11 @@ TEST_P(EngineMoveTest, WithoutRoomNothingMoves) {
   bench_.store().set_full(true);
   for (const std::uint32_t most_runs : {1u, 0u}) {
     MoveRequest request;
-    request.units = units();
+    request.extents = extents();
     request.most_runs = most_runs;
     const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
     ASSERT_TRUE(moved.ok());
-    EXPECT_EQ(moved->no_room.size(), request.units.size());
+    EXPECT_EQ(moved->no_room.size(), request.extents.size());
     EXPECT_EQ(moved->moved, 0u);
   }
   bench_.store().set_full(false);
@@ -169,13 +169,13 @@ TEST_P(EngineMoveTest, ADamagedUnitIsNamedAndTheOthersMove) {
   const std::byte spoilt = byte ^ std::byte{4};
   bench_.store().memory_disk(place.disk).poke(at, {&spoilt, 1});
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
   ASSERT_EQ(moved->damaged.size(), 1u);
-  EXPECT_EQ(moved->damaged[0].unit, place.index);
+  EXPECT_EQ(moved->damaged[0].extent, place.index);
   EXPECT_EQ(moved->damaged[0].error.code, Errc::kCorrupt);
-  EXPECT_EQ(moved->moved, request.units.size() - 1);
+  EXPECT_EQ(moved->moved, request.extents.size() - 1);
   EXPECT_EQ(layout().front().block, place.block);
   bench_.store().memory_disk(place.disk).poke(at, {&byte, 1});
   expect_data();
@@ -189,7 +189,7 @@ TEST_P(EngineMoveTest, ADiskThatCannotBeWrittenLeavesEverythingWhereItWas) {
   }
   disks[1]->add({device::FaultKind::kError, device::Op::kWrite, 0, UINT64_MAX, 0, device::Fault::kSticky});
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_FALSE(moved.ok());
   EXPECT_EQ(moved.error().code, Errc::kIo);
@@ -204,10 +204,10 @@ TEST_P(EngineMoveTest, ADirtyUnitIsWrittenWhereItBelongsAfterItsOldBytesHaveMove
   std::copy(bytes.begin(), bytes.end(), data_.begin() + 70'000);
   ASSERT_TRUE(bench_.engine().write(bench_.object(), 70'000, bytes).ok());
   MoveRequest request;
-  request.units = units();
+  request.extents = extents();
   const Result<MoveOutcome> moved = bench_.engine().move(bench_.object(), request);
   ASSERT_TRUE(moved.ok());
-  EXPECT_EQ(moved->moved, request.units.size());
+  EXPECT_EQ(moved->moved, request.extents.size());
   expect_data();
 }
 
@@ -232,9 +232,9 @@ TEST(EngineMoveThreadsTest, WritersAndReadersDoNotNoticeAMover) {
       std::mt19937_64 random(99);
       while (!done) {
         MoveRequest request;
-        for (unsigned i = 0; i < 12; ++i) request.units.push_back({random() % 13, random() % 5, 0});
-        std::sort(request.units.begin(), request.units.end());
-        request.units.erase(std::unique(request.units.begin(), request.units.end()), request.units.end());
+        for (unsigned i = 0; i < 12; ++i) request.extents.push_back({random() % 13, random() % 5, 0});
+        std::sort(request.extents.begin(), request.extents.end());
+        request.extents.erase(std::unique(request.extents.begin(), request.extents.end()), request.extents.end());
         const auto disk = static_cast<unsigned>(random() % 4);
         if (disk < 3) request.disk = [disk](const Coord&) { return disk; };
         request.most_runs = static_cast<std::uint32_t>(random() % 3);
@@ -282,7 +282,7 @@ TEST(EngineMoveOddTest, WhatIsInTheTreeOrNotThereIsPassedOver) {
   ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(100, std::byte{1})).ok());
   ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   MoveRequest request;
-  request.units = {{0, 0, 0}, {1, 0, 0}, {7, 0, 0}};
+  request.extents = {{0, 0, 0}, {1, 0, 0}, {7, 0, 0}};
   const Result<MoveOutcome> moved = bench.engine().move(bench.object(), request);
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved->moved + moved->changed + moved->no_room.size(), 0u);
@@ -293,7 +293,7 @@ TEST(EngineMoveOddTest, ADiskThatIsNotThereIsRefused) {
   ASSERT_TRUE(bench.engine().write(bench.object(), 0, ByteVector(100'000, std::byte{1})).ok());
   ASSERT_TRUE(bench.engine().write_back(bench.object()).ok());
   MoveRequest request;
-  request.units = {{0, 0, 0}};
+  request.extents = {{0, 0, 0}};
   request.disk = [](const Coord&) { return 3u; };
   const Result<MoveOutcome> moved = bench.engine().move(bench.object(), request);
   ASSERT_FALSE(moved.ok());

@@ -43,15 +43,15 @@ std::string beyond_end(const OpenObject& object, const std::map<format::Key, Byt
       const auto page = *format::ExtentPage::decode(value, object.table);
       for (unsigned place = 0; place < object.page_box.places; ++place) {
         if (!page.has(place)) continue;
-        const std::uint64_t begin = object.first_byte_of(object.unit_index(object.unit_of({key.offset, place})));
+        const std::uint64_t begin = object.first_byte_of(object.extent_index(object.extent_of({key.offset, place})));
         if (begin >= size) return found(key, begin);
       }
     } else if (key.kind == MDFS_KIND_STRIP) {
       const auto strip = *format::decode_strip(value, object.table, object.block_size);
       for (unsigned place = 0; place < object.page_box.places; ++place) {
         if (!strip.has(place)) continue;
-        const auto unit = object.unit_of({key.offset / MDFS_STRIPS_PER_PAGE, place});
-        const std::uint64_t begin = object.canonical_offset(unit, strip.begin);
+        const auto extent = object.extent_of({key.offset / MDFS_STRIPS_PER_PAGE, place});
+        const std::uint64_t begin = object.canonical_offset(extent, strip.begin);
         if (begin >= size) return found(key, begin);
       }
     } else if (key.kind == MDFS_KIND_FILE_CELL) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t kBatch = 1000;
 
 struct Chosen {
   std::size_t object;
-  WhichUnits which;
+  WhichBlocks which;
   bool operator==(const Chosen&) const = default;
 };
 
@@ -35,22 +35,22 @@ TEST(WriteChoiceTest, NothingIsChosenOfNothing) {
 
 TEST(WriteChoiceTest, FullGroupsWaitUntilTheyMakeABatch) {
   EXPECT_FALSE(choose({{kBatch - 1, 5 * kBatch, 1, 0}}, false));
-  EXPECT_EQ(choose({{kBatch - 1, 5 * kBatch, 1, 0}, {kBatch, kBatch, 2, 0}}, false), (Chosen{1, WhichUnits::kRipe}));
+  EXPECT_EQ(choose({{kBatch - 1, 5 * kBatch, 1, 0}, {kBatch, kBatch, 2, 0}}, false), (Chosen{1, WhichBlocks::kRipe}));
 }
 
 TEST(WriteChoiceTest, UnderPressureGroupsThatAreFullGoBeforeThoseThatAreBeingFilled) {
-  EXPECT_EQ(choose({{0, 5 * kBatch, 1, 0}, {10, 10, 2, 0}, {20, 20, 3, 0}}, true), (Chosen{2, WhichUnits::kRipe}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 1, 0}, {10, 10, 2, 0}, {20, 20, 3, 0}}, true), (Chosen{2, WhichBlocks::kRipe}));
 }
 
 TEST(WriteChoiceTest, OfGroupsThatAreNotFullThoseGoThatNobodyHasAddedToForLongest) {
-  EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 10, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichUnits::kFull}));
-  EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 0, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichUnits::kAll}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 10, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichBlocks::kFull}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 30, 0}, {0, 0, 20, 0}, {0, 20, 25, 0}}, true), (Chosen{1, WhichBlocks::kAll}));
 }
 
 TEST(WriteChoiceTest, WhatIsAboutToBeSyncedGoesFirst) {
   const DirtyFacts synced{0, 0, 5, 10};
-  EXPECT_EQ(choose({{5 * kBatch, 5 * kBatch, 1, 0}, synced}, false), (Chosen{1, WhichUnits::kPieces}));
-  EXPECT_EQ(choose({{5 * kBatch, 5 * kBatch, 1, 0}, synced}, true), (Chosen{1, WhichUnits::kPieces}));
+  EXPECT_EQ(choose({{5 * kBatch, 5 * kBatch, 1, 0}, synced}, false), (Chosen{1, WhichBlocks::kPieces}));
+  EXPECT_EQ(choose({{5 * kBatch, 5 * kBatch, 1, 0}, synced}, true), (Chosen{1, WhichBlocks::kPieces}));
 }
 
 RC_GTEST_PROP(WriteChoiceTest, UnderPressureThereIsAlwaysAChoiceAndItHasWhatItSays, ()) {
@@ -62,8 +62,8 @@ RC_GTEST_PROP(WriteChoiceTest, UnderPressureThereIsAlwaysAChoiceAndItHasWhatItSa
   }
   const auto choice = choose(objects, true);
   RC_ASSERT(choice && choice->object < objects.size());
-  if (choice->which == WhichUnits::kRipe) RC_ASSERT(objects[choice->object].ripe_bytes > 0);
-  if (choice->which == WhichUnits::kFull) RC_ASSERT(objects[choice->object].full_bytes > 0);
+  if (choice->which == WhichBlocks::kRipe) RC_ASSERT(objects[choice->object].ripe_bytes > 0);
+  if (choice->which == WhichBlocks::kFull) RC_ASSERT(objects[choice->object].full_bytes > 0);
   const auto calm = choose(objects, false);
   RC_ASSERT(!calm || (calm == choice && objects[calm->object].ripe_bytes >= kBatch));
 }

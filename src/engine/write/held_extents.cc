@@ -1,6 +1,6 @@
-// Which units of a byte range hold anything.
+// Which extents of a byte range hold anything.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/write/held_units.h"
+#include "engine/write/held_extents.h"
 
 #include <algorithm>
 #include <set>
@@ -15,13 +15,13 @@ using geometry::Coord;
 
 constexpr std::size_t kPagesAtOnce = 64;
 
-// The part of a box that lies in one unit; no pieces if there is none.
-std::vector<geometry::Piece> piece_in(const OpenObject& object, const geometry::Box& box, const Coord& unit) {
+// The part of a box that lies in one extent; no pieces if there is none.
+std::vector<geometry::Piece> piece_in(const OpenObject& object, const geometry::Box& box, const Coord& coord) {
   const Coord& extent = object.array().extent;
   geometry::Box inside;
   for (unsigned axis = 0; axis < object.rank; ++axis) {
-    const std::uint64_t begin = std::max(box.start[axis], unit[axis] * extent[axis]);
-    const std::uint64_t end = std::min(box.start[axis] + box.length[axis], (unit[axis] + 1) * extent[axis]);
+    const std::uint64_t begin = std::max(box.start[axis], coord[axis] * extent[axis]);
+    const std::uint64_t end = std::min(box.start[axis] + box.length[axis], (coord[axis] + 1) * extent[axis]);
     if (begin >= end) return {};
     inside.start[axis] = begin;
     inside.length[axis] = end - begin;
@@ -29,8 +29,8 @@ std::vector<geometry::Piece> piece_in(const OpenObject& object, const geometry::
   return geometry::decompose(object.array(), inside);
 }
 
-HeldUnit held_unit(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes, const Coord& coord) {
-  HeldUnit held{object.unit_index(coord), coord, {}};
+HeldExtent held_extent(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes, const Coord& coord) {
+  HeldExtent held{object.extent_index(coord), coord, {}};
   for (const geometry::RangeBox& range : boxes) {
     const std::vector<geometry::Piece> pieces = piece_in(object, range.box, coord);
     held.pieces.insert(held.pieces.end(), pieces.begin(), pieces.end());
@@ -41,10 +41,10 @@ HeldUnit held_unit(const OpenObject& object, const std::vector<geometry::RangeBo
 // A box of pages of the extent table.
 class PagesUnder {
  public:
-  PagesUnder(const OpenObject& object, const GridBox& units) : object_(object) {
+  PagesUnder(const OpenObject& object, const GridBox& extents) : object_(object) {
     for (unsigned axis = 0; axis < object.rank; ++axis) {
-      first_[axis] = units.first[axis] / object.page_box.side[axis];
-      last_[axis] = ceil_div(units.last[axis], object.page_box.side[axis]);
+      first_[axis] = extents.first[axis] / object.page_box.side[axis];
+      last_[axis] = ceil_div(extents.last[axis], object.page_box.side[axis]);
     }
   }
 
@@ -56,7 +56,7 @@ class PagesUnder {
   }
   // The first page of the box at or after this one, which is not behind the last.
   std::uint64_t at_or_after(std::uint64_t page) const {
-    Coord at = object_.unit_of({page, 0});
+    Coord at = object_.extent_of({page, 0});
     for (unsigned axis = 0; axis < object_.rank; ++axis) at[axis] /= object_.page_box.side[axis];
     for (unsigned axis = 0; axis < object_.rank; ++axis) {
       if (at[axis] >= first_[axis] && at[axis] < last_[axis]) continue;
@@ -77,9 +77,9 @@ class PagesUnder {
 
  private:
   std::uint64_t number_of(const Coord& page) const {
-    Coord unit{};
-    for (unsigned axis = 0; axis < object_.rank; ++axis) unit[axis] = page[axis] * object_.page_box.side[axis];
-    return object_.page_of(unit).page;
+    Coord extent{};
+    for (unsigned axis = 0; axis < object_.rank; ++axis) extent[axis] = page[axis] * object_.page_box.side[axis];
+    return object_.page_of(extent).page;
   }
 
   const OpenObject& object_;
@@ -89,32 +89,33 @@ class PagesUnder {
 
 }  // namespace
 
-Status each_held_unit(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
-                      const StoredPages& stored_pages, const std::function<Status(const HeldUnit&)>& visit) {
+Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                        const StoredPages& stored_pages, const std::function<Status(const HeldExtent&)>& visit) {
   if (length == 0) return {};
   const std::vector<geometry::RangeBox> boxes =
       geometry::range_boxes(object.rank, object.array().shape, offset, length);
   std::set<std::uint64_t> dirty;  // before the records are asked: what is written back meanwhile is in both
   for (const geometry::RangeBox& range : boxes) {
-    const GridBox units = units_under(object, range.box);
+    const GridBox extents = extents_under(object, range.box);
     const std::lock_guard lock(object.state_mutex);
-    const auto first =
-        object.dirty_units.lower_bound(checked_mul(units.first[0], object.units_in_row()).value_or(UINT64_MAX));
-    for (auto unit = first; unit != object.dirty_units.end(); ++unit) {
-      const Coord coord = object.unit_coord(unit->first);
-      if (coord[0] >= units.last[0]) break;
-      if (units.contains(object.rank, coord)) dirty.insert(unit->first);
+    const auto first = object.dirty_cache_blocks.lower_bound(
+        checked_mul(extents.first[0], object.extents_in_row()).value_or(UINT64_MAX));
+    for (auto block = first; block != object.dirty_cache_blocks.end(); ++block) {
+      const Coord coord = object.extent_coord(block->first);
+      if (coord[0] >= extents.last[0]) break;
+      if (extents.contains(object.rank, coord)) dirty.insert(block->first);
     }
   }
-  for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_unit(object, boxes, object.unit_coord(index))));
+  for (const std::uint64_t index : dirty) MDFS_TRY(visit(held_extent(object, boxes, object.extent_coord(index))));
 
   for (std::size_t number = 0; number < boxes.size(); ++number) {
-    const GridBox units = units_under(object, boxes[number].box);
-    const PagesUnder pages(object, units);
+    const GridBox extents = extents_under(object, boxes[number].box);
+    const PagesUnder pages(object, extents);
     const auto is_before = [&](const Coord& coord) {  // an earlier box has shown it
-      return std::any_of(
-          boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(number),
-          [&](const geometry::RangeBox& range) { return units_under(object, range.box).contains(object.rank, coord); });
+      return std::any_of(boxes.begin(), boxes.begin() + static_cast<std::ptrdiff_t>(number),
+                         [&](const geometry::RangeBox& range) {
+                           return extents_under(object, range.box).contains(object.rank, coord);
+                         });
     };
     const std::uint64_t last = pages.last();
     for (std::uint64_t next = pages.first(); next <= last;) {
@@ -129,9 +130,9 @@ Status each_held_unit(Core& core, OpenObject& object, std::uint64_t offset, std:
         for (const Strips::Entry& entry : *known.strips) live |= entry.live;
         for (unsigned place = 0; place < object.page_box.places; ++place) {
           if (!known.page->has(place) && (live >> place & 1) == 0) continue;
-          const Coord coord = object.unit_of({page, place});
-          if (!units.contains(object.rank, coord) || is_before(coord)) continue;
-          if (!dirty.contains(object.unit_index(coord))) MDFS_TRY(visit(held_unit(object, boxes, coord)));
+          const Coord coord = object.extent_of({page, place});
+          if (!extents.contains(object.rank, coord) || is_before(coord)) continue;
+          if (!dirty.contains(object.extent_index(coord))) MDFS_TRY(visit(held_extent(object, boxes, coord)));
         }
       }
     }

@@ -1,4 +1,4 @@
-// Which units of a byte range hold anything: those that are stored, and those that are dirty.
+// Which extents of a byte range hold anything: those that are stored, and those that are dirty.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace mdfs::engine {
 
-// A unit, and what of it lies in the range.
-struct HeldUnit {
+// An extent, and what of it lies in the range.
+struct HeldExtent {
   std::uint64_t index = 0;
   geometry::Coord coord{};
   std::vector<geometry::Piece> pieces;  // in_box is not set
@@ -21,11 +21,11 @@ struct HeldUnit {
 using StoredPages =
     std::function<Result<std::vector<std::uint64_t>>(std::uint64_t first, std::uint64_t last, std::size_t limit)>;
 
-// Looks the units of an image up that hold some of the bytes [offset, offset + length): all others are zero. What it
+// Looks the extents of an image up that hold some of the bytes [offset, offset + length): all others are zero. What it
 // costs depends on what is stored and dirty near the range, never on its length. The caller holds its part of the grid,
-// so that no unit becomes dirty meanwhile. `visit` is called once for each unit, dirty ones first; an error of it ends
-// the walk.
-Status each_held_unit(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
-                      const StoredPages& stored_pages, const std::function<Status(const HeldUnit&)>& visit);
+// so that no extent becomes dirty meanwhile. `visit` is called once for each extent, dirty ones first; an error of it
+// ends the walk.
+Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
+                        const StoredPages& stored_pages, const std::function<Status(const HeldExtent&)>& visit);
 
 }  // namespace mdfs::engine

@@ -14,13 +14,13 @@
 
 namespace mdfs::engine {
 
-struct UnitKey {
+struct CacheBlockKey {
   std::uint64_t object = 0;
   std::uint64_t index = 0;  // row-major in the grid of extents, slowest axis outermost; number of the cell
-  bool operator==(const UnitKey&) const = default;
+  bool operator==(const CacheBlockKey&) const = default;
 };
 
-// From the first to the last changed byte of a unit; empty at first.
+// From the first to the last changed byte of a cache block; empty at first.
 struct ChangedBytes {
   std::uint32_t begin = UINT32_MAX;
   std::uint32_t end = 0;
@@ -32,17 +32,19 @@ struct ChangedBytes {
   }
 };
 
-// A unit and its state. All but the key is guarded by `mutex`, which is held for memory work only.
+// A cache block and its state. All but the key is guarded by `mutex`, which is held for memory work only.
 //
-//   loading   one thread reads missing bytes from the disks; who wants to change the unit waits, readers of valid
+//   loading   one thread reads missing bytes from the disks; who wants to change the cache block waits, readers of
+//   valid
 //             bytes do not
-//   claimed   one thread writes the unit back or replaces it; it works on a snapshot (its own hold on `buffer`), so
-//             that others may change the unit meanwhile: they find the buffer shared and make a copy
+//   claimed   one thread writes the cache block back or replaces it; it works on a snapshot (its own hold on `buffer`),
+//   so
+//             that others may change the cache block meanwhile: they find the buffer shared and make a copy
 //   dirty     bytes that the disks do not have
-struct Unit {
-  explicit Unit(const UnitKey& unit_key) : key(unit_key) {}
+struct CacheBlock {
+  explicit CacheBlock(const CacheBlockKey& block_key) : key(block_key) {}
 
-  const UnitKey key;
+  const CacheBlockKey key;
   std::mutex mutex;
   std::condition_variable changed;  // loading or claimed has ended
 
@@ -56,8 +58,8 @@ struct Unit {
   std::uint64_t changes = 0;         // counts modifications
   std::uint64_t linked_changes = 0;  // as counted in what was last linked
   std::uint32_t dirty_blocks = 0;    // ordinary files: bit i = block i of the cell
-  ChangedBytes changed_bytes;        // images: since the unit became dirty
-  std::uint64_t filled_bytes = 0;    // bytes written since the unit became dirty
+  ChangedBytes changed_bytes;        // images: since the cache block became dirty
+  std::uint64_t filled_bytes = 0;    // bytes written since the cache block became dirty
   bool full = false;                 // dirty, and all of it has been written
   store::Room promised;              // part of the object's reservation
   std::uint64_t dirty_charge = 0;    // part of the engine's dirty bytes
@@ -66,6 +68,6 @@ struct Unit {
   bool covers(std::uint32_t begin, std::uint32_t end) const { return complete || valid.covers(begin, end); }
 };
 
-using UnitPtr = std::shared_ptr<Unit>;
+using CacheBlockPtr = std::shared_ptr<CacheBlock>;
 
 }  // namespace mdfs::engine
