@@ -12,7 +12,7 @@
 #include "engine/cache/cache.h"
 #include "engine/cache/encoding_memory.h"
 #include "engine/left_places.h"
-#include "engine/map/records.h"
+#include "engine/map/extent_map.h"
 #include "engine/options.h"
 #include "engine/relocation_queue.h"
 #include "engine/task_pool.h"
@@ -30,7 +30,7 @@ struct Core {
         environment(the_environment),
         pool(the_options.cache_bytes),
         cache(pool, the_options.cache_bytes),
-        records(the_store),
+        extent_map(the_store),
         left(the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
@@ -57,7 +57,7 @@ struct Core {
   Environment& environment;
   BufferPool pool;
   Cache cache;
-  Records records;
+  ExtentMap extent_map;
   LeftPlaces left;
   ByteBudget loads;
   ByteBudget writes;  // cache blocks that writers are about to make dirty

@@ -87,7 +87,7 @@ void Engine::discard(const std::shared_ptr<OpenObject>& object) {
   parts_->core.relocations.forget_strips(object->number);
   drop_dirty(*object);
   parts_->core.cache.erase_object(object->number);
-  parts_->core.records.forget_all(*object);
+  parts_->core.extent_map.forget_all(*object);
   parts_->core.left.forget(object->number);
   parts_->core.store.release_preallocations(object->number);
 }

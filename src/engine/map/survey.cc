@@ -156,11 +156,11 @@ Result<std::vector<layout::ExtentPlace>> Survey::extents(OpenObject& object, con
 
 Status Survey::add_extent(OpenObject& object, const geometry::Coord& coord, std::vector<layout::ExtentPlace>& places) {
   if (!object.is_image()) {
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, coord[0]));
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, coord[0]));
     add_cell_as_extent(object, coord[0], cell, places);
     return {};
   }
-  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
+  MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
   if (!extent.has_record()) return {};
   places.push_back({coord, extent.runs.front().disk, extent.runs.front().block, extent.stored_bytes,
                     static_cast<std::uint32_t>(extent.runs.size()), highest_end(extent.runs)});
@@ -265,7 +265,7 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
       const std::lock_guard lock(block->mutex);
       plan.cached += covers(object, *block, piece.in_extent) ? 1 : 0;
     }
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, piece.extent, false));
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, piece.extent, false));
     if (extent.is_hole()) {
       ++plan.holes;
       continue;
@@ -294,7 +294,7 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
 // ---- data and holes: blocks of files, rows of extents of images
 
 Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t index) {
-  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, index));
+  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, index));
   std::uint32_t blocks = 0;
   for (const format::FileRun& run : cell.runs)
     for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
@@ -304,7 +304,7 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
     cached->changed.wait(lock, [&] { return !cached->claimed; });
     blocks |= cached->dirty_blocks;
     lock.unlock();
-    MDFS_TRY_ASSIGN(const format::FileCell now, core_.records.cell(object, index));
+    MDFS_TRY_ASSIGN(const format::FileCell now, core_.extent_map.cell(object, index));
     for (const format::FileRun& run : now.runs)
       for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
   }

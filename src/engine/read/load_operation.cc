@@ -90,7 +90,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     if (fetch.kept != nullptr) {
       fetch.extent = *fetch.kept;
     } else {
-      MDFS_TRY_ASSIGN(fetch.extent, core_.records.extent(object_, fetch.coord, fresh));
+      MDFS_TRY_ASSIGN(fetch.extent, core_.extent_map.extent(object_, fetch.coord, fresh));
     }
     std::vector<store::Run>& runs = fetch.extent.runs;
     if (std::any_of(runs.begin(), runs.end(), [&](const store::Run& run) { return core_.is_zeroed(run.disk); }))
@@ -103,11 +103,11 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
     in_tree = object_.linked_inline;
   }
   if (in_tree) {
-    MDFS_TRY_ASSIGN(fetch.inline_bytes, core_.records.inline_bytes(object_));
+    MDFS_TRY_ASSIGN(fetch.inline_bytes, core_.extent_map.inline_bytes(object_));
     if (!fetch.inline_bytes || fetch.inline_bytes->size() > MDFS_MAX_INLINE) return damage(fetch, "inline.length");
     return {};
   }
-  MDFS_TRY_ASSIGN(fetch.cell, core_.records.cell(object_, fetch.block->key.index));
+  MDFS_TRY_ASSIGN(fetch.cell, core_.extent_map.cell(object_, fetch.block->key.index));
   return {};
 }
 

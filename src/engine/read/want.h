@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/cache/cache_block.h"
-#include "engine/map/records.h"
+#include "engine/map/extent_map.h"
 #include "geometry/geometry.h"
 
 namespace mdfs::engine {

@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "base/crc32c.h"
 #include "engine/core.h"
-#include "engine/map/records.h"
+#include "engine/map/extent_map.h"
 #include "engine/open_object.h"
 #include "engine/requests.h"
 #include "engine/write/link.h"
@@ -119,7 +119,7 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
     const geometry::Coord coord = part.coord = object.extent_coord(part.index);
     if (object.is_image()) {
       const geometry::PagePlace place = object.page_of(coord);
-      MDFS_TRY_ASSIGN(const KnownPage known_page, core_.records.page(object, place.page, false));
+      MDFS_TRY_ASSIGN(const KnownPage known_page, core_.extent_map.page(object, place.page, false));
       part.record = known_page.page->get(place.place);
       if (!part.record) continue;
       std::optional<ByteVector> runs_item;
@@ -129,12 +129,12 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
       }
       MDFS_TRY_ASSIGN(part.from, runs_of(object, *part.record, runs_item));
     } else {
-      MDFS_TRY_ASSIGN(part.cell, core_.records.cell(object, part.index));
+      MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell(object, part.index));
       for (const format::FileRun& run : part.cell.runs) part.from.push_back(to_run({run.address, run.blocks()}));
       if (part.from.empty()) continue;
     }
     for (const store::Run& run : part.from) {
-      MDFS_TRY(core_.records.check(run));
+      MDFS_TRY(core_.extent_map.check(run));
       part.blocks += run.blocks;
     }
     const unsigned disk = job.request.disk ? job.request.disk(coord) : object.placement_disk(coord);

@@ -51,7 +51,7 @@ Result<std::optional<store::Run>> Returner::place_of(const OpenObject& object,
                                                      const std::optional<geometry::Coord>& extent) {
   std::optional<store::Run> place;
   if (!extent) return place;
-  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.records.extent(object, *extent, false));
+  MDFS_TRY_ASSIGN(const StoredExtent stored, core_.extent_map.extent(object, *extent, false));
   if (stored.runs.size() == 1 && stored.parts.empty()) place = stored.runs.front();
   return place;
 }

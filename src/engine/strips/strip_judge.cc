@@ -26,7 +26,7 @@ StripJudge::StripJudge(Core& core, OpenObject& object) : core_(core), object_(ob
 }
 
 Status StripJudge::look_at(std::uint64_t number, Page& page) {
-  MDFS_TRY_ASSIGN(page.known, core_.records.page(object_, number, false));
+  MDFS_TRY_ASSIGN(page.known, core_.extent_map.page(object_, number, false));
   for (const Strips::Entry& strip : *page.known.strips) {
     const std::uint64_t blocks = ceil_div(strip.end - strip.begin, object_.block_size);
     for (std::uint64_t places = strip.live; places != 0; places &= places - 1)

@@ -15,7 +15,7 @@ Result<bool> Replacer::has_beyond(OpenObject& object, std::uint64_t size_bytes) 
     MDFS_TRY_ASSIGN(const auto cells, items_between(object, first_row, UINT64_MAX, 1));
     if (!cells.empty()) return true;
     if (size_bytes % row_bytes == 0) return false;
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, size_bytes / row_bytes));
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, size_bytes / row_bytes));
     return !cell.empty() && cell.runs.back().end() > ceil_div(size_bytes % row_bytes, object.block_size);
   }
   const std::uint64_t side = object.page_box.side[0];
@@ -26,7 +26,7 @@ Result<bool> Replacer::has_beyond(OpenObject& object, std::uint64_t size_bytes) 
   const std::uint64_t edge = first_row / side;
   MDFS_TRY_ASSIGN(const auto items, items_between(object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
   for (const std::uint64_t number : items) {
-    MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(object, number, false));
+    MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object, number, false));
     for (unsigned place = 0; place < object.page_box.places; ++place) {
       if (object.extent_of({number, place})[0] < first_row) continue;
       const bool in_strip = std::any_of(known.strips->begin(), known.strips->end(),

@@ -125,7 +125,7 @@ Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, st
         const std::uint64_t in_box = pages.at_or_after(page);
         next = in_box == page ? page + 1 : in_box;
         if (in_box != page) break;
-        MDFS_TRY_ASSIGN(const KnownPage known, core.records.page(object, page, false));
+        MDFS_TRY_ASSIGN(const KnownPage known, core.extent_map.page(object, page, false));
         std::uint64_t live = 0;
         for (const Strips::Entry& entry : *known.strips) live |= entry.live;
         for (unsigned place = 0; place < object.page_box.places; ++place) {

@@ -31,7 +31,7 @@ Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
   Page& state = found->second;
   if (state.page != nullptr) return &state;
   if (is_new) {
-    const KnownPage kept = core_.records.kept_page(object_, number);
+    const KnownPage kept = core_.extent_map.kept_page(object_, number);
     if (kept.page != nullptr) {
       state.page = kept.page;
       state.strips = kept.strips;
@@ -291,7 +291,7 @@ Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
 }
 
 void publish_pages(Core& core, const OpenObject& object, const Linker::Pages& pages) {
-  for (const auto& [number, page] : pages) core.records.replace(object, number, {page.page, page.strips});
+  for (const auto& [number, page] : pages) core.extent_map.replace(object, number, {page.page, page.strips});
 }
 
 }  // namespace mdfs::engine

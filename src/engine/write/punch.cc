@@ -69,7 +69,7 @@ Result<bool> Replacer::holds_block(OpenObject& object, std::uint64_t offset) {
     const std::lock_guard lock(cached->mutex);
     if (cached->claimed || (cached->dirty_blocks >> block & 1) != 0) return true;
   }
-  MDFS_TRY_ASSIGN(const format::FileCell stored, core_.records.cell(object, cell));
+  MDFS_TRY_ASSIGN(const format::FileCell stored, core_.extent_map.cell(object, cell));
   return stored.find(static_cast<unsigned>(block)).has_value();
 }
 

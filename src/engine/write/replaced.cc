@@ -12,7 +12,7 @@ Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>
   replaced.stored.resize(extents.size());
   std::vector<store::Run> runs;
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    Result<StoredExtent> stored = core.records.extent(object, extents[i].coord, false);
+    Result<StoredExtent> stored = core.extent_map.extent(object, extents[i].coord, false);
     if (!stored.ok()) continue;  // linking will say why
     runs.insert(runs.end(), stored->runs.begin(), stored->runs.end());
     for (const StripPart& part : stored->parts) runs.push_back(part.run);

@@ -50,7 +50,7 @@ Result<std::uint64_t> Replacer::settle(OpenObject& object, std::uint64_t most_by
 
 // Row by row, since a row that is still being appended to is left alone.
 Status Replacer::settle_page(OpenObject& object, std::uint64_t number, bool all, Settled& settled) {
-  MDFS_TRY_ASSIGN(const KnownPage known, core_.records.page(object, number, false));
+  MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object, number, false));
   struct Row {
     std::vector<geometry::Coord> extents;
     bool complete = true;
@@ -87,7 +87,7 @@ Status Replacer::settle_extents(OpenObject& object, const std::vector<geometry::
   // Others may have written, cut off or settled some before we had them.
   std::vector<geometry::Coord> left;
   for (const geometry::Coord& coord : extents) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
     if (!extent.parts.empty()) left.push_back(coord);
   }
   std::vector<geometry::Coord> batch;
@@ -123,7 +123,7 @@ Result<store::Reservation> Replacer::room_to_settle(OpenObject& object, const st
   Result<store::Reservation> promised = core_.store.reserve(room, store::Purpose::kNormal);
   if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
   for (const geometry::Coord& coord : extents) {
-    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
+    MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
     if (extent.blocks() * object.block_size < object.capacity_bytes) return promised;
   }
   return core_.store.reserve(room, store::Purpose::kPromised);

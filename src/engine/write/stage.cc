@@ -174,7 +174,7 @@ class Placer {
   // Where the extent is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
   std::uint64_t replaced_block(const Staged& staged) {
     if (!object_.is_image()) return 0;
-    const Result<StoredExtent> stored = core_.records.extent(object_, staged.coord, false);
+    const Result<StoredExtent> stored = core_.extent_map.extent(object_, staged.coord, false);
     if (!stored.ok() || !stored->has_record() || stored->runs.front().disk != disk_) return 0;
     return stored->runs.front().block;
   }

@@ -233,7 +233,7 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
   staged.coord = object.extent_coord(index);
   staged.block = block;
   staged.holes = block_mask(object, align_up(end, object.block_size), object.extent_bytes);
-  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, index));
+  MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, index));
   {
     const std::lock_guard lock(block->mutex);
     staged.blocks = block->dirty_blocks;

@@ -155,7 +155,7 @@ Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& 
   const auto look = [&](const geometry::Box& band) -> Status {
     if (!all) return {};
     for (const geometry::Piece& piece : geometry::decompose(object.array(), band)) {
-      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, piece.extent, false));
+      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, piece.extent, false));
       all = all && extent.has_record();
     }
     return {};

@@ -193,7 +193,7 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
   for (std::uint64_t done = 0; done < length; done += pass)
     for (const Transfer::Part& part : plan_range(object, offset + done, std::min(length - done, pass)).parts) {
       if (object.is_image()) {
-        MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, part.piece.extent, false));
+        MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, part.piece.extent, false));
         // What lies in strips may take less room than it will.
         if (!extent.has_record() && extent.blocks() * object.block_size < object.capacity_bytes) return false;
         continue;
@@ -204,7 +204,7 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
         const std::lock_guard lock(cached->mutex);
         mask &= ~cached->dirty_blocks;
       }
-      MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, part.extent));
+      MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, part.extent));
       for (unsigned block = 0; block < 32; ++block)
         if ((mask >> block & 1) != 0 && !cell.find(block)) return false;
     }
@@ -257,14 +257,14 @@ Status Writer::find_hole(OpenObject& object, const CacheBlockPtr& block, const g
   lock.unlock();
   Result<bool> exists = [&]() -> Result<bool> {
     if (object.is_image()) {
-      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.records.extent(object, coord, false));
+      MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
       return !extent.is_hole();
     }
     if (block->key.index == 0) {
       const std::lock_guard state(object.state_mutex);
       if (object.linked_inline) return true;
     }
-    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.records.cell(object, block->key.index));
+    MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, block->key.index));
     return !cell.empty();
   }();
   lock.lock();

@@ -1,6 +1,6 @@
-// Where the stored bytes of extents lie.
+// The extent map: where stored bytes lie.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/map/records.h"
+#include "engine/map/extent_map.h"
 
 #include <fmt/format.h>
 
@@ -27,11 +27,11 @@ format::Key cell_key(const OpenObject& object, std::uint64_t cell) {
 
 format::Key inline_key(const OpenObject& object) { return {object.number, MDFS_KIND_INLINE, 0}; }
 
-Records::Records(store::Store& store) : store_(store) {
+ExtentMap::ExtentMap(store::Store& store) : store_(store) {
   for (unsigned disk = 0; disk < store.disk_count(); ++disk) disk_blocks_[disk] = store.disk_info(disk).blocks;
 }
 
-Status Records::check(const store::Run& run) const {
+Status ExtentMap::check(const store::Run& run) const {
   if (run.disk < disk_blocks_.size() && inside(run.block, run.blocks, disk_blocks_[run.disk])) return {};
   if (run.disk >= std::min<std::size_t>(store_.disk_count(), disk_blocks_.size()))
     return {Errc::kCorrupt, fmt::format("extents.disk: disk {} of {}", run.disk, store_.disk_count())};
@@ -71,19 +71,19 @@ Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item
   return strips;
 }
 
-std::size_t Records::cost(const KnownPage& known) {
+std::size_t ExtentMap::cost(const KnownPage& known) {
   std::size_t bytes = kPageOverheadBytes + std::size_t{known.page->count()} * known.page->shape().record_bytes();
   for (const Strips::Entry& entry : *known.strips) bytes += kPageOverheadBytes + 4 * entry.strip->crc32c.size();
   return bytes;
 }
 
-void Records::erase(Entries::iterator entry) {
+void ExtentMap::erase(Entries::iterator entry) {
   bytes_ -= entry->bytes;
   map_.erase(entry->name);
   entries_.erase(entry);
 }
 
-void Records::insert(const Name& name, KnownPage known) {
+void ExtentMap::insert(const Name& name, KnownPage known) {
   if (const auto found = map_.find(name); found != map_.end()) erase(found->second);
   const std::size_t bytes = cost(known);
   entries_.push_front({name, std::move(known), bytes});
@@ -92,13 +92,13 @@ void Records::insert(const Name& name, KnownPage known) {
   while (bytes_ > kLimitBytes && entries_.size() > 1) erase(std::prev(entries_.end()));
 }
 
-KnownPage Records::kept_page(const OpenObject& object, std::uint64_t number) {
+KnownPage ExtentMap::kept_page(const OpenObject& object, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = map_.find({object.number, number});
   return found == map_.end() ? KnownPage{} : found->second->known;
 }
 
-Result<KnownPage> Records::page(const OpenObject& object, std::uint64_t number, bool fresh) {
+Result<KnownPage> ExtentMap::page(const OpenObject& object, std::uint64_t number, bool fresh) {
   const Name name{object.number, number};
   std::uint64_t version = 0;
   {
@@ -135,7 +135,7 @@ std::uint64_t StoredExtent::blocks() const {
   return blocks;
 }
 
-Result<StoredExtent> Records::extent(const OpenObject& object, const geometry::Coord& coord, bool fresh) {
+Result<StoredExtent> ExtentMap::extent(const OpenObject& object, const geometry::Coord& coord, bool fresh) {
   const geometry::PagePlace place = object.page_of(coord);
   MDFS_TRY_ASSIGN(const KnownPage known, page(object, place.page, fresh));
   StoredExtent extent;
@@ -160,7 +160,7 @@ Result<StoredExtent> Records::extent(const OpenObject& object, const geometry::C
   return extent;
 }
 
-Result<format::FileCell> Records::cell(const OpenObject& object, std::uint64_t index) {
+Result<format::FileCell> ExtentMap::cell(const OpenObject& object, std::uint64_t index) {
   MDFS_TRY_ASSIGN(const auto value, store_.get(cell_key(object, index)));
   if (!value) return format::FileCell{};
   MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, object.block_size));
@@ -168,11 +168,11 @@ Result<format::FileCell> Records::cell(const OpenObject& object, std::uint64_t i
   return cell;
 }
 
-Result<std::optional<ByteVector>> Records::inline_bytes(const OpenObject& object) {
+Result<std::optional<ByteVector>> ExtentMap::inline_bytes(const OpenObject& object) {
   return store_.get(inline_key(object));
 }
 
-void Records::replace(const OpenObject& object, std::uint64_t number, KnownPage page) {
+void ExtentMap::replace(const OpenObject& object, std::uint64_t number, KnownPage page) {
   const Name name{object.number, number};
   const std::lock_guard lock(mutex_);
   ++version_;
@@ -183,7 +183,7 @@ void Records::replace(const OpenObject& object, std::uint64_t number, KnownPage 
   }
 }
 
-void Records::forget_all(const OpenObject& object) {
+void ExtentMap::forget_all(const OpenObject& object) {
   const std::lock_guard lock(mutex_);
   ++version_;
   for (auto entry = entries_.begin(); entry != entries_.end();) {

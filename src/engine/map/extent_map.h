@@ -1,4 +1,4 @@
-// Where the stored bytes of extents lie: records read from the tree, with a small cache of extent pages.
+// The extent map: where stored bytes lie, read from the tree, with a small cache of extent pages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -66,12 +66,12 @@ Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::
 // Behind the highest block of these runs of one disk.
 std::uint64_t highest_end(const std::vector<store::Run>& runs);
 
-// Records of images and files as the tree has them. Extent pages are kept, decoded, up to a bound; whoever changes a
-// page in the tree says so with replace(), before extents that depend on it can leave the cache; but not who frees what
-// a deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
-class Records {
+// The extent map of images and files as the tree has it. Extent pages are kept, decoded, up to a bound; whoever changes
+// a page in the tree says so with replace(), before extents that depend on it can leave the cache; but not who frees
+// what a deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
+class ExtentMap {
  public:
-  explicit Records(store::Store& store);
+  explicit ExtentMap(store::Store& store);
 
   // `fresh`: look into the tree even if the page is known.
   Result<StoredExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
