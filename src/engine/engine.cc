@@ -258,10 +258,10 @@ std::int64_t Engine::idle_ns() const { return parts_->core.relocations.idle_ns(p
 void Engine::drop_dirty(OpenObject& object) {
   GridBox all;
   all.last.fill(UINT64_MAX);
-  const GridLock::Hold hold(object.writers, object.rank, all, GridLock::Mode::kExclusive);
-  const Claims claims(object, all);
-  const ClosedGate closed(object.gate);  // what is read ahead has its extents until it has arrived
-  for (const CacheBlockPtr& block : claims.blocks()) {
+  const RangeLock::Hold hold(object.range_lock, object.rank, all, RangeLock::Mode::kExclusive);
+  const WriteBackLocks locks(object, all);
+  const ClosedBarrier closed(object.barrier);  // what is read ahead has its extents until it has arrived
+  for (const CacheBlockPtr& block : locks.blocks()) {
     {
       const std::lock_guard lock(block->mutex);
       parts_->write_back.note_clean(object, *block);

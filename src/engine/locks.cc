@@ -1,4 +1,4 @@
-// The waiting places of an object.
+// The locks of an open object.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/locks.h"
 
@@ -6,30 +6,30 @@
 
 namespace mdfs::engine {
 
-void Gate::enter() {
+void Barrier::enter() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return closing_ == 0; });
   ++inside_;
 }
 
-void Gate::enter_again() {
+void Barrier::enter_again() {
   const std::lock_guard lock(mutex_);
   ++inside_;
 }
 
-void Gate::leave() {
+void Barrier::leave() {
   const std::lock_guard lock(mutex_);
   if (--inside_ == 0 && closing_ > 0) changed_.notify_all();
 }
 
-void Gate::close() {
+void Barrier::close() {
   std::unique_lock lock(mutex_);
   ++closing_;
   changed_.wait(lock, [this] { return inside_ == 0 && !closed_; });
   closed_ = true;
 }
 
-void Gate::open() {
+void Barrier::open() {
   const std::lock_guard lock(mutex_);
   --closing_;
   closed_ = false;
@@ -52,12 +52,12 @@ bool overlap(unsigned rank, const GridBox& a, const GridBox& b) {
 
 }  // namespace
 
-GridLock::Entries::iterator GridLock::acquire(unsigned rank, const GridBox& box, Mode mode) {
+RangeLock::Entries::iterator RangeLock::acquire(unsigned rank, const GridBox& box, Mode mode) {
   std::unique_lock lock(mutex_);
   entries_.push_back({box, mode});
   const auto mine = std::prev(entries_.end());
   released_.wait(lock, [&] {
-    return std::none_of(entries_.begin(), mine, [&](const GridLockEntry& earlier) {
+    return std::none_of(entries_.begin(), mine, [&](const RangeLockEntry& earlier) {
       const bool alone = mode == Mode::kExclusive || earlier.mode == Mode::kExclusive;
       return alone && overlap(rank, box, earlier.box);
     });
@@ -65,7 +65,7 @@ GridLock::Entries::iterator GridLock::acquire(unsigned rank, const GridBox& box,
   return mine;
 }
 
-void GridLock::release(Entries::iterator entry) {
+void RangeLock::release(Entries::iterator entry) {
   const std::lock_guard lock(mutex_);
   entries_.erase(entry);
   released_.notify_all();

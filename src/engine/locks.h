@@ -1,4 +1,4 @@
-// The waiting places of an object: the gate of loads and the lock on parts of the grid.
+// The locks of an open object: the barrier of loads and the range lock of the grid.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace mdfs::engine {
 
 // Many may pass, or one may close it. Who closes waits for those inside; meanwhile no new ones get in. Those inside
 // may wait for disks; a cache hit does not pass here.
-class Gate {
+class Barrier {
  public:
   void enter();
   void enter_again();  // of who is inside already: does not wait
@@ -29,26 +29,26 @@ class Gate {
   bool closed_ = false;
 };
 
-class InsideGate {
+class InsideBarrier {
  public:
-  explicit InsideGate(Gate& gate) : gate_(gate) { gate_.enter(); }
-  InsideGate(const InsideGate&) = delete;
-  InsideGate& operator=(const InsideGate&) = delete;
-  ~InsideGate() { gate_.leave(); }
+  explicit InsideBarrier(Barrier& barrier) : barrier_(barrier) { barrier_.enter(); }
+  InsideBarrier(const InsideBarrier&) = delete;
+  InsideBarrier& operator=(const InsideBarrier&) = delete;
+  ~InsideBarrier() { barrier_.leave(); }
 
  private:
-  Gate& gate_;
+  Barrier& barrier_;
 };
 
-class ClosedGate {
+class ClosedBarrier {
  public:
-  explicit ClosedGate(Gate& gate) : gate_(gate) { gate_.close(); }
-  ClosedGate(const ClosedGate&) = delete;
-  ClosedGate& operator=(const ClosedGate&) = delete;
-  ~ClosedGate() { gate_.open(); }
+  explicit ClosedBarrier(Barrier& barrier) : barrier_(barrier) { barrier_.close(); }
+  ClosedBarrier(const ClosedBarrier&) = delete;
+  ClosedBarrier& operator=(const ClosedBarrier&) = delete;
+  ~ClosedBarrier() { barrier_.open(); }
 
  private:
-  Gate& gate_;
+  Barrier& barrier_;
 };
 
 // A half-open box of extents.
@@ -59,18 +59,18 @@ struct GridBox {
   bool contains(unsigned rank, const geometry::Coord& extent) const;
 };
 
-struct GridLockEntry;
+struct RangeLockEntry;
 
 // Who may change which part of the grid. Writers share it among each other; a window write, a truncation or a punch
 // has its part alone. First come, first served, so that nobody starves; each holder takes one box only, so that
 // nobody waits in a circle.
-class GridLock {
+class RangeLock {
  public:
   enum class Mode : std::uint8_t { kShared, kExclusive };
 
   class Hold {
    public:
-    Hold(GridLock& lock, unsigned rank, const GridBox& box, Mode mode) : lock_(lock) {
+    Hold(RangeLock& lock, unsigned rank, const GridBox& box, Mode mode) : lock_(lock) {
       entry_ = lock_.acquire(rank, box, mode);
     }
     Hold(const Hold&) = delete;
@@ -78,12 +78,12 @@ class GridLock {
     ~Hold() { lock_.release(entry_); }
 
    private:
-    GridLock& lock_;
-    std::list<GridLockEntry>::iterator entry_;
+    RangeLock& lock_;
+    std::list<RangeLockEntry>::iterator entry_;
   };
 
  private:
-  using Entries = std::list<GridLockEntry>;
+  using Entries = std::list<RangeLockEntry>;
   Entries::iterator acquire(unsigned rank, const GridBox& box, Mode mode);
   void release(Entries::iterator entry);
 
@@ -92,9 +92,9 @@ class GridLock {
   Entries entries_;  // in order of arrival
 };
 
-struct GridLockEntry {
+struct RangeLockEntry {
   GridBox box;
-  GridLock::Mode mode;
+  RangeLock::Mode mode;
 };
 
 }  // namespace mdfs::engine

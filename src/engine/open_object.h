@@ -27,7 +27,7 @@ namespace mdfs::engine {
 // An ordinary file is seen as a rank-1 array of bytes whose extents are its cells. What the first part holds never
 // changes after construction; the rest says how it is guarded.
 //
-// Lock order, outermost first: writers (GridLock), gate, linking, planned_loads.claiming, CacheBlock::mutex,
+// Lock order, outermost first: range_lock, barrier, linking, planned_loads.locking, CacheBlock::mutex,
 // state_mutex, then the shards of the cache.
 class OpenObject : public std::enable_shared_from_this<OpenObject> {
  public:
@@ -98,7 +98,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   store::Room worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
-  std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `writers`
+  std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `range_lock`
   // The tree has been looked through for records beyond the end, which are none of ours: done before it first grows.
   std::atomic<bool> end_is_clean{false};
   void grow(std::uint64_t to) {
@@ -106,8 +106,8 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
     while (now < to && !size.compare_exchange_weak(now, to, std::memory_order_acq_rel)) {
     }
   }
-  GridLock writers;
-  Gate gate;  // loads pass; closed while records and cached extents change together
+  RangeLock range_lock;
+  Barrier barrier;  // loads pass; closed while records and cached extents change together
   PlannedLoads planned_loads;
   // Odd while cached extents are swapped by a window write: a read that saw it change is read again. swapping is held
   // for as long as it is odd.
@@ -115,7 +115,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   std::mutex swapping;
   Versions versions;  // of windows that are read in parts; added while `swapping` is held
   // Held from before a transaction of this object until what it has linked is noted here, so that sizes reach the
-  // tree in the order in which they hold. Within the gate, outside CacheBlock::mutex.
+  // tree in the order in which they hold. Within the barrier, outside CacheBlock::mutex.
   std::mutex linking;
   // The last byte read, to see sequential readers.
   std::atomic<std::uint64_t> last_read_end{0};

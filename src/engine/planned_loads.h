@@ -1,4 +1,4 @@
-// The loads ahead of readers that nobody has claimed yet.
+// The loads ahead of readers that nobody has locked yet.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,11 +22,11 @@ struct PlannedLoad {
   std::uint64_t number = 0;          // given by the loader
 };
 
-// Of one object. A plan's cache blocks are claimed together, with `claiming` held, by the background thread or by the
+// Of one object. A plan's cache blocks are locked together, with `locking` held, by the background thread or by the
 // first reader that needs one of them, whoever comes first. So the requests of a plan are merged over all of it.
-// Nothing waits for a disk with `claiming` held.
+// Nothing waits for a disk with `locking` held.
 struct PlannedLoads {
-  std::mutex claiming;  // guards the changes of all below; outside of CacheBlock::mutex, within the gate
+  std::mutex locking;  // guards the changes of all below; outside of CacheBlock::mutex, within the barrier
   std::list<PlannedLoad> waiting;
   std::uint64_t last_number = 0;
   std::atomic<std::size_t> count{0};  // of waiting, to look without the lock

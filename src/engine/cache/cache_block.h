@@ -34,25 +34,23 @@ struct ChangedBytes {
 
 // A cache block and its state. All but the key is guarded by `mutex`, which is held for memory work only.
 //
-//   loading   one thread reads missing bytes from the disks; who wants to change the cache block waits, readers of
-//   valid
-//             bytes do not
-//   claimed   one thread writes the cache block back or replaces it; it works on a snapshot (its own hold on `buffer`),
-//   so
-//             that others may change the cache block meanwhile: they find the buffer shared and make a copy
-//   dirty     bytes that the disks do not have
+//   loading       one thread reads missing bytes from the disks. Threads that want to change the block wait; readers of
+//                 valid bytes do not
+//   write_locked  one thread writes the block back or replaces it. It works on a snapshot (its own hold on `buffer`):
+//                 threads that change the block meanwhile find the buffer shared, and make a copy
+//   dirty         bytes that the disks do not have
 struct CacheBlock {
   explicit CacheBlock(const CacheBlockKey& block_key) : key(block_key) {}
 
   const CacheBlockKey key;
   std::mutex mutex;
-  std::condition_variable changed;  // loading or claimed has ended
+  std::condition_variable changed;  // loading or write_locked has ended
 
   BufferRef buffer;  // valid bytes beyond its end (all, if there is none) are zeros
   ByteRanges valid;  // not looked at when complete
   bool complete = false;
   bool loading = false;
-  bool claimed = false;
+  bool write_locked = false;
   bool dirty = false;
   bool known_on_disk = false;        // a record has been seen: not a hole
   std::uint64_t changes = 0;         // counts modifications

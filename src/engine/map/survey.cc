@@ -301,7 +301,7 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
   if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(index)); cached != nullptr) {
     std::unique_lock lock(cached->mutex);
     // What is being written is not dirty any more and not linked yet.
-    cached->changed.wait(lock, [&] { return !cached->claimed; });
+    cached->changed.wait(lock, [&] { return !cached->write_locked; });
     blocks |= cached->dirty_blocks;
     lock.unlock();
     MDFS_TRY_ASSIGN(const format::FileCell now, core_.extent_map.cell(object, index));

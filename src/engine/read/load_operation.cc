@@ -63,7 +63,7 @@ void LoadOperation::start() {
 void LoadOperation::end() {
   const std::shared_ptr<LoadOperation> self = std::move(kept_self_);
   fetches_.clear();
-  kept_object_->gate.leave();
+  kept_object_->barrier.leave();
   kept_object_.reset();
   const ByteBudget::Share share = std::move(kept_share_);
 }

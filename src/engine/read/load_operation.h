@@ -44,7 +44,7 @@ struct Fetch {
 // on the decoding threads. A cache block whose checksum does not match is looked up afresh and read once more (it may
 // have been moved meanwhile); if it still does not match, that is damage.
 //
-// run() waits; start() does not: then keep() holds what must outlive the caller, the gate included.
+// run() waits; start() does not: then keep() holds what must outlive the caller, the barrier included.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
  public:
   LoadOperation(Core& core, OpenObject& object, const Loaded* loaded);

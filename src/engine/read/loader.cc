@@ -1,4 +1,4 @@
-// Loading: claims of cache blocks, and the calls that wait.
+// Loading: locks of cache blocks, and the calls that wait.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/read/loader.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostWaiting = 64;  // plans ahead of readers; readers start the others themselves
 
-enum class Claim : std::uint8_t { kCovered, kBusy, kClaimed };
+enum class LockOutcome : std::uint8_t { kCovered, kBusy, kLocked };
 
 bool covers_all(const CacheBlock& block, const std::vector<ByteRanges::Range>& ranges) {
   return std::all_of(ranges.begin(), ranges.end(),
@@ -35,15 +35,15 @@ std::vector<std::uint32_t> missing_parts(const OpenObject& object, const CacheBl
 }
 
 // `buffer` is set when all is there; `fetch` when this thread is to load it.
-Claim claim(const OpenObject& object, const Want& want, std::size_t number, BufferRef& buffer,
-            std::unique_ptr<Fetch>& fetch) {
+LockOutcome lock_missing(const OpenObject& object, const Want& want, std::size_t number, BufferRef& buffer,
+                         std::unique_ptr<Fetch>& fetch) {
   CacheBlock& block = *want.block;
   const std::lock_guard lock(block.mutex);
   if (covers_all(block, want.ranges)) {
     buffer = block.buffer;
-    return Claim::kCovered;
+    return LockOutcome::kCovered;
   }
-  if (block.loading) return Claim::kBusy;
+  if (block.loading) return LockOutcome::kBusy;
   block.loading = true;
   fetch = std::make_unique<Fetch>();
   fetch->block = want.block;
@@ -51,7 +51,7 @@ Claim claim(const OpenObject& object, const Want& want, std::size_t number, Buff
   fetch->want = number;
   fetch->kept = want.stored;
   fetch->parts = missing_parts(object, block, want.ranges);
-  return Claim::kClaimed;
+  return LockOutcome::kLocked;
 }
 
 // What a transfer wants, each cache block once.
@@ -103,20 +103,20 @@ Status Loader::load(OpenObject& object, std::vector<Want> wants, const Loaded& l
       MDFS_TRY(stopped(stop));
       const std::size_t count = std::min(at_once, open.size() - begin);
       ByteBudget::Share share = core_.loads.wait_for(count * each);
-      const InsideGate inside(object.gate);
+      const InsideBarrier inside(object.barrier);
       auto operation = std::make_shared<LoadOperation>(core_, object, &loaded);
       std::vector<std::pair<std::size_t, BufferRef>> covered;
       {
-        // All of a thread's claims before any of another's: otherwise two threads share the blocks of one run, and
+        // All of a thread's locks before any of another's: otherwise two threads share the blocks of one run, and
         // each merges its own alone.
-        const std::lock_guard claiming(object.planned_loads.claiming);
+        const std::lock_guard locking(object.planned_loads.locking);
         for (std::size_t i = begin; i < begin + count; ++i) {
           BufferRef buffer;
           std::unique_ptr<Fetch> fetch;
-          const Claim outcome = claim(object, wants[open[i]], open[i], buffer, fetch);
-          if (outcome == Claim::kCovered) covered.emplace_back(open[i], std::move(buffer));
-          if (outcome == Claim::kClaimed) operation->add(std::move(fetch));
-          if (outcome == Claim::kBusy)
+          const LockOutcome outcome = lock_missing(object, wants[open[i]], open[i], buffer, fetch);
+          if (outcome == LockOutcome::kCovered) covered.emplace_back(open[i], std::move(buffer));
+          if (outcome == LockOutcome::kLocked) operation->add(std::move(fetch));
+          if (outcome == LockOutcome::kBusy)
             busy.push_back(open[i]);
           else
             wants[open[i]].block.reset();
@@ -141,7 +141,7 @@ std::size_t Loader::most_at_once(const OpenObject& object) const {
 void Loader::start_later(const std::shared_ptr<OpenObject>& object, PlannedLoad plan) {
   PlannedLoads& planned = object->planned_loads;
   {
-    const std::lock_guard claiming(planned.claiming);
+    const std::lock_guard locking(planned.locking);
     if (planned.waiting.size() >= kMostWaiting) return;
     plan.number = ++planned.last_number;
     planned.waiting.push_back(plan);
@@ -149,7 +149,7 @@ void Loader::start_later(const std::shared_ptr<OpenObject>& object, PlannedLoad 
   }
   const std::uint64_t number = plan.number;
   if (core_.background.post_if_fewer(kMostWaiting, [this, object, number] { start_planned(object, number); })) return;
-  const std::lock_guard claiming(planned.claiming);
+  const std::lock_guard locking(planned.locking);
   planned.count -= planned.waiting.remove_if([&](const PlannedLoad& one) { return one.number == number; });
 }
 
@@ -157,12 +157,12 @@ void Loader::start_planned(const std::shared_ptr<OpenObject>& object, std::uint6
   PlannedLoads& planned = object->planned_loads;
   Operations operations;
   {
-    const InsideGate inside(object->gate);
-    const std::lock_guard claiming(planned.claiming);
+    const InsideBarrier inside(object->barrier);
+    const std::lock_guard locking(planned.locking);
     const auto found = std::find_if(planned.waiting.begin(), planned.waiting.end(),
                                     [&](const PlannedLoad& one) { return one.number == number; });
     if (found == planned.waiting.end()) return;  // a reader was faster
-    claim_plan(object, *found, operations);
+    lock_plan(object, *found, operations);
     planned.waiting.erase(found);
     --planned.count;
   }
@@ -174,8 +174,8 @@ void Loader::start_planned_for(OpenObject& object, const std::vector<Want>& want
   if (planned.count.load(std::memory_order_acquire) == 0) return;
   Operations operations;
   {
-    const InsideGate inside(object.gate);
-    const std::lock_guard claiming(planned.claiming);
+    const InsideBarrier inside(object.barrier);
+    const std::lock_guard locking(planned.locking);
     for (auto plan = planned.waiting.begin(); plan != planned.waiting.end();) {
       const bool needed = std::any_of(wants.begin(), wants.end(), [&](const Want& want) {
         return plan->extents.contains(object.rank, want.coord);
@@ -184,7 +184,7 @@ void Loader::start_planned_for(OpenObject& object, const std::vector<Want>& want
         ++plan;
         continue;
       }
-      claim_plan(object.shared_from_this(), *plan, operations);
+      lock_plan(object.shared_from_this(), *plan, operations);
       plan = planned.waiting.erase(plan);
       --planned.count;
     }
@@ -192,7 +192,7 @@ void Loader::start_planned_for(OpenObject& object, const std::vector<Want>& want
   for (const std::shared_ptr<LoadOperation>& operation : operations) operation->start();
 }
 
-void Loader::claim_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations) {
+void Loader::lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations) {
   static const Loaded nothing = [](std::size_t, const BufferRef&) {};
   const std::vector<Want> wants = wants_of(
       *object, core_.cache,
@@ -204,12 +204,12 @@ void Loader::claim_plan(const std::shared_ptr<OpenObject>& object, const Planned
     ByteBudget::Share share = core_.loads.try_for(count * each);
     if (!share) return;
     auto operation = std::make_shared<LoadOperation>(core_, *object, &nothing);
-    object->gate.enter_again();
+    object->barrier.enter_again();
     operation->keep(object, std::move(share));
     for (std::size_t i = begin; i < begin + count; ++i) {
       BufferRef buffer;
       std::unique_ptr<Fetch> fetch;
-      if (claim(*object, wants[i], i, buffer, fetch) == Claim::kClaimed) operation->add(std::move(fetch));
+      if (lock_missing(*object, wants[i], i, buffer, fetch) == LockOutcome::kLocked) operation->add(std::move(fetch));
     }
     operations.push_back(std::move(operation));
   }

@@ -34,8 +34,8 @@ class Loader {
   void start_planned(const std::shared_ptr<OpenObject>& object, std::uint64_t number);
   // The same with all plans that have a cache block in common with the wants.
   void start_planned_for(OpenObject& object, const std::vector<Want>& wants);
-  // Claims what a plan needs, to be started. The caller is inside the gate and holds `claiming`.
-  void claim_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations);
+  // Locks what a plan needs, to be started. The caller is inside the barrier and holds `locking`.
+  void lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations);
   std::size_t most_at_once(const OpenObject& object) const;
 
   Core& core_;

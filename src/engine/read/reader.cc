@@ -60,7 +60,7 @@ Status Reader::consistently(OpenObject& object, const std::function<Status()>& a
   // Window writes keep coming: now they wait for us.
   GridBox all;
   all.last.fill(UINT64_MAX);
-  const GridLock::Hold hold(object.writers, object.rank, all, GridLock::Mode::kShared);
+  const RangeLock::Hold hold(object.range_lock, object.rank, all, RangeLock::Mode::kShared);
   return attempt();
 }
 

@@ -44,9 +44,9 @@ Status Replacer::clear_beyond_end(OpenObject& object) {
   GridBox rows;
   rows.last.fill(UINT64_MAX);
   rows.first[0] = row;
-  const GridLock::Hold hold(object.writers, object.rank, rows, GridLock::Mode::kExclusive);
+  const RangeLock::Hold hold(object.range_lock, object.rank, rows, RangeLock::Mode::kExclusive);
   if (object.end_is_clean.load(std::memory_order_acquire)) return {};
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   const std::uint64_t first_row = ceil_div(size, row_bytes);

@@ -16,7 +16,7 @@ Status Replacer::punch(OpenObject& object, std::uint64_t offset, std::uint64_t l
   rows.last.fill(UINT64_MAX);
   rows.first[0] = offset / row_bytes;
   rows.last[0] = ceil_div(asked_end, row_bytes);
-  const GridLock::Hold hold(object.writers, object.rank, rows, GridLock::Mode::kExclusive);
+  const RangeLock::Hold hold(object.range_lock, object.rank, rows, RangeLock::Mode::kExclusive);
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   const std::uint64_t end = std::min(asked_end, size);
   if (offset >= end) return {};
@@ -67,7 +67,7 @@ Result<bool> Replacer::holds_block(OpenObject& object, std::uint64_t offset) {
   // Before the record is asked: what is written back meanwhile is in both.
   if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(cell)); cached != nullptr) {
     const std::lock_guard lock(cached->mutex);
-    if (cached->claimed || (cached->dirty_blocks >> block & 1) != 0) return true;
+    if (cached->write_locked || (cached->dirty_blocks >> block & 1) != 0) return true;
   }
   MDFS_TRY_ASSIGN(const format::FileCell stored, core_.extent_map.cell(object, cell));
   return stored.find(static_cast<unsigned>(block)).has_value();
@@ -109,11 +109,11 @@ Status Replacer::punch_rows(OpenObject& object, std::uint64_t first_row, std::ui
   rows.last.fill(UINT64_MAX);
   rows.first[0] = first_row;
   rows.last[0] = last_row;
-  const Claims claims(object, rows);
+  const WriteBackLocks locks(object, rows);
   const std::uint64_t side = object.page_box.side[0];
   const std::uint64_t first_page = first_row / side * object.pages_in_row();
   const std::uint64_t last_page = ceil_div(last_row, side) * object.pages_in_row() - 1;
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   const std::uint64_t step = object.array().extent[0];
   const Versions::Change change(object.versions, checked_mul(first_row, step).value_or(UINT64_MAX),
@@ -137,8 +137,8 @@ Status Replacer::punch_cells(OpenObject& object, std::uint64_t first_block, std:
   GridBox cells;
   cells.first[0] = first_block / cell_blocks;
   cells.last[0] = ceil_div(last_block, cell_blocks);
-  const Claims claims(object, cells);
-  const ClosedGate closed(object.gate);
+  const WriteBackLocks locks(object, cells);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   const auto free_blocks = [&](Linker& linker, std::uint64_t cell) {
     const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;

@@ -20,14 +20,14 @@ namespace mdfs::engine {
 
 class WindowRows;
 
-// Dirty extents under a box, claimed: nobody writes them back, and since the caller has the box alone, nobody changes
+// Dirty extents under a box, locked: nobody writes them back, and since the caller has the box alone, nobody changes
 // them. Those not handled at the end are let go as they are.
-class Claims {
+class WriteBackLocks {
  public:
-  Claims(OpenObject& object, const GridBox& box);
-  Claims(const Claims&) = delete;
-  Claims& operator=(const Claims&) = delete;
-  ~Claims();
+  WriteBackLocks(OpenObject& object, const GridBox& box);
+  WriteBackLocks(const WriteBackLocks&) = delete;
+  WriteBackLocks& operator=(const WriteBackLocks&) = delete;
+  ~WriteBackLocks();
   const std::vector<CacheBlockPtr>& blocks() const { return blocks_; }
 
  private:
@@ -35,8 +35,8 @@ class Claims {
 };
 
 // Any thread. Each call has its part of the grid alone. New contents are staged where nobody sees them; then, behind
-// the closed gate, one transaction links them and the cached extents are exchanged: for readers of the cache that is an
-// exchange of buffers in memory, and a read that it overtakes is done again.
+// the closed barrier, one transaction links them and the cached extents are exchanged: for readers of the cache that is
+// an exchange of buffers in memory, and a read that it overtakes is done again.
 class Replacer {
  public:
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
@@ -85,7 +85,7 @@ class Replacer {
                const geometry::Piece& piece, const BufferRef& buffer);
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep);
   Status link_window(OpenObject& object, WindowJob& job);
-  // Behind the closed gate: the cached extents become what has been linked. `before` is called with `swapping` held.
+  // Behind the closed barrier: the cached extents become what has been linked. `before` is called with `swapping` held.
   void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);
 
   Status prepare_size(OpenObject& object, std::uint64_t size_bytes);

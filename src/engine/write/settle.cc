@@ -79,10 +79,10 @@ Status Replacer::settle_extents(OpenObject& object, const std::vector<geometry::
       box.last[axis] = std::max(box.last[axis], coord[axis] + 1);
     }
   for (unsigned axis = 0; axis < object.rank; ++axis) box.last[axis] = std::max(box.last[axis], box.first[axis] + 1);
-  const GridLock::Hold hold(object.writers, object.rank, box, GridLock::Mode::kExclusive);
+  const RangeLock::Hold hold(object.range_lock, object.rank, box, RangeLock::Mode::kExclusive);
   {
-    const Claims claims(object, box);
-    if (!claims.blocks().empty()) return {};
+    const WriteBackLocks locks(object, box);
+    if (!locks.blocks().empty()) return {};
   }
   // Others may have written, cut off or settled some before we had them.
   std::vector<geometry::Coord> left;
@@ -144,7 +144,7 @@ Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Co
                         [&](std::size_t want, const BufferRef& buffer) { batch[want].object = buffer; }));
   MDFS_TRY(stage(core_, object, batch, reservation));
 
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   Linker::Pages pages;
   const Status changed = core_.store.transact(

@@ -34,7 +34,7 @@ Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const St
   MDFS_TRY(prepare_size(object, size_bytes));
   MDFS_TRY(write_before(object, size_bytes));
   // Once more when nobody makes anything dirty: after much has been written little is left.
-  const GridLock::Hold hold(object.writers, object.rank, rows_from(0), GridLock::Mode::kExclusive);
+  const RangeLock::Hold hold(object.range_lock, object.rank, rows_from(0), RangeLock::Mode::kExclusive);
   MDFS_TRY(write_before(object, size_bytes));
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (size_bytes > size) return extend(object, size_bytes);
@@ -44,7 +44,7 @@ Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const St
 Status Replacer::grow(OpenObject& object, std::uint64_t size_bytes) {
   MDFS_TRY(prepare_size(object, size_bytes));
   const std::uint64_t row = object.size.load(std::memory_order_acquire) / object.grid_row_bytes();
-  const GridLock::Hold hold(object.writers, object.rank, rows_from(row), GridLock::Mode::kExclusive);
+  const RangeLock::Hold hold(object.range_lock, object.rank, rows_from(row), RangeLock::Mode::kExclusive);
   return size_bytes > object.size.load(std::memory_order_acquire) ? extend(object, size_bytes) : Status{};
 }
 
@@ -165,7 +165,7 @@ Status Replacer::shrink(OpenObject& object, std::uint64_t size_bytes, const Stop
 }
 
 Status Replacer::shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
-  const Claims claims(object, rows_from(size_bytes / object.grid_row_bytes()));
+  const WriteBackLocks locks(object, rows_from(size_bytes / object.grid_row_bytes()));
   bool small = false;
   {
     const std::lock_guard lock(object.state_mutex);
@@ -199,7 +199,7 @@ Status Replacer::shrink_inline(OpenObject& object, std::uint64_t size_bytes) {
     std::memset(kept.data(), 0, kept.size());
   }
   std::memset(kept.data() + size_bytes, 0, kept.size() - size_bytes);
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   MDFS_TRY(core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) {
     if (size_bytes > 0)
@@ -294,7 +294,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
 }
 
 Status Replacer::link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   // The last row of extents that stays is cut, too.
   const Versions::Change change(object.versions, first_step(object, size_bytes / object.grid_row_bytes()), UINT64_MAX);
@@ -416,7 +416,7 @@ Status Replacer::free_far(OpenObject& object, std::uint64_t first_row, std::size
 Status Replacer::free_from(OpenObject& object, std::uint64_t row) {
   const std::uint64_t size = std::min(object.size.load(std::memory_order_acquire),
                                       checked_mul(row, object.grid_row_bytes()).value_or(UINT64_MAX));
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   const Versions::Change change(object.versions, first_step(object, row), UINT64_MAX);
   Linker::Pages pages;

@@ -13,7 +13,7 @@
 
 namespace mdfs::engine {
 
-Claims::Claims(OpenObject& object, const GridBox& box) {
+WriteBackLocks::WriteBackLocks(OpenObject& object, const GridBox& box) {
   std::vector<CacheBlockPtr> dirty;
   {
     const std::lock_guard lock(object.state_mutex);
@@ -27,17 +27,17 @@ Claims::Claims(OpenObject& object, const GridBox& box) {
   }
   for (CacheBlockPtr& block : dirty) {
     std::unique_lock lock(block->mutex);
-    block->changed.wait(lock, [&] { return !block->claimed; });
+    block->changed.wait(lock, [&] { return !block->write_locked; });
     if (!block->dirty) continue;
-    block->claimed = true;
+    block->write_locked = true;
     blocks_.push_back(std::move(block));
   }
 }
 
-Claims::~Claims() {
+WriteBackLocks::~WriteBackLocks() {
   for (const CacheBlockPtr& block : blocks_) {
     const std::lock_guard lock(block->mutex);
-    block->claimed = false;
+    block->write_locked = false;
     block->changed.notify_all();
   }
 }
@@ -194,7 +194,7 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
   MDFS_TRY_ASSIGN(job.reservation, std::move(promised));
 
   const GridBox grid = extents_under(object, job.box);
-  const GridLock::Hold hold(object.writers, object.rank, grid, GridLock::Mode::kExclusive);
+  const RangeLock::Hold hold(object.range_lock, object.rank, grid, RangeLock::Mode::kExclusive);
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   job.end = canonical_end(object.array(), job.box);
   job.shape = object.shape_for(std::max(size, job.end));
@@ -202,7 +202,7 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
     return {Errc::kOutOfRange, "the image has become smaller than the window"};
   job.keep = coords * object.capacity_bytes <= core_.options.cache_bytes / 8;
 
-  const Claims claims(object, grid);
+  const WriteBackLocks locks(object, grid);
   Status status = each_band(object, job.box, kBandBytes, [&](const geometry::Box& band) -> Status {
     MDFS_TRY(stopped(stop));
     return build_band(object, job, band, stop);
@@ -320,7 +320,7 @@ Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep) {
 }
 
 Status Replacer::link_window(OpenObject& object, WindowJob& job) {
-  const ClosedGate closed(object.gate);
+  const ClosedBarrier closed(object.barrier);
   const std::lock_guard linking(object.linking);
   const Replaced replaced = note_replaced(core_, object, job.staged);
   Linker::Pages pages;

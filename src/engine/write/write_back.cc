@@ -231,7 +231,8 @@ std::vector<CacheBlockPtr> WriteBack::collect(OpenObject& object, WhichBlocks wh
     candidate.not_full = !candidate.block->full;
     candidate.since_ns = candidate.block->dirty_since_ns;
     candidate.bytes = bytes_to_write(object, *candidate.block);
-    return candidate.block->claimed || !candidate.block->dirty || (which != WhichBlocks::kAll && candidate.not_full);
+    return candidate.block->write_locked || !candidate.block->dirty ||
+           (which != WhichBlocks::kAll && candidate.not_full);
   });
   // The full ones, in the order in which they are to lie; then those that have waited longest.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
@@ -328,11 +329,11 @@ Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> bl
         batch.push_back(open[begin].block);
       MDFS_TRY(write_batch(object, std::move(batch)));
     }
-    // What others had claimed, or what changed before it could be claimed.
+    // What others had locked, or what changed before it could be locked.
     std::vector<Open> rest;
     for (const Open& one : open) {
       std::unique_lock lock(one.block->mutex);
-      one.block->changed.wait(lock, [&] { return !one.block->claimed; });
+      one.block->changed.wait(lock, [&] { return !one.block->write_locked; });
       if (one.block->dirty && one.block->linked_changes < one.changes) rest.push_back(one);
     }
     open = std::move(rest);

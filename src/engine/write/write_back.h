@@ -22,7 +22,7 @@ namespace mdfs::engine {
 // Any thread. Two threads of its own write full groups back as soon as they make a good batch, what has been appended
 // and is about to be synced before that, and other cache blocks when there is more dirty than the limit allows.
 //
-// Cache blocks of a batch are claimed, staged from snapshots, and linked in one transaction, whether they go to strips
+// Cache blocks of a batch are locked, staged from snapshots, and linked in one transaction, whether they go to strips
 // or are written whole; a cache block changed meanwhile stays dirty. After an error the cache blocks are dirty as
 // before and the error stays with the object. The size that a transaction links reaches the end of all that it links:
 // nothing in the tree lies at or beyond the size that the tree has.
@@ -76,20 +76,20 @@ class WriteBack {
   static constexpr std::size_t kMaxBatchBlocks = 1024;
   static constexpr std::int64_t kIdleCheckMs = 200;
 
-  struct Snapshot {  // of a claimed cache block, beside its Staged
+  struct Snapshot {  // of a locked cache block, beside its Staged
     std::uint64_t changes = 0;
     ChangedBytes changed;
     store::Room promised;
     std::uint64_t end = 0;  // no byte of it that is written lies at or beyond this one of the canonical file
   };
-  struct Claimed {  // cache blocks, each with its snapshot
+  struct Locked {  // cache blocks, each with its snapshot
     std::vector<Staged> extents;
     std::vector<Snapshot> snapshots;
     std::uint64_t end = 0;  // no byte of the snapshots lies at or beyond it
   };
   struct StripJob {  // the same bytes of some extents of one page
     StagedStrip staged;
-    std::vector<std::size_t> extents;  // that were claimed, in the order of their places
+    std::vector<std::size_t> extents;  // that were locked, in the order of their places
     std::uint16_t disk = 0;
     std::uint32_t blocks = 0;
     std::uint64_t order = 0;
@@ -98,13 +98,13 @@ class WriteBack {
     BufferRef bytes;                // of parts that are not written from their cache blocks
   };
   struct Batch {
-    Claimed whole;
-    Claimed in_parts;  // those that go to strips
+    Locked whole;
+    Locked in_parts;  // those that go to strips
     std::vector<StripJob> strips;
     store::Reservation reservation;
     bool inline_bytes = false;  // cache block 0 goes into the tree
     bool postponed = false;     // not written after all, to be tried again
-    std::uint64_t size = 0;     // of the object before the first cache block was claimed
+    std::uint64_t size = 0;     // of the object before the first cache block was locked
   };
 
   void run();
@@ -112,26 +112,26 @@ class WriteBack {
   Status write_blocks(OpenObject& object, std::vector<CacheBlockPtr> blocks);
   std::shared_ptr<OpenObject> choose(bool may_be_pieces, WhichBlocks& which);
   static std::vector<CacheBlockPtr> dirty_before(OpenObject& object, std::int64_t since_ns);
-  // Dirty cache blocks that nobody has claimed, in the order of their groups, up to a batch.
+  // Dirty cache blocks that nobody has locked, in the order of their groups, up to a batch.
   std::vector<CacheBlockPtr> collect(OpenObject& object, WhichBlocks which);
-  // Whole steps that were appended to cache blocks that nobody has claimed, where all cache blocks of a page in a row
+  // Whole steps that were appended to cache blocks that nobody has locked, where all cache blocks of a page in a row
   // of the grid have them, up to a batch.
   std::vector<CacheBlockPtr> collect_pieces(OpenObject& object);
-  // Writes those back that can be claimed; the others stay as they are. Where there is no room to link them together,
+  // Writes those back that can be locked; the others stay as they are. Where there is no room to link them together,
   // in parts.
   Status write_batch(OpenObject& object, std::vector<CacheBlockPtr> blocks);
   enum class Way : std::uint8_t { kStripsWhereWorth, kWhole };
   Status write_at_once(OpenObject& object, std::vector<CacheBlockPtr> blocks, Way way);
   // Of `whole`, to `in_parts`: those whose changes are worth a strip.
   Status take_parts(OpenObject& object, std::vector<CacheBlockPtr>& whole, std::vector<CacheBlockPtr>& in_parts);
-  void claim_all(OpenObject& object, const std::vector<CacheBlockPtr>& whole,
-                 const std::vector<CacheBlockPtr>& in_parts, Batch& batch);
-  bool claim_changes(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
+  void lock_all(OpenObject& object, const std::vector<CacheBlockPtr>& whole, const std::vector<CacheBlockPtr>& in_parts,
+                Batch& batch);
+  bool lock_changes(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
   // Writes the strips. Cache blocks for which none is made leave the batch, dirty as before.
   Status write_strips(OpenObject& object, Batch& batch, std::vector<CacheBlockPtr>& not_taken);
-  Result<std::vector<StripJob>> plan_strips(OpenObject& object, const Claimed& claimed);
+  Result<std::vector<StripJob>> plan_strips(OpenObject& object, const Locked& locked);
   Status place_strips(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation);
-  Status store_strips(OpenObject& object, const Claimed& claimed, std::vector<StripJob>& jobs);
+  Status store_strips(OpenObject& object, const Locked& locked, std::vector<StripJob>& jobs);
   void abandon_strips(Batch& batch);
   // Nothing lies beyond it of what the batch links; if that is so, no dirty bytes lie before it, so that a crash shows
   // a shorter file rather than zeros. state_mutex is held.
@@ -141,11 +141,11 @@ class WriteBack {
   Status load_rest(OpenObject& object, const std::vector<CacheBlockPtr>& blocks);
   // A small file that has outgrown the tree: its first block is to be written with the others.
   Status leave_inline(OpenObject& object, std::vector<CacheBlockPtr>& blocks);
-  bool claim(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
+  bool lock_whole(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
   Status link_batch(OpenObject& object, Batch& batch);
   Status link_inline(OpenObject& object, Batch& batch);
   void finish(OpenObject& object, Batch& batch, bool written);
-  void finish(OpenObject& object, Claimed& claimed, store::Reservation& reservation, bool written, bool in_strips);
+  void finish(OpenObject& object, Locked& locked, store::Reservation& reservation, bool written, bool in_strips);
   store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
   Status link_size(OpenObject& object, std::uint64_t promised);
   std::vector<std::shared_ptr<OpenObject>> dirty_objects();

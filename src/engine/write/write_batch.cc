@@ -1,4 +1,4 @@
-// Write-back: one batch, from the claim to the link.
+// Write-back: one batch, from the lock to the link.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
@@ -57,7 +57,7 @@ Status WriteBack::note_outgrown(OpenObject& object, store::Reservation promise) 
   const CacheBlockPtr first = core_.cache.find_or_create(object.key_of(0));
   MDFS_TRY(loader_.load(object, {{first, {}, {{0, object.block_size}}}}, [](std::size_t, const BufferRef&) {}));
   std::unique_lock lock(first->mutex);
-  first->changed.wait(lock, [&] { return !first->claimed; });
+  first->changed.wait(lock, [&] { return !first->write_locked; });
   if (!must_leave_tree(object) || (first->dirty_blocks & 1) != 0) return {};
   Change change;
   change.blocks = 1;
@@ -74,10 +74,10 @@ Status WriteBack::leave_inline(OpenObject& object, std::vector<CacheBlockPtr>& b
   return {};
 }
 
-bool WriteBack::claim(OpenObject& object, const CacheBlockPtr& block, Batch& batch) {
+bool WriteBack::lock_whole(OpenObject& object, const CacheBlockPtr& block, Batch& batch) {
   const std::lock_guard lock(block->mutex);
-  if (!block->dirty || block->claimed || !is_ready(object, *block)) return false;
-  block->claimed = true;
+  if (!block->dirty || block->write_locked || !is_ready(object, *block)) return false;
+  block->write_locked = true;
   Staged staged;
   staged.index = block->key.index;
   staged.coord = object.extent_coord(staged.index);
@@ -98,20 +98,20 @@ bool WriteBack::claim(OpenObject& object, const CacheBlockPtr& block, Batch& bat
 
 // A write that lets the object grow meanwhile may be in some of the cache blocks and not in others, so that the size of
 // before does not reach its end, and that of after shows zeros: then once more. One that never rests is taken as it is.
-void WriteBack::claim_all(OpenObject& object, const std::vector<CacheBlockPtr>& whole,
-                          const std::vector<CacheBlockPtr>& in_parts, Batch& batch) {
+void WriteBack::lock_all(OpenObject& object, const std::vector<CacheBlockPtr>& whole,
+                         const std::vector<CacheBlockPtr>& in_parts, Batch& batch) {
   constexpr unsigned kMostTries = 4;
   for (unsigned tries = 1;; ++tries) {
     batch.size = object.size.load(std::memory_order_acquire);
-    for (const CacheBlockPtr& block : whole) (void)claim(object, block, batch);
-    for (const CacheBlockPtr& block : in_parts) (void)claim_changes(object, block, batch);
+    for (const CacheBlockPtr& block : whole) (void)lock_whole(object, block, batch);
+    for (const CacheBlockPtr& block : in_parts) (void)lock_changes(object, block, batch);
     const std::uint64_t size = object.size.load(std::memory_order_acquire);
     std::uint64_t end = 0;
-    for (Claimed* const claimed : {&batch.whole, &batch.in_parts}) {
-      claimed->end = 0;
-      for (const Snapshot& snapshot : claimed->snapshots) claimed->end = std::max(claimed->end, snapshot.end);
-      claimed->end = std::min(claimed->end, size);
-      end = std::max(end, claimed->end);
+    for (Locked* const locked : {&batch.whole, &batch.in_parts}) {
+      locked->end = 0;
+      for (const Snapshot& snapshot : locked->snapshots) locked->end = std::max(locked->end, snapshot.end);
+      locked->end = std::min(locked->end, size);
+      end = std::max(end, locked->end);
     }
     if (end <= batch.size || tries == kMostTries) return;
     finish(object, batch, false);
@@ -132,7 +132,7 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
   MDFS_TRY(leave_inline(object, blocks));
   MDFS_TRY(load_rest(object, blocks));
   Batch batch;
-  claim_all(object, blocks, in_parts, batch);
+  lock_all(object, blocks, in_parts, batch);
   if (batch.whole.extents.empty() && batch.in_parts.extents.empty()) return {};
 
   const bool has_first = std::any_of(batch.whole.extents.begin(), batch.whole.extents.end(),
@@ -170,8 +170,8 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
 
 std::uint64_t WriteBack::size_to_link(const OpenObject& object, const Batch& batch) {
   std::vector<std::uint64_t> in_batch;
-  for (const Claimed* const claimed : {&batch.whole, &batch.in_parts})
-    for (const Staged& staged : claimed->extents) in_batch.push_back(staged.index);
+  for (const Locked* const locked : {&batch.whole, &batch.in_parts})
+    for (const Staged& staged : locked->extents) in_batch.push_back(staged.index);
   std::sort(in_batch.begin(), in_batch.end());
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   std::uint64_t linked = std::min(batch.size, size);
@@ -263,16 +263,16 @@ void WriteBack::finish(OpenObject& object, Batch& batch, bool written) {
   wake_waiters();
 }
 
-void WriteBack::finish(OpenObject& object, Claimed& claimed, store::Reservation& reservation, bool written,
+void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& reservation, bool written,
                        bool in_strips) {
-  for (std::size_t i = 0; i < claimed.extents.size(); ++i) {
-    const Staged& staged = claimed.extents[i];
-    const Snapshot& snapshot = claimed.snapshots[i];
+  for (std::size_t i = 0; i < locked.extents.size(); ++i) {
+    const Staged& staged = locked.extents[i];
+    const Snapshot& snapshot = locked.snapshots[i];
     CacheBlock& block = *staged.block;
     store::Reservation again;
     if (!written) again = promise_again(reservation, snapshot);
     const std::lock_guard lock(block.mutex);
-    block.claimed = false;
+    block.write_locked = false;
     if (written) {
       block.linked_changes = snapshot.changes;
       block.known_on_disk = !staged.runs.empty() || in_strips || !object.is_image();
@@ -286,8 +286,8 @@ void WriteBack::finish(OpenObject& object, Claimed& claimed, store::Reservation&
     }
     block.changed.notify_all();
   }
-  claimed.extents.clear();
-  claimed.snapshots.clear();
+  locked.extents.clear();
+  locked.snapshots.clear();
 }
 
 // A size that no dirty cache block brings along: that of a file whose last batches were linked out of order, or which

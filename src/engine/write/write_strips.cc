@@ -34,7 +34,7 @@ geometry::Coord position_of(const OpenObject& object, const geometry::Coord& fir
 // As far as is known without a look at its page; its mutex is held.
 bool may_go_in_parts(const OpenObject& object, const CacheBlock& block) {
   const ChangedBytes& changed = block.changed_bytes;
-  if (!block.dirty || block.claimed || block.full || changed.empty() || !block.buffer) return false;
+  if (!block.dirty || block.write_locked || block.full || changed.empty() || !block.buffer) return false;
   StripFacts facts;
   facts.extent_blocks = object.capacity_bytes / object.block_size;
   facts.changed_blocks = ceil_div(changed.end - changed.begin, object.block_size);
@@ -93,8 +93,8 @@ std::uint64_t WriteBack::bytes_to_write(const OpenObject& object, const CacheBlo
   return part ? align_up(changed, object.block_size) : object.extent_bytes;
 }
 
-// Like claim(), but only the changed bytes have to be valid.
-bool WriteBack::claim_changes(OpenObject& object, const CacheBlockPtr& block, Batch& batch) {
+// Like lock_whole(), but only the changed bytes have to be valid.
+bool WriteBack::lock_changes(OpenObject& object, const CacheBlockPtr& block, Batch& batch) {
   const std::lock_guard lock(block->mutex);
   ChangedBytes changed = block->changed_bytes;
   if (!may_go_in_parts(object, *block)) return false;
@@ -102,7 +102,7 @@ bool WriteBack::claim_changes(OpenObject& object, const CacheBlockPtr& block, Ba
   const std::uint64_t end = object.canonical_offset(coord, changed.end - 1) + 1;
   const std::uint32_t padded = object.end_with_padding(coord, changed.end);
   if (block->covers(changed.begin, padded)) changed.end = padded;
-  block->claimed = true;
+  block->write_locked = true;
   Staged staged;
   staged.index = block->key.index;
   staged.coord = coord;
@@ -129,7 +129,7 @@ Status WriteBack::take_parts(OpenObject& object, std::vector<CacheBlockPtr>& who
     bool worth = false;
     {
       const std::lock_guard lock(block->mutex);
-      if (!block->dirty || block->claimed) continue;  // clean, or another thread writes it
+      if (!block->dirty || block->write_locked) continue;  // clean, or another thread writes it
       worth = may_go_in_parts(object, *block);
       changed = block->changed_bytes;
     }
@@ -143,13 +143,13 @@ Status WriteBack::take_parts(OpenObject& object, std::vector<CacheBlockPtr>& who
 }
 
 // Equal bytes of extents of one page make a strip. Cache blocks in no job are not worth one.
-Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& object, const Claimed& claimed) {
+Result<std::vector<WriteBack::StripJob>> WriteBack::plan_strips(OpenObject& object, const Locked& locked) {
   StripJudge judge(core_, object);
   using Name = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // page, begin, end
   std::map<Name, std::map<unsigned, std::size_t>> together;              // cache blocks by place
-  for (std::size_t i = 0; i < claimed.extents.size(); ++i) {
-    const geometry::Coord& coord = claimed.extents[i].coord;
-    const ChangedBytes& changed = claimed.snapshots[i].changed;
+  for (std::size_t i = 0; i < locked.extents.size(); ++i) {
+    const geometry::Coord& coord = locked.extents[i].coord;
+    const ChangedBytes& changed = locked.snapshots[i].changed;
     MDFS_TRY_ASSIGN(const bool worth, judge.is_worth_a_strip(coord, changed));
     const geometry::PagePlace place = object.page_of(coord);
     if (worth) together[{place.page, changed.begin, changed.end}].emplace(place.place, i);
@@ -214,7 +214,7 @@ Status WriteBack::place_strips(OpenObject& object, std::vector<StripJob>& jobs, 
 
 // The parts one after another, each from a block on; checksums of all blocks; to all disks at once. Parts that are
 // whole blocks are written from where they are: valid bytes of a buffer that is shared do not change.
-Status WriteBack::store_strips(OpenObject& object, const Claimed& claimed, std::vector<StripJob>& jobs) {
+Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::vector<StripJob>& jobs) {
   const std::uint32_t block_size = object.block_size;
   core_.tasks.parallel_for(jobs.size(), [&](std::size_t i) {
     StripJob& job = jobs[i];
@@ -225,7 +225,7 @@ Status WriteBack::store_strips(OpenObject& object, const Claimed& claimed, std::
     const bool in_place = strip.begin % device::kAlignment == 0 && strip.bytes == part_bytes;
     if (!in_place) job.bytes = core_.cache.acquire(std::size_t{job.blocks} * block_size);
     for (std::size_t part = 0; part < job.extents.size(); ++part) {
-      std::byte* bytes = claimed.extents[job.extents[part]].object.data() + strip.begin;
+      std::byte* bytes = locked.extents[job.extents[part]].object.data() + strip.begin;
       if (!in_place) {
         std::byte* const copy = job.bytes.data() + part * part_bytes;
         std::memcpy(copy, bytes, strip.bytes);
@@ -261,26 +261,26 @@ void WriteBack::abandon_strips(Batch& batch) {
 }
 
 Status WriteBack::write_strips(OpenObject& object, Batch& batch, std::vector<CacheBlockPtr>& not_taken) {
-  Claimed& claimed = batch.in_parts;
-  if (claimed.extents.empty()) return {};
-  MDFS_TRY_ASSIGN(batch.strips, plan_strips(object, claimed));
+  Locked& locked = batch.in_parts;
+  if (locked.extents.empty()) return {};
+  MDFS_TRY_ASSIGN(batch.strips, plan_strips(object, locked));
   MDFS_TRY(place_strips(object, batch.strips, batch.reservation));
   std::erase_if(batch.strips, [](const StripJob& job) { return job.run.blocks == 0; });
-  MDFS_TRY(store_strips(object, claimed, batch.strips));
+  MDFS_TRY(store_strips(object, locked, batch.strips));
   if (!batch.strips.empty()) core_.relocations.note_strips(object.number);
 
-  std::vector<bool> kept(claimed.extents.size(), false);
+  std::vector<bool> kept(locked.extents.size(), false);
   for (const StripJob& job : batch.strips)
     for (const std::size_t extent : job.extents) kept[extent] = true;
-  Claimed rest, in_strips;
-  for (std::size_t i = 0; i < claimed.extents.size(); ++i) {
-    Claimed& to = kept[i] ? in_strips : rest;
-    if (!kept[i]) not_taken.push_back(claimed.extents[i].block);
-    to.end = std::max(to.end, std::min(claimed.end, claimed.snapshots[i].end));
-    to.extents.push_back(std::move(claimed.extents[i]));
-    to.snapshots.push_back(claimed.snapshots[i]);
+  Locked rest, in_strips;
+  for (std::size_t i = 0; i < locked.extents.size(); ++i) {
+    Locked& to = kept[i] ? in_strips : rest;
+    if (!kept[i]) not_taken.push_back(locked.extents[i].block);
+    to.end = std::max(to.end, std::min(locked.end, locked.snapshots[i].end));
+    to.extents.push_back(std::move(locked.extents[i]));
+    to.snapshots.push_back(locked.snapshots[i]);
   }
-  claimed = std::move(in_strips);
+  locked = std::move(in_strips);
   finish(object, rest, batch.reservation, false, true);
   return {};
 }

@@ -83,8 +83,8 @@ Status Writer::write(OpenObject& object, std::uint64_t offset, ConstBytes from, 
   if (WriteBack::outgrows_tree(object, *end)) {
     MDFS_TRY_ASSIGN(outgrown, core_.store.reserve(object.worst_case(1, false), store::Purpose::kNormal));
   }
-  const GridLock::Hold hold(object.writers, object.rank, rows_under(object, offset, from.size()),
-                            GridLock::Mode::kShared);
+  const RangeLock::Hold hold(object.range_lock, object.rank, rows_under(object, offset, from.size()),
+                             RangeLock::Mode::kShared);
   MDFS_TRY(write_parts(object, offset, from, *end, promised, stop));
   return outgrown.blocks() > 0 ? write_back_.note_outgrown(object, std::move(outgrown)) : Status{};
 }

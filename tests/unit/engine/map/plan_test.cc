@@ -38,7 +38,7 @@ struct WindowPlanTest : ::testing::TestWithParam<Codec> {};
 constexpr unsigned kDisks = 3;
 constexpr std::uint64_t kPieceBytes = 64u << 10;  // of a window, as a kernel asks for them
 
-// Extents of one block: those of a group lie in one run, and each may be claimed by another thread.
+// Extents of one block: those of a group lie in one run, and each may be locked by another thread.
 TEST_P(WindowPlanTest, ThreadsThatStartAndReadAWindowMakeTheRequestsOfItsPlan) {
   constexpr unsigned kRounds = 60, kThreads = 4;
   Setting setting;
