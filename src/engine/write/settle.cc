@@ -141,7 +141,7 @@ Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Co
   }
   // Nobody changes them: we hold their part of the grid alone.
   MDFS_TRY(loader_.load(object, std::move(wants),
-                        [&](std::size_t want, const BufferRef& buffer) { batch[want].object = buffer; }));
+                        [&](std::size_t want, const BufferRef& buffer) { batch[want].decoded = buffer; }));
   MDFS_TRY(stage(core_, object, batch, reservation));
 
   const ClosedBarrier closed(object.barrier);

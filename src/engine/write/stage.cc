@@ -31,10 +31,10 @@ bool is_zero(ConstBytes bytes) {
 void encode_raw(const OpenObject& object, Staged& staged) {
   for (std::uint32_t begin = 0; begin < object.extent_bytes; begin += MDFS_SUB_BLOCK) {
     const std::size_t length = std::min<std::size_t>(MDFS_SUB_BLOCK, object.extent_bytes - begin);
-    staged.crc32c.push_back(crc32c({staged.object.data() + begin, length}));
+    staged.crc32c.push_back(crc32c({staged.decoded.data() + begin, length}));
   }
   staged.stored_bytes = object.extent_bytes;
-  staged.stored = staged.object;
+  staged.stored = staged.decoded;
 }
 
 Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
@@ -43,7 +43,7 @@ Status encode_zstd(Core& core, const OpenObject& object, Staged& staged) {
   codec::Encoder encoder = core.encoding.idle().take();
   MDFS_TRY_ASSIGN(const std::size_t used,
                   codec::encode(object.image->codec, object.image->codec_level,
-                                {staged.object.data(), object.extent_bytes}, frame.bytes(), encoder));
+                                {staged.decoded.data(), object.extent_bytes}, frame.bytes(), encoder));
   core.encoding.idle().give_back(std::move(encoder));
   std::memset(frame.data() + used, 0, align_up(used, object.block_size) - used);
   staged.stored_bytes = static_cast<std::uint32_t>(used);
@@ -62,8 +62,8 @@ void encode_cell(Core& core, const OpenObject& object, Staged& staged) {
     if ((staged.blocks >> block & 1) == 0) continue;
     const std::size_t at = std::size_t{block} * object.block_size;
     const std::size_t have =
-        staged.object.size() > at ? std::min<std::size_t>(staged.object.size() - at, object.block_size) : 0;
-    if (have > 0) std::memcpy(to, staged.object.data() + at, have);
+        staged.decoded.size() > at ? std::min<std::size_t>(staged.decoded.size() - at, object.block_size) : 0;
+    if (have > 0) std::memcpy(to, staged.decoded.data() + at, have);
     std::memset(to + have, 0, object.block_size - have);
     staged.crc32c.push_back(crc32c({to, object.block_size}));
     to += object.block_size;
@@ -76,8 +76,8 @@ Status encode(Core& core, const OpenObject& object, Staged& staged) {
     encode_cell(core, object, staged);
     return {};
   }
-  if (!staged.object || is_zero({staged.object.data(), object.extent_bytes})) {
-    staged.object = BufferRef();
+  if (!staged.decoded || is_zero({staged.decoded.data(), object.extent_bytes})) {
+    staged.decoded = BufferRef();
     return {};
   }
   if (!object.is_raw()) return encode_zstd(core, object, staged);

@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kBytesAskedAtOnce = 4u << 20;
 struct Staged {
   std::uint64_t index = 0;
   geometry::Coord coord{};
-  BufferRef object;          // decoded; none: zeros
+  BufferRef decoded;         // none: zeros
   std::uint32_t blocks = 0;  // files: bit i = block i of the cell is written anew
   std::uint32_t holes = 0;   // files: bit i = block i becomes a hole
   bool is_moved = false;     // the bytes stay what they are, and those in an image's strips are newer as before

@@ -242,9 +242,9 @@ Status Replacer::cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut
     staged.blocks |= block_mask(object, end, end + 1);
   staged.blocks &= ~staged.holes;
   if (staged.blocks != 0) {
-    MDFS_TRY_ASSIGN(staged.object, copy_of(object, block));
-    if (staged.object && staged.object.size() > end)
-      std::memset(staged.object.data() + end, 0, staged.object.size() - end);
+    MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, block));
+    if (staged.decoded && staged.decoded.size() > end)
+      std::memset(staged.decoded.data() + end, 0, staged.decoded.size() - end);
     MDFS_TRY_ASSIGN(cut.reservation, core_.store.reserve(worst_case_blocks(object, staged), store::Purpose::kFreeing));
   }
   cut.staged.push_back(std::move(staged));
@@ -270,7 +270,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
                     core_.store.reserve(batch.size() * object.worst_case_blocks(), store::Purpose::kFreeing));
     MDFS_TRY(stage(core_, object, batch, cut.reservation));
     for (Staged& staged : batch) {
-      staged.object = BufferRef();
+      staged.decoded = BufferRef();
       cut.staged.push_back(std::move(staged));
     }
     batch.clear();
@@ -282,10 +282,10 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
     staged.index = held.index;
     staged.coord = held.coord;
     const CacheBlockPtr block = core_.cache.find_or_create(object.key_of(held.index));
-    MDFS_TRY_ASSIGN(staged.object, copy_of(object, block));
-    if (staged.object)
+    MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, block));
+    if (staged.decoded)
       for (const geometry::Piece& piece : held.pieces)
-        geometry::fill_box(object.rank, piece.in_extent.length, std::byte{0}, staged.object.bytes(),
+        geometry::fill_box(object.rank, piece.in_extent.length, std::byte{0}, staged.decoded.bytes(),
                            object.array().extent, piece.in_extent.start);
     batch.push_back(std::move(staged));
     if (batch.size() * object.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch());

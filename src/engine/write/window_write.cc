@@ -250,13 +250,13 @@ Status Replacer::build_pieces(OpenObject& object, WindowJob& job, const geometry
     staged.index = object.extent_index(pieces[i].extent);
     staged.coord = pieces[i].extent;
     if (partial[i] != nullptr) {
-      MDFS_TRY_ASSIGN(staged.object, copy_of(object, partial[i]));
+      MDFS_TRY_ASSIGN(staged.decoded, copy_of(object, partial[i]));
     }
-    if (!staged.object) {
-      staged.object = core_.cache.acquire(object.capacity_bytes);
-      std::memset(staged.object.data(), 0, staged.object.size());
+    if (!staged.decoded) {
+      staged.decoded = core_.cache.acquire(object.capacity_bytes);
+      std::memset(staged.decoded.data(), 0, staged.decoded.size());
     }
-    overlay(object, job, band, source, pieces[i], staged.object);
+    overlay(object, job, band, source, pieces[i], staged.decoded);
     job.batch.push_back(std::move(staged));
   }
   return {};
@@ -312,7 +312,7 @@ void Replacer::overlay(const OpenObject& object, const WindowJob& job, const geo
 Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep) {
   MDFS_TRY(stage(core_, object, job.batch, job.reservation));
   for (Staged& staged : job.batch) {
-    if (!keep) staged.object = BufferRef();
+    if (!keep) staged.decoded = BufferRef();
     job.staged.push_back(std::move(staged));
   }
   job.batch.clear();
@@ -364,7 +364,7 @@ void Replacer::exchange(OpenObject& object, const std::vector<Staged>& extents, 
     const CacheBlockPtr block = keep ? core_.cache.find_or_create(key) : core_.cache.peek(key);
     if (block == nullptr) continue;
     const std::lock_guard lock(block->mutex);
-    block->buffer = keep ? staged.object : BufferRef();
+    block->buffer = keep ? staged.decoded : BufferRef();
     block->complete = keep;
     block->valid.clear();
     block->known_on_disk = !staged.runs.empty();

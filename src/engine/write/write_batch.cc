@@ -81,7 +81,7 @@ bool WriteBack::lock_whole(OpenObject& object, const CacheBlockPtr& block, Batch
   Staged staged;
   staged.index = block->key.index;
   staged.coord = object.extent_coord(staged.index);
-  staged.object = block->buffer;
+  staged.decoded = block->buffer;
   staged.blocks = std::exchange(block->dirty_blocks, 0);
   staged.block = block;
   block->filled_bytes = 0;
@@ -226,8 +226,8 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
 Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
   const Staged& first = batch.whole.extents.front();
   ByteVector bytes(batch.size);
-  if (first.object)
-    std::copy_n(first.object.data(), std::min<std::size_t>(bytes.size(), first.object.size()), bytes.begin());
+  if (first.decoded)
+    std::copy_n(first.decoded.data(), std::min<std::size_t>(bytes.size(), first.decoded.size()), bytes.begin());
   const std::lock_guard linking(object.linking);
   const auto link = [&](store::Transaction& transaction) -> Status {
     {

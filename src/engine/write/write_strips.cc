@@ -106,7 +106,7 @@ bool WriteBack::lock_changes(OpenObject& object, const CacheBlockPtr& block, Bat
   Staged staged;
   staged.index = block->key.index;
   staged.coord = coord;
-  staged.object = block->buffer;
+  staged.decoded = block->buffer;
   staged.block = block;
   block->filled_bytes = 0;
   block->changed_bytes = {};
@@ -225,7 +225,7 @@ Status WriteBack::store_strips(OpenObject& object, const Locked& locked, std::ve
     const bool in_place = strip.begin % device::kAlignment == 0 && strip.bytes == part_bytes;
     if (!in_place) job.bytes = core_.cache.acquire(std::size_t{job.blocks} * block_size);
     for (std::size_t part = 0; part < job.extents.size(); ++part) {
-      std::byte* bytes = locked.extents[job.extents[part]].object.data() + strip.begin;
+      std::byte* bytes = locked.extents[job.extents[part]].decoded.data() + strip.begin;
       if (!in_place) {
         std::byte* const copy = job.bytes.data() + part * part_bytes;
         std::memcpy(copy, bytes, strip.bytes);
