@@ -63,11 +63,12 @@ def on_disk(context, source, disks, rate, rounds):
     result = []
     for name, runs in found.items():
         beside = unsynced if name == "cp" else floor
-        speed, written, settled = (statistics.median(values) for values in zip(*runs))
+        speed, written, consolidated = (statistics.median(values) for values in zip(*runs))
         title = (f"cp of frames, slabs of 256 MiB, {SMALL_CACHE}" if name == "cp" else
                  f"8 MiB frames appended, fsync after each, extents {name}")
         title += of_rate
-        note = f"{written:.2f} bytes written for one until then; everything whole {settled:.1f} s after the last frame"
+        note = (f"{written:.2f} bytes written for one until then; "
+                f"everything whole {consolidated:.1f} s after the last frame")
         result.append(table.Row(GROUP, title, speed, "MB/s", beside,
                                 "fio, O_DIRECT" + ("" if name == "cp" else ", fsync every 8 MiB"),
                                 f"at least {OF_DISK:g}x", speed >= OF_DISK * beside, note))
@@ -122,11 +123,11 @@ class Volume:
             store(self.source, image)
             seconds, written = time.monotonic() - begin, written_by(daemon) - before
             begin = time.monotonic()
-            settled = wait_until_settled(self.context, image)
+            consolidated = wait_until_consolidated(self.context, image)
             if self.disks:
                 self.disks.unthrottle()
             run("cmp", self.source, image)
-            return size / 1e6 / seconds, written / size, settled - begin
+            return size / 1e6 / seconds, written / size, consolidated - begin
 
 
 def copy_frames(context, source, image):
@@ -162,7 +163,7 @@ def written_by(pid):
         return next(int(line.split()[1]) for line in file if line.startswith("write_bytes:"))
 
 
-def wait_until_settled(context, image, limit_s=120):
+def wait_until_consolidated(context, image, limit_s=120):
     """The time when only the last slab, which is not full, has bytes in strips; or none that ends in time."""
     least, since = None, time.monotonic()
     deadline = since + limit_s
@@ -173,5 +174,5 @@ def wait_until_settled(context, image, limit_s=120):
             least, since = strips, time.monotonic()
         elif time.monotonic() - since > 4:
             break
-        time.sleep(1)  # asking counts as work, which settling gives way to
+        time.sleep(1)  # asking counts as work, which consolidation gives way to
     return since

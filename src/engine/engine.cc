@@ -173,8 +173,8 @@ Status Engine::write_back(OpenObject& object) {
   return parts_->write_back.write_back(object);
 }
 
-Result<std::uint64_t> Engine::settle(OpenObject& object, std::uint64_t most_bytes, bool all) {
-  return parts_->replacer.settle(object, most_bytes, all);
+Result<std::uint64_t> Engine::consolidate(OpenObject& object, std::uint64_t most_bytes, bool all) {
+  return parts_->replacer.consolidate(object, most_bytes, all);
 }
 
 Status Engine::write_back_all(std::int64_t at_least_age_ns) {
@@ -222,7 +222,7 @@ std::uint64_t Engine::extents_to_return() const { return parts_->core.left.count
 Result<RelocationOutcome> Engine::relocate(OpenObject& object, RelocationReason reason, const Pace& pace) {
   if (reason == RelocationReason::kAwayFromHome) return parts_->returner.run(object, pace);
   parts_->core.relocations.forget_strips(object.number);  // strips that come from here on are noted again
-  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.settle(object, kStripBytes, false));
+  MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.consolidate(object, kStripBytes, false));
   if (bytes > 0) parts_->core.relocations.note_strips(object.number);
   return RelocationOutcome{0, bytes};
 }

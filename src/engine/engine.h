@@ -103,7 +103,7 @@ class Engine final {
   // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
   // is left has dirty bytes. What cannot be read stays as it is, and is the error of a call that finds nothing else to
   // do.
-  Result<std::uint64_t> settle(OpenObject& object, std::uint64_t most_bytes, bool all);
+  Result<std::uint64_t> consolidate(OpenObject& object, std::uint64_t most_bytes, bool all);
 
   // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
   // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.

@@ -98,7 +98,7 @@ Result<bool> Relocation::step(OperationRun& run) {
 // Extents are written whole, also those that are not full: nobody knows whether more will come.
 Status Relocation::consolidate(OperationRun& run, Candidate& candidate) {
   run.yield();
-  const Result<std::uint64_t> bytes = volume_.settle(candidate.object, kStepBytes, true);
+  const Result<std::uint64_t> bytes = volume_.consolidate(candidate.object, kStepBytes, true);
   if (bytes.ok() && *bytes > 0) {
     run.spend(2 * *bytes);
     return note_written(*bytes);

@@ -103,12 +103,12 @@ Result<LayoutPage> VolumeImpl::layout(Ino ino, const engine::LayoutCursor& from,
   return LayoutPage{std::move(found.rows), found.next, found.at_end, store_->block_size(), store_->disk_count()};
 }
 
-Result<std::uint64_t> VolumeImpl::settle(Ino ino, std::uint64_t most_bytes, bool all) {
+Result<std::uint64_t> VolumeImpl::consolidate(Ino ino, std::uint64_t most_bytes, bool all) {
   MDFS_TRY(check_writable());
   const Pin pin = table_.pin(ino);
   MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
-  return engine_->settle(*use, most_bytes, all);
+  return engine_->consolidate(*use, most_bytes, all);
 }
 
 // Of what has been written back.

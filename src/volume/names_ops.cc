@@ -230,7 +230,7 @@ Status VolumeImpl::remove_name(Ino parent, std::string_view name, bool directory
     return {};
   });
   MDFS_TRY(status);
-  settle(removed);
+  drop_removed(removed);
   return {};
 }
 
@@ -241,7 +241,7 @@ void VolumeImpl::drop_link(Change& change, Ino ino, format::Inode& inode) {
   if (inode.links == 0) change.transaction.put(orphan_key(ino), {});
 }
 
-void VolumeImpl::settle(Removed& removed) {
+void VolumeImpl::drop_removed(Removed& removed) {
   if (removed.gone) removed.pin->unlinked = true;
   removed.pin = Pin();
 }

@@ -54,7 +54,7 @@ Status VolumeImpl::rename(Ino parent, std::string_view name, Ino new_parent, std
     return {};
   });
   MDFS_TRY(status);
-  settle(removed);
+  drop_removed(removed);
   return {};
 }
 

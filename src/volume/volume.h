@@ -254,8 +254,8 @@ class Volume {
   virtual Result<VolumeFragmentation> volume_fragmentation(const engine::Stop& stop) = 0;
   Result<layout::Fragmentation> fragmentation(Ino ino) { return fragmentation(ino, {}); }
   Result<VolumeFragmentation> volume_fragmentation() { return volume_fragmentation({}); }
-  // Engine::settle() of an image; what it did is not committed.
-  virtual Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) = 0;
+  // Engine::consolidate() of an image; what it did is not committed.
+  virtual Result<std::uint64_t> consolidate(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                              const engine::Stop& stop) = 0;

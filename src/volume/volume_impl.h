@@ -108,7 +108,7 @@ class VolumeImpl final : public MaintainedVolume {
   using Volume::volume_fragmentation;
   Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) override;
   Result<VolumeFragmentation> volume_fragmentation(const engine::Stop& stop) override;
-  Result<std::uint64_t> settle(Ino ino, std::uint64_t most_bytes, bool all) override;
+  Result<std::uint64_t> consolidate(Ino ino, std::uint64_t most_bytes, bool all) override;
   Status start_window(Ino ino, const geometry::Window& window) override;
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const engine::Stop& stop) override;
@@ -175,7 +175,7 @@ class VolumeImpl final : public MaintainedVolume {
     Pin pin;
     bool gone = false;
   };
-  static void settle(Removed& removed);
+  static void drop_removed(Removed& removed);
   Status check_rename(Change& change, const RenameEnd& from, const RenameEnd& to, RenameMode mode);
   Status check_no_loop(Change& change, Ino moved, Ino new_parent);
   Status exchange(Change& change, RenameEnd& from, RenameEnd& to);

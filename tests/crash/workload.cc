@@ -35,7 +35,7 @@ const std::map<std::string, Verb, std::less<>>& verbs() {
       {"move", {1, Effect::kWriteBack}},     {"scrub", {0, Effect::kNames}},
       {"scrub-begin", {1, Effect::kNames}},  {"drain", {1, Effect::kNames}},
       {"drain-begin", {2, Effect::kNames}},  {"keep", {1, Effect::kNames}},
-      {"balance", {1, Effect::kNames}},      {"settle", {1, Effect::kWriteBack}},
+      {"balance", {1, Effect::kNames}},      {"consolidate", {1, Effect::kWriteBack}},
       {"defrag", {0, Effect::kNames}},       {"defrag-begin", {1, Effect::kNames}},
       {"return", {0, Effect::kNames}},       {"become", {1, Effect::kNames}},
   };
@@ -234,9 +234,9 @@ Status Runner::run_data(const Operation& operation, unsigned number) {
   const std::string& verb = operation.verb;
   MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
   if (verb == "fsync") return volume_.fsync(ino, false);
-  if (verb == "settle") {
-    const auto settled = volume_.settle(ino, UINT64_MAX, true);
-    return settled.ok() ? Status() : Status(settled.error());
+  if (verb == "consolidate") {
+    const auto consolidated = volume_.consolidate(ino, UINT64_MAX, true);
+    return consolidated.ok() ? Status() : Status(consolidated.error());
   }
   std::vector<std::uint64_t> numbers;
   for (std::size_t i = 1; i < operation.arguments.size(); ++i) numbers.push_back(number_of(operation.arguments[i]));
@@ -372,7 +372,7 @@ std::vector<std::string> set_of_operations() {
       "punch /stack 0 8192",
       "append /stack 4096; punch /stack 0 8192; truncate /stack 40000; scrub-begin 4",
       "append /stack 61440; fsync /stack; append /stack 4096; punch /stack 0 8192; truncate /stack 40000; fsync /g",
-      "settle /stack",
+      "consolidate /stack",
       "unlink /stack",
       "fsync /stack",
       "fsync /f",

@@ -26,6 +26,7 @@ RETIRED = [
     (r"\bUnit(Ptr|Key)\b|\b(dirty|cached)[ _]units?\b|\bunits_in_row\b", "cache block; extent"),
     (r"\bengine::Records\b|\bcore_?\.records\b|map/records\.h", "extent map"),
     (r"\b(Inside|Closed)?Gate\b(?! \{)|\bGridLock|\bClaims\b|\bclaim(ed|_all|_plan|_changes)\b(?! by)", "barrier; range lock; lock for write-back"),
+    (r"\bsettl(e|ed|ing|er)(_|\b)", "consolidate; drop_removed"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.

@@ -53,8 +53,8 @@ class Streaming(unittest.TestCase):
             time.sleep(0.01)
         run("umount", "-l", self.volume.path)
 
-    def wait_until_settled(self, left):
-        """Asking counts as work, which settling gives way to."""
+    def wait_until_consolidated(self, left):
+        """Asking counts as work, which consolidation gives way to."""
         deadline = time.monotonic() + 60
         while len(self.extents(True)) > left and time.monotonic() < deadline:
             time.sleep(1)
@@ -73,7 +73,7 @@ class Streaming(unittest.TestCase):
     def test_full_extents_are_written_whole_when_nobody_works_and_the_others_by_defragmentation(self):
         in_row = (SIDE // EXTENT) ** 2
         self.append(2 * DEPTH + 3)
-        self.wait_until_settled(3 * in_row)
+        self.wait_until_consolidated(3 * in_row)
         self.assertEqual(len(self.extents(False)), 2 * in_row)
         self.expect()
         run(MDFS, "defrag", "start", "--wait", self.path)

@@ -53,8 +53,8 @@ class Replacer {
   // Before the object becomes larger for the first time since it was opened: whatever the tree has beyond its end is
   // freed, so that what is added reads as zeros until it is written.
   Status clear_beyond_end(OpenObject& object);
-  // Engine::settle().
-  Result<std::uint64_t> settle(OpenObject& object, std::uint64_t most_bytes, bool all);
+  // Engine::consolidate().
+  Result<std::uint64_t> consolidate(OpenObject& object, std::uint64_t most_bytes, bool all);
 
  private:
   static constexpr std::uint64_t kBandBytes = 4u << 20;         // of a window, taken from its source at once
@@ -112,18 +112,20 @@ class Replacer {
   // Cached extents of [first, last) become zeros (or unknown), clean.
   void reset_blocks(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros);
 
-  // settle.cc
-  struct Settled {
+  // consolidate.cc
+  struct Consolidated {
     std::uint64_t bytes = 0;  // of extents written
     unsigned damaged = 0;     // extents that cannot be read, and the error of the last one
     Status damage;
   };
   static constexpr unsigned kMostDamaged = 64;  // extents of a call that are passed over
-  Status settle_page(OpenObject& object, std::uint64_t page, bool all, Settled& settled);
-  Status settle_extents(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled);
-  Status settle_readable(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled);
-  Result<store::Reservation> room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& extents);
-  Status settle_batch(OpenObject& object, const std::vector<geometry::Coord>& extents);
+  Status consolidate_page(OpenObject& object, std::uint64_t page, bool all, Consolidated& consolidated);
+  Status consolidate_extents(OpenObject& object, const std::vector<geometry::Coord>& extents,
+                             Consolidated& consolidated);
+  Status consolidate_readable(OpenObject& object, const std::vector<geometry::Coord>& extents,
+                              Consolidated& consolidated);
+  Result<store::Reservation> room_to_consolidate(OpenObject& object, const std::vector<geometry::Coord>& extents);
+  Status consolidate_batch(OpenObject& object, const std::vector<geometry::Coord>& extents);
 
   Status free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,
                        const std::function<Status(Linker&, std::uint64_t item)>& free_item);

@@ -73,7 +73,7 @@ class Checker {
   Status commit(const Scan& scan, const SpacePages& space);
   void note_new(const Findings& findings);
   void note_cascade(const Findings& findings);
-  void settle_against(const Findings& left);
+  void compare_with(const Findings& left);
 
   Recovered volume_;
   const CheckOptions& options_;
@@ -258,7 +258,7 @@ void Checker::note_new(const Findings& findings) {
 
 // After a commit: what can be repaired at all and is not in `left` is repaired. The commit itself puts its counts
 // right.
-void Checker::settle_against(const Findings& left) {
+void Checker::compare_with(const Findings& left) {
   std::set<Finding> still(left.list().begin(), left.list().end());
   std::erase_if(still, [](const Finding& finding) {
     return finding.id == FindingId::kObjectCount || finding.id == FindingId::kNextObject ||
@@ -339,7 +339,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
     now = &*latest;
   }
   MDFS_TRY(commit(*now, space));
-  settle_against(now->findings);
+  compare_with(now->findings);
   return {};
 }
 

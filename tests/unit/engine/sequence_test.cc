@@ -76,7 +76,7 @@ class Twins {
       case 12:
         return seek();
       case 13:
-        return settle();
+        return consolidate();
       default:
         return append_frames();
     }
@@ -120,9 +120,9 @@ class Twins {
   }
 
   // What lies in strips is written whole: nothing is to be seen of it.
-  void settle() {
-    const auto settled = bench_.engine().settle(bench_.object(), UINT64_MAX, random_() % 2 == 0);
-    TWINS_AGREE(settled.ok());
+  void consolidate() {
+    const auto consolidated = bench_.engine().consolidate(bench_.object(), UINT64_MAX, random_() % 2 == 0);
+    TWINS_AGREE(consolidated.ok());
   }
 
   // A few frames or parts of them, each written back by itself as fsync does.

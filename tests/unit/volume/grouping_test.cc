@@ -153,10 +153,10 @@ TEST_F(GroupingTest, TenSlowWritersInTurnsLeaveTheirImagesAsIfEachHadWrittenAlon
     // What the engine does by itself when the writers pause.
     runs = 0;
     for (const Ino image : images) {
-      ASSERT_OK(volume().settle(image, UINT64_MAX, false));
+      ASSERT_OK(volume().consolidate(image, UINT64_MAX, false));
       runs += physical_runs(image);
     }
-    std::printf("settled: owner changes %zu, runs of an image %.1f\n", owner_changes(images),
+    std::printf("consolidated: owner changes %zu, runs of an image %.1f\n", owner_changes(images),
                 static_cast<double>(runs) / kWriters);
     for (const Ino image : images) {
       ByteVector bytes(kImageBytes);

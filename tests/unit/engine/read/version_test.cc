@@ -245,7 +245,7 @@ class Changes {
     using Step = void (Changes::*)();
     static constexpr std::array<Step, 14> kSteps = {
         &Changes::pin,        &Changes::write_window, &Changes::write_window, &Changes::write, &Changes::append,
-        &Changes::write_back, &Changes::settle,       &Changes::move,         &Changes::punch, &Changes::truncate,
+        &Changes::write_back, &Changes::consolidate,  &Changes::move,         &Changes::punch, &Changes::truncate,
         &Changes::grow,       &Changes::read,         &Changes::read,         &Changes::read};
     (this->*kSteps[random_() % kSteps.size()])();
   }
@@ -297,7 +297,7 @@ class Changes {
     RC_ASSERT(bench_.engine().write_back(bench_.object()).ok());
     RC_ASSERT(bench_.any_store().commit_unlinked().ok());
   }
-  void settle() { RC_ASSERT(bench_.engine().settle(bench_.object(), UINT64_MAX, true).ok()); }
+  void consolidate() { RC_ASSERT(bench_.engine().consolidate(bench_.object(), UINT64_MAX, true).ok()); }
   void move() {
     const auto places = bench_.layout();
     RC_ASSERT(places.ok());

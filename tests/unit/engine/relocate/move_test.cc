@@ -28,7 +28,7 @@ class EngineMoveTest : public ::testing::TestWithParam<Kind> {
       EXPECT_TRUE(bench_.engine().write(bench_.object(), from, ConstBytes(data_).subspan(from, at - from)).ok());
       EXPECT_TRUE(bench_.engine().write_back(bench_.object()).ok());
     }
-    EXPECT_TRUE(bench_.engine().settle(bench_.object(), UINT64_MAX, true).ok());
+    EXPECT_TRUE(bench_.engine().consolidate(bench_.object(), UINT64_MAX, true).ok());
   }
 
   std::vector<layout::ExtentPlace> layout() {

@@ -141,26 +141,26 @@ TEST_P(StripsTest, EachFrameIsStoredOnceAndReadByWindows) {
   EXPECT_EQ(rows_in_strips(bench), (kDepth + 3) * 16);
 }
 
-TEST_P(StripsTest, SettlingWritesCompleteExtentsWholeAndLeavesTheOthers) {
+TEST_P(StripsTest, ConsolidationWritesCompleteExtentsWholeAndLeavesTheOthers) {
   Bench bench(setting(GetParam(), 4u << 20));
   append(bench, kDepth + 3);
   ASSERT_TRUE(bench.reopen().ok());
-  const auto settled = bench.engine().settle(bench.object(), UINT64_MAX, false);
-  ASSERT_TRUE(settled.ok());
-  EXPECT_EQ(*settled, 16 * kDepth * 64 * 64);
+  const auto consolidated = bench.engine().consolidate(bench.object(), UINT64_MAX, false);
+  ASSERT_TRUE(consolidated.ok());
+  EXPECT_EQ(*consolidated, 16 * kDepth * 64 * 64);
   EXPECT_EQ(extents(bench), 16u);
   EXPECT_EQ(rows_in_strips(bench), 3u * 16);
   EXPECT_EQ(bench.read_all(), array_);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(bench.read_all(), array_);
-  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, false), 0u);
+  EXPECT_EQ(*bench.engine().consolidate(bench.object(), UINT64_MAX, false), 0u);
 
-  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, true), 16 * kDepth * 64 * 64);
+  EXPECT_EQ(*bench.engine().consolidate(bench.object(), UINT64_MAX, true), 16 * kDepth * 64 * 64);
   EXPECT_EQ(extents(bench), 32u);
   EXPECT_EQ(rows_in_strips(bench), 0u);
   ASSERT_TRUE(bench.reopen().ok());
   EXPECT_EQ(bench.read_all(), array_);
-  // Frames go on behind what has been settled before it was full.
+  // Frames go on behind what has been consolidated before it was full.
   append(bench, 2);
   EXPECT_EQ(rows_in_strips(bench), 2u * 16);
   ASSERT_TRUE(bench.reopen().ok());
@@ -211,7 +211,7 @@ TEST_P(StripsTest, SlabsLargerThanTheCacheAreNotReadWhileTheyAreWritten) {
   append(bench, 2 * kDepth);
   EXPECT_EQ(rows_in_strips(bench), 2 * kDepth * 16);
   EXPECT_EQ(bench.read_all(), array_);
-  ASSERT_TRUE(bench.engine().settle(bench.object(), UINT64_MAX, false).ok());
+  ASSERT_TRUE(bench.engine().consolidate(bench.object(), UINT64_MAX, false).ok());
   EXPECT_EQ(extents(bench), 32u);
   EXPECT_EQ(bench.read_all(), array_);
 }
@@ -299,16 +299,16 @@ TEST_P(StripsTest, ADamagedStripHoldsBackItsOwnExtentAlone) {
   bench.store().memory_disk(place.disk).peek(place.block * 4096 + 100, {&byte, 1});
   byte ^= std::byte{1};
   bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
-  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, false), 15 * kDepth * 64 * 64);
+  EXPECT_EQ(*bench.engine().consolidate(bench.object(), UINT64_MAX, false), 15 * kDepth * 64 * 64);
   EXPECT_EQ(extents(bench), 15u);
   EXPECT_EQ(rows_in_strips(bench), kDepth);
-  const auto again = bench.engine().settle(bench.object(), UINT64_MAX, false);
+  const auto again = bench.engine().consolidate(bench.object(), UINT64_MAX, false);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().code, Errc::kCorrupt);
   // Repaired, it follows.
   byte ^= std::byte{1};
   bench.store().memory_disk(place.disk).poke(place.block * 4096 + 100, {&byte, 1});
-  EXPECT_EQ(*bench.engine().settle(bench.object(), UINT64_MAX, false), kDepth * 64 * 64);
+  EXPECT_EQ(*bench.engine().consolidate(bench.object(), UINT64_MAX, false), kDepth * 64 * 64);
   EXPECT_EQ(bench.read_all(), array_);
 }
 

@@ -1,4 +1,4 @@
-// Settling: extents whose bytes lie in strips are written whole, and the strips are freed in the same transaction.
+// Consolidation: extents whose bytes lie in strips are written whole, and the strips are freed in the same transaction.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
@@ -34,22 +34,22 @@ bool is_complete(const OpenObject& object, const geometry::Coord& extent, bool h
 
 }  // namespace
 
-Result<std::uint64_t> Replacer::settle(OpenObject& object, std::uint64_t most_bytes, bool all) {
+Result<std::uint64_t> Replacer::consolidate(OpenObject& object, std::uint64_t most_bytes, bool all) {
   if (!object.may_have_strips) return std::uint64_t{0};
-  Settled settled;
+  Consolidated consolidated;
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
-  for (std::uint64_t page = 0; page <= kLastPage && settled.bytes < most_bytes; ++page) {
+  for (std::uint64_t page = 0; page <= kLastPage && consolidated.bytes < most_bytes; ++page) {
     MDFS_TRY_ASSIGN(const std::vector<std::uint64_t> next, pages_with_strips(object, page, kLastPage, 1));
     if (next.empty()) break;
     page = next.front();
-    MDFS_TRY(settle_page(object, page, all, settled));
+    MDFS_TRY(consolidate_page(object, page, all, consolidated));
   }
-  if (settled.bytes == 0 && !settled.damage.ok()) return settled.damage.error();
-  return settled.bytes;
+  if (consolidated.bytes == 0 && !consolidated.damage.ok()) return consolidated.damage.error();
+  return consolidated.bytes;
 }
 
 // Row by row, since a row that is still being appended to is left alone.
-Status Replacer::settle_page(OpenObject& object, std::uint64_t number, bool all, Settled& settled) {
+Status Replacer::consolidate_page(OpenObject& object, std::uint64_t number, bool all, Consolidated& consolidated) {
   MDFS_TRY_ASSIGN(const KnownPage known, core_.extent_map.page(object, number, false));
   struct Row {
     std::vector<geometry::Coord> extents;
@@ -67,11 +67,12 @@ Status Replacer::settle_page(OpenObject& object, std::uint64_t number, bool all,
     row.complete = row.complete && (all || is_complete(object, extent, known.page->has(place), parts));
   }
   for (const auto& [row, of_row] : rows)
-    if (of_row.complete) MDFS_TRY(settle_extents(object, of_row.extents, settled));
+    if (of_row.complete) MDFS_TRY(consolidate_extents(object, of_row.extents, consolidated));
   return {};
 }
 
-Status Replacer::settle_extents(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled) {
+Status Replacer::consolidate_extents(OpenObject& object, const std::vector<geometry::Coord>& extents,
+                                     Consolidated& consolidated) {
   GridBox box{extents.front(), extents.front()};
   for (const geometry::Coord& coord : extents)
     for (unsigned axis = 0; axis < object.rank; ++axis) {
@@ -84,7 +85,7 @@ Status Replacer::settle_extents(OpenObject& object, const std::vector<geometry::
     const WriteBackLocks locks(object, box);
     if (!locks.blocks().empty()) return {};
   }
-  // Others may have written, cut off or settled some before we had them.
+  // Others may have written, cut off or consolidated some before we had them.
   std::vector<geometry::Coord> left;
   for (const geometry::Coord& coord : extents) {
     MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
@@ -94,30 +95,32 @@ Status Replacer::settle_extents(OpenObject& object, const std::vector<geometry::
   for (std::size_t i = 0; i < left.size(); ++i) {
     batch.push_back(left[i]);
     if (i + 1 < left.size() && (batch.size() + 1) * object.capacity_bytes <= core_.batch_bytes()) continue;
-    MDFS_TRY(settle_readable(object, batch, settled));
+    MDFS_TRY(consolidate_readable(object, batch, consolidated));
     batch.clear();
   }
   return {};
 }
 
 // Damage holds back its own extent alone.
-Status Replacer::settle_readable(OpenObject& object, const std::vector<geometry::Coord>& extents, Settled& settled) {
-  Status status = settle_batch(object, extents);
+Status Replacer::consolidate_readable(OpenObject& object, const std::vector<geometry::Coord>& extents,
+                                      Consolidated& consolidated) {
+  Status status = consolidate_batch(object, extents);
   if (status.ok()) {
-    settled.bytes += std::uint64_t{extents.size()} * object.extent_bytes;
+    consolidated.bytes += std::uint64_t{extents.size()} * object.extent_bytes;
     return {};
   }
   if (status.error().code != Errc::kCorrupt && status.error().code != Errc::kIo) return status;
   if (extents.size() == 1) {
-    settled.damage = status;
-    return ++settled.damaged < kMostDamaged ? Status{} : status;
+    consolidated.damage = status;
+    return ++consolidated.damaged < kMostDamaged ? Status{} : status;
   }
-  for (const geometry::Coord& extent : extents) MDFS_TRY(settle_readable(object, {extent}, settled));
+  for (const geometry::Coord& extent : extents) MDFS_TRY(consolidate_readable(object, {extent}, consolidated));
   return {};
 }
 
 // On a full volume extents that take as much in their strips can still be written: their blocks will be free again.
-Result<store::Reservation> Replacer::room_to_settle(OpenObject& object, const std::vector<geometry::Coord>& extents) {
+Result<store::Reservation> Replacer::room_to_consolidate(OpenObject& object,
+                                                         const std::vector<geometry::Coord>& extents) {
   const store::Room one = object.worst_case(0, false);
   const store::Room room{extents.size() * one.blocks, extents.size() * one.puts, extents.size() * one.bytes};
   Result<store::Reservation> promised = core_.store.reserve(room, store::Purpose::kNormal);
@@ -129,8 +132,8 @@ Result<store::Reservation> Replacer::room_to_settle(OpenObject& object, const st
   return core_.store.reserve(room, store::Purpose::kPromised);
 }
 
-Status Replacer::settle_batch(OpenObject& object, const std::vector<geometry::Coord>& extents) {
-  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_settle(object, extents));
+Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometry::Coord>& extents) {
+  MDFS_TRY_ASSIGN(store::Reservation reservation, room_to_consolidate(object, extents));
   std::vector<Staged> batch(extents.size());
   std::vector<Want> wants;
   for (std::size_t i = 0; i < extents.size(); ++i) {
