@@ -80,15 +80,15 @@ store::Room OpenObject::worst_case(std::uint64_t blocks, bool small) const {
 void OpenObject::add_full(const Coord& extent, std::uint64_t extents_in_group) {
   full_bytes += extent_bytes;
   FullGroup& group = full_groups[groups.group_of(extent)];
-  if (++group.extents < extents_in_group || group.ripe_bytes > 0) return;
-  group.ripe_bytes = group.extents * extent_bytes;
-  ripe_bytes += group.ripe_bytes;
+  if (++group.extents < extents_in_group || group.full_group_bytes > 0) return;
+  group.full_group_bytes = group.extents * extent_bytes;
+  full_group_bytes += group.full_group_bytes;
 }
 
 void OpenObject::remove_full(const Coord& extent) {
   full_bytes -= extent_bytes;
   const auto found = full_groups.find(groups.group_of(extent));
-  ripe_bytes -= std::exchange(found->second.ripe_bytes, 0);
+  full_group_bytes -= std::exchange(found->second.full_group_bytes, 0);
   if (--found->second.extents == 0) full_groups.erase(found);
 }
 

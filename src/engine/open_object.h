@@ -123,17 +123,17 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
 
   mutable std::mutex state_mutex;  // guards all below
   std::map<std::uint64_t, CacheBlockPtr> dirty_cache_blocks;
-  std::uint64_t full_bytes = 0;  // of dirty extents that are full
-  std::uint64_t ripe_bytes = 0;  // of those in groups that are full
+  std::uint64_t full_bytes = 0;        // of dirty extents that are full
+  std::uint64_t full_group_bytes = 0;  // of those in groups that are full
   struct FullGroup {
-    std::uint64_t extents = 0;     // dirty and full
-    std::uint64_t ripe_bytes = 0;  // all of them are: their bytes
+    std::uint64_t extents = 0;           // dirty and full
+    std::uint64_t full_group_bytes = 0;  // all of them are: their bytes
   };
   std::unordered_map<std::uint64_t, FullGroup> full_groups;  // those with full extents
   void add_full(const geometry::Coord& extent, std::uint64_t extents_in_group);
   void remove_full(const geometry::Coord& extent);
   std::int64_t dirty_since_ns = 0;        // when the first of them became dirty
-  std::int64_t last_dirt_ns = 0;          // when one of them last became dirty
+  std::int64_t last_dirtied_ns = 0;       // when one of them last became dirty
   store::Reservation reservation;         // the promises of all dirty extents
   std::optional<Error> error;             // of a write-back, not yet reported
   bool background_failed = false;         // the background leaves it alone until somebody asks

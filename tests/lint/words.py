@@ -27,6 +27,7 @@ RETIRED = [
     (r"\bengine::Records\b|\bcore_?\.records\b|map/records\.h", "extent map"),
     (r"\b(Inside|Closed)?Gate\b(?! \{)|\bGridLock|\bClaims\b|\bclaim(ed|_all|_plan|_changes)\b(?! by)", "barrier; range lock; lock for write-back"),
     (r"\bsettl(e|ed|ing|er)(_|\b)", "consolidate; drop_removed"),
+    (r"\bripe|kRipe|\btorn groups?\b|last_dirt_ns", "full group; split group; dirtied"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.

@@ -67,7 +67,7 @@ void WriteBack::note_change(OpenObject& object, const CacheBlockPtr& block, Chan
     if (!block->dirty) {
       block->dirty = true;
       block->dirty_since_ns = core_.environment.monotonic_ns();
-      object.last_dirt_ns = block->dirty_since_ns;
+      object.last_dirtied_ns = block->dirty_since_ns;
       first = object.dirty_cache_blocks.empty();
       if (first) object.dirty_since_ns = block->dirty_since_ns;
       object.dirty_cache_blocks.emplace(block->key.index, block);
@@ -76,7 +76,7 @@ void WriteBack::note_change(OpenObject& object, const CacheBlockPtr& block, Chan
       block->full = true;
       const geometry::Coord coord = object.extent_coord(block->key.index);
       object.add_full(coord, object.groups.extents_in_group(coord, planned_rows(object)));
-      kick = kick || object.ripe_bytes >= core_.batch_bytes();
+      kick = kick || object.full_group_bytes >= core_.batch_bytes();
     }
     if (object.may_have_strips && object.rank > 1 &&
         object.syncs.expects_sync(object.size.load(std::memory_order_relaxed), object.grid_row_bytes() / 2)) {
@@ -191,7 +191,7 @@ std::shared_ptr<OpenObject> WriteBack::choose(bool may_be_pieces, WhichBlocks& w
     any_alive = true;
     const bool early_enough = pressed || object->early_bytes >= core_.options.early_batch_bytes;
     const std::uint64_t early = may_be_pieces && early_enough ? object->early_bytes : 0;
-    facts.push_back({object->ripe_bytes, object->full_bytes, object->last_dirt_ns, early});
+    facts.push_back({object->full_group_bytes, object->full_bytes, object->last_dirtied_ns, early});
     return false;
   });
   const std::optional<WriteChoice> choice = choose_to_write(facts, core_.batch_bytes(), pressed);
@@ -219,9 +219,9 @@ std::vector<CacheBlockPtr> WriteBack::collect(OpenObject& object, WhichBlocks wh
     candidates.reserve(object.dirty_cache_blocks.size());
     for (const auto& [index, block] : object.dirty_cache_blocks) {
       const geometry::Coord coord = object.extent_coord(index);
-      if (which == WhichBlocks::kRipe) {
+      if (which == WhichBlocks::kFullGroups) {
         const auto group = object.full_groups.find(object.groups.group_of(coord));
-        if (group == object.full_groups.end() || group->second.ripe_bytes == 0) continue;
+        if (group == object.full_groups.end() || group->second.full_group_bytes == 0) continue;
       }
       candidates.push_back({true, 0, 0, object.groups.order_of(coord), block});
     }
@@ -240,7 +240,7 @@ std::vector<CacheBlockPtr> WriteBack::collect(OpenObject& object, WhichBlocks wh
     if (a.not_full && a.since_ns != b.since_ns) return a.since_ns < b.since_ns;
     return a.order < b.order;
   });
-  // Ripe groups are not cut.
+  // Full groups are not cut.
   const auto group_of = [&](const Candidate& candidate) {
     return object.groups.group_of(object.extent_coord(candidate.block->key.index));
   };
@@ -248,7 +248,7 @@ std::vector<CacheBlockPtr> WriteBack::collect(OpenObject& object, WhichBlocks wh
   for (std::size_t bytes = 0; blocks.size() < candidates.size() && blocks.size() < kMaxBatchBlocks;) {
     const std::size_t next = blocks.size();
     const bool cut =
-        which != WhichBlocks::kRipe || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
+        which != WhichBlocks::kFullGroups || (next > 0 && group_of(candidates[next - 1]) != group_of(candidates[next]));
     if (bytes >= core_.batch_bytes() && cut) break;
     blocks.push_back(candidates[next].block);
     bytes += candidates[next].bytes;

@@ -12,11 +12,11 @@ std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> objects, 
   const auto number_of = [&](auto found) { return static_cast<std::size_t>(found - objects.begin()); };
   const auto most_early = std::ranges::max_element(objects, {}, &DirtyFacts::early_bytes);
   if (most_early->early_bytes > 0) return WriteChoice{number_of(most_early), WhichBlocks::kPieces};
-  const auto ripest = std::ranges::max_element(objects, {}, &DirtyFacts::ripe_bytes);
-  if (ripest->ripe_bytes > 0 && (pressed || ripest->ripe_bytes >= batch_bytes))
-    return WriteChoice{number_of(ripest), WhichBlocks::kRipe};
+  const auto most_full_groups = std::ranges::max_element(objects, {}, &DirtyFacts::full_group_bytes);
+  if (most_full_groups->full_group_bytes > 0 && (pressed || most_full_groups->full_group_bytes >= batch_bytes))
+    return WriteChoice{number_of(most_full_groups), WhichBlocks::kFullGroups};
   if (!pressed) return std::nullopt;
-  const auto first = std::ranges::min_element(objects, {}, &DirtyFacts::last_dirt_ns);
+  const auto first = std::ranges::min_element(objects, {}, &DirtyFacts::last_dirtied_ns);
   return WriteChoice{number_of(first), first->full_bytes > 0 ? WhichBlocks::kFull : WhichBlocks::kAll};
 }
 

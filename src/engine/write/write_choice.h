@@ -10,14 +10,14 @@
 namespace mdfs::engine {
 
 // Of groups that are full; that are full; dirty; new pieces that a sync will ask for soon.
-enum class WhichBlocks : std::uint8_t { kRipe, kFull, kAll, kPieces };
+enum class WhichBlocks : std::uint8_t { kFullGroups, kFull, kAll, kPieces };
 
 // What is dirty of one object.
 struct DirtyFacts {
-  std::uint64_t ripe_bytes = 0;
-  std::uint64_t full_bytes = 0;   // ripe ones as well
-  std::int64_t last_dirt_ns = 0;  // when a cache block last became dirty
-  std::uint64_t early_bytes = 0;  // appended lately and about to be synced, if that is to be written now
+  std::uint64_t full_group_bytes = 0;
+  std::uint64_t full_bytes = 0;      // of full groups as well
+  std::int64_t last_dirtied_ns = 0;  // when a cache block last became dirty
+  std::uint64_t early_bytes = 0;     // appended lately and about to be synced, if that is to be written now
 };
 
 struct WriteChoice {

@@ -35,11 +35,13 @@ TEST(WriteChoiceTest, NothingIsChosenOfNothing) {
 
 TEST(WriteChoiceTest, FullGroupsWaitUntilTheyMakeABatch) {
   EXPECT_FALSE(choose({{kBatch - 1, 5 * kBatch, 1, 0}}, false));
-  EXPECT_EQ(choose({{kBatch - 1, 5 * kBatch, 1, 0}, {kBatch, kBatch, 2, 0}}, false), (Chosen{1, WhichBlocks::kRipe}));
+  EXPECT_EQ(choose({{kBatch - 1, 5 * kBatch, 1, 0}, {kBatch, kBatch, 2, 0}}, false),
+            (Chosen{1, WhichBlocks::kFullGroups}));
 }
 
 TEST(WriteChoiceTest, UnderPressureGroupsThatAreFullGoBeforeThoseThatAreBeingFilled) {
-  EXPECT_EQ(choose({{0, 5 * kBatch, 1, 0}, {10, 10, 2, 0}, {20, 20, 3, 0}}, true), (Chosen{2, WhichBlocks::kRipe}));
+  EXPECT_EQ(choose({{0, 5 * kBatch, 1, 0}, {10, 10, 2, 0}, {20, 20, 3, 0}}, true),
+            (Chosen{2, WhichBlocks::kFullGroups}));
 }
 
 TEST(WriteChoiceTest, OfGroupsThatAreNotFullThoseGoThatNobodyHasAddedToForLongest) {
@@ -56,16 +58,16 @@ TEST(WriteChoiceTest, WhatIsAboutToBeSyncedGoesFirst) {
 RC_GTEST_PROP(WriteChoiceTest, UnderPressureThereIsAlwaysAChoiceAndItHasWhatItSays, ()) {
   std::vector<DirtyFacts> objects(*rc::gen::inRange(1, 8));
   for (DirtyFacts& one : objects) {
-    one.ripe_bytes = *rc::gen::element<std::uint64_t>(0, 1, kBatch, 2 * kBatch);
-    one.full_bytes = one.ripe_bytes + *rc::gen::element<std::uint64_t>(0, 5);
-    one.last_dirt_ns = *rc::gen::inRange(0, 5);
+    one.full_group_bytes = *rc::gen::element<std::uint64_t>(0, 1, kBatch, 2 * kBatch);
+    one.full_bytes = one.full_group_bytes + *rc::gen::element<std::uint64_t>(0, 5);
+    one.last_dirtied_ns = *rc::gen::inRange(0, 5);
   }
   const auto choice = choose(objects, true);
   RC_ASSERT(choice && choice->object < objects.size());
-  if (choice->which == WhichBlocks::kRipe) RC_ASSERT(objects[choice->object].ripe_bytes > 0);
+  if (choice->which == WhichBlocks::kFullGroups) RC_ASSERT(objects[choice->object].full_group_bytes > 0);
   if (choice->which == WhichBlocks::kFull) RC_ASSERT(objects[choice->object].full_bytes > 0);
   const auto calm = choose(objects, false);
-  RC_ASSERT(!calm || (calm == choice && objects[calm->object].ripe_bytes >= kBatch));
+  RC_ASSERT(!calm || (calm == choice && objects[calm->object].full_group_bytes >= kBatch));
 }
 
 // ---- what is written because time is up: an image of two groups, three rows of extents each
