@@ -262,14 +262,14 @@ def stored_overhead(mountpoint, stored):
 
 
 def rest(context, mountpoint):
-    """Nobody reads or writes until rewritten extents have returned to the places they left, REST_S at most."""
+    """Nobody reads or writes until rewritten extents have relocated home, REST_S at most."""
     begin = time.monotonic()
     before = fragmentation(context, mountpoint)
-    while fragmentation(context, mountpoint)["may_return"] > 0 and time.monotonic() - begin < REST_S:
+    while fragmentation(context, mountpoint)["away_from_home"] > 0 and time.monotonic() - begin < REST_S:
         time.sleep(0.1)
     found = fragmentation(context, mountpoint)
-    say(f"{before['returned']} extents had returned while others wrote, {found['returned']} "
-        f"({found['returned_bytes'] / 1e6:.0f} MB) after a rest of {time.monotonic() - begin:.1f} s")
+    say(f"{before['relocated_home']} extents had relocated home while others wrote, {found['relocated_home']} "
+        f"({found['relocated_home_bytes'] / 1e6:.0f} MB) after a rest of {time.monotonic() - begin:.1f} s")
 
 
 def aged(context, disks, turnovers, options):

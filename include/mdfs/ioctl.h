@@ -110,7 +110,7 @@ struct mdfs_ioc_fragmentation {
                        extents lie on other disks than the placement names */
   /* Of the volume, since the mount: rewritten extents that were relocated home, their bytes, and the number of
    * extents that wait for relocation. */
-  uint64_t returned, returned_bytes, may_return;
+  uint64_t relocated_home, relocated_home_bytes, away_from_home;
   uint64_t reserved1[4];
 };
 

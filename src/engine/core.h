@@ -11,7 +11,7 @@
 #include "engine/cache/byte_budget.h"
 #include "engine/cache/cache.h"
 #include "engine/cache/encoding_memory.h"
-#include "engine/left_places.h"
+#include "engine/home_blocks.h"
 #include "engine/map/extent_map.h"
 #include "engine/options.h"
 #include "engine/relocation_queue.h"
@@ -31,7 +31,7 @@ struct Core {
         pool(the_options.cache_bytes),
         cache(pool, the_options.cache_bytes),
         extent_map(the_store),
-        left(the_store),
+        homes(the_store),
         loads(std::min(the_options.cache_bytes / 4, kMostLoads)),
         writes(std::min(the_options.cache_bytes / 8, kMostWrites)),
         encoding(the_options.cache_bytes),
@@ -58,7 +58,7 @@ struct Core {
   BufferPool pool;
   Cache cache;
   ExtentMap extent_map;
-  LeftPlaces left;
+  HomeBlocks homes;
   ByteBudget loads;
   ByteBudget writes;  // cache blocks that writers are about to make dirty
   EncodingBudgets encoding;

@@ -12,7 +12,7 @@
 #include "engine/read/loader.h"
 #include "engine/read/reader.h"
 #include "engine/read/window_version.h"
-#include "engine/relocate/returner.h"
+#include "engine/relocate/home_relocator.h"
 #include "engine/write/replacer.h"
 #include "engine/write/write_back.h"
 #include "engine/write/writer.h"
@@ -46,7 +46,7 @@ struct Engine::Parts {
   Replacer replacer{core, loader, write_back, writer};
   Survey survey{core};
   Mover mover{core};
-  Returner returner{core, mover};
+  HomeRelocator home_relocator{core, mover};
 };
 
 Engine::Engine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -88,7 +88,7 @@ void Engine::discard(const std::shared_ptr<OpenObject>& object) {
   drop_dirty(*object);
   parts_->core.cache.erase_object(object->number);
   parts_->core.extent_map.forget_all(*object);
-  parts_->core.left.forget(object->number);
+  parts_->core.homes.forget(object->number);
   parts_->core.store.release_preallocations(object->number);
 }
 
@@ -211,16 +211,16 @@ std::vector<RelocationCandidate> Engine::relocation_candidates() const {
   std::vector<RelocationCandidate> candidates;
   for (const std::uint64_t object : core.relocations.with_strips())
     candidates.push_back({object, RelocationReason::kInStrips});
-  for (const std::uint64_t object : core.left.objects(core.store.generation()))
+  for (const std::uint64_t object : core.homes.objects(core.store.generation()))
     candidates.push_back({object, RelocationReason::kAwayFromHome});
   std::ranges::stable_sort(candidates, {}, &RelocationCandidate::object);
   return candidates;
 }
 
-std::uint64_t Engine::extents_to_return() const { return parts_->core.left.count(); }
+std::uint64_t Engine::extents_away_from_home() const { return parts_->core.homes.count(); }
 
 Result<RelocationOutcome> Engine::relocate(OpenObject& object, RelocationReason reason, const Pace& pace) {
-  if (reason == RelocationReason::kAwayFromHome) return parts_->returner.run(object, pace);
+  if (reason == RelocationReason::kAwayFromHome) return parts_->home_relocator.run(object, pace);
   parts_->core.relocations.forget_strips(object.number);  // strips that come from here on are noted again
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, parts_->replacer.consolidate(object, kStripBytes, false));
   if (bytes > 0) parts_->core.relocations.note_strips(object.number);
@@ -231,10 +231,10 @@ void Engine::forget_relocation(const RelocationCandidate& candidate) {
   if (candidate.reason == RelocationReason::kInStrips)
     parts_->core.relocations.forget_strips(candidate.object);
   else
-    parts_->core.left.forget(candidate.object);
+    parts_->core.homes.forget(candidate.object);
 }
 
-void Engine::forget_all_returns() { parts_->core.left.forget_all(); }
+void Engine::forget_all_homes() { parts_->core.homes.forget_all(); }
 
 bool Engine::is_quiet() const { return parts_->core.is_quiet(); }
 

@@ -123,13 +123,13 @@ class Engine final {
   // alone.
   std::vector<RelocationCandidate> relocation_candidates() const;
   // Extents away from home, those included that must wait for a commit.
-  std::uint64_t extents_to_return() const;
+  std::uint64_t extents_away_from_home() const;
   // Some of it. Strips: complete extents are written whole, about 8 MiB. Extents away from home: moves them back, or
-  // finds that it is not worth it (engine/relocate/returner.h). Commits nothing. What is left stays a candidate.
+  // finds that it is not worth it (engine/relocate/home_relocator.h). Commits nothing. What is left stays a candidate.
   Result<RelocationOutcome> relocate(OpenObject& object, RelocationReason reason, const Pace& pace);
   // The object is gone, or cannot be read; or placements are not what they were.
   void forget_relocation(const RelocationCandidate& candidate);
-  void forget_all_returns();
+  void forget_all_homes();
   // Nobody has read or written for a while, and little is dirty.
   bool is_quiet() const;
   CacheStats cache_stats() const;

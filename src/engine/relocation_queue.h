@@ -21,7 +21,7 @@ struct RelocationCandidate {
   RelocationReason reason = RelocationReason::kInStrips;
 };
 
-// Objects with strips; extents away from home are in LeftPlaces, with their places. In memory alone: an object is noted
+// Objects with strips; extents away from home are in HomeBlocks, with their places. In memory alone: an object is noted
 // as it is opened. Any thread; the mutex is a leaf.
 class RelocationQueue {
  public:

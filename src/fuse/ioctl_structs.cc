@@ -301,7 +301,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
 }
 
 mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& found,
-                                            const volume::ReturnState& returns) {
+                                            const volume::HomeState& returns) {
   const layout::Fragmentation& fragmentation = found.fragmentation;
   mdfs_ioc_fragmentation out{};
   out.images = found.images;
@@ -319,9 +319,9 @@ mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& f
   out.worst_factor = found.worst_factor;
   out.worst_inode = found.worst;
   out.complete = found.complete ? 1 : 0;
-  out.returned = returns.returned;
-  out.returned_bytes = returns.returned_bytes;
-  out.may_return = returns.may_return;
+  out.relocated_home = returns.relocated;
+  out.relocated_home_bytes = returns.relocated_bytes;
+  out.away_from_home = returns.away_from_home;
   return out;
 }
 

@@ -197,7 +197,7 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
       found.worst_factor = found.fragmentation.factor();
       found.worst = ino;
     }
-    const volume::ReturnState returns = of_volume ? server.volume().operations().return_state() : volume::ReturnState{};
+    const volume::HomeState returns = of_volume ? server.volume().operations().home_state() : volume::HomeState{};
     reply_with(req, to_ioc_fragmentation(found, returns));
     return {};
   });

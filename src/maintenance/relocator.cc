@@ -35,8 +35,8 @@ void Relocator::relocate(const RelocationCandidate& candidate, const engine::Pac
   if (one.ok()) {
     outcome += *one;
     if (candidate.reason != RelocationReason::kAwayFromHome) return;
-    returned_extents_ += one->extents;
-    returned_bytes_ += one->bytes;
+    home_extents_ += one->extents;
+    home_bytes_ += one->bytes;
     return;
   }
   volume_.engine().forget_relocation(candidate);
@@ -73,7 +73,7 @@ Turn Relocator::turn() {
   }
   std::deque<RelocationCandidate> queue = candidates(idle && volume_.store().is_whole(), home);
   if (queue.empty()) {
-    if (home && engine.extents_to_return() > 0) return {false, free_home_blocks(begin_ns)};
+    if (home && engine.extents_away_from_home() > 0) return {false, free_home_blocks(begin_ns)};
     return {false, engine.relocation_candidates().empty() ? kNothingNs : kLookNs};
   }
   bool has_moved = false;
@@ -112,20 +112,20 @@ void Relocator::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<engine::RelocationOutcome> Relocator::return_extents() {
+Result<engine::RelocationOutcome> Relocator::relocate_home() {
   if (volume_.store().read_only()) return Error{Errc::kReadOnly, volume_.store().read_only_reason()};
   MDFS_TRY(volume_.store().commit_unlinked());
   const std::lock_guard lock(working_mutex_);
   engine::RelocationOutcome all;
-  for (std::uint64_t left = UINT64_MAX; volume_.engine().extents_to_return() < left;) {
-    left = volume_.engine().extents_to_return();
+  for (std::uint64_t left = UINT64_MAX; volume_.engine().extents_away_from_home() < left;) {
+    left = volume_.engine().extents_away_from_home();
     for (const RelocationCandidate& candidate : candidates(false, true)) relocate(candidate, {}, all);
   }
   return all;
 }
 
-volume::ReturnState Relocator::return_state() const {
-  return {returned_extents_, returned_bytes_, volume_.engine().extents_to_return()};
+volume::HomeState Relocator::home_state() const {
+  return {home_extents_, home_bytes_, volume_.engine().extents_away_from_home()};
 }
 
 }  // namespace mdfs::maintenance

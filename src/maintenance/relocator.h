@@ -43,9 +43,9 @@ class Relocator {
   // One slice, or the time to wait for the next one.
   Turn turn();
 
-  // volume::Operations::return_extents(), return_state().
-  Result<engine::RelocationOutcome> return_extents();
-  volume::ReturnState return_state() const;
+  // volume::Operations::relocate_home(), home_state().
+  Result<engine::RelocationOutcome> relocate_home();
+  volume::HomeState home_state() const;
 
  private:
   static constexpr std::int64_t kLookNs = 50'000'000, kNothingNs = 1'000'000'000;
@@ -70,7 +70,7 @@ class Relocator {
   std::mutex working_mutex_;  // held during a turn; guards the next two
   Ino last_ = 0;
   std::int64_t committed_ns_ = 0;
-  std::atomic<std::uint64_t> returned_extents_{0}, returned_bytes_{0};
+  std::atomic<std::uint64_t> home_extents_{0}, home_bytes_{0};
 };
 
 }  // namespace mdfs::maintenance

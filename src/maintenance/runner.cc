@@ -309,14 +309,14 @@ Result<OperationRecord> Runner::status(OperationKind kind) const {
   return *where.record;
 }
 
-Result<engine::RelocationOutcome> Runner::return_extents() {
+Result<engine::RelocationOutcome> Runner::relocate_home() {
   MDFS_CHECK(relocator_ != nullptr);
-  return relocator_->return_extents();
+  return relocator_->relocate_home();
 }
 
-volume::ReturnState Runner::return_state() const {
+volume::HomeState Runner::home_state() const {
   MDFS_CHECK(relocator_ != nullptr);
-  return relocator_->return_state();
+  return relocator_->home_state();
 }
 
 // The next one after the last that is running and within its budget; else when one will be.

@@ -43,8 +43,8 @@ class Runner final : public volume::Operations {
   Status resume(OperationKind kind, std::optional<std::uint64_t> budget_bytes_s) override;
   Result<OperationRecord> status(OperationKind kind) const override;
   Turn turn() override;
-  Result<engine::RelocationOutcome> return_extents() override;
-  volume::ReturnState return_state() const override;
+  Result<engine::RelocationOutcome> relocate_home() override;
+  volume::HomeState home_state() const override;
 
   static constexpr std::int64_t kMostYieldNs = OperationRun::kMostYieldNs;
   static constexpr std::int64_t kSaveIntervalNs = 5'000'000'000;

@@ -16,7 +16,7 @@ void VolumeImpl::members_changed() {
 
 void VolumeImpl::placements_changed() {
   members_changed();
-  engine_->forget_all_returns();
+  engine_->forget_all_homes();
   // So that they are opened anew with the placement as it is now; what is open keeps its own until it is closed.
   open_objects_.close_idle(0);
 }

@@ -41,11 +41,11 @@ struct Turn {
   static constexpr std::int64_t kIdle = INT64_MAX;
 };
 
-// Rewritten extents that have returned to the places they left, since the mount, and those that may yet.
-struct ReturnState {
-  std::uint64_t returned = 0;
-  std::uint64_t returned_bytes = 0;  // of whole blocks
-  std::uint64_t may_return = 0;
+// Rewritten extents that have relocated home, since the mount, and those that may yet.
+struct HomeState {
+  std::uint64_t relocated = 0;
+  std::uint64_t relocated_bytes = 0;  // of whole blocks
+  std::uint64_t away_from_home = 0;
 };
 
 // At most one operation of each kind runs at a time; those of several kinds take turns. Any thread may call any method.
@@ -80,10 +80,10 @@ class Operations {
   virtual Turn turn() = 0;
 
   // ---- relocation without being asked
-  // A volume does this when its disks have time: rewritten extents return to the places they left where more of their
+  // A volume does this when its disks have time: rewritten extents relocate home where more of their
   // neighbours then touch each other. This does all of it at once. What is dirty stays so.
-  virtual Result<engine::RelocationOutcome> return_extents() = 0;
-  virtual ReturnState return_state() const = 0;
+  virtual Result<engine::RelocationOutcome> relocate_home() = 0;
+  virtual HomeState home_state() const = 0;
 };
 
 }  // namespace mdfs::volume

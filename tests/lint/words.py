@@ -25,9 +25,10 @@ RETIRED = [
     (r"\bengine::Content\b|\bContent\b[&*>]|\bContent(Spec|State|Use)\b|\bcontents_\b", "OpenObject"),
     (r"\bUnit(Ptr|Key)\b|\b(dirty|cached)[ _]units?\b|\bunits_in_row\b", "cache block; extent"),
     (r"\bengine::Records\b|\bcore_?\.records\b|map/records\.h", "extent map"),
-    (r"\b(Inside|Closed)?Gate\b(?! \{)|\bGridLock|\bClaims\b|\bclaim(ed|_all|_plan|_changes)\b(?! by)", "barrier; range lock; lock for write-back"),
+    (r"\b(Inside|Closed)Gate\b|\bGridLock|\bClaims\b|\bclaim_(all|plan|changes)\b", "barrier; range lock; lock"),
     (r"\bsettl(e|ed|ing|er)(_|\b)", "consolidate; drop_removed"),
     (r"\bripe|kRipe|\btorn groups?\b|last_dirt_ns", "full group; split group; dirtied"),
+    (r"LeftPlace|left_places|places? (it|they) left|\bReturner\b", "home blocks; relocate home"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.

@@ -127,9 +127,9 @@ std::string fragmentation_json(const mdfs_ioc_fragmentation& fragmentation, bool
   if (of_volume)
     json += fmt::format(
         ", \"images\": {}, \"complete\": {}, \"worst_factor\": {:.4f}, \"worst_inode\": {}, "
-        "\"returned\": {}, \"returned_bytes\": {}, \"may_return\": {}",
+        "\"relocated_home\": {}, \"relocated_home_bytes\": {}, \"away_from_home\": {}",
         fragmentation.images, fragmentation.complete != 0, fragmentation.worst_factor, fragmentation.worst_inode,
-        fragmentation.returned, fragmentation.returned_bytes, fragmentation.may_return);
+        fragmentation.relocated_home, fragmentation.relocated_home_bytes, fragmentation.away_from_home);
   return json + "}";
 }
 

@@ -202,9 +202,9 @@ Status status_command(const StatusArguments& arguments) {
     fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",
                fragmentation->complete != 0 ? "all" : "first", fragmentation->images,
                fragmentation_text(*fragmentation), fragmentation->worst_factor, fragmentation->worst_inode);
-  if (fragmentation && fragmentation->returned + fragmentation->may_return > 0)
-    fmt::print("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", fragmentation->returned,
-               format_size(fragmentation->returned_bytes), fragmentation->may_return);
+  if (fragmentation && fragmentation->relocated_home + fragmentation->away_from_home > 0)
+    fmt::print("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", fragmentation->relocated_home,
+               format_size(fragmentation->relocated_home_bytes), fragmentation->away_from_home);
   if (model) print_text(*model);
   tell_health(arguments.path, volume);
   return {};

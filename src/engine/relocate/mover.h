@@ -57,7 +57,7 @@ struct MoveOutcome {
 
 // What was relocated without being asked (Engine::relocate).
 struct RelocationOutcome {
-  std::uint64_t extents = 0;  // that have moved back to the places they left
+  std::uint64_t extents = 0;  // that have relocated home
   std::uint64_t bytes = 0;    // that have moved, of whole blocks; of strips: that were written whole
 
   RelocationOutcome& operator+=(const RelocationOutcome& other) {

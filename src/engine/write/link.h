@@ -52,7 +52,7 @@ class Linker {
   using Pages = std::map<std::uint64_t, Page>;
   const Pages& pages() const { return pages_; }
   // Extents that were replaced, contiguous on the disk that their placement names, and where they were.
-  const std::vector<LeftPlace>& left() const { return left_; }
+  const std::vector<Home>& left() const { return left_; }
 
  private:
   Status link_image(const std::vector<Staged>& extents);
@@ -77,7 +77,7 @@ class Linker {
   store::Transaction& transaction_;
   std::int64_t change_blocks_ = 0;
   Pages pages_;
-  std::vector<LeftPlace> left_;
+  std::vector<Home> left_;
 };
 
 // After the transaction has succeeded, and before extents that depend on it can leave the cache.

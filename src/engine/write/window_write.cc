@@ -324,7 +324,7 @@ Status Replacer::link_window(OpenObject& object, WindowJob& job) {
   const std::lock_guard linking(object.linking);
   const Replaced replaced = note_replaced(core_, object, job.staged);
   Linker::Pages pages;
-  std::vector<LeftPlace> left;
+  std::vector<Home> left;
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
   for (const Staged& staged : job.staged) reached = std::max(reached, object.end_of(staged.index));
@@ -343,7 +343,7 @@ Status Replacer::link_window(OpenObject& object, WindowJob& job) {
   });
   if (!changed.ok()) return changed;
   publish_pages(core_, object, pages);
-  if (core_.options.grouping) core_.left.note(object.number, left);
+  if (core_.options.grouping) core_.homes.note(object.number, left);
   {
     const std::lock_guard lock(object.state_mutex);
     object.linked_size = std::max(object.linked_size, size);

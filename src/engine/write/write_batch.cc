@@ -187,7 +187,7 @@ std::uint64_t WriteBack::size_to_link(const OpenObject& object, const Batch& bat
 
 Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
   Linker::Pages pages;
-  std::vector<LeftPlace> left;
+  std::vector<Home> left;
   std::uint64_t size = 0;
   bool left_inline = false;
   std::vector<StagedStrip> strips;
@@ -215,7 +215,7 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
     return status;
   }
   publish_pages(core_, object, pages);
-  if (core_.options.grouping) core_.left.note(object.number, left);
+  if (core_.options.grouping) core_.homes.note(object.number, left);
   const std::lock_guard lock(object.state_mutex);
   object.linked_size = std::max(object.linked_size, size);
   object.linked_inline = false;

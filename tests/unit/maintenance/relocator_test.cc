@@ -1,4 +1,4 @@
-// Rewritten extents that return to the places they left.
+// Rewritten extents that relocate home.
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/relocator.h"
 
@@ -56,12 +56,12 @@ class ReturningTest : public VolumeTest {
       for (const layout::ExtentPlace& place : layout->rows) found.emplace_back(place.disk, place.block);
     return found;
   }
-  std::uint64_t returned() {
-    const auto outcome = volume().operations().return_extents();
+  std::uint64_t relocated() {
+    const auto outcome = volume().operations().relocate_home();
     EXPECT_OK(outcome);
     return outcome.ok() ? outcome->extents : 0;
   }
-  std::uint64_t may_return() { return volume().operations().return_state().may_return; }
+  std::uint64_t away_from_home() { return volume().operations().home_state().away_from_home; }
 };
 
 TEST_F(ReturningTest, ARewrittenWindowReturnsToWhereItWas) {
@@ -71,11 +71,11 @@ TEST_F(ReturningTest, ARewrittenWindowReturnsToWhereItWas) {
   ASSERT_OK(volume().sync());
   const std::string bytes = read(ino, 0, kSide * kSide);
   ASSERT_NE(places(ino), before);
-  EXPECT_GT(may_return(), 0u);
-  EXPECT_GT(returned(), 0u);
+  EXPECT_GT(away_from_home(), 0u);
+  EXPECT_GT(relocated(), 0u);
   EXPECT_EQ(places(ino), before);
-  EXPECT_EQ(may_return(), 0u);
-  EXPECT_EQ(volume().operations().return_state().returned_bytes, volume().operations().return_state().returned * 4096);
+  EXPECT_EQ(away_from_home(), 0u);
+  EXPECT_EQ(volume().operations().home_state().relocated_bytes, volume().operations().home_state().relocated * 4096);
   EXPECT_EQ(read(ino, 0, kSide * kSide), bytes);
   mount();
   EXPECT_EQ(places(ino), before);
@@ -90,8 +90,8 @@ TEST_F(ReturningTest, WhatIsRewrittenSeveralTimesReturnsToItsFirstPlace) {
     ASSERT_OK(volume().sync());
     ASSERT_NE(places(ino), before);
   }
-  EXPECT_EQ(may_return(), 1u);
-  EXPECT_EQ(returned(), 1u);
+  EXPECT_EQ(away_from_home(), 1u);
+  EXPECT_EQ(relocated(), 1u);
   EXPECT_EQ(places(ino), before);
 }
 
@@ -100,22 +100,22 @@ TEST_F(ReturningTest, WhatLiesTogetherElsewhereStaysThere) {
   put(ino, {0, 0}, {kSide, kSide}, 2);
   ASSERT_OK(volume().sync());
   const auto before = places(ino);
-  EXPECT_GT(may_return(), 0u);
-  EXPECT_EQ(returned(), 0u) << "all of it was written anew, in as few runs as before";
+  EXPECT_GT(away_from_home(), 0u);
+  EXPECT_EQ(relocated(), 0u) << "all of it was written anew, in as few runs as before";
   EXPECT_EQ(places(ino), before);
-  EXPECT_EQ(may_return(), 0u);
+  EXPECT_EQ(away_from_home(), 0u);
 }
 
 TEST_F(ReturningTest, WhatIsDirtyOrUncommittedWaits) {
   const Ino ino = stored_image("image");
   const auto before = places(ino);
   put(ino, {32, 128}, {32, 128}, 2);
-  EXPECT_EQ(may_return(), 1u);
+  EXPECT_EQ(away_from_home(), 1u);
   write(ino, 33 * kSide + 130, "dirty");
-  EXPECT_EQ(returned(), 0u);
-  EXPECT_EQ(may_return(), 1u);
+  EXPECT_EQ(relocated(), 0u);
+  EXPECT_EQ(away_from_home(), 1u);
   ASSERT_OK(volume().sync());
-  EXPECT_EQ(returned(), 1u);
+  EXPECT_EQ(relocated(), 1u);
   EXPECT_EQ(places(ino), before);
 }
 
@@ -124,15 +124,15 @@ TEST_F(ReturningTest, WhatIsGoneIsForgotten) {
   put(removed, {32, 128}, {32, 128}, 2);
   put(cut, {32, 128}, {32, 128}, 2);
   ASSERT_OK(volume().sync());
-  EXPECT_EQ(may_return(), 2u);
+  EXPECT_EQ(away_from_home(), 2u);
   ASSERT_OK(volume().unlink(kRootIno, "removed"));
   volume().forget(removed, 1);
   SetAttributes change;
   change.size_bytes = 0;
   ASSERT_OK(volume().set_attributes(cut, change, root_));
   ASSERT_OK(volume().sync());
-  EXPECT_EQ(returned(), 0u);
-  EXPECT_EQ(may_return(), 0u);
+  EXPECT_EQ(relocated(), 0u);
+  EXPECT_EQ(away_from_home(), 0u);
 }
 
 TEST_F(ReturningTest, CompressedExtentsReturnWhereTheyFit) {
@@ -140,7 +140,7 @@ TEST_F(ReturningTest, CompressedExtentsReturnWhereTheyFit) {
   const auto before = places(ino);
   put(ino, {32, 128}, {32, 128}, 2);
   ASSERT_OK(volume().sync());
-  EXPECT_EQ(returned(), 1u);
+  EXPECT_EQ(relocated(), 1u);
   EXPECT_EQ(places(ino), before);
 }
 
@@ -149,7 +149,7 @@ TEST_F(ReturningTest, WithoutGroupingNothingReturns) {
   const Ino ino = stored_image("image");
   put(ino, {32, 128}, {32, 128}, 2);
   ASSERT_OK(volume().sync());
-  EXPECT_EQ(may_return(), 0u);
+  EXPECT_EQ(away_from_home(), 0u);
 }
 
 TEST_F(ReturningTest, ItHappensByItselfWhileNobodyReadsOrWrites) {
@@ -165,10 +165,10 @@ TEST_F(ReturningTest, ItHappensByItselfWhileNobodyReadsOrWrites) {
   const auto before = places(ino);
   put(ino, {40, 100}, {50, 60}, 2);
   const auto until = std::chrono::steady_clock::now() + kLongest;
-  while ((may_return() > 0 || volume().operations().return_state().returned == 0) &&
+  while ((away_from_home() > 0 || volume().operations().home_state().relocated == 0) &&
          std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(may_return(), 0u);
+  EXPECT_EQ(away_from_home(), 0u);
   EXPECT_EQ(places(ino), before);
   EXPECT_OK(volume().close());
   volume_.reset();
@@ -262,7 +262,7 @@ TEST_F(FullReturningTest, NoByteChangesWhateverHappensToThePlaces) {
     const std::size_t i = random() % images.size();
     switch (random() % 6) {
       case 0:
-        all += returned();
+        all += relocated();
         break;
       case 1: {
         const std::string name = "file" + std::to_string(files++ % 4);

@@ -1,4 +1,4 @@
-// The places that rewritten extents have left, to which they may return.
+// Home blocks: the reserved former places of rewritten extents, to which the extents may relocate.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace mdfs::engine {
 
-// Where an extent lay before it was written anew elsewhere. Its neighbours are still there.
-struct LeftPlace {
+// The home blocks of one rewritten extent: where it lay before. Its neighbours are still there.
+struct Home {
   std::uint64_t extent = 0;  // index of the extent
   std::uint64_t order = 0;   // Groups::order_of() of it
   store::Run run;
@@ -25,22 +25,22 @@ struct LeftPlace {
   bool is_free_soon(std::uint64_t committed) const { return committed <= generation + 1; }
 };
 
-// By object, in memory alone: a mount begins without any. The store is asked to give such places to others last, and
-// does so as far as it has room; what it refuses to keep is not remembered here. Any thread; under its mutex, which may
-// be taken under any lock of an object, the store is called.
-class LeftPlaces {
+// Home blocks by object, in memory only: a mount begins without any. The store reserves them, and gives them to other
+// objects last. Home blocks that the store does not reserve are forgotten. Any thread; the mutex may be taken under any
+// lock of an object, and the store is called under it.
+class HomeBlocks {
  public:
-  explicit LeftPlaces(store::Store& store) : store_(store) {}
+  explicit HomeBlocks(store::Store& store) : store_(store) {}
 
-  // Extents of an object have left these. One that had left another place before and has not returned is still to
-  // return to that one.
-  void note(std::uint64_t object, const std::vector<LeftPlace>& left);
+  // Extents of an object have been rewritten and leave these. An extent that was away from home already keeps its first
+  // home.
+  void note(std::uint64_t object, const std::vector<Home>& left);
   // Places of an object that are over by now, at most so many: those that follow, in the order of their extents, the
   // ones that were taken last, and then those from the first on. They are the caller's, who gives each of them to
   // put_back() or release().
-  std::vector<LeftPlace> take(std::uint64_t object, std::uint64_t committed, std::size_t most);
-  void put_back(std::uint64_t object, const LeftPlace& place);
-  void release(const LeftPlace& place);
+  std::vector<Home> take(std::uint64_t object, std::uint64_t committed, std::size_t most);
+  void put_back(std::uint64_t object, const Home& place);
+  void release(const Home& place);
   // All of an object, or all that there are; those that have been taken left out.
   void forget(std::uint64_t object);
   void forget_all();
@@ -54,7 +54,7 @@ class LeftPlaces {
   static constexpr std::uint64_t kMost = 1u << 16;
 
   struct Places {
-    std::map<std::uint64_t, LeftPlace> by_order;
+    std::map<std::uint64_t, Home> by_order;
     std::uint64_t next = 0;             // order from which the next ones are taken
     std::uint64_t oldest = UINT64_MAX;  // no place has a lower generation
   };

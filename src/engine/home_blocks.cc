@@ -1,16 +1,16 @@
-// The places that rewritten extents have left.
+// Home blocks of rewritten extents.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/left_places.h"
+#include "engine/home_blocks.h"
 
 #include <algorithm>
 
 namespace mdfs::engine {
 
-void LeftPlaces::note(std::uint64_t object, const std::vector<LeftPlace>& left) {
+void HomeBlocks::note(std::uint64_t object, const std::vector<Home>& left) {
   if (left.empty()) return;
   const std::lock_guard lock(mutex_);
   Places& places = objects_[object];
-  for (const LeftPlace& place : left) {
+  for (const Home& place : left) {
     if (count_ >= kMost || places.by_order.contains(place.order) || !store_.reserve_run(place.run)) continue;
     places.by_order.emplace(place.order, place);
     places.oldest = std::min(places.oldest, place.generation);
@@ -19,8 +19,8 @@ void LeftPlaces::note(std::uint64_t object, const std::vector<LeftPlace>& left) 
   if (places.by_order.empty()) objects_.erase(object);
 }
 
-std::vector<LeftPlace> LeftPlaces::take(std::uint64_t object, std::uint64_t committed, std::size_t most) {
-  std::vector<LeftPlace> taken;
+std::vector<Home> HomeBlocks::take(std::uint64_t object, std::uint64_t committed, std::size_t most) {
+  std::vector<Home> taken;
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(object);
   if (found == objects_.end()) return taken;
@@ -43,7 +43,7 @@ std::vector<LeftPlace> LeftPlaces::take(std::uint64_t object, std::uint64_t comm
 }
 
 // Of two places of one extent the earlier one counts.
-void LeftPlaces::put_back(std::uint64_t object, const LeftPlace& place) {
+void HomeBlocks::put_back(std::uint64_t object, const Home& place) {
   const std::lock_guard lock(mutex_);
   Places& places = objects_[object];
   places.oldest = std::min(places.oldest, place.generation);
@@ -54,18 +54,18 @@ void LeftPlaces::put_back(std::uint64_t object, const LeftPlace& place) {
   --count_;
 }
 
-void LeftPlaces::release(const LeftPlace& place) {
+void HomeBlocks::release(const Home& place) {
   const std::lock_guard lock(mutex_);
   store_.release_run(place.run);
   --count_;
 }
 
-void LeftPlaces::forget(Places& places) {
+void HomeBlocks::forget(Places& places) {
   for (const auto& [order, place] : places.by_order) store_.release_run(place.run);
   count_ -= places.by_order.size();
 }
 
-void LeftPlaces::forget(std::uint64_t object) {
+void HomeBlocks::forget(std::uint64_t object) {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(object);
   if (found == objects_.end()) return;
@@ -73,13 +73,13 @@ void LeftPlaces::forget(std::uint64_t object) {
   objects_.erase(found);
 }
 
-void LeftPlaces::forget_all() {
+void HomeBlocks::forget_all() {
   const std::lock_guard lock(mutex_);
   for (auto& [object, places] : objects_) forget(places);
   objects_.clear();
 }
 
-std::vector<std::uint64_t> LeftPlaces::objects(std::uint64_t committed) const {
+std::vector<std::uint64_t> HomeBlocks::objects(std::uint64_t committed) const {
   std::vector<std::uint64_t> found;
   const std::lock_guard lock(mutex_);
   for (const auto& [object, places] : objects_)
@@ -88,7 +88,7 @@ std::vector<std::uint64_t> LeftPlaces::objects(std::uint64_t committed) const {
   return found;
 }
 
-std::uint64_t LeftPlaces::count() const {
+std::uint64_t HomeBlocks::count() const {
   const std::lock_guard lock(mutex_);
   return count_;
 }

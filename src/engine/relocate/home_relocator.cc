@@ -1,6 +1,6 @@
 // Returning: which extents, whether it is worth it, and the moves.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/relocate/returner.h"
+#include "engine/relocate/home_relocator.h"
 
 #include <algorithm>
 #include <optional>
@@ -11,8 +11,8 @@
 namespace mdfs::engine {
 
 // An extent whose old place is free.
-struct Returner::Rewritten {
-  LeftPlace left;
+struct HomeRelocator::Rewritten {
+  Home left;
   geometry::Coord coord{};
   store::Run now;
   // As many blocks of the old place as it takes now.
@@ -32,8 +32,8 @@ std::uint64_t grid_rows(const OpenObject& object) {
 }  // namespace
 
 // The extent before (-1) or behind it that is meant to lie on the disk, in the order of Groups.
-std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const geometry::Coord& extent, unsigned disk,
-                                                int step) const {
+std::optional<geometry::Coord> HomeRelocator::beside(const OpenObject& object, const geometry::Coord& extent,
+                                                     unsigned disk, int step) const {
   constexpr std::uint64_t kRounds = 4;  // of a placement; some orders have no extent
   const std::uint64_t rows = grid_rows(object), end = object.groups.order_end(rows);
   std::uint64_t order = object.groups.order_of(extent);
@@ -47,8 +47,8 @@ std::optional<geometry::Coord> Returner::beside(const OpenObject& object, const 
 }
 
 // Where all of it lies, in one run; nothing if it does not, or is not stored.
-Result<std::optional<store::Run>> Returner::place_of(const OpenObject& object,
-                                                     const std::optional<geometry::Coord>& extent) {
+Result<std::optional<store::Run>> HomeRelocator::place_of(const OpenObject& object,
+                                                          const std::optional<geometry::Coord>& extent) {
   std::optional<store::Run> place;
   if (!extent) return place;
   MDFS_TRY_ASSIGN(const StoredExtent stored, core_.extent_map.extent(object, *extent, false));
@@ -56,7 +56,7 @@ Result<std::optional<store::Run>> Returner::place_of(const OpenObject& object,
   return place;
 }
 
-Result<Returner::May> Returner::look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent) {
+Result<HomeRelocator::May> HomeRelocator::look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent) {
   // What is dirty will be written elsewhere first.
   if (const CacheBlockPtr block = core_.cache.peek(object.key_of(extent.left.extent)); block != nullptr) {
     const std::lock_guard lock(block->mutex);
@@ -73,25 +73,25 @@ Result<Returner::May> Returner::look_at(OpenObject& object, std::uint64_t commit
 }
 
 // As many as there is time for.
-Result<std::vector<Returner::Chain>> Returner::find_chains(OpenObject& object, const Pace& pace) {
+Result<std::vector<HomeRelocator::Chain>> HomeRelocator::find_chains(OpenObject& object, const Pace& pace) {
   std::vector<Rewritten> found;
   Status status;
   const std::uint64_t committed = core_.store.generation();
   bool is_over = false;
-  for (const LeftPlace& left : core_.left.take(object.number, committed, kMostExtents)) {
+  for (const Home& left : core_.homes.take(object.number, committed, kMostExtents)) {
     Rewritten extent{left, {}, {}};
     is_over = is_over || (!found.empty() && pace && !pace(0).ok());
     const Result<May> may = status.ok() && !is_over ? look_at(object, committed, extent) : May::kLater;
     if (!may.ok()) status = may.error();
     if (!may.ok() || *may == May::kNot)
-      core_.left.release(left);
+      core_.homes.release(left);
     else if (*may == May::kLater)
-      core_.left.put_back(object.number, left);
+      core_.homes.put_back(object.number, left);
     else
       found.push_back(extent);
   }
   if (!status.ok()) {
-    for (const Rewritten& extent : found) core_.left.put_back(object.number, extent.left);
+    for (const Rewritten& extent : found) core_.homes.put_back(object.number, extent.left);
     return std::move(status).error();
   }
   std::sort(found.begin(), found.end(), [](const Rewritten& a, const Rewritten& b) {
@@ -109,7 +109,7 @@ Result<std::vector<Returner::Chain>> Returner::find_chains(OpenObject& object, c
 }
 
 // Neighbours that touch each other, of the chain and at its ends, as it is and after a return.
-Result<bool> Returner::is_worth_it(const OpenObject& object, const Chain& chain) {
+Result<bool> HomeRelocator::is_worth_it(const OpenObject& object, const Chain& chain) {
   const unsigned disk = chain.front().left.run.disk;
   MDFS_TRY_ASSIGN(std::optional<store::Run> now, place_of(object, beside(object, chain.front().coord, disk, -1)));
   std::optional<store::Run> then = now;
@@ -127,8 +127,8 @@ Result<bool> Returner::is_worth_it(const OpenObject& object, const Chain& chain)
 }
 
 // From `done` on, as far as it gets: what is contiguous at a time. kNoSpace: the disks have too little room for moves.
-Status Returner::move(OpenObject& object, const Chain& chain, const Pace& pace, RelocationOutcome& outcome,
-                      std::size_t& done) {
+Status HomeRelocator::move(OpenObject& object, const Chain& chain, const Pace& pace, RelocationOutcome& outcome,
+                           std::size_t& done) {
   while (done < chain.size()) {
     MoveRequest request;
     store::Run target = chain[done].then();
@@ -149,12 +149,12 @@ Status Returner::move(OpenObject& object, const Chain& chain, const Pace& pace, 
       outcome.extents += moved.moved;
       outcome.bytes += moved.moved_bytes;
     }
-    for (; done < end; ++done) core_.left.release(chain[done].left);
+    for (; done < end; ++done) core_.homes.release(chain[done].left);
   }
   return {};
 }
 
-Result<RelocationOutcome> Returner::run(OpenObject& object, const Pace& pace) {
+Result<RelocationOutcome> HomeRelocator::run(OpenObject& object, const Pace& pace) {
   RelocationOutcome outcome;
   MDFS_TRY_ASSIGN(const std::vector<Chain> chains, find_chains(object, pace));
   Status status;
@@ -171,9 +171,9 @@ Result<RelocationOutcome> Returner::run(OpenObject& object, const Pace& pace) {
     const bool later = !status.ok() && status.error().code == Errc::kBusy;
     for (; done < chain.size(); ++done) {
       if (later)
-        core_.left.put_back(object.number, chain[done].left);
+        core_.homes.put_back(object.number, chain[done].left);
       else
-        core_.left.release(chain[done].left);
+        core_.homes.release(chain[done].left);
     }
   }
   if (!status.ok() && status.error().code != Errc::kBusy && status.error().code != Errc::kNoSpace)

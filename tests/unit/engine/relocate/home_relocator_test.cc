@@ -1,6 +1,6 @@
 // Extents that return, turn by turn.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/relocate/returner.h"
+#include "engine/relocate/home_relocator.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 constexpr std::uint64_t kSide = 512, kExtent = 64;
 constexpr std::uint64_t kRewritten = 6;  // extents, no two of them neighbours
 
-class ReturnerTest : public ::testing::Test {
+class HomeRelocatorTest : public ::testing::Test {
  protected:
-  ReturnerTest() : bench_(setting()) {
+  HomeRelocatorTest() : bench_(setting()) {
     std::mt19937_64 random(3);
     expected_ = noise(random, kSide * kSide);
     write(0, 0, kSide, kSide);
@@ -44,13 +44,13 @@ class ReturnerTest : public ::testing::Test {
     EXPECT_TRUE(outcome.ok());
     return outcome.ok() ? outcome->extents : 0;
   }
-  std::uint64_t left() { return bench_.engine().extents_to_return(); }
+  std::uint64_t left() { return bench_.engine().extents_away_from_home(); }
 
   Bench bench_;
   ByteVector expected_;
 };
 
-TEST_F(ReturnerTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
+TEST_F(HomeRelocatorTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
   ASSERT_EQ(left(), kRewritten);
   for (std::uint64_t turn = 1; turn <= kRewritten; ++turn) {
     bool has_moved = false;
@@ -68,7 +68,7 @@ TEST_F(ReturnerTest, ATurnBringsSomethingAndLeavesTheRestForTheNextOne) {
   EXPECT_EQ(fragmentation->factor(), 1.0);
 }
 
-TEST_F(ReturnerTest, WhereThereIsNoRoomForMovesNothingWaitsForThem) {
+TEST_F(HomeRelocatorTest, WhereThereIsNoRoomForMovesNothingWaitsForThem) {
   std::vector<store::Reservation> all;  // of the room that there is
   while (const std::uint64_t blocks = bench_.any_store().space().available_blocks) {
     auto some = bench_.any_store().reserve(blocks);
@@ -80,8 +80,8 @@ TEST_F(ReturnerTest, WhereThereIsNoRoomForMovesNothingWaitsForThem) {
   EXPECT_EQ(bench_.read_all(), expected_);
 }
 
-TEST_F(ReturnerTest, NothingReturnsThatIsForgotten) {
-  bench_.engine().forget_all_returns();
+TEST_F(HomeRelocatorTest, NothingForgottenRelocatesHome) {
+  bench_.engine().forget_all_homes();
   EXPECT_EQ(left(), 0u);
   EXPECT_EQ(returned(), 0u);
   EXPECT_EQ(bench_.read_all(), expected_);

@@ -1,4 +1,4 @@
-// Rewritten extents return to the places they left, beside their neighbours.
+// Rewritten extents relocate home, beside their neighbours.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,9 +15,9 @@ namespace mdfs::engine {
 // move, if more extents of its image touch their neighbours afterwards; extents that follow one another on their disk
 // are judged together. Where there is too little room for moves they stay where they are. Nothing is committed. Any
 // thread; an object at a time.
-class Returner {
+class HomeRelocator {
  public:
-  Returner(Core& core, Mover& mover) : core_(core), mover_(mover) {}
+  HomeRelocator(Core& core, Mover& mover) : core_(core), mover_(mover) {}
 
   // Some of those that may return by now. `pace` as in MoveRequest, and with 0 bytes between steps: after an error of
   // it, kBusy, what is left waits for the next call.

@@ -1,6 +1,6 @@
 // The places that rewritten extents have left.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/left_places.h"
+#include "engine/home_blocks.h"
 
 #include <gtest/gtest.h>
 
@@ -26,18 +26,18 @@ class KeepingStore final : public test::FakeStore {
   const std::size_t most_;
 };
 
-LeftPlace at(std::uint64_t extent, std::uint64_t block, std::uint64_t generation = 5) {
+Home at(std::uint64_t extent, std::uint64_t block, std::uint64_t generation = 5) {
   return {extent, extent, {0, block, 4}, generation};
 }
 
-TEST(LeftPlacesTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
+TEST(HomeBlocksTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
   KeepingStore store(10);
-  LeftPlaces places(store);
+  HomeBlocks places(store);
   places.note(kObject, {at(1, 100, 5), at(2, 104, 6)});
   EXPECT_TRUE(places.objects(5).empty());
   EXPECT_TRUE(places.take(kObject, 5, 10).empty());
   EXPECT_EQ(places.objects(6), std::vector{kObject});
-  const std::vector<LeftPlace> over = places.take(kObject, 6, 10);
+  const std::vector<Home> over = places.take(kObject, 6, 10);
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].extent, 1u);
   EXPECT_EQ(places.count(), 2u) << "what has been taken counts";
@@ -46,14 +46,14 @@ TEST(LeftPlacesTest, APlaceIsOverWithTheCommitAfterTheOneThatLeavesIt) {
   EXPECT_EQ(store.kept.size(), 1u);
 }
 
-TEST(LeftPlacesTest, TheFirstPlaceCountsUntilTheExtentHasReturned) {
+TEST(HomeBlocksTest, TheFirstPlaceCountsUntilTheExtentIsHome) {
   KeepingStore store(10);
-  LeftPlaces places(store);
+  HomeBlocks places(store);
   places.note(kObject, {at(1, 100)});
   places.note(kObject, {at(1, 200)});
   EXPECT_EQ(store.kept, (std::set{at(1, 100).run}));
   // Left again while somebody lets it return, who then finds that it must wait.
-  const std::vector<LeftPlace> over = places.take(kObject, 6, 10);
+  const std::vector<Home> over = places.take(kObject, 6, 10);
   ASSERT_EQ(over.size(), 1u);
   places.note(kObject, {at(1, 300)});
   places.put_back(kObject, over[0]);
@@ -61,18 +61,18 @@ TEST(LeftPlacesTest, TheFirstPlaceCountsUntilTheExtentHasReturned) {
   EXPECT_EQ(places.count(), 1u);
 }
 
-TEST(LeftPlacesTest, WhatTheStoreDoesNotKeepIsNotRemembered) {
+TEST(HomeBlocksTest, WhatTheStoreDoesNotKeepIsNotRemembered) {
   KeepingStore store(2);
-  LeftPlaces places(store);
+  HomeBlocks places(store);
   places.note(kObject, {at(1, 100), at(2, 104), at(3, 108)});
   places.note(kOther, {at(1, 200)});
   EXPECT_EQ(places.count(), 2u);
   EXPECT_EQ(places.objects(6), std::vector{kObject});
 }
 
-TEST(LeftPlacesTest, AnObjectThatIsGoneKeepsNothing) {
+TEST(HomeBlocksTest, AnObjectThatIsGoneKeepsNothing) {
   KeepingStore store(10);
-  LeftPlaces places(store);
+  HomeBlocks places(store);
   places.note(kObject, {at(1, 100), at(2, 104)});
   places.note(kOther, {at(1, 200)});
   places.forget(kObject);
@@ -81,16 +81,16 @@ TEST(LeftPlacesTest, AnObjectThatIsGoneKeepsNothing) {
   EXPECT_EQ(places.count(), 1u);
 }
 
-TEST(LeftPlacesTest, SomeAreTakenAtATime) {
+TEST(HomeBlocksTest, SomeAreTakenAtATime) {
   KeepingStore store(100);
-  LeftPlaces places(store);
+  HomeBlocks places(store);
   for (std::uint64_t extent = 0; extent < 25; ++extent) places.note(kObject, {at(extent, 100 + 4 * extent)});
   std::size_t taken = 0;
   while (!places.objects(6).empty()) {
-    const std::vector<LeftPlace> some = places.take(kObject, 6, 10);
+    const std::vector<Home> some = places.take(kObject, 6, 10);
     EXPECT_LE(some.size(), 10u);
     taken += some.size();
-    for (const LeftPlace& place : some) places.release(place);
+    for (const Home& place : some) places.release(place);
   }
   EXPECT_EQ(taken, 25u);
   EXPECT_EQ(places.count(), 0u);
