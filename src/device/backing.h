@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "device/open.h"
+#include "device/open_mode.h"
 
 namespace mdfs::device {
 

@@ -9,7 +9,9 @@
 
 #include "base/result.h"
 #include "device/disk.h"
-#include "device/open.h"
+#include "device/open_mode.h"
+#include "device/unique_fd.h"
+#include "device/uring_context.h"
 
 namespace mdfs::device {
 

@@ -8,16 +8,11 @@
 #include <string>
 
 #include "device/disk.h"
+#include "device/open_mode.h"
 #include "device/unique_fd.h"
 #include "device/uring_context.h"
 
 namespace mdfs::device {
-
-enum class OpenMode {
-  kReadWrite,  // excludes all other users
-  kReadOnly,   // shared with other readers of a file; a block device is held alone
-  kLook,       // read only, no lock: the data may change at the same time (labels of a mounted volume)
-};
 
 // A block device or a regular file. O_DIRECT; where the filesystem of a file refuses it (tmpfs before Linux 6.6),
 // the page cache is used and the log says so. The size is rounded down to kAlignment.
