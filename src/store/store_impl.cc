@@ -1,5 +1,7 @@
 // What a store tells about itself, and how it gives out its space.
 // SPDX-License-Identifier: Apache-2.0
+#include "store/store_impl.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "base/log.h"
 #include "store/freed_blocks.h"
-#include "store/store_impl.h"
 
 namespace mdfs::store {
 namespace {
