@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that includes in src/ go down the list of layers and that each third-party library stays in its folder.
+"""Checks that includes in src/ go down the list of layers, that no headers and sources of a folder include each other
+in a circle, and that each third-party library stays in its folder.
 
 usage: layers.py SOURCE_ROOT
 """
@@ -12,6 +13,9 @@ LAYERS = ["base", "geometry", "layout", "format", "codec", "model", "device", "a
           "maintenance", "views", "fuse", "sim"]
 # Layers that use fewer than all those below them. sim is used by programs alone.
 ONLY_USES = {"layout": {"base", "geometry", "layout"}, "sim": {"base", "geometry", "model", "sim"}}
+
+# The subfolders of src/engine: includes go down this list, too. Files of src/engine itself lie beside all of them.
+ENGINE_FOLDERS = ["cache", "strips", "map", "read", "write", "relocate"]
 
 # Third-party headers: what the name in <> begins with, and the folders of src/ (or "tools") that may include it.
 # An empty set: nowhere but in tests and benchmarks.
@@ -88,8 +92,69 @@ def check_include(layer, name, quoted, path):
     return None
 
 
-def check_tree(root):
+def check_engine_folders(name, path):
+    """The complaint about an include of a file in a subfolder of src/engine, or None."""
+    if path.parent.parent.name != "engine" or not name.startswith("engine/") or name.count("/") != 2:
+        return None
+    to, own = name.split("/")[1], path.parent.name
+    if own not in ENGINE_FOLDERS or to not in ENGINE_FOLDERS:
+        return f"engine/{own if own not in ENGINE_FOLDERS else to} is in no table of tests/lint/layers.py"
+    if ENGINE_FOLDERS.index(to) > ENGINE_FOLDERS.index(own):
+        return f"engine/{own} lies below engine/{to} and may not include it"
+    return None
+
+
+def includes_in_folders(source):
+    """For each module (a header with its source, named without suffix): the modules of the same layer that it includes,
+    and the file that does."""
+    found = {}
+    for path in sorted(source.rglob("*")):
+        if path.suffix not in {".h", ".cc", ".c"}:
+            continue
+        own = path.relative_to(source).with_suffix("").as_posix()
+        for line in path.read_text().splitlines():
+            match = INCLUDE.match(line)
+            if match is None or match.group(1) != '"' or not (source / match.group(2)).is_file():
+                continue
+            to = pathlib.PurePosixPath(match.group(2)).with_suffix("").as_posix()
+            if to != own and to.split("/")[0] == own.split("/")[0]:
+                found.setdefault(own, {}).setdefault(to, path.relative_to(source).as_posix())
+    return found
+
+
+def find_circle(includes):
+    """The modules of a circle in the order in which they include each other, the first one again at the end, or []."""
+    done = set()
+    for start in sorted(includes):
+        stack = [(start, iter(sorted(includes[start])))] if start not in done else []
+        way = [start]
+        while stack:
+            module, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                done.add(module)
+                stack.pop()
+                way.pop()
+            elif following in way:
+                return way[way.index(following):] + [following]
+            elif following not in done:
+                stack.append((following, iter(sorted(includes.get(following, {})))))
+                way.append(following)
+    return []
+
+
+def check_circles(root):
+    includes = includes_in_folders(root / "src")
     complaints = []
+    while circle := find_circle(includes):
+        last, first = circle[-2], circle[-1]
+        complaints.append(f"src/{includes[last][first]}: includes go in a circle: {' -> '.join(circle)}")
+        del includes[last][first]
+    return complaints
+
+
+def check_tree(root):
+    complaints = check_circles(root)
     files = [(path, path.relative_to(root / "src").parts[0]) for path in sorted((root / "src").rglob("*"))]
     if (root / "tools").is_dir():
         files += [(path, "tools") for path in sorted((root / "tools").rglob("*"))]
@@ -101,7 +166,8 @@ def check_tree(root):
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
-            complaint = match and check_include(layer, match.group(2), match.group(1) == '"', path)
+            complaint = match and (check_include(layer, match.group(2), match.group(1) == '"', path)
+                                   or check_engine_folders(match.group(2), path))
             if complaint:
                 complaints.append(f"{path.relative_to(root)}:{number}: {complaint}")
     return complaints

@@ -113,6 +113,37 @@ class LayersTest(Tree):
         self.put("src/base/b.h", "")
         self.one_complaint(self.include("base", '"b.h"'), 'write "base/b.h"')
 
+    def test_a_circle_of_a_header_and_another_source_is_seen(self):
+        self.put("src/store/a.h", '#include "store/b.h"\n')
+        self.put("src/store/b.h", "")
+        self.put("src/store/b.cc", '#include "store/b.h"\n#include "store/c.h"\n')
+        self.put("src/store/c.h", "")
+        self.assertEqual(layers.check_tree(self.root), [])
+        self.put("src/store/c.cc", '#include "store/a.h"\n')
+        self.one_complaint(layers.check_tree(self.root), "src/store/c.cc: includes go in a circle: "
+                           "store/a -> store/b -> store/c -> store/a")
+
+    def test_a_circle_through_subfolders_is_seen(self):
+        self.put("src/engine/a.h", '#include "engine/map/b.h"\n')
+        self.put("src/engine/map/b.h", '#include "engine/a.h"\n')
+        self.one_complaint(layers.check_tree(self.root), "in a circle: engine/a -> engine/map/b -> engine/a")
+
+    def test_each_circle_is_named(self):
+        for name in ("a", "b"):
+            self.put(f"src/store/{name}1.h", f'#include "store/{name}2.h"\n')
+            self.put(f"src/store/{name}2.h", f'#include "store/{name}1.h"\n')
+        self.assertEqual(len(layers.check_tree(self.root)), 2)
+
+    def test_a_subfolder_of_the_engine_that_includes_one_above_it_is_seen(self):
+        self.put("src/engine/write/w.h", '#include "engine/read/r.h"\n')
+        self.put("src/engine/read/r.h", "")
+        self.assertEqual(layers.check_tree(self.root), [])
+        self.put("src/engine/map/m.h", '#include "engine/read/r.h"\n')
+        self.one_complaint(layers.check_tree(self.root), "engine/map lies below engine/read")
+        self.put("src/engine/map/m.h", "")
+        self.put("src/engine/other/o.h", '#include "engine/map/m.h"\n')
+        self.one_complaint(layers.check_tree(self.root), "engine/other is in no table")
+
     def test_a_folder_that_is_no_layer_is_seen(self):
         self.one_complaint(self.include("util", "<vector>"), "src/util is no layer")
 
