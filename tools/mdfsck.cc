@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "support/command.h"
 #include "support/complete.h"
 #include "support/progress.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "support/version.h"
 
@@ -126,7 +128,7 @@ void print_json(const store::CheckReport& report) {
   json["changed"] = report.changed;
   json["trouble"] = report.repair_trouble;
   json["exit_code"] = report.exit_code();
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void print_findings(const store::CheckReport& report) {
@@ -134,14 +136,14 @@ void print_findings(const store::CheckReport& report) {
   for (const store::Finding& finding : report.findings) {
     const store::FindingInfo& row = info(finding.id);
     const unsigned count = ++printed[finding.id];
-    if (count == 1) fmt::print("{} {} ({}): {}\n", row.number(), row.name, name(row.severity), row.text);
+    if (count == 1) print_out("{} {} ({}): {}\n", row.number(), row.name, name(row.severity), row.text);
     const std::string path = finding.path.empty() ? "" : " (" + printable(finding.path) + ")";
-    if (count <= kLinesOfAKind) fmt::print("    {}{}{}\n", finding.where, path, finding.repaired ? " [repaired]" : "");
+    if (count <= kLinesOfAKind) print_out("    {}{}{}\n", finding.where, path, finding.repaired ? " [repaired]" : "");
   }
   for (const auto& [id, count] : printed)
-    if (count > kLinesOfAKind) fmt::print("{} {}: {} more\n", info(id).number(), info(id).name, count - kLinesOfAKind);
+    if (count > kLinesOfAKind) print_out("{} {}: {} more\n", info(id).number(), info(id).name, count - kLinesOfAKind);
   if (report.total_findings > report.findings.size())
-    fmt::print("{} findings in all; the first {} are listed\n", report.total_findings, report.findings.size());
+    print_out("{} findings in all; the first {} are listed\n", report.total_findings, report.findings.size());
 }
 
 std::string count_of_findings(std::uint64_t count) { return fmt::format("{} finding{}", count, count == 1 ? "" : "s"); }
@@ -171,20 +173,20 @@ bool has_unnamed_objects(const store::CheckReport& report) {
 
 void print_text(const Options& options, const store::CheckReport& report) {
   print_findings(report);
-  fmt::print("volume {}{}, generation {}: {} objects, {} tree nodes{}\n", report.volume_uuid.to_string(),
-             report.volume_name.empty() ? "" : " '" + report.volume_name + "'", report.generation, report.objects,
-             report.nodes, options.data ? ", " + format_size(report.data_bytes) + " of data verified" : "");
-  if (has_unnamed_objects(report)) fmt::print("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
-  if (!report.repair_trouble.empty()) fmt::print("not repaired: {}\n", report.repair_trouble);
+  print_out("volume {}{}, generation {}: {} objects, {} tree nodes{}\n", report.volume_uuid.to_string(),
+            report.volume_name.empty() ? "" : " '" + report.volume_name + "'", report.generation, report.objects,
+            report.nodes, options.data ? ", " + format_size(report.data_bytes) + " of data verified" : "");
+  if (has_unnamed_objects(report)) print_out("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
+  if (!report.repair_trouble.empty()) print_out("not repaired: {}\n", report.repair_trouble);
   const std::uint64_t remaining = report.remaining();
   if (options.rollback && report.changed && report.repair_trouble.empty())
-    fmt::print("rolled back to generation {}; the commits after it are given up\n", report.generation);
+    print_out("rolled back to generation {}; the commits after it are given up\n", report.generation);
   if (remaining == 0)
-    fmt::print("{}\n", report.exit_code() == 0 ? "clean" : "everything found was repaired");
+    print_out("{}\n", report.exit_code() == 0 ? "clean" : "everything found was repaired");
   else if (options.mode() == store::RepairMode::kNothing)
-    fmt::print("{}; nothing was changed: {}\n", count_of_findings(remaining), remedy(report));
+    print_out("{}; nothing was changed: {}\n", count_of_findings(remaining), remedy(report));
   else
-    fmt::print("{} remain{}\n", count_of_findings(remaining), remaining == 1 ? "s" : "");
+    print_out("{} remain{}\n", count_of_findings(remaining), remaining == 1 ? "s" : "");
 }
 
 Result<std::vector<std::unique_ptr<device::Disk>>> open_all(const Options& options, device::OpenMode mode) {
@@ -261,10 +263,18 @@ Result<std::vector<CommitRow>> list_commits(const Options& options) {
   return rows;
 }
 
+// As in fsck(8), the statuses add up: the result of the check stays in the sum.
+int end_output() {
+  const Status written = finish_output();
+  if (written.ok()) return 0;
+  print_err("mdfsck: the report cannot be written: {}\n", written.error().message());
+  return kExitTrouble;
+}
+
 int print_commits(const Options& options) {
   const auto rows = list_commits(options);
   if (!rows.ok()) {
-    fmt::print(stderr, "mdfsck: {}\n", printable(rows.error().message()));
+    print_err("mdfsck: {}\n", printable(rows.error().message()));
     return kExitTrouble;
   }
   if (options.json) {
@@ -279,16 +289,15 @@ int print_commits(const Options& options) {
                                  {"finalized", row.commit.slot.state == MDFS_SLOT_COMMITTED},
                                  {"state", row.state},
                                  {"tree", row.tree}});
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
-    fmt::print("{:>12}  {:<20}  {:>5}  {:<10}  {}\n", "GENERATION", "TIME (UTC)", "DISKS", "STATE", "TREE");
+    print_out("{:>12}  {:<20}  {:>5}  {:<10}  {}\n", "GENERATION", "TIME (UTC)", "DISKS", "STATE", "TREE");
     for (const CommitRow& row : *rows)
-      fmt::print(
-          "{:>12}  {:<20}  {:>5}  {:<10}  {}\n", row.commit.slot.generation,
-          fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.commit.slot.time_ns / 1'000'000'000))),
-          row.commit.disks, row.state, row.tree);
+      print_out("{:>12}  {:<20}  {:>5}  {:<10}  {}\n", row.commit.slot.generation,
+                fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(row.commit.slot.time_ns / 1'000'000'000))),
+                row.commit.disks, row.state, row.tree);
   }
-  return std::fflush(stdout) != 0 ? kExitTrouble : 0;
+  return end_output();
 }
 
 // What fsck(8) hands on to every checker and means nothing here: -T, -f, -C or -C and a number.
@@ -332,17 +341,22 @@ int run(int argc, char** argv) {
   app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
   if (asks_for_completion(argc, argv)) {
     print_completions(app, argc, argv);
-    return 0;
+    return end_output();
   }
   try {
     app.parse(without_foreign_options(argc, argv));
   } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) return app.exit(problem);
-    fmt::print(stderr, "mdfsck: {} (see --help)\n", printable(problem.what()));
+    if (problem.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(problem, text, text);
+      write_output(text.str());
+      return end_output();
+    }
+    print_err("mdfsck: {} (see --help)\n", printable(problem.what()));
     return kExitUsage;
   }
   if (const Status memory = set_memory(options); !memory.ok()) {
-    fmt::print(stderr, "mdfsck: {} (see --help)\n", printable(memory.error().where));
+    print_err("mdfsck: {} (see --help)\n", printable(memory.error().where));
     return kExitUsage;
   }
   ::signal(SIGINT, cancel);
@@ -350,18 +364,20 @@ int run(int argc, char** argv) {
   if (options.list_commits) return print_commits(options);
   const auto report = check(options);
   if (!report.ok()) {
-    fmt::print(stderr, "mdfsck: {}\n", printable(report.error().message()));
+    print_err("mdfsck: {}\n", printable(report.error().message()));
     return kExitTrouble;
   }
   if (options.json)
     print_json(*report);
   else
     print_text(options, *report);
-  if (std::fflush(stdout) != 0) return kExitTrouble;
-  return report->exit_code();
+  return report->exit_code() | end_output();
 }
 
 }  // namespace
 }  // namespace mdfs::tools
 
-int main(int argc, char** argv) { return mdfs::tools::run(argc, argv); }
+int main(int argc, char** argv) {
+  mdfs::tools::open_standard_streams();
+  return mdfs::tools::run(argc, argv);
+}

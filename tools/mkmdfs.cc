@@ -23,6 +23,7 @@
 #include "support/command.h"
 #include "support/file.h"
 #include "support/read_rate.h"
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -115,15 +116,15 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
 }
 
 void print_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
-  fmt::print("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
-             options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
-             volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
+  print_out("volume {}{}: {} disk{}, blocks of {}\n", volume.uuid.to_string(),
+            options.label.empty() ? "" : " '" + options.label + "'", volume.disks.size(),
+            volume.disks.size() == 1 ? "" : "s", format_size(volume.block_size));
   for (std::size_t i = 0; i < volume.disks.size(); ++i) {
     const store::FormattedDisk& disk = volume.disks[i];
-    fmt::print("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
-               format_size(disk.free_blocks * volume.block_size), format_size(disk.zone_blocks * volume.block_size));
+    print_out("  {}: {}, {} free, zones of {}", options.disks[i], format_size(disk.blocks * volume.block_size),
+              format_size(disk.free_blocks * volume.block_size), format_size(disk.zone_blocks * volume.block_size));
     const bool equal = std::set(weights.weights.begin(), weights.weights.end()).size() == 1;
-    fmt::print("{}\n", equal ? "" : fmt::format(", weight {}", weights.weights[i]));
+    print_out("{}\n", equal ? "" : fmt::format(", weight {}", weights.weights[i]));
   }
 }
 
@@ -176,13 +177,13 @@ Status make_volume(const Options& options) {
     for (const std::string& path : options.disks) MDFS_TRY(refuse_contents(path));
   MDFS_TRY_ASSIGN(const DiskWeights weights, weigh_disks(options.weights, borrowed));
   format.weights = weights.weights;
-  if (!options.json) fmt::print("{}", explain(weights, borrowed, options.weights));
+  if (!options.json) print_out("{}", explain(weights, borrowed, options.weights));
   for (const std::string& path : options.disks) MDFS_TRY(device::wipe_signatures(path));
   SystemEnvironment environment;
   MDFS_TRY_ASSIGN(const store::FormattedVolume volume, store::format_volume(borrowed, format, environment));
   made.keep();
   if (options.json)
-    fmt::print("{}", json_text(options, volume, weights));
+    print_out("{}", json_text(options, volume, weights));
   else
     print_text(options, volume, weights);
   return {};
@@ -192,6 +193,7 @@ Status make_volume(const Options& options) {
 }  // namespace mdfs::tools
 
 int main(int argc, char** argv) {
+  mdfs::tools::open_standard_streams();
   mdfs::tools::Options options;
   CLI::App app{"Make an MDFS volume on block devices or files. Sizes take K, M, G, T (powers of 1024)."};
   app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default 4K)");

@@ -12,6 +12,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -40,7 +41,7 @@ void print_defrag_hint(const std::string& path) {
   if (!fragmentation || fragmentation->images == 0 ||
       std::max(fragmentation->factor, fragmentation->imbalance) <= kWorthDefragmenting)
     return;
-  fmt::print(
+  print_out(
       "windows of images lie in {:.2f} times the runs of fresh copies, and keep the busiest disk {:.2f} times as "
       "long: mdfs defrag start {} would help\n",
       fragmentation->factor, fragmentation->imbalance, path);
@@ -54,22 +55,22 @@ void print_others_that_lack(const std::string& path) {
   if (!call_operation(path, asked).ok()) return;
   const auto planned = wait_for_operation(path, MDFS_OPERATION_BALANCE, kBalanceWords);
   if (!planned.ok() || planned->figures[kBytesMoved] == 0) return;
-  fmt::print("{} would move to all disks with too little: give no DISK\n", format_size(planned->figures[kBytesMoved]));
+  print_out("{} would move to all disks with too little: give no DISK\n", format_size(planned->figures[kBytesMoved]));
 }
 
 // What has ended.
 Status report(const mdfs_ioc_operation& ended, const std::string& path, bool json) {
   const bool dry_run = (ended.flags & MDFS_OPERATION_DRY_RUN) != 0;
   if (json) {
-    fmt::print("{}\n", operation_json(ended, kBalanceWords, path,
-                                      {{"moved_bytes", ended.figures[kBytesMoved]},
-                                       {"no_room", ended.figures[kBytesWithoutRoom]}}));
+    print_out("{}\n", operation_json(ended, kBalanceWords, path,
+                                     {{"moved_bytes", ended.figures[kBytesMoved]},
+                                      {"no_room", ended.figures[kBytesWithoutRoom]}}));
   } else {
-    fmt::print("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kBytesMoved]),
-               dry_run ? "would move" : "moved", ended.items_changed);
+    print_out("{} {}, in {} extents and pieces of files\n", format_size(ended.figures[kBytesMoved]),
+              dry_run ? "would move" : "moved", ended.items_changed);
     if (ended.figures[kBytesWithoutRoom] > 0)
-      fmt::print("{} stay where they are: there was no space\n", ended.figures[kBytesWithoutRoom]);
-    if (ended.parameters[0] == 0) fmt::print("every disk has its share\n");
+      print_out("{} stay where they are: there was no space\n", ended.figures[kBytesWithoutRoom]);
+    if (ended.parameters[0] == 0) print_out("every disk has its share\n");
     if (!dry_run && ended.figures[kBytesMoved] > 0) print_defrag_hint(path);
   }
   return operation_outcome(ended, kBalanceWords);
@@ -78,7 +79,7 @@ Status report(const mdfs_ioc_operation& ended, const std::string& path, bool jso
 Status cancel(const std::string& path) {
   const auto cancelled = call_operation(path, operation_request(MDFS_OPERATION_BALANCE, MDFS_IOC_OPERATION_CANCEL));
   if (!cancelled.ok()) return cancelled.error();
-  fmt::print("balancing was stopped; moved data stay where they are\n");
+  print_out("balancing was stopped; moved data stay where they are\n");
   return {};
 }
 

@@ -24,6 +24,7 @@
 #include "mounted.h"
 #include "store/format_volume.h"
 #include "support/file.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 #include "volume_trouble.h"
@@ -66,28 +67,28 @@ Status list(const ListArguments& arguments) {
       json["disks"].back()["by_id"] = known(names.by_id);
       json["disks"].back()["serial"] = known(names.serial);
     }
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return {};
   }
-  fmt::print("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", "disk", "weight", "state", "size", "free", "used", "path");
+  print_out("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", "disk", "weight", "state", "size", "free", "used", "path");
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = volume.disks[i];
     const std::string state = state_name(disk.state);
     const bool readable = is_readable(disk.state);
     const double used =
         disk.blocks > 0 ? 100 - 100 * static_cast<double>(disk.free_blocks) / static_cast<double>(disk.blocks) : 0;
-    fmt::print("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", i, disk.weight, state,
-               format_size(disk.blocks * volume.block_size),
-               readable ? format_size(disk.free_blocks * volume.block_size) : "-",
-               readable ? fmt::format("{:.0f} %", used) : "-", text_of(disk.name));
+    print_out("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", i, disk.weight, state,
+              format_size(disk.blocks * volume.block_size),
+              readable ? format_size(disk.free_blocks * volume.block_size) : "-",
+              readable ? fmt::format("{:.0f} %", used) : "-", text_of(disk.name));
     const DeviceNames names = device_names(text_of(disk.name));
-    if (!names.by_id.empty()) fmt::print("{:52}{}\n", "", names.by_id);
-    if (!names.serial.empty()) fmt::print("{:52}serial {}\n", "", names.serial);
+    if (!names.by_id.empty()) print_out("{:52}{}\n", "", names.by_id);
+    if (!names.serial.empty()) print_out("{:52}serial {}\n", "", names.serial);
   }
-  for (const std::string& line : drain_lines(volume, arguments.path)) fmt::print("{}\n", line);
-  if (const auto line = balancing_line(arguments.path)) fmt::print("{}\n", *line);
-  if (const auto line = resizing_line(arguments.path)) fmt::print("{}\n", *line);
-  for (const std::string& trouble : all_troubles(volume, arguments.path)) fmt::print("trouble: {}\n", trouble);
+  for (const std::string& line : drain_lines(volume, arguments.path)) print_out("{}\n", line);
+  if (const auto line = balancing_line(arguments.path)) print_out("{}\n", *line);
+  if (const auto line = resizing_line(arguments.path)) print_out("{}\n", *line);
+  for (const std::string& trouble : all_troubles(volume, arguments.path)) print_out("trouble: {}\n", trouble);
   return {};
 }
 
@@ -101,7 +102,7 @@ Status weight(const WeightArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::uint32_t disk, find_disk(volume, arguments.disk));
   MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
   MDFS_TRY(daemon.change({fmt::format("weight {} {}", disk, arguments.weight)}, {}));
-  fmt::print("disk {} has weight {} for images and files made from now on\n", disk, arguments.weight);
+  print_out("disk {} has weight {} for images and files made from now on\n", disk, arguments.weight);
   return {};
 }
 
@@ -171,7 +172,7 @@ Status add(const AddArguments& arguments) {
     const auto number = disk.number ? nlohmann::ordered_json(*disk.number) : nlohmann::ordered_json();
     json["disks"].push_back({{"number", number}, {"path", disk.path}, {"bytes", disk.bytes}, {"weight", disk.weight}});
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return {};
 }
 
@@ -274,7 +275,7 @@ void print_new_disks(const std::vector<NewDisk>& disks) {
   for (const NewDisk& disk : disks) {
     const std::string what =
         disk.number ? fmt::format("disk {}: {}, ", *disk.number, disk.path) : fmt::format("would add {}: ", disk.path);
-    fmt::print("{}{}, weight {}\n", what, format_size(disk.bytes), disk.weight);
+    print_out("{}{}, weight {}\n", what, format_size(disk.bytes), disk.weight);
   }
 }
 

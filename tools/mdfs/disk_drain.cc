@@ -13,6 +13,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "operation_text.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -35,7 +36,7 @@ std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
 Status watch(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
                   wait_for_operation(arguments.path, MDFS_OPERATION_DRAIN, kDrainWords));
-  if (arguments.json) fmt::print("{}\n", operation_json(ended, kDrainWords, arguments.path, nullptr));
+  if (arguments.json) print_out("{}\n", operation_json(ended, kDrainWords, arguments.path, nullptr));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             "the drain was stopped, and the disk gets no new blocks: remove it again, or give --cancel"};
@@ -43,7 +44,7 @@ Status watch(const DrainArguments& arguments) {
     const Error error = operation_error(ended);
     return {error.code, error.where + stuck_text(ended)};
   }
-  if (!arguments.json) fmt::print("{} moved\n", format_size(ended.bytes_total));
+  if (!arguments.json) print_out("{} moved\n", format_size(ended.bytes_total));
   return {};
 }
 
@@ -117,14 +118,14 @@ Status dry_run(const DrainArguments& arguments, const mdfs_ioc_volume& volume, s
   if (!planned.ok()) return explained(planned.error(), arguments.path, volume, disk);
   const std::string state = state_name(volume.disks[disk].state);
   if (arguments.json)
-    fmt::print("{}\n", operation_json(*planned, kDrainWords, arguments.path, nullptr));
+    print_out("{}\n", operation_json(*planned, kDrainWords, arguments.path, nullptr));
   else if (state == "stale")
-    fmt::print("{} is stale: its readable data would move; their size is unknown\n", disk_text(volume, disk));
+    print_out("{} is stale: its readable data would move; their size is unknown\n", disk_text(volume, disk));
   else if (!is_readable(volume.disks[disk].state))
-    fmt::print("{} is {}: no data can move off it; its removal lists the files with lost data\n",
-               disk_text(volume, disk), state);
+    print_out("{} is {}: no data can move off it; its removal lists the files with lost data\n",
+              disk_text(volume, disk), state);
   else
-    fmt::print("{}: {} would move\n", disk_text(volume, disk), format_size(planned->bytes_total));
+    print_out("{}: {} would move\n", disk_text(volume, disk), format_size(planned->bytes_total));
   return {};
 }
 
@@ -142,7 +143,7 @@ Status cancel(const DrainArguments& arguments, const mdfs_ioc_volume& volume, st
   }
   MDFS_TRY_ASSIGN(fuse::ControlClient daemon, daemon_of(volume));
   MDFS_TRY(daemon.change({fmt::format("keep {}", disk)}, {}));
-  fmt::print("{} stays; moved data stay where they are\n", disk_text(volume, disk));
+  print_out("{} stays; moved data stay where they are\n", disk_text(volume, disk));
   return {};
 }
 
@@ -154,7 +155,7 @@ Status remove(const DrainArguments& arguments) {
   if (arguments.cancel) return cancel(arguments, volume, disk);
   if (arguments.dry_run) return dry_run(arguments, volume, disk);
   MDFS_TRY(drain(arguments, volume, disk, std::nullopt));
-  if (!arguments.json) fmt::print("{} was removed from the volume\n", disk_text(volume, disk));
+  if (!arguments.json) print_out("{} was removed from the volume\n", disk_text(volume, disk));
   return {};
 }
 
@@ -206,15 +207,15 @@ Status replace(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const std::uint32_t target, join_replacement(arguments, volume, disk));
   if (arguments.dry_run) {
     const std::uint64_t used = volume.disks[disk].blocks - volume.disks[disk].free_blocks;
-    fmt::print("would move at most {} from {} to {}\n", format_size(used * volume.block_size), disk_text(volume, disk),
-               arguments.replacement);
+    print_out("would move at most {} from {} to {}\n", format_size(used * volume.block_size), disk_text(volume, disk),
+              arguments.replacement);
     return {};
   }
   if (const Status drained = drain(arguments, volume, disk, target); !drained.ok())
     return {drained.error().code,
             fmt::format("{} ({} is disk {} of the volume now)", drained.error().where, arguments.replacement, target)};
   if (!arguments.json)
-    fmt::print("disk {} ({}) has replaced {}\n", target, arguments.replacement, disk_text(volume, disk));
+    print_out("disk {} ({}) has replaced {}\n", target, arguments.replacement, disk_text(volume, disk));
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include "mounted.h"
 #include "operation_text.h"
 #include "support/command.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -133,8 +134,8 @@ Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
                   wait_for_operation(arguments.path, MDFS_OPERATION_DRAIN, kResizeWords));
   if (arguments.json)
-    fmt::print("{}\n", operation_json(ended, kResizeWords, arguments.path,
-                                      members(sizes, blocks, ended.state == MDFS_OPERATION_DONE ? blocks : sizes.now)));
+    print_out("{}\n", operation_json(ended, kResizeWords, arguments.path,
+                                     members(sizes, blocks, ended.state == MDFS_OPERATION_DONE ? blocks : sizes.now)));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
             fmt::format("stopped; disk {} has its {}, as before", sizes.number, sizes.text(sizes.now))};
@@ -146,10 +147,10 @@ Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t
     return {error.code, error.where + stuck_text(ended)};
   }
   if (arguments.json) return {};
-  if (blocks < sizes.now) fmt::print("{} moved\n", format_size(ended.bytes_total));
-  fmt::print("disk {} ({}) has {}, before {}\n", sizes.number, sizes.path, sizes.text(blocks), sizes.text(sizes.now));
+  if (blocks < sizes.now) print_out("{} moved\n", format_size(ended.bytes_total));
+  print_out("disk {} ({}) has {}, before {}\n", sizes.number, sizes.path, sizes.text(blocks), sizes.text(sizes.now));
   if (blocks < sizes.now)
-    fmt::print("bytes from {} on of {} are not used any more\n", blocks * sizes.block_size, sizes.path);
+    print_out("bytes from {} on of {} are not used any more\n", blocks * sizes.block_size, sizes.path);
   return {};
 }
 
@@ -167,7 +168,7 @@ Status cancel(const ResizeArguments& arguments, std::uint32_t disk) {
   if (!running.ok() || !is_resizing(*running, disk))
     return {Errc::kNoData, fmt::format("the size of disk {} is not being changed", disk)};
   MDFS_TRY(call_operation(arguments.path, operation_request(MDFS_OPERATION_DRAIN, MDFS_IOC_OPERATION_CANCEL)));
-  fmt::print("disk {} keeps its size; moved data stay where they are\n", disk);
+  print_out("disk {} keeps its size; moved data stay where they are\n", disk);
   return {};
 }
 
@@ -183,10 +184,10 @@ Status resize(const ResizeArguments& arguments) {
   MDFS_TRY(check_wanted(sizes, blocks));
   if (blocks >= sizes.now && blocks - sizes.now < sizes.least_change()) {
     if (arguments.json)
-      fmt::print("{}\n", unchanged_json(sizes, blocks));
+      print_out("{}\n", unchanged_json(sizes, blocks));
     else
-      fmt::print("disk {} has {} ({} bytes) already; it grows by {} at least\n", disk, sizes.text(sizes.now),
-                 sizes.now * sizes.block_size, sizes.text(sizes.least_change()));
+      print_out("disk {} has {} ({} bytes) already; it grows by {} at least\n", disk, sizes.text(sizes.now),
+                sizes.now * sizes.block_size, sizes.text(sizes.least_change()));
     return {};
   }
   const auto running = now(arguments.path);
@@ -194,10 +195,10 @@ Status resize(const ResizeArguments& arguments) {
     const auto started = start(arguments, sizes, blocks);
     if (!started.ok()) return explained(started.error(), sizes, blocks);
     if (arguments.dry_run && arguments.json)
-      fmt::print("{}\n", operation_json(*started, kResizeWords, arguments.path, members(sizes, blocks, sizes.now)));
+      print_out("{}\n", operation_json(*started, kResizeWords, arguments.path, members(sizes, blocks, sizes.now)));
     if (arguments.dry_run && !arguments.json)
-      fmt::print("disk {} ({}) would have {}, now {}; {} would move\n", disk, sizes.path, sizes.text(blocks),
-                 sizes.text(sizes.now), format_size(started->bytes_total));
+      print_out("disk {} ({}) would have {}, now {}; {} would move\n", disk, sizes.path, sizes.text(blocks),
+                sizes.text(sizes.now), format_size(started->bytes_total));
     if (arguments.dry_run) return {};
   } else if (arguments.dry_run) {
     return {Errc::kBusy, fmt::format("disk {} is already being shrunk to that size: see mdfs disk list", disk)};

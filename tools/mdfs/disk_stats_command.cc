@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "mdfs/ioctl.h"
 #include "mounted.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -49,10 +50,10 @@ void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = disks.disks[i];
     const std::string path = text_of(volume.disks[i].name);
-    fmt::print("disk {}{}{}\n", i, path.empty() ? "" : ": ", printable(path));
-    fmt::print("  since the mount: {} reads of {}, {} writes of {}, {} flushes\n", disk.reads,
-               format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.flushes);
-    fmt::print(
+    print_out("disk {}{}{}\n", i, path.empty() ? "" : ": ", printable(path));
+    print_out("  since the mount: {} reads of {}, {} writes of {}, {} flushes\n", disk.reads,
+              format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.flushes);
+    print_out(
         "  since {:%Y-%m-%d %H:%M}: errors reading {}, writing {}, flushing {}, checksums {}; {} copies repaired\n",
         fmt::localtime(static_cast<std::time_t>(disk.since_ns / 1'000'000'000)), disk.read_errors, disk.write_errors,
         disk.flush_errors, disk.checksum_errors, disk.repaired);
@@ -63,7 +64,7 @@ Status stats(const StatsArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_disks disks, disk_counters(arguments.path, arguments.reset));
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(arguments.path));
   if (arguments.json)
-    fmt::print("{}\n", json_text(disks, volume));
+    print_out("{}\n", json_text(disks, volume));
   else
     print_text(disks, volume);
   return {};

@@ -27,6 +27,7 @@
 #include "support/file.h"
 #include "support/pending_file.h"
 #include "support/progress.h"
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -71,7 +72,7 @@ Status create_command(const CreateArguments& arguments) {
   MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));
-  fmt::print("{}\n", image_line(arguments.path, geometry, made));
+  print_out("{}\n", image_line(arguments.path, geometry, made));
   return {};
 }
 
@@ -105,15 +106,15 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
 }
 
 void print_info(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const std::string& path) {
-  fmt::print("{}\n", path);
-  fmt::print("  axes     {}\n  shape    {}\n  channels {}\n  type     {}\n", geometry.axes,
-             geometry::shape_text(geometry.rank, geometry.shape), geometry.channels, geometry::name(geometry.type));
-  fmt::print("  spacing  {}\n  extents  {} of {}, {}\n", spacing_text(geometry),
-             geometry::shape_text(geometry.rank, geometry.grid()), geometry::shape_text(geometry.rank, geometry.extent),
-             codec_text(geometry));
-  fmt::print("  policy   {}\n", alloc::name(geometry.policy));
-  fmt::print("  disks    {}\n  size     {} ({} bytes), stored in {}\n", info.placed_disks, format_size(info.size_bytes),
-             info.size_bytes, format_size(info.stored_bytes));
+  print_out("{}\n", path);
+  print_out("  axes     {}\n  shape    {}\n  channels {}\n  type     {}\n", geometry.axes,
+            geometry::shape_text(geometry.rank, geometry.shape), geometry.channels, geometry::name(geometry.type));
+  print_out("  spacing  {}\n  extents  {} of {}, {}\n", spacing_text(geometry),
+            geometry::shape_text(geometry.rank, geometry.grid()), geometry::shape_text(geometry.rank, geometry.extent),
+            codec_text(geometry));
+  print_out("  policy   {}\n", alloc::name(geometry.policy));
+  print_out("  disks    {}\n  size     {} ({} bytes), stored in {}\n", info.placed_disks, format_size(info.size_bytes),
+            info.size_bytes, format_size(info.stored_bytes));
 }
 
 Status info_command(const InfoArguments& arguments) {
@@ -121,7 +122,7 @@ Status info_command(const InfoArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_geometry info, image_info(*image, arguments.path));
   MDFS_TRY_ASSIGN(const geometry::Geometry geometry, client::to_geometry(info));
   if (arguments.json)
-    fmt::print("{}", info_json(geometry, info, arguments.path));
+    print_out("{}", info_json(geometry, info, arguments.path));
   else
     print_info(geometry, info, arguments.path);
   return {};
@@ -193,31 +194,31 @@ Status layout_command(const LayoutArguments& arguments) {
     MDFS_TRY(next_rows(file, rows));
     disk_bytes.resize(std::max<std::size_t>(disk_bytes.size(), rows.disk_count));
     if (first && arguments.json)
-      fmt::print("{{\n  \"output_version\": {},\n  \"block_size\": {},\n  \"extents\": [", kOutputVersion,
-                 rows.block_size);
+      print_out("{{\n  \"output_version\": {},\n  \"block_size\": {},\n  \"extents\": [", kOutputVersion,
+                rows.block_size);
     for (std::uint32_t i = 0; i < rows.count; ++i) {
       const auto& row = rows.rows[i];
       progress.add(row.stored_bytes);
       if (row.disk < disk_bytes.size()) disk_bytes[row.disk] += row.stored_bytes;
       if (arguments.json)
-        fmt::print("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}}}",
-                   first ? "" : ",", index_text(geometry, row.index), row.disk, row.block, row.stored_bytes,
-                   (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0);
+        print_out("{}\n    {{\"index\": [{}], \"disk\": {}, \"block\": {}, \"stored_bytes\": {}, \"strip\": {}}}",
+                  first ? "" : ",", index_text(geometry, row.index), row.disk, row.block, row.stored_bytes,
+                  (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0);
       else
-        fmt::print("extent {}: disk {}, block {}, {} bytes{}\n", index_text(geometry, row.index), row.disk, row.block,
-                   row.stored_bytes, (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0 ? ", in a strip" : "");
+        print_out("extent {}: disk {}, block {}, {} bytes{}\n", index_text(geometry, row.index), row.disk, row.block,
+                  row.stored_bytes, (row.flags & MDFS_IOC_LAYOUT_STRIP) != 0 ? ", in a strip" : "");
       first = false;
     }
   } while (rows.count > 0);
   progress.finish();
   MDFS_TRY_ASSIGN(const mdfs_ioc_fragmentation fragmentation, image_fragmentation(arguments.path));
   if (arguments.json) {
-    fmt::print("\n  ],\n  \"disks\": [{}],\n  \"fragmentation\": {}\n}}\n", fmt::join(disk_bytes, ", "),
-               fragmentation_json(fragmentation, false));
+    print_out("\n  ],\n  \"disks\": [{}],\n  \"fragmentation\": {}\n}}\n", fmt::join(disk_bytes, ", "),
+              fragmentation_json(fragmentation, false));
   } else {
     for (std::size_t disk = 0; disk < disk_bytes.size(); ++disk)
-      fmt::print("disk {}: {} ({} bytes)\n", disk, format_size(disk_bytes[disk]), disk_bytes[disk]);
-    if (fragmentation.windows > 0) fmt::print("{}\n", fragmentation_text(fragmentation));
+      print_out("disk {}: {} ({} bytes)\n", disk, format_size(disk_bytes[disk]), disk_bytes[disk]);
+    if (fragmentation.windows > 0) print_out("{}\n", fragmentation_text(fragmentation));
   }
   return {};
 }
@@ -255,7 +256,7 @@ Status export_command(const ExportArguments& arguments) {
   if (info.size_bytes > 0) MDFS_TRY(for_each_part(geometry, geometry::whole(geometry), kExportPartBytes, put));
   MDFS_TRY(sink->finish());
   progress.finish();
-  if (arguments.target != "-") fmt::print("{}\n", array_line(arguments.target, array, info.size_bytes));
+  if (arguments.target != "-") print_out("{}\n", array_line(arguments.target, array, info.size_bytes));
   return {};
 }
 

@@ -29,6 +29,7 @@
 #include "support/command.h"
 #include "support/file.h"
 #include "support/progress.h"
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -216,12 +217,12 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
     json["disks"] = made.placed_disks;
     json["size_bytes"] = made.size_bytes;
     json["stored_bytes"] = made.stored_bytes;
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
   if (arguments.quiet) return;
-  fmt::print("{}, {} stored in {}\n", image_line(arguments.path, geometry, made), format_size(made.size_bytes),
-             format_size(made.stored_bytes));
+  print_out("{}, {} stored in {}\n", image_line(arguments.path, geometry, made), format_size(made.size_bytes),
+            format_size(made.stored_bytes));
 }
 
 Status check_paths(const ImportArguments& arguments) {

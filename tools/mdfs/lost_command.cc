@@ -12,6 +12,7 @@
 #include "lost_files.h"
 #include "mounted.h"
 #include "support/command.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -44,7 +45,7 @@ void print_json(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
                              {"lost_bytes", lost.lost_bytes},
                              {"stored_bytes", lost.stored_bytes},
                              {"disks", disk_numbers(lost.disks)}});
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const InodeNames& names) {
@@ -52,16 +53,15 @@ void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
     std::string paths;
     for (const std::string& path : names.at(inode)) paths += (paths.empty() ? "" : ", also ") + printable(path);
     if (paths.empty()) paths = fmt::format("inode {} (no name)", inode);
-    fmt::print("{}: {} of {} stored are on disk {}\n", paths, format_size(lost.lost_bytes),
-               format_size(lost.stored_bytes), fmt::join(disk_numbers(lost.disks), ", "));
+    print_out("{}: {} of {} stored are on disk {}\n", paths, format_size(lost.lost_bytes),
+              format_size(lost.stored_bytes), fmt::join(disk_numbers(lost.disks), ", "));
   }
-  for (const std::uint32_t i : disk_numbers(all.disks)) fmt::print("{}\n", lost_disk_text(volume, i));
+  for (const std::uint32_t i : disk_numbers(all.disks)) print_out("{}\n", lost_disk_text(volume, i));
   if (all.files.empty())
-    fmt::print("{}\n",
-               all.disks == 0 ? "no disk is missing or has failed" : "no file has data on missing or failed disks");
+    print_out("{}\n",
+              all.disks == 0 ? "no disk is missing or has failed" : "no file has data on missing or failed disks");
   if (all.unreadable_items > 0)
-    fmt::print("{} parts of the tree cannot be read, so more files may be affected: run mdfsck\n",
-               all.unreadable_items);
+    print_out("{} parts of the tree cannot be read, so more files may be affected: run mdfsck\n", all.unreadable_items);
 }
 
 Status lost_command(const LostArguments& arguments) {

@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include "commands.h"
+#include "support/streams.h"
 
 int main(int argc, char** argv) {
+  mdfs::tools::open_standard_streams();
   const std::string_view called = argc > 0 ? argv[0] : "";
   if (called.ends_with("mount.mdfs") || called.ends_with("mount.fuse.mdfs"))
     return mdfs::tools::mount_helper(argc, argv);

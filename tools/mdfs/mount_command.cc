@@ -19,6 +19,7 @@
 #include "fuse/mount_options.h"
 #include "mounted.h"
 #include "support/complete.h"
+#include "support/streams.h"
 #include "write_back.h"
 
 namespace mdfs::tools {
@@ -29,7 +30,7 @@ struct MountArguments {
   std::vector<std::string> places;  // disks, then the mount point
 };
 
-void print_notice(const std::string& line) { fmt::print(stderr, "mdfs: {}\n", line); }
+void print_notice(const std::string& line) { print_err("mdfs: {}\n", line); }
 
 // ---- another mount(8) of what is mounted
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "mdfs/ondisk.h"
+#include "support/streams.h"
 
 namespace mdfs::tools {
 namespace {
@@ -35,11 +36,11 @@ Status run(const OperationNoun& noun, const Arguments& arguments) {
     MDFS_TRY_ASSIGN(now, wait_for_operation(arguments.path, noun.kind, noun.words));
   }
   if (arguments.json)
-    fmt::print("{}\n", operation_json(now, noun.words, arguments.path,
-                                      noun.more_json == nullptr ? nlohmann::ordered_json() : noun.more_json(now)));
+    print_out("{}\n", operation_json(now, noun.words, arguments.path,
+                                     noun.more_json == nullptr ? nlohmann::ordered_json() : noun.more_json(now)));
   else
-    fmt::print("{}", operation_text(now, noun.words, arguments.path,
-                                    noun.more_text == nullptr ? std::string() : noun.more_text(now)));
+    print_out("{}", operation_text(now, noun.words, arguments.path,
+                                   noun.more_text == nullptr ? std::string() : noun.more_text(now)));
   return arguments.wait ? operation_outcome(now, noun.words) : Status();
 }
 

@@ -11,6 +11,7 @@
 #include "device/probe.h"
 #include "disk_command.h"
 #include "mounted.h"
+#include "support/streams.h"
 
 namespace mdfs::tools {
 namespace {
@@ -23,11 +24,10 @@ struct ProbeArguments {
 // What the built-in blkid of udev says of filesystems that it knows.
 void print_for_udev(const format::Label& label) {
   const std::string volume = label.volume_uuid.to_string(), disk = label.disk_uuid.to_string();
-  fmt::print("ID_FS_TYPE=mdfs\nID_FS_USAGE=filesystem\nID_FS_VERSION={}\n", MDFS_FORMAT_VERSION);
-  fmt::print("ID_FS_UUID={}\nID_FS_UUID_ENC={}\nID_FS_UUID_SUB={}\nID_FS_UUID_SUB_ENC={}\n", volume, volume, disk,
-             disk);
+  print_out("ID_FS_TYPE=mdfs\nID_FS_USAGE=filesystem\nID_FS_VERSION={}\n", MDFS_FORMAT_VERSION);
+  print_out("ID_FS_UUID={}\nID_FS_UUID_ENC={}\nID_FS_UUID_SUB={}\nID_FS_UUID_SUB_ENC={}\n", volume, volume, disk, disk);
   const device::UdevText name = device::udev_text(label.name);
-  if (!name.encoded.empty()) fmt::print("ID_FS_LABEL={}\nID_FS_LABEL_ENC={}\n", name.shown, name.encoded);
+  if (!name.encoded.empty()) print_out("ID_FS_LABEL={}\nID_FS_LABEL_ENC={}\n", name.shown, name.encoded);
 }
 
 Status probe(const ProbeArguments& arguments) {
@@ -47,13 +47,13 @@ Status probe(const ProbeArguments& arguments) {
     json["disks"] = members;
     json["block_size"] = label.block_size;
     json["bytes"] = label.disk_blocks * label.block_size;
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return {};
   }
-  fmt::print("{}: disk {} ({}) of {} of the volume {} {}\n", arguments.disk, label.disk_index,
-             label.disk_uuid.to_string(), members,
-             label.name.empty() ? "without a name," : "\"" + printable(label.name) + "\",",
-             label.volume_uuid.to_string());
+  print_out("{}: disk {} ({}) of {} of the volume {} {}\n", arguments.disk, label.disk_index,
+            label.disk_uuid.to_string(), members,
+            label.name.empty() ? "without a name," : "\"" + printable(label.name) + "\",",
+            label.volume_uuid.to_string());
   return {};
 }
 

@@ -26,6 +26,7 @@
 #include "support/command.h"
 #include "support/file.h"
 #include "support/progress.h"
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -220,14 +221,14 @@ void print_result(const SalvageArguments& arguments, const Geometry& geometry, c
     json["fill"] = arguments.fill;
     json["filled"] = nlohmann::ordered_json::array();
     for (const Window& window : filled) json["filled"].push_back(geometry::to_spec(geometry, window));
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return;
   }
-  fmt::print("{}: {} of {} copied\n", arguments.target, format_size(geometry.size_bytes() - bytes),
-             format_size(geometry.size_bytes()));
+  print_out("{}: {} of {} copied\n", arguments.target, format_size(geometry.size_bytes() - bytes),
+            format_size(geometry.size_bytes()));
   for (std::size_t i = 0; i < std::min(filled.size(), kShownWindows); ++i)
-    fmt::print("filled with {}: {}\n", arguments.fill, geometry::to_spec(geometry, filled[i]));
-  if (filled.size() > kShownWindows) fmt::print("and {} more: --json lists them\n", filled.size() - kShownWindows);
+    print_out("filled with {}: {}\n", arguments.fill, geometry::to_spec(geometry, filled[i]));
+  if (filled.size() > kShownWindows) print_out("and {} more: --json lists them\n", filled.size() - kShownWindows);
 }
 
 Status salvage(const SalvageArguments& arguments) {

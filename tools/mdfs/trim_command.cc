@@ -15,6 +15,7 @@
 #include "mounted.h"
 #include "support/file.h"
 #include "support/progress.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
 
@@ -105,17 +106,17 @@ void print_json(const mdfs_ioc_volume& volume, const mdfs_ioc_trim& trim, std::u
   }
   json["discarded_bytes"] = sum;
   json["disks"] = std::move(disks);
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void print_text(const mdfs_ioc_volume& volume, const mdfs_ioc_trim& trim) {
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = trim.disks[i];
-    fmt::print("disk {} {}: ", i, text_of(volume.disks[i].name));
+    print_out("disk {} {}: ", i, text_of(volume.disks[i].name));
     if (disk.state == MDFS_IOC_TRIM_DONE)
-      fmt::print("{} ({} bytes) trimmed\n", format_size(disk.discarded_bytes), disk.discarded_bytes);
+      print_out("{} ({} bytes) trimmed\n", format_size(disk.discarded_bytes), disk.discarded_bytes);
     else
-      fmt::print("{}, {} trimmed\n", state_text(disk.state), format_size(disk.discarded_bytes));
+      print_out("{}, {} trimmed\n", state_text(disk.state), format_size(disk.discarded_bytes));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "mounted.h"
 #include "occupation.h"
 #include "support/pending_file.h"
+#include "support/streams.h"
 #include "support/text.h"
 #include "volume_metrics.h"
 #include "volume_text.h"
@@ -125,53 +126,52 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
 template <typename Disk>
 void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& use, std::uint64_t block_size) {
   const std::string path = text_of(disk.name);
-  fmt::print("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
+  print_out("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
   const std::string size = format_size(disk.blocks * block_size);
   const std::string weight = disk.weight == 1 ? "" : fmt::format(", weight {}", disk.weight);
   if (!is_readable(disk.state)) {
-    fmt::print("{}\n", size + weight);
+    print_out("{}\n", size + weight);
     return;
   }
-  fmt::print("{} of {} free; {:.1f} % of its room for data in use", format_size(disk.free_blocks * block_size), size,
-             use.share() * 100);
+  print_out("{} of {} free; {:.1f} % of its room for data in use", format_size(disk.free_blocks * block_size), size,
+            use.share() * 100);
   if (const std::vector<double> shares = use.zone_shares(); !shares.empty()) {
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
-    fmt::print(", {:.0f} to {:.0f} % of its {} zones", *least * 100, *most * 100, shares.size());
+    print_out(", {:.0f} to {:.0f} % of its {} zones", *least * 100, *most * 100, shares.size());
   }
-  fmt::print("{}\n", weight);
+  print_out("{}\n", weight);
 }
 
 void print_text(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
   const std::string label = text_of(volume.name);
-  fmt::print("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
-  fmt::print("  {} of {} available, {} files and directories, generation {}\n",
-             format_size(volume.available_blocks * volume.block_size),
-             format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
+  print_out("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
+  print_out("  {} of {} available, {} files and directories, generation {}\n",
+            format_size(volume.available_blocks * volume.block_size),
+            format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
   const std::vector<std::string> wrong = all_troubles(volume, path);
-  if (volume.read_only != 0 && wrong.empty()) fmt::print("  read-only: {}\n", text_of(volume.read_only_reason));
-  for (const std::string& trouble : wrong) fmt::print("  trouble: {}\n", trouble);
-  for (const std::string& warning : fullness_warnings(disks)) fmt::print("  warning: {}\n", warning);
-  fmt::print("  policy: {}\n", policy_name(volume.policy));
-  fmt::print("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
-             format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
-             volume.cache_misses);
+  if (volume.read_only != 0 && wrong.empty()) print_out("  read-only: {}\n", text_of(volume.read_only_reason));
+  for (const std::string& trouble : wrong) print_out("  trouble: {}\n", trouble);
+  for (const std::string& warning : fullness_warnings(disks)) print_out("  warning: {}\n", warning);
+  print_out("  policy: {}\n", policy_name(volume.policy));
+  print_out("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
+            format_size(volume.cache_budget_bytes), format_size(volume.cache_dirty_bytes), volume.cache_hits,
+            volume.cache_misses);
   if (const std::vector<double> shares = disk_shares(disks); shares.size() > 1)
-    fmt::print("  balance: the fullest disk is {:.2f} times as full as the mean\n", imbalance(shares));
+    print_out("  balance: the fullest disk is {:.2f} times as full as the mean\n", imbalance(shares));
   for (const std::uint32_t i : disk_numbers(volume)) print_disk(i, volume.disks[i], disks[i], volume.block_size);
 }
 
 void print_text(const mdfs_ioc_model& model) {
-  fmt::print("  modelled as {} ({}) for {:.1f} s\n", text_of(model.machine), text_of(model.hash), model.seconds);
+  print_out("  modelled as {} ({}) for {:.1f} s\n", text_of(model.machine), text_of(model.hash), model.seconds);
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.disk_count, MDFS_IOC_MAX_DISKS); ++i) {
     const auto& disk = model.disks[i];
-    fmt::print("  modelled disk {}: {} reads of {}, {} writes of {}, at most {} at a time, {} late\n", i, disk.reads,
-               format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.max_requests,
-               disk.late);
+    print_out("  modelled disk {}: {} reads of {}, {} writes of {}, at most {} at a time, {} late\n", i, disk.reads,
+              format_size(disk.read_bytes), disk.writes, format_size(disk.written_bytes), disk.max_requests, disk.late);
   }
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.component_count, MDFS_IOC_MODEL_COMPONENTS); ++i) {
     const auto& use = model.components[i];
-    fmt::print("  {} {}: busy {:.3f} s, queue {:.2f} on average, {} at most\n", text_of(use.name), use.instance,
-               use.busy_s, use.mean_queue, use.max_queue);
+    print_out("  {} {}: busy {:.3f} s, queue {:.2f} on average, {} at most\n", text_of(use.name), use.instance,
+              use.busy_s, use.mean_queue, use.max_queue);
   }
 }
 
@@ -191,20 +191,20 @@ Status status_command(const StatusArguments& arguments) {
   const std::optional<mdfs_ioc_fragmentation> fragmentation = volume_fragmentation(arguments.path);
   MDFS_TRY_ASSIGN(const std::vector<DiskOccupation> disks, occupation(arguments.path, volume));
   if (arguments.json) {
-    fmt::print("{}", json_text(arguments.path, volume, disks, model, fragmentation));
+    print_out("{}", json_text(arguments.path, volume, disks, model, fragmentation));
     tell_health(arguments.path, volume);
     return {};
   }
   print_text(arguments.path, volume, disks);
-  for (const std::string& line : drain_lines(volume, arguments.path)) fmt::print("  {}\n", line);
-  if (const auto line = balancing_line(arguments.path)) fmt::print("  {}\n", *line);
+  for (const std::string& line : drain_lines(volume, arguments.path)) print_out("  {}\n", line);
+  if (const auto line = balancing_line(arguments.path)) print_out("  {}\n", *line);
   if (fragmentation && fragmentation->images > 0)
-    fmt::print("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",
-               fragmentation->complete != 0 ? "all" : "first", fragmentation->images,
-               fragmentation_text(*fragmentation), fragmentation->worst_factor, fragmentation->worst_inode);
+    print_out("  {} {} images: {}; the worst one has {:.2f} (inode {})\n",
+              fragmentation->complete != 0 ? "all" : "first", fragmentation->images, fragmentation_text(*fragmentation),
+              fragmentation->worst_factor, fragmentation->worst_inode);
   if (fragmentation && fragmentation->relocated_home + fragmentation->away_from_home > 0)
-    fmt::print("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", fragmentation->relocated_home,
-               format_size(fragmentation->relocated_home_bytes), fragmentation->away_from_home);
+    print_out("  rewritten extents: {} relocated home ({}), {} wait for relocation\n", fragmentation->relocated_home,
+              format_size(fragmentation->relocated_home_bytes), fragmentation->away_from_home);
   if (model) print_text(*model);
   tell_health(arguments.path, volume);
   return {};
@@ -213,7 +213,7 @@ Status status_command(const StatusArguments& arguments) {
 Status metrics_command(const std::string& path) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_volume volume, volume_info(path));
   MDFS_TRY_ASSIGN(const mdfs_ioc_disks counted, disk_counters(path));
-  fmt::print("{}", metrics_text(volume, counted));
+  print_out("{}", metrics_text(volume, counted));
   return {};
 }
 
@@ -245,7 +245,7 @@ void print_map(const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>&
       const std::uint64_t tenth = zone.blocks == 0 ? 0 : zone.used_blocks * 10 / zone.blocks;
       line += zone.blocks == 0 ? 'm' : tenth >= kTenths.size() ? '#' : kTenths[tenth];
     }
-    fmt::print("disk {}: {}\n", i, disks[i].there ? line : "not there");
+    print_out("disk {}: {}\n", i, disks[i].there ? line : "not there");
   }
 }
 
@@ -268,7 +268,7 @@ Status map_command(const MapArguments& arguments) {
                 volume.block_size)));
   }
   if (arguments.json)
-    fmt::print("{}", map_json(volume, disks));
+    print_out("{}", map_json(volume, disks));
   else if (arguments.svg.empty())
     print_map(volume, disks);
   return {};

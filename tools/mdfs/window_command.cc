@@ -24,6 +24,7 @@
 #include "parts.h"
 #include "support/file.h"
 #include "support/progress.h"
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -84,7 +85,7 @@ Status read_command(const ReadArguments& arguments) {
   }
   MDFS_TRY(sink->finish());
   progress.finish();
-  if (to_file) fmt::print("{}\n", array_line(arguments.output, array, bytes));
+  if (to_file) print_out("{}\n", array_line(arguments.output, array, bytes));
   return {};
 }
 
@@ -193,8 +194,7 @@ Status write_command(const WriteArguments& arguments) {
     at += part.size();
   }
   progress.finish();
-  fmt::print("{}: window {} replaced, {} bytes\n", arguments.path, geometry::to_spec(open.geometry, open.window),
-             bytes);
+  print_out("{}: window {} replaced, {} bytes\n", arguments.path, geometry::to_spec(open.geometry, open.window), bytes);
   return {};
 }
 
@@ -234,30 +234,30 @@ void print_json(const ExplainArguments& arguments, const OpenWindow& open, const
     json["disks"].push_back(
         {{"bytes", plan.disks[i].bytes}, {"requests", plan.disks[i].requests}, {"runs", plan.disks[i].runs}});
   if (arguments.rate || arguments.iops) json["floor_ms"] = floor_ms(arguments, plan);
-  fmt::print("{}\n", json.dump(2));
+  print_out("{}\n", json.dump(2));
 }
 
 void print_text(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {
   const imagefile::ArrayInfo array = array_of_window(open.geometry, open.window);
-  fmt::print("window {}: shape {} ({}), {} bytes\n", geometry::to_spec(open.geometry, open.window),
-             format_shape(array.lengths), array.axes, geometry::window_bytes(open.geometry, open.window));
-  fmt::print("  {} extents, {} of them holes, {} in the cache\n", plan.extents, plan.holes, plan.cached);
+  print_out("window {}: shape {} ({}), {} bytes\n", geometry::to_spec(open.geometry, open.window),
+            format_shape(array.lengths), array.axes, geometry::window_bytes(open.geometry, open.window));
+  print_out("  {} extents, {} of them holes, {} in the cache\n", plan.extents, plan.holes, plan.cached);
   std::uint64_t total = 0, busiest = 0;
   for (std::uint32_t i = 0; i < plan.disk_count; ++i) {
     const auto& disk = plan.disks[i];
     total += disk.bytes;
     busiest = std::max<std::uint64_t>(busiest, disk.bytes);
-    fmt::print("  disk {}: {} bytes in {} requests, {} contiguous runs\n", i, disk.bytes, disk.requests, disk.runs);
+    print_out("  disk {}: {} bytes in {} requests, {} contiguous runs\n", i, disk.bytes, disk.requests, disk.runs);
   }
   // Of the disks that hold the image a small window reaches no more than it has extents.
   const std::uint64_t reached = std::min<std::uint64_t>(open.placed_disks, plan.extents - plan.holes);
   if (total > 0)
-    fmt::print("  from disks: {} bytes; the busiest reads {:.2f} times the even share of {}\n", total,
-               static_cast<double>(busiest) * static_cast<double>(reached) / static_cast<double>(total),
-               reached < open.placed_disks
-                   ? fmt::format("the {} disks that so few extents can reach, of {}", reached, open.placed_disks)
-                   : fmt::format("all {} disks", reached));
-  if (arguments.rate || arguments.iops) fmt::print("  floor: {:.2f} ms\n", floor_ms(arguments, plan));
+    print_out("  from disks: {} bytes; the busiest reads {:.2f} times the even share of {}\n", total,
+              static_cast<double>(busiest) * static_cast<double>(reached) / static_cast<double>(total),
+              reached < open.placed_disks
+                  ? fmt::format("the {} disks that so few extents can reach, of {}", reached, open.placed_disks)
+                  : fmt::format("all {} disks", reached));
+  if (arguments.rate || arguments.iops) print_out("  floor: {:.2f} ms\n", floor_ms(arguments, plan));
 }
 
 Status explain_command(const ExplainArguments& arguments) {

@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/figures.h"
+#include "support/streams.h"
 
 namespace mdfs::tools {
 namespace {
@@ -31,7 +32,7 @@ Status draw_figures(const PaperOptions& options) {
   for (const sim::NamedFigure& one : figures) {
     const std::string path = (std::filesystem::path(options.figures) / (one.name + ".svg")).string();
     MDFS_TRY(write_figure(one.figure, path));
-    fmt::print("{}\n", path);
+    print_out("{}\n", path);
   }
   return {};
 }
@@ -44,17 +45,17 @@ std::string tolerance_text(const sim::Target& target) {
 void print_text(const sim::PaperResult& result, std::size_t missed) {
   std::string section;
   for (const sim::Target& target : result.targets) {
-    if (target.section != section) fmt::print("\n{}\n", target.section);
+    if (target.section != section) print_out("\n{}\n", target.section);
     section = target.section;
     const std::string paper = target.claim ? "" : fmt::format("{:.4g}", target.paper);
     const std::string gap = target.claim ? "" : fmt::format("{:+.1f} %", (target.simulated / target.paper - 1) * 100);
-    fmt::print("  {:<62} {:>8} {:>9.4g} {:<8} {:>8} {:>7}  {}\n", target.what, paper, target.simulated, target.unit,
-               gap, tolerance_text(target), target.met() ? "met" : "NOT MET");
+    print_out("  {:<62} {:>8} {:>9.4g} {:<8} {:>8} {:>7}  {}\n", target.what, paper, target.simulated, target.unit, gap,
+              tolerance_text(target), target.met() ? "met" : "NOT MET");
   }
-  fmt::print("\nPrinted values that no consistent model meets\n");
+  print_out("\nPrinted values that no consistent model meets\n");
   for (const sim::Unreachable& cell : result.unreachable)
-    fmt::print("  {}: {}; here {}\n    {}\n", cell.what, cell.paper, cell.simulated, cell.why);
-  fmt::print("\n{} of {} targets met\n", result.targets.size() - missed, result.targets.size());
+    print_out("  {}: {}; here {}\n    {}\n", cell.what, cell.paper, cell.simulated, cell.why);
+  print_out("\n{} of {} targets met\n", result.targets.size() - missed, result.targets.size());
 }
 
 Status run_paper(const PaperOptions& options) {
@@ -99,12 +100,12 @@ Status list_machines(const SimOptions& options) {
       list.push_back(
           {{"name", machine.name}, {"hash", model::hash_text(machine)}, {"description", machine.description}});
     } else {
-      fmt::print("{:<20} {}\n", machine.name, machine.description);
+      print_out("{:<20} {}\n", machine.name, machine.description);
     }
   }
   if (options.json) {
     const nlohmann::ordered_json all = {{"output_version", kOutputVersion}, {"machines", std::move(list)}};
-    std::puts(all.dump(2).c_str());
+    write_output(all.dump(2) + "\n");
   }
   return {};
 }
@@ -113,12 +114,12 @@ Status list_machines(const SimOptions& options) {
 Status show_machine(const std::string& name) {
   for (const model::Preset& preset : model::presets()) {
     if (preset.name != name) continue;
-    fmt::print("{}", preset.toml);
+    print_out("{}", preset.toml);
     return {};
   }
   MDFS_TRY_ASSIGN(const model::Machine machine, model::find_machine(name));
-  fmt::print("{}: {} resources, {} stages, hash {}\n", machine.name, machine.resources.size(), machine.stages.size(),
-             model::hash_text(machine));
+  print_out("{}: {} resources, {} stages, hash {}\n", machine.name, machine.resources.size(), machine.stages.size(),
+            model::hash_text(machine));
   return {};
 }
 

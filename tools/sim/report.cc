@@ -12,6 +12,7 @@
 #include "geometry/shape_text.h"
 #include "mdfs/version.h"
 #include "support/command.h"
+#include "support/streams.h"
 
 namespace mdfs::tools {
 namespace {
@@ -144,7 +145,7 @@ void Report::delays(const std::vector<double>& delays_s, const sim::Interval* in
 
 void Report::print() const {
   if (options_.json) {
-    std::puts(json_->dump(2).c_str());
+    write_output(json_->dump(2) + "\n");
     return;
   }
   std::string out = options_.csv ? "" : text_;
@@ -166,7 +167,7 @@ void Report::print() const {
     show(columns_);
     for (const auto& row : rows_) show(row);
   }
-  std::fputs(out.c_str(), stdout);
+  write_output(out);
 }
 
 }  // namespace mdfs::tools

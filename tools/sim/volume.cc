@@ -20,6 +20,7 @@
 #include "model/random.h"
 #include "support/file.h"
 #include "support/progress.h"
+#include "support/streams.h"
 
 extern char** environ;
 
@@ -66,12 +67,12 @@ TemporaryVolume::~TemporaryVolume() {
   if (folder_.empty()) return;
   if (mounted_)
     if (const Status status = unmount(); !status.ok()) {
-      fmt::print(stderr, "mdfs-sim: {}: {}\n", folder_.string(), status.error().message());
+      print_err("mdfs-sim: {}: {}\n", folder_.string(), status.error().message());
       return;  // nothing below a mount is removed
     }
   std::error_code problem;
   fs::remove_all(folder_, problem);
-  if (problem) fmt::print(stderr, "mdfs-sim: {}: {}\n", folder_.string(), problem.message());
+  if (problem) print_err("mdfs-sim: {}: {}\n", folder_.string(), problem.message());
 }
 
 Status TemporaryVolume::run(const std::string& program, std::vector<std::string> arguments) {

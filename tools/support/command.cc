@@ -5,19 +5,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
+#include <sstream>
 #include <vector>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "support/complete.h"
+#include "support/streams.h"
 #include "support/version.h"
 
 namespace mdfs::tools {
 
 int report(const std::string& program, const Error& error) {
-  fmt::print(stderr, "{}: {}\n", program, printable(error.code == Errc::kUsage ? error.where : error.message()));
+  print_err("{}: {}\n", program, printable(error.code == Errc::kUsage ? error.where : error.message()));
   return info(error.code).exit_code;
 }
 
@@ -42,6 +43,15 @@ std::string explain(const CLI::App& app, const CLI::ParseError& problem) {
   return fmt::format("a command is missing; there are {}", names_of(commands));
 }
 
+// Of a command that has done its work.
+int end_output(const std::string& program) {
+  const Status written = finish_output();
+  if (written.ok()) return 0;
+  print_err("{}: the command has done its work, but its output cannot be written: {}\n", program,
+            written.error().message());
+  return kOutputStatus;
+}
+
 }  // namespace
 
 void end_with(int status) { wanted_status = status; }
@@ -53,20 +63,26 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
   app.get_formatter()->column_width(34);
   if (asks_for_completion(argc, argv)) {
     print_completions(app, argc, argv);
-    return 0;
+    return end_output(program);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) return app.exit(problem);  // --help, --version
-    fmt::print(stderr, "{}: {} (see --help)\n", program, printable(explain(app, problem)));
+    if (problem.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app.exit(problem, text, text);
+      write_output(text.str());
+      return end_output(program);
+    }
+    print_err("{}: {} (see --help)\n", program, printable(explain(app, problem)));
     return info(Errc::kUsage).exit_code;
   } catch (const std::exception& problem) {
     return report(program, {Errc::kUsage, problem.what()});
   }
   const Status status = action();
-  if (std::fflush(stdout) != 0 && status.ok()) return report(program, from_errno(errno, "standard output"));
-  return status.ok() ? wanted_status : report(program, status.error());
+  if (!status.ok()) return report(program, status.error());
+  const int output = end_output(program);
+  return wanted_status != 0 ? wanted_status : output;
 }
 
 }  // namespace mdfs::tools

@@ -10,6 +10,8 @@
 #include <map>
 #include <string_view>
 
+#include "support/streams.h"
+
 namespace mdfs::tools {
 namespace {
 
@@ -40,7 +42,7 @@ std::vector<Choice> listed_choices(const std::string& type) {
 }
 
 void print_if(const std::string& before, const std::string& typed, const Choice& choice) {
-  if (choice.word.starts_with(typed)) fmt::print("{}{}\t{}\n", before, choice.word, choice.help);
+  if (choice.word.starts_with(typed)) print_out("{}{}\t{}\n", before, choice.word, choice.help);
 }
 
 // `before`: what of the word is not the value, such as "--codec=".
@@ -54,7 +56,7 @@ void print_values(const CLI::Option& option, std::string before, std::string typ
   }
   for (const Choice& choice : choices.words) print_if(before, typed, choice);
   if (option.get_type_name() == "FILE" || (option.get_positional() && choices.of == ChoiceOf::kOne))
-    fmt::print(":files\n");
+    print_out(":files\n");
 }
 
 void print_options(const CLI::App& command, const std::string& typed) {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -58,16 +59,14 @@ void Progress::draw(std::int64_t now_ns) {
   } else {
     line = fmt::format("{} {} {}/s", label_, format_size(done), format_size(rate));
   }
-  fmt::print(stderr, "\r{}\x1b[K", line);
-  std::fflush(stderr);
+  print_err("\r{}\x1b[K", line);
 }
 
 void Progress::finish() {
   const std::lock_guard lock(mutex_);
   if (finished_ || !shown_) return;
   finished_ = true;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  print_err("\r\x1b[K");
 }
 
 }  // namespace mdfs::tools
