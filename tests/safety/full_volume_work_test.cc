@@ -55,15 +55,15 @@ class Stacks {
   }
 
   // Writes extents whole. How many bytes, or the error; on an error the next image is tried, too.
-  Result<std::uint64_t> settle() {
+  Result<std::uint64_t> consolidate() {
     std::uint64_t bytes = 0;
     Status status;
     for (const Ino ino : inos_) {
-      const auto settled = volume_.settle(ino, UINT64_MAX, true);
-      if (settled.ok())
-        bytes += *settled;
+      const auto consolidated = volume_.consolidate(ino, UINT64_MAX, true);
+      if (consolidated.ok())
+        bytes += *consolidated;
       else
-        status = settled.error();
+        status = consolidated.error();
     }
     if (!status.ok()) return std::move(status).error();
     return bytes;
@@ -143,16 +143,16 @@ TEST_P(FullVolumeWorkTest, SettlingWithoutRoomLosesNothingAndIsDoneWhenThereIsRo
     ASSERT_TRUE((*volume)->sync().ok());
     ASSERT_TRUE(stacks.any_strips());
     for (unsigned i = 0; i < 5; ++i) {
-      const auto settled = stacks.settle();
-      if (!settled.ok()) {
-        ASSERT_EQ(settled.error().code, Errc::kNoSpace) << settled.error().message();
+      const auto consolidated = stacks.consolidate();
+      if (!consolidated.ok()) {
+        ASSERT_EQ(consolidated.error().code, Errc::kNoSpace) << consolidated.error().message();
         ++refused;
       }
       ASSERT_EQ(stacks.look(**volume), "") << i;
       ASSERT_EQ(filler.look(**volume), "") << i;
       ASSERT_TRUE((*volume)->sync().ok());
       ASSERT_FALSE((*volume)->store().read_only());
-      ASSERT_NO_FATAL_FAILURE(expect_safe(disks_, fmt::format("full, settled {} times", i), stacks, filler));
+      ASSERT_NO_FATAL_FAILURE(expect_safe(disks_, fmt::format("full, consolidated {} times", i), stacks, filler));
     }
     // With room it is done to the end.
     for (unsigned i = 0; i < 40 && filler.holds_any(); ++i) ASSERT_TRUE(filler.give_room().ok()) << filler.last();
@@ -160,13 +160,13 @@ TEST_P(FullVolumeWorkTest, SettlingWithoutRoomLosesNothingAndIsDoneWhenThereIsRo
     ASSERT_TRUE((*volume)->sync().ok());
     ASSERT_TRUE((*volume)->sync().ok());
     for (unsigned i = 0; i < 100 && stacks.any_strips(); ++i) {
-      const auto settled = stacks.settle();
-      ASSERT_TRUE(settled.ok()) << settled.error().message();
+      const auto consolidated = stacks.consolidate();
+      ASSERT_TRUE(consolidated.ok()) << consolidated.error().message();
       ASSERT_TRUE((*volume)->sync().ok());
     }
     EXPECT_FALSE(stacks.any_strips());
     ASSERT_EQ(stacks.look(**volume), "");
-    ASSERT_NO_FATAL_FAILURE(expect_safe(disks_, "settled", stacks));
+    ASSERT_NO_FATAL_FAILURE(expect_safe(disks_, "consolidated", stacks));
     test::tried("{} frames in strips on a full volume of {} disks, settling refused {} times", stacks.frames(),
                 GetParam(), refused);
   }

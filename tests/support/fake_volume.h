@@ -96,7 +96,7 @@ class FakeVolume final : public volume::Volume {
   Result<volume::VolumeFragmentation> volume_fragmentation(const engine::Stop&) override {
     return volume::VolumeFragmentation{};
   }
-  Result<std::uint64_t> settle(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
+  Result<std::uint64_t> consolidate(volume::Ino, std::uint64_t, bool) override { return std::uint64_t{0}; }
   Status start_window(volume::Ino, const geometry::Window&) override { return {}; }
   Status read_window(volume::Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const engine::Stop&) override;
