@@ -21,7 +21,7 @@ constexpr std::array kTable = {
     ErrcInfo{Errc::kNotEmpty, "not-empty", ENOTEMPTY, 1, "directory not empty"},
     ErrcInfo{Errc::kNotPermitted, "not-permitted", EPERM, 1, "not permitted"},
     ErrcInfo{Errc::kAccessDenied, "access-denied", EACCES, 1, "access denied"},
-    ErrcInfo{Errc::kNoSpace, "no-space", ENOSPC, 1, "no space left on the volume"},
+    ErrcInfo{Errc::kNoSpace, "no-space", ENOSPC, 1, "no space left"},
     ErrcInfo{Errc::kReadOnly, "read-only", EROFS, 1, "the volume is read-only"},
     ErrcInfo{Errc::kIo, "io", EIO, 3, "input/output error"},
     ErrcInfo{Errc::kCorrupt, "corrupt", EIO, 3, "damaged data"},

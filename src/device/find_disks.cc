@@ -129,7 +129,9 @@ class Search {
     }
     if (!volume_) volume_ = label->volume_uuid;
     if (label->volume_uuid != *volume_) {
-      if (!named_one_) return Error{Errc::kForeignDisk, "it holds disks of several volumes: name one disk"};
+      if (!named_one_)
+        return Error{Errc::kForeignDisk,
+                     fs::path(path).parent_path().string() + " holds disks of several volumes: name one disk"};
       return {};
     }
     return add(path, *label, false);

@@ -446,7 +446,7 @@ class Volumes(Refusing, MountTest):
         run(MKMDFS, "--size", "4M", self.at("other"))
         self.refused("volume", MDFS, "mount", self.members[0], self.at("other"), self.at("mnt"))
         self.refused("volume", MDFSCK, self.members[0], self.at("other"))
-        self.refused("several volumes", MDFS, "mount", self.dir, self.at("mnt"))
+        self.refused(f"{self.dir} holds disks of several volumes", MDFS, "mount", self.dir, self.at("mnt"))
         os.unlink(self.at("other"))
         shutil.copyfile(self.members[1], self.at("copy"))
         self.refused("copies", MDFS, "mount", self.dir, self.at("mnt"))

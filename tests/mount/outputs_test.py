@@ -96,7 +96,9 @@ class Outputs(MountTest):
             file.write(bytes(4 << 20))
         link = os.path.join(self.shared, "link.svg")
         nowhere = os.path.join(self.shared, "nowhere")
-        for command in ((MDFS, "image", "layout", self.at("a"), "--svg", link),
+        for command in ((MDFS, "image", "layout", self.at("a"), "--svg", link, "--force"),
+                        (MDFS, "image", "layout", self.at("a"), "--svg", link),
+                        (MDFS, "volume", "map", self.dir, "--svg", link, "--force"),
                         (MDFS, "volume", "map", self.dir, "--svg", link),
                         (MDFS, "image", "export", self.at("a"), link + ".raw", "--force"),
                         (MDFS, "image", "export", self.at("a"), link + ".raw")):
@@ -106,7 +108,7 @@ class Outputs(MountTest):
                 done = subprocess.run(command, capture_output=True, check=False)
                 self.unharmed()
                 self.assertFalse(os.path.exists(nowhere), command)
-                replaced = "--force" in command or "--svg" in command
+                replaced = "--force" in command
                 self.assertEqual(done.returncode == 0, replaced, (command, done.stderr))
                 self.assertEqual(os.path.islink(name), not replaced)
                 os.unlink(name)

@@ -90,13 +90,13 @@ class Pictures(unittest.TestCase):
     def test_a_layout_is_drawn_whole_as_well_formed_xml(self):
         path = store(self.volume, "plane & <simple>", shape=(1500, 1700))
         for image, options in ((path, ()), (store(self.volume, "deep", shape=(70, 300, 200)), ())):
-            run(MDFS, "image", "layout", "--svg", self.svg(), image, *options)
+            run(MDFS, "image", "layout", "--force", "--svg", self.svg(), image, *options)
             expected = {}
             for extent in as_json("image", "layout", image)["extents"]:
                 expected[extent["disk"]] = expected.get(extent["disk"], 0) + 1
             self.assertEqual(drawn(self.svg(), "data-strip", "data-extents"), expected)
             self.assertLessEqual(sum(drawn(self.svg(), "data-disk", "data-extents").values()), sum(expected.values()))
-        run(MDFS, "image", "layout", "--svg", self.svg(), path)
+        run(MDFS, "image", "layout", "--force", "--svg", self.svg(), path)
         expected = [extent["disk"] for extent in as_json("image", "layout", path)["extents"]]
         self.assertEqual(drawn(self.svg(), "data-disk", "data-extents"),
                          {disk: expected.count(disk) for disk in set(expected)})
@@ -104,7 +104,7 @@ class Pictures(unittest.TestCase):
     def test_the_map_draws_every_zone_and_agrees_with_the_status(self):
         store(self.volume, "mapped")
         run(MDFS, "volume", "sync", self.volume.path)
-        run(MDFS, "volume", "map", "--svg", self.svg(), self.volume.path)
+        run(MDFS, "volume", "map", "--force", "--svg", self.svg(), self.volume.path)
         told = as_json("volume", "map", self.volume.path)
         zones = [zone for disk in told["disks"] for zone in disk["zones"]]
         root = xml.etree.ElementTree.parse(self.svg()).getroot()

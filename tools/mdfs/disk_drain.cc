@@ -39,7 +39,7 @@ Status watch(const DrainArguments& arguments) {
   if (arguments.json) print_out("{}\n", operation_json(ended, kDrainWords, arguments.path, nullptr));
   if (ended.state == MDFS_OPERATION_CANCELLED)
     return {Errc::kCancelled,
-            "the drain was stopped, and the disk gets no new blocks: remove it again, or give --cancel"};
+            "the drain was stopped, and the disk is still in the volume: remove it again, or keep it with --cancel"};
   if (ended.state != MDFS_OPERATION_DONE) {
     const Error error = operation_error(ended);
     return {error.code, error.where + stuck_text(ended)};

@@ -145,6 +145,7 @@ std::string index_text(const geometry::Geometry& geometry, const std::uint64_t* 
 
 struct LayoutArguments : InfoArguments {
   std::string svg, window;
+  bool force = false;
 };
 
 Result<LayoutPicture> new_picture(const LayoutArguments& arguments, const geometry::Geometry& geometry) {
@@ -173,7 +174,7 @@ Status draw_layout(const LayoutArguments& arguments, const geometry::Geometry& g
       progress.add(rows.rows[i].stored_bytes);
     }
   } while (rows.count > 0);
-  return write_text_file(arguments.svg, picture.svg());
+  return write_text_file(arguments.svg, picture.svg(), arguments.force);
 }
 
 // A line an extent, as it comes: an image may have more of them than fit in memory as JSON.
@@ -324,6 +325,7 @@ void add_image_commands(CLI::App& app, Action& action) {
       command->add_option("--svg", layout->svg, "Draw the layout to this SVG file")->type_name("FILE");
   command->add_option("--window", layout->window, "Draw the extents of this window in full colour, all others pale")
       ->needs(svg);
+  command->add_flag("--force", layout->force, "Replace an existing SVG file")->needs(svg);
   command->add_flag("--json", layout->json, "Print JSON");
   command->add_option("PATH", layout->path, "Image on the mounted volume")->required();
   command->callback([layout, &action] { action = [layout] { return layout_command(*layout); }; });

@@ -219,7 +219,7 @@ Status metrics_command(const std::string& path) {
 
 struct MapArguments {
   std::string path, svg;
-  bool json = false;
+  bool json = false, force = false;
 };
 
 // The disks that there are, without the numbers that no disk has.
@@ -265,7 +265,8 @@ Status map_command(const MapArguments& arguments) {
     MDFS_TRY(write_text_file(
         arguments.svg,
         map_svg(there, numbers, names, "Volume " + (label.empty() ? uuid_text(volume.uuid) : "'" + label + "'"),
-                volume.block_size)));
+                volume.block_size),
+        arguments.force));
   }
   if (arguments.json)
     print_out("{}", map_json(volume, disks));
@@ -301,7 +302,8 @@ void add_volume_commands(CLI::App& app, Action& action) {
 
   const auto map = std::make_shared<MapArguments>();
   command = noun->add_subcommand("map", "Show how full the zones of every disk are");
-  command->add_option("--svg", map->svg, "Draw the zones to this SVG file")->type_name("FILE");
+  CLI::Option* const svg = command->add_option("--svg", map->svg, "Draw the zones to this SVG file")->type_name("FILE");
+  command->add_flag("--force", map->force, "Replace an existing SVG file")->needs(svg);
   command->add_flag("--json", map->json, "Print JSON");
   command->add_option("PATH", map->path, "Mount point, or any file on the volume")->required();
   command->callback([map, &action] { action = [map] { return map_command(*map); }; });

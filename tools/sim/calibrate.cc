@@ -211,7 +211,7 @@ Status run_calibrate(const CalibrateOptions& options) {
   const std::string origin = (options.write ? "writes of " : "reads of ") + options.target;
   const std::string text = sim::machine_text(calibration, options.name, origin, options.disks);
   MDFS_TRY_ASSIGN([[maybe_unused]] const model::Machine machine, model::parse_machine(text, options.output));
-  return write_text_file(options.output, text);
+  return write_text_file(options.output, text, true);
 }
 
 }  // namespace

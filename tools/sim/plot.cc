@@ -48,7 +48,7 @@ Status convert(const std::string& svg, PendingFile& png) {
 
 Status write_figure(const sim::Figure& figure, const std::string& path) {
   const std::string svg = to_svg(figure);
-  if (path.ends_with(".svg")) return write_text_file(path, svg);
+  if (path.ends_with(".svg")) return write_text_file(path, svg, true);
   if (!path.ends_with(".png")) return Error{Errc::kUsage, fmt::format("{}: a figure is a .svg or a .png file", path)};
   MDFS_TRY_ASSIGN(PendingFile png, PendingFile::create(path, true));
   MDFS_TRY(convert(svg, png));

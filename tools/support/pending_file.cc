@@ -131,8 +131,8 @@ Status PendingFile::commit() {
   return link_over();
 }
 
-Status write_text_file(const std::string& path, std::string_view text) {
-  MDFS_TRY_ASSIGN(PendingFile file, PendingFile::create(path, true));
+Status write_text_file(const std::string& path, std::string_view text, bool overwrite) {
+  MDFS_TRY_ASSIGN(PendingFile file, PendingFile::create(path, overwrite));
   MDFS_TRY(file.file().write(as_bytes(text)));
   return file.commit();
 }

@@ -50,7 +50,7 @@ class PendingFile {
   std::optional<ExclusiveFile> exclusive_;  // kHidden
 };
 
-// Creates the file, or replaces it as a whole.
-Status write_text_file(const std::string& path, std::string_view text);
+// Creates the file. An existing one is refused, or with `overwrite` replaced as a whole.
+Status write_text_file(const std::string& path, std::string_view text, bool overwrite);
 
 }  // namespace mdfs::tools
