@@ -130,7 +130,7 @@ Status Runner::run(const Operation& operation, unsigned number) {
   if (operation.verb == "defrag") return defragment(operation, UINT64_MAX);
   if (operation.verb == "defrag-begin") return defragment(operation, number_of(operation.arguments[0]));
   if (operation.verb == "keep") return keep_disk(operation);
-  if (operation.verb == "return") return return_extents();
+  if (operation.verb == "return") return relocate_home();
   const Effect effect = operation.effect();
   const bool names = effect == Effect::kNames || effect == Effect::kReplace;
   return names ? run_names(operation) : run_data(operation, number);
@@ -169,9 +169,9 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   return run_operation(operation, request, steps);
 }
 
-// Rewritten extents, to the places they left.
-Status Runner::return_extents() {
-  const auto returned = volume_.operations().return_extents();
+// Rewritten extents, to their home blocks.
+Status Runner::relocate_home() {
+  const auto returned = volume_.operations().relocate_home();
   return returned.ok() ? Status() : Status(returned.error());
 }
 
@@ -269,7 +269,7 @@ Status Runner::run_move(const Operation& operation, unsigned number) {
   MDFS_TRY_ASSIGN(const Ino ino, find(operation.arguments[0]));
   engine::MoveRequest request;
   for (std::uint64_t row = 0; row < 3; ++row)
-    for (std::uint64_t column = 0; column < 2; ++column) request.units.push_back({row, column, 0});
+    for (std::uint64_t column = 0; column < 2; ++column) request.extents.push_back({row, column, 0});
   MDFS_TRY(volume_.engine().write_back_all(0));
   request.most_runs = number % 2;
   const unsigned disks = volume_.store().disk_count();

@@ -55,7 +55,7 @@ class Runner {
   Status defragment(const Operation& operation, std::uint64_t steps);
   Status change_disks(const Operation& operation, std::uint64_t steps);
   Status keep_disk(const Operation& operation);
-  Status return_extents();
+  Status relocate_home();
   Status become_image(volume::Ino ino);
   Status run_names(const Operation& operation);
   Status run_move(const Operation& operation, unsigned number);
