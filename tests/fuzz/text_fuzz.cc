@@ -29,6 +29,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   (void)geometry::parse_element_type(text).ok();
   fuse::MountOptions options;
   if (fuse::parse_mount_options(text, options).ok())
-    MDFS_CHECK(options.cache_bytes > 0 && options.commit_interval_ns > 0 && options.max_window_bytes > 0);
+    MDFS_CHECK((!options.cache_bytes || *options.cache_bytes > 0) && options.commit_interval_ns > 0 &&
+               options.max_window_bytes > 0);
   return 0;
 }
