@@ -65,8 +65,11 @@ Status Balance::begin(OperationRun& run) {
   auto& parameters = run.record.parameters;
   if (parameters[1] > 1) return {Errc::kInvalidArgument, fmt::format("parameter 1 is {}, not 0 or 1", parameters[1])};
   if (parameters[0] == 0 && parameters[1] == 0) return {Errc::kInvalidArgument, "no disk is named"};
-  // What has been deleted counts on no disk.
-  if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_unlinked());
+  // What is still in the cache counts as well, and what has been deleted counts on no disk.
+  if (!volume_.store().read_only()) {
+    MDFS_TRY(volume_.engine().write_back_all(0));
+    MDFS_TRY(volume_.store().commit_unlinked());
+  }
   if (parameters[1] == 1) parameters[0] |= lacking_disks();
   parameters[1] = 0;
   run.record.cursor = {};
