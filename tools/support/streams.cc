@@ -40,6 +40,8 @@ Status finish_output() {
 }
 
 void write_error(std::string_view text) {
+  errno = 0;
+  if (std::fflush(stdout) != 0) keep_errno();
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);
 }

@@ -22,7 +22,7 @@ void open_standard_streams();
 void write_output(std::string_view text);
 // The first error of standard output, once all of it has left the program.
 Status finish_output();
-// Drops what cannot be written.
+// Comes behind what was printed before, also where both streams are one. Drops what cannot be written.
 void write_error(std::string_view text);
 
 // Print to standard output and to standard error. fmt::print would throw when a write fails.
