@@ -132,8 +132,7 @@ void Drain::begin_pass(OperationRun& run) {
   run.record.troubles.clear();
   for (format::OperationDisk& row : run.record.disks) row.failed = 0;
   stuck_ = no_room_ = 0;
-  node_level_ = 0;
-  next_node_ = format::kMinKey;
+  node_ = {};
 }
 
 void Drain::note_progress(OperationRun& run) {
@@ -157,7 +156,7 @@ Result<bool> Drain::find(OperationRun& run) {
     return !removed;
   }
   if (phase_ == Phase::kNodes) {
-    MDFS_TRY_ASSIGN(const bool all, volume_.store().move_nodes_off(disk(run), node_level_, next_node_));
+    MDFS_TRY_ASSIGN(const bool all, volume_.store().move_nodes_off(disk(run), node_));
     if (all) phase_ = Phase::kRemove;
     return true;
   }

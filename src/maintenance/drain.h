@@ -9,6 +9,7 @@
 
 #include "geometry/geometry.h"
 #include "maintenance/relocation.h"
+#include "store/members.h"
 
 namespace mdfs::maintenance {
 
@@ -61,8 +62,7 @@ class Drain final : public Relocation {
   std::uint64_t stuck_ = 0;               // extents of this pass that stay where they are
   std::uint64_t no_room_ = 0;             // those of them that found no room
   std::optional<unsigned> limited_disk_;  // gets nothing new behind the end that it is to have
-  std::uint16_t node_level_ = 0;
-  format::Key next_node_ = format::kMinKey;
+  store::NodePosition node_;              // the next one
 };
 
 }  // namespace mdfs::maintenance

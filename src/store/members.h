@@ -37,6 +37,12 @@ struct DiskInfo {
   bool is_there() const { return state == DiskState::kHealthy || state == DiskState::kDraining; }
 };
 
+// Where a walk over the tree nodes is: level by level, from the leaves up.
+struct NodePosition {
+  std::uint16_t level = 0;
+  Key next = format::kMinKey;
+};
+
 // Sizes that a disk can be given: whole label areas, both included.
 struct SizeRange {
   std::uint64_t least_blocks = 0;
@@ -92,8 +98,8 @@ class Members {
   // Blocks in use on the disk, by data and nodes; what waits for being reused included. 0 for one that is not there.
   virtual std::uint64_t used_blocks(unsigned index) const;
   // Moves copies of tree nodes off a disk that is being drained, or off what lies behind its end, some at a time, and
-  // commits: true when there are none left. `level` and `next` are where to go on, at first 0 and kMinKey.
-  virtual Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next);
+  // commits: true when there are none left. `at` is where to go on.
+  virtual Result<bool> move_nodes_off(unsigned index, NodePosition& at);
   // Nodes that were written when the volume had fewer disks have fewer copies than new ones get, or two on one disk.
   // Writes some of them anew, and commits: true when none is left. kNoSpace: there is no room for that; the rest waits
   // until a disk comes. A store looks for such nodes once after it was opened, and whenever disks have come.

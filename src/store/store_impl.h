@@ -99,7 +99,7 @@ class StoreImpl final : public Store, public Verifier {
   Status set_weight(unsigned index, std::uint16_t weight) override;
   Status set_draining(unsigned index, bool draining, std::uint64_t* missing_blocks) override;
   std::uint64_t used_blocks(unsigned index) const override;
-  Result<bool> move_nodes_off(unsigned index, std::uint16_t& level, Key& next) override;
+  Result<bool> move_nodes_off(unsigned index, NodePosition& at) override;
   Result<bool> spread_nodes() override;
   bool wants_spread() const override;
   Status remove_disk(unsigned index) override;
@@ -126,13 +126,9 @@ class StoreImpl final : public Store, public Verifier {
   // The commit writes the node anew, if it is still there and there is room.
   enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
-  // Rewrites nodes whose pointers pass the test, about kNodesAtOnce of them, and commits. Returns their number and
-  // moves `at` on; behind the highest level there are none left. kNoSpace: no room for a single one.
-  struct NodePosition {
-    std::uint16_t level = 0;
-    Key next = format::kMinKey;
-  };
-  Result<std::size_t> rewrite_nodes(const Tree::PointerTest& test, NodePosition& at);
+  // Rewrites nodes whose pointers pass the test, about kNodesAtOnce of them, commits, and moves `at` on: true when
+  // there are none left. kNoSpace: no room for a single one.
+  Result<bool> rewrite_nodes(const Tree::PointerTest& test, NodePosition& at);
   void free_nodes();
   // What a commit brings to the disks. One that changes the members has no checksum records (FORMAT.md 4.2).
   enum class Change : std::uint8_t { kContents, kMembers };

@@ -201,12 +201,13 @@ std::uint64_t StoreImpl::used_blocks(unsigned index) const {
   return space_.used_blocks(static_cast<std::uint16_t>(index));
 }
 
-Result<std::size_t> StoreImpl::rewrite_nodes(const Tree::PointerTest& test, NodePosition& at) {
+Result<bool> StoreImpl::rewrite_nodes(const Tree::PointerTest& test, NodePosition& at) {
   std::size_t rewritten = 0;
-  bool is_full = false;
+  bool is_full = false, at_end = false;
   while (rewritten < kNodesAtOnce && !is_full) {
     const std::lock_guard writer(writer_);
-    if (at.level > shared_.tree.level()) break;
+    at_end = at.level > shared_.tree.level();
+    if (at_end) break;
     TreeReader reader(shared_);
     MDFS_TRY_ASSIGN(const Tree::NodesWhere found, reader.nodes_where(test, at.level, at.next));
     for (const Tree::NodesWhere::Found& node : found.nodes) {
@@ -232,21 +233,16 @@ Result<std::size_t> StoreImpl::rewrite_nodes(const Tree::PointerTest& test, Node
     if (shared_.tree.changed_nodes() >= options_.dirty_node_limit) break;
   }
   if (rewritten > 0) MDFS_TRY(commit());
-  return rewritten;
+  return at_end && rewritten == 0;
 }
 
-Result<bool> StoreImpl::move_nodes_off(unsigned index, std::uint16_t& level, Key& next) {
+Result<bool> StoreImpl::move_nodes_off(unsigned index, NodePosition& at) {
   if (read_only_) return read_only_error().error();
   const auto disk = static_cast<std::uint16_t>(index);
-  NodePosition at{level, next};
-  const auto moved = rewrite_nodes([&](const format::Pointer& node) { return space_.must_move(disk, node); }, at);
-  level = at.level;
-  next = at.next;
-  if (!moved.ok() && moved.error().code == Errc::kNoSpace)
+  auto done = rewrite_nodes([&](const format::Pointer& node) { return space_.must_move(disk, node); }, at);
+  if (!done.ok() && done.error().code == Errc::kNoSpace)
     return Error{Errc::kNoSpace, fmt::format("no room for the tree nodes of disk {}", index)};
-  MDFS_TRY(moved.ok() ? Status() : Status(moved.error()));
-  const std::lock_guard writer(writer_);
-  return *moved == 0 && level > shared_.tree.level();
+  return done;
 }
 
 bool StoreImpl::wants_spread() const { return spread_wanted_ && !read_only_; }
@@ -255,14 +251,8 @@ Result<bool> StoreImpl::spread_nodes() {
   if (read_only_) return read_only_error().error();
   const std::lock_guard spreading(spread_mutex_);
   if (spread_again_.exchange(false)) spread_at_ = {};
-  const auto moved = rewrite_nodes([&](const format::Pointer& node) { return space_.is_crowded(node); }, spread_at_);
-  bool done = !moved.ok();
-  if (!done && *moved == 0) {
-    const std::lock_guard writer(writer_);
-    done = spread_at_.level > shared_.tree.level();
-  }
-  if (done && !spread_again_) spread_wanted_ = false;
-  MDFS_TRY(moved.ok() ? Status() : Status(moved.error()));
+  auto done = rewrite_nodes([&](const format::Pointer& node) { return space_.is_crowded(node); }, spread_at_);
+  if ((!done.ok() || *done) && !spread_again_) spread_wanted_ = false;
   return done;
 }
 

@@ -37,9 +37,7 @@ Status Members::set_draining(unsigned /*index*/, bool /*draining*/, std::uint64_
   return fixed_members();
 }
 std::uint64_t Members::used_blocks(unsigned /*index*/) const { return 0; }
-Result<bool> Members::move_nodes_off(unsigned /*index*/, std::uint16_t& /*level*/, Key& /*next*/) {
-  return fixed_members();
-}
+Result<bool> Members::move_nodes_off(unsigned /*index*/, NodePosition& /*at*/) { return fixed_members(); }
 Result<bool> Members::spread_nodes() { return fixed_members(); }
 bool Members::wants_spread() const { return false; }
 Status Members::remove_disk(unsigned /*index*/) { return fixed_members(); }

@@ -18,13 +18,7 @@ void take_out(Workload& workload, unsigned disk) {
   ASSERT_OK(store.set_draining(disk, true, nullptr));
   EXPECT_EQ(store.disk_info(disk).state, DiskState::kDraining);
   workload.move_data_off(disk);
-  std::uint16_t level = 0;
-  Key next = format::kMinKey;
-  for (bool done = false; !done;) {
-    const auto moved = store.move_nodes_off(disk, level, next);
-    ASSERT_OK(moved);
-    done = *moved;
-  }
+  ASSERT_NO_FATAL_FAILURE(move_all_nodes_off(store, disk));
   ASSERT_OK(store.commit());
   ASSERT_OK(store.remove_disk(disk));
   EXPECT_EQ(store.disk_info(disk).state, DiskState::kNone);
@@ -92,19 +86,23 @@ void expect_members_can_change(const Disks& disks, const std::string& text) {
   expect_structure_is_sound(disks, true, text);
 }
 
+// Two disks come, one after the other, and the first one goes; `first_new` is the number of disks before that.
+void change_members(Workload& workload, std::size_t first_new) {
+  workload.run(1, 2);
+  ASSERT_OK(add(workload, {first_new}));
+  workload.run(1, 2);
+  ASSERT_OK(add(workload, {first_new + 1}));
+  ASSERT_OK(workload.store().set_weight(static_cast<unsigned>(first_new), 3));
+  workload.run(1, 1);
+  take_out(workload, 0);
+  workload.run(1, 2);
+}
+
 class MembersCrashTest : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(MembersCrashTest, EveryCutLeavesTheOldMembersOrTheNewAndLosesNothing) {
   Workload workload(GetParam(), 11, 2);
-  const auto last = static_cast<unsigned>(GetParam());
-  workload.run(1, 2);
-  ASSERT_OK(add(workload, {last}));
-  workload.run(1, 2);
-  ASSERT_OK(add(workload, {last + 1}));
-  ASSERT_OK(workload.store().set_weight(last, 3));
-  workload.run(1, 1);
-  take_out(workload, 0);
-  workload.run(1, 2);
+  ASSERT_NO_FATAL_FAILURE(change_members(workload, GetParam()));
   ASSERT_FALSE(testing::Test::HasFailure());
   device::CutBounds bounds;
   bounds.all_subsets_up_to = 4;
@@ -148,15 +146,7 @@ Result<Found> find(const Disks& disks, const StoreOptions& options) {
 // After a cut one disk is away from a mount that only reads, then all are there again: as if it had not been away.
 TEST_P(MembersCrashTest, AMountThatOnlyReadsWithoutADiskLeavesNoDiskStale) {
   Workload workload(GetParam() + 1, 12, 2);
-  const auto last = static_cast<unsigned>(GetParam() + 1);
-  workload.run(1, 2);
-  ASSERT_OK(add(workload, {last}));
-  workload.run(1, 2);
-  ASSERT_OK(add(workload, {last + 1}));
-  ASSERT_OK(workload.store().set_weight(last, 3));
-  workload.run(1, 1);
-  take_out(workload, 0);
-  workload.run(1, 2);
+  ASSERT_NO_FATAL_FAILURE(change_members(workload, GetParam() + 1));
   ASSERT_FALSE(testing::Test::HasFailure());
   device::CutBounds bounds;
   bounds.all_subsets_up_to = 0;
@@ -243,13 +233,7 @@ class ReplacedMeanwhile {
     joining.push_back({std::make_unique<BorrowedDisk>(*disks_[2]), 1});
     ASSERT_OK((*store)->add_disks(std::move(joining)));
     ASSERT_OK((*store)->set_draining(1, true, nullptr));
-    std::uint16_t level = 0;
-    Key next = format::kMinKey;
-    for (bool done = false; !done;) {
-      const auto moved = (*store)->move_nodes_off(1, level, next);
-      ASSERT_OK(moved);
-      done = *moved;
-    }
+    ASSERT_NO_FATAL_FAILURE(move_all_nodes_off(**store, 1));
     ASSERT_OK((*store)->commit());
     ASSERT_OK((*store)->remove_disk(1));
   }

@@ -18,13 +18,7 @@ void cut_to(Workload& workload, unsigned disk, std::uint64_t blocks) {
   Store& store = workload.store();
   ASSERT_OK(store.set_disk_end(disk, blocks, nullptr));
   workload.move_data_off(disk);
-  std::uint16_t level = 0;
-  Key next = format::kMinKey;
-  for (bool done = false; !done;) {
-    const auto moved = store.move_nodes_off(disk, level, next);
-    ASSERT_OK(moved);
-    done = *moved;
-  }
+  ASSERT_NO_FATAL_FAILURE(move_all_nodes_off(store, disk));
   ASSERT_OK(store.commit());
   ASSERT_OK(store.resize_disk(disk, blocks));
 }

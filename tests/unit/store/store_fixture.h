@@ -88,4 +88,13 @@ std::string message_of(const Result<T>& result) {
 #define ASSERT_OK(expression) ASSERT_EQ(::mdfs::store::message_of(expression), "")
 #define EXPECT_OK(expression) EXPECT_EQ(::mdfs::store::message_of(expression), "")
 
+inline void move_all_nodes_off(Store& store, unsigned disk) {
+  NodePosition at;
+  for (bool done = false; !done;) {
+    const auto moved = store.move_nodes_off(disk, at);
+    ASSERT_OK(moved);
+    done = *moved;
+  }
+}
+
 }  // namespace mdfs::store
