@@ -21,6 +21,14 @@ class ByteSource {
   virtual Status read_at(std::uint64_t offset, MutableBytes into) = 0;
 };
 
+// An unsigned integer of at most 8 bytes, as headers have them.
+inline std::uint64_t to_integer(ConstBytes bytes, bool big_endian) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[big_endian ? i : bytes.size() - 1 - i]);
+  return value;
+}
+
 class MemoryBytes final : public ByteSource {
  public:
   explicit MemoryBytes(ConstBytes bytes) : bytes_(bytes) {}

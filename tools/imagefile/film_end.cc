@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/check.h"
+#include "base/checked.h"
+
 namespace mdfs::imagefile {
 namespace {
 
@@ -27,11 +30,10 @@ class FilmHeader {
     return header;
   }
 
+  // Inside the header.
   std::uint32_t number(std::size_t at, std::size_t length) const {
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < length; ++i)
-      value = value << 8 | std::to_integer<std::uint32_t>(bytes_.at(big_endian_ ? at + i : at + length - 1 - i));
-    return value;
+    MDFS_CHECK(inside(at, length, bytes_.size()));
+    return static_cast<std::uint32_t>(to_integer(ConstBytes(bytes_).subspan(at, length), big_endian_));
   }
   std::uint32_t u8(std::size_t at) const { return number(at, 1); }
   std::uint32_t u16(std::size_t at) const { return number(at, 2); }
@@ -67,12 +69,12 @@ std::uint64_t dpx_components(std::uint32_t descriptor) {
   return descriptor == kCbYCrY ? 2 : 1;
 }
 
-std::uint64_t whole_words(std::uint64_t bits) { return (bits + kWordBits - 1) / kWordBits * kWordBytes; }
+std::uint64_t whole_words(std::uint64_t bits) { return ceil_div(bits, kWordBits) * kWordBytes; }
 
 // Rows of whole bytes are not padded, as OpenImageIO writes and reads them; the others fill words of 32 bits.
 std::uint64_t dpx_row_bytes(std::uint64_t samples, std::uint32_t bits, bool filled) {
   if (bits % 8 == 0) return samples * (bits / 8);
-  if (filled && bits == 10) return (samples + 2) / 3 * kWordBytes;
+  if (filled && bits == 10) return ceil_div(samples, 3) * kWordBytes;
   if (filled && bits == 12) return samples * 2;
   return whole_words(samples * bits);
 }

@@ -17,12 +17,6 @@ Status cut_short(const std::string& name, const char* format, std::uint64_t size
           fmt::format("{}: the file is truncated: the {} does not end within its {} bytes", name, format, size)};
 }
 
-std::uint64_t big_endian(ConstBytes bytes) {
-  std::uint64_t value = 0;
-  for (const std::byte byte : bytes) value = value << 8 | std::to_integer<std::uint64_t>(byte);
-  return value;
-}
-
 // Walks the markers of a JPEG file.
 class JpegWalk {
  public:
@@ -63,7 +57,7 @@ class JpegWalk {
     std::array<std::byte, 2> length{};
     if (!inside(at_, length.size(), bytes_.size())) return cut_short(name_, "JPEG", bytes_.size());
     MDFS_TRY(bytes_.read_at(at_, length));
-    at_ += big_endian(length);
+    at_ += to_integer(length, true);
     return {};
   }
 
@@ -156,7 +150,7 @@ Status check_png(ByteSource& bytes, const std::string& name) {
     std::array<std::byte, 8> head{};
     if (!inside(at, kAround, bytes.size())) return cut_short(name, "PNG", bytes.size());
     MDFS_TRY(bytes.read_at(at, head));
-    const std::uint64_t length = kAround + big_endian(ConstBytes(head).first(4));
+    const std::uint64_t length = kAround + to_integer(ConstBytes(head).first(4), true);
     if (!inside(at, length, bytes.size())) return cut_short(name, "PNG", bytes.size());
     if (as_text(ConstBytes(head).subspan(4)) == "IEND") return {};
     at += length;

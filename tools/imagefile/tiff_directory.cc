@@ -39,15 +39,6 @@ constexpr std::uint64_t kUncompressed = 1, kPalette = 3, kInks = 5, kSeparatePla
 // Bytes of one value by the number of its type; 0: a type that is not known, whose field is passed over.
 constexpr std::array<std::uint64_t, 19> kTypeBytes = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
 
-std::uint64_t number(ConstBytes bytes, bool big_endian) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const std::size_t at = big_endian ? i : bytes.size() - 1 - i;
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[at]);
-  }
-  return value;
-}
-
 struct Field {
   std::uint64_t value_bytes = 0;  // of one value
   std::uint64_t count = 0;
@@ -101,7 +92,7 @@ class Walk {
     std::array<std::byte, 8> value{};
     const MutableBytes into = MutableBytes(value).first(width);
     MDFS_TRY(bytes_.read_at(at, into));
-    return number(into, big_endian_);
+    return to_integer(into, big_endian_);
   }
 
   Result<std::uint64_t> header() {
@@ -284,7 +275,7 @@ class Walk {
     MDFS_TRY(bytes_.read_at(field.at + first * width, bytes));
     into.clear();
     for (std::size_t at = 0; at < bytes.size(); at += width)
-      into.push_back(number(ConstBytes(bytes).subspan(at, width), big_endian_));
+      into.push_back(to_integer(ConstBytes(bytes).subspan(at, width), big_endian_));
     return {};
   }
 

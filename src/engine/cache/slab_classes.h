@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstddef>
 
+#include "base/checked.h"
+
 namespace mdfs::engine {
 
 inline constexpr std::size_t kPageBytes = 4096;
@@ -15,7 +17,7 @@ inline constexpr std::size_t kHugePageBytes = 2u << 20;
 // Up to eight pages every multiple of a page is a class. `size` > 0.
 constexpr std::size_t class_of(std::size_t size) {
   const std::size_t step = std::max(kPageBytes, std::bit_floor(size) / 8);
-  return (size + step - 1) / step * step;
+  return align_up(size, step);
 }
 
 // The size class of a buffer that is used for a moment: powers of two, so that the next such buffer can use it again.
