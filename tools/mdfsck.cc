@@ -14,7 +14,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -346,10 +345,8 @@ int run(int argc, char** argv) {
   try {
     app.parse(without_foreign_options(argc, argv));
   } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) {  // --help, --version
-      std::ostringstream text;
-      app.exit(problem, text, text);
-      write_output(text.str());
+    if (problem.get_exit_code() == 0) {
+      print_help(app, problem);
       return end_output();
     }
     print_err("mdfsck: {} (see --help)\n", printable(problem.what()));

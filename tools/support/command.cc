@@ -54,6 +54,12 @@ int end_output(const std::string& program) {
 
 }  // namespace
 
+void print_help(const CLI::App& app, const CLI::ParseError& request) {
+  std::ostringstream text;
+  app.exit(request, text, text);
+  write_output(text.str());
+}
+
 void end_with(int status) { wanted_status = status; }
 
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action) {
@@ -68,10 +74,8 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() == 0) {  // --help, --version
-      std::ostringstream text;
-      app.exit(problem, text, text);
-      write_output(text.str());
+    if (problem.get_exit_code() == 0) {
+      print_help(app, problem);
       return end_output(program);
     }
     print_err("{}: {} (see --help)\n", program, printable(explain(app, problem)));

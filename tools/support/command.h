@@ -9,7 +9,8 @@
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace mdfs::tools {
 
@@ -21,6 +22,9 @@ using Action = std::function<Status()>;
 
 // Parses, runs the action, prints "program: error" as one line, and returns the exit code. Nothing is thrown.
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action);
+
+// Prints what --help or --version ask for, which CLI11 reports as an error of status 0.
+void print_help(const CLI::App& app, const CLI::ParseError& request);
 
 // Sets the status of a command that has done its work: a result, not an error of the command. Call it
 // from the action.
