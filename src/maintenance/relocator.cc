@@ -66,11 +66,12 @@ Turn Relocator::turn() {
   const auto now_ns = [&] { return volume_.environment().monotonic_ns(); };
   const std::int64_t begin_ns = now_ns();
   const bool idle = engine.is_quiet(), home = !moves_data_();
-  while (spread_nodes()) {
-    const std::int64_t used_ns = now_ns() - begin_ns;
-    if (used_ns > (idle && engine.is_quiet() ? kQuietSliceNs : kBusySliceNs) || stopping_)
-      return {true, idle ? 0 : (kBusyShare - 1) * used_ns};
-  }
+  const auto slice_is_over = [&] {
+    return now_ns() - begin_ns > (idle && engine.is_quiet() ? kQuietSliceNs : kBusySliceNs);
+  };
+  const auto wait_of_busy_ns = [&] { return (kBusyShare - 1) * (now_ns() - begin_ns); };
+  while (spread_nodes())
+    if (slice_is_over() || stopping_) return {true, idle ? 0 : wait_of_busy_ns()};
   std::deque<RelocationCandidate> queue = candidates(idle && volume_.store().is_whole(), home);
   if (queue.empty()) {
     if (home && engine.extents_away_from_home() > 0) return {false, free_home_blocks(begin_ns)};
@@ -78,9 +79,8 @@ Turn Relocator::turn() {
   }
   bool has_moved = false;
   const auto pace = [&](std::uint64_t bytes) -> Status {
-    const std::int64_t slice_ns = idle && engine.is_quiet() ? kQuietSliceNs : kBusySliceNs;
     const bool is_first = bytes > 0 && !std::exchange(has_moved, true);  // so that each turn brings something
-    const bool is_over = now_ns() - begin_ns > slice_ns && !is_first;
+    const bool is_over = slice_is_over() && !is_first;
     return is_over || stopping_ || volume_.store().read_only() ? Status(Error{Errc::kBusy, "the turn is over"})
                                                                : Status{};
   };
@@ -90,7 +90,7 @@ Turn Relocator::turn() {
       relocate(queue.front(), pace, outcome);
     queue.pop_front();
   } while (!queue.empty() && pace(0).ok());
-  if (!idle) return {true, std::max(kLookNs, (kBusyShare - 1) * (now_ns() - begin_ns))};
+  if (!idle) return {true, std::max(kLookNs, wait_of_busy_ns())};
   return {true, outcome.bytes > 0 ? 0 : kLookNs};  // home blocks may not be free yet
 }
 
