@@ -22,14 +22,7 @@ class BalanceTest : public VolumeTest {
   BalanceTest() : VolumeTest(32u << 20) {}
 
   Ino stored_image(std::string_view name) {
-    const Ino ino = make_file(name);
-    ImageOptions options;
-    options.geometry.rank = 2;
-    options.geometry.shape = {kSide, kSide};
-    options.geometry.extent = {64, 64};
-    options.geometry.codec = geometry::Codec::kRaw;
-    options.geometry.axes = "yx";
-    EXPECT_OK(volume().make_image(ino, options));
+    const Ino ino = make_raw_image(name, kSide);
     write(ino, 0, noise(kSide * kSide));
     EXPECT_OK(volume().sync());
     return ino;

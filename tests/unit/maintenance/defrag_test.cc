@@ -25,17 +25,7 @@ constexpr std::uint64_t kSide = 1024;
 class DefragTest : public VolumeTest {
  protected:
   explicit DefragTest(std::uint64_t disk_bytes = 256u << 20) : VolumeTest(disk_bytes) {}
-  Ino empty_image(std::string_view name) {
-    const Ino ino = make_file(name);
-    ImageOptions options;
-    options.geometry.rank = 2;
-    options.geometry.shape = {kSide, kSide};
-    options.geometry.extent = {64, 64};
-    options.geometry.codec = geometry::Codec::kRaw;
-    options.geometry.axes = "yx";
-    EXPECT_OK(volume().make_image(ino, options));
-    return ino;
-  }
+  Ino empty_image(std::string_view name) { return make_raw_image(name, kSide); }
   void write_extent(Ino ino, std::uint64_t i) {
     geometry::Window window;
     window.start = {i / 16 * 64, i % 16 * 64};

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 #include <spng.h>
 
+#include "small_image.h"
 #include "support/fake_volume.h"
 #include "support/temp_dir.h"
 #include "views/png.h"
@@ -15,17 +16,6 @@ namespace {
 
 using geometry::ElementType;
 using geometry::Geometry;
-
-Geometry make(std::string axes, geometry::Coord shape, unsigned channels, ElementType type) {
-  Geometry geometry;
-  geometry.rank = static_cast<unsigned>(axes.size());
-  geometry.axes = std::move(axes);
-  geometry.shape = shape;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.extent[axis] = 16;
-  geometry.channels = channels;
-  geometry.type = type;
-  return geometry;
-}
 
 struct Decoded {
   spng_ihdr header{};

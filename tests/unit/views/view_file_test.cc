@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "small_image.h"
 #include "support/fake_volume.h"
 #include "views/npy.h"
 
@@ -13,17 +14,6 @@ namespace {
 
 using geometry::ElementType;
 using geometry::Geometry;
-
-Geometry make(std::string axes, geometry::Coord shape, unsigned channels, ElementType type) {
-  Geometry geometry;
-  geometry.rank = static_cast<unsigned>(axes.size());
-  geometry.axes = std::move(axes);
-  geometry.shape = shape;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) geometry.extent[axis] = 16;
-  geometry.channels = channels;
-  geometry.type = type;
-  return geometry;
-}
 
 const Geometry kPhoto = make("yx", {20, 30}, 3, ElementType::kU8);
 const Geometry kDeep = make("zyx", {5, 6, 7}, 1, ElementType::kU16);

@@ -34,6 +34,18 @@ Ino VolumeTest::make_file(std::string_view name, Ino parent, mode_t mode) {
   return made.ok() ? made->ino : 0;
 }
 
+Ino VolumeTest::make_raw_image(std::string_view name, std::uint64_t side) {
+  const Ino ino = make_file(name);
+  ImageOptions options;
+  options.geometry.rank = 2;
+  options.geometry.shape = {side, side};
+  options.geometry.extent = {64, 64};
+  options.geometry.codec = geometry::Codec::kRaw;
+  options.geometry.axes = "yx";
+  EXPECT_OK(volume().make_image(ino, options));
+  return ino;
+}
+
 Ino VolumeTest::make_directory(std::string_view name, Ino parent, mode_t mode) {
   const auto made = volume().make_directory(parent, name, mode, root_);
   EXPECT_OK(made);

@@ -51,6 +51,8 @@ class VolumeTest : public testing::Test {
   void mount(bool grouping = true);  // closes the volume first, if it is mounted
   // Makes things in the root, or in `parent`; the look-up count stays.
   Ino make_file(std::string_view name, Ino parent = kRootIno, mode_t mode = 0644);
+  // A square of u8 zeros in raw extents of 64 x 64.
+  Ino make_raw_image(std::string_view name, std::uint64_t side);
   Ino make_directory(std::string_view name, Ino parent = kRootIno, mode_t mode = 0755);
   Attributes stat(Ino ino);
   Attributes stat(Ino parent, std::string_view name);  // looks up and forgets
