@@ -232,9 +232,12 @@ std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSl
   const std::size_t index = candidate.labels.label->disk_index;
   const format::MemberState known = index < winner.states.size() ? winner.states[index] : format::MemberState{};
   if (known.commit_id == newest->commit_id) return std::nullopt;
-  // A power cut leaves a disk at most one commit ahead of what the others know of it. A disk that was put back from an
-  // older copy lies behind that.
-  if (newest->generation > known.generation && newest->parent_id != known.commit_id) return newest->generation;
+  // A power cut leaves a disk at most one commit ahead of what the others know of it, and not by a committed slot with
+  // checksum records: those follow a flush of every participant. A disk that was put back from an older copy lies
+  // behind that.
+  const bool cut_explains = newest->parent_id == known.commit_id &&
+                            (newest->state != MDFS_SLOT_COMMITTED || newest->checksum_records.empty());
+  if (newest->generation > known.generation && !cut_explains) return newest->generation;
   for (std::size_t i = 0; i < std::min(newest->members.size(), winner.members.size()); ++i)
     if (newest->members[i].uuid == winner.members[i].uuid && ((newest->participants & current) >> i & 1) != 0)
       return std::nullopt;

@@ -57,10 +57,8 @@ struct FoundCommit {
 // The newest first.
 std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates);
 
-// The disk was written apart from the winner: it holds a commit that may have been acknowledged, which is not the
-// newest one that the winner knows of this disk; nor its child, which a power cut may have taken from the others, nor
-// an older one, in which a disk that has the winner took part. `current`: indexes of disks that have the winner. Gives
-// the generation of that commit.
+// Was the disk written apart from the winner (FORMAT.md 4.3, step 2)? Then it gives the generation of the disk's newest
+// commit. `current`: bits of the indexes of disks that have the winner.
 std::optional<std::uint64_t> diverged(const Candidate& candidate, const format::CommitSlot& winner,
                                       std::uint64_t current);
 

@@ -316,7 +316,7 @@ TEST_F(RecoveryTest, HalvesThatWereWrittenApartAreRefusedHoweverLongAgo) {
 
 // The first disk took part in what the third one wrote, and was then put back from an older copy.
 TEST_F(RecoveryTest, ADiskIsApartThoughADiskThatTookPartInItsCommitsWasPutBackFromACopy) {
-  for (const auto& [here, there] : {std::pair{2, 1}, {2, 20}, {9, 1}, {9, 20}}) {
+  for (const auto& [here, there] : {std::pair{1, 1}, {1, 2}, {1, 20}, {2, 1}, {2, 20}, {9, 1}, {9, 20}}) {
     make(3);
     ASSERT_OK(put(disks_, 1));
     Disks first_and_third = clone_disks(disks_);
