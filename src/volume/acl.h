@@ -1,5 +1,5 @@
-// POSIX access control lists (POSIX.1e draft 17) in the form in which Linux passes them: extended attributes
-// system.posix_acl_access and system.posix_acl_default. Pure.
+// POSIX access control lists (POSIX.1e draft 17) in the form of Linux: the extended attributes system.posix_acl_access
+// and system.posix_acl_default. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,25 +35,25 @@ struct AclEntry {
   bool operator==(const AclEntry&) const = default;
 };
 
-// In the order that Linux demands: owner, users, owning group, groups, mask, others. Empty: no list.
+// In the order that Linux requires: owner, users, owning group, groups, mask, others. Empty: no list.
 using Acl = std::vector<AclEntry>;
 
-// Reads and checks the value of an attribute (kInvalidArgument; kNotSupported for another version).
+// Reads and checks the value of an attribute. kInvalidArgument; kNotSupported for another version.
 Result<Acl> parse_acl(ConstBytes value);
 ByteVector encode_acl(const Acl& acl);
 
-// A list of the three entries that a mode has as well is minimal and not stored.
+// A list of three entries equals the mode; it is minimal and not stored.
 bool is_minimal(const Acl& acl);
-// The nine permission bits of the mode that belongs to a list: the group's are the mask, where there is one.
+// The nine permission bits for a list. The bits of the group are the mask, if the list has one.
 mode_t mode_bits(const Acl& acl);
-// What chmod does to a list.
+// Changes a list as chmod does.
 void change_mode(Acl& acl, mode_t mode);
-// Makes of a directory's default list the access list of a new child: narrows both by each other and returns the
-// child's mode.
+// Turns a directory's default list into the access list of a new child. Restricts list and mode by each other, and
+// returns the child's mode.
 mode_t inherit(Acl& acl, mode_t mode);
 
-// May the caller do all of `mask` (R_OK | W_OK | X_OK) with an inode of this owner, group and mode? `acl` is its
-// access list, empty if none. The superuser may, but execute only what anybody may execute (or a directory).
+// True if the caller may do all of `mask` (R_OK | W_OK | X_OK) with an inode of this owner, group and mode. `acl` is
+// its access list, or empty. The superuser may do all, but may execute a file only if some user may.
 bool may_access(const Acl& acl, mode_t mode, uid_t owner, gid_t group, const Caller& caller, int mask);
 
 }  // namespace mdfs::volume

@@ -1,4 +1,4 @@
-// What the disks of a volume did since the mount, and what went wrong with them over all mounts.
+// Counts the requests of the disks of a volume since the mount, and their errors over all mounts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace mdfs::volume {
 
 struct DiskStatistic {
-  std::uint64_t reads = 0, writes = 0, flushes = 0;  // since the mount, as the next
+  std::uint64_t reads = 0, writes = 0, flushes = 0;  // since the mount, as the next two
   std::uint64_t read_bytes = 0, written_bytes = 0;
   format::DiskErrors errors;  // since they were set to zero
 };
@@ -27,30 +27,31 @@ class DiskStatistics {
  public:
   DiskStatistics(store::Store& store, Environment& environment) : store_(store), environment_(environment) {}
 
-  // Errors of earlier mounts; those of a disk that has been replaced do not count, nor those that cannot be read.
+  // Loads the errors of earlier mounts. Leaves out those of replaced disks, and those that cannot be read.
   Status load();
-  // Disks have come or gone: one that came begins with no errors, those of one that has gone are forgotten.
+  // Called after disks were added or removed: a new disk begins without errors, and those of removed disks are
+  // forgotten.
   void members_changed();
-  // Puts into the tree what has changed since the last time; they are safe with the next commit. Not where that would
-  // be the first commit without a disk (Store::holds_still), unless somebody asks for it.
+  // Puts changed counts into the tree; the next commit makes them durable. Does nothing if that would be the first
+  // commit without an absent disk (Store::holds_still), unless a user asked for it.
   Status save(bool asked_for = false);
-  // By number; of a number that no disk has, nothing.
+  // By number; zeros for an unused number.
   std::vector<DiskStatistic> now() const;
-  // The errors of all disks are counted from zero again.
+  // Sets the errors of all disks to zero.
   Status reset();
 
  private:
-  // The lock is held in these.
+  // The lock is held in these:
   format::DiskErrors errors_of(unsigned disk) const;
   format::DiskErrors no_errors(const Uuid& disk) const;
 
   store::Store& store_;
   Environment& environment_;
   mutable std::mutex mutex_;  // guards all below; held while the tree is changed
-  // What to add to the counters of this mount; after a reset less than nothing, modulo 2^64. Those of a number that no
-  // disk has are of no disk.
+  // Values to add to the counters of this mount; after a reset negative, modulo 2^64. Entries of unused numbers have no
+  // disk.
   std::vector<format::DiskErrors> before_;
-  std::vector<format::DiskErrors> saved_;  // as the tree has them; of no disk: it has none
+  std::vector<format::DiskErrors> saved_;  // those in the tree; an entry without a disk: none
 };
 
 }  // namespace mdfs::volume

@@ -1,4 +1,4 @@
-// The inodes in memory: who holds them, and what of them is newer than the tree.
+// The inodes in memory: the number of their holders, and state that is newer than the tree.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,15 +20,15 @@
 
 namespace mdfs::volume {
 
-// One inode in memory. The inode item in the tree is the authority for everything; here is only what is newer, and
-// the open object. Lock order within an inode: extend, shrink, object, then the store, then times.
+// One inode in memory. The inode item in the tree is the authority; an Inode has newer state only, and the open object.
+// Lock order within an inode: extend, shrink, object, then the store, then times.
 struct Inode {
   explicit Inode(Ino number) : ino(number) {}
   const Ino ino;
 
-  // Held by whoever may change the size, so that appends do not overlap.
+  // Held by a thread that may change the size, so that appends do not overlap.
   std::mutex extend_mutex;
-  // Held shared by window calls, alone while the file gets smaller or becomes an image.
+  // Held shared by window calls, and alone while the file gets smaller or becomes an image.
   std::shared_mutex shrink_mutex;
 
   std::mutex object_mutex;  // guards the next six; held while the object is opened and closed
@@ -36,24 +36,24 @@ struct Inode {
   std::shared_ptr<engine::OpenObject> open_object;     // null: not open
   std::shared_ptr<const geometry::Geometry> geometry;  // of the open object, if an image; shape[0] may be outdated
   unsigned object_users = 0;
-  bool object_switching = false;    // nobody may begin to use it
+  bool object_switching = false;    // no new use may begin
   bool object_queued = false;       // in the list of idle objects
-  std::int64_t object_used_ns = 0;  // monotonic; when the last user left
+  std::int64_t object_used_ns = 0;  // monotonic; end of the last use
 
-  // What reads and writes of data change before it reaches the tree; set as the object is opened.
-  std::mutex times_mutex;  // guards the next four; nothing is locked while it is held
+  // Changes by reads and writes of data that the tree does not have yet; set when the object is opened.
+  std::mutex times_mutex;  // guards the next four; no lock is taken while it is held
   std::optional<std::int64_t> atime_ns;
   std::optional<std::int64_t> mtime_ns;
   std::optional<std::int64_t> ctime_ns;
   std::optional<std::uint64_t> data_generation;
 
-  std::atomic<bool> times_dirty{false};       // newer than the item, perhaps
-  std::atomic<bool> has_privileges{false};    // setuid, setgid or capabilities that a write takes away
-  std::atomic<bool> unlinked{false};          // no name leads here: freed when nobody holds it
-  std::atomic<bool> has_open_object{false};   // as open_object != nullptr
-  std::atomic<bool> write_error_kept{false};  // write_error is set
+  std::atomic<bool> times_dirty{false};       // may be newer than the item
+  std::atomic<bool> has_privileges{false};    // setuid, setgid or capabilities that a write removes
+  std::atomic<bool> unlinked{false};          // no name leads here: freed when the last hold ends
+  std::atomic<bool> has_open_object{false};   // equals open_object != nullptr
+  std::atomic<bool> write_error_kept{false};  // equals write_error.has_value()
   std::mutex error_mutex;                     // guards the next
-  std::optional<Error> write_error;           // met in the background: for the next fsync
+  std::optional<Error> write_error;           // of the background: for the next fsync
 
  private:
   friend class InodeTable;
@@ -65,7 +65,7 @@ struct Inode {
 
 class InodeTable;
 
-// Keeps an inode in the table while an operation works on it.
+// Keeps an inode in the table while an operation uses it.
 class Pin {
  public:
   Pin() = default;
@@ -84,15 +84,15 @@ class Pin {
 };
 
 // All inodes that are looked up, open, in use, or newer in memory than in the tree; others are dropped at once. The
-// kernel may keep millions looked up: of an inode that is nothing but looked up the table keeps the count alone.
+// kernel may keep millions looked up. For an inode that is only looked up, the table therefore keeps only the count.
 // Any thread may call any method; the shards' mutexes are leaves.
 class InodeTable {
  public:
-  // Called, with no lock held, when the last hold of an unlinked inode is gone.
+  // `unreferenced` is called, with no lock held, when the last hold of an unlinked inode ends.
   explicit InodeTable(std::function<void(Ino)> unreferenced) : unreferenced_(std::move(unreferenced)) {}
 
-  Pin pin(Ino ino);   // makes the inode if it is not there
-  Pin find(Ino ino);  // empty if it is not there
+  Pin pin(Ino ino);   // makes the inode if necessary
+  Pin find(Ino ino);  // empty if the inode is not in the table
   void add_lookup(Inode& inode);
   void add_open(Inode& inode);
   void drop_lookups(Ino ino, std::uint64_t lookups);
@@ -108,14 +108,15 @@ class InodeTable {
   struct Shard {
     std::mutex mutex;  // guards the maps and the counts of the inodes
     std::unordered_map<Ino, std::unique_ptr<Inode>> inodes;
-    std::unordered_map<Ino, std::uint64_t> looked_up;  // nothing but that, so often; each in one of the maps
+    // inodes that are only looked up, with counts; each inode is in one of the maps
+    std::unordered_map<Ino, std::uint64_t> looked_up;
   };
   Shard& shard(Ino ino) { return shards_[ino % kShards]; }
   void unpin(Inode& inode);
-  // The shard's mutex is held. Null if the inode is in none of the maps.
+  // Null if the inode is in none of the maps. The caller holds the shard's mutex.
   static Inode* get(Shard& shard, Ino ino);
-  // The shard's mutex is held. Drops the inode if nothing holds it, or all but the count if only look-ups do; true if
-  // it is to be freed on disk.
+  // Drops an unused inode, or all but its count if it is only looked up. True if it must be freed on disk. The caller
+  // holds the shard's mutex.
   static bool evict_if_unused(Shard& shard, Inode& inode);
 
   std::function<void(Ino)> unreferenced_;

@@ -1,4 +1,4 @@
-// A volume as long work sees it: its public interface, and the little that long work needs beyond that.
+// The interface of a volume for long work: its public interface, and a few calls more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace mdfs::volume {
 
-// For src/maintenance alone. Any thread may call any method.
+// For src/maintenance only. Any thread may call any method.
 class MaintainedVolume : public Volume {
  public:
   virtual Environment& environment() = 0;
   virtual Placements& placements() = 0;
-  // The data of a file or image, which stay open as long as this is held. kNotFound, kIsDirectory, kInvalidArgument: no
-  // data.
+  // The data of a file or image, which stay open while the pointer is held. kNotFound; kIsDirectory and
+  // kInvalidArgument: an inode without data.
   virtual Result<std::shared_ptr<engine::OpenObject>> open_object(Ino ino) = 0;
-  // Calls that read data and have not returned: long work waits for them, for a little while.
+  // The number of calls that are reading data. Long work waits briefly for them.
   virtual const std::atomic<unsigned>& readers() const = 0;
-  // Disks have come, gone or changed their size; placements have changed, which includes that.
+  // Called after disks were added, removed or resized; and after placements changed, also by such changes.
   virtual void members_changed() = 0;
   virtual void placements_changed() = 0;
 };

@@ -1,4 +1,4 @@
-// Which names files may have.
+// The allowed names of files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,12 +9,11 @@
 
 namespace mdfs::volume {
 
-// A name that may be looked for: kNotFound if empty, kNameTooLong beyond 255 bytes, kInvalidArgument with a slash or
-// a NUL.
+// For a look-up: kNotFound if empty, kNameTooLong beyond 255 bytes, kInvalidArgument with a slash or a NUL.
 Status check_name(std::string_view name);
-// A name that may be given: besides, kExists for "." and "..", kInvalidArgument for reserved names.
+// For a new name: also kExists for "." and "..", kInvalidArgument for reserved names.
 Status check_new_name(Ino parent, std::string_view name);
-// A name that may be taken away: besides, kInvalidArgument for "." and kNotEmpty for "..".
+// For a name that is removed: also kInvalidArgument for "." and kNotEmpty for "..".
 Status check_old_name(std::string_view name);
 
 }  // namespace mdfs::volume

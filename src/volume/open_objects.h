@@ -1,5 +1,5 @@
-// The open objects of inodes: opened when first needed, kept for a while when nobody uses them, and the way by which
-// what data changes (size, times, stored bytes) reaches the inode item together with the data.
+// The open objects of inodes. An object is opened when it is first needed, and kept for a while when it is no longer
+// used. Size, times and stored bytes reach the inode item through it, together with the data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +21,8 @@ namespace mdfs::volume {
 
 class OpenObjects;
 
-// The open object of an inode in use: it is not closed meanwhile. Nobody who holds one may lock the inode's extend or
-// shrink mutex.
+// A use of an inode's open object, which is not closed meanwhile. A thread that holds one must not lock the inode's
+// extend or shrink mutex.
 class ObjectUse {
  public:
   ObjectUse() = default;
@@ -41,15 +41,15 @@ class ObjectUse {
  private:
   friend class OpenObjects;
   OpenObjects* owner_ = nullptr;
-  Inode* inode_ = nullptr;  // pinned by whoever asked for the use
+  Inode* inode_ = nullptr;  // the caller of use() has pinned it
   std::shared_ptr<engine::OpenObject> object_;
   std::shared_ptr<const geometry::Geometry> geometry_;
 };
 
-// Any thread may call any method. Callers hold a Pin of each inode they hand in, longer than any ObjectUse of it.
+// Any thread may call any method. Callers hold a Pin of each inode that they pass, longer than any ObjectUse of it.
 class OpenObjects {
  public:
-  // `secret` is set before the first call.
+  // `secret` must be set before the first call.
   OpenObjects(store::Store& store, const format::NameSecret& secret, engine::Engine& engine, InodeTable& table,
               Placements& placements, Environment& environment)
       : store_(store),
@@ -63,36 +63,36 @@ class OpenObjects {
   Result<ObjectUse> use(Inode& inode);
   ObjectUse use_if_open(Inode& inode);
 
-  // Writes back data and, unless data_only, times. Reports once what went wrong before.
+  // Writes back data and, unless data_only, times. Reports an earlier error of the background once.
   Status write_back(Inode& inode, bool data_only);
-  // The times of all inodes that are newer than their items. Goes on after errors and returns the first.
+  // Writes the times of all inodes that are newer than their items. Continues after errors and returns the first.
   Status write_back_times();
 
   // The data of the inode have changed.
   void data_changed(Inode& inode);
-  // Data or entries have been read: a new access time by the rules of relatime, against the times in memory or, for
-  // what is not a file, of the item.
+  // Data or entries have been read: sets a new access time by the rules of relatime. Compares with the times in memory
+  // or, for other inodes than files, with those of the item.
   void was_read(Inode& inode, const format::Inode& item = {});
-  // Sets what the item says (opening the object does so, too); called before was_read() of a directory.
+  // Loads the times of the item, as opening the object does. Called before was_read() of a directory.
   void load_times(Inode& inode, const format::Inode& item);
-  // After a change of times in the tree: what is in memory follows.
+  // Updates the times in memory after a change in the tree.
   void set_times(Inode& inode, std::optional<std::int64_t> atime_ns, std::optional<std::int64_t> mtime_ns);
-  // What is in memory goes over what the item says.
+  // Replaces times of the item with newer ones in memory.
   static void overlay_times(Inode& inode, format::Inode& item);
 
-  // Runs `change` while nobody uses the open object, with the size of the file. The object is written back and closed
-  // before, and opened again by the next user. With kAnotherKind nothing of the object stays cached. The caller holds
-  // the inode's extend and shrink mutexes.
+  // Runs `change` with the size of the file while the open object has no users. The object is written back and closed
+  // before, and the next user opens it again. With kAnotherKind no data of the object stay cached. The caller holds the
+  // inode's extend and shrink mutexes.
   enum class Reopened : std::uint8_t { kTheSame, kAnotherKind };
   Status change_alone(Inode& inode, Reopened reopened, const std::function<Status(std::uint64_t size_bytes)>& change);
-  // The inode has been removed and nobody holds it: its open object is forgotten.
+  // Forgets the open object of a removed inode that has no holders.
   void discard(Inode& inode);
-  // Nobody has the file open any more: the open object may be closed after a while.
+  // The file is no longer open: its object may be closed after a while.
   void note_idle(Inode& inode);
-  // Closes objects that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle. What cannot
-  // be written stays, and ends the round.
+  // Closes objects that have not been used for `age_ns`, and the oldest if there are more than kMaxIdle. An object that
+  // cannot be written stays, and ends the round.
   void close_idle(std::int64_t age_ns);
-  // At the end: what cannot be written is lost, and the first such error returned.
+  // Closes all objects at the end. Data that cannot be written are lost; returns the first such error.
   Status close_all();
 
   static constexpr std::size_t kMaxIdle = 1024;
@@ -127,8 +127,8 @@ class OpenObjects {
   std::vector<Ino> dirty_times_;
 };
 
-// What Attributes::data_generation and ImageInfo show of the number in the item: room is left for the changes that are
-// not committed.
+// The number that Attributes::data_generation and ImageInfo show for that of the item. Its low bits are for changes
+// that are not committed yet.
 inline constexpr unsigned kGenerationShift = 24;
 constexpr std::uint64_t shown_generation(std::uint64_t committed) {
   return (committed << kGenerationShift) | ((std::uint64_t{1} << kGenerationShift) - 1);

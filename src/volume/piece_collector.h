@@ -1,4 +1,4 @@
-// The data of all files and images as pieces on the disks, taken out of the tree.
+// Collects the data of all files and images from the tree, as pieces on the disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,22 +15,22 @@
 
 namespace mdfs::volume {
 
-// An extent, or a run of blocks of a file, as the tree described it when it was asked.
+// An extent, or a run of blocks of a file, as the tree described it at the time of the read.
 struct StoredPiece : store::StoredData {
   std::uint64_t birth = 0;
   format::ExtentTableShape shape;      // of an extent
-  std::optional<std::uint64_t> strip;  // offset of the item, where the bytes of the extent lie in a strip
+  std::optional<std::uint64_t> strip;  // the key's offset of the strip item, if the extent's bytes are in a strip
 };
 
-// Takes pieces out of the tree in the order of its keys. One thread; other threads may change the tree meanwhile.
+// Takes pieces from the tree in the order of its keys. One thread. Other threads may change the tree meanwhile.
 class PieceCollector {
  public:
   PieceCollector(store::Store& store, store::Verifier& verifier) : store_(store), verifier_(verifier) {}
 
-  // Some more items from `next` on, which moves on; false when there are no more. Items that cannot be read are noted
-  // in the record.
+  // Takes some more items from `next` on, and advances `next`; false when there are no more. Items that cannot be read
+  // are noted in the record.
   bool collect(format::Key& next, std::vector<StoredPiece>& pieces, format::OperationRecord& record);
-  // Does the tree still say so? Also if it cannot be asked.
+  // True if the tree still describes the piece like this, or cannot be read.
   bool is_current(const StoredPiece& piece);
 
  private:

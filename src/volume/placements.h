@@ -1,4 +1,4 @@
-// The placements of a volume: found, shared, made; and where each new object's rotation starts.
+// The placements of a volume: finds, shares and makes them, and chooses the base of each new object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,44 +22,44 @@ namespace mdfs::volume {
 // Any thread may call any method. The mutex is a leaf.
 class Placements {
  public:
-  // `seed` is where the rotor starts, so that volumes mounted often do not favour their first disk.
+  // `seed` is the start of the rotor, so that volumes that are mounted often do not favour their first disk.
   Placements(store::Store& store, std::uint64_t seed) : store_(store), rotor_(seed), subset_rotor_(seed) {}
 
   Result<std::shared_ptr<const geometry::Placement>> get(std::uint64_t id);
-  // The id of an equal placement; if there is none, it is made in this transaction.
+  // The id of an equal placement. Without one, this transaction makes it.
   Result<std::uint64_t> find_or_make(store::Transaction& transaction, const geometry::Placement& placement);
 
-  // Disks have come or gone, or weigh something else.
+  // Called after disks were added or removed, or weights changed.
   void members_changed();
 
-  // Placements name this disk no more, but `target`, in its slots; or they are made anew for the other disks, as many
-  // as before if there are so many. What lies where is not changed by that.
+  // Puts `target` into the slots of this disk in all placements. Without a target, makes the placements again for the
+  // other disks, for as many as before if there are so many. Stored extents stay where they are.
   Status replace_disk(std::uint16_t disk, std::optional<unsigned> target);
-  // Placements that name all disks that take extents, but for some of `joining` (bits), are made anew for all of them
-  // by their weights of now, if they are not so already.
+  // Placements that name all disks, except some of `joining` (bits), are made again for all disks by their present
+  // weights, unless they have these already.
   Status include_disks(std::uint64_t joining);
-  // What include_disks() makes of a placement.
+  // The placement that include_disks() makes from this one.
   geometry::Placement with_disks(const geometry::Placement& placement, std::uint64_t joining);
 
-  // Ordinary files: all disks.
+  // For ordinary files: all disks.
   geometry::Placement for_files();
-  // What the options ask for; kInvalidArgument names the option and its range.
+  // The placement for these options. kInvalidArgument names the option and its range.
   Result<geometry::Placement> for_image(const ImageOptions& options);
-  // A rotor over the slots of the least loaded disks.
+  // The next value of a rotor over the slots of the least loaded disks.
   std::uint64_t next_base(const geometry::Placement& placement);
 
  private:
   std::vector<std::uint16_t> weighted_disks() const;
-  // The general tables; finding the best offset for unequal disks takes a while.
+  // The general tables. The search for the best offset takes a while for unequal disks.
   geometry::Placement general(unsigned rank, const std::vector<std::uint16_t>& disks);
   void look_at_loads();
-  // Of the same kind, for these disks.
+  // A placement of the same kind for these disks.
   geometry::Placement anew(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks);
-  // The same where some of them take their share of what lies by `placement`.
+  // The same, where the disks `taking` (bits) take their share of extents stored by `placement`.
   geometry::Placement grown(const geometry::Placement& placement, const std::vector<std::uint16_t>& disks,
                             std::uint64_t taking);
   geometry::Placement without_disk(const geometry::Placement& placement, std::uint16_t disk);
-  // Puts what `change` makes of each placement in its place.
+  // Replaces each placement by the result of `change`.
   Status change_all(const std::function<geometry::Placement(const geometry::Placement&)>& change);
 
   static constexpr std::size_t kMaxCached = 1024;
@@ -82,7 +82,7 @@ class Placements {
   std::uint64_t rotor_;         // of bases
   std::uint64_t subset_rotor_;  // of the first disks of images that use a few
   std::uint64_t bases_until_look_ = 0;
-  std::vector<bool> loaded_;  // by disk: clearly fuller than the emptiest
+  std::vector<bool> loaded_;  // by disk: clearly fuller than the emptiest one
 };
 
 }  // namespace mdfs::volume

@@ -1,5 +1,5 @@
-// The volume: files, directories, images and windows over the store and the engine. All that FUSE, tools and tests ask
-// for passes through here; it runs without FUSE.
+// The volume: files, directories, images and windows over the store and the engine. FUSE, tools and tests call it; it
+// runs without FUSE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,8 +25,8 @@ namespace mdfs::volume {
 using Ino = std::uint64_t;
 inline constexpr Ino kRootIno = 1;
 
-// Who asks: owner and group of what is made. The kernel checks permissions of ordinary operations (the mount uses
-// default_permissions); check_access() is for those that it does not see (views, ioctls).
+// The caller of an operation: owner and group of new inodes. The kernel checks permissions of ordinary operations (the
+// mount uses default_permissions). check_access() is for operations that the kernel does not see (views, ioctls).
 struct Caller {
   uid_t uid = 0;
   gid_t gid = 0;
@@ -45,7 +45,7 @@ struct Attributes {
   std::int64_t atime_ns = 0, mtime_ns = 0, ctime_ns = 0, btime_ns = 0;
   std::uint64_t device = 0;
   bool is_image = false;
-  std::uint64_t data_generation = 0;  // changes whenever the data change (also before they are committed)
+  std::uint64_t data_generation = 0;  // changes with every change of the data, also before the commit
 };
 
 struct SetAttributes {
@@ -55,14 +55,14 @@ struct SetAttributes {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::int64_t> atime_ns, mtime_ns, ctime_ns;
   bool atime_now = false, mtime_now = false;
-  engine::Stop stop;  // asked while the size changes
+  engine::Stop stop;  // may end a change of size
 };
 
 struct DirectoryEntry {
   std::string name;
   Ino ino = 0;
   std::uint8_t type = 0;     // d_type
-  std::uint64_t cookie = 0;  // readdir goes on after it
+  std::uint64_t cookie = 0;  // of the entry; readdir continues after it
 };
 
 enum class RenameMode : std::uint8_t { kReplace, kNoReplace, kExchange };
@@ -72,14 +72,15 @@ enum class AtimeMode : std::uint8_t { kNoAtime, kRelatime, kNoDirAtime };
 
 struct VolumeOptions {
   engine::EngineOptions engine;
-  // The longest time from a change, of data or names, to the write that makes it safe. 0: only when asked (tests).
+  // The longest time from a change of data or names to the commit that makes it durable. 0: commits on request only
+  // (tests).
   std::int64_t commit_interval_ns = 5'000'000'000;
   AtimeMode atime = AtimeMode::kRelatime;
 };
 
 struct ImageOptions {
   geometry::Geometry geometry;
-  std::optional<unsigned> disks;       // use only so many (the first ones after the image's base)
+  std::optional<unsigned> disks;       // number of disks, from the image's base on
   std::optional<unsigned> row_offset;  // else the default tables
   std::optional<unsigned> plane_offset;
 };
@@ -94,75 +95,76 @@ struct ImageInfo {
 };
 
 struct LayoutPage {
-  std::vector<layout::ExtentPlace> rows;  // holes left out
-  engine::LayoutCursor next;              // where the next page begins
+  std::vector<layout::ExtentPlace> rows;  // without holes
+  engine::LayoutCursor next;              // start of the next page
   bool at_end = false;                    // no row is left
   std::uint32_t block_size = 0;
   unsigned disk_count = 0;
 };
 
-// The fragmentation of the images of a volume, each of which counts alike. The images are looked at in turn, for a
-// moment at each call; figures are of the last whole round, or of what has been seen so far.
+// The fragmentation of the images of a volume, with equal weight for each image. Each call looks at some images in
+// turn. The figures are those of the last whole round, or of the part seen so far.
 struct VolumeFragmentation {
   layout::Fragmentation fragmentation;
   std::uint64_t images = 0;  // with stored extents
-  bool complete = false;     // all of them
+  bool complete = false;     // true: of all images
   double worst_factor = 0;
   Ino worst = 0;
 };
 
-// Told, from a thread that holds no lock, when a change through one interface must drop what the kernel caches of
-// the others: `ino`'s plain bytes [offset, offset + length) have changed by a window write.
+// Called, from a thread that holds no lock, when a window write has changed the plain bytes [offset, offset + length)
+// of `ino`. The kernel must drop its cached bytes of the other views.
 using ChangeListener = std::function<void(Ino ino, std::uint64_t offset, std::uint64_t length)>;
-// A write, or a change of size, has just taken the set-uid bit or capabilities from a file, and changes its bytes next.
-// Called by the thread that writes: it may not wait for other requests.
+// Called by a writing thread after a write or a change of size has removed the set-uid bit or capabilities, and before
+// it changes bytes. Must not wait for other requests.
 using PrivilegesListener = std::function<void(Ino ino)>;
 
-// Of files, images among them, with data on disks that are missing or have failed.
+// A file or image with data on missing or failed disks.
 struct LostFile {
   Ino ino = 0;
-  std::uint64_t lost_bytes = 0, stored_bytes = 0;  // as stored
-  std::uint64_t disks = 0;                         // bits
+  std::uint64_t lost_bytes = 0, stored_bytes = 0;  // stored bytes
+  std::uint64_t disks = 0;                         // bits of the missing disks with its data
 };
 struct LostFiles {
   std::vector<LostFile> files;         // by inode
-  std::uint64_t disks = 0;             // those that are not there, bits
-  std::uint64_t looked_at = 0;         // files
-  std::uint64_t looked_at_bytes = 0;   // of them, as stored
+  std::uint64_t disks = 0;             // the missing ones, bits
+  std::uint64_t looked_at = 0;         // number of files
+  std::uint64_t looked_at_bytes = 0;   // stored bytes of these files
   std::uint64_t unreadable_items = 0;  // of the tree
-  Ino next = 0;                        // to go on from; 0: all have been looked at
+  Ino next = 0;                        // start of the next call; 0: all files are done
 };
 
 class DiskStatistics;
 class Operations;
 class MaintainedVolume;
-// Called while the volume is being made, which is remembered then, and not used before Operations::load().
+// Called while the volume is being made. The function keeps the reference, and must not use it before
+// Operations::load().
 using MakeOperations = std::function<std::unique_ptr<Operations>(MaintainedVolume& volume)>;
 
-// A window at one moment: all reads give the same version of it, whatever is written meanwhile, or the error of ESTALE
-// (Engine::pin_window). For any thread; ends before the volume does.
+// A window at one moment. All reads see the same version, in spite of later writes, or fail with ESTALE
+// (Engine::pin_window). Any thread; must end before the volume.
 class PinnedWindow {
  public:
   virtual ~PinnedWindow() = default;
   virtual Status read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop) = 0;
 };
 
-// Any thread may call any method. Inodes are held by look-up counts as FUSE keeps them: lookup and every call that
-// makes an entry adds one, forget takes them away; open/release hold them as well. An unlinked inode's data live until
-// both are gone; a crash before that leaves an orphan which the next mount frees.
+// Any thread may call any method. Look-up counts hold inodes, as in FUSE: lookup and every call that makes an entry add
+// one, and forget removes them. open_file and release_file hold inodes as well. Data of an unlinked inode live until
+// both are gone. A crash before that leaves an orphan, which the next mount frees.
 class Volume {
  public:
-  // `make_operations` brings the long work of the volume (src/maintenance).
+  // `make_operations` makes the long work of the volume (src/maintenance).
   static Result<std::unique_ptr<Volume>> open(std::unique_ptr<store::Store> store, const VolumeOptions& options,
                                               Environment& environment, const MakeOperations& make_operations);
   virtual ~Volume() = default;
-  // Writes everything back, commits, stops the background thread. Further calls fail with kReadOnly. An error:
-  // something that was written is lost.
+  // Writes everything back, commits, and stops the background threads. Later calls fail with kReadOnly. An error means
+  // that written data are lost.
   virtual Status close() = 0;
 
   virtual store::Store& store() = 0;
   virtual engine::Engine& engine() = 0;
-  // Waits for calls of the former listener to return; a listener does not call it.
+  // Waits until calls of the former listener have returned. Must not be called by a listener.
   virtual void set_change_listener(ChangeListener listener) = 0;
   virtual void set_privileges_listener(PrivilegesListener listener) = 0;
 
@@ -180,23 +182,25 @@ class Volume {
   virtual Status rename(Ino parent, std::string_view name, Ino new_parent, std::string_view new_name,
                         RenameMode mode) = 0;
   virtual Result<std::string> read_symlink(Ino ino) = 0;
-  // Entries after `cookie` (0 = from the start, beginning with . and ..), at most `limit`. Entries that stay are
-  // seen exactly once whatever comes and goes meanwhile.
+  // At most `limit` entries after `cookie`; 0 begins with . and .. . An entry that stays is returned exactly once, in
+  // spite of concurrent changes.
   virtual Result<std::vector<DirectoryEntry>> read_directory(Ino directory, std::uint64_t cookie,
                                                              std::size_t limit) = 0;
 
   // ---- attributes
   virtual Result<Attributes> attributes(Ino ino) = 0;
-  // As setattr(2) does: chmod clears and keeps bits by the usual rules, chown drops setuid/setgid, size changes data.
+  // As setattr(2): chmod follows the usual rules for special bits, chown drops setuid and setgid, a size changes the
+  // data.
   virtual Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) = 0;
-  // Before a change of the bytes or of the size of a file by the caller, who is asked for when it matters: as ext4 does
-  // it, set-uid goes, and set-gid if the group may execute or the caller is not in it, unless the caller is root;
-  // capabilities go in any case. The calls that change bytes leave all of that alone.
+  // Called before a change of the bytes or size of a file; asks for the caller only if it matters. As in ext4, unless
+  // the caller is root: set-uid is removed, and set-gid if the group may execute or the caller is not in the group.
+  // Capabilities are removed in any case. The calls that change bytes do not do this.
   virtual Status drop_privileges(Ino ino, const std::function<Caller()>& caller) = 0;
-  // R_OK | W_OK | X_OK against mode and ACL.
+  // Checks R_OK | W_OK | X_OK against mode and ACL.
   virtual Status check_access(Ino ino, int mask, const Caller& caller) = 0;
   virtual Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) = 0;
-  // The access control list; as with chmod(2) the set-gid bit goes, unless the caller is root or in the file's group.
+  // Sets the access control list. As chmod(2), removes the set-gid bit unless the caller is root or in the file's
+  // group.
   virtual Status set_access_acl(Ino ino, ConstBytes value, const Caller& caller) = 0;
   virtual Result<ByteVector> get_xattr(Ino ino, std::string_view name) = 0;  // kNoData if absent
   virtual Result<std::vector<std::string>> list_xattrs(Ino ino) = 0;
@@ -224,37 +228,36 @@ class Volume {
                                  std::size_t length) {
     return copy_range(from, from_offset, to, to_offset, length, {});
   }
-  // The file's data, its inode and the names leading to it are on the disks when this returns.
+  // Returns when the file's data, its inode and the names that lead to it are on the disks.
   virtual Status fsync(Ino ino, bool data_only) = 0;
   virtual Status sync() = 0;  // everything
 
   // ---- images
-  // Gives an empty ordinary file a geometry; its size becomes the canonical size (a hole, reads as zeros).
+  // Gives an empty ordinary file a geometry. Its size becomes the canonical size (a hole, which reads as zeros).
   virtual Status make_image(Ino ino, const ImageOptions& options) = 0;
-  // The same for a file that has its bytes already, as many as the geometry says, or fewer of the last step along the
-  // slowest axis: they are stored anew, and stay what they are. kInvalidArgument if it has another size, kBusy if it
-  // changes meanwhile, kCancelled by `stop`: then it is what it was. An image of these samples takes spacing and units
-  // over; kExists for an image of others.
+  // The same for a file that has its bytes already: as many as the geometry gives, or fewer of the last step along the
+  // slowest axis. The bytes are stored again, and stay the same. kInvalidArgument: another size. kBusy: the file
+  // changed meanwhile. kCancelled: by `stop`. After an error the file is unchanged. An image with these samples takes
+  // over spacing and units; kExists for an image with others.
   virtual Status become_image(Ino ino, const ImageOptions& options, const engine::Stop& stop) = 0;
   virtual Result<ImageInfo> image_info(Ino ino) = 0;  // kNotImage
-  // The first part of it alone, which for an image at work is in memory.
+  // The geometry alone, which is in memory for an open image.
   virtual Result<geometry::Geometry> image_geometry(Ino ino) = 0;
-  // Where an image's extents lie: at most `most` rows from a position on. The first page, of the position {}, writes
-  // the image back and commits first. Later pages see what has been written back when they are asked for: an extent
-  // that is stored all the time is in exactly one page. Nothing is kept between pages. EINVAL: a position that no row
-  // can have.
+  // The places of an image's extents: at most `most` rows from a position on. The first page, from the position {},
+  // writes the image back and commits first. Later pages show the state at their call. An extent that is stored all the
+  // time is in exactly one page. No state is kept between pages. EINVAL: a position that no row can have.
   virtual Result<LayoutPage> layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,
                                     const engine::Stop& stop) = 0;
-  // Moves stored bytes of a file or an image to other blocks; the data stay what they are. Commits nothing.
+  // Moves stored bytes of a file or an image to other blocks without changing the data. Does not commit.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
   virtual Result<layout::Fragmentation> fragmentation(Ino ino,
-                                                      const engine::Stop& stop) = 0;  // of what has been written back
-  // From an inode on, at most `most`, for a moment; bounded memory. What stale disks still have is not lost.
+                                                      const engine::Stop& stop) = 0;  // of published data
+  // At most `most` files from an inode on, in bounded time and memory. Data on stale disks are not lost.
   virtual Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) = 0;
   virtual Result<VolumeFragmentation> volume_fragmentation(const engine::Stop& stop) = 0;
   Result<layout::Fragmentation> fragmentation(Ino ino) { return fragmentation(ino, {}); }
   Result<VolumeFragmentation> volume_fragmentation() { return volume_fragmentation({}); }
-  // Engine::consolidate() of an image; what it did is not committed.
+  // Engine::consolidate() of an image. Does not commit.
   virtual Result<std::uint64_t> consolidate(Ino ino, std::uint64_t most_bytes, bool all) = 0;
   virtual Status start_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
@@ -262,7 +265,7 @@ class Volume {
   Status read_window(Ino ino, const geometry::Window& window, std::uint64_t offset, MutableBytes into) {
     return read_window(ino, window, offset, into, {});
   }
-  // The window as it is now, to be read in parts (PinnedWindow).
+  // Pins the present state of the window, to be read in parts (PinnedWindow).
   virtual Result<std::unique_ptr<PinnedWindow>> pin_window(Ino ino, const geometry::Window& window) = 0;
   virtual Status write_window(Ino ino, const geometry::Window& window, const engine::WindowSource& from,
                               const engine::Stop& stop) = 0;
@@ -271,24 +274,24 @@ class Volume {
   }
   virtual Result<engine::WindowPlan> plan_window(Ino ino, const geometry::Window& window, const engine::Stop& stop) = 0;
 
-  // ---- disks; errors are those of the store. New files and images use what has come at once.
-  // What has been deleted is freed, as far as that takes a moment, and commits are made until disks may be told of it
+  // ---- disks; errors are those of the store. New files and images use added disks at once.
+  // Frees deleted files, as far as that takes a moment, and commits until their blocks may be discarded
   // (store::Store::trim_some).
   virtual Status free_deleted() = 0;
   virtual Result<std::vector<unsigned>> add_disks(std::vector<store::JoiningDisk> disks) = 0;
   virtual Status set_disk_weight(unsigned disk, std::uint16_t weight) = 0;
-  // A disk that was being drained gets new blocks again. Draining is an operation; kBusy while it runs.
+  // Lets a disk that was being drained get new blocks again. kBusy while the drain is running.
   virtual Status keep_disk(unsigned disk) = 0;
 
   // ---- the whole
   virtual store::SpaceInfo space() = 0;
-  // Scrub and other long work (operations.h). It runs in the background, or without background threads (no commit
-  // interval) step by step, as its turn() is called.
+  // Scrub and other long work (operations.h). Runs in the background, or without background threads (no commit
+  // interval) step by step, when turn() is called.
   virtual Operations& operations() = 0;
   virtual DiskStatistics& disk_statistics() = 0;
 };
 
-// Names that files may not have: ending in "@", and ".mdfs" in the root directory.
+// Reserved names: those that end in "@", and ".mdfs" in the root directory.
 bool is_reserved_name(Ino parent, std::string_view name);
 
 }  // namespace mdfs::volume

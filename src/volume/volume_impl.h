@@ -1,5 +1,5 @@
-// The one implementation of Volume; its parts are in files by idea: names, rename, directory, attributes, xattr, data,
-// space (fallocate and friends), images, orphans, background.
+// The implementation of Volume, with a file for each topic: names, rename, directory, attributes, xattr, data, space
+// (fallocate and similar), images, orphans, background.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,14 +26,14 @@
 
 namespace mdfs::volume {
 
-// Every change of the tree is one transaction made by change(); ids and times are taken there and nowhere else, so
-// that what an operation does follows from its arguments, its Change and the tree.
+// A change of the tree: one transaction made by change(), which takes ids and times. The result of an operation
+// therefore follows from its arguments, its Change and the tree.
 struct Change {
   store::Transaction& transaction;
   std::int64_t now_ns;
 };
 
-// While one exists, long work waits (MaintainedVolume::readers).
+// Long work waits while one exists (MaintainedVolume::readers).
 class Reading {
  public:
   explicit Reading(std::atomic<unsigned>& readers) : readers_(readers) { ++readers_; }
@@ -49,7 +49,7 @@ class VolumeImpl final : public MaintainedVolume {
   VolumeImpl(std::unique_ptr<store::Store> store, std::unique_ptr<engine::Engine> engine, const VolumeOptions& options,
              Environment& environment, const MakeOperations& make_operations);
   ~VolumeImpl() override;
-  // Finds the orphans of the last mount and starts the background threads (or, without them, frees the orphans).
+  // Finds the orphans of the last mount and starts the background threads. Without threads, frees the orphans.
   Status start();
 
   Status close() override;
@@ -155,10 +155,10 @@ class VolumeImpl final : public MaintainedVolume {
 
   // ---- changes (volume_impl.cc)
   Status check_writable() const;
-  // Reading alone changes nothing where a disk is missing: it may be back tomorrow, and not be stale then.
+  // False while a disk is missing: reads must change nothing then, so that the disk is not stale when it comes back.
   bool keeps_atime() const;
   Status change(store::Purpose purpose, const std::function<Status(Change&)>& body);
-  // Runs `attempt`; if there is no room, gets some by reclaim() and runs it once more.
+  // Runs `attempt`. After kNoSpace gets space by reclaim(), and runs it once more.
   Status with_room(const std::function<Status()>& attempt);
   bool reclaim();
 
@@ -168,9 +168,9 @@ class VolumeImpl final : public MaintainedVolume {
                       const Caller& caller, format::Inode& inode);
   void put_new_acls(Change& change, Ino ino, format::Inode& inode, const Acl& inherited, const Acl& default_acl);
   Status remove_name(Ino parent, std::string_view name, bool directory);
-  // The inode loses a name; without any left it becomes an orphan.
+  // Removes a name of the inode, which becomes an orphan with the last one.
   void drop_link(Change& change, Ino ino, format::Inode& inode);
-  // Holds the inode and remembers, once the transaction has succeeded, that it is an orphan.
+  // Holds an inode, and remembers whether it is an orphan once the transaction has succeeded.
   struct Removed {
     Pin pin;
     bool gone = false;
@@ -212,17 +212,17 @@ class VolumeImpl final : public MaintainedVolume {
   Status calibrate(Inode& inode, const geometry::Geometry& wanted);
   Result<Pin> make_unnamed_image(const ImageOptions& options, std::uint64_t size_bytes);
   Status copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, const engine::Stop& stop);
-  // The data of the unnamed image `made` become those of `inode`, if it is still what it was.
+  // Gives the data of the unnamed image `made` to `inode`, unless that has changed.
   Status take_data(Inode& inode, Inode& made, std::uint64_t generation);
 
   // ---- fragmentation (fragmentation.cc)
   Status walk_fragmentation(std::int64_t until_ns, const engine::Stop& stop);
 
-  // ---- orphans (orphans.cc): inodes without a name, freed when nobody holds them
+  // ---- orphans (orphans.cc): inodes without a name, freed after the last hold
   void orphan_unheld(Ino ino);
   Status queue_orphans_of_last_mount();
   Status free_orphan(Ino ino);
-  // Data of the kind that a file with a name has not, left by its becoming an image.
+  // Frees data of the other kind, which the conversion of a named file into an image has left.
   Status free_leftovers(Ino ino);
   Status clear_leftovers(Ino ino);  // if there are any
   Status free_in_steps(const std::function<Result<bool>(store::Transaction&, std::size_t at_once)>& step);
@@ -250,8 +250,8 @@ class VolumeImpl final : public MaintainedVolume {
   const std::unique_ptr<Operations> operations_;
 
   std::atomic<std::uint64_t> file_placement_{0};  // id; 0: not found or made yet
-  std::atomic<bool> whole_{store_->is_whole()};   // every disk is there
-  std::atomic<std::uint64_t> member_changes_{0};  // of disks that came, went or weigh something else
+  std::atomic<bool> whole_{store_->is_whole()};   // every disk is present
+  std::atomic<std::uint64_t> member_changes_{0};  // counts disks that were added or removed, and changed weights
   std::atomic<bool> closed_{false};
   std::mutex close_mutex_;    // held by close()
   std::mutex reclaim_mutex_;  // held by reclaim()
@@ -262,10 +262,10 @@ class VolumeImpl final : public MaintainedVolume {
   std::shared_ptr<const ChangeListener> listener_;
   std::shared_ptr<const PrivilegesListener> privileges_listener_;
 
-  std::mutex fragmentation_mutex_;            // guards the next three; held while images are looked at
+  std::mutex fragmentation_mutex_;            // guards the next three; held while images are read
   VolumeFragmentation fragmentation_;         // of the last whole round
   VolumeFragmentation fragmentation_so_far_;  // of this round
-  Ino fragmentation_next_ = 0;                // where it goes on
+  Ino fragmentation_next_ = 0;                // start of the next part
 
   std::mutex orphans_mutex_;  // guards the next three
   std::condition_variable orphans_changed_;
