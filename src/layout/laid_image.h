@@ -1,4 +1,4 @@
-// An image whose layout is looked at: its grid, its placement, and where its extents lie.
+// An image whose layout is examined: its grid, its placement, and the places of its extents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,14 +16,14 @@ struct ExtentPlace {  // one row of a layout
   std::uint64_t block = 0;
   std::uint64_t stored_bytes = 0;
   std::uint32_t pieces = 1;  // runs on the disk; the first one begins at `block`
-  std::uint64_t end = 0;     // behind the highest block of them
-  bool in_strip = false;     // not the extent: bytes of it that were appended and lie in a strip
+  std::uint64_t end = 0;     // end of the highest run
+  bool in_strip = false;     // not the extent, but appended bytes of it in a strip
 };
 
-// What the figures need to know of an image.
+// The facts about an image that the figures need.
 struct LaidImage {
   unsigned rank = 1;
-  geometry::Coord grid{};  // extents along each axis, as the image is now
+  geometry::Coord grid{};  // present extents along each axis
   unsigned disks = 1;      // of its placement
   std::uint32_t block_size = 4096;
   const Groups* groups = nullptr;

@@ -1,4 +1,4 @@
-// Typical windows, and the runs in which they lie: what fragmentation and defragmentation count with.
+// Typical windows and their runs, the basis of fragmentation and defragmentation.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,16 +19,16 @@ struct WindowAt {
   geometry::Coord length{};
 };
 
-// All shapes of typical windows (fragmentation.h), cut to the grid, each once. Pure, as all here.
+// All shapes of typical windows (fragmentation.h), cut to the grid, each once. Pure, as are all functions here.
 std::vector<geometry::Coord> window_shapes(unsigned rank, const geometry::Coord& grid);
 
-// A window of this shape with the extent that `pick` chooses, by a number drawn from `seed`, anywhere in it.
+// A window of this shape, at a random position around the extent that `pick` returns for a number drawn from `seed`.
 WindowAt draw_window(const LaidImage& image, const geometry::Coord& shape, std::uint64_t seed,
                      const std::function<geometry::Coord(std::uint64_t draw)>& pick);
 
 std::uint64_t stored_blocks(const ExtentPlace& place, std::uint32_t block_size);
 
-// Finds the stored extents of a window: their numbers in `places`, whose indexes do not change.
+// Finds the stored extents of a window: their numbers in `places`, whose indexes must not change.
 class ExtentFinder {
  public:
   ExtentFinder(const LaidImage& image, std::span<const ExtentPlace> places);
@@ -42,8 +42,8 @@ class ExtentFinder {
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
 
-// How much each disk has of a fresh copy, in equal shares: a disk that has twice as much as another one is meant to be
-// twice as fast. A disk that has nothing of it counts as one with an equal share.
+// The share of each disk in a fresh copy, in equal shares: a disk with twice the share of another is meant to be twice
+// as fast. A disk without extents counts with an equal share.
 class DiskShares {
  public:
   DiskShares(std::span<const ExtentPlace> fresh, std::uint32_t block_size);
@@ -55,9 +55,9 @@ class DiskShares {
 
 struct CountedRuns {
   std::uint64_t disks = 0, runs = 0;
-  std::uint64_t busiest = 0;  // runs of the disk that has most of them
-  double busiest_blocks = 0;  // of the disk that takes longest for them, over its share
-  double time = 0;            // of the disk that takes longest, runs counted too: in blocks, over its share
+  std::uint64_t busiest = 0;  // runs of the disk with most of them
+  double busiest_blocks = 0;  // of the slowest disk, over its share
+  double time = 0;            // of the slowest disk, with its runs: in blocks, over its share
 };
 // `window`: numbers of places; sorted by disk and block on return.
 CountedRuns count_runs(std::span<const ExtentPlace> places, std::vector<std::uint32_t>& window,
