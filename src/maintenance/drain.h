@@ -1,5 +1,5 @@
-// Draining a disk, so that it can be removed from the volume: new blocks avoid it, what lies on it moves, then it is no
-// member. Or draining its end, so that it becomes smaller. A disk that becomes larger has nothing to move.
+// Drains a disk so that it can be removed: new blocks avoid it, its blocks move, and it stops being a member. Also
+// drains the end of a disk that becomes smaller. A disk that becomes larger has nothing to move.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace mdfs::maintenance {
 
-// Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: spread over the others; 2 the
-// size in blocks that the disk gets, or 0: the disk is removed. Cursor: 0 passes over the objects so far.
-// Candidates are all extents with blocks that have to go: of objects with such blocks in strips after those have been
-// consolidated. They move where the placement says, else to any other disk, else one by one. Then tree nodes move. What
-// writers place on the disk while they do not know yet that it drains is found by another pass. Extents that cannot be
-// read stay, and are named; the disk stays too then.
+// Parameters of the record: 0 the disk; 1 the disk that takes all of it, plus 1, or 0: the other disks; 2 the new size
+// of the disk in blocks, or 0: the disk is removed. Cursor: 0 the passes over the objects so far.
+// Candidates are all extents with blocks that must go. Objects with such blocks in strips are consolidated first.
+// Extents move to the disk that the placement names, else to any other disk, else one by one. Then tree nodes move. A
+// writer that does not know of the drain yet may place blocks on the disk; a further pass finds them. Extents that
+// cannot be read stay and are named, and the disk stays as well.
 class Drain final : public Relocation {
  public:
   explicit Drain(MaintainedVolume& volume) : Relocation(volume), walk_(volume, engine::LayoutOf::kAll) {}
@@ -38,11 +38,11 @@ class Drain final : public Relocation {
 
   unsigned disk(const OperationRun& run) const { return static_cast<unsigned>(run.record.parameters[0]); }
   std::optional<unsigned> target(const OperationRun& run) const;
-  // The disk stays, and gets so many blocks; 0: it is removed.
+  // The new size of a disk that stays, in blocks; 0: the disk is removed.
   static std::uint64_t new_blocks(const OperationRun& run) { return run.record.parameters[2]; }
-  // What lies at or behind this block of the disk has to go.
+  // Blocks of the disk at or behind this one must go.
   std::uint64_t first_block(const OperationRun& run) const;
-  std::uint64_t used_bytes(const OperationRun& run) const;  // that has to go
+  std::uint64_t used_bytes(const OperationRun& run) const;  // of the blocks that must go
   Status begin_resize(OperationRun& run);
   Status limit(const OperationRun& run, std::uint64_t* missing_blocks);
   Status check(const OperationRun& run) const;
@@ -58,10 +58,10 @@ class Drain final : public Relocation {
 
   ObjectWalk walk_;
   Phase phase_ = Phase::kData;
-  Ino consolidated_ = 0;                  // the object that was last
-  std::uint64_t stuck_ = 0;               // extents of this pass that stay where they are
-  std::uint64_t no_room_ = 0;             // those of them that found no room
-  std::optional<unsigned> limited_disk_;  // gets nothing new behind the end that it is to have
+  Ino consolidated_ = 0;                  // the last consolidated object
+  std::uint64_t stuck_ = 0;               // extents of this pass that could not move
+  std::uint64_t no_room_ = 0;             // of these: found no space
+  std::optional<unsigned> limited_disk_;  // gets no new blocks behind its new end
   store::NodePosition node_;              // the next one
 };
 

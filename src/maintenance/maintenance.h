@@ -1,4 +1,4 @@
-// The long work of a volume: all operations that there are, for whoever opens one.
+// The long work of a volume: all operations, for the program that opens the volume.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mdfs::maintenance {
 
-// For Volume::open(). The volume outlives what is returned.
+// For Volume::open(). The volume must outlive the result.
 std::unique_ptr<volume::Operations> make_operations(volume::MaintainedVolume& volume);
 
 }  // namespace mdfs::maintenance

@@ -1,4 +1,4 @@
-// What long work asks of one object: where its extents or cells lie, how well, and where they belong.
+// Questions of long work about one object: the places of its extents or cells, their fragmentation, and their disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,15 +17,15 @@ namespace mdfs::maintenance {
 using volume::Ino;
 using volume::MaintainedVolume;
 
-// By the tree, as all here: what is dirty is left alone. Of files as well, whose cells count as extents.
+// By the tree, as all functions here; dirty bytes do not count. Also for files, whose cells count as extents.
 Result<layout::Fragmentation> data_fragmentation(MaintainedVolume& volume, Ino ino);
 Result<layout::DefragPlan> plan_defrag(MaintainedVolume& volume, Ino ino, std::uint64_t from);
 // Some rows of the layout of an image or file.
 Result<engine::LayoutRows> layout_rows(MaintainedVolume& volume, Ino ino, const engine::LayoutRequest& request);
-// Are bytes of the image in strips?
+// True if bytes of the image are in strips.
 Result<bool> has_strips(MaintainedVolume& volume, Ino ino);
 
-// The disk that the placement of an object, or one made of that, names for an extent. An open object may go by an older
+// The disk that the placement of an object, or `change` of it, names for an extent. An open object may use an older
 // placement. kNotFound: it has been deleted.
 using DiskOfExtent = std::function<unsigned(const geometry::Coord&)>;
 Result<DiskOfExtent> disks_of_extents(

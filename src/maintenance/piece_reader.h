@@ -1,4 +1,4 @@
-// Reads pieces of data in the order in which they lie on the disks, and compares them with their checksums.
+// Reads pieces of data in the order of the disks, and compares them with their checksums.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,19 +16,19 @@ namespace mdfs::maintenance {
 using volume::PieceCollector;
 using volume::StoredPiece;
 
-// Reads pieces, all disks at once, each from its beginning to its end. One thread.
+// Reads pieces, on all disks at once, each disk from its beginning to its end. One thread.
 class PieceReader {
  public:
   static constexpr std::size_t kReadBytes = 1u << 20;
 
   PieceReader(store::Store& store, PieceCollector& collector) : store_(store), collector_(collector) {}
 
-  // Takes the pieces over and sorts them. Those on stale disks are left out; those on disks that are missing, or that
-  // lie nowhere, are noted in the record.
+  // Takes the pieces and sorts them. Leaves out pieces on stale disks. Pieces on missing disks, or without a valid
+  // place, are noted in the record.
   void begin(std::vector<StoredPiece> pieces, format::OperationRecord& record);
   bool done() const;
   void forget();
-  // About kReadBytes of each disk; what was read and found is counted in the record. Returns the bytes read.
+  // Reads about kReadBytes of each disk and counts the results in the record. Returns the bytes read.
   std::uint64_t step(format::OperationRecord& record);
 
  private:
@@ -36,12 +36,12 @@ class PieceReader {
     std::vector<std::uint32_t> order;  // of the pieces that begin on it
     std::size_t next = 0;
   };
-  // A part of a disk that is read at once, and the pieces in it.
+  // A part of a disk that is read at once, with its pieces.
   struct Span {
     unsigned disk = 0;
     std::uint64_t start = 0, end = 0;  // bytes
     std::size_t first = 0, last = 0;   // in Disk::order
-    bool together = true;              // else a piece too large or in several runs, read by itself
+    bool together = true;              // else one large or divided piece, read by itself
   };
   // kLost: on a disk that is missing or has failed; kLeftOut: on a stale one.
   enum class Where : std::uint8_t { kHere, kLost, kLeftOut, kNowhere };

@@ -1,5 +1,5 @@
-// Relocation on request: what draining, balancing and defragmentation share. Each of them names candidates; here is
-// how candidates are found object by object, moved within the budget, committed and counted.
+// Relocation on request, the common part of draining, balancing and defragmentation. Each of them names candidates.
+// This part walks over objects, moves candidates within the budget, commits and counts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,22 +17,22 @@
 namespace mdfs::maintenance {
 
 enum class Reason : std::uint8_t {
-  kInStrips,    // bytes lie in strips: they are written into their extents
-  kDraining,    // on a disk that leaves, or behind its new end
-  kWrongDisk,   // on another disk than the placement says
+  kInStrips,    // bytes are in strips: the extents are consolidated
+  kDraining,    // on a disk that is drained, or behind its new end
+  kWrongDisk,   // on another disk than the placement names
   kFragmented,  // windows lie in too many runs
-  kInTheWay,    // in a block range that is cleared for others
+  kInTheWay,    // in a block range that is being cleared
 };
 
-// What of one object is to be relocated, why, and where to.
+// Extents of one object to be relocated, the reason, and the target.
 struct Candidate {
   Ino object = 0;
   Reason reason = Reason::kInStrips;
-  engine::MoveRequest request{};  // without pace; of strips: not used
+  engine::MoveRequest request{};  // without pace; not used for strips
   std::uint64_t bytes = 0;        // of the extents, in whole blocks
-  store::Run run{};               // in the way: where all of it lies
+  store::Run run{};               // in the way: place of the whole piece
   store::Run range{};             // the block range that is cleared of it, or for it
-  std::uint64_t tried_disks = 0;  // bits; beside the first one
+  std::uint64_t tried_disks = 0;  // bits; without the first one
   engine::MoveOutcome outcome{};  // so far
 };
 
@@ -41,21 +41,22 @@ struct ObjectPart {
   Ino object = 0;
   bool is_first = false, is_last = false;
   std::vector<layout::ExtentPlace> rows;  // of a file: the runs of its cells
-  Status listed;                          // an error: the rest of the object cannot be listed, and is passed over
+  Status listed;                          // an error: the rest of the object cannot be listed, and is skipped
 };
 
-// All objects of the tree, ascending, some rows at a time: a volume has more objects, and an object more extents, than
-// fit in memory. Objects without data have a part without rows. Strips count where the request says so.
+// Walks over all objects of the tree, ascending, some rows at a time. A volume has more objects, and an object more
+// extents, than fit in memory. Objects without data have a part without rows. Parts include strips if the request says
+// so.
 class ObjectWalk {
  public:
   ObjectWalk(MaintainedVolume& volume, engine::LayoutOf of) : volume_(volume), of_(of) {}
 
-  // From this object on.
+  // Begins at this object.
   void begin(Ino object);
-  // The object of the last part, from its first row on.
+  // Begins at the object of the last part, from its first row on.
   void begin_again();
   Result<std::optional<ObjectPart>> next();
-  // The object whose next rows come next.
+  // The object of the next rows.
   Ino position() const { return object_; }
 
  private:
@@ -65,13 +66,13 @@ class ObjectWalk {
   MaintainedVolume& volume_;
   const engine::LayoutOf of_;
   Ino object_ = 0;
-  Ino last_ = 0;  // that a part was of
+  Ino last_ = 0;  // object of the last part
   bool is_within_ = false, at_end_ = false;
   engine::LayoutCursor at_;
 };
 
-// An operation that relocates what it finds. A step finds some candidates, or moves one. Everything here is forgotten
-// between runs: what has moved is no candidate any more, so an operation that resumes finds the rest.
+// An operation that relocates candidates. A step finds some candidates, or moves one. All state is forgotten between
+// runs: what has moved is no longer a candidate, so an operation that resumes finds the rest.
 class Relocation : public Operation {
  public:
   Result<bool> step(OperationRun& run) final;
@@ -82,30 +83,29 @@ class Relocation : public Operation {
 
   static constexpr std::size_t kExtentsAtOnce = 64;
 
-  // ---- what each operation brings
-  // Looks a little further, and queues what it finds; called while nothing is queued. False: all is done.
+  // ---- to be implemented by each operation
+  // Looks further and queues candidates. Called while the queue is empty. False: all is done.
   virtual Result<bool> find(OperationRun& run) = 0;
-  // Some extents of the candidate, those that its request names now, had no room: true if it is to be tried once more,
-  // as it has been changed here.
+  // The extents in the candidate's request found no space. True: try once more, with the candidate as changed here.
   virtual Result<bool> find_elsewhere(OperationRun&, Candidate&) { return false; }
-  // It has been tried. The error is one of the object as a whole: it has been deleted, or cannot be read (of strips:
-  // also that there is no room). In a dry run all of it counts as moved.
+  // The candidate has been tried. The error concerns the whole object: it has been deleted, or cannot be read (of
+  // strips: also no space). In a dry run all of the candidate counts as moved.
   virtual Status done(OperationRun& run, Candidate candidate, const Status& status) = 0;
-  // After each step but the last one.
+  // Called after each step but the last one.
   virtual void note_progress(OperationRun&) {}
 
-  // ---- what they use
+  // ---- for the operations
   void forget();
   void queue(Candidate candidate) { queue_.push_back(std::move(candidate)); }
   std::deque<Candidate>& queued() { return queue_; }
-  // So that what has been left before is free.
+  // Commits, so that blocks of moved extents become free.
   Status commit();
 
   MaintainedVolume& volume_;
 
  private:
-  static constexpr std::int64_t kFindNs = 20'000'000;            // of a step
-  static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that what is freed can be used again
+  static constexpr std::int64_t kFindNs = 20'000'000;            // most time of a step
+  static constexpr std::uint64_t kBytesPerCommit = 64ull << 20;  // so that freed blocks can be reused
 
   Status relocate(OperationRun& run, Candidate& candidate);
   Status consolidate(OperationRun& run, Candidate& candidate);
@@ -114,10 +114,10 @@ class Relocation : public Operation {
 
   std::deque<Candidate> queue_;
   std::uint64_t uncommitted_bytes_ = 0;
-  bool has_left_ = false;  // blocks that are in use until commit()
+  bool has_left_ = false;  // freed blocks are pending until commit()
 };
 
-// What could not be read, or does not match its checksum, stays where it is and is an error record of the run.
+// Notes extents that could not be read or do not match their checksum as errors of the run. The extents stay.
 void note_damaged(OperationRecord& record, Ino object, const engine::MoveOutcome& moved);
 
 }  // namespace mdfs::maintenance

@@ -1,4 +1,4 @@
-// Relocation without being asked: what moves while the disks have time, so that it is read in fewer runs.
+// Relocation in the background: moves extents while the disks are idle, so that they are read in fewer runs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,54 +16,50 @@
 
 namespace mdfs::maintenance {
 
-// Works off the engine's queue of candidates, each an object with a reason (engine::RelocationReason), object after
-// object. The queue is in memory alone: a mount begins with none. There is one idle test, Engine::is_quiet(), and one
-// pacing:
-//
-//   nobody reads or writes   slices of 200 ms
-//   otherwise                slices of 10 ms, a quarter of the time
-//
-// Strips are consolidated only while nobody reads or writes, and only while no disk is missing: then nothing is written
-// that nobody asked for. Rewritten extents move back to their home blocks, unless an operation runs that moves data. An
-// object that cannot be read is left alone: its reader gets the error. Nothing is committed, except that home blocks
-// become free by commits.
-//
-// Before the queue come tree nodes that were written when the volume had fewer disks (Members::spread_nodes): they are
-// written anew, and committed, while no disk is missing. Any thread; one turn at a time.
+// Works on the engine's queue of candidates, each an object with a reason (engine::RelocationReason), one object after
+// another. The queue is in memory only; a mount begins with an empty one. There is one idle test, Engine::is_quiet(),
+// and one pacing:
+//   idle volume   slices of 200 ms
+//   otherwise     slices of 10 ms, a quarter of the time
+// Strips are consolidated only on an idle volume, and only while no disk is missing, because no user asked for these
+// writes. Rewritten extents move to their home blocks, unless an operation is running that moves data. An object that
+// cannot be read is left alone; its reader gets the error. The relocator commits only to make home blocks free.
+// Before the queue, it spreads tree nodes that were written when the volume had fewer disks (Members::spread_nodes). It
+// rewrites and commits them while no disk is missing. Any thread; one turn at a time.
 class Relocator {
  public:
-  // `moves_data`: does an operation move data now? The volume outlives this.
+  // `moves_data`: true while an operation moves data. The volume must outlive the relocator.
   Relocator(MaintainedVolume& volume, std::function<bool()> moves_data)
       : volume_(volume), moves_data_(std::move(moves_data)) {}
   ~Relocator() { stop(); }
 
-  // From now on a thread calls turn(), until stop().
+  // Starts a thread that calls turn() until stop().
   void start_thread();
   void stop();
-  // One slice, or the time to wait for the next one.
+  // Works for one slice, or returns the time to wait for the next one.
   Turn turn();
 
-  // volume::Operations::relocate_home(), home_state().
+  // See volume::Operations.
   Result<engine::RelocationOutcome> relocate_home();
   volume::HomeState home_state() const;
 
  private:
   static constexpr std::int64_t kLookNs = 50'000'000, kNothingNs = 1'000'000'000;
   static constexpr std::int64_t kQuietSliceNs = 200'000'000, kBusySliceNs = 10'000'000;
-  static constexpr std::int64_t kBusyShare = 4;             // of the time, beside others
-  static constexpr std::int64_t kCommitNs = 1'000'000'000;  // between commits for this alone
+  static constexpr std::int64_t kBusyShare = 4;             // a quarter of the time, beside other work
+  static constexpr std::int64_t kCommitNs = 1'000'000'000;  // between commits of the relocator
 
-  // All candidates of now with one of these reasons, from the one behind the object that was last on.
+  // All present candidates with one of these reasons, beginning behind the last object.
   std::deque<engine::RelocationCandidate> candidates(bool strips, bool home) const;
   void relocate(const engine::RelocationCandidate& candidate, const engine::Pace& pace,
                 engine::RelocationOutcome& outcome);
   std::int64_t free_home_blocks(std::int64_t now_ns);
-  // Some tree nodes get their copies on all disks that new ones have copies on; false when none is left.
+  // Spreads some tree nodes; false when none is left.
   bool spread_nodes();
 
   MaintainedVolume& volume_;
   const std::function<bool()> moves_data_;
-  std::mutex mutex_;  // for the thread to wait with
+  std::mutex mutex_;  // for waits of the thread
   std::condition_variable stopped_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

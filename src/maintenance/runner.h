@@ -1,4 +1,4 @@
-// Runs the long operations of a volume: whose turn it is, within which budget, and what is remembered.
+// Runs the long operations of a volume: takes turns, keeps budgets, and saves progress.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,19 +18,19 @@
 
 namespace mdfs::maintenance {
 
-// Operations of several kinds take turns, step by step, on one thread. Any thread may call any method. Where each
-// stands is kept in the tree (MDFS_KIND_OPERATION): when it is started or stopped, with each batch that it commits
-// itself, and every few seconds. An operation that was running when the volume was left, in whatever way, goes on when
-// it is mounted for writing again, with all disks that it was left with.
+// Operations of several kinds take turns, step by step, on one thread. Any thread may call any method. The tree holds
+// the progress of each (MDFS_KIND_OPERATION). It is saved at start and stop, with each batch that an operation commits
+// itself, and every few seconds. An operation that was running when the volume was closed or crashed resumes at the
+// next writable mount with all of its disks.
 class Runner final : public volume::Operations {
  public:
-  // All outlive this. `readers`: how many calls read data now; operations wait before each step while there are any,
-  // not for longer than kMostYieldNs, so that they come to an end however many readers there are.
+  // All arguments outlive the runner. `readers`: the number of calls that read data. Before each step operations wait
+  // for readers, but at most kMostYieldNs, so that the work ends with any number of readers.
   Runner(store::Store& store, Environment& environment, const std::atomic<unsigned>& readers)
       : store_(store), environment_(environment), readers_(readers) {}
   ~Runner() override;
 
-  // Before load().
+  // Called before load().
   void add(OperationKind kind, std::unique_ptr<Operation> operation);
   void add(std::unique_ptr<Relocator> relocator) { relocator_ = std::move(relocator); }
 
@@ -48,23 +48,22 @@ class Runner final : public volume::Operations {
 
   static constexpr std::int64_t kMostYieldNs = OperationRun::kMostYieldNs;
   static constexpr std::int64_t kSaveIntervalNs = 5'000'000'000;
-  // A budget may be used so far ahead of time, so that steps need not be smaller than what it gives a moment.
+  // The budget may be used this far ahead of time, so that steps need not be tiny.
   static constexpr std::int64_t kBurstNs = 100'000'000;
   static constexpr std::uint64_t kLeastBudget = 4096;
 
  private:
   struct Slot {
     std::unique_ptr<Operation> operation;
-    std::optional<OperationRecord> record;  // as last published
-    std::optional<OperationRecord>
-        checkpoint;                 // what a later run resumes from; whoever is busy with the slot changes it
-    bool busy = false;              // somebody works on it, without the lock
-    unsigned waiting = 0;           // for it not to be busy: they come before the next step
-    std::atomic<bool> stop{false};  // whoever works on it is to return
-    std::int64_t ready_ns = 0;      // the budget allows the next step
-    std::int64_t counted_ns = 0;    // up to here the time is in work_ns
+    std::optional<OperationRecord> record;      // as last published
+    std::optional<OperationRecord> checkpoint;  // a later run resumes from it; changed by the thread that has the slot
+    bool busy = false;                          // a thread has the slot, without the lock
+    unsigned waiting = 0;                       // threads that wait for the slot; they come before the next step
+    std::atomic<bool> stop{false};              // the thread that has the slot should return
+    std::int64_t ready_ns = 0;                  // the budget allows the next step
+    std::int64_t counted_ns = 0;                // work_ns includes the time up to here
     std::int64_t saved_ns = 0;
-    bool saved = true;  // the tree says what the record says
+    bool saved = true;  // the tree has the present record
     bool running() const { return record && record->running(); }
   };
 
@@ -72,14 +71,14 @@ class Runner final : public volume::Operations {
   const Slot& slot(OperationKind kind) const { return slots_[static_cast<std::size_t>(kind) - 1]; }
   Status check_known(OperationKind kind) const;
   bool may_write(const OperationRecord& record) const { return !store_.read_only() && !record.dry_run(); }
-  // Waits until nobody works on the slot, and takes it. `stop`: asks whoever does to be quick.
+  // Waits for the slot and takes it. `stop`: asks the thread that has it to return soon.
   void take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop);
-  // The record is published; others may take the slot.
+  // Publishes the record, and releases the slot.
   void give_back(Slot& slot, OperationRecord record);
-  // The checkpoint, in the state that the record is in.
+  // Saves the checkpoint, with the state of the record.
   Status save(OperationKind kind, Slot& slot, OperationRecord& record);
   void wake();
-  // Null: none may run now, but perhaps after wait_ns.
+  // The kind that may take a step now; null: none, but perhaps after wait_ns.
   const OperationKind* choose(std::int64_t now_ns, std::int64_t& wait_ns);
   std::int64_t yield_ns(std::int64_t now_ns);
   void run_step(OperationKind kind, Slot& slot, OperationRecord& record);
@@ -94,7 +93,7 @@ class Runner final : public volume::Operations {
   std::condition_variable changed_;
   std::array<Slot, kOperationKinds> slots_;
   unsigned last_ = 0;                   // kind that had the last turn
-  std::int64_t yielding_since_ns_ = 0;  // 0: nobody is waited for
+  std::int64_t yielding_since_ns_ = 0;  // 0: not waiting for readers
   std::uint64_t wakes_ = 0;             // counts reasons to look again
   bool stopping_ = false;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// The scrub: everything on all disks is read and compared with its checksum, and what has a good copy is repaired.
+// The scrub: reads everything on all disks, compares checksums, and repairs metadata from good copies.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace mdfs::maintenance {
 
-// Labels and commits of each disk, pages of the map of free space, all copies of all tree nodes, then the data in
-// batches of keys of the tree, each in the order of the disks and on all disks at once. The cursor: what (kLabels ..
-// kData) and 2^32 times a kind of item; the disk, or an object; a number of a page, or an offset.
-// Takes no parameters. Data that are damaged are reported and stay: reading them is an error.
+// Reads the labels and commits of each disk, the space pages, all copies of all tree nodes, and then the data. Data are
+// read in batches of keys of the tree, each in the order of the disks and on all disks at once. The cursor: what
+// (kLabels .. kData) and 2^32 times a kind of item; the disk, or an object; a number of a page, or an offset.
+// Takes no parameters. Damaged data are reported and stay, and reading them is an error.
 class Scrub final : public Operation {
  public:
   Scrub(store::Store& store, store::Verifier& verifier)
@@ -28,7 +28,7 @@ class Scrub final : public Operation {
 
  private:
   enum What : std::uint32_t { kLabels, kSpace, kNodes, kData };
-  // So much is collected from the tree before it is read, which bounds memory at some 30 MiB.
+  // A batch is collected from the tree before it is read; this bounds memory at some 30 MiB.
   static constexpr std::size_t kBatchPieces = 1u << 16;
   static constexpr std::uint64_t kBatchBytes = 1u << 30;
   static constexpr std::uint64_t kPagesAtOnce = 64;
@@ -45,10 +45,10 @@ class Scrub final : public Operation {
   store::Verifier& verifier_;
   PieceCollector collector_;
   PieceReader reader_;
-  // The batch of data at hand.
+  // The current batch of data.
   std::vector<StoredPiece> pieces_;
   std::uint64_t piece_bytes_ = 0;
-  format::Key next_;  // where the next batch begins
+  format::Key next_;  // start of the next batch
   bool collecting_ = true;
   bool last_batch_ = false;
   bool checkpoint_ = true;
