@@ -13,7 +13,7 @@ namespace mdfs::device {
 
 // Disks count requests; the code that finds or repairs damage counts checksum_errors and repaired. Any thread.
 struct DiskCounters {
-  std::atomic<std::uint64_t> reads{0}, writes{0}, flushes{0};  // requests that ended, discards left out
+  std::atomic<std::uint64_t> reads{0}, writes{0}, flushes{0};  // ended requests, without discards
   std::atomic<std::uint64_t> read_bytes{0}, written_bytes{0};
   std::atomic<std::uint64_t> read_errors{0}, write_errors{0}, flush_errors{0};
   std::atomic<std::uint64_t> checksum_errors{0};  // bytes that did not match their checksum

@@ -15,22 +15,22 @@
 
 namespace mdfs::device {
 
-// A disk is opened in two halves. `open` runs with the rights of the user who mounts, and takes the locks: they go with
+// A disk is opened in two steps. `open` runs with the rights of the mounting user, and takes the locks, which belong to
 // the descriptor. `adopt` runs in the daemon, perhaps in another process, and makes a Disk of the descriptor.
 struct DiskScheme {
   std::string_view name;  // for messages: "block device"
-  // The name that a user gave is of such a disk. A scheme of URLs looks at the name, a scheme of paths at what is
-  // there.
+  // True if a name given by a user is of such a disk. A scheme of URLs looks at the name, a scheme of paths at the
+  // file.
   bool (*is_name)(const std::string& disk);
-  // The open descriptor is of such a disk.
+  // True if the open descriptor is of such a disk.
   bool (*is_open)(int fd);
-  // As open_disk_descriptor(), for a name that is_name() took.
+  // As open_disk_descriptor(), for a name that is_name() accepted.
   Result<UniqueFd> (*open)(const std::string& disk, OpenMode mode);
-  // As adopt_disk(), for a descriptor that is_open() took.
+  // As adopt_disk(), for a descriptor that is_open() accepted.
   Result<std::unique_ptr<Disk>> (*adopt)(const std::string& disk, UniqueFd fd, std::shared_ptr<UringContext> context);
 };
 
-// The first row that takes a name opens it.
+// The first row that accepts a name opens it.
 std::span<const DiskScheme> scheme_table();
 
 }  // namespace mdfs::device

@@ -11,9 +11,9 @@
 
 namespace mdfs::device {
 
-// Reads and writes are transferred by `inner` at once, and are done when both inner and the machine are done with them.
-// Flushes and discards take no modelled time. The head of a modelled disk moves as far on it as the request lies on
-// inner, scaled to the capacity of the model. Any thread may call any method.
+// `inner` transfers reads and writes at once. They complete when both inner and the machine are done with them. Flushes
+// and discards take no modelled time. The head of a modelled disk moves in proportion to the offsets on inner, scaled
+// to the capacity of the model. Any thread may call any method.
 class ModelledDisk final : public Disk {
  public:
   // index < machine->disks() (abort); one disk for each index.

@@ -36,8 +36,8 @@ struct ModelledDiskUse {
   std::uint64_t read_bytes = 0, written_bytes = 0;
   double delay_s = 0;              // modelled, from submission to completion, summed over those completed
   double max_delay_s = 0;          // of one request
-  std::uint64_t max_requests = 0;  // at the same time
-  // Requests for which the disk below was slower than the modelled one, so that the answer came late.
+  std::uint64_t max_requests = 0;  // in progress at the same time
+  // Requests for which the real disk was slower than the modelled one, so that the answer came late.
   std::uint64_t late = 0;
   double max_late_s = 0;
 };
@@ -53,12 +53,12 @@ struct ModelledReport {
 // Text with a line for each disk and component.
 std::string report_text(const ModelledReport& report);
 
-// Shared by the ModelledDisks of a volume. Requests visit the stages of the machine for extents, in order: full and
-// part are the bytes of the request. Ignores stages of whole windows, the placement, `outstanding` and the image of the
-// machine: a disk sees no windows. One thread sleeps until the next event, and calls `done`.
+// Shared by the ModelledDisks of a volume. Requests visit the machine's stages for extents, in order; full and part are
+// the bytes of the request. Stages of whole windows, the placement, `outstanding` and the image of the machine are
+// ignored, because a disk sees no windows. One thread sleeps until the next event, and calls `done`.
 class ModelledMachine {
  public:
-  // kInvalidArgument: a machine without stages for extents. `waiter` outlives the machine.
+  // kInvalidArgument: a machine without stages for extents. `waiter` must outlive the machine.
   static Result<std::shared_ptr<ModelledMachine>> start(const model::Machine& machine, unsigned disks,
                                                         std::uint64_t seed, Waiter& waiter);
   ~ModelledMachine();
@@ -71,7 +71,7 @@ class ModelledMachine {
  private:
   friend class ModelledDisk;
 
-  // A request under way. It ends when the model and the disk below are both done with it.
+  // A request in progress. It ends when both the model and the disk below are done with it.
   struct Pending {
     ModelledMachine* machine = nullptr;
     unsigned disk = 0;
@@ -79,11 +79,11 @@ class ModelledMachine {
     Io inner;
     // Guarded by mutex_.
     double submitted_s = 0;
-    double due_s = 0;  // once the model is done
+    double due_s = 0;  // set when the model is done
     bool model_done = false;
     bool transfer_done = false;
   };
-  // Notes which jobs of the engine end.
+  // Collects the jobs of the engine that end.
   struct Collector final : model::Listener {
     std::vector<Pending*> ended;
     void job_done(model::Engine& engine, std::uint64_t token) override;
@@ -97,7 +97,7 @@ class ModelledMachine {
   void transfer_ended(Pending& pending);
 
   void loop();
-  void advance();  // the engine to now; the caller holds mutex_
+  void advance();  // runs the engine up to now; the caller holds mutex_
   double seconds(std::int64_t now_ns) const { return static_cast<double>(now_ns - start_ns_) * 1e-9; }
   std::int64_t deadline_ns(double at_s) const;
   void count_late(Pending& pending);
@@ -112,7 +112,7 @@ class ModelledMachine {
   Collector collector_;
   std::vector<model::Step> steps_;
   std::vector<ModelledDiskUse> use_;
-  std::vector<std::uint64_t> under_way_;  // by disk
+  std::vector<std::uint64_t> under_way_;  // requests in progress, by disk
   std::vector<double> head_scale_;        // by disk: model bytes for a byte of the disk below
   std::int64_t waits_until_ns_ = 0;       // end of the thread's sleep
   bool stopping_ = false;

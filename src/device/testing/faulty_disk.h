@@ -1,4 +1,4 @@
-// A decorator that does to a disk what real disks do at their worst, by a plan, and says what it did.
+// A decorator that injects the worst faults of real disks by a plan, and reports them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,11 @@ namespace mdfs::device {
 enum class FaultKind : std::uint8_t {
   kError,             // EIO; nothing is transferred
   kShort,             // the first half, in blocks, is transferred; then EIO. Reads and writes
-  kBitFlip,           // one bit is wrong and nobody is told: in what a read gives, or, at rest, in what a write stores
-  kPhantomWrite,      // success, and nothing was written
-  kMisdirectedWrite,  // written to `target` instead, as far as that is inside the disk
-  kSwappedWrites,     // the data of this write and of the next matching one of equal length change places
-  kDroppedFlush,      // success, and nothing was flushed (a recorder below sees no flush)
+  kBitFlip,           // one bit is wrong without an error: in the bytes of a read, or in the stored bytes of a write
+  kPhantomWrite,      // success, but nothing is written
+  kMisdirectedWrite,  // written to `target` instead, as far as that lies inside the disk
+  kSwappedWrites,     // the data of this write and of the next matching one of equal length are exchanged
+  kDroppedFlush,      // success, but nothing is flushed (a recorder below sees no flush)
   kStuck,             // does not complete before release()
   kGone,              // from now on every request fails
   kStale,             // from now on writes, flushes and discards succeed without reaching the disk
@@ -27,10 +27,10 @@ enum class FaultKind : std::uint8_t {
 
 const char* fault_name(FaultKind kind);
 
-// When a fault strikes: requests of kind `op` that touch bytes [from, to) are counted; the first `skip` pass, the next
-// `times` are struck. A flush touches every byte. Kinds that speak of writes or flushes ignore `op`.
+// When a fault strikes. Requests of kind `op` that touch bytes [from, to) are counted: the first `skip` pass, the next
+// `times` are struck. A flush touches every byte. Kinds about writes or flushes ignore `op`.
 struct Fault {
-  static constexpr std::uint64_t kSticky = UINT64_MAX;  // for `times`: for ever
+  static constexpr std::uint64_t kSticky = UINT64_MAX;  // for `times`: without end
 
   FaultKind kind = FaultKind::kError;
   Op op = Op::kRead;
@@ -41,7 +41,7 @@ struct Fault {
   std::uint64_t target = 0;  // kMisdirectedWrite
 };
 
-// What was done, so that a test knows its own faults. Injected errors carry the word "injected" in their text.
+// An injected fault, so that a test knows its own faults. Injected errors have the word "injected" in their text.
 struct Injection {
   FaultKind kind;
   Op op;
@@ -52,13 +52,13 @@ struct Injection {
 struct SeededPlan {
   std::vector<FaultKind> kinds;  // drawn from these
   std::size_t faults = 1;
-  std::uint64_t horizon = 100;  // each strikes one of this many first matching requests
+  std::uint64_t horizon = 100;  // each fault strikes one of so many first matching requests
 };
 // The same seed gives the same plan.
 std::vector<Fault> seeded_plan(std::uint64_t seed, const SeededPlan& plan, std::uint64_t disk_bytes);
 
-// With an empty plan it passes everything on. One fault strikes a request at most: the first of the plan that matches.
-// Any thread may call any method. Borrows `inner`; all requests must be completed before it is destroyed.
+// Passes everything on with an empty plan. At most one fault strikes a request: the first of the plan that matches. Any
+// thread may call any method. Borrows `inner`; all requests must have ended before it is destroyed.
 class FaultyDisk final : public Disk {
  public:
   FaultyDisk(Disk& inner, std::vector<Fault> plan, std::uint64_t seed = 1);
@@ -71,7 +71,7 @@ class FaultyDisk final : public Disk {
   void submit(std::span<Io* const> batch) override;
 
   void add(Fault fault);
-  // Ends all faults, kGone and kStale too; stuck requests stay stuck.
+  // Ends all faults, also kGone and kStale. Stuck requests stay stuck.
   void work_again();
   // Starts the stuck requests.
   void release();

@@ -13,9 +13,9 @@
 
 namespace mdfs::device {
 
-// Never written bytes and discarded bytes read as zeros. Every request completes before submit() returns.
-// clone() costs one pointer for each 4 MiB; afterwards the two disks share pages until one of them writes there.
-// Clones may be used from different threads at the same time.
+// Unwritten and discarded bytes read as zeros. Every request completes before submit() returns. clone() costs one
+// pointer for each 4 MiB; the two disks then share pages until one of them writes there. Clones may be used from
+// different threads at the same time.
 class MemoryDisk final : public Disk {
  public:
   // size_bytes is a multiple of kAlignment.
@@ -30,14 +30,14 @@ class MemoryDisk final : public Disk {
   std::unique_ptr<MemoryDisk> clone(std::string name) const;
 
   void set_writable(bool writable) { writable_ = writable; }
-  // Cuts the disk off or lengthens it by zeros. A multiple of kAlignment.
+  // Truncates the disk, or extends it with zeros. A multiple of kAlignment.
   void resize(std::uint64_t size_bytes);
 
-  // Equal size and contents give equal digests, whatever was written or discarded on the way; 64 bits, not
-  // cryptographic. Pages that did not change since the last look, here or in a clone, are not read again.
+  // Equal sizes and contents give equal digests, after any history of writes and discards. 64 bits, not cryptographic.
+  // Pages that have not changed since the last digest, here or in a clone, are not read again.
   std::uint64_t digest() const;
 
-  // Any offset and length inside the disk, past all checks of requests: for tests that look or do damage.
+  // Any offset and length inside the disk, without the checks of requests: for tests that inspect or damage the disk.
   void peek(std::uint64_t offset, MutableBytes out) const;
   void poke(std::uint64_t offset, ConstBytes bytes);
   void zero(std::uint64_t offset, std::uint64_t bytes);
@@ -48,9 +48,9 @@ class MemoryDisk final : public Disk {
 
   // `owner` is the only disk that may change the object in place; clone() leaves the old objects without one.
   struct Page {
-    Page() {}  // the bytes are whatever they are
+    Page() {}  // the bytes are undefined
     std::uint64_t owner = 0;
-    mutable std::atomic<std::uint64_t> digest{0};  // 0: not known
+    mutable std::atomic<std::uint64_t> digest{0};  // 0: unknown
     std::array<std::byte, kPageBytes> bytes;
   };
   struct Chunk {
@@ -62,7 +62,7 @@ class MemoryDisk final : public Disk {
   static std::uint64_t new_owner();
   const Page* find_page(std::uint64_t page) const;  // null: zeros
   Chunk& own_chunk(std::uint64_t chunk);
-  // `fresh`: all of its bytes will be written over.
+  // `fresh`: all of its bytes will be overwritten.
   Page& own_page(std::uint64_t page, bool fresh);
   // The caller holds mutex_.
   void copy_out(std::uint64_t offset, MutableBytes out) const;

@@ -1,4 +1,4 @@
-// A decorator that writes down what reaches the disks of a volume, in one order, for replaying power cuts.
+// A decorator that records the requests to the disks of a volume, in one order, to replay power cuts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,10 +15,10 @@ namespace mdfs::device {
 enum class EventKind : std::uint8_t {
   kStart,  // a write, flush or discard was handed to the disk
   kEnd,    // it completed; logged before the submitter's `done` is called
-  kMark,   // the test's own: "operation i returned"
+  kMark,   // of the test: "operation i returned"
 };
 
-// One line of the log. Its place in the log is its time.
+// One line of the log. Its position in the log is its time.
 struct Event {
   EventKind kind = EventKind::kMark;
   Op op = Op::kWrite;
@@ -27,7 +27,7 @@ struct Event {
   std::uint64_t offset = 0;                // kStart of write and discard
   std::uint64_t length = 0;                // bytes; kStart of write and discard
   std::shared_ptr<const ByteVector> data;  // kStart of a write
-  bool ok = true;                          // kEnd: did it succeed?
+  bool ok = true;                          // kEnd: whether it succeeded
   std::string mark;                        // kMark
   std::uint64_t value = 0;                 // kMark
 };
@@ -37,10 +37,10 @@ struct Event {
 class RecorderLog {
  public:
   RecorderLog() = default;
-  // Goes on from `events`: what an earlier daemon has left in the caches of the disks.
+  // Continues `events`: writes that an earlier daemon has left in the caches of the disks.
   explicit RecorderLog(std::vector<Event> events);
   void mark(std::string text, std::uint64_t value = 0);
-  // A copy of the log as it is now; the written data are shared, not copied.
+  // A copy of the present log; written data are shared, not copied.
   std::vector<Event> events() const;
   std::size_t size() const;
   void clear();
@@ -55,8 +55,8 @@ class RecorderLog {
   std::uint64_t next_request_ = 1;
 };
 
-// Passes everything on to `inner`. Reads are not logged, nor requests that a disk refuses before starting them.
-// Borrows the disk and the log; all requests must be completed before it is destroyed.
+// Passes everything on to `inner`. Does not log reads, and requests that a disk refuses before it starts them. Borrows
+// the disk and the log; all requests must have ended before it is destroyed.
 class RecorderDisk final : public Disk {
  public:
   // `index` is the number of the disk in the log and in the replayer.

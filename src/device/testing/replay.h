@@ -1,4 +1,4 @@
-// Rebuilds the disks of a volume as a power cut would leave them, from what the recorders logged.
+// Rebuilds the disks of a volume as a power cut would leave them, from the log of the recorders.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::device {
 
-// What became of one outstanding write. Torn: only the units [first, last) of `torn_unit_bytes` reached the disk.
+// The fate of one outstanding write. Torn: only the units [first, last) of `torn_unit_bytes` reached the disk.
 struct Keep {
   bool kept = false;
   std::uint32_t torn_unit_bytes = 0;  // 0: whole
@@ -25,7 +25,7 @@ struct Keep {
 struct Cut {
   std::size_t position = 0;  // events [0, position) had happened
   std::vector<Keep> keep;    // one for each of Replayer::outstanding() at that position
-  std::string text;          // how it came about, for messages
+  std::string text;          // how it arises, for messages
 };
 
 struct CutBounds {
@@ -37,13 +37,13 @@ struct CutBounds {
   bool torn = true;
 };
 
-// Walks through a log. A write is durable once a flush of its disk has succeeded that was started after the write had
-// ended; a write that was started but is not durable is outstanding: each one alone may or may not have reached its
-// disk, so every disk is cut at a point of its own. A failed write stays outstanding until a later durable write
-// covers it. One thread.
+// Walks through a log. A write is durable once a flush of its disk has succeeded that started after the write had
+// ended. A write that has started but is not durable is outstanding: it may or may not have reached its disk. Every
+// disk is therefore cut at a point of its own. A failed write stays outstanding until a later durable write covers it.
+// One thread.
 class Replayer {
  public:
-  // `bases[i]` is what disk i held when the log began; it is cloned.
+  // `bases[i]`: contents of disk i at the beginning of the log; it is cloned.
   Replayer(const std::vector<const MemoryDisk*>& bases, std::vector<Event> log);
 
   const std::vector<Event>& log() const { return log_; }
@@ -53,7 +53,7 @@ class Replayer {
   // Writes and discards that a cut here may lose, in the order in which they were started.
   std::vector<const Event*> outstanding() const;
 
-  // The disks after this cut; its position must be this replayer's.
+  // The disks after this cut, whose position must be this replayer's.
   std::vector<std::unique_ptr<MemoryDisk>> build(const Cut& cut) const;
 
  private:
@@ -77,7 +77,7 @@ class Replayer {
   std::vector<Event> log_;
   std::size_t position_ = 0;
   std::vector<Write> outstanding_;
-  std::vector<Flush> flushes_;  // under way
+  std::vector<Flush> flushes_;  // in progress
 };
 
 // Positions where a cut can show something new: before each flush ends, before and after each mark, and at the end.
