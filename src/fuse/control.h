@@ -42,9 +42,8 @@ using ControlHandler = std::function<Result<std::string>(ControlRequest request)
 // end, the directory if the process has the right.
 class ControlServer {
  public:
-  // Lets clients connect; serve() then answers them. The directory of the volume
-  // belongs to `owner`, who may be another user than the caller. kBusy: another daemon serves a volume of this UUID.
-  // kNotFound: there is no runtime directory.
+  // Lets clients connect; serve() then answers them. The directory of the volume belongs to `owner`, which may differ
+  // from the caller. kBusy: another daemon serves a volume of this UUID. kNotFound: there is no runtime directory.
   static Result<std::unique_ptr<ControlServer>> listen(const Uuid& volume, const Identity& owner);
   // Call once. Its threads have the rights that the caller has then.
   void serve(ControlHandler handler);
@@ -68,8 +67,8 @@ class ControlServer {
         listener_(std::move(listener)),
         wake_(std::move(wake)) {}
   void serve_clients();
-  // Goes: the client has gone, or sent an invalid line. Handed: its change is queued, and the queue answers and closes
-  // it.
+  // kGoes: the client has gone, or sent an invalid line. kHanded: its change is queued, and the queue answers and
+  // closes the client.
   enum class Client : std::uint8_t { kStays, kWaits, kGoes, kHanded };
   Client read_request(int client);
   Client hand_on(int client, ControlRequest request);
@@ -80,7 +79,7 @@ class ControlServer {
   const device::UniqueFd wake_;         // eventfd
   ControlHandler handler_;              // set before there are threads
   std::mutex changes_mutex_;            // guards changes_
-  std::unique_ptr<WorkQueue> changes_;  // null: no more
+  std::unique_ptr<WorkQueue> changes_;  // null: no further changes
   std::atomic<bool> ending_{false};
   std::thread thread_;
   std::vector<int> waiting_;  // of the thread, then of finish()

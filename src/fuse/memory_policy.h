@@ -1,4 +1,4 @@
-// How much memory the cache takes: the default, and what memory pressure and idleness change. Pure.
+// The memory of the cache: its default, and changes under memory pressure and in idle times. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mdfs::fuse {
 
-// ---- what the kernel's files say
+// ---- contents of the kernel's files
 
 struct MemoryInfo {
   std::uint64_t total_bytes = 0;
@@ -25,9 +25,9 @@ struct CgroupPaths {
 };
 CgroupPaths parse_cgroups(std::string_view text);  // of /proc/self/cgroup
 
-// Of memory.max: nothing where there is no limit ("max").
+// Of memory.max: nothing without a limit ("max").
 std::optional<std::uint64_t> parse_cgroup_limit(std::string_view text);
-// Of memory.stat of version 1, whose limit includes those of the groups above.
+// Of memory.stat of version 1, whose limit includes those of the parent groups.
 std::optional<std::uint64_t> parse_hierarchical_limit(std::string_view text);
 
 // ---- decisions
@@ -37,9 +37,9 @@ inline constexpr std::uint64_t kLeastDefaultCacheBytes = std::uint64_t{64} << 20
 // A quarter of the memory that the daemon may use, in whole MiB, but at least 64 MiB.
 std::uint64_t default_cache_bytes(std::uint64_t machine_bytes, std::optional<std::uint64_t> cgroup_limit_bytes);
 
-// What one look at the machine has found.
+// The observations of one look at the machine.
 struct MemoryLook {
-  bool pressure = false;         // tasks wait for memory, or little of it is available
+  bool pressure = false;         // tasks wait for memory, or little is available
   std::uint64_t used_bytes = 0;  // by the cache
   std::int64_t idle_ns = 0;      // since the last read or write
   std::int64_t now_ns = 0;       // never goes back
@@ -47,7 +47,7 @@ struct MemoryLook {
 
 struct MemoryDecision {
   std::uint64_t limit_bytes = 0;            // of the cache, from now on
-  std::optional<std::uint64_t> trims_to{};  // once; it may grow again
+  std::optional<std::uint64_t> trims_to{};  // once; the cache may grow again
   bool gives_back = false;                  // the memory of released buffers
 };
 
@@ -63,11 +63,11 @@ class MemoryPolicy {
 
  private:
   const std::uint64_t budget_bytes_, floor_bytes_;
-  std::uint64_t limit_bytes_;  // for pressure's sake
+  std::uint64_t limit_bytes_;  // under pressure
   std::optional<std::int64_t> last_pressure_ns_;
 };
 
-// Little is available: less than a sixteenth of all, at most 1 GiB.
+// True if less than a sixteenth of all memory, at most 1 GiB, is available.
 bool is_scarce(const MemoryInfo& info);
 
 }  // namespace mdfs::fuse

@@ -14,20 +14,20 @@
 
 namespace mdfs::fuse {
 
-// Memory of the machine, or of the strictest cgroup of this process where that is less. 0: neither can be told.
+// Memory of the machine, or of the strictest cgroup of this process where that is less. 0: neither is known.
 struct UsableMemory {
   std::uint64_t machine_bytes = 0;
   std::optional<std::uint64_t> cgroup_limit_bytes;
 };
 UsableMemory usable_memory();
-// The same of other files than those below / (for tests): `root` stands for it.
+// The same from files below `root` instead of / (for tests).
 UsableMemory usable_memory(const std::string& root);
 
-// The files by which the kernel tells of memory pressure. Opened before the daemon gives its rights up: since Linux 6.1
-// a process without CAP_SYS_RESOURCE can set slower triggers only.
+// The files in which the kernel reports memory pressure. Opened before the daemon gives up its rights: since Linux 6.1
+// a process without CAP_SYS_RESOURCE can only set slower triggers.
 class PressureFiles {
  public:
-  // What there is of them. The trigger of the process's cgroup if it has one, else the one of the machine.
+  // Opens the existing files. The trigger is that of the process's cgroup if it has one, else that of the machine.
   static PressureFiles open(const std::string& root = {});
   int trigger() const { return trigger_.get(); }  // -1: there is none
   void forget_trigger() { trigger_.reset(); }
@@ -39,7 +39,7 @@ class PressureFiles {
   device::UniqueFd meminfo_;
 };
 
-// What the watch looks at and changes; called by its thread.
+// The cache as the watch sees and changes it; the watch's thread calls these.
 struct WatchedCache {
   std::function<std::uint64_t()> used_bytes;
   std::function<std::int64_t()> idle_ns;

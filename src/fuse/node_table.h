@@ -30,7 +30,7 @@ enum class NodeKind : std::uint8_t {
   kInfo,      // info.json
   kImageNpy,  // NAME.npy
   kWindow,    // win/<spec>.<suffix>
-  kLink,      // NAME@ of a symbolic link, `ino`: a link to the views of what that leads to
+  kLink,      // NAME@ of a symbolic link, `ino`: a link to the views of its target
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
 
@@ -75,7 +75,7 @@ class NodeTable {
   std::vector<NodeId> take_fresh(volume::Ino image);
   bool has_nodes(volume::Ino image) const;
 
-  // The view that was opened last through this node, as long as somebody has it open: its size is that of the node.
+  // The view that was opened last through this node, while a descriptor has it open: its size is that of the node.
   void note_open(NodeId id, const std::shared_ptr<const views::View>& view);
   std::shared_ptr<const views::View> open_view(NodeId id) const;
 
