@@ -16,12 +16,12 @@ namespace mdfs::views {
 // The encoded bytes of one window in one version of the image, which later writes do not change.
 class RenderedView final : public View {
  public:
-  // A larger window is kTooBig: encoding it would keep others waiting for long.
+  // A larger window is kTooBig: encoding it would keep other users waiting for long.
   static constexpr std::uint64_t kMaxWindowBytes = 256u << 20;
 
-  // Encodes the window; takes as long as that does. `name.format` is rendered (else abort). The bytes lie in the pool
-  // on behalf of `owner`, the user who opens. kTooBig: over the limit of the mount; kNoSpace: the pool is used up;
-  // else errors of reading, and as view_window().
+  // Encodes the window, and takes as long as that. `name.format` must be a rendered one (abort). The bytes count
+  // against `owner`, the opening user, in the pool. kTooBig: over the limit of the mount; kNoSpace: the pool is used
+  // up; else errors of reading, and those of view_window().
   static Result<std::shared_ptr<View>> open(volume::Volume& volume, volume::Ino image,
                                             const geometry::Geometry& geometry, const WindowName& name,
                                             StagingPool& pool, std::uint32_t owner, const engine::Stop& stop = {});

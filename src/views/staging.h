@@ -67,7 +67,7 @@ class Staging {
  public:
   static constexpr std::size_t kMaxPieces = 65536;  // separate ranges remembered
 
-  // `owner`: the user who writes. kNoSpace: the limits of the pool, or the owner's share of them, are reached.
+  // `owner`: the writing user. kNoSpace: the limits of the pool, or the owner's share of them, are reached.
   static Result<std::unique_ptr<Staging>> create(StagingPool& pool, std::uint32_t owner, std::uint64_t capacity);
   ~Staging();
   Staging(const Staging&) = delete;

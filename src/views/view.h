@@ -1,4 +1,4 @@
-// One open virtual file, whatever its bytes are made from.
+// One open virtual file of any kind.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ class View {
   // Reads bytes [offset, offset + into.size()); fewer at the end, none behind it. Returns the number. All reads of one
   // pass over the view see one version of the image.
   virtual Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) = 0;
-  // The same in the newest version, for pages that all who have the file open share.
+  // The same in the newest version, for pages that all open descriptors share.
   virtual Result<std::size_t> read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) {
     return read(offset, into, stop);
   }

@@ -17,8 +17,8 @@ namespace mdfs::views {
 // One thread at a time.
 class WindowWriter {
  public:
-  // `truncated`: unwritten bytes are zeros until all are written; else they are those of the current window.
-  // `owner`: the user who writes. kTooBig: over the limit of the mount; kNotSupported: a read-only format.
+  // `truncated`: unwritten bytes are zeros until all are written; else they are those of the current window. `owner`:
+  // the writing user. kTooBig: over the limit of the mount; kNotSupported: a read-only format.
   static Result<std::unique_ptr<WindowWriter>> create(volume::Volume& volume, volume::Ino image, ViewFile file,
                                                       StagingPool& pool, std::uint32_t owner, bool truncated);
 
