@@ -72,7 +72,7 @@ Status check_diverged(const std::vector<Candidate>& candidates, const format::Co
     const bool member =
         label.disk_index < winner.members.size() && winner.members[label.disk_index].uuid == label.disk_uuid;
     if (!member || candidate.current) continue;
-    if (const auto generation = diverged(candidate, winner, current))
+    if (const auto generation = diverged(candidates, candidate, winner, current))
       return {Errc::kFork,
               fmt::format("{} was written apart from {}: up to generation {} there, {} here. Each side may hold files "
                           "that the other lacks. Mount one side with the disks of the other detached (-o degraded), "
@@ -99,10 +99,11 @@ Status check_one_volume(const std::vector<Candidate>& candidates) {
   return {};
 }
 
-// Was a commit after the winner begun here in which a disk takes part that is not here?
+// Was a commit after the winner begun here in which a disk takes part that is not here, or only as an older copy?
 bool is_perhaps_older(const std::vector<Candidate>& candidates, const format::CommitSlot& winner) {
   std::set<Uuid> here;
-  for (const Candidate& candidate : candidates) here.insert(candidate.labels.label->disk_uuid);
+  for (const Candidate& candidate : candidates)
+    if (candidate.current) here.insert(candidate.labels.label->disk_uuid);
   const auto lacks_one = [&](const format::CommitSlot& slot) {
     for (std::size_t i = 0; i < slot.members.size(); ++i)
       if (((slot.participants >> i) & 1) != 0 && !here.contains(slot.members[i].uuid)) return true;
@@ -218,7 +219,8 @@ std::size_t Recovered::healthy() const {
 bool Recovered::holds_still() const {
   bool current_is_absent = false;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const bool absent = members[i].state == DiskState::kMissing || members[i].state == DiskState::kFailed;
+    // A stale one of them is an older copy: the disk itself may be elsewhere.
+    const bool absent = members[i].state != DiskState::kNone && !members[i].healthy();
     current_is_absent |= absent && winner.states[i].commit_id == winner.commit_id;
   }
   return current_is_absent || may_be_older;

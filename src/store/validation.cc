@@ -145,6 +145,13 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
   return validity;
 }
 
+// Could somebody have been told that the commit is durable? One without records was not before its committed slot was
+// written.
+bool may_be_acknowledged(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
+  if (slot.state == MDFS_SLOT_COMMITTED) return true;
+  return !slot.checksum_records.empty() && (has_successor(candidates, slot) || validate(candidates, slot).valid);
+}
+
 // Every valid commit; of those older than the newest committed one, those that it proves.
 Result<ByGeneration> find_valid(const std::vector<Candidate>& candidates) {
   ByGeneration valid;
@@ -220,13 +227,12 @@ std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates) 
   return commits;
 }
 
-std::optional<std::uint64_t> diverged(const Candidate& candidate, const CommitSlot& winner, std::uint64_t current) {
+std::optional<std::uint64_t> diverged(const std::vector<Candidate>& candidates, const Candidate& candidate,
+                                      const CommitSlot& winner, std::uint64_t current) {
   const CommitSlot* newest = nullptr;
-  for (const CommitSlot& slot : candidate.labels.slots) {
-    // One without records was not acknowledged before its committed slot was written.
-    const bool acknowledged = slot.state == MDFS_SLOT_COMMITTED || !slot.checksum_records.empty();
-    if (acknowledged && (newest == nullptr || slot.generation > newest->generation)) newest = &slot;
-  }
+  for (const CommitSlot& slot : candidate.labels.slots)
+    if ((newest == nullptr || slot.generation > newest->generation) && may_be_acknowledged(candidates, slot))
+      newest = &slot;
   if (newest == nullptr) return std::nullopt;
   // The others know the newest commit that they made together with this disk: it has nothing that they do not build on.
   const std::size_t index = candidate.labels.label->disk_index;

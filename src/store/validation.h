@@ -59,8 +59,8 @@ std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates);
 
 // Was the disk written apart from the winner (FORMAT.md 4.3, step 2)? Then it gives the generation of the disk's newest
 // commit. `current`: bits of the indexes of disks that have the winner.
-std::optional<std::uint64_t> diverged(const Candidate& candidate, const format::CommitSlot& winner,
-                                      std::uint64_t current);
+std::optional<std::uint64_t> diverged(const std::vector<Candidate>& candidates, const Candidate& candidate,
+                                      const format::CommitSlot& winner, std::uint64_t current);
 
 // The disk holds all that the commit wrote to it: its slot, or data that match all records of this disk. Where there
 // are none, the parent's slot.

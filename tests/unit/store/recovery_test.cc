@@ -331,6 +331,38 @@ TEST_F(RecoveryTest, ADiskIsApartThoughADiskThatTookPartInItsCommitsWasPutBackFr
   }
 }
 
+// An older copy lies in the place of a disk, and the disk itself is elsewhere. A mount that only reads must not leave
+// the disk behind.
+TEST_F(RecoveryTest, AMountThatOnlyReadsBesideAnOldCopyOfADiskLeavesThatDiskCurrent) {
+  for (const int commits : {1, 2, 9}) {
+    for (std::size_t replaced = 0; replaced < 3; ++replaced) {
+      make(3);
+      ASSERT_OK(put(disks_, 1));
+      Disks with_copy = clone_disks(disks_);
+      for (int i = 0; i < commits; ++i) ASSERT_OK(put(disks_, 10 + i));
+      for (std::size_t i = 0; i < 3; ++i)
+        if (i != replaced) with_copy[i] = disks_[i]->clone();
+      {
+        auto store = open_disks(with_copy, environment_);
+        ASSERT_OK(store);
+        EXPECT_EQ((*store)->disk_info(static_cast<unsigned>(replaced)).state, DiskState::kStale);
+        EXPECT_TRUE((*store)->holds_still());
+      }
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (i == replaced) continue;
+        EXPECT_EQ(with_copy[i]->digest(), disks_[i]->digest());
+      }
+      // Who writes, gives the disk up.
+      ASSERT_OK(put(with_copy, 50));
+      with_copy[replaced] = disks_[replaced]->clone();
+      auto store = open_disks(with_copy, environment_);
+      ASSERT_OK(store);
+      EXPECT_EQ((*store)->disk_info(static_cast<unsigned>(replaced)).state, DiskState::kStale);
+      EXPECT_FALSE((*store)->holds_still());
+    }
+  }
+}
+
 TEST_F(RecoveryTest, ADiskThatWasAwayForManyCommitsIsBehindAndNoFork) {
   StoreOptions degraded;
   degraded.degraded = true;
