@@ -21,7 +21,7 @@ std::string why_read_only(const Recovered& recovered, const StoreOptions& option
   if (!recovered.awaited.empty() && !options.degraded) return recovered.awaited_text();
   if (!recovered.majority() && !options.degraded)
     return fmt::format("only {} of {} disks are current, fewer than a majority", recovered.healthy(),
-                       recovered.members.size());
+                       recovered.disks());
   return {};
 }
 

@@ -278,6 +278,8 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
   if (volume_.features_read_only()) return {Errc::kReadOnly, "the volume has features that this version cannot write"};
   if (!volume_.awaited.empty()) return {Errc::kNoQuorum, volume_.awaited_text()};
   if (!volume_.majority()) return {Errc::kNoQuorum, "a repair needs more than half of the disks"};
+  if (volume_.may_be_older)  // a repair would take this commit from the disks that are here (FORMAT.md 4.3, step 4)
+    return {Errc::kMissingDisk, "a disk that is missing may hold a later commit: attach it, and run mdfsck again"};
   for (const MemberDisk& member : volume_.members)
     if (member.healthy() && !member.disk->writable()) return {Errc::kReadOnly, member.disk->name()};
   if (volume_.highest_generation >= format::kMaxGeneration)

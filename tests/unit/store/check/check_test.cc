@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "damages.h"
 #include "format/dirent.h"
 #include "format/extents.h"
 #include "format/geometry_item.h"
+#include "store/labels.h"
 
 namespace mdfs::store {
 namespace {
@@ -247,6 +249,32 @@ TEST(CheckTest, AMissingDiskIsReportedAndNothingIsCommittedWithoutIt) {
   EXPECT_EQ(report.findings[0].id, FindingId::kDiskMissing);
   lab.disks[1] = std::move(taken);
   EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 1);
+}
+
+// A later commit was begun on all disks, and may be complete on the one that is away.
+TEST(CheckTest, NothingIsRepairedWhileADiskIsAwayThatMayHoldALaterCommit) {
+  Lab lab;
+  format::CommitSlot later;
+  for (const format::CommitSlot& slot : read_labels(*lab.disks[0]).slots)
+    if (slot.generation > later.generation) later = slot;
+  later.parent_id = std::exchange(later.commit_id, Uuid{{0x4d}});
+  later.generation += 1;
+  later.checksum_records.clear();
+  later.state = MDFS_SLOT_PREPARED;
+  const AlignedBuffer bytes = encode_slot(later);
+  for (const auto& disk : lab.disks)
+    for (unsigned i = 0; i < MDFS_LABELS_PER_DISK; ++i)
+      disk->poke(lab.layout().slot_offset(i, format::ring_slot(later.generation, later.state)), bytes.bytes());
+  lab.damage(0, lab.layout().label_offset(1));
+  auto taken = std::move(lab.disks[2]);
+  const auto before = lab.digests();
+  const CheckReport report = lab.check(RepairMode::kAll);
+  EXPECT_EQ(report.exit_code(), 4) << text_of(report);
+  EXPECT_NE(report.repair_trouble.find("may hold a later commit"), std::string::npos) << report.repair_trouble;
+  EXPECT_EQ(lab.digests(), before);
+  lab.disks[2] = std::move(taken);
+  EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 1);
+  EXPECT_TRUE(lab.check(RepairMode::kNothing).findings.empty());
 }
 
 TEST(CheckTest, AStaleDiskIsReported) {
