@@ -27,6 +27,7 @@
 #include "store/recovery.h"
 #include "support/command.h"
 #include "support/complete.h"
+#include "support/json_output.h"
 #include "support/progress.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -127,7 +128,7 @@ void print_json(const store::CheckReport& report) {
   json["changed"] = report.changed;
   json["trouble"] = report.repair_trouble;
   json["exit_code"] = report.exit_code();
-  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", dump_json(json));
 }
 
 void print_findings(const store::CheckReport& report) {
@@ -288,7 +289,7 @@ int print_commits(const Options& options) {
                                  {"finalized", row.commit.slot.state == MDFS_SLOT_COMMITTED},
                                  {"state", row.state},
                                  {"tree", row.tree}});
-    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", dump_json(json));
   } else {
     print_out("{:>12}  {:<20}  {:>5}  {:<10}  {}\n", "GENERATION", "TIME (UTC)", "DISKS", "STATE", "TREE");
     for (const CommitRow& row : *rows)

@@ -113,35 +113,48 @@ std::optional<char32_t> take_character(std::string_view& text) {
   return code;
 }
 
+bool is_control(char32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||  // line separators
+         (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);            // direction of writing
+}
+
 bool is_one_line(std::string_view text) {
   while (!text.empty()) {
     const auto code = take_character(text);
-    if (!code || *code < 0x20 || (*code >= 0x7f && *code < 0xa0)) return false;
+    if (!code || is_control(*code)) return false;
   }
   return true;
 }
 
-std::string printable(std::string_view text) {
+namespace {
+
+std::string without_controls(std::string_view text, std::string_view kept) {
   std::string shown;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n')
+  while (!text.empty()) {
+    const std::string_view before = text;
+    const auto code = take_character(text);
+    const std::size_t bytes = code ? before.size() - text.size() : 1;
+    if (!code) text.remove_prefix(1);
+    const std::string_view character = before.substr(0, bytes);
+    if (kept.find(character) != std::string_view::npos || (code && !is_control(*code)))
+      shown += character;
+    else if (character == "\n")
       shown += "\\n";
-    else if (code < 0x20 || code == 0x7f)
-      shown += fmt::format("\\x{:02x}", code);
     else
-      shown += c;
+      for (const char c : character) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
   return shown;
 }
 
+}  // namespace
+
+std::string printable(std::string_view text) { return without_controls(text, {}); }
+
+std::string printable_lines(std::string_view text) { return without_controls(text, "\n\t"); }
+
 std::string xml_text(std::string_view text) {
-  std::string shown = printable(text);
-  if (!is_one_line(shown))
-    std::replace_if(
-        shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   std::string out;
-  for (const char c : shown) {
+  for (const char c : printable(text)) {
     switch (c) {
       case '<':
         out += "&lt;";

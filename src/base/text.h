@@ -30,13 +30,19 @@ std::vector<std::string> lines_of(std::string_view text);
 // Takes the first character off `text`. Takes nothing at the end, or where the bytes are not UTF-8.
 std::optional<char32_t> take_character(std::string_view& text);
 
+// A character that a terminal obeys instead of showing it: C0, DEL, C1, line separators, and marks of direction.
+bool is_control(char32_t code);
+
 // True for valid UTF-8 without control characters.
 bool is_one_line(std::string_view text);
 
-// The text for one line of a message: control characters become \n or \x1b.
+// The text for one line of a message: control characters, and bytes that are not UTF-8, become \n or \x1b.
 std::string printable(std::string_view text);
 
-// The text escaped for XML: printable; bytes that are not UTF-8 become question marks.
+// The same for text of several lines: newlines and tabs stay.
+std::string printable_lines(std::string_view text);
+
+// The text escaped for XML: printable, and characters that mean something to XML as entities.
 std::string xml_text(std::string_view text);
 
 }  // namespace mdfs

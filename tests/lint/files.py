@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the form of the sources: opening sentence, SPDX line, length of lines and files, no leftovers.
-Of documents, the length of lines.
+"""Checks the form of the sources: opening sentence, SPDX line, length of lines and files, no leftovers, and in
+programs no output but through tools/support. Of documents, the length of lines.
 
 usage: files.py SOURCE_ROOT
 """
@@ -18,6 +18,10 @@ DOCUMENT_LINE_LIMIT = 100
 FILE_LIMIT = 600
 OPENING_LINES = 25  # the sentence and the SPDX line are in these
 MARKER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b")
+
+# Programs print through support/streams.h and support/json_output.h, which escape control characters.
+DIRECT_OUTPUT = re.compile(r"\bfmt::print\(|\bstd::(cout|cerr|puts|fputs|f?printf|fwrite)\b|(\.|->)dump\(")
+PRINTING = {"tools/support/streams.cc", "tools/support/json_output.cc", "tools/placement_search.cc"}
 
 
 def opening_sentence(path, lines):
@@ -48,6 +52,8 @@ def check_file(path, shown):
             complaints.append(f"{shown}:{number}: blanks at the end of the line")
         if "\t" in line:
             complaints.append(f"{shown}:{number}: a tab")
+        if str(shown).startswith("tools/") and str(shown) not in PRINTING and DIRECT_OUTPUT.search(line):
+            complaints.append(f"{shown}:{number}: prints past support/streams.h or support/json_output.h")
         if MARKER.search(line):
             complaints.append(f"{shown}:{number}: a note of unfinished work")
     return complaints

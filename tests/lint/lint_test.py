@@ -50,6 +50,14 @@ class WordsTest(Tree):
         self.one_complaint(words.check_tree(self.root), "src/alloc/a.h:1: 'window' is retired: preallocation")
 
 
+class OutputTest(Tree):
+    def test_a_program_that_prints_past_the_escaping_of_names_is_found(self):
+        for line in ("fmt::print(\"{}\", name);", "std::cout << name;", "print_out(\"{}\", json.dump(2));"):
+            self.put("tools/a.cc", GOOD + line + "\n")
+            self.put("src/a.cc", GOOD + line + "\n")
+            self.one_complaint(files.check_tree(self.root), "tools/a.cc:3: prints past")
+
+
 class PathsTest(Tree):
     def complaints(self, text):
         self.put("src/engine/cache.h", "")

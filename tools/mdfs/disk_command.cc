@@ -24,6 +24,7 @@
 #include "mounted.h"
 #include "store/format_volume.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -67,7 +68,7 @@ Status list(const ListArguments& arguments) {
       json["disks"].back()["by_id"] = known(names.by_id);
       json["disks"].back()["serial"] = known(names.serial);
     }
-    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", dump_json(json));
     return {};
   }
   print_out("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", "disk", "weight", "state", "size", "free", "used", "path");
@@ -80,7 +81,7 @@ Status list(const ListArguments& arguments) {
     print_out("{:>4} {:>6}  {:8} {:>10} {:>10} {:>5}  {}\n", i, disk.weight, state,
               format_size(disk.blocks * volume.block_size),
               readable ? format_size(disk.free_blocks * volume.block_size) : "-",
-              readable ? fmt::format("{:.0f} %", used) : "-", text_of(disk.name));
+              readable ? fmt::format("{:.0f} %", used) : "-", shown(disk.name));
     const DeviceNames names = device_names(text_of(disk.name));
     if (!names.by_id.empty()) print_out("{:52}{}\n", "", names.by_id);
     if (!names.serial.empty()) print_out("{:52}serial {}\n", "", names.serial);
@@ -172,7 +173,7 @@ Status add(const AddArguments& arguments) {
     const auto number = disk.number ? nlohmann::ordered_json(*disk.number) : nlohmann::ordered_json();
     json["disks"].push_back({{"number", number}, {"path", disk.path}, {"bytes", disk.bytes}, {"weight", disk.weight}});
   }
-  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", dump_json(json));
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include "mounted.h"
 #include "operation_text.h"
 #include "support/command.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -127,7 +128,7 @@ nlohmann::ordered_json members(const Sizes& sizes, std::uint64_t asked, std::uin
 std::string unchanged_json(const Sizes& sizes, std::uint64_t blocks) {
   nlohmann::ordered_json json = {{"output_version", kOutputVersion}, {"state", "done"}, {"bytes_total", 0}};
   json.update(members(sizes, blocks, sizes.now));
-  return json.dump(2);
+  return dump_json(json);
 }
 
 Status watch(const ResizeArguments& arguments, const Sizes& sizes, std::uint64_t blocks) {

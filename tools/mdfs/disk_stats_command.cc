@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "mdfs/ioctl.h"
 #include "mounted.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -43,7 +44,7 @@ std::string json_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume
                              {"checksum_errors", disk.checksum_errors},
                              {"repaired", disk.repaired}});
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return dump_json(json);
 }
 
 void print_text(const mdfs_ioc_disks& disks, const mdfs_ioc_volume& volume) {

@@ -12,6 +12,7 @@
 #include "lost_files.h"
 #include "mounted.h"
 #include "support/command.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -45,7 +46,7 @@ void print_json(const mdfs_ioc_volume& volume, const LostFiles& all, const Inode
                              {"lost_bytes", lost.lost_bytes},
                              {"stored_bytes", lost.stored_bytes},
                              {"disks", disk_numbers(lost.disks)}});
-  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", dump_json(json));
 }
 
 void print_text(const mdfs_ioc_volume& volume, const LostFiles& all, const InodeNames& names) {

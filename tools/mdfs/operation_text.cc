@@ -23,6 +23,7 @@
 #include "mounted.h"
 #include "support/command.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/progress.h"
 #include "support/text.h"
 #include "volume_text.h"
@@ -225,7 +226,7 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
                                 {"block", trouble.block}});
   }
   if (!more.is_null()) json.update(more);
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return dump_json(json);
 }
 
 Error operation_error(const mdfs_ioc_operation& operation) {

@@ -11,6 +11,7 @@
 #include "device/probe.h"
 #include "disk_command.h"
 #include "mounted.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 
 namespace mdfs::tools {
@@ -47,7 +48,7 @@ Status probe(const ProbeArguments& arguments) {
     json["disks"] = members;
     json["block_size"] = label.block_size;
     json["bytes"] = label.disk_blocks * label.block_size;
-    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", dump_json(json));
     return {};
   }
   print_out("{}: disk {} ({}) of {} of the volume {} {}\n", arguments.disk, label.disk_index,

@@ -25,6 +25,7 @@
 #include "pending_image.h"
 #include "support/command.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/progress.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -221,7 +222,7 @@ void print_result(const SalvageArguments& arguments, const Geometry& geometry, c
     json["fill"] = arguments.fill;
     json["filled"] = nlohmann::ordered_json::array();
     for (const Window& window : filled) json["filled"].push_back(geometry::to_spec(geometry, window));
-    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", dump_json(json));
     return;
   }
   print_out("{}: {} of {} copied\n", arguments.target, format_size(geometry.size_bytes() - bytes),

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "mounted.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/progress.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -106,13 +107,13 @@ void print_json(const mdfs_ioc_volume& volume, const mdfs_ioc_trim& trim, std::u
   }
   json["discarded_bytes"] = sum;
   json["disks"] = std::move(disks);
-  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  print_out("{}\n", dump_json(json));
 }
 
 void print_text(const mdfs_ioc_volume& volume, const mdfs_ioc_trim& trim) {
   for (const std::uint32_t i : disk_numbers(volume)) {
     const auto& disk = trim.disks[i];
-    print_out("disk {} {}: ", i, text_of(volume.disks[i].name));
+    print_out("disk {} {}: ", i, shown(volume.disks[i].name));
     if (disk.state == MDFS_IOC_TRIM_DONE)
       print_out("{} ({} bytes) trimmed\n", format_size(disk.discarded_bytes), disk.discarded_bytes);
     else
@@ -135,7 +136,7 @@ Status trim_command(const TrimArguments& arguments) {
     print_text(volume, *trim);
   for (const std::uint32_t i : disk_numbers(volume))
     if (trim->disks[i].state == MDFS_IOC_TRIM_FAILED)
-      return {Errc::kIo, fmt::format("disk {}: {}", i, text_of(trim->disks[i].why))};
+      return {Errc::kIo, fmt::format("disk {}: {}", i, shown(trim->disks[i].why))};
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "mdfs/ondisk.h"
 #include "mounted.h"
 #include "occupation.h"
+#include "support/json_output.h"
 #include "support/pending_file.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -120,12 +121,12 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   }
   if (fragmentation) json["fragmentation"] = nlohmann::ordered_json::parse(fragmentation_json(*fragmentation, true));
   if (model) json["modelled"] = model_json(*model);
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump_json(json) + "\n";
 }
 
 template <typename Disk>
 void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& use, std::uint64_t block_size) {
-  const std::string path = text_of(disk.name);
+  const std::string path = shown(disk.name);
   print_out("  disk {}: {}{}{}, ", number, state_name(disk.state), path.empty() ? "" : " ", path);
   const std::string size = format_size(disk.blocks * block_size);
   const std::string weight = disk.weight == 1 ? "" : fmt::format(", weight {}", disk.weight);
@@ -143,13 +144,13 @@ void print_disk(std::uint32_t number, const Disk& disk, const DiskOccupation& us
 }
 
 void print_text(const std::string& path, const mdfs_ioc_volume& volume, const std::vector<DiskOccupation>& disks) {
-  const std::string label = text_of(volume.name);
+  const std::string label = shown(volume.name);
   print_out("volume {}{}\n", uuid_text(volume.uuid), label.empty() ? "" : " '" + label + "'");
   print_out("  {} of {} available, {} files and directories, generation {}\n",
             format_size(volume.available_blocks * volume.block_size),
             format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
   const std::vector<std::string> wrong = all_troubles(volume, path);
-  if (volume.read_only != 0 && wrong.empty()) print_out("  read-only: {}\n", text_of(volume.read_only_reason));
+  if (volume.read_only != 0 && wrong.empty()) print_out("  read-only: {}\n", shown(volume.read_only_reason));
   for (const std::string& trouble : wrong) print_out("  trouble: {}\n", trouble);
   for (const std::string& warning : fullness_warnings(disks)) print_out("  warning: {}\n", warning);
   print_out("  policy: {}\n", policy_name(volume.policy));
@@ -170,7 +171,7 @@ void print_text(const mdfs_ioc_model& model) {
   }
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(model.component_count, MDFS_IOC_MODEL_COMPONENTS); ++i) {
     const auto& use = model.components[i];
-    print_out("  {} {}: busy {:.3f} s, queue {:.2f} on average, {} at most\n", text_of(use.name), use.instance,
+    print_out("  {} {}: busy {:.3f} s, queue {:.2f} on average, {} at most\n", shown(use.name), use.instance,
               use.busy_s, use.mean_queue, use.max_queue);
   }
 }
@@ -233,7 +234,7 @@ std::string map_json(const mdfs_ioc_volume& volume, const std::vector<DiskOccupa
     for (const ZoneOccupation& zone : disks[i].zones) zones.push_back({zone.blocks, zone.used_blocks});
     json["disks"].push_back({{"number", i}, {"zone_blocks", disks[i].zone_blocks}, {"zones", std::move(zones)}});
   }
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump_json(json, -1) + "\n";
 }
 
 // A character a zone, by tenths.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "mdfs/ioctl.h"
 
 namespace mdfs::tools {
@@ -18,6 +19,11 @@ enum class DiskState : std::uint32_t { kHealthy, kMissing, kStale, kFailed, kNon
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
+}
+// As a line of a message shows it.
+template <std::size_t N>
+std::string shown(const char (&field)[N]) {
+  return printable(text_of(field));
 }
 
 // The disks of the volume by number, without the holes of removed disks.

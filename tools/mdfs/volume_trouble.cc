@@ -58,10 +58,10 @@ std::string of_reason(std::string_view reason) {
 
 std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   std::vector<std::string> all;
-  if (volume.read_only != 0) all.push_back(of_reason(text_of(volume.read_only_reason)));
+  if (volume.read_only != 0) all.push_back(of_reason(shown(volume.read_only_reason)));
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
   for (std::uint32_t i = 0; i < count; ++i)
-    all.push_back(of_disk(i, text_of(volume.disks[i].name), static_cast<DiskState>(volume.disks[i].state)));
+    all.push_back(of_disk(i, shown(volume.disks[i].name), static_cast<DiskState>(volume.disks[i].state)));
   if ((volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0)
     all.emplace_back("mounted with errors=zero: data on missing disks read as zeros");
   std::erase(all, "");
@@ -84,7 +84,7 @@ std::vector<std::string> error_troubles(const mdfs_ioc_volume& volume, const mdf
     all.push_back(
         fmt::format("disk {} ({}) has had errors: {}; 'mdfs scrub start' repairs metadata and lists damage, mdfsck "
                     "rebuilds maps of free space, 'mdfs disk stats --reset' clears the counts",
-                    i, text_of(volume.disks[i].name), errors));
+                    i, shown(volume.disks[i].name), errors));
   }
   return all;
 }

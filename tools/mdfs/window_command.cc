@@ -23,6 +23,7 @@
 #include "mounted.h"
 #include "parts.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/progress.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -234,7 +235,7 @@ void print_json(const ExplainArguments& arguments, const OpenWindow& open, const
     json["disks"].push_back(
         {{"bytes", plan.disks[i].bytes}, {"requests", plan.disks[i].requests}, {"runs", plan.disks[i].runs}});
   if (arguments.rate || arguments.iops) json["floor_ms"] = floor_ms(arguments, plan);
-  print_out("{}\n", json.dump(2));
+  print_out("{}\n", dump_json(json));
 }
 
 void print_text(const ExplainArguments& arguments, const OpenWindow& open, const mdfs_ioc_plan& plan) {

@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/figures.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 
 namespace mdfs::tools {
@@ -105,7 +106,7 @@ Status list_machines(const SimOptions& options) {
   }
   if (options.json) {
     const nlohmann::ordered_json all = {{"output_version", kOutputVersion}, {"machines", std::move(list)}};
-    write_output(all.dump(2) + "\n");
+    write_output(dump_json(all) + "\n");
   }
   return {};
 }

@@ -12,6 +12,7 @@
 #include "geometry/shape_text.h"
 #include "mdfs/version.h"
 #include "support/command.h"
+#include "support/json_output.h"
 #include "support/streams.h"
 
 namespace mdfs::tools {
@@ -145,7 +146,7 @@ void Report::delays(const std::vector<double>& delays_s, const sim::Interval* in
 
 void Report::print() const {
   if (options_.json) {
-    write_output(json_->dump(2) + "\n");
+    write_output(dump_json(*json_) + "\n");
     return;
   }
   std::string out = options_.csv ? "" : text_;

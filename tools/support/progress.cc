@@ -59,14 +59,14 @@ void Progress::draw(std::int64_t now_ns) {
   } else {
     line = fmt::format("{} {} {}/s", label_, format_size(done), format_size(rate));
   }
-  print_err("\r{}\x1b[K", line);
+  write_error(fmt::format("\r{}\x1b[K", line));
 }
 
 void Progress::finish() {
   const std::lock_guard lock(mutex_);
   if (finished_ || !shown_) return;
   finished_ = true;
-  print_err("\r\x1b[K");
+  write_error("\r\x1b[K");
 }
 
 }  // namespace mdfs::tools

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace mdfs::tools {
 
@@ -25,14 +26,15 @@ Status finish_output();
 // Comes behind what was printed before, also where both streams are one. Drops what cannot be written.
 void write_error(std::string_view text);
 
-// Print to standard output and to standard error. fmt::print would throw when a write fails.
+// Print lines to standard output and to standard error. Control characters in names are shown, not obeyed. fmt::print
+// would throw when a write fails.
 template <typename... Args>
 void print_out(fmt::format_string<Args...> format, Args&&... args) {
-  write_output(fmt::format(format, std::forward<Args>(args)...));
+  write_output(printable_lines(fmt::format(format, std::forward<Args>(args)...)));
 }
 template <typename... Args>
 void print_err(fmt::format_string<Args...> format, Args&&... args) {
-  write_error(fmt::format(format, std::forward<Args>(args)...));
+  write_error(printable_lines(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 }  // namespace mdfs::tools

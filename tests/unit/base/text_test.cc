@@ -11,11 +11,14 @@ TEST(TextTest, ControlCharactersAreShownAndNotObeyed) {
   EXPECT_EQ(printable("plain \u00e9 text"), "plain \u00e9 text");
   EXPECT_EQ(printable("a\nb\x1b[31mc\x7f"), "a\\nb\\x1b[31mc\\x7f");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(printable("\u009b31m \u202ecod.exe\u2066"), "\\xc2\\x9b31m \\xe2\\x80\\xaecod.exe\\xe2\\x81\\xa6");
+  EXPECT_EQ(printable("\x9b\xff"), "\\x9b\\xff");
+  EXPECT_EQ(printable_lines("a\tb\n\x1b[2J\rc\n"), "a\tb\n\\x1b[2J\\x0dc\n");
 }
 
 TEST(TextTest, WhatMeansSomethingToXmlIsSpelledOut) {
   EXPECT_EQ(xml_text("a < b & \"c\" > \u00e9"), "a &lt; b &amp; &quot;c&quot; &gt; \u00e9");
-  EXPECT_EQ(xml_text("\xff\n"), "?\\n");
+  EXPECT_EQ(xml_text("\xff\n"), "\\xff\\n");
 }
 
 TEST(TextTest, LinesComeWithoutTheirNewlines) {
