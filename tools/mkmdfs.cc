@@ -22,6 +22,7 @@
 #include "store/format_volume.h"
 #include "support/command.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/read_rate.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -112,7 +113,7 @@ std::string json_text(const Options& options, const store::FormattedVolume& volu
                              {"weight", weights.weights[i]}});
     if (!weights.rates.empty()) json["disks"].back()["read_mb_s"] = weights.rates[i].bytes_per_second / 1e6;
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump_json(json) + "\n";
 }
 
 void print_text(const Options& options, const store::FormattedVolume& volume, const DiskWeights& weights) {
@@ -148,6 +149,7 @@ Status make_volume(const Options& options) {
       return {Errc::kUsage, fmt::format("--policy {}: must be {}", *options.policy, alloc::policy_names())};
     format.policy = *policy;
   }
+  if (const Status sound = store::check_options(format); !sound.ok()) return {Errc::kUsage, "--" + sound.error().where};
   if (options.sparse && !options.size) return {Errc::kUsage, "--sparse requires --size"};
   MDFS_TRY(check_names(options.disks));
   MDFS_TRY(check_weights(options.weights, options.disks.size()));

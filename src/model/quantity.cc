@@ -66,9 +66,12 @@ Result<double> take_number(std::string_view& text) {
   double number = 0;
   const auto [end, failure] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::general);
-  if (failure != std::errc{} || !std::isfinite(number))
-    return bad_quantity(fmt::format("a number is missing before \"{}\"", text));
-  if (number < 0) return bad_quantity(fmt::format("{} is negative", number));
+  if (failure == std::errc::result_out_of_range)
+    return bad_quantity(fmt::format("\"{}\": the number is out of range; it has at most 308 digits", text));
+  if (failure != std::errc{}) return bad_quantity(fmt::format("a number is missing before \"{}\"", text));
+  if (!std::isfinite(number)) return bad_quantity(fmt::format("\"{}\" must be a finite number", text));
+  if (std::signbit(number) && number != 0)
+    return bad_quantity(fmt::format("\"{}\" is negative; it must be at least 0", text));
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }

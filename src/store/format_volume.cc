@@ -38,19 +38,9 @@ struct NewDisk {
 
 Error invalid(std::string where) { return {Errc::kInvalidArgument, std::move(where)}; }
 
-Status check_options(std::size_t disks, const FormatOptions& options) {
+Status check_count(std::size_t disks, const FormatOptions& options) {
   if (disks == 0 || disks > MDFS_MAX_DISKS)
     return invalid(fmt::format("{} disks; a volume has 1 to {}", disks, MDFS_MAX_DISKS));
-  if (!format::valid_block_size(options.block_size))
-    return invalid(fmt::format("block size {}: must be a power of two from {} to {}", options.block_size,
-                               MDFS_MIN_BLOCK_SIZE, MDFS_MAX_BLOCK_SIZE));
-  const std::uint64_t zone = options.zone_bytes;
-  if (zone != 0 && (zone % options.block_size != 0 || zone > kMaxZoneBytes))
-    return invalid(fmt::format("zone size {}: must be a multiple of the block size, at most {}", zone, kMaxZoneBytes));
-  if (options.name.size() > kMaxNameBytes || options.name.find('\0') != std::string::npos)
-    return invalid(
-        fmt::format("volume name of {} bytes: must have at most {}, without NUL", options.name.size(), kMaxNameBytes));
-  if (!is_one_line(options.name)) return invalid("volume name: must be UTF-8 without control characters");
   const auto& weights = options.weights;
   if (!weights.empty() && (weights.size() != disks || std::count(weights.begin(), weights.end(), 0) > 0))
     return invalid(fmt::format("{} weights for {} disks: each is at least 1", weights.size(), disks));
@@ -226,6 +216,20 @@ Status write_label_areas(NewDisk& disk, const format::CommitSlot* slot) {
 
 }  // namespace
 
+Status check_options(const FormatOptions& options) {
+  if (!format::valid_block_size(options.block_size))
+    return invalid(fmt::format("block-size {}: must be a power of two from {} to {}", options.block_size,
+                               MDFS_MIN_BLOCK_SIZE, MDFS_MAX_BLOCK_SIZE));
+  const std::uint64_t zone = options.zone_bytes;
+  if (zone != 0 && (zone % options.block_size != 0 || zone > kMaxZoneBytes))
+    return invalid(fmt::format("zone-size {}: must be a multiple of the block size, at most {}", zone, kMaxZoneBytes));
+  if (options.name.size() > kMaxNameBytes || options.name.find('\0') != std::string::npos)
+    return invalid(
+        fmt::format("label of {} bytes: must have at most {}, without NUL", options.name.size(), kMaxNameBytes));
+  if (!is_one_line(options.name)) return invalid("label: must be UTF-8 without control characters");
+  return {};
+}
+
 Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options) {
   const std::uint64_t blocks = format::disk_blocks(options.block_size, disk.bytes);
   if (!format::valid_disk_blocks(options.block_size, blocks))
@@ -263,14 +267,16 @@ Result<format::SpaceEntry> write_blank_disk(device::Disk& disk, const format::La
 }
 
 Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& options) {
-  MDFS_TRY(check_options(disks.size(), options));
+  MDFS_TRY(check_count(disks.size(), options));
+  MDFS_TRY(check_options(options));
   for (const DiskSize& disk : disks) MDFS_TRY(plan_label(disk, options));
   return {};
 }
 
 Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, const FormatOptions& options,
                                       Environment& environment) {
-  MDFS_TRY(check_options(disks.size(), options));
+  MDFS_TRY(check_count(disks.size(), options));
+  MDFS_TRY(check_options(options));
   if (std::set<device::Disk*>(disks.begin(), disks.end()).size() != disks.size())
     return invalid("the same disk is given twice");
   std::vector<NewDisk> planned;

@@ -48,6 +48,9 @@ struct DiskSize {
   std::uint64_t bytes = 0;
 };
 
+// The options alone, without disks. Errors begin with the field, as block-size, zone-size or label.
+Status check_options(const FormatOptions& options);
+
 // Could a volume be made on such disks? Looks at numbers only; errors name the disk, the field and the allowed range.
 Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& options);
 

@@ -1,6 +1,6 @@
 """A bad value is a usage error: exit status 2, and a message that names the option.
 
-usage: values_test.py MDFS
+usage: values_test.py MDFS MKMDFS MDFS_SIM
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
@@ -10,57 +10,80 @@ import sys
 import tempfile
 import unittest
 
-MDFS = os.path.abspath(sys.argv.pop(1))
+MDFS, MKMDFS, MDFS_SIM = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 
 
-def run(*words):
-    return subprocess.run([MDFS, *words], capture_output=True, text=True, timeout=60)
+def run(*words, program=MDFS):
+    return subprocess.run([program, *words], capture_output=True, text=True, timeout=60)
 
 
-def help_of(verb):
-    return run(*verb, "--help").stdout
-
-
-def verbs(verb=()):
+def verbs(program=MDFS, verb=()):
     """All commands without commands of their own."""
-    below = help_of(verb).split("Subcommands:", 1)
+    below = run(*verb, "--help", program=program).stdout.split("Subcommands:", 1)
     if len(below) == 1:
         return [verb]
     names = re.findall(r"^  ([a-z][-a-z]*)", below[1], re.M)
-    return [leaf for name in names for leaf in verbs((*verb, name))]
+    return [leaf for name in names for leaf in verbs(program, (*verb, name))]
 
 
-def numeric_options(verb):
-    return re.findall(r"^  (?:-\w,)?(--[-a-z]+) (?:UINT|INT|FLOAT)\b", help_of(verb), re.M)
+def numeric_options(program, verb):
+    shown = run(*verb, "--help", program=program).stdout
+    return re.findall(r"^  (?:-\w,)?(--[-a-z]+) (?:UINT|INT|FLOAT)\b", shown, re.M)
 
 
 class Values(unittest.TestCase):
-    def refused(self, option, *words):
-        result = run(*words)
+    def refused(self, option, *words, program=MDFS):
+        result = run(*words, program=program)
         self.assertEqual(result.returncode, 2, (words, result.stderr))
         self.assertIn(option, result.stderr, words)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
 
     def test_no_numeric_option_takes_a_word_or_nothing(self):
         tried = 0
-        for verb in verbs():
-            for option in numeric_options(verb):
-                with self.subTest(verb=verb, option=option):
-                    self.refused(option, *verb, option, "many")
-                    self.refused(option, *verb, option)
-                    tried += 1
-        self.assertGreater(tried, 8)
+        for program in (MDFS, MDFS_SIM):
+            for verb in verbs(program):
+                for option in numeric_options(program, verb):
+                    with self.subTest(program=program, verb=verb, option=option):
+                        for value in (("many",), (), ("1e400x",)):
+                            self.refused(option, *verb, option, *value, program=program)
+                        self.assertEqual(run(*verb, option, "", program=program).returncode, 2)
+                        tried += 1
+        self.assertGreater(tried, 60)
 
     def test_values_out_of_range_are_refused_by_name_before_anything_is_looked_for(self):
         create = ("image", "create", "/none/a", "--shape", "64x64")
         for option, value, words in (
             ("--channels", "0", create), ("--channels", "70000", create), ("--channels", "-1", create),
+            ("--channels", "", create), ("--disks", "", create),
             ("--disks", "0", create), ("--extent", "0x4", create), ("--shape", "4x0", ("image", "create", "/none/a")),
             ("--threshold", "0.5", ("defrag", "start", "/none")), ("--threshold", "nan", ("defrag", "start", "/none")),
             ("--threshold", "2000", ("defrag", "start", "/none")),
         ):
             with self.subTest(option=option, value=value):
                 self.refused(option, *words, option, value)
+
+    def test_values_of_the_simulator_are_refused_by_name(self):
+        for option, value, verb in (
+            ("--clients", "0", "closed"), ("--clients", "nan", "closed"), ("--think", "-1 s", "closed"),
+            ("--think", "nan", "closed"), ("--loads", "0", "poisson"), ("--loads", "nan", "poisson"),
+            ("--loads", "1e400/s", "poisson"), ("--frames", "0", "streams"), ("--slice", "0 s", "streams"),
+            ("--slice", "inf", "streams"), ("--frame", "-1", "streams"), ("--bytes-per-pixel", "0", "random"),
+            ("--shape", "4x0", "random"), ("--extent", "0x1", "random"), ("--size", "0x1", "random"),
+            ("--disks", "", "random"),
+            ("--filled", "nan", "random"), ("--row-offset", "4097", "random"), ("--sizes", "0", "sweep"),
+            ("--sizes", "0", "calibrate"), ("--batch", "nan", "calibrate"), ("--warm-up", "nan", "closed"),
+        ):
+            with self.subTest(option=option, value=value):
+                self.refused(option, verb, "sata-disk", option, value, program=MDFS_SIM)
+
+    def test_values_of_mkmdfs_are_refused_by_name_before_a_disk_is_looked_for(self):
+        for option, value in (("--size", "0"), ("--size", "-1"), ("--size", "nan"), ("--size", ""),
+                              ("--block-size", "0"), ("--block-size", "4097"), ("--block-size", "128K"),
+                              ("--zone-size", "0"), ("--zone-size", "many"), ("--weights", "0"), ("--weights", "257"),
+                              ("--policy", "many"), ("--grow-to", "many"), ("--label", "x" * 64),
+                              ("--label", "a\nb")):
+            with self.subTest(option=option, value=value):
+                self.refused(option, option, value, "/none/disk", program=MKMDFS)
 
     def test_commands_without_operands_are_usage_errors(self):
         for verb in verbs():

@@ -24,7 +24,9 @@
 #include "lost_files.h"
 #include "mounted.h"
 #include "parts.h"
+#include "pending_image.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/pending_file.h"
 #include "support/progress.h"
 #include "support/streams.h"
@@ -67,10 +69,12 @@ Status create_command(const CreateArguments& arguments) {
   MDFS_TRY_ASSIGN(geometry::Geometry geometry, imagefile::choose_geometry(array, axes + 'c'));
   MDFS_TRY(arguments.image.apply(geometry));
   const mdfs_ioc_geometry request = arguments.image.request(geometry);
-  const int result = mdfs_create(arguments.path.c_str(), &request, 0666);
-  if (result < 0) return library_error(result, arguments.path);
-  MDFS_TRY_ASSIGN(const Image image, open_image(arguments.path, O_RDONLY));
-  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(*image, arguments.path));
+  MDFS_TRY(PendingImage::check_name(arguments.path));
+  if (PendingImage::is_taken(arguments.path)) return {Errc::kExists, arguments.path};
+  // It gets its name as an image: a killed command leaves no empty file.
+  MDFS_TRY_ASSIGN(PendingImage pending, PendingImage::create(arguments.path, request));
+  MDFS_TRY(pending.finish(false, true));
+  MDFS_TRY_ASSIGN(const mdfs_ioc_geometry made, image_info(pending.image(), arguments.path));
   MDFS_TRY_ASSIGN(geometry, client::to_geometry(made));
   print_out("{}\n", image_line(arguments.path, geometry, made));
   return {};
@@ -102,7 +106,7 @@ std::string info_json(const geometry::Geometry& geometry, const mdfs_ioc_geometr
   json["generation"] = info.data_generation;
   json["size_bytes"] = info.size_bytes;
   json["stored_bytes"] = info.stored_bytes;
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return dump_json(json) + "\n";
 }
 
 void print_info(const geometry::Geometry& geometry, const mdfs_ioc_geometry& info, const std::string& path) {

@@ -28,6 +28,7 @@
 #include "pending_image.h"
 #include "support/command.h"
 #include "support/file.h"
+#include "support/json_output.h"
 #include "support/progress.h"
 #include "support/streams.h"
 #include "support/text.h"
@@ -217,7 +218,7 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
     json["disks"] = made.placed_disks;
     json["size_bytes"] = made.size_bytes;
     json["stored_bytes"] = made.stored_bytes;
-    print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_out("{}\n", dump_json(json));
     return;
   }
   if (arguments.quiet) return;
@@ -226,13 +227,8 @@ void print_result(const ImportArguments& arguments, const geometry::Geometry& ge
 }
 
 Status check_paths(const ImportArguments& arguments) {
-  struct stat there {};
-  if (::stat(arguments.path.c_str(), &there) == 0 && S_ISDIR(there.st_mode))
-    return {Errc::kIsDirectory, arguments.path + ": name the image in it"};
-  if (arguments.path.ends_with('@'))
-    return {Errc::kInvalidArgument, arguments.path + ": names that end in @ lead to windows"};
-  // A link that leads nowhere is there as well.
-  if (!arguments.force && ::lstat(arguments.path.c_str(), &there) == 0)
+  MDFS_TRY(PendingImage::check_name(arguments.path));
+  if (!arguments.force && PendingImage::is_taken(arguments.path))
     return {Errc::kExists, arguments.path + ": give --force to replace it"};
   // The plain file of an image does not say what its bytes are.
   struct stat source {};

@@ -3,6 +3,7 @@
 #include "pending_image.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -28,6 +29,19 @@ PendingImage::PendingImage(std::string path, FilePlace place, ExclusiveFile pend
       pending_(std::move(pending)),
       image_(std::move(image)),
       geometry_(std::move(geometry)) {}
+
+Status PendingImage::check_name(const std::string& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode))
+    return {Errc::kIsDirectory, path + ": name the image in it"};
+  if (path.ends_with('@')) return {Errc::kInvalidArgument, path + ": names that end in @ lead to windows"};
+  return {};
+}
+
+bool PendingImage::is_taken(const std::string& path) {
+  struct stat there {};
+  return ::lstat(path.c_str(), &there) == 0;
+}
 
 Result<PendingImage> PendingImage::create(const std::string& path, const mdfs_ioc_geometry& request) {
   MDFS_TRY_ASSIGN(FilePlace place, FilePlace::of(path));

@@ -15,6 +15,10 @@ namespace mdfs::tools {
 // Removed unless it is finished.
 class PendingImage {
  public:
+  // Before anything is made. kIsDirectory; kInvalidArgument: names that end in @ lead to windows.
+  static Status check_name(const std::string& path);
+  // By anything, be it a link that leads nowhere.
+  static bool is_taken(const std::string& path);
   // Like mdfs_create; `path` is the final name.
   static Result<PendingImage> create(const std::string& path, const mdfs_ioc_geometry& request);
 

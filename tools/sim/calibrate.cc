@@ -48,10 +48,10 @@ struct CalibrateOptions : SimOptions {
 Result<std::vector<std::uint64_t>> read_sizes(const CalibrateOptions& options) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& text : options.sizes) {
-    MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(text, "a size"));
+    MDFS_TRY_ASSIGN(const std::uint64_t bytes, parse_size(text, "--sizes"));
     if (bytes == 0 || bytes % kBufferAlignment != 0 || bytes > kLargestRead)
-      return Error{Errc::kUsage, fmt::format("{}: a read is a multiple of {} bytes up to {}", text, kBufferAlignment,
-                                             format_size(kLargestRead))};
+      return Error{Errc::kUsage, fmt::format("--sizes {}: must be a multiple of {} bytes, at most {}", text,
+                                             kBufferAlignment, format_size(kLargestRead))};
     sizes.push_back(bytes);
   }
   return sizes;
@@ -136,7 +136,7 @@ class Stopwatch {
 // All sizes interleaved in random order; the first transfers only wake the disk.
 Result<std::vector<sim::TimedRead>> time_transfers(const CalibrateOptions& options,
                                                    const std::vector<std::uint64_t>& sizes) {
-  MDFS_TRY_ASSIGN(const double batch_s, model::parse_time_s(options.batch));
+  MDFS_TRY_ASSIGN(const double batch_s, named("--batch", model::parse_time_s(options.batch)));
   if (batch_s > kLongestBatchS)
     return Error{Errc::kUsage, fmt::format("--batch {}: at most {} s", options.batch, kLongestBatchS)};
   MDFS_TRY_ASSIGN(Stopwatch watch, Stopwatch::open(options.target, options.write,

@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "support/text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -107,7 +108,7 @@ Status run_poisson(const PoissonCommand& options) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
   sim::LoadOptions load = options.load;
   load.seed = options.seed;
-  MDFS_TRY_ASSIGN(load.length, parse_window_size(system.setup().image, options.size));
+  MDFS_TRY_ASSIGN(load.length, named("--size", parse_window_size(system.setup().image, options.size)));
   const sim::RandomResult single = sim::read_random(system, load.length, kFormulaPositions, options.seed);
   Report report(options, "poisson", &system);
   load_parameters(options, report);
@@ -121,7 +122,8 @@ Status run_poisson(const PoissonCommand& options) {
                      .series = {}};
   sim::Series curve{.name = "", .style = sim::Series::Style::kLine, .x = {}, .y = {}};
   for (const std::string& text : options.loads) {
-    MDFS_TRY_ASSIGN(const double rate, parse_rate(text, single.window_bytes, single.maximum_sustainable()));
+    MDFS_TRY_ASSIGN(const double rate,
+                    named("--loads", parse_rate(text, single.window_bytes, single.maximum_sustainable())));
     const sim::LoadResult result = sim::poisson(system, load, rate);
     load_row(text, result, report);
     if (rate * single.window_bytes > single.maximum_sustainable() * kNearlyFull)
@@ -147,8 +149,8 @@ Status run_closed(const ClosedCommand& options) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
   sim::LoadOptions load = options.load;
   load.seed = options.seed;
-  MDFS_TRY_ASSIGN(load.length, parse_window_size(system.setup().image, options.size));
-  MDFS_TRY_ASSIGN(const double think_s, model::parse_time_s(options.think));
+  MDFS_TRY_ASSIGN(load.length, named("--size", parse_window_size(system.setup().image, options.size)));
+  MDFS_TRY_ASSIGN(const double think_s, named("--think", model::parse_time_s(options.think)));
   Report report(options, "closed", &system);
   load_parameters(options, report);
   report.parameter("clients", options.clients);
@@ -161,7 +163,8 @@ Status run_closed(const ClosedCommand& options) {
   sim::Series curve{.name = "", .style = sim::Series::Style::kLine, .x = {}, .y = {}};
   for (const unsigned clients : options.clients) {
     if (clients < 1 || clients > kMaxClients || clients > load.windows)
-      return Error{Errc::kUsage, fmt::format("{} clients: not in 1..{}, or more than --windows", clients, kMaxClients)};
+      return Error{Errc::kUsage,
+                   fmt::format("--clients {}: must be in 1..{}, and at most --windows", clients, kMaxClients)};
     const sim::LoadResult result = sim::closed(system, load, clients, think_s);
     load_row(fmt::format("{} clients", clients), result, report);
     curve.x.push_back(clients);
@@ -177,7 +180,7 @@ Status run_saturate(const LoadCommand& options) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
   sim::LoadOptions load = options.load;
   load.seed = options.seed;
-  MDFS_TRY_ASSIGN(load.length, parse_window_size(system.setup().image, options.size));
+  MDFS_TRY_ASSIGN(load.length, named("--size", parse_window_size(system.setup().image, options.size)));
   const sim::RandomResult single = sim::read_random(system, load.length, kFormulaPositions, options.seed);
   const sim::LoadResult result = sim::saturate(system, load);
   const sim::Interval interval = sim::confidence_interval(result.replication_throughput);
@@ -220,7 +223,7 @@ struct StreamsCommand : SimOptions {
 // With --frame: frames of so many bytes one after another, cut into equal extents, one after another on the disks.
 Result<sim::System> stream_system(const StreamsCommand& options) {
   if (options.frame.empty()) return make_system(options);
-  MDFS_TRY_ASSIGN(const double bytes, model::parse_size_bytes(options.frame));
+  MDFS_TRY_ASSIGN(const double bytes, named("--frame", model::parse_size_bytes(options.frame)));
   const double extent = bytes / options.frame_extents;
   if (!(extent >= 1) || extent != std::floor(extent) || bytes > 1e15)
     return Error{Errc::kUsage, fmt::format("--frame {} is not cut into {} equal extents of whole bytes", options.frame,
@@ -235,8 +238,9 @@ Result<sim::System> stream_system(const StreamsCommand& options) {
 Status run_streams_command(const StreamsCommand& options) {
   MDFS_TRY_ASSIGN(const sim::System system, stream_system(options));
   sim::StreamsOptions streams;
-  MDFS_TRY_ASSIGN(streams.slice_s, model::parse_time_s(options.slice));
-  if (streams.slice_s <= 0) return Error{Errc::kUsage, "a time-slice is longer than 0 s"};
+  MDFS_TRY_ASSIGN(streams.slice_s, named("--slice", model::parse_time_s(options.slice)));
+  if (streams.slice_s <= 0)
+    return Error{Errc::kUsage, fmt::format("--slice {}: must be longer than 0 s", options.slice)};
   streams.slices = options.slices;
   streams.skipped = options.skipped;
   streams.seed = options.seed;
@@ -244,7 +248,7 @@ Status run_streams_command(const StreamsCommand& options) {
   streams.frame_extents = options.frame.empty() ? 1 : options.frame_extents;
   const auto count = static_cast<double>(options.frames.size());
   for (std::size_t i = 0; i < options.frames.size(); ++i) {
-    if (options.frames[i] < 1) return Error{Errc::kUsage, "a stream has one frame in a slice or more"};
+    if (options.frames[i] < 1) return Error{Errc::kUsage, "--frames 0: must be at least 1 for each stream"};
     const double gap = streams.slice_s / options.frames[i];
     streams.streams.push_back({options.frames[i], options.stagger ? gap * static_cast<double>(i) / count : 0});
   }

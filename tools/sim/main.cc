@@ -4,14 +4,10 @@
 
 #include "commands.h"
 #include "support/command.h"
-#include "support/complete.h"
 #include "support/streams.h"
 
 int main(int argc, char** argv) {
   mdfs::tools::open_standard_streams();
-  // To the parser an empty text is a number that is not there.
-  for (int i = 1; i < argc && !mdfs::tools::asks_for_completion(argc, argv); ++i)
-    if (*argv[i] == '\0') return mdfs::tools::report("mdfs-sim", {mdfs::Errc::kUsage, "an argument is empty"});
   CLI::App app("Simulate machines that serve windows of images; see mdfs-sim(1).", "mdfs-sim");
   app.require_subcommand(1);
   mdfs::tools::SimProgram program{app, {}};

@@ -10,6 +10,7 @@
 #include "geometry/shape_text.h"
 #include "model/quantity.h"
 #include "sim/experiment.h"
+#include "support/text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -84,7 +85,8 @@ Result<sim::Setup> make_setup(const SimOptions& options) {
   const unsigned bytes = options.bytes_per_pixel.value_or(machine.bytes_per_pixel);
   if (bytes < 1 || bytes > geometry::kMaxChannels)
     return Error{Errc::kUsage, fmt::format("--bytes-per-pixel {} is not in 1..{}", bytes, geometry::kMaxChannels)};
-  MDFS_TRY_ASSIGN(setup.image, sim::make_image(shape, extent, !options.extent.empty(), bytes));
+  MDFS_TRY_ASSIGN(setup.image, named(fmt::format("--shape {} and --extent {}", shape, extent),
+                                     sim::make_image(shape, extent, !options.extent.empty(), bytes)));
   return setup;
 }
 

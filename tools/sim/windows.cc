@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "support/text.h"
 
 namespace mdfs::tools {
 namespace {
@@ -75,7 +76,7 @@ struct RandomOptions : SimOptions {
 
 Status run_random(const RandomOptions& options) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(options));
-  MDFS_TRY_ASSIGN(const geometry::Coord size, parse_window_size(system.setup().image, options.size));
+  MDFS_TRY_ASSIGN(const geometry::Coord size, named("--size", parse_window_size(system.setup().image, options.size)));
   const sim::RandomResult result = sim::read_random(system, size, options.positions, options.seed);
   const sim::Interval interval = sim::confidence_interval(result.delays_s);
 
@@ -114,7 +115,7 @@ struct SweepOptions : RandomOptions {
 Status sweep_row(const SweepOptions& options, const SimOptions& shared, const std::string& size, Report& report,
                  std::vector<double>& bytes, std::vector<double>& delays) {
   MDFS_TRY_ASSIGN(const sim::System system, make_system(shared));
-  MDFS_TRY_ASSIGN(const geometry::Coord length, parse_window_size(system.setup().image, size));
+  MDFS_TRY_ASSIGN(const geometry::Coord length, named("--sizes", parse_window_size(system.setup().image, size)));
   const sim::RandomResult result = sim::read_random(system, length, options.positions, options.seed);
   const sim::Interval interval = sim::confidence_interval(result.delays_s);
   const sim::Setup& setup = system.setup();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <sstream>
 #include <vector>
@@ -62,6 +63,23 @@ void print_help(const CLI::App& app, const CLI::ParseError& request) {
 
 void end_with(int status) { wanted_status = status; }
 
+namespace {
+
+// The option or operand of a number that was given as an empty text, which the parser takes for 0; or nothing.
+std::string empty_number(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool number = type.starts_with("UINT") || type.starts_with("INT") || type.starts_with("FLOAT");
+    const auto& given = option->results();
+    if (number && std::find(given.begin(), given.end(), "") != given.end()) return option->get_name();
+  }
+  for (const CLI::App* command : app.get_subcommands())
+    if (std::string name = empty_number(*command); !name.empty()) return name;
+  return {};
+}
+
+}  // namespace
+
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action) {
   start_log(program);
   app.set_version_flag("--version", version_text(program), "Show the version and exit");
@@ -83,6 +101,8 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
   } catch (const std::exception& problem) {
     return report(program, {Errc::kUsage, problem.what()});
   }
+  if (const std::string empty = empty_number(app); !empty.empty())
+    return report(program, {Errc::kUsage, empty + ": a number is missing"});
   const Status status = action();
   if (!status.ok()) return report(program, status.error());
   const int output = end_output(program);

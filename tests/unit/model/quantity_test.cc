@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace mdfs::model {
 namespace {
 
@@ -41,6 +43,20 @@ TEST(QuantityTest, NonsenseIsRefused) {
     EXPECT_FALSE(parse_time_s(text).ok()) << text;
   for (const char* text : {"0 MB/s", "3 MB", "3 ms/s", "3 MB/sec"})
     EXPECT_FALSE(parse_rate_bytes_per_s(text).ok()) << text;
+}
+
+TEST(QuantityTest, ANumberThatIsNoneOfAQuantityIsRefusedByItsReason) {
+  for (const auto& [text, why] : {std::pair{"-1 ms", "negative"},
+                                  {"-1e-9 ms", "negative"},
+                                  {"inf ms", "finite"},
+                                  {"nan ms", "finite"},
+                                  {"1e400 ms", "out of range"},
+                                  {"x ms", "missing"}}) {
+    const auto time = parse_time_s(text);
+    ASSERT_FALSE(time.ok()) << text;
+    EXPECT_NE(time.error().where.find(why), std::string::npos) << time.error().where;
+    EXPECT_NE(time.error().where.find(text), std::string::npos) << time.error().where;
+  }
 }
 
 }  // namespace
