@@ -185,11 +185,6 @@ Result<LayoutRows> Engine::layout(OpenObject& object, const LayoutRequest& reque
   return parts_->survey.layout(object, request, stop);
 }
 
-Result<std::vector<layout::ExtentPlace>> Engine::places_of(OpenObject& object,
-                                                           const std::vector<geometry::Coord>& extents) {
-  return parts_->survey.places_of(object, extents);
-}
-
 Result<WindowPlan> Engine::plan(OpenObject& object, const geometry::Window& window, const Stop& stop) {
   return parts_->survey.plan(object, window, stop);
 }

@@ -108,8 +108,6 @@ class Engine final {
   // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
   // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.
   Result<LayoutRows> layout(OpenObject& object, const LayoutRequest& request, const Stop& stop);
-  // The extents, or cells, among these that have blocks, as they are now.
-  Result<std::vector<layout::ExtentPlace>> places_of(OpenObject& object, const std::vector<geometry::Coord>& extents);
   Result<WindowPlan> plan(OpenObject& object, const geometry::Window& window, const Stop& stop);
   // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
   // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.

@@ -61,6 +61,10 @@ void unmap(std::byte* data, std::size_t bytes) {
 
 bool SlabArena::ByAddress::operator()(const Slab* a, const Slab* b) const { return std::less<>()(a->data, b->data); }
 
+bool SlabArena::BySize::operator()(const Slab* a, const Slab* b) const {
+  return a->bytes != b->bytes ? a->bytes < b->bytes : std::less<>()(a->data, b->data);
+}
+
 SlabArena::~SlabArena() {
   MDFS_CHECK(used_bytes_ == 0);
   for (const auto& [data, slab] : slabs_) unmap(data, slab->bytes);
@@ -74,9 +78,7 @@ bool SlabArena::takes_huge_slab(const SizeClass& size_class, std::size_t piece) 
 
 // A slab whose memory is there and is used by none.
 SlabArena::Slab* SlabArena::reusable_slab(std::size_t piece) const {
-  const std::size_t bytes = huge_slab_bytes(piece);
-  const auto found =
-      std::find_if(unused_.begin(), unused_.end(), [&](const Slab* slab) { return slab->bytes == bytes; });
+  const auto found = unused_.find(huge_slab_bytes(piece));
   return found == unused_.end() ? nullptr : *found;
 }
 
@@ -112,13 +114,16 @@ void SlabArena::file(Slab& slab) {
   if (!slab.empty.empty()) size_class.with_empty.insert(&slab);
   if (slab.idle.empty()) return;
   size_class.with_idle.insert(&slab);
-  (!slab.huge || slab.broken ? idle_small_ : slab.used == 0 ? unused_ : idle_huge_).insert(&slab);
+  if (slab.huge && !slab.broken && slab.used == 0)
+    unused_.insert(&slab);
+  else
+    (slab.huge && !slab.broken ? idle_huge_ : idle_small_).insert(&slab);
 }
 
 void SlabArena::unfile(Slab& slab) {
   SizeClass& size_class = class_of_slab(slab);
-  for (Slabs* slabs : {&size_class.with_idle, &size_class.with_empty, &unused_, &idle_small_, &idle_huge_})
-    slabs->erase(&slab);
+  for (Slabs* slabs : {&size_class.with_idle, &size_class.with_empty, &idle_small_, &idle_huge_}) slabs->erase(&slab);
+  unused_.erase(&slab);
 }
 
 std::unique_ptr<SlabArena::Slab> SlabArena::remove(Slab& slab) {
@@ -222,12 +227,12 @@ std::size_t SlabArena::give_back(std::size_t left) {
     {
       const std::lock_guard lock(mutex_);
       const bool may_break = broken_slabs_ < kMostBrokenSlabs;
-      const Slabs* const from = !unused_.empty()                   ? &unused_
-                                : !idle_small_.empty()             ? &idle_small_
-                                : may_break && !idle_huge_.empty() ? &idle_huge_
-                                                                   : nullptr;
-      if (idle_bytes_ <= left || from == nullptr) return given;
-      Slab& slab = **from->rbegin();
+      Slab* const taken = !unused_.empty()                   ? *unused_.rbegin()
+                          : !idle_small_.empty()             ? *idle_small_.rbegin()
+                          : may_break && !idle_huge_.empty() ? *idle_huge_.rbegin()
+                                                             : nullptr;
+      if (idle_bytes_ <= left || taken == nullptr) return given;
+      Slab& slab = *taken;
       given += slab.idle.size() * slab.charge;
       if (slab.used == 0) {
         whole = remove(slab);

@@ -71,6 +71,13 @@ class SlabArena {
     bool operator()(const Slab* a, const Slab* b) const;
   };
   using Slabs = std::set<Slab*, ByAddress>;
+  // Of slabs as large as each other by address; also finds the first one of a size.
+  struct BySize {
+    using is_transparent = void;
+    bool operator()(const Slab* a, const Slab* b) const;
+    bool operator()(const Slab* a, std::size_t bytes) const { return a->bytes < bytes; }
+    bool operator()(std::size_t bytes, const Slab* b) const { return bytes < b->bytes; }
+  };
   struct SizeClass {
     Slabs with_idle, with_empty;
     std::size_t used_bytes = 0;
@@ -93,7 +100,8 @@ class SlabArena {
   std::map<std::byte*, std::unique_ptr<Slab>> slabs_;
   // Slabs with idle pieces, in the order in which give_back() takes them: of huge pages without a piece in use; of
   // small pages; of huge pages.
-  Slabs unused_, idle_small_, idle_huge_;
+  std::set<Slab*, BySize> unused_;
+  Slabs idle_small_, idle_huge_;
   std::atomic<std::size_t> used_bytes_{0}, idle_bytes_{0};  // changed with the lock held
   std::size_t broken_slabs_ = 0;                            // of huge pages, that have lost some
 };

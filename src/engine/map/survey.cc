@@ -167,13 +167,6 @@ Status Survey::add_extent(OpenObject& object, const geometry::Coord& coord, std:
   return {};
 }
 
-Result<std::vector<layout::ExtentPlace>> Survey::places_of(OpenObject& object,
-                                                           const std::vector<geometry::Coord>& extents) {
-  std::vector<layout::ExtentPlace> places;
-  for (const geometry::Coord& extent : extents) MDFS_TRY(add_extent(object, extent, places));
-  return places;
-}
-
 Result<layout::DefragPlan> Survey::plan_defrag(OpenObject& object, std::uint64_t from) {
   const layout::LaidImage image = describe(object);
   const std::uint64_t extents_in_all = checked_mul(image.grid[0], object.extents_in_row()).value_or(UINT64_MAX);

@@ -18,7 +18,6 @@ class Survey {
   explicit Survey(Core& core) : core_(core) {}
 
   Result<LayoutRows> layout(OpenObject& object, const LayoutRequest& request, const Stop& stop);
-  Result<std::vector<layout::ExtentPlace>> places_of(OpenObject& object, const std::vector<geometry::Coord>& extents);
   Result<layout::Fragmentation> fragmentation(OpenObject& object, const Stop& stop);
   Result<layout::DefragPlan> plan_defrag(OpenObject& object, std::uint64_t from);
   Result<WindowPlan> plan(OpenObject& object, const geometry::Window& window, const Stop& stop);

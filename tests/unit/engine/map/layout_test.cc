@@ -157,20 +157,5 @@ TEST(LayoutPagesTest, AWalkThatIsStoppedEndsThere) {
   EXPECT_EQ(fragmentation.error().code, Errc::kCancelled);
 }
 
-TEST(LayoutPagesTest, PlacesOfSomeExtentsAreThoseOfTheirRows) {
-  std::mt19937_64 random(4);
-  Bench bench(setting_of(1, Codec::kZstd));
-  fill(bench, 1, random);
-  const auto all = bench.layout();
-  ASSERT_TRUE(all.ok());
-  std::vector<geometry::Coord> extents;
-  for (std::size_t i = 0; i < all->size(); i += 3) extents.push_back((*all)[i].index);
-  extents.push_back({1000, 0, 0});  // a hole
-  const auto some = bench.engine().places_of(bench.object(), extents);
-  ASSERT_TRUE(some.ok());
-  ASSERT_EQ(some->size(), extents.size() - 1);
-  for (std::size_t i = 0; i < some->size(); ++i) EXPECT_EQ(row_of((*some)[i]), row_of((*all)[3 * i]));
-}
-
 }  // namespace
 }  // namespace mdfs::engine::testing
