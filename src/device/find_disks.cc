@@ -48,6 +48,9 @@ struct Slots {
   // written apart, however long ago, both know the last commit that they have in common.
   std::set<Uuid> commits;
   std::uint64_t newest = 0;  // generation; 0: it holds no commit
+  // Of the newest commit that may have been acknowledged.
+  std::uint64_t acknowledged = 0;  // generation
+  std::set<Uuid> participants;
 };
 
 Slots slots_on(const std::string& path, const format::Label& label) {
@@ -68,6 +71,12 @@ Slots slots_on(const std::string& path, const format::Label& label) {
       for (const format::MemberState& member : slot->states)
         if (!member.commit_id.is_nil()) slots.commits.insert(member.commit_id);
       slots.newest = std::max(slots.newest, slot->generation);
+      const bool acknowledged = slot->state == MDFS_SLOT_COMMITTED || !slot->checksum_records.empty();
+      if (!acknowledged || slot->generation <= slots.acknowledged) continue;
+      slots.acknowledged = slot->generation;
+      slots.participants.clear();
+      for (std::size_t i = 0; i < slot->members.size(); ++i)
+        if (((slot->participants >> i) & 1) != 0) slots.participants.insert(slot->members[i].uuid);
     }
   }
   return slots;
@@ -149,6 +158,7 @@ class Search {
 
   Result<FoundDisks> finish() const {
     MDFS_TRY_ASSIGN(const Chosen chosen, choose());
+    MDFS_TRY(check_former_members(chosen));
     const format::Label& first = found_[chosen.table].label;
     FoundDisks result{.volume_uuid = first.volume_uuid, .volume_name = first.name, .paths = {}, .missing = {}};
     for (const std::size_t other : chosen.strangers)
@@ -238,6 +248,27 @@ class Search {
                                             names, found_[chosen.disks.begin()->second].path)};
   }
 
+  // A disk that the others gave up, and that was then written without any of them, is one half of a fork.
+  Status check_former_members(const Chosen& chosen) const {
+    const auto& members = found_[chosen.table].label.members;
+    const auto is_member = [&](const Uuid& uuid) {
+      return std::any_of(members.begin(), members.end(), [&](const format::Member& one) { return one.uuid == uuid; });
+    };
+    for (const auto& [uuid, place] : chosen.disks) {
+      const Found& disk = found_[place];
+      if (is_member(uuid) || disk.slots.newest == 0) continue;
+      const auto& took_part = disk.slots.participants;
+      if (std::none_of(took_part.begin(), took_part.end(), is_member))
+        return {Errc::kFork,
+                fmt::format("{} was removed from the volume, and was written apart from {}. Each side may hold files "
+                            "that the other lacks. Mount one side with the disks of the other detached (-o degraded), "
+                            "copy the files that only it has, and then add its disks to the other side as new ones",
+                            disk.path, found_[chosen.table].path)};
+      if (disk.named) spdlog::warn("{}: is no longer a member of the volume; it is left alone", disk.path);
+    }
+    return {};
+  }
+
   // Whoever can write to a device can give it a label. So what nobody names counts as a member only if it knows a
   // commit that the chain which is trusted knows.
   Result<Chosen> choose() const {
@@ -314,6 +345,8 @@ bool is_block_device(const std::string& path) {
 }
 
 }  // namespace
+
+bool holds_commit(const std::string& path, const format::Label& label) { return slots_on(path, label).newest > 0; }
 
 Result<format::Label> read_label(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -116,8 +116,8 @@ std::uint16_t usual_weight(const mdfs_ioc_volume& volume) {
   return usual == count.end() ? std::uint16_t{1} : static_cast<std::uint16_t>(usual->first);
 }
 
-// What a disk holds is lost: so it holds nothing, or the user says so. One of this volume that is not its member was
-// being added when something failed, or has been removed.
+// What a disk holds is lost: so it holds nothing, or the user says so. One that was being added to this volume when
+// something failed holds nothing.
 Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bool force) {
   MDFS_TRY_ASSIGN(const auto found, device::find_contents(path));
   if (!found || force) return {};
@@ -126,8 +126,11 @@ Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bo
     const auto numbers = disk_numbers(volume);
     const bool member = std::any_of(numbers.begin(), numbers.end(),
                                     [&](std::uint32_t i) { return uuid_of(volume.disks[i].uuid) == label->disk_uuid; });
-    if (!member) return {};
-    return {Errc::kExists, path + ": is a member of this volume that was missing at the mount"};
+    if (member) return {Errc::kExists, path + ": is a member of this volume that was missing at the mount"};
+    if (!device::holds_commit(path, *label)) return {};
+    return {
+        Errc::kExists,
+        path + ": was a member of this volume, and may hold files that the volume lacks; give --force to overwrite it"};
   }
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }

@@ -223,6 +223,36 @@ TEST_F(FindDisks, DisksThatWereWrittenApartLongAgoBelongTogetherSoThatTheyAreRef
   }
 }
 
+TEST_F(FindDisks, ADiskThatWasRemovedAndThenWrittenAloneIsRefusedWithTheOthers) {
+  for (const bool alone : {true, false}) {
+    make_volume("a", 2);
+    const Uuid common = environment().new_uuid();
+    put_commit(path("a1"), 70, alone ? environment().new_uuid() : common, environment().new_uuid(),
+               alone ? std::vector<Away>{{0, common}} : std::vector<Away>{});
+    auto label = read_label(path("a0"));
+    ASSERT_TRUE(label.ok());
+    label->membership = 2;
+    label->members.resize(1);
+    write_labels(path("a0"), *label);
+    put_commit(path("a0"), 40, environment().new_uuid(), common);
+    // The volume of the first disk is whole without the other, which is then not looked for.
+    const auto own = find_disks({path("a0")});
+    ASSERT_TRUE(own.ok()) << own.error().message();
+    EXPECT_EQ(own->paths, std::vector<std::string>{path("a0")});
+    for (const auto& named : {std::vector<std::string>{path("a1")}, {path("a0"), path("a1")}, {folder()}}) {
+      const auto found = find_disks(named);
+      if (alone) {
+        ASSERT_FALSE(found.ok());
+        EXPECT_EQ(found.error().code, Errc::kFork);
+        EXPECT_NE(found.error().where.find(path("a1")), std::string::npos) << found.error().message();
+      } else {
+        ASSERT_TRUE(found.ok()) << found.error().message();
+        EXPECT_EQ(found->paths, std::vector<std::string>{path("a0")});
+      }
+    }
+  }
+}
+
 TEST_F(FindDisks, ANamedDiskDoesNotOutvoteAsManyOthersThatDoNotKnowIt) {
   make_volume("a", 3);
   const Uuid first = environment().new_uuid(), second = environment().new_uuid();
