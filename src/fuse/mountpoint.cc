@@ -3,7 +3,9 @@
 #include "fuse/mountpoint.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/magic.h>
+#include <mntent.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -17,8 +19,11 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +61,23 @@ Status run_fusermount(const std::string& path, Unmount how) {
   return Error{Errc::kBusy, path + ": fusermount3 refused; files may be open there"};
 }
 
+// The number of the user who mounted what lies on top at the path, in the words of the kernel.
+std::optional<std::string> owner_of_mount(const std::string& path) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> table(setmntent("/proc/self/mounts", "re"), endmntent);
+  if (!table) return std::nullopt;
+  std::optional<std::string> owner;
+  while (const mntent* mount = getmntent(table.get())) {
+    if (path != mount->mnt_dir) continue;
+    constexpr std::string_view kOption = "user_id=";
+    const char* const found = hasmntopt(mount, "user_id");
+    owner.reset();
+    if (found == nullptr) continue;
+    const std::string_view value = std::string_view(found).substr(kOption.size());
+    owner = std::string(value.substr(0, value.find(',')));
+  }
+  return owner;
+}
+
 }  // namespace
 
 Result<std::string> absolute_path(const std::string& path) {
@@ -90,7 +112,13 @@ Status check_mountpoint(const std::string& path) {
 }
 
 Status unmount_path(const std::string& path, Unmount how) {
-  if (geteuid() != 0) return run_fusermount(path, how);
+  if (geteuid() != 0) {
+    const auto owner = owner_of_mount(path);
+    if (owner && *owner != std::to_string(getuid()))
+      return {Errc::kNotPermitted,
+              fmt::format("{}: was mounted by the user {}; only that user and root may unmount it", path, *owner)};
+    return run_fusermount(path, how);
+  }
   if (umount2(path.c_str(), UMOUNT_NOFOLLOW | (how == Unmount::kLazily ? MNT_DETACH : 0)) == 0) return {};
   if (errno == EBUSY) return Error{Errc::kBusy, path + ": files are open there"};
   if (errno == EINVAL) return Error{Errc::kInvalidArgument, path + ": nothing is mounted there"};

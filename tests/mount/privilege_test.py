@@ -230,6 +230,9 @@ class Privilege(harness.MountTest):
             if words == ("volume", "sync"):
                 continue  # anybody may, as sync(1)
             self.assertNotEqual(done.returncode, 0, words)
+            if words == ("umount",):
+                self.assertIn("was mounted by the user 0; only that user and root may unmount it", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(os.path.ismount(self.volume.path))
         for number in range(3):
             self.assertNotEqual(as_user(os.open, self.volume.disks[number], os.O_RDWR), 0)
