@@ -83,7 +83,7 @@ Status Runner::load() {
       record.reason =
           "a disk is missing and would become stale; the operation resumes when all disks are present, or by 'resume'";
     } else if (record.running()) {
-      OperationRun run(kind, record, may_write(record), where.stop, readers_);
+      OperationRun run(kind, record, may_write(kind, record), where.stop, readers_);
       if (const Status status = where.operation->resume(run); status.ok()) {
         spdlog::info("{}: resumes at its checkpoint, {}", name(kind), figures(record));
       } else {
@@ -155,10 +155,12 @@ void Runner::give_back(Slot& slot, OperationRecord record) {
   wake();
 }
 
-// The item counts as freeing: it finds room on a full volume, where an operation may be what makes room.
+// The item counts as freeing: it finds room on a full volume, where an operation may be what makes room. What may not
+// write is known to this mount only.
 Status Runner::save(OperationKind kind, Slot& slot, OperationRecord& record) {
-  if (store_.read_only()) return {};
   record.updated_ns = environment_.now_ns();
+  slot.saved = true;
+  if (!may_write(kind, record)) return {};
   OperationRecord kept = slot.checkpoint.value_or(record);
   kept.state = record.state;
   kept.reason = record.reason;
@@ -213,12 +215,12 @@ Status Runner::start(const OperationRequest& request) {
   record.started_ns = record.updated_ns = environment_.now_ns();
   record.disks.resize(store_.disk_count());
   where.counted_ns = where.ready_ns = environment_.monotonic_ns();
-  OperationRun run(request.kind, record, may_write(record), where.stop, readers_);
+  OperationRun run(request.kind, record, may_write(request.kind, record), where.stop, readers_);
   const std::optional<OperationRecord> checkpoint = where.checkpoint;
   Status status = where.operation->begin(run);
   where.checkpoint = record;
   if (status.ok()) status = save(request.kind, where, record);
-  if (status.ok() && !store_.read_only()) status = store_.commit();
+  if (status.ok() && may_write(request.kind, record)) status = store_.commit();
   if (!status.ok()) {
     where.operation->rest();
     lock.lock();
@@ -247,7 +249,7 @@ Status Runner::cancel(OperationKind kind) {
     record.state = MDFS_OPERATION_CANCELLED;
     where.operation->rest();
     status = save(kind, where, record);
-    if (status.ok() && !store_.read_only()) status = store_.commit();
+    if (status.ok() && may_write(kind, record)) status = store_.commit();
     spdlog::info("{}: cancelled, {}", name(kind), figures(record));
   } else {
     status = Error{Errc::kNoData, fmt::format("the {} has just ended", name(kind))};
@@ -285,13 +287,13 @@ Status Runner::resume(OperationKind kind, std::optional<std::uint64_t> budget_by
       record.state = MDFS_OPERATION_RUNNING;
       record.reason.clear();
       record.disks.resize(std::max<std::size_t>(record.disks.size(), store_.disk_count()));
-      OperationRun run(kind, record, may_write(record), where.stop, readers_);
+      OperationRun run(kind, record, may_write(kind, record), where.stop, readers_);
       status = where.operation->resume(run);
       where.checkpoint = record;
     }
     if (budget_bytes_s) record.budget_bytes_s = *budget_bytes_s;
     if (status.ok()) status = save(kind, where, record);
-    if (status.ok() && !store_.read_only()) status = store_.commit();
+    if (status.ok() && may_write(kind, record)) status = store_.commit();
     if (status.ok())
       spdlog::info("{}: resumed, {}", name(kind), figures(record));
     else
@@ -362,7 +364,7 @@ Turn Runner::turn() {
 
 void Runner::run_step(OperationKind kind, Slot& where, OperationRecord& record) {
   const std::int64_t began_ns = environment_.monotonic_ns();
-  OperationRun run(kind, record, may_write(record), where.stop, readers_);
+  OperationRun run(kind, record, may_write(kind, record), where.stop, readers_);
   const Result<bool> done = where.operation->step(run);
   where.saved = false;
   count_time(where, record);

@@ -70,7 +70,11 @@ class Runner final : public volume::Operations {
   Slot& slot(OperationKind kind) { return slots_[static_cast<std::size_t>(kind) - 1]; }
   const Slot& slot(OperationKind kind) const { return slots_[static_cast<std::size_t>(kind) - 1]; }
   Status check_known(OperationKind kind) const;
-  bool may_write(const OperationRecord& record) const { return !store_.read_only() && !record.dry_run(); }
+  // A scrub looks, and repairs where that leaves no disk behind. Who starts another operation asks for writes.
+  bool may_write(OperationKind kind, const OperationRecord& record) const {
+    const bool waits = kind == OperationKind::kScrub && store_.holds_still();
+    return !store_.read_only() && !record.dry_run() && !waits;
+  }
   // Waits for the slot and takes it. `stop`: asks the thread that has it to return soon.
   void take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop);
   // Publishes the record, and releases the slot.

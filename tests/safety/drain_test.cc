@@ -164,6 +164,37 @@ TEST(DrainTest, WhileADiskIsAwayItsDrainWaitsAndItIsNotStaleWhenItReturns) {
   expect_all_there(**volume, small.expected, "with all disks again");
 }
 
+// Looking is not writing: the disk that is away is not stale when it returns.
+TEST(DrainTest, DryRunsAndAScrubWriteNothingWhileADiskIsAway) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  for (const OperationKind kind :
+       {OperationKind::kScrub, OperationKind::kDefrag, OperationKind::kDrain, OperationKind::kBalance}) {
+    for (const bool dry_run : {true, false}) {
+      if (!dry_run && kind != OperationKind::kScrub) continue;
+      MemoryDisks others = clone(small.disks);
+      others[2].reset();
+      std::vector<std::uint64_t> before;
+      for (const auto& disk : others) before.push_back(disk ? disk->digest() : 0);
+      auto volume = mount(others, environment);
+      ASSERT_TRUE(volume.ok());
+      volume::OperationRequest request;
+      request.kind = kind;
+      request.dry_run = dry_run;
+      if (kind == OperationKind::kBalance) request.parameters[0] = 1;
+      const Status started = (*volume)->operations().start(request);
+      ASSERT_TRUE(started.ok()) << started.error().message();
+      for (unsigned i = 0; i < 10'000 && (*volume)->operations().status(kind)->running(); ++i)
+        (void)(*volume)->operations().turn();
+      EXPECT_FALSE((*volume)->operations().status(kind)->running());
+      ASSERT_TRUE((*volume)->close().ok());
+      volume->reset();
+      for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_EQ(others[i]->digest(), before[i]) << "operation " << static_cast<int>(kind) << ", disk " << i;
+    }
+  }
+}
+
 // Whoever asks for the removal of a disk that is missing gives it up: nothing waits for it, at no later mount either.
 TEST(DrainTest, TheDrainOfADiskThatWasMissingWhenItBeganResumesWithoutIt) {
   SystemEnvironment environment;
