@@ -8,6 +8,7 @@
 
 #include "engine/core.h"
 #include "engine/map/survey.h"
+#include "engine/map/written_extents.h"
 #include "engine/open_object.h"
 #include "engine/read/loader.h"
 #include "engine/read/reader.h"
@@ -165,6 +166,15 @@ Result<std::uint64_t> Engine::next_data(OpenObject& object, std::uint64_t offset
 
 Result<std::uint64_t> Engine::next_hole(OpenObject& object, std::uint64_t offset) {
   return parts_->survey.next_hole(object, offset);
+}
+
+Result<bool> Engine::is_written(OpenObject& object, const geometry::Coord& extent) {
+  return WrittenExtents(parts_->core, object).contains(extent);
+}
+
+Result<std::vector<std::uint64_t>> Engine::written_in_row(OpenObject& object, const geometry::Coord& from,
+                                                          std::size_t most, const Stop& stop) {
+  return WrittenExtents(parts_->core, object).in_row(from, most, stop);
 }
 
 Status Engine::write_back(OpenObject& object) {

@@ -93,6 +93,12 @@ class Engine final {
   Result<std::uint64_t> next_data(OpenObject& object, std::uint64_t offset);
   Result<std::uint64_t> next_hole(OpenObject& object, std::uint64_t offset);
 
+  // True if an extent of the grid has been written, dirty or not. All others are holes.
+  Result<bool> is_written(OpenObject& object, const geometry::Coord& extent);
+  // The written extents of a row along the fastest axis (engine/map/written_extents.h): their indices there.
+  Result<std::vector<std::uint64_t>> written_in_row(OpenObject& object, const geometry::Coord& from, std::size_t most,
+                                                    const Stop& stop);
+
   // All dirty bytes of the object are on their disks and linked in the tree; a following Store::commit makes them
   // safe. Reports a stored write-back error once.
   Status write_back(OpenObject& object);

@@ -27,6 +27,13 @@ ByteRange plain_bytes(const geometry::Geometry& geometry, const geometry::Window
   return {first, last + geometry.sample_bytes() - first};
 }
 
+bool in_grid(const geometry::Geometry& geometry, const geometry::Coord& extent) {
+  const geometry::Coord grid = geometry.grid();
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (extent[axis] >= grid[axis]) return false;
+  return true;
+}
+
 }  // namespace
 
 Status VolumeImpl::make_image(Ino ino, const ImageOptions& options) {
@@ -78,13 +85,35 @@ Result<ImageInfo> VolumeImpl::image_info(Ino ino) {
   return info;
 }
 
-Result<geometry::Geometry> VolumeImpl::image_geometry(Ino ino) {
-  const Pin pin = table_.pin(ino);
-  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+// With the shape that the size says.
+Result<geometry::Geometry> VolumeImpl::current_geometry(Ino ino, const ObjectUse& use) const {
   if (!use.geometry()) return Error{Errc::kNotImage, "inode " + std::to_string(ino)};
   geometry::Geometry geometry = *use.geometry();
   geometry.shape[0] = ceil_div(engine_->size_bytes(*use), geometry.slab_bytes());
   return geometry;
+}
+
+Result<geometry::Geometry> VolumeImpl::image_geometry(Ino ino) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+  return current_geometry(ino, use);
+}
+
+Result<bool> VolumeImpl::is_written(Ino ino, const geometry::Coord& extent) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
+  if (!in_grid(geometry, extent)) return false;
+  return engine_->is_written(*use, extent);
+}
+
+Result<std::vector<std::uint64_t>> VolumeImpl::written_in_row(Ino ino, const geometry::Coord& from, std::size_t most,
+                                                              const engine::Stop& stop) {
+  const Pin pin = table_.pin(ino);
+  MDFS_TRY_ASSIGN(const ObjectUse use, open_objects_.use(*pin));
+  MDFS_TRY_ASSIGN(const geometry::Geometry geometry, current_geometry(ino, use));
+  if (!in_grid(geometry, from)) return std::vector<std::uint64_t>{};
+  return engine_->written_in_row(*use, from, most, stop);
 }
 
 Result<LayoutPage> VolumeImpl::layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,

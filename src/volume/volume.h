@@ -248,6 +248,12 @@ class Volume {
   // time is in exactly one page. No state is kept between pages. EINVAL: a position that no row can have.
   virtual Result<LayoutPage> layout(Ino ino, const engine::LayoutCursor& from, std::size_t most,
                                     const engine::Stop& stop) = 0;
+  // True if an extent has been written, dirty or not. All others are holes. False outside of the grid.
+  virtual Result<bool> is_written(Ino ino, const geometry::Coord& extent) = 0;
+  // The written extents of one row of the grid along the fastest axis, from the extent `from` on: their indices along
+  // that axis, at most `most`, ascending. Fewer: the row has no more.
+  virtual Result<std::vector<std::uint64_t>> written_in_row(Ino ino, const geometry::Coord& from, std::size_t most,
+                                                            const engine::Stop& stop) = 0;
   // Moves stored bytes of a file or an image to other blocks without changing the data. Does not commit.
   virtual Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) = 0;
   virtual Result<layout::Fragmentation> fragmentation(Ino ino,

@@ -104,6 +104,9 @@ class VolumeImpl final : public MaintainedVolume {
                             const engine::Stop& stop) override;
   Result<engine::MoveOutcome> move_data(Ino ino, const engine::MoveRequest& request) override;
   using Volume::fragmentation;
+  Result<bool> is_written(Ino ino, const geometry::Coord& extent) override;
+  Result<std::vector<std::uint64_t>> written_in_row(Ino ino, const geometry::Coord& from, std::size_t most,
+                                                    const engine::Stop& stop) override;
   Result<layout::Fragmentation> fragmentation(Ino ino, const engine::Stop& stop) override;
   using Volume::volume_fragmentation;
   Result<LostFiles> lost_files(Ino from, std::size_t most, const engine::Stop& stop) override;
@@ -205,6 +208,7 @@ class VolumeImpl final : public MaintainedVolume {
   // Checks that the inode is an image and the window inside it, and runs `work` while the image does not shrink.
   void tell_listener(Ino ino, std::uint64_t offset, std::uint64_t length);
   void tell_privileges_listener(Ino ino);
+  Result<geometry::Geometry> current_geometry(Ino ino, const ObjectUse& use) const;
   Status with_window(Inode& inode, const geometry::Window& window,
                      const std::function<Status(engine::OpenObject&, const geometry::Geometry&)>& work);
 

@@ -334,6 +334,23 @@ Result<volume::LayoutPage> FakeVolume::layout(Ino, const engine::LayoutCursor&, 
   return volume::LayoutPage{};
 }
 
+Result<bool> FakeVolume::is_written(Ino ino, const geometry::Coord& extent) {
+  MDFS_TRY_ASSIGN(const Geometry geometry, image_geometry(ino));
+  const geometry::Coord grid = geometry.grid();
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    if (extent[axis] >= grid[axis]) return false;
+  return true;
+}
+
+Result<std::vector<std::uint64_t>> FakeVolume::written_in_row(Ino ino, const geometry::Coord& from, std::size_t most,
+                                                              const engine::Stop&) {
+  MDFS_TRY_ASSIGN(const Geometry geometry, image_geometry(ino));
+  std::vector<std::uint64_t> row;
+  for (std::uint64_t i = from[geometry.rank - 1]; i < geometry.grid()[geometry.rank - 1] && row.size() < most; ++i)
+    row.push_back(i);
+  return row;
+}
+
 std::vector<std::uint64_t> FakeVolume::sample_offsets(const Inode& inode, const Window& window) const {
   const Geometry& geometry = *inode.geometry;
   std::vector<std::uint64_t> offsets = {0};

@@ -84,6 +84,10 @@ class FakeVolume final : public volume::Volume {
                                     const engine::Stop& stop) override;
   // Asked by layout() before it answers; its error is the answer.
   void before_layout(std::function<Status(const engine::Stop&)> call) { before_layout_ = std::move(call); }
+  // All extents of an image are written.
+  Result<bool> is_written(volume::Ino ino, const geometry::Coord& extent) override;
+  Result<std::vector<std::uint64_t>> written_in_row(volume::Ino ino, const geometry::Coord& from, std::size_t most,
+                                                    const engine::Stop& stop) override;
   Result<engine::MoveOutcome> move_data(volume::Ino, const engine::MoveRequest&) override {
     return engine::MoveOutcome{};
   }

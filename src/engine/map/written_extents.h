@@ -1,0 +1,38 @@
+// Which extents of an image have been written; all others are holes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "engine/core.h"
+
+namespace mdfs::engine {
+
+// Stored, in strips or dirty. Any thread; what changes meanwhile is seen or not.
+class WrittenExtents {
+ public:
+  WrittenExtents(Core& core, OpenObject& object) : core_(core), object_(object) {}
+
+  Result<bool> contains(const geometry::Coord& extent) const;
+  // Of the row of the grid along the fastest axis that `from` lies in, and not before it: the first ones, at most
+  // `most`, ascending. Fewer: the row has no more. Holds some items of the tree and the answer.
+  Result<std::vector<std::uint64_t>> in_row(const geometry::Coord& from, std::size_t most, const Stop& stop) const;
+
+ private:
+  static constexpr std::size_t kItemsAtOnce = 16;
+  // Indices along the fastest axis, of which no more than the first `most` are needed.
+  using Found = std::set<std::uint64_t>;
+
+  void add_place(const geometry::Coord& from, const geometry::PagePlace& place, Found& found) const;
+  void add_dirty(const geometry::Coord& from, std::size_t most, Found& found) const;
+  Status add_strips(const geometry::Coord& from, std::size_t most, const Stop& stop, Found& found) const;
+  Status add_stored(const geometry::Coord& from, std::size_t most, const Stop& stop, Found& found) const;
+  geometry::Coord end_of_row(const geometry::Coord& from) const;
+
+  Core& core_;
+  OpenObject& object_;
+};
+
+}  // namespace mdfs::engine
