@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fuse/interrupts.h"
 #include "fuse/operations.h"
 #include "fuse/reply.h"
 #include "fuse/view_nodes.h"
@@ -17,12 +18,12 @@ using volume::DirectoryEntry;
 constexpr std::size_t kBatch = 256;
 constexpr std::size_t kMinEntryBytes = 32;
 
-Result<std::vector<DirectoryEntry>> entries_of(Server& server, fuse_ino_t ino, std::uint64_t offset,
-                                               std::size_t limit) {
+Result<std::vector<DirectoryEntry>> entries_of(Server& server, fuse_ino_t ino, std::uint64_t offset, std::size_t limit,
+                                               const engine::Stop& stop) {
   if (!is_virtual(ino)) return server.volume().read_directory(ino, offset, limit);
   const auto node = server.nodes().find(ino);
   if (!node) return Error{Errc::kNotFound, "a virtual directory"};
-  return read_view_directory(server, *node, offset, limit);
+  return read_view_directory(server, *node, offset, limit, stop);
 }
 
 bool is_dot(const std::string& name) { return name == "." || name == ".."; }
@@ -92,12 +93,13 @@ class Listing {
   std::vector<fuse_ino_t> looked_up_;
 };
 
-void list(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bool plus) {
+void list_now(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bool plus) {
   Listing listing(req, ino, std::min(size, kMaxTransferBytes), plus);
   auto at = static_cast<std::uint64_t>(offset);
+  const engine::Stop stop = stop_of(req);
   for (;;) {
     const std::size_t limit = std::clamp<std::size_t>(listing.room() / kMinEntryBytes, 1, kBatch);
-    const auto entries = entries_of(server_of(req), ino, at, limit);
+    const auto entries = entries_of(server_of(req), ino, at, limit, stop);
     if (!entries.ok()) return listing.give_up(entries.error());
     for (const DirectoryEntry& entry : *entries) {
       if (!listing.add(entry)) return listing.reply();
@@ -105,6 +107,13 @@ void list(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bool p
     }
     if (entries->empty()) return listing.reply();
   }
+}
+
+void list(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, bool plus) {
+  Server& server = server_of(req);
+  const auto node = is_virtual(ino) ? server.nodes().find(ino) : nullptr;
+  if (!node || !lists_records(*node)) return list_now(req, ino, size, offset, plus);
+  server.list_queue().post([=] { list_now(req, ino, size, offset, plus); });
 }
 
 }  // namespace

@@ -58,11 +58,14 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
   info.direct_io = handle.direct;
   info.noflush = !can_write(info.flags);
   const Ino image = handle.ino;
-  // Neither a rendered window, which has been read, nor an image's npy is read whole by everyone; a window is.
-  const bool starts = can_read(info.flags) && is_window && !rendered;
+  // Neither a rendered window, which has been read, nor an image's npy is read whole by everyone; a window and a chunk
+  // are.
+  const std::optional<geometry::Window> chunk = handle.chunk;
+  const bool starts = can_read(info.flags) && ((is_window && !rendered) || chunk);
+  const geometry::Window read = chunk ? *chunk : window;
   if (TraceRecorder* const trace = server.trace(); trace != nullptr && starts) {
     handle.traced_window = true;
-    trace->window(server.volume(), image, window, false, TraceRecorder::Clock::now(), caller_pid(req));
+    trace->window(server.volume(), image, read, false, TraceRecorder::Clock::now(), caller_pid(req));
   }
   keep_in(&info, std::move(*opened));
   if (fuse_reply_open(req, &info) != 0) {
@@ -70,7 +73,7 @@ void finish_virtual(fuse_req_t req, std::shared_ptr<const Node> node, fuse_file_
     server.volume().release_file(image);
     return;
   }
-  if (starts) (void)server.volume().start_window(image, window);  // an error shows when it is read
+  if (starts) (void)server.volume().start_window(image, read);  // an error shows when it is read
 }
 
 void open_virtual(fuse_req_t req, fuse_ino_t ino, const fuse_file_info& info) {

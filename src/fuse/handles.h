@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "fuse/low_level.h"
@@ -38,7 +39,8 @@ struct Handle {
   std::unique_ptr<views::WindowWriter> writer;
   // Virtual files only.
   std::shared_ptr<const Node> node;
-  std::shared_ptr<views::View> view;  // the same object as `window` where there is one
+  std::shared_ptr<views::View> view;      // the same object as `window` where there is one
+  std::optional<geometry::Window> chunk;  // the samples that a chunk of a Zarr array shows
 
   std::shared_ptr<views::WindowReader> current_window() {
     const std::lock_guard lock(mutex);

@@ -13,7 +13,7 @@ namespace mdfs::fuse {
 
 std::string NodeTable::key_of(const NodeSpec& spec) {
   return fmt::format("{}:{}:{}:{}", static_cast<unsigned>(spec.kind), spec.ino, spec.parent,
-                     spec.kind == NodeKind::kWindow ? spec.canonical : spec.name);
+                     spec.canonical.empty() ? spec.name : spec.canonical);
 }
 
 std::shared_ptr<const Node> NodeTable::look_up(NodeSpec spec) {

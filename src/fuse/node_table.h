@@ -13,6 +13,7 @@
 
 #include "views/view.h"
 #include "views/view_file.h"
+#include "views/zarr_name.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -23,14 +24,16 @@ inline constexpr NodeId kVirtualBit = NodeId{1} << 63;
 constexpr bool is_virtual(NodeId id) { return (id & kVirtualBit) != 0; }
 
 enum class NodeKind : std::uint8_t {
-  kControl,   // /.mdfs
-  kMirror,    // /.mdfs/img and the directories under it: `ino` is the real directory
-  kView,      // NAME@ and .mdfs/img/../NAME: `ino` is the image, as in all that follow
-  kWindows,   // win/
-  kInfo,      // info.json
-  kImageNpy,  // NAME.npy
-  kWindow,    // win/<spec>.<suffix>
-  kLink,      // NAME@ of a symbolic link, `ino`: a link to the views of its target
+  kControl,        // /.mdfs
+  kMirror,         // /.mdfs/img and the directories under it: `ino` is the real directory
+  kView,           // NAME@ and .mdfs/img/../NAME: `ino` is the image, as in all that follow
+  kWindows,        // win/
+  kZarrDirectory,  // ome.zarr/ and the directories in it
+  kInfo,           // info.json
+  kImageNpy,       // NAME.npy
+  kWindow,         // win/<spec>.<suffix>
+  kZarrFile,       // a file in ome.zarr/
+  kLink,           // NAME@ of a symbolic link, `ino`: a link to the views of its target
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
 
@@ -41,7 +44,8 @@ struct NodeSpec {
   NodeId parent = 0;         // directories have one place in the tree; 0 for files
   std::string name;          // directories: their name there
   views::WindowName window;  // kWindow
-  std::string canonical;     // kWindow: the canonical name, which stands for `window` in comparisons
+  std::string canonical;     // kWindow and of Zarr: stands for `window` or `zarr` in comparisons
+  views::ZarrName zarr{};    // kZarrDirectory, kZarrFile
 };
 
 struct Node {

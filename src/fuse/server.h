@@ -80,7 +80,7 @@ class Server {
   WorkQueue& notify_queue() { return *notify_queue_; }  // notifications after plain writes
   WorkQueue& long_queue() { return *long_queue_; }      // holes and changes of size
   WorkQueue& sync_queue() { return *sync_queue_; }      // fsync and other waits for the disks
-  WorkQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, fragmentation, zones, plans
+  WorkQueue& list_queue() { return *list_queue_; }      // reads of many records: layouts, zones, plans, chunks
   WorkQueue& render_queue() { return *render_queue_; }  // opens of files that are encoded then
   WorkQueue& trim_queue() { return *trim_queue_; }      // trims; one thread
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "fuse/reply.h"
+#include "fuse/zarr_nodes.h"
 #include "views/info_json.h"
 #include "views/rendered_view.h"
 
@@ -65,6 +66,7 @@ Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, st
     spec.parent = view.id;
     return node_for(server, std::move(spec));
   }
+  if (name == views::kZarrName) return node_for(server, zarr_root(view));
   return no_such(name);
 }
 
@@ -95,6 +97,7 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
   if (node.spec.kind == NodeKind::kInfo) return std::uint64_t{views::info_json(info).size()};
   if (node.spec.kind == NodeKind::kImageNpy) return views::view_image_npy(info.geometry).size_bytes();
+  if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(info.geometry, node.spec.zarr);
   const auto size = views::known_size(info.geometry, node.spec.window);
   if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
   if (*size) return **size;
@@ -109,8 +112,12 @@ bool is_rendered(const NodeSpec& spec) {
   return spec.kind == NodeKind::kWindow && views::is_rendered(spec.window.format);
 }
 
-// The size of a rendered file changes with its opens.
-double attribute_seconds(const Node& node) { return is_rendered(node.spec) ? 0 : kAttributeSeconds; }
+// The size of a rendered file changes with its opens. A chunk of zeros becomes a hole when it is written back, and the
+// kernel is not told.
+double attribute_seconds(const Node& node) {
+  const bool is_chunk = node.spec.kind == NodeKind::kZarrFile && node.spec.zarr.kind == views::ZarrKind::kChunk;
+  return is_chunk || is_rendered(node.spec) ? 0 : kAttributeSeconds;
+}
 
 bool is_view_name(Ino parent, std::string_view name) {
   return name.ends_with(kViewMark) || (parent == volume::kRootIno && name == kControlName);
@@ -147,9 +154,14 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
       return in_view(server, *node, name);
     case NodeKind::kWindows:
       return in_windows(server, *node, name);
+    case NodeKind::kZarrDirectory: {
+      MDFS_TRY_ASSIGN(NodeSpec spec, zarr_child(server.volume(), *node, name));
+      return node_for(server, std::move(spec));
+    }
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
     case NodeKind::kWindow:
+    case NodeKind::kZarrFile:
     case NodeKind::kLink:
       break;
   }
@@ -160,6 +172,7 @@ Result<struct stat> view_attributes(Server& server, const Node& node) {
   server.nodes().mark_fresh(node.id);
   const NodeSpec& spec = node.spec;
   if (spec.kind == NodeKind::kControl) return control_attributes(node.id);
+  if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
   MDFS_TRY_ASSIGN(const Attributes attributes, server.volume().attributes(spec.ino));
   struct stat st = to_stat(attributes);
   st.st_ino = node.id;
@@ -200,8 +213,8 @@ Result<std::string> view_link(Server& server, NodeId id) {
 bool may_cache_name(Server& server, const Node& node, NodeId parent, const std::string& name) {
   // Below a view names mean what they mean as long as the view is this one; the view itself, and the directories of the
   // mirror, follow real names.
-  const bool below_view =
-      node.spec.kind == NodeKind::kWindows || (!is_directory(node.spec.kind) && node.spec.kind != NodeKind::kLink);
+  const bool below_view = node.spec.kind == NodeKind::kWindows || node.spec.kind == NodeKind::kZarrDirectory ||
+                          (!is_directory(node.spec.kind) && node.spec.kind != NodeKind::kLink);
   return below_view && server.nodes().remember_name(node.id, parent, name);
 }
 
@@ -209,6 +222,7 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
                                           const volume::Caller& caller, const engine::Stop& stop) {
   const NodeSpec& spec = node->spec;
   if (is_directory(spec.kind)) return Error{Errc::kIsDirectory, spec.name};
+  if (is_of_zarr(spec)) MDFS_TRY(check_zarr_node(server.volume(), spec));
   if (spec.kind == NodeKind::kLink) return Error{Errc::kInvalidArgument, "a symbolic link"};
   const int mask = (can_read(flags) ? R_OK : 0) | (can_write(flags) ? W_OK : 0);
   MDFS_TRY(server.volume().check_access(spec.ino, mask, caller));
@@ -219,6 +233,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   handle->flags = flags;
   if (spec.kind == NodeKind::kInfo) {
     handle->view = std::make_shared<views::TextView>(views::info_json(info));
+  } else if (spec.kind == NodeKind::kZarrFile) {
+    MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), info.geometry, spec));
+    handle->chunk = chunk_window(info.geometry, spec.zarr);
   } else if (is_rendered(spec)) {
     if (can_write(flags)) return Error{Errc::kAccessDenied, "only raw and npy windows can be written"};
     auto view = views::RenderedView::open(server.volume(), spec.ino, info.geometry, spec.window, server.staging(),
@@ -250,9 +267,15 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   return handle;
 }
 
+bool lists_records(const Node& node) {
+  return node.spec.kind == NodeKind::kZarrDirectory && node.spec.zarr.kind == views::ZarrKind::kChunks;
+}
+
 Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,
-                                                                std::size_t limit) {
+                                                                std::size_t limit, const engine::Stop& stop) {
   std::vector<volume::DirectoryEntry> entries;
+  if (node.spec.kind == NodeKind::kZarrDirectory)
+    return read_zarr_directory(server.volume(), node, offset, limit, stop);
   if (node.spec.kind == NodeKind::kMirror) {
     MDFS_TRY_ASSIGN(auto real, server.volume().read_directory(node.spec.ino, offset, limit));
     for (volume::DirectoryEntry& entry : real) {
@@ -274,6 +297,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     names.emplace_back(kInfoName, DT_REG);
     names.emplace_back(node.spec.name + ".npy", DT_REG);
     names.emplace_back(kWindowsName, DT_DIR);
+    names.emplace_back(views::kZarrName, DT_DIR);
   }
   for (std::uint64_t i = offset; i < names.size() && entries.size() < limit; ++i)
     entries.push_back({.name = names[i].first, .ino = node.id, .type = names[i].second, .cookie = i + 1});

@@ -46,8 +46,11 @@ bool is_rendered(const NodeSpec& spec);
 Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const Node> node, int flags,
                                           const volume::Caller& caller, const engine::Stop& stop);
 
+// True if listing the directory may look through many records, which takes long.
+bool lists_records(const Node& node);
+
 // The entries of a virtual directory after `offset` (0 = from the start), with "." and "..".
 Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, const Node& node, std::uint64_t offset,
-                                                                std::size_t limit);
+                                                                std::size_t limit, const engine::Stop& stop);
 
 }  // namespace mdfs::fuse

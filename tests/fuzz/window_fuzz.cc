@@ -1,8 +1,10 @@
-// Fuzz target: the grammar of windows and of names under win/. The first byte chooses the image.
+// Fuzz target: the grammar of windows, of names under win/ and of those under ome.zarr/. The first byte chooses the
+// image.
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
 #include "geometry/window_spec.h"
 #include "views/view_file.h"
+#include "views/zarr_name.h"
 
 using namespace mdfs;
 
@@ -20,6 +22,22 @@ geometry::Geometry image(unsigned choice) {
   geometry.axes = std::string("tyx").substr(3 - geometry.rank);
   MDFS_CHECK(geometry::check(geometry).ok());
   return geometry;
+}
+
+// Walks a path under ome.zarr/ as far as it leads.
+void walk_zarr(const geometry::Geometry& geometry, std::string_view path) {
+  views::ZarrName at;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const auto entry = views::zarr_entry(geometry, at, path.substr(0, slash));
+    if (!entry.ok()) return;
+    MDFS_CHECK(views::is_directory(at.kind) && views::is_inside(geometry, *entry));
+    MDFS_CHECK(views::to_key(*entry) != views::to_key(at));
+    at = *entry;
+    path.remove_prefix(std::min(path.size(), slash + 1));
+  }
+  const geometry::Coord extent = views::extent_of(geometry, at);
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) MDFS_CHECK(extent[axis] < geometry.grid()[axis]);
 }
 
 }  // namespace
@@ -42,5 +60,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     MDFS_CHECK(known.ok() && known->has_value() != views::is_rendered(name->format));
     MDFS_CHECK(!known->has_value() || **known > 0);
   }
+  walk_zarr(geometry, text);
   return 0;
 }

@@ -15,7 +15,8 @@ from harness import MDFS, Mounted, bind, make_image, read_all, run, write_all
 
 NOBODY = 65534
 SIDE = 64
-VIEWS = ("{0}", "{0}@/win/y0+8,x0+8.npy", "{0}@/win/y0+8,x0+8.raw", "{0}@/win/y3.raw", "{0}@/info.json", "{0}@/{1}.npy")
+VIEWS = ("{0}", "{0}@/win/y0+8,x0+8.npy", "{0}@/win/y0+8,x0+8.raw", "{0}@/win/y3.raw", "{0}@/info.json", "{0}@/{1}.npy",
+         "{0}@/ome.zarr/zarr.json", "{0}@/ome.zarr/0/zarr.json", "{0}@/ome.zarr/0/c/0/0")
 
 
 def as_user(call, *arguments, uid=NOBODY, groups=()):
@@ -96,7 +97,7 @@ class Privilege(harness.MountTest):
         self.expect(errno.EPERM, os.setxattr, self.image, "trusted.a", b"b")
         self.expect(errno.EACCES, os.setxattr, self.image, "user.a", b"b")
         mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(self.image, self.volume.path))
-        for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy"):
+        for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy", "ome.zarr/zarr.json", "ome.zarr/0/c/0/0"):
             self.assertTrue(read_all(f"{mirror}/{name}"))
             self.expect(errno.EACCES, read_all, f"{mirror}/{name}")
         self.untouched()
@@ -105,12 +106,13 @@ class Privilege(harness.MountTest):
         os.mkdir(self.at("closed"), 0o700)
         image = self.at("closed/scan")
         make_image(image, (SIDE, SIDE))
+        self.fill(image)
         os.chmod(image, 0o666)
         for view in views(image):
             self.assertTrue(read_all(view))
             self.expect(errno.EACCES, read_all, view)
         mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(image, self.volume.path))
-        for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy"):
+        for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy", "ome.zarr/zarr.json", "ome.zarr/0/c/0/0"):
             self.assertTrue(read_all(f"{mirror}/{name}"))
             self.expect(errno.EACCES, read_all, f"{mirror}/{name}")
 
@@ -118,9 +120,11 @@ class Privilege(harness.MountTest):
         os.mkdir(self.at("closed"))
         image = self.at("closed/scan")
         make_image(image, (SIDE, SIDE))
+        self.fill(image)
         os.chmod(image, 0o644)
         mirror = os.path.join(self.volume.path, ".mdfs/img", os.path.relpath(image, self.volume.path))
-        paths = [*views(image), f"{mirror}/win/y0+8,x0+8.npy", f"{mirror}/info.json", f"{mirror}/scan.npy"]
+        paths = [*views(image), *(f"{mirror}/{name}" for name in ("win/y0+8,x0+8.npy", "info.json", "scan.npy",
+                                                                  "ome.zarr/0/c/0/0"))]
         for mode, acl, number in ((0o755, "u:65534:-", errno.EACCES), (0o700, "u:65534:rx", 0),
                                   (0o755, "g:1234:r", errno.EACCES), (0o700, "g:1234:rx", 0)):
             with self.subTest(mode=oct(mode), acl=acl):
@@ -159,7 +163,7 @@ class Privilege(harness.MountTest):
             number, count = map(int, os.read(back, 100).split())
             self.assertEqual(number, errno.ENOSPC)
             self.assertLess(count, 1000)
-            write_all(f"{self.image}@/win/all.raw", bytes(SIDE * SIDE))
+            write_all(f"{self.image}@/win/all.raw", self.bytes)
             os.chmod(self.image, 0o640)
             os.chown(self.image, 0, 1234)
             for view in views(self.image):

@@ -1,0 +1,55 @@
+// Chunks of the array under ome.zarr/: the samples of one extent.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "geometry/decompose.h"
+#include "geometry/geometry.h"
+#include "views/view.h"
+#include "views/window_reader.h"
+#include "volume/volume.h"
+
+namespace mdfs::views {
+
+// The part of the image that lies in an extent, which lies in the grid.
+geometry::Window window_of_extent(const geometry::Geometry& geometry, const geometry::Coord& extent);
+
+// The bytes of an extent of which only a part, `inside` from the start of each axis, lies in the image. The fastest
+// axis is in bytes.
+struct PaddedExtent {
+  unsigned rank = 0;
+  geometry::Coord extent{};
+  geometry::Coord inside{};
+};
+PaddedExtent padded_extent(const geometry::Geometry& geometry, const geometry::Window& window);
+// How many of the first `end` bytes of the extent lie inside.
+std::uint64_t bytes_inside(const PaddedExtent& extent, std::uint64_t end);
+// Fills `into`, bytes [offset, offset + into.size()) of the extent: those inside with `inside`, which has as many as
+// there are, all others with zeros.
+void fill_padded(const PaddedExtent& extent, std::uint64_t offset, ConstBytes inside, MutableBytes into);
+
+// The decoded samples of one extent in one version of the image; what lies outside the image is zero. Any thread.
+class ZarrChunk final : public View {
+ public:
+  // The extent lies in the grid (abort).
+  ZarrChunk(volume::Volume& volume, volume::Ino image, const geometry::Geometry& geometry,
+            const geometry::Coord& extent);
+
+  const geometry::Window& window() const { return reader_.file()->window; }
+  std::uint64_t size_bytes() const override { return size_; }
+  Result<std::size_t> read(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
+  Result<std::size_t> read_newest(std::uint64_t offset, MutableBytes into, const engine::Stop& stop = {}) override;
+  bool may_cache() const override { return true; }
+
+ private:
+  Result<std::size_t> read_padded(std::uint64_t offset, MutableBytes into, bool newest, const engine::Stop& stop);
+
+  const PaddedExtent extent_;
+  const std::uint64_t size_;
+  WindowReader reader_;  // of the part inside the image
+};
+
+}  // namespace mdfs::views

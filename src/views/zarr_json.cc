@@ -1,0 +1,197 @@
+// The metadata of a Zarr group and its array.
+// SPDX-License-Identifier: Apache-2.0
+#include "views/zarr_json.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "views/zarr_name.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::ElementType;
+using geometry::Geometry;
+using OrderedJson = nlohmann::ordered_json;
+
+enum class AxisClass : std::uint8_t { kTime, kOther, kSpace };  // in the order that OME-NGFF demands
+
+AxisClass class_of(const Geometry& geometry, ZarrAxis axis) {
+  if (axis.axis == ZarrAxis::kChannels) return AxisClass::kOther;
+  const char letter = geometry.axes[axis.axis];
+  if (letter == 't') return AxisClass::kTime;
+  return letter == 'x' || letter == 'y' || letter == 'z' ? AxisClass::kSpace : AxisClass::kOther;
+}
+
+std::string name_of(const Geometry& geometry, ZarrAxis axis) {
+  return axis.axis == ZarrAxis::kChannels ? std::string("c") : std::string(1, geometry.axes[axis.axis]);
+}
+
+// OME-NGFF takes the names of UDUNITS-2.
+struct UnitName {
+  std::string_view unit, name;
+  AxisClass of;
+};
+constexpr std::array kUnitNames = {
+    UnitName{"m", "meter", AxisClass::kSpace},
+    UnitName{"cm", "centimeter", AxisClass::kSpace},
+    UnitName{"mm", "millimeter", AxisClass::kSpace},
+    UnitName{"um", "micrometer", AxisClass::kSpace},
+    UnitName{"\u00b5m", "micrometer", AxisClass::kSpace},
+    UnitName{"\u03bcm", "micrometer", AxisClass::kSpace},
+    UnitName{"nm", "nanometer", AxisClass::kSpace},
+    UnitName{"pm", "picometer", AxisClass::kSpace},
+    UnitName{"A", "angstrom", AxisClass::kSpace},
+    UnitName{"\u00c5", "angstrom", AxisClass::kSpace},
+    UnitName{"km", "kilometer", AxisClass::kSpace},
+    UnitName{"in", "inch", AxisClass::kSpace},
+    UnitName{"ft", "foot", AxisClass::kSpace},
+    UnitName{"d", "day", AxisClass::kTime},
+    UnitName{"h", "hour", AxisClass::kTime},
+    UnitName{"min", "minute", AxisClass::kTime},
+    UnitName{"s", "second", AxisClass::kTime},
+    UnitName{"ms", "millisecond", AxisClass::kTime},
+    UnitName{"us", "microsecond", AxisClass::kTime},
+    UnitName{"\u00b5s", "microsecond", AxisClass::kTime},
+    UnitName{"ns", "nanosecond", AxisClass::kTime},
+};
+
+OrderedJson describe_axis(const Geometry& geometry, ZarrAxis axis) {
+  OrderedJson json = {{"name", name_of(geometry, axis)}};
+  const AxisClass kind = class_of(geometry, axis);
+  if (axis.axis == ZarrAxis::kChannels) json["type"] = "channel";
+  if (kind == AxisClass::kSpace) json["type"] = "space";
+  if (kind == AxisClass::kTime) json["type"] = "time";
+  if (axis.axis == ZarrAxis::kChannels || geometry.spacing[axis.axis] == 0) return json;
+  const auto* const row = std::find_if(kUnitNames.begin(), kUnitNames.end(), [&](const UnitName& one) {
+    return one.of == kind && (one.unit == geometry.unit[axis.axis] || one.name == geometry.unit[axis.axis]);
+  });
+  if (row != kUnitNames.end()) json["unit"] = row->name;
+  return json;
+}
+
+OrderedJson multiscale(const Geometry& geometry) {
+  auto axes = OrderedJson::array();
+  auto scale = OrderedJson::array();
+  for (const ZarrAxis axis : zarr_axes(geometry)) {
+    axes.push_back(describe_axis(geometry, axis));
+    const double spacing = axis.axis == ZarrAxis::kChannels ? 0 : geometry.spacing[axis.axis];
+    scale.push_back(spacing == 0 ? 1.0 : spacing);
+  }
+  auto transformations = OrderedJson::array();
+  transformations.push_back({{"type", "scale"}, {"scale", std::move(scale)}});
+  auto datasets = OrderedJson::array();
+  datasets.push_back({{"path", "0"}, {"coordinateTransformations", std::move(transformations)}});
+  return {{"axes", std::move(axes)}, {"datasets", std::move(datasets)}};
+}
+
+std::string_view data_type(ElementType type) {
+  switch (type) {
+    case ElementType::kU8:
+      return "uint8";
+    case ElementType::kU16:
+      return "uint16";
+    case ElementType::kU32:
+      return "uint32";
+    case ElementType::kU64:
+      return "uint64";
+    case ElementType::kI8:
+      return "int8";
+    case ElementType::kI16:
+      return "int16";
+    case ElementType::kI32:
+      return "int32";
+    case ElementType::kI64:
+      return "int64";
+    case ElementType::kF16:
+      return "float16";
+    case ElementType::kF32:
+      return "float32";
+    case ElementType::kF64:
+      return "float64";
+  }
+  return "";
+}
+
+bool is_float(ElementType type) {
+  return type == ElementType::kF16 || type == ElementType::kF32 || type == ElementType::kF64;
+}
+
+// `transpose` turns the axes of the array into those of the stored samples: entry i is the axis of the array that is
+// the i-th one there.
+OrderedJson stored_order(const Geometry& geometry, const std::vector<ZarrAxis>& axes) {
+  auto order = OrderedJson::array();
+  for (unsigned stored = 0; stored < axes.size(); ++stored) {
+    const ZarrAxis wanted{stored < geometry.rank ? stored : ZarrAxis::kChannels};
+    order.push_back(std::find(axes.begin(), axes.end(), wanted) - axes.begin());
+  }
+  return order;
+}
+
+OrderedJson codec_chain(const Geometry& geometry, const std::vector<ZarrAxis>& axes) {
+  auto codecs = OrderedJson::array();
+  if (geometry.channels > 1 && axes.back().axis != ZarrAxis::kChannels)
+    codecs.push_back({{"name", "transpose"}, {"configuration", {{"order", stored_order(geometry, axes)}}}});
+  OrderedJson bytes = {{"name", "bytes"}};
+  if (geometry::element_bytes(geometry.type) > 1) bytes["configuration"] = {{"endian", "little"}};
+  codecs.push_back(std::move(bytes));
+  return codecs;
+}
+
+std::string to_text(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+bool has_ome_axes(const Geometry& geometry) {
+  unsigned times = 0, others = 0, spaces = 0;
+  AxisClass last = AxisClass::kTime;
+  for (const ZarrAxis axis : zarr_axes(geometry)) {
+    const AxisClass kind = class_of(geometry, axis);
+    if (kind < last) return false;
+    last = kind;
+    ++(kind == AxisClass::kTime ? times : kind == AxisClass::kOther ? others : spaces);
+  }
+  return times <= 1 && others <= 1 && spaces >= 2 && spaces <= 3;
+}
+
+std::string zarr_group_json(const Geometry& geometry) {
+  OrderedJson json = {{"zarr_format", 3}, {"node_type", "group"}};
+  auto attributes = OrderedJson::object();
+  if (has_ome_axes(geometry)) {
+    auto multiscales = OrderedJson::array();
+    multiscales.push_back(multiscale(geometry));
+    attributes["ome"] = {{"version", "0.5"}, {"multiscales", std::move(multiscales)}};
+  }
+  json["attributes"] = std::move(attributes);
+  return to_text(json);
+}
+
+std::string zarr_array_json(const Geometry& geometry) {
+  const std::vector<ZarrAxis> axes = zarr_axes(geometry);
+  auto shape = OrderedJson::array();
+  auto chunk = OrderedJson::array();
+  auto names = OrderedJson::array();
+  for (const ZarrAxis axis : axes) {
+    const bool is_channels = axis.axis == ZarrAxis::kChannels;
+    shape.push_back(is_channels ? geometry.channels : geometry.shape[axis.axis]);
+    chunk.push_back(is_channels ? geometry.channels : geometry.extent[axis.axis]);
+    names.push_back(name_of(geometry, axis));
+  }
+  OrderedJson json = {{"zarr_format", 3}, {"node_type", "array"}};
+  json["shape"] = std::move(shape);
+  json["data_type"] = data_type(geometry.type);
+  json["chunk_grid"] = {{"name", "regular"}, {"configuration", {{"chunk_shape", std::move(chunk)}}}};
+  json["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
+  json["fill_value"] = is_float(geometry.type) ? OrderedJson(0.0) : OrderedJson(0);
+  json["codecs"] = codec_chain(geometry, axes);
+  json["attributes"] = OrderedJson::object();
+  json["dimension_names"] = std::move(names);
+  return to_text(json);
+}
+
+}  // namespace mdfs::views

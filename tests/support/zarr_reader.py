@@ -1,0 +1,104 @@
+"""A small reader of Zarr v3 arrays, written from the specification alone: what a client sees of a directory.
+
+It knows the codecs transpose, bytes and zstd, refuses all others, and reads the files that the keys name.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import itertools
+import json
+import os
+import subprocess
+
+import numpy as np
+
+
+def load_json(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def without_zstd(data):
+    return subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout
+
+
+class ZarrArray:
+    """The array in a directory, as its zarr.json describes it now."""
+
+    def __init__(self, path):
+        self.path = path
+        self.metadata = load_json(f"{path}/zarr.json")
+        assert self.metadata["zarr_format"] == 3 and self.metadata["node_type"] == "array"
+        assert self.metadata["chunk_key_encoding"] == {"name": "default", "configuration": {"separator": "/"}}
+        assert self.metadata["chunk_grid"]["name"] == "regular"
+        self.shape = tuple(self.metadata["shape"])
+        self.chunk = tuple(self.metadata["chunk_grid"]["configuration"]["chunk_shape"])
+        self.names = self.metadata["dimension_names"]
+        self.codecs = self.metadata["codecs"]
+        self.type = np.dtype(self.metadata["data_type"]).newbyteorder("<")
+        assert len(self.shape) == len(self.chunk) == len(self.names)
+
+    def keys(self):
+        """The indices of all chunks of the grid."""
+        return itertools.product(*(range(-(-side // part)) for side, part in zip(self.shape, self.chunk)))
+
+    def file_of(self, key):
+        return "/".join([self.path, "c", *map(str, key)])
+
+    def decoded(self, data):
+        """The samples of one chunk."""
+        order = tuple(range(len(self.chunk)))
+        for codec in reversed(self.codecs):
+            name, configuration = codec["name"], codec.get("configuration", {})
+            if name == "zstd":
+                data = without_zstd(data)
+            elif name == "bytes":
+                assert self.type.itemsize == 1 or configuration == {"endian": "little"}
+                data = np.frombuffer(data, self.type)
+            elif name == "transpose":
+                order = tuple(configuration["order"])
+                assert self.codecs[0] is codec
+            else:
+                raise ValueError(f"codec {name}")
+        stored = data.reshape([self.chunk[axis] for axis in order])  # fails unless the chunk is whole
+        return stored.transpose(np.argsort(order))
+
+    def load(self, key):
+        """One chunk, or None if it is missing. Checks that the size by name is that of the bytes."""
+        try:
+            with open(self.file_of(key), "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                data = file.read()
+        except FileNotFoundError:
+            return None
+        assert len(data) == size, (key, len(data), size)
+        return self.decoded(data)
+
+    def read(self):
+        """The whole array."""
+        whole = np.full(self.shape, self.metadata["fill_value"], self.type)
+        for key in self.keys():
+            chunk = self.load(key)
+            if chunk is None:
+                continue
+            where = tuple(slice(i * part, (i + 1) * part) for i, part in zip(key, self.chunk))
+            part = whole[where]
+            part[...] = chunk[tuple(slice(0, length) for length in part.shape)]
+            outside = chunk.copy()
+            outside[tuple(slice(0, length) for length in part.shape)] = 0
+            assert not outside.any(), key  # padding is the fill value
+        return whole
+
+    def listed(self):
+        """The keys that the directories list."""
+        found = []
+        for folder, _, files in os.walk(f"{self.path}/c"):
+            found += [tuple(map(int, os.path.relpath(f"{folder}/{name}", f"{self.path}/c").split("/")))
+                      for name in files]
+        return sorted(found)
+
+
+def in_array_order(samples, axes, channels):
+    """Samples of an image, channels last, in the order of the axes of its array; and the names of those."""
+    if channels == 1:
+        return samples, list(axes)
+    at = next((i for i, axis in enumerate(axes) if axis in "xyz"), len(axes))
+    return np.moveaxis(samples, -1, at), [*axes[:at], "c", *axes[at:]]

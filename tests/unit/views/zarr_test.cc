@@ -1,0 +1,221 @@
+// Names, metadata and chunks under ome.zarr/.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "small_image.h"
+#include "support/fake_volume.h"
+#include "views/zarr_chunk.h"
+#include "views/zarr_json.h"
+#include "views/zarr_name.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::ElementType;
+using geometry::Geometry;
+using Lengths = std::vector<std::uint64_t>;
+
+// Walks the names of a path, "" for the group itself.
+Result<ZarrName> find_name(const Geometry& geometry, std::string_view path) {
+  ZarrName name;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    MDFS_TRY_ASSIGN(name, zarr_entry(geometry, name, path.substr(0, slash)));
+    path.remove_prefix(std::min(path.size(), slash + 1));
+  }
+  return name;
+}
+
+// Nothing if the name exists.
+std::optional<Errc> error_of(const Geometry& geometry, std::string_view path) {
+  const auto found = find_name(geometry, path);
+  return found.ok() ? std::optional<Errc>() : found.error().code;
+}
+
+nlohmann::json parsed(const std::string& text) { return nlohmann::json::parse(text); }
+
+TEST(ZarrName, ChunksAreNumberedInTheOrderOfTheAxesOfTheArray) {
+  const Geometry photo = make("yx", {40, 70}, 3, ElementType::kU8);
+  EXPECT_EQ(find_name(photo, "zarr.json")->kind, ZarrKind::kGroupMetadata);
+  EXPECT_EQ(find_name(photo, "0")->kind, ZarrKind::kArray);
+  EXPECT_EQ(find_name(photo, "0/zarr.json")->kind, ZarrKind::kArrayMetadata);
+  EXPECT_EQ(find_name(photo, "0/c")->kind, ZarrKind::kChunks);
+  const auto chunk = find_name(photo, "0/c/0/2/4");
+  ASSERT_TRUE(chunk.ok());
+  EXPECT_EQ(chunk->kind, ZarrKind::kChunk);
+  EXPECT_EQ(extent_of(photo, *chunk), (geometry::Coord{2, 4, 0}));
+  EXPECT_TRUE(holds_chunks(photo, *find_name(photo, "0/c/0/2")));
+  EXPECT_FALSE(holds_chunks(photo, *find_name(photo, "0/c/0")));
+  EXPECT_TRUE(holds_chunks(make("x", {40}, 1, ElementType::kU8), *find_name(photo, "0/c")));
+}
+
+TEST(ZarrName, WhatIsNoNumberInsideTheGridDoesNotExist) {
+  const Geometry volume = make("zyx", {20, 40, 70}, 1, ElementType::kU16);
+  EXPECT_FALSE(error_of(volume, "0/c/1/2/4"));
+  for (const std::string_view path : {"0/c/2/0/0",
+                                      "0/c/0/3/0",
+                                      "0/c/0/0/5",
+                                      "0/c/01/0/0",
+                                      "0/c/+1/0/0",
+                                      "0/c/-1/0/0",
+                                      "0/c/ 1",
+                                      "0/c/1 ",
+                                      "0/c/0x1",
+                                      "0/c/1.0",
+                                      "0/c/18446744073709551616",
+                                      "0/c/18446744073709551615",
+                                      "0/c/99999999999999999999999999",
+                                      "1",
+                                      "00",
+                                      "+0",
+                                      "0/d",
+                                      "0/.zarray",
+                                      ".zgroup",
+                                      "labels",
+                                      "0/c/zarr.json",
+                                      "0/c/\xff",
+                                      "zarr.jso",
+                                      "c"})
+    EXPECT_EQ(error_of(volume, path), Errc::kNotFound) << path;
+  EXPECT_EQ(zarr_entry(volume, *find_name(volume, "0/c"), "").error().code, Errc::kNotFound);
+  EXPECT_EQ(error_of(volume, "zarr.json/0"), Errc::kNotDirectory);
+  EXPECT_EQ(error_of(volume, "0/c/0/0/0/0"), Errc::kNotDirectory);
+}
+
+TEST(ZarrName, AnImageThatHasBecomeSmallerHasFewerNames) {
+  Geometry volume = make("zyx", {20, 40, 70}, 1, ElementType::kU16);
+  const auto chunk = find_name(volume, "0/c/1/2/4");
+  const auto directory = find_name(volume, "0/c/1");
+  volume.shape[0] = 16;
+  EXPECT_FALSE(is_inside(volume, *chunk));
+  EXPECT_FALSE(is_inside(volume, *directory));
+  EXPECT_TRUE(is_inside(volume, *find_name(volume, "0/c/0/2/4")));
+  volume.shape[0] = 0;
+  EXPECT_EQ(error_of(volume, "0/c/0"), Errc::kNotFound);
+  EXPECT_FALSE(error_of(volume, "0/c"));
+}
+
+TEST(ZarrName, EqualKeysAreEqualNames) {
+  const Geometry volume = make("zyx", {300, 300, 300}, 2, ElementType::kU16);
+  std::set<std::string> keys;
+  unsigned names = 0;
+  for (const std::string_view path : {"", "zarr.json", "0", "0/zarr.json", "0/c", "0/c/0", "0/c/0/1", "0/c/0/1/1",
+                                      "0/c/0/11", "0/c/0/1/1/1", "0/c/0/11/1/1", "0/c/0/1/11/1"}) {
+    keys.insert(to_key(*find_name(volume, path)));
+    ++names;
+  }
+  EXPECT_EQ(keys.size(), names);
+}
+
+TEST(ZarrJson, AnArrayIsDescribedAsItIsStored) {
+  Geometry geometry = make("zyx", {20, 40, 70}, 1, ElementType::kU16);
+  geometry.extent = {4, 16, 32};
+  const auto json = parsed(zarr_array_json(geometry));
+  EXPECT_EQ(json["zarr_format"], 3);
+  EXPECT_EQ(json["node_type"], "array");
+  EXPECT_EQ(json["shape"], (Lengths{20, 40, 70}));
+  EXPECT_EQ(json["chunk_grid"]["configuration"]["chunk_shape"], (Lengths{4, 16, 32}));
+  EXPECT_EQ(json["data_type"], "uint16");
+  EXPECT_EQ(json["fill_value"], 0);
+  EXPECT_EQ(json["dimension_names"], (std::vector<std::string>{"z", "y", "x"}));
+  EXPECT_EQ(json["codecs"], parsed(R"([{"name":"bytes","configuration":{"endian":"little"}}])"));
+}
+
+TEST(ZarrJson, InterleavedChannelsComeBeforeSpaceByATranspose) {
+  const auto photo = parsed(zarr_array_json(make("yx", {40, 70}, 3, ElementType::kU8)));
+  EXPECT_EQ(photo["shape"], (Lengths{3, 40, 70}));
+  EXPECT_EQ(photo["chunk_grid"]["configuration"]["chunk_shape"], (Lengths{3, 16, 16}));
+  EXPECT_EQ(photo["codecs"], parsed(R"([{"name":"transpose","configuration":{"order":[1,2,0]}},{"name":"bytes"}])"));
+  const auto film = parsed(zarr_array_json(make("tyx", {9, 40, 70}, 3, ElementType::kF32)));
+  EXPECT_EQ(film["dimension_names"], (std::vector<std::string>{"t", "c", "y", "x"}));
+  EXPECT_EQ(film["codecs"][0]["configuration"]["order"], (Lengths{0, 2, 3, 1}));
+  EXPECT_TRUE(film["fill_value"].is_number_float());
+  const auto series = parsed(zarr_array_json(make("t", {9}, 3, ElementType::kF32)));
+  EXPECT_EQ(series["dimension_names"], (std::vector<std::string>{"t", "c"}));
+  EXPECT_EQ(series["codecs"].size(), 1u);
+}
+
+TEST(ZarrJson, AGroupHasTheSpacingAndTheUnitsThatAreKnown) {
+  Geometry geometry = make("tyx", {9, 40, 70}, 3, ElementType::kU8);
+  geometry.spacing = {0.5, 0.25, 0};
+  geometry.unit = {"s", "um", "um"};
+  const auto ome = parsed(zarr_group_json(geometry))["attributes"]["ome"];
+  EXPECT_EQ(ome["version"], "0.5");
+  EXPECT_EQ(ome["multiscales"][0]["axes"], parsed(R"([{"name":"t","type":"time","unit":"second"},
+    {"name":"c","type":"channel"},{"name":"y","type":"space","unit":"micrometer"},{"name":"x","type":"space"}])"));
+  EXPECT_EQ(ome["multiscales"][0]["datasets"], parsed(R"([{"path":"0",
+    "coordinateTransformations":[{"type":"scale","scale":[0.5,1.0,0.25,1.0]}]}])"));
+  geometry.unit = {"um", "s", "parsec"};  // of the wrong kind, or without a name there
+  geometry.spacing = {1, 1, 1};
+  for (const auto& axis : parsed(zarr_group_json(geometry))["attributes"]["ome"]["multiscales"][0]["axes"])
+    EXPECT_FALSE(axis.contains("unit"));
+  geometry.unit[2] = "\xff\xfe";  // no text: bytes of a user
+  EXPECT_NO_THROW(parsed(zarr_group_json(geometry)));
+}
+
+TEST(ZarrJson, AxesThatOmeHasNoPlaceForGiveAPlainGroup) {
+  const auto is_ome = [](const char* axes, unsigned channels) {
+    Geometry geometry = make(axes, {9, 9, 9}, channels, ElementType::kU8);
+    for (unsigned axis = geometry.rank; axis < geometry::kMaxRank; ++axis) geometry.shape[axis] = 0;
+    EXPECT_EQ(has_ome_axes(geometry), parsed(zarr_group_json(geometry))["attributes"].contains("ome"));
+    return has_ome_axes(geometry);
+  };
+  EXPECT_TRUE(is_ome("yx", 1));
+  EXPECT_TRUE(is_ome("zyx", 4));
+  EXPECT_TRUE(is_ome("tyx", 4));
+  EXPECT_TRUE(is_ome("ayx", 1));
+  EXPECT_FALSE(is_ome("ayx", 3));
+  EXPECT_FALSE(is_ome("x", 1));
+  EXPECT_FALSE(is_ome("tx", 1));
+  EXPECT_FALSE(is_ome("yxt", 1));
+  EXPECT_FALSE(is_ome("ab", 1));
+}
+
+class ZarrChunkTest : public ::testing::Test {
+ protected:
+  test::FakeVolume volume_;
+  int images_ = 0;
+};
+
+// Any rank, shape, extent, channels and piece: the bytes of the extent as a plain array, zero outside the image.
+RC_GTEST_FIXTURE_PROP(ZarrChunkTest, AChunkIsItsExtentPaddedWithZeros, ()) {
+  const unsigned rank = *rc::gen::inRange(1u, 4u);
+  Geometry geometry = make(std::string("zyx").substr(3 - rank), {}, *rc::gen::element(1u, 3u),
+                           *rc::gen::element(ElementType::kU8, ElementType::kU16));
+  geometry::Coord at{};
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    geometry.shape[axis] = *rc::gen::inRange<std::uint64_t>(1, 30);
+    geometry.extent[axis] = *rc::gen::inRange<std::uint64_t>(1, 12);
+    at[axis] = *rc::gen::inRange<std::uint64_t>(0, geometry.grid()[axis]);
+  }
+  const volume::Ino ino = volume_.add_image("image" + std::to_string(++images_), geometry);
+  ByteVector& image = volume_.bytes(ino);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::byte>(i * 7 % 255 + 1);
+
+  ByteVector expected(geometry.extent_bytes());
+  const PaddedExtent padded = padded_extent(geometry, window_of_extent(geometry, at));
+  geometry::Coord shape = geometry.shape, start{};
+  shape[rank - 1] *= geometry.sample_bytes();
+  for (unsigned axis = 0; axis < rank; ++axis) start[axis] = at[axis] * padded.extent[axis];
+  geometry::copy_box(rank, padded.inside, image, shape, start, expected, padded.extent, {});
+
+  ZarrChunk chunk(volume_, ino, geometry, at);
+  RC_ASSERT(chunk.size_bytes() == expected.size());
+  const auto offset = *rc::gen::inRange<std::size_t>(0, expected.size() + 3);
+  ByteVector piece(*rc::gen::inRange<std::size_t>(0, expected.size() + 3), std::byte{0x55});
+  for (const bool newest : {false, true}) {
+    const auto count = newest ? chunk.read_newest(offset, piece) : chunk.read(offset, piece);
+    RC_ASSERT(count.ok());
+    RC_ASSERT(*count == std::min(piece.size(), expected.size() - std::min(offset, expected.size())));
+    RC_ASSERT(std::equal(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(*count),
+                         expected.begin() + static_cast<std::ptrdiff_t>(std::min(offset, expected.size()))));
+  }
+}
+
+}  // namespace
+}  // namespace mdfs::views
