@@ -22,7 +22,9 @@ import unittest
 
 SKIP = 77
 LIMIT_S = 150
-LANGUAGES = {"sh", "text", "conf"}  # conf: lines of a configuration file, which nothing runs
+# conf: lines of a configuration file, which nothing runs. python: lines for libraries of PyPI, which `./dev clients`
+# runs.
+LANGUAGES = {"sh", "text", "conf", "python"}
 VARIES = [
     (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
     (r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?", "DATE"),

@@ -1,0 +1,128 @@
+"""The Zarr view of images in the clients that users have, every sample compared with NumPy.
+
+usage: clients_test.py PYTHON TUTORIAL.md
+PYTHON has the packages of requirements.txt. Blocks of the language `python` of the tutorial run as well.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE.parent / "mount"), str(HERE.parent / "support")]
+import harness  # noqa: E402  the path comes first
+from harness import make_image, run, write_all  # noqa: E402
+from zarr_reader import in_array_order  # noqa: E402
+
+PYTHON, TUTORIAL = (sys.argv.pop(1), sys.argv.pop(1)) if len(sys.argv) > 2 else ("python3", "")
+# Of each: axes, shape, channels, type, extent. OME-NGFF has no place for the last two.
+IMAGES = [("yx", (300, 500), 3, "u8", (128, 128)), ("zyx", (20, 70, 90), 1, "u16", (8, 32, 32)),
+          ("tyx", (5, 70, 90), 4, "f32", (2, 32, 64)), ("yx", (70, 90), 1, "i64", (32, 32)),
+          ("zyx", (9, 30, 40), 2, "f16", (4, 16, 16)), ("x", (5000,), 1, "u32", (1024,)),
+          ("t", (5000,), 2, "u8", (1024,))]
+
+
+class Clients(harness.MountTest):
+    def see(self, client, path):
+        """What the client reads, and what it says."""
+        output = os.path.join(self.volume.folder, "seen.npy")
+        done = subprocess.run([PYTHON, HERE / "read_zarr.py", client, f"{path}@/ome.zarr", output],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return np.load(output), json.loads(done.stdout)
+
+    def images(self, codecs=(0, 1)):
+        """Images with noise, the last third of each a hole; the path, the array that it must be, and its axes."""
+        rng = np.random.default_rng(1)
+        for codec in codecs:
+            for number, (axes, shape, channels, element, extent) in enumerate(IMAGES):
+                path = self.at(f"image{number}codec{codec}")
+                make_image(path, shape, element=element, channels=channels, codec=codec, extent=extent, axes=axes)
+                samples = np.zeros([*shape, *([channels] if channels > 1 else [])], harness.NUMPY[element])
+                part = samples[:len(samples) * 2 // 3]
+                part[...] = rng.integers(0, 100, part.shape)
+                fd = os.open(path, os.O_WRONLY)
+                os.pwrite(fd, part.tobytes(), 0)
+                os.close(fd)
+                yield path, *in_array_order(samples, axes, channels)
+
+    def check(self, client, path, expected):
+        seen, said = self.see(client, path)
+        self.assertEqual(seen.shape, expected.shape)
+        self.assertEqual(seen.dtype, expected.dtype)
+        np.testing.assert_array_equal(seen, expected)
+        return said
+
+    def test_zarr_python(self):
+        for path, expected, names in self.images():
+            with self.subTest(path=path, names=names):
+                said = self.check("zarr", path, expected)
+                self.assertEqual(said["dimensions"], names)
+                folder = f"{path}@/ome.zarr/0/c"
+                self.assertEqual(said["stored"], sum(len(files) for _, _, files in os.walk(folder)))
+
+    def test_tensorstore(self):
+        for path, expected, names in self.images():
+            with self.subTest(path=path, names=names):
+                self.assertEqual(self.check("tensorstore", path, expected)["dimensions"], names)
+
+    def test_dask(self):
+        for path, expected, names in self.images(codecs=(1,)):
+            with self.subTest(path=path, names=names):
+                self.check("dask", path, expected)
+
+    def test_ome_zarr_py(self):
+        for path, expected, names in self.images(codecs=(1,)):
+            if set(names) & set("yx") != set("yx"):
+                continue
+            with self.subTest(path=path, names=names):
+                said = self.check("ome-zarr", path, expected)
+                self.assertEqual([axis["name"] for axis in said["axes"]], names)
+
+    def test_ome_zarr_py_sees_spacing_and_units(self):
+        run(harness.MDFS, "image", "create", self.at("stack"), "--shape", "5x40x50", "--spacing", "2um,0.5um,0.25um")
+        write_all(self.at("stack@/win/all.raw"), bytes(5 * 40 * 50))
+        said = self.see("ome-zarr", self.at("stack"))[1]
+        self.assertEqual(said["scale"], [2.0, 0.5, 0.25])
+        self.assertEqual({axis["unit"] for axis in said["axes"]}, {"micrometer"})
+
+    def test_dirty_and_appended_samples(self):
+        rng = np.random.default_rng(2)
+        for codec in (0, 1):
+            make_image(self.at(f"film{codec}"), (0, 64, 96), element="u16", codec=codec, axes="tyx",
+                       extent=(16, 32, 32))
+            film = rng.integers(0, 4000, (21, 64, 96), dtype="u2")
+            with open(self.at(f"film{codec}"), "ab") as file:
+                for number, frame in enumerate(film):
+                    file.write(frame.tobytes())
+                    file.flush()
+                    if number < 18:
+                        os.fsync(file.fileno())
+                for client in ("zarr", "tensorstore"):
+                    with self.subTest(client=client, codec=codec):
+                        self.check(client, self.at(f"film{codec}"), film)
+
+    def test_the_lines_of_the_tutorial(self):
+        if not TUTORIAL:
+            self.skipTest("no tutorial")
+        blocks = [part.split("```")[0] for part in pathlib.Path(TUTORIAL).read_text().split("```python\n")[1:]]
+        self.assertTrue(blocks)
+        folder = os.path.join(self.volume.folder, "work")
+        os.mkdir(folder)
+        os.symlink(self.dir, f"{folder}/mnt")
+        make_image(self.at("stack"), (64, 256, 320), element="u16")
+        write_all(self.at("stack@/win/all.raw"), np.arange(64 * 256 * 320, dtype="<u2").tobytes())
+        for block in blocks:
+            done = subprocess.run([PYTHON, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, block + done.stderr)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        sys.exit("mounting needs root and /dev/fuse")
+    unittest.main(verbosity=2)
