@@ -336,7 +336,11 @@ int run(int argc, char** argv) {
   app.add_option("--rollback", options.rollback,
                  "Check this older commit; with -p or -y make it the newest, and discard later ones")
       ->type_name("GENERATION")
-      ->check(CLI::PositiveNumber)
+      ->check([](const std::string& text) -> std::string {
+        const auto generation = parse_number(text, "--rollback");
+        if (generation.ok() && *generation > 0) return {};
+        return fmt::format("'{}': must be a generation, as --list-commits shows them", text);
+      })
       ->excludes(list);
   app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
   if (asks_for_completion(argc, argv)) {

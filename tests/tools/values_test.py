@@ -56,6 +56,8 @@ class Values(unittest.TestCase):
             ("--channels", "0", create), ("--channels", "70000", create), ("--channels", "-1", create),
             ("--channels", "", create), ("--disks", "", create),
             ("--disks", "0", create), ("--extent", "0x4", create), ("--shape", "4x0", ("image", "create", "/none/a")),
+            ("--axes", "yy", create), ("--axes", "yc", create), ("--axes", "zyx", create),
+            ("--extent", "5000x5000", create), ("--shape", "4611686018427387904x2", ("image", "create", "/none/a")),
             ("--threshold", "0.5", ("defrag", "start", "/none")), ("--threshold", "nan", ("defrag", "start", "/none")),
             ("--threshold", "2000", ("defrag", "start", "/none")),
         ):

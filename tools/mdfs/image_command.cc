@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "alloc/policy.h"
 #include "base/aligned_buffer.h"
@@ -64,9 +65,16 @@ Status create_command(const CreateArguments& arguments) {
   std::string axes =
       arguments.image.axes.empty() ? std::string(kAxes.substr(kAxes.size() - shape.rank)) : arguments.image.axes;
   if (axes.ends_with('c')) axes.pop_back();
+  if (axes.size() != shape.rank)
+    return {Errc::kUsage, fmt::format("--axes {}: must be {} letters, one for each length of --shape",
+                                      arguments.image.axes, shape.rank)};
+  if (std::set(axes.begin(), axes.end()).size() != axes.size())
+    return {Errc::kUsage, fmt::format("--axes {}: names an axis twice", arguments.image.axes)};
   MDFS_TRY(check_channels(arguments.channels));
   array.lengths.push_back(arguments.channels);
-  MDFS_TRY_ASSIGN(geometry::Geometry geometry, imagefile::choose_geometry(array, axes + 'c'));
+  auto chosen = imagefile::choose_geometry(array, axes + 'c');
+  if (!chosen.ok()) return {Errc::kUsage, "--shape, --channels and --type: " + chosen.error().where};
+  geometry::Geometry geometry = std::move(*chosen);
   MDFS_TRY(arguments.image.apply(geometry));
   const mdfs_ioc_geometry request = arguments.image.request(geometry);
   MDFS_TRY(PendingImage::check_name(arguments.path));

@@ -40,6 +40,8 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
       if (lengths.length[axis] < 1 || lengths.length[axis] > UINT32_MAX)
         return {Errc::kUsage, fmt::format("--extent {}: lengths must be from 1 to {}", extent, UINT32_MAX)};
     geometry.extent = lengths.length;
+    if (const Status sound = geometry::check(geometry); !sound.ok())
+      return {Errc::kUsage, fmt::format("--extent {}: {}", extent, sound.error().where)};
   }
   if (disks && *disks == 0) return {Errc::kUsage, "--disks 0: must be at least 1"};
   if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two or three axes"};
