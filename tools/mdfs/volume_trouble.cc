@@ -26,8 +26,9 @@ std::string of_disk(std::uint32_t number, std::string_view path, DiskState state
              "stale";
     case DiskState::kStale:
       return disk +
-             " is stale: the volume was written without it. It counts as missing and is only read. Run 'mdfs disk "
-             "remove' to move its data to the others, then 'mdfs disk add --force' to add it as a new one";
+             " is stale: the volume was written without it. It counts as missing and is only read. If it is an old "
+             "copy of a disk, attach that disk instead. Otherwise run 'mdfs disk remove' to move its data to the "
+             "others, then 'mdfs disk add --force' to add it as a new one";
     case DiskState::kFailed:
       return disk + " has failed: it is smaller than its label says; unmount, restore its size, and mount again";
   }
