@@ -3,6 +3,7 @@
 #include "imagefile/image_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -14,6 +15,7 @@
 #include "imagefile/sequence.h"
 #include "imagefile/stack_description.h"
 #include "imagefile/tiff_directory.h"
+#include "imagefile/tiff_samples.h"
 #include "support/file.h"
 
 namespace mdfs::imagefile {
@@ -32,8 +34,40 @@ std::string extension(const std::string& path) {
 // Its reader in the library ends the program on a truncated file.
 bool is_softimage(ConstBytes start) { return as_text(start).starts_with("\x53\x80\xf6\x34"); }
 
-// Some readers of the library take bytes that the disk does not give for zeros. The reader of TIFF, whose files may be
-// large, reports them.
+// Is a page of this layout one of the array's, and its samples those that the file holds?
+bool is_plain_page(const TiffLayout& layout, const ArrayInfo& array) {
+  const bool coloured = array.axes.ends_with('c');
+  const std::size_t rank = array.lengths.size() - (coloured ? 1 : 0);
+  MDFS_CHECK(rank >= 2);
+  return is_plain_tiff(layout, array.type, coloured ? array.lengths.back() : 1) &&
+         layout.length == array.lengths[rank - 2] && layout.width == array.lengths[rank - 1];
+}
+
+// OpenImageIO tells the shape, the type and the resolution. It reads the samples only where it changes them, because it
+// overlooks damage, and returns wrong samples of 64 bits.
+Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::File file, std::uint64_t size,
+                                               const SourceOptions& options) {
+  constexpr std::uint64_t kMaxChangedBits = 32;
+  FileBytes bytes(file, size);
+  MDFS_TRY_ASSIGN(TiffFile tiff, parse_tiff(bytes, file.name()));
+  MDFS_TRY_ASSIGN(PageFacts facts, judge_stack(tiff, options.flatten, options.page.has_value(), file.name()));
+  facts.inks = tiff.inks;
+  MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
+  const std::uint64_t first = options.page.value_or(0), end = options.page ? first + 1 : tiff.pages;
+  bool plain = true;
+  for (std::uint64_t page = first; page < end; ++page) {
+    MDFS_TRY_ASSIGN(const TiffLayout layout, read_tiff_layout(bytes, tiff, page, file.name()));
+    plain = plain && is_plain_page(layout, source->array());
+    if (!plain && layout.bits > kMaxChangedBits)
+      return Error{Errc::kNotSupported,
+                   fmt::format("{}: page {}: samples of {} bits in an unusual layout", file.name(), page, layout.bits)};
+  }
+  if (plain) return open_tiff_samples(std::move(file), size, std::move(tiff), source->array(), first);
+  for (std::uint64_t page = first; page < end; ++page) MDFS_TRY(verify_tiff_page(bytes, tiff, page, file.name()));
+  return source;
+}
+
+// Some readers of the library take bytes that the disk does not give for zeros.
 Status read_all(FileBytes& bytes) {
   ByteVector block(1u << 20);
   for (std::uint64_t at = 0; at < bytes.size(); at += block.size())
@@ -41,26 +75,17 @@ Status read_all(FileBytes& bytes) {
   return {};
 }
 
-// What is missing of a picture, and what its pages are to each other: the library may say nothing of either.
-Result<PageFacts> judge_picture(ConstBytes start, tools::File& file, std::uint64_t size, const SourceOptions& options) {
+// What is missing of a picture other than TIFF: the library may say nothing of it.
+Status check_picture(ConstBytes start, tools::File& file, std::uint64_t size) {
   FileBytes bytes(file, size);
-  if (is_tiff(start)) {
-    MDFS_TRY_ASSIGN(const TiffFile tiff, parse_tiff(bytes, file.name()));
-    MDFS_TRY_ASSIGN(PageFacts facts, judge_stack(tiff, options.flatten, options.page.has_value(), file.name()));
-    facts.inks = tiff.inks;
-    return facts;
-  }
   if (is_softimage(start))
-    return Error{Errc::kNotSupported, file.name() + ": a Softimage picture; convert the file to TIFF or PNG"};
+    return {Errc::kNotSupported, file.name() + ": a Softimage picture; convert the file to TIFF or PNG"};
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
   if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
   if (is_dpx(start)) MDFS_TRY(check_dpx(bytes, file.name()));
   if (is_cineon(start)) MDFS_TRY(check_cineon(bytes, file.name()));
-  MDFS_TRY(read_all(bytes));
-  PageFacts facts;
-  facts.flatten = options.flatten;
-  return facts;
+  return read_all(bytes);
 }
 
 }  // namespace
@@ -84,7 +109,10 @@ Result<std::unique_ptr<ImageSource>> open_source(const std::string& path, const 
   MDFS_TRY_ASSIGN(const std::size_t got, file.read_at(0, start));
   start.resize(got);
   if (!is_npy(start) && !is_pnm(start)) {
-    MDFS_TRY_ASSIGN(const PageFacts facts, judge_picture(start, file, size, options));
+    if (is_tiff(start)) return open_tiff(path, std::move(file), size, options);
+    MDFS_TRY(check_picture(start, file, size));
+    PageFacts facts;
+    facts.flatten = options.flatten;
     return open_oiio(path, options.page, facts);
   }
   if (options.page) return Error{Errc::kUsage, path + ": a file of this kind has no pages"};

@@ -426,6 +426,7 @@ Result<std::unique_ptr<ImageSource>> open(const std::string& path, std::optional
       return OIIO::ImageInput::open(path, &config);
     }();
     if (!input) return Error{Errc::kBadData, path + ": no image file: " + first_line(OIIO::geterror())};
+    input->threads(1);  // the reader of TIFF overlooks errors of its own threads
     MDFS_TRY(check_read_format(input->format_name(), path));
     if (page && !input->seek_subimage(static_cast<int>(std::min(*page, kMaxPages)), 0))
       return Error{Errc::kOutOfRange, fmt::format("{}: there is no page {}", path, *page)};

@@ -11,7 +11,7 @@
 namespace mdfs::imagefile {
 namespace {
 
-constexpr std::uint64_t kMaxFields = 65535;
+constexpr std::uint64_t kMaxFields = 65535, kMaxSamples = 65535;
 constexpr std::uint64_t kClassic = 42, kBig = 43;
 
 enum Tag : std::uint64_t {
@@ -20,6 +20,7 @@ enum Tag : std::uint64_t {
   kBitsPerSample = 258,
   kCompression = 259,
   kPhotometric = 262,
+  kFillOrder = 266,
   kDescription = 270,
   kStripOffsets = 273,
   kSamplesPerPixel = 277,
@@ -29,34 +30,48 @@ enum Tag : std::uint64_t {
   kYResolution = 283,
   kPlanarConfiguration = 284,
   kResolutionUnit = 296,
+  kPredictor = 317,
   kTileWidth = 322,
   kTileLength = 323,
   kTileOffsets = 324,
   kTileByteCounts = 325,
+  kSampleFormat = 339,
 };
 constexpr std::uint64_t kUncompressed = 1, kPalette = 3, kInks = 5, kSeparatePlanes = 2, kYcbcr = 6;
 
 // Bytes of one value by the number of its type; 0: a type that is not known, whose field is passed over.
 constexpr std::array<std::uint64_t, 19> kTypeBytes = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
 
-struct Field {
-  std::uint64_t value_bytes = 0;  // of one value
-  std::uint64_t count = 0;
-  std::uint64_t at = 0;  // where the first value lies in the file
+// The fewest bytes that a chunk must have.
+struct LeastBytes {
+  std::uint64_t each = 1;  // 1 where the samples are compressed
+  std::uint64_t last = 1;  // of the lowest chunk, which may be shorter
 };
 
-// What a page's samples are, as far as it says where they must lie.
-struct Layout {
-  std::uint64_t chunks = 0;
-  std::uint64_t least_bytes = 0;       // of a chunk; 1 where the samples are compressed
-  std::uint64_t least_last_bytes = 0;  // of the lowest chunk, which may be shorter
-  std::uint64_t chunks_of_plane = 1;
-  bool tiled = false;
-};
+Result<std::vector<std::uint64_t>> read_values(ByteSource& bytes, const TiffField& field, std::uint64_t first,
+                                               std::uint64_t count, bool big_endian) {
+  const auto width = static_cast<std::size_t>(field.value_bytes);
+  ByteVector raw(static_cast<std::size_t>(count) * width);
+  MDFS_TRY(bytes.read_at(field.at + first * width, raw));
+  std::vector<std::uint64_t> values;
+  values.reserve(static_cast<std::size_t>(count));
+  for (std::size_t at = 0; at < raw.size(); at += width)
+    values.push_back(to_integer(ConstBytes(raw).subspan(at, width), big_endian));
+  return values;
+}
 
 class Walk {
  public:
   Walk(ByteSource& bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+  Walk(ByteSource& bytes, const std::string& name, const TiffFile& file, std::uint64_t page)
+      : bytes_(bytes), name_(name), big_endian_(file.big_endian), wide_(file.wide) {
+    file_.pages = page;
+  }
+
+  Result<TiffLayout> layout_of_page(std::uint64_t directory) {
+    MDFS_TRY(read_fields(directory));
+    return layout();
+  }
 
   Result<TiffFile> run() {
     MDFS_TRY_ASSIGN(std::uint64_t at, header());
@@ -65,10 +80,13 @@ class Walk {
       if (!seen.insert(at).second) return damaged("the directory of the next page is an earlier one");
       if (file_.pages == kMaxPages)
         return Error{Errc::kTooBig, fmt::format("{}: more than {} pages", name_, kMaxPages)};
+      file_.directories.push_back(at);
       MDFS_TRY_ASSIGN(at, page(at));
       ++file_.pages;
     }
     if (file_.pages == 0) return Error{Errc::kBadData, name_ + ": TIFF without a page"};
+    file_.big_endian = big_endian_;
+    file_.wide = wide_;
     return file_;
   }
 
@@ -113,6 +131,12 @@ class Walk {
 
   // Reads one directory and checks what it points to. The place of the next one, 0 = none.
   Result<std::uint64_t> page(std::uint64_t at) {
+    MDFS_TRY_ASSIGN(const std::uint64_t next, read_fields(at));
+    MDFS_TRY(check_page());
+    return next;
+  }
+
+  Result<std::uint64_t> read_fields(std::uint64_t at) {
     const std::uint64_t before = wide_ ? 8 : 2, each = wide_ ? 20 : 12, behind = wide_ ? 8 : 4;
     if (!inside(at, before, bytes_.size())) return cut_short("its directory", at + before);
     MDFS_TRY_ASSIGN(const std::uint64_t count, number_at(at, before));
@@ -122,7 +146,6 @@ class Walk {
     MDFS_TRY(spend(length));
     fields_.clear();
     for (std::uint64_t i = 0; i < count; ++i) MDFS_TRY(field(at + before + i * each));
-    MDFS_TRY(check_page());
     return number_at(at + before + count * each, behind);
   }
 
@@ -130,7 +153,7 @@ class Walk {
     MDFS_TRY_ASSIGN(const std::uint64_t tag, number_at(at, 2));
     MDFS_TRY_ASSIGN(const std::uint64_t type, number_at(at + 2, 2));
     const std::size_t width = wide_ ? 8 : 4;
-    Field field;
+    TiffField field;
     MDFS_TRY_ASSIGN(field.count, number_at(at + 4, width));
     if (type >= kTypeBytes.size() || kTypeBytes[type] == 0) return {};
     field.value_bytes = kTypeBytes[type];
@@ -150,28 +173,29 @@ class Walk {
   }
 
   static bool is_used(std::uint64_t tag) {
-    constexpr std::array kUsed = {
-        kXResolution,     kYResolution,         kResolutionUnit, kWidth,        kLength,          kBitsPerSample,
-        kCompression,     kPhotometric,         kDescription,    kStripOffsets, kSamplesPerPixel, kRowsPerStrip,
-        kStripByteCounts, kPlanarConfiguration, kTileWidth,      kTileLength,   kTileOffsets,     kTileByteCounts};
+    constexpr std::array kUsed = {kWidth,           kLength,      kBitsPerSample, kCompression,         kPhotometric,
+                                  kFillOrder,       kDescription, kStripOffsets,  kSamplesPerPixel,     kRowsPerStrip,
+                                  kStripByteCounts, kXResolution, kYResolution,   kPlanarConfiguration, kResolutionUnit,
+                                  kPredictor,       kTileWidth,   kTileLength,    kTileOffsets,         kTileByteCounts,
+                                  kSampleFormat};
     return std::find(kUsed.begin(), kUsed.end(), tag) != kUsed.end();
   }
 
-  const Field* find(std::uint64_t tag) const {
+  const TiffField* find(std::uint64_t tag) const {
     for (const auto& [known, field] : fields_)
       if (known == tag) return &field;
     return nullptr;
   }
   // The first value of a field, or what it means that the field is not there.
   Result<std::uint64_t> value(std::uint64_t tag, std::uint64_t otherwise) {
-    const Field* const field = find(tag);
+    const TiffField* const field = find(tag);
     if (field == nullptr || field->count == 0) return otherwise;
     return number_at(field->at, static_cast<std::size_t>(field->value_bytes));
   }
 
   // 0 where there is no such number.
   Result<double> rational(std::uint64_t tag) {
-    const Field* const field = find(tag);
+    const TiffField* const field = find(tag);
     if (field == nullptr || field->count != 1 || field->value_bytes != 8) return 0.0;
     MDFS_TRY_ASSIGN(const std::uint64_t over, number_at(field->at, 4));
     MDFS_TRY_ASSIGN(const std::uint64_t under, number_at(field->at + 4, 4));
@@ -189,12 +213,12 @@ class Walk {
       MDFS_TRY_ASSIGN(file_.x_resolution, rational(kXResolution));
       MDFS_TRY_ASSIGN(file_.y_resolution, rational(kYResolution));
     }
-    MDFS_TRY_ASSIGN(const Layout layout, layout_of(photometric));
-    return check_chunks(layout);
+    MDFS_TRY_ASSIGN(const TiffLayout found, layout());
+    return check_chunks(found);
   }
 
   Status read_description() {
-    const Field* const field = find(kDescription);
+    const TiffField* const field = find(kDescription);
     if (field == nullptr || field->value_bytes != 1) return {};
     ByteVector text(static_cast<std::size_t>(std::min<std::uint64_t>(field->count, kMaxDescriptionBytes)));
     MDFS_TRY(bytes_.read_at(field->at, text));
@@ -202,62 +226,88 @@ class Walk {
     return {};
   }
 
-  Result<Layout> layout_of(std::uint64_t photometric) {
-    MDFS_TRY_ASSIGN(const std::uint64_t width, value(kWidth, 0));
-    MDFS_TRY_ASSIGN(const std::uint64_t length, value(kLength, 0));
-    MDFS_TRY_ASSIGN(const std::uint64_t samples, value(kSamplesPerPixel, 1));
-    MDFS_TRY_ASSIGN(const std::uint64_t bits, value(kBitsPerSample, 1));
-    MDFS_TRY_ASSIGN(const std::uint64_t compression, value(kCompression, kUncompressed));
-    MDFS_TRY_ASSIGN(const std::uint64_t planar, value(kPlanarConfiguration, 1));
-    Layout layout;
-    layout.tiled = find(kTileOffsets) != nullptr || find(kTileWidth) != nullptr;
-    MDFS_TRY_ASSIGN(const std::uint64_t across, layout.tiled ? value(kTileWidth, 0) : Result<std::uint64_t>(width));
-    MDFS_TRY_ASSIGN(std::uint64_t down, layout.tiled ? value(kTileLength, 0) : value(kRowsPerStrip, length));
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
-    if (width == 0 || length == 0 || across == 0 || down == 0 || samples == 0 || bits == 0 || width > kMost ||
-        length > kMost || across > kMost || samples > 65535 || bits > 64)
-      return damaged(
-          fmt::format("{}x{} samples of {} x {} bits in pieces of {}x{}", length, width, samples, bits, down, across));
-    const std::uint64_t in_chunk = planar == kSeparatePlanes ? 1 : samples;
-    const std::uint64_t last_rows = layout.tiled ? down : (length - 1) % down + 1;
-    if (!layout.tiled) down = std::min(down, length);
-    layout.chunks_of_plane = ceil_div(width, across) * ceil_div(length, down);
-    const auto chunks = checked_mul(layout.chunks_of_plane, planar == kSeparatePlanes ? samples : 1);
-    if (!chunks) return damaged("too many pieces");
-    layout.chunks = *chunks;
-    layout.least_bytes = layout.least_last_bytes = 1;
-    // Rows begin at whole bytes. Chroma may be there for fewer places than luma.
-    const auto row_bytes = checked_mul(across * in_chunk, bits);
-    const bool plain = compression == kUncompressed && photometric != kYcbcr;
-    if (!row_bytes || !checked_mul(*row_bytes, down)) return damaged("its pieces are too large");
-    if (!plain) return layout;
-    layout.least_bytes = ceil_div(*row_bytes, 8) * down;
-    layout.least_last_bytes = ceil_div(*row_bytes, 8) * last_rows;
-    return layout;
+  // The value of a field that has one for each sample of a pixel; `uniform` becomes false if they differ.
+  Result<std::uint64_t> common_value(std::uint64_t tag, std::uint64_t otherwise, bool& uniform) {
+    const TiffField* const field = find(tag);
+    if (field == nullptr || field->count == 0) return otherwise;
+    const std::uint64_t count = std::min(field->count, kMaxSamples);
+    MDFS_TRY_ASSIGN(const auto values, read_values(bytes_, *field, 0, count, big_endian_));
+    for (const std::uint64_t one : values) uniform = uniform && one == values[0];
+    return values[0];
   }
 
-  Status check_chunks(const Layout& layout) {
-    const char* const noun = layout.tiled ? "tile" : "strip";
-    const Field* const offsets = find(layout.tiled ? kTileOffsets : kStripOffsets);
-    const Field* const counts = find(layout.tiled ? kTileByteCounts : kStripByteCounts);
-    if (offsets == nullptr || counts == nullptr || offsets->count < layout.chunks || counts->count < layout.chunks)
-      return damaged(fmt::format("it has {} {}s of {}", offsets && counts ? std::min(offsets->count, counts->count) : 0,
-                                 noun, layout.chunks));
-    MDFS_TRY(spend(layout.chunks * (offsets->value_bytes + counts->value_bytes)));
-    std::vector<std::uint64_t> starts, lengths;
-    for (std::uint64_t first = 0; first < layout.chunks; first += kBatch) {
-      const std::uint64_t batch = std::min(kBatch, layout.chunks - first);
-      MDFS_TRY(elements(*offsets, first, batch, starts));
-      MDFS_TRY(elements(*counts, first, batch, lengths));
-      for (std::uint64_t i = 0; i < batch; ++i) MDFS_TRY(check_chunk(layout, noun, first + i, starts[i], lengths[i]));
+  Result<TiffLayout> layout() {
+    TiffLayout found;
+    MDFS_TRY_ASSIGN(found.width, value(kWidth, 0));
+    MDFS_TRY_ASSIGN(found.length, value(kLength, 0));
+    MDFS_TRY_ASSIGN(found.samples, value(kSamplesPerPixel, 1));
+    MDFS_TRY_ASSIGN(found.bits, common_value(kBitsPerSample, 1, found.uniform));
+    found.has_bits = find(kBitsPerSample) != nullptr;
+    MDFS_TRY_ASSIGN(found.sample_format, common_value(kSampleFormat, 1, found.uniform));
+    MDFS_TRY_ASSIGN(found.compression, value(kCompression, kUncompressed));
+    MDFS_TRY_ASSIGN(found.predictor, value(kPredictor, 1));
+    MDFS_TRY_ASSIGN(found.photometric, value(kPhotometric, 1));
+    MDFS_TRY_ASSIGN(found.fill_order, value(kFillOrder, 1));
+    MDFS_TRY_ASSIGN(const std::uint64_t planar, value(kPlanarConfiguration, 1));
+    found.separate = planar == kSeparatePlanes;
+    found.tiled = find(kTileOffsets) != nullptr || find(kTileWidth) != nullptr;
+    MDFS_TRY_ASSIGN(found.across, found.tiled ? value(kTileWidth, 0) : Result<std::uint64_t>(found.width));
+    MDFS_TRY_ASSIGN(found.down, found.tiled ? value(kTileLength, 0) : value(kRowsPerStrip, found.length));
+    MDFS_TRY(measure(found));
+    const TiffField* const offsets = find(found.tiled ? kTileOffsets : kStripOffsets);
+    const TiffField* const counts = find(found.tiled ? kTileByteCounts : kStripByteCounts);
+    const std::uint64_t many = std::min(offsets != nullptr ? offsets->count : 0, counts != nullptr ? counts->count : 0);
+    if (many < found.chunks)
+      return damaged(fmt::format("it has {} {}s of {}", many, found.tiled ? "tile" : "strip", found.chunks));
+    found.offsets = *offsets;
+    found.counts = *counts;
+    return found;
+  }
+
+  // Sets what follows from the lengths. Rows begin at whole bytes.
+  Status measure(TiffLayout& found) const {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+    const auto in_bounds = [](std::uint64_t number, std::uint64_t most) { return number > 0 && number <= most; };
+    if (!in_bounds(found.width, kMost) || !in_bounds(found.length, kMost) || !in_bounds(found.across, kMost) ||
+        found.down == 0 || !in_bounds(found.samples, kMaxSamples) || !in_bounds(found.bits, 64))
+      return damaged(fmt::format("{}x{} samples of {} x {} bits in pieces of {}x{}", found.length, found.width,
+                                 found.samples, found.bits, found.down, found.across));
+    if (!found.tiled) found.down = std::min(found.down, found.length);
+    found.chunks_across = ceil_div(found.width, found.across);
+    found.chunks_down = ceil_div(found.length, found.down);
+    const auto chunks = checked_mul(found.chunks_across * found.chunks_down, found.separate ? found.samples : 1);
+    if (!chunks) return damaged("too many pieces");
+    found.chunks = *chunks;
+    found.row_bytes = ceil_div(found.across * (found.separate ? 1 : found.samples) * found.bits, 8);
+    return checked_mul(found.row_bytes, found.down) ? Status() : damaged("its pieces are too large");
+  }
+
+  // Chroma may be there for fewer places than luma.
+  static LeastBytes least_bytes(const TiffLayout& found) {
+    if (found.compression != kUncompressed || found.photometric == kYcbcr) return {};
+    const std::uint64_t last_rows = found.tiled ? found.down : (found.length - 1) % found.down + 1;
+    return {found.row_bytes * found.down, found.row_bytes * last_rows};
+  }
+
+  Status check_chunks(const TiffLayout& found) {
+    MDFS_TRY(spend(found.chunks * (found.offsets.value_bytes + found.counts.value_bytes)));
+    const LeastBytes least = least_bytes(found);
+    const std::uint64_t in_plane = found.chunks_across * found.chunks_down;
+    for (std::uint64_t first = 0; first < found.chunks; first += kBatch) {
+      const std::uint64_t batch = std::min(kBatch, found.chunks - first);
+      MDFS_TRY_ASSIGN(const auto starts, read_values(bytes_, found.offsets, first, batch, big_endian_));
+      MDFS_TRY_ASSIGN(const auto lengths, read_values(bytes_, found.counts, first, batch, big_endian_));
+      for (std::uint64_t i = 0; i < batch; ++i) {
+        const bool last = (first + i) % in_plane == in_plane - 1;
+        MDFS_TRY(check_chunk(found.tiled ? "tile" : "strip", first + i, starts[i], lengths[i],
+                             last ? least.last : least.each));
+      }
     }
     return {};
   }
 
-  Status check_chunk(const Layout& layout, const char* noun, std::uint64_t i, std::uint64_t at,
-                     std::uint64_t length) const {
-    const bool last = i % layout.chunks_of_plane == layout.chunks_of_plane - 1;
-    const std::uint64_t least = last ? layout.least_last_bytes : layout.least_bytes;
+  Status check_chunk(const char* noun, std::uint64_t i, std::uint64_t at, std::uint64_t length,
+                     std::uint64_t least) const {
     if (at == 0 || length < least)
       return damaged(fmt::format("{} {} has {} bytes; it must have at least {}", noun, i, at == 0 ? 0 : length, least));
     if (!inside(at, length, bytes_.size()))
@@ -269,21 +319,11 @@ class Walk {
 
   static constexpr std::uint64_t kBatch = 4096;
 
-  Status elements(const Field& field, std::uint64_t first, std::uint64_t count, std::vector<std::uint64_t>& into) {
-    const auto width = static_cast<std::size_t>(field.value_bytes);
-    ByteVector bytes(static_cast<std::size_t>(count) * width);
-    MDFS_TRY(bytes_.read_at(field.at + first * width, bytes));
-    into.clear();
-    for (std::size_t at = 0; at < bytes.size(); at += width)
-      into.push_back(to_integer(ConstBytes(bytes).subspan(at, width), big_endian_));
-    return {};
-  }
-
   ByteSource& bytes_;
   const std::string& name_;
   bool big_endian_ = false;
   bool wide_ = false;
-  std::vector<std::pair<std::uint64_t, Field>> fields_;  // of the page, those that are used
+  std::vector<std::pair<std::uint64_t, TiffField>> fields_;  // of the page, those that are used
   std::uint64_t spent_ = 0;
   TiffFile file_;
 };
@@ -298,5 +338,25 @@ bool is_tiff(ConstBytes start) {
 }
 
 Result<TiffFile> parse_tiff(ByteSource& bytes, const std::string& name) { return Walk(bytes, name).run(); }
+
+Result<TiffLayout> read_tiff_layout(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                    const std::string& name) {
+  MDFS_CHECK(page < file.directories.size());
+  return Walk(bytes, name, file, page).layout_of_page(file.directories[static_cast<std::size_t>(page)]);
+}
+
+Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout,
+                                                std::uint64_t first, std::uint64_t count) {
+  MDFS_CHECK(inside(first, count, layout.chunks));
+  MDFS_TRY_ASSIGN(const auto starts, read_values(bytes, layout.offsets, first, count, file.big_endian));
+  MDFS_TRY_ASSIGN(const auto lengths, read_values(bytes, layout.counts, first, count, file.big_endian));
+  std::vector<TiffChunk> chunks(starts.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    chunks[i] = {starts[i], lengths[i]};
+    if (!inside(starts[i], lengths[i], bytes.size()))
+      return Error{Errc::kBadData, "the file has changed while it was read"};
+  }
+  return chunks;
+}
 
 }  // namespace mdfs::imagefile

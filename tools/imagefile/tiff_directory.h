@@ -5,15 +5,44 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "imagefile/byte_source.h"
 
 namespace mdfs::imagefile {
 
+// Values of a field of a page.
+struct TiffField {
+  std::uint64_t value_bytes = 0;  // of one value
+  std::uint64_t count = 0;
+  std::uint64_t at = 0;  // where the first value lies in the file
+};
+
+// How the samples of a page lie in the file. Numbers are those of TIFF 6.0.
+struct TiffLayout {
+  std::uint64_t width = 0, length = 0, samples = 1;
+  std::uint64_t bits = 1, sample_format = 1;
+  bool uniform = true;    // all samples of a pixel have these bits and this format
+  bool has_bits = false;  // the page has a field of bits; without one they are 1
+  std::uint64_t compression = 1, predictor = 1, photometric = 1, fill_order = 1;
+  bool separate = false;               // each sample of a pixel has strips or tiles of its own
+  bool tiled = false;                  // chunks are tiles, else strips
+  std::uint64_t across = 0, down = 0;  // of a chunk; the lowest strip may have fewer rows
+  std::uint64_t chunks_across = 0, chunks_down = 0, chunks = 0;
+  std::uint64_t row_bytes = 0;  // of a row of a chunk, decoded
+  TiffField offsets, counts;    // of the chunks: row by row, plane by plane
+};
+
+struct TiffChunk {
+  std::uint64_t at = 0, length = 0;
+};
+
 struct TiffFile {
   std::uint64_t pages = 0;
-  bool inks = false;     // of the first page: CMYK
-  bool palette = false;  // of any page
+  std::vector<std::uint64_t> directories;  // where that of each page lies
+  bool big_endian = false, wide = false;   // wide: BigTIFF
+  bool inks = false;                       // of the first page: CMYK
+  bool palette = false;                    // of any page
   // Of the first page: samples of a pixel, and the resolution with its unit (1: none, 2: inch, 3: cm).
   std::uint64_t samples = 1, resolution_unit = 2;
   double x_resolution = 0, y_resolution = 0;
@@ -29,5 +58,12 @@ bool is_tiff(ConstBytes start);
 // holds fewer bytes than its samples take, directories that form a loop, and more than kMaxPages. Errors begin with
 // `name`. Reads the directories and the lists of strips, no samples; at most a few times the bytes of the file.
 Result<TiffFile> parse_tiff(ByteSource& bytes, const std::string& name);
+
+// Of a page of a file that parse_tiff() accepted.
+Result<TiffLayout> read_tiff_layout(ByteSource& bytes, const TiffFile& file, std::uint64_t page,
+                                    const std::string& name);
+// `count` chunks from `first` on.
+Result<std::vector<TiffChunk>> read_tiff_chunks(ByteSource& bytes, const TiffFile& file, const TiffLayout& layout,
+                                                std::uint64_t first, std::uint64_t count);
 
 }  // namespace mdfs::imagefile

@@ -22,7 +22,8 @@ struct MadeTiff {
     std::uint64_t value;
   };
   std::vector<Change> changes;
-  int next_of_last = -1;  // the page that follows the last one
+  std::pair<unsigned, unsigned> renamed = {};  // field `first` gets the number `second`
+  int next_of_last = -1;                       // the page that follows the last one
 
   std::string bytes() const {
     std::string out = big_endian ? "MM" : "II";
@@ -93,7 +94,8 @@ struct MadeTiff {
       const std::size_t size = row.type == kShort && row.count == 1  ? 2
                                : row.type == kLong && row.count == 1 ? 4
                                                                      : word();
-      fields += num(row.tag, 2) + num(row.type, 2) + num(row.count, word()) + num(row.value, size);
+      fields += num(row.tag == renamed.first ? renamed.second : row.tag, 2) + num(row.type, 2) +
+                num(row.count, word()) + num(row.value, size);
       fields.append(word() - size, '\0');
     }
     return fields;
