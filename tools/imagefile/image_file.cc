@@ -13,6 +13,7 @@
 #include "imagefile/packed.h"
 #include "imagefile/picture_end.h"
 #include "imagefile/sequence.h"
+#include "imagefile/sgi_rows.h"
 #include "imagefile/stack_description.h"
 #include "imagefile/tiff_directory.h"
 #include "imagefile/tiff_samples.h"
@@ -83,6 +84,7 @@ Status check_picture(ConstBytes start, tools::File& file, std::uint64_t size) {
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
   if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
+  if (is_sgi(start)) MDFS_TRY(check_sgi(bytes, file.name()));
   if (is_dpx(start)) MDFS_TRY(check_dpx(bytes, file.name()));
   if (is_cineon(start)) MDFS_TRY(check_cineon(bytes, file.name()));
   return read_all(bytes);

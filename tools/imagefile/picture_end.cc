@@ -2,7 +2,9 @@
 #include "imagefile/picture_end.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
+#include <algorithm>
 #include <array>
 
 namespace mdfs::imagefile {
@@ -144,6 +146,26 @@ Status check_jpeg(ByteSource& bytes, const std::string& name) { return JpegWalk(
 
 bool is_png(ConstBytes start) { return as_text(start).starts_with(kPngMagic); }
 
+namespace {
+
+// The checksum of a chunk is over its type and content. Without this libpng prints a line of its own before the error.
+Status check_png_chunk(ByteSource& bytes, std::uint64_t at, std::uint64_t length, const std::string& name) {
+  constexpr std::uint64_t kBlock = 64u << 10;
+  uLong checksum = ::crc32(0, nullptr, 0);
+  ByteVector block;
+  for (std::uint64_t done = 0; done < length; done += block.size()) {
+    block.resize(static_cast<std::size_t>(std::min(kBlock, length - done)));
+    MDFS_TRY(bytes.read_at(at + done, block));
+    checksum = ::crc32(checksum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(block.size()));
+  }
+  std::array<std::byte, 4> expected{};
+  MDFS_TRY(bytes.read_at(at + length, expected));
+  if (to_integer(expected, true) == checksum) return {};
+  return {Errc::kBadData, fmt::format("{}: PNG is damaged: wrong checksum of the chunk at byte {}", name, at - 4)};
+}
+
+}  // namespace
+
 Status check_png(ByteSource& bytes, const std::string& name) {
   constexpr std::uint64_t kAround = 12;  // length and type before the content of a chunk, the checksum behind it
   for (std::uint64_t at = kPngMagic.size();;) {
@@ -152,6 +174,7 @@ Status check_png(ByteSource& bytes, const std::string& name) {
     MDFS_TRY(bytes.read_at(at, head));
     const std::uint64_t length = kAround + to_integer(ConstBytes(head).first(4), true);
     if (!inside(at, length, bytes.size())) return cut_short(name, "PNG", bytes.size());
+    MDFS_TRY(check_png_chunk(bytes, at + 4, length - 8, name));
     if (as_text(ConstBytes(head).subspan(4)) == "IEND") return {};
     at += length;
   }

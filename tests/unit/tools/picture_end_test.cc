@@ -3,6 +3,7 @@
 #include "imagefile/picture_end.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 namespace mdfs::imagefile {
 namespace {
@@ -52,12 +53,22 @@ TEST(PictureEndTest, AnEndBetweenTwoBlocksOfAScanIsFound) {
   }
 }
 
-TEST(PictureEndTest, EveryTruncationOfAPngIsRefused) {
+TEST(PictureEndTest, EveryTruncationAndEveryChangedBitOfAPngIsRefused) {
   const auto chunk = [](const std::string& type, const std::string& content) {
-    return std::string("\0\0\0", 3) + static_cast<char>(content.size()) + type + content + "csum";
+    const std::string covered = type + content;
+    const auto sum = ::crc32(0, reinterpret_cast<const Bytef*>(covered.data()), static_cast<uInt>(covered.size()));
+    std::string text = std::string("\0\0\0", 3) + static_cast<char>(content.size()) + covered;
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(sum >> shift & 0xff);
+    return text;
   };
-  expect_every_truncation_refused(check_png, "\x89PNG\r\n\x1a\n" + chunk("IHDR", "0123456789abc") +
-                                                 chunk("IDAT", "IEND samples") + chunk("IEND", ""));
+  const std::string file =
+      "\x89PNG\r\n\x1a\n" + chunk("IHDR", "0123456789abc") + chunk("IDAT", "IEND samples") + chunk("IEND", "");
+  expect_every_truncation_refused(check_png, file);
+  for (std::size_t at = 64; at < file.size() * 8; ++at) {
+    std::string damaged = file;
+    damaged[at / 8] = static_cast<char>(damaged[at / 8] ^ (1 << at % 8));
+    EXPECT_FALSE(checked(check_png, damaged).ok()) << at;
+  }
 }
 
 TEST(PictureEndTest, EveryTruncationOfAGifIsRefused) {
