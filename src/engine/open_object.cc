@@ -70,7 +70,7 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
   }
 }
 
-store::Room OpenObject::worst_case(std::uint64_t blocks, bool small) const {
+store::SpaceAmount OpenObject::worst_case(std::uint64_t blocks, bool small) const {
   if (is_image()) return worst_case_extent_;
   // Each block a run of its own, in the middle of one that there was.
   const std::uint64_t runs = blocks * (2 * sizeof(mdfs_file_run) + sizeof(std::uint32_t));

@@ -95,7 +95,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
   // What writing one extent back takes at most: an extent, or so many blocks of a cell. A file that may still be
   // `small` puts its bytes into the tree.
-  store::Room worst_case(std::uint64_t blocks, bool small) const;
+  store::SpaceAmount worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
   std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `range_lock`
@@ -134,7 +134,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   void remove_full(const geometry::Coord& extent);
   std::int64_t dirty_since_ns = 0;        // when the first of them became dirty
   std::int64_t last_dirtied_ns = 0;       // when one of them last became dirty
-  store::Reservation reservation;         // the promises of all dirty extents
+  store::Reservation reservation;         // for all dirty extents
   std::optional<Error> error;             // of a write-back, not yet reported
   bool background_failed = false;         // the background leaves it alone until somebody asks
   std::uint64_t linked_size = 0;          // as the tree has it
@@ -152,7 +152,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   std::uint64_t extents_in_row_ = 1;
   std::uint64_t pages_in_row_ = 1;
   std::uint64_t worst_case_blocks_ = 1;
-  store::Room worst_case_extent_;
+  store::SpaceAmount worst_case_extent_;
 };
 
 // Where the bytes of one call lie: boxes of the array, cut into parts of one extent each.

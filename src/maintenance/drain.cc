@@ -212,7 +212,7 @@ Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino obje
   engine::MoveRequest request;
   request.extents = std::move(extents);
   request.most_runs = 0;
-  request.purpose = store::Purpose::kPromised;
+  request.purpose = store::Purpose::kReserved;
   request.freed = [from = disk(run), end = first_block(run)](const store::Run& place) {
     if (place.disk != from) return std::uint64_t{place.blocks};
     return std::min<std::uint64_t>(place.blocks, end - std::min(end, place.block));

@@ -45,7 +45,7 @@ class BlockHold {
 struct SpaceInfo {
   std::uint64_t total_blocks = 0;      // for data, on the disks that are there
   std::uint64_t free_blocks = 0;       // of them: used neither by data nor by nodes beyond the metadata regions
-  std::uint64_t available_blocks = 0;  // free, less what is reserved and promised
+  std::uint64_t available_blocks = 0;  // free, less the reserve and all reservations
   std::uint64_t objects = 0;
 };
 
@@ -85,11 +85,11 @@ class BlockSpace {
   virtual bool is_free(const Run& run) = 0;
   // The owner is deleted or closed: what was preallocated for it behind its blocks is available to all.
   virtual void release_preallocations(std::uint64_t owner) = 0;
-  // kPromised may promise blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of
+  // kReserved may take blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of
   // it, for what is left of something that is cut.
-  virtual Result<Reservation> reserve(const Room& room, Purpose purpose) = 0;
+  virtual Result<Reservation> reserve(const SpaceAmount& amount, Purpose purpose) = 0;
   Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose = Purpose::kNormal) {
-    return reserve(Room{blocks, 0, 0}, purpose);
+    return reserve(SpaceAmount{blocks, 0, 0}, purpose);
   }
   virtual SpaceInfo space() const = 0;
   // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Waits for the disk
@@ -97,22 +97,22 @@ class BlockSpace {
   virtual Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) = 0;
 
  protected:
-  static Reservation make_reservation(BlockSpace* space, const Room& room) { return {space, room}; }
-  static void take_from(Reservation& reservation, std::uint64_t blocks) { reservation.room_.blocks -= blocks; }
+  static Reservation make_reservation(BlockSpace* space, const SpaceAmount& amount) { return {space, amount}; }
+  static void take_from(Reservation& reservation, std::uint64_t blocks) { reservation.amount_.blocks -= blocks; }
   friend class Reservation;
-  virtual void give_back(const Room& room) = 0;
+  virtual void give_back(const SpaceAmount& amount) = 0;
 };
 
 inline Reservation& Reservation::operator=(Reservation&& other) noexcept {
   if (this == &other) return *this;
-  if (!room_.empty()) space_->give_back(room_);
+  if (!amount_.empty()) space_->give_back(amount_);
   space_ = std::exchange(other.space_, nullptr);
-  room_ = std::exchange(other.room_, {});
+  amount_ = std::exchange(other.amount_, {});
   return *this;
 }
 
 inline Reservation::~Reservation() {
-  if (!room_.empty()) space_->give_back(room_);
+  if (!amount_.empty()) space_->give_back(amount_);
 }
 
 }  // namespace mdfs::store

@@ -54,9 +54,9 @@ class Items {
   virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
 
   // Transactions are not nested. Runs `change`; if it succeeds and there is room, its changes take effect together,
-  // else none does. What `promise` holds for the tree, which stays as it is, is there for it.
+  // else none does. The part of `reservation` that is for the tree may be used, and stays reserved.
   virtual Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
-                          const Reservation* promise) = 0;
+                          const Reservation* reservation) = 0;
   Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) {
     return transact(purpose, change, nullptr);
   }

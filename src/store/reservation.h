@@ -1,4 +1,4 @@
-// What a write that is not yet on the disks has been promised of the space.
+// Reservations: space that is set aside for a write that is not yet on the disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,64 +8,65 @@
 
 namespace mdfs::store {
 
-// What a transaction or a promise leaves alone, so that what matters more still finds room on a full volume.
-// kNormal: whatever has been promised; room for the nodes that linking written data and freeing change at a time; the
-// reserve of data blocks. kPromised (linking data of writes that were acknowledged, writing blocks anew that will be
-// free again): promises, room for freeing, half of the reserve. kFreeing (unlink, truncate, punch): promises.
-enum class Purpose : std::uint8_t { kNormal, kPromised, kFreeing };
+// The purpose of a transaction or reservation. It says which space is left alone, so that work that matters more still
+// finds space on a full volume. kNormal leaves alone: all reservations; space for the nodes that linking written data
+// and freeing change at a time; the reserve of data blocks. kReserved (linking data of writes that were acknowledged,
+// writing blocks anew that will be free again) leaves alone: reservations, space for freeing, half of the reserve.
+// kFreeing (unlink, truncate, punch) leaves alone: reservations.
+enum class Purpose : std::uint8_t { kNormal, kReserved, kFreeing };
 
-// What some data take at most: blocks to hold them, and what linking them puts into the tree.
-struct Room {
+// An upper bound of the space for some data: blocks for the data, and growth of the tree when they are linked.
+struct SpaceAmount {
   std::uint64_t blocks = 0;
-  std::uint64_t puts = 0;   // of items that are new or become larger
+  std::uint64_t items = 0;  // of the tree that are new or become larger
   std::uint64_t bytes = 0;  // by which they become larger, in sum
 
-  bool empty() const { return blocks == 0 && puts == 0 && bytes == 0; }
-  Room& operator+=(const Room& other);
-  // What is missing beside `there`.
-  Room less(const Room& there) const;
+  bool empty() const { return blocks == 0 && items == 0 && bytes == 0; }
+  SpaceAmount& operator+=(const SpaceAmount& other);
+  // The part of this amount that `there` does not cover.
+  SpaceAmount less(const SpaceAmount& there) const;
 };
 
-// What a delayed write has been promised. Blocks allocated with it come out of the promise; the rest goes back when
-// it ends. Movable; returned to the store it came from, which outlives it.
+// Space that the store has reserved for a delayed write. Blocks allocated with a reservation come out of it. The
+// destructor gives the rest back to the store, which outlives the reservation. Movable.
 class Reservation {
  public:
   Reservation() = default;
   Reservation(Reservation&& other) noexcept
-      : space_(std::exchange(other.space_, nullptr)), room_(std::exchange(other.room_, {})) {}
+      : space_(std::exchange(other.space_, nullptr)), amount_(std::exchange(other.amount_, {})) {}
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation();
-  const Room& room() const { return room_; }
-  std::uint64_t blocks() const { return room_.blocks; }
-  // Takes over the promise of `other`, which is of the same store.
+  const SpaceAmount& amount() const { return amount_; }
+  std::uint64_t blocks() const { return amount_.blocks; }
+  // Takes over all of `other`, which is of the same store.
   void absorb(Reservation&& other) {
     if (space_ == nullptr) space_ = other.space_;
-    room_ += std::exchange(other.room_, {});
+    amount_ += std::exchange(other.amount_, {});
   }
-  // Parts with at most so much of the promise.
-  Reservation split(const Room& wanted) {
-    const Room left = room_.less(wanted);
-    const Room taken = room_.less(left);
-    room_ = left;
+  // Parts with at most `wanted`.
+  Reservation split(const SpaceAmount& wanted) {
+    const SpaceAmount left = amount_.less(wanted);
+    const SpaceAmount taken = amount_.less(left);
+    amount_ = left;
     return {space_, taken};
   }
 
  private:
   friend class BlockSpace;
-  Reservation(class BlockSpace* space, const Room& room) : space_(space), room_(room) {}
+  Reservation(class BlockSpace* space, const SpaceAmount& amount) : space_(space), amount_(amount) {}
   class BlockSpace* space_ = nullptr;
-  Room room_;
+  SpaceAmount amount_;
 };
 
-inline Room& Room::operator+=(const Room& other) {
+inline SpaceAmount& SpaceAmount::operator+=(const SpaceAmount& other) {
   blocks += other.blocks;
-  puts += other.puts;
+  items += other.items;
   bytes += other.bytes;
   return *this;
 }
 
-inline Room Room::less(const Room& there) const {
-  return {blocks - std::min(blocks, there.blocks), puts - std::min(puts, there.puts),
+inline SpaceAmount SpaceAmount::less(const SpaceAmount& there) const {
+  return {blocks - std::min(blocks, there.blocks), items - std::min(items, there.items),
           bytes - std::min(bytes, there.bytes)};
 }
 

@@ -1,4 +1,4 @@
-// Space of the volume: allocation, promises and the pool of places for nodes.
+// Space of the volume: allocation, reservations and the pool of places for nodes.
 // SPDX-License-Identifier: Apache-2.0
 #include "store/space.h"
 
@@ -142,14 +142,14 @@ std::uint64_t Space::home_nodes(std::uint64_t more_blocks) const {
 
 // A change of a few items copies their leaves and the nodes above: four leaves are as many as freeing and linking one
 // piece of data needs, with a split or two. Larger volumes keep more, so that more is freed and linked at a time.
-std::uint64_t Space::kept_nodes(Purpose purpose, const Room& own) const {
-  const Room others = promised_.less(own);
-  const std::uint64_t growth = worst_growth(tree_.nodes, others.puts, others.bytes);
+std::uint64_t Space::kept_nodes(Purpose purpose, const SpaceAmount& own) const {
+  const SpaceAmount others = reserved_.less(own);
+  const std::uint64_t growth = worst_growth(tree_.nodes, others.items, others.bytes);
   const std::uint64_t levels = std::max<std::uint64_t>(tree_.level, 1) + 1;
   const std::uint64_t share = std::min(total_metadata_ / place_blocks() / kWorkShare, kWorkLimit);
   const std::uint64_t work = std::max(4 * levels + 2, share);
   if (purpose == Purpose::kNormal) return growth + 2 * work;
-  return purpose == Purpose::kPromised ? growth + work : growth;
+  return purpose == Purpose::kReserved ? growth + work : growth;
 }
 
 std::uint64_t Space::missing_nodes(std::uint64_t home) const {
@@ -159,40 +159,40 @@ std::uint64_t Space::missing_nodes(std::uint64_t home) const {
 }
 
 std::uint64_t Space::spare_data(Purpose purpose) const {
-  std::uint64_t kept = promised_.blocks;
+  std::uint64_t kept = reserved_.blocks;
   if (purpose == Purpose::kNormal) kept += data_reserve_ + missing_nodes(home_nodes()) * place_blocks();
-  if (purpose == Purpose::kPromised) kept += data_reserve_ / 2;
+  if (purpose == Purpose::kReserved) kept += data_reserve_ / 2;
   const std::uint64_t free = allocator_->data_free() + discarding_data();
   return free > kept ? free - kept : 0;
 }
 
-Status Space::promise(const Room& room, Purpose purpose) {
+Status Space::reserve(const SpaceAmount& amount, Purpose purpose) {
   std::unique_lock lock(mutex_);
   if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
-  promised_ += {0, room.puts, room.bytes};  // first, so that what is taken meanwhile leaves room for them
+  reserved_ += {0, amount.items, amount.bytes};  // first, so that what is taken meanwhile leaves room for them
   // Only a transaction that frees may use what is kept for working.
-  const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kPromised : purpose;
+  const Purpose leaves = purpose == Purpose::kFreeing ? Purpose::kReserved : purpose;
   const auto find_room = [&]() -> Status {
-    if (room.puts > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
-    if (spare_data(purpose) >= room.blocks) return {};
-    return {Errc::kNoSpace, fmt::format("{} blocks", room.blocks)};
+    if (amount.items > 0) MDFS_TRY(keep_room(lock, tree_.changed, kept_nodes(leaves), purpose));
+    if (spare_data(purpose) >= amount.blocks) return {};
+    return {Errc::kNoSpace, fmt::format("{} blocks", amount.blocks)};
   };
   Status status = find_room();
   while (!status.ok() && wait_for_discards(lock)) status = find_room();
   if (status.ok()) {
-    promised_.blocks += room.blocks;
+    reserved_.blocks += amount.blocks;
   } else {
-    promised_ = promised_.less({0, room.puts, room.bytes});
+    reserved_ = reserved_.less({0, amount.items, amount.bytes});
     trim();
   }
   return status;
 }
 
-void Space::give_back(const Room& room) {
+void Space::give_back(const SpaceAmount& amount) {
   const std::lock_guard lock(mutex_);
-  MDFS_CHECK(room.less(promised_).empty());
-  promised_ = promised_.less(room);
-  if (room.puts > 0) trim();
+  MDFS_CHECK(amount.less(reserved_).empty());
+  reserved_ = reserved_.less(amount);
+  if (amount.items > 0) trim();
 }
 
 alloc::Answer Space::allocate_once(const AllocationRequest& request) {
@@ -223,10 +223,10 @@ alloc::Answer Space::allocate_once(const AllocationRequest& request) {
   return {};
 }
 
-Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t promised) {
+Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t reserved) {
   if (request.blocks == 0 || request.disk >= members_.size())
     return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", request.blocks, request.disk)};
-  const std::uint64_t covered = std::min<std::uint64_t>(promised, request.blocks);
+  const std::uint64_t covered = std::min<std::uint64_t>(reserved, request.blocks);
   for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that goes on reads more at once
     std::unique_lock lock(mutex_);
     const std::uint64_t uncovered = request.blocks - covered;
@@ -236,7 +236,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t prom
     if (answer.kind == Kind::kNone)
       return Error{Errc::kNoSpace, fmt::format("no run of {} blocks for disk {}", request.blocks, request.disk)};
     if (answer.kind == Kind::kFound) {
-      promised_.blocks -= covered;
+      reserved_.blocks -= covered;
       shrink();
       const std::vector<std::string> lines = note_allocation(request, answer.run);
       lock.unlock();
@@ -354,7 +354,7 @@ SpaceInfo Space::info() const {
   }
   info.free_blocks = total_data_ - used;
   const std::uint64_t missing = missing_nodes(home_nodes(pending_free_ - pending_free_data())) * place_blocks();
-  const std::uint64_t kept = promised_.blocks + data_reserve_ + missing;
+  const std::uint64_t kept = reserved_.blocks + data_reserve_ + missing;
   const std::uint64_t free = std::min(free_now + pending_free_data(), info.free_blocks);
   info.available_blocks = free > kept ? free - kept : 0;
   return info;
@@ -413,7 +413,7 @@ std::vector<std::string> Space::note_allocation(const AllocationRequest& request
 alloc::Answer Space::extend_place(NodePlace& place, Purpose purpose, Where where) {
   const bool inside = where != Where::kFar && allocator_->metadata_free() >= node_blocks_;
   // Not spare_data(kNormal): what is kept of it for nodes is for this.
-  const std::uint64_t kept = promised_.blocks + (purpose == Purpose::kNormal ? data_reserve_ : 0);
+  const std::uint64_t kept = reserved_.blocks + (purpose == Purpose::kNormal ? data_reserve_ : 0);
   const bool outside = where != Where::kHome && allocator_->data_free() >= kept + node_blocks_;
   for (const bool distinct : {true, false})
     for (const bool beyond : {false, true}) {
@@ -469,14 +469,14 @@ Status Space::keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes,
   return {};
 }
 
-Status Space::fill_pool(std::size_t nodes, Purpose purpose, const Room& promised) {
+Status Space::fill_pool(std::size_t nodes, Purpose purpose, const SpaceAmount& reserved) {
   std::unique_lock lock(mutex_);
   if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
   const auto fill = [&]() -> Status {
     while (pool_.size() + far_.size() < nodes) MDFS_TRY(take_into_pool(lock, purpose, Where::kAnywhere));
     // What is kept for working is for all others.
     const Purpose leaves = purpose == Purpose::kNormal ? purpose : Purpose::kFreeing;
-    return keep_room(lock, nodes, kept_nodes(leaves, promised), purpose);
+    return keep_room(lock, nodes, kept_nodes(leaves, reserved), purpose);
   };
   Status filled = fill();
   while (!filled.ok() && wait_for_discards(lock)) filled = fill();

@@ -1,4 +1,4 @@
-// The space of the volume: blocks for data and nodes, what is promised, and what waits to be reused.
+// The space of the volume: blocks for data and nodes, reservations, and blocks that wait to be reused.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,11 +44,11 @@ struct TreeSize {
 // in generation g is free again when g + kFallbackRoots is on the disks.
 //
 // Nodes: every changed node has a place in the pool before the change takes effect, so a commit never lacks room.
-// Beyond that there must be room for what promises say the tree may grow by, and for working: linking written data and
-// freeing change some nodes of the tree, whose old places are free again only two commits later. That room is whatever
-// is free in the metadata regions; as far as that is too little, places are taken beyond them (`far`) while there is
-// room, since data leave no contiguous blocks behind. Any thread may call any method; one mutex guards all, never held
-// during I/O. Below the tree's lock in the order.
+// Beyond that there must be room for the growth of the tree that reservations allow, and for working: linking written
+// data and freeing change some nodes of the tree, whose old places are free again only two commits later. That room is
+// whatever is free in the metadata regions; as far as that is too little, places are taken beyond them (`far`) while
+// there is room, since data leave no contiguous blocks behind. Any thread may call any method; one mutex guards all,
+// never held during I/O. Below the tree's lock in the order.
 class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
@@ -99,9 +99,9 @@ class Space {
                 const std::vector<format::SpaceEntry>& new_bitmaps);
   void free_labels(std::uint16_t disk, const format::DiskLayout& old);
 
-  // `promised` of the blocks come out of a promise. kNoSpace: no such run now; pending_free() says whether commits may
-  // help.
-  Result<Run> allocate(const AllocationRequest& request, std::uint64_t promised);
+  // `reserved` of the blocks come out of a reservation. kNoSpace: no such run now; pending_free() says whether commits
+  // may help.
+  Result<Run> allocate(const AllocationRequest& request, std::uint64_t reserved);
   void abandon(const Run& run);
   Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep);
   void thaw_range(const Run& range);
@@ -116,18 +116,18 @@ class Space {
   // Breaks those that blocks wait for; false if there are none.
   bool break_holds();
   void release_preallocations(std::uint64_t owner);
-  // Promises room, or says that there is not enough (kNoSpace).
-  Status promise(const Room& room, Purpose purpose);
-  void give_back(const Room& room);
+  // kNoSpace: there is not enough space to reserve.
+  Status reserve(const SpaceAmount& amount, Purpose purpose);
+  void give_back(const SpaceAmount& amount);
   std::uint64_t pending_free() const;
   SpaceInfo info() const;
   // Fills in what it knows of a disk.
   void describe(std::size_t disk, DiskInfo& info) const;
   std::vector<ZoneUse> zone_use(unsigned disk, std::uint64_t first, std::size_t count);
 
-  // Makes sure that so many nodes can be given places; what of `promised` is for the tree may be used. kNoSpace if they
-  // cannot.
-  Status fill_pool(std::size_t nodes, Purpose purpose, const Room& promised);
+  // Makes sure that so many nodes can be given places; the part of `reserved` for the tree may be used. kNoSpace if
+  // they cannot.
+  Status fill_pool(std::size_t nodes, Purpose purpose, const SpaceAmount& reserved);
   std::size_t places() const;  // in the pool
   // All that is kept has room in the metadata regions, and some nodes more: now, or when commits have freed what waits.
   enum class When : std::uint8_t { kNow, kSoon };
@@ -229,11 +229,11 @@ class Space {
   void trim();
   std::uint64_t home_nodes(
       std::uint64_t more_blocks = 0) const;  // that free blocks of the metadata regions have room for
-  // That a purpose leaves alone, where `own` is among the promises.
-  std::uint64_t kept_nodes(Purpose purpose, const Room& own = {}) const;
+  // That a purpose leaves alone, where `own` is among the reservations.
+  std::uint64_t kept_nodes(Purpose purpose, const SpaceAmount& own = {}) const;
   std::uint64_t missing_nodes(std::uint64_t home) const;  // of those kept for kNormal: without room
   std::uint64_t place_blocks() const { return node_blocks_ * copies_; }
-  // Free data blocks that nobody was promised and the purpose may have.
+  // Free data blocks that are not reserved and that the purpose may take.
   std::uint64_t spare_data(Purpose purpose) const;
   void shrink();
 
@@ -252,7 +252,7 @@ class Space {
   std::uint64_t total_data_ = 0;
   std::uint64_t total_metadata_ = 0;
   std::uint64_t data_reserve_ = 0;
-  Room promised_;
+  SpaceAmount reserved_;
   std::uint64_t pending_free_ = 0;
   std::vector<std::uint64_t> pending_free_data_;  // of them, not where metadata have their regions: by disk
   std::uint64_t node_blocks_linked_ = 0;

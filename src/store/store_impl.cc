@@ -152,17 +152,17 @@ Result<std::vector<ZoneUse>> StoreImpl::zone_use(unsigned disk, std::uint64_t fi
 Result<Run> StoreImpl::allocate(const AllocationRequest& request, Reservation* reservation) {
   if (read_only_) return read_only_error().error();
   MDFS_TRY(begin_writing());
-  const std::uint64_t promised = reservation != nullptr ? reservation->blocks() : 0;
-  auto run = space_.allocate(request, promised);
+  const std::uint64_t reserved = reservation != nullptr ? reservation->blocks() : 0;
+  auto run = space_.allocate(request, reserved);
   if (!run.ok() && run.error().code == Errc::kNoSpace && space_.pending_free() > 0) {
     MDFS_TRY(commit_pending_free());
-    run = space_.allocate(request, promised);
+    run = space_.allocate(request, reserved);
   }
   // A caller that cannot take anything else is more important than readers of what is gone.
   const bool last_choice = request.may_fall_back && request.at_block == 0;
   if (!run.ok() && run.error().code == Errc::kNoSpace && last_choice && space_.break_holds())
-    run = space_.allocate(request, promised);
-  if (run.ok() && reservation != nullptr) take_from(*reservation, std::min<std::uint64_t>(promised, request.blocks));
+    run = space_.allocate(request, reserved);
+  if (run.ok() && reservation != nullptr) take_from(*reservation, std::min<std::uint64_t>(reserved, request.blocks));
   return run;
 }
 
@@ -188,16 +188,16 @@ std::shared_ptr<BlockHold> StoreImpl::hold(std::vector<Run> runs) {
   return std::make_shared<HoldOfSpace>(space_, space_.hold(std::move(runs)));
 }
 
-Result<Reservation> StoreImpl::reserve(const Room& room, Purpose purpose) {
+Result<Reservation> StoreImpl::reserve(const SpaceAmount& amount, Purpose purpose) {
   if (read_only_) return read_only_error().error();
-  Status promised = space_.promise(room, purpose);
-  if (!promised.ok() && space_.pending_free() > 0) {
+  Status status = space_.reserve(amount, purpose);
+  if (!status.ok() && space_.pending_free() > 0) {
     MDFS_TRY(commit_pending_free());
-    promised = space_.promise(room, purpose);
+    status = space_.reserve(amount, purpose);
   }
-  if (!promised.ok() && space_.break_holds()) promised = space_.promise(room, purpose);
-  if (!promised.ok()) return promised.error();
-  return make_reservation(this, room);
+  if (!status.ok() && space_.break_holds()) status = space_.reserve(amount, purpose);
+  if (!status.ok()) return status.error();
+  return make_reservation(this, amount);
 }
 
 }  // namespace mdfs::store

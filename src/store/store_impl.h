@@ -50,7 +50,7 @@ class StoreImpl final : public Store, public Verifier {
   Result<std::optional<ByteVector>> get(const Key& key) override;
   Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) override;
   Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
-                  const Reservation* promise) override;
+                  const Reservation* reservation) override;
   Status commit() override;
   Status finalize() override;
   bool wait_for_unfinalized(std::chrono::nanoseconds idle) override;
@@ -74,7 +74,7 @@ class StoreImpl final : public Store, public Verifier {
   bool is_free(const Run& run) override { return !read_only_ && space_.is_free(run); }
   Status commit_unlinked() override;
   void release_preallocations(std::uint64_t owner) override { space_.release_preallocations(owner); }
-  Result<Reservation> reserve(const Room& room, Purpose purpose) override;
+  Result<Reservation> reserve(const SpaceAmount& amount, Purpose purpose) override;
   SpaceInfo space() const override;
   Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) override;
 
@@ -111,12 +111,12 @@ class StoreImpl final : public Store, public Verifier {
   Status resize_disk(unsigned index, std::uint64_t blocks) override;
 
  protected:
-  void give_back(const Room& room) override { space_.give_back(room); }
+  void give_back(const SpaceAmount& amount) override { space_.give_back(amount); }
 
  private:
   // writer_ is held in these.
-  Status prepare(TransactionImpl& transaction, Purpose purpose, const Room& promised);
-  Status find_room(TransactionImpl& transaction, Purpose purpose, const Room& promised);
+  Status prepare(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved);
+  Status find_room(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved);
   void note_tree();  // tells the space of it
   void apply(TransactionImpl& transaction);
   Status prepare_commit();

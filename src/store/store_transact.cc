@@ -29,7 +29,7 @@ class Raised {
 }  // namespace
 
 Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
-                           const Reservation* promise) {
+                           const Reservation* reservation) {
   std::uint64_t sequence = 0;
   {
     const std::lock_guard lock(writer_);
@@ -40,7 +40,7 @@ Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transacti
     MDFS_TRY(change(transaction));
     if (transaction.out_of_objects()) return {Errc::kNoSpace, "every object number has been used"};
     if (transaction.empty()) return {};
-    MDFS_TRY(prepare(transaction, purpose, promise != nullptr ? promise->room() : Room()));
+    MDFS_TRY(prepare(transaction, purpose, reservation != nullptr ? reservation->amount() : SpaceAmount()));
     apply(transaction);
     note_tree();
     if (shared_.tree.changed_nodes() >= options_.dirty_node_limit) sequence = applied_;
@@ -55,11 +55,11 @@ void StoreImpl::note_tree() {
   space_.note_tree({tree.nodes(), tree.changed_nodes(), tree.root().level});
 }
 
-Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose, const Room& promised) {
+Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved) {
   space_.pin(transaction.links());
   space_.pin(transaction.unlinks());
   Status status = space_.check(transaction.links(), transaction.unlinks());
-  if (status.ok()) status = find_room(transaction, purpose, promised);
+  if (status.ok()) status = find_room(transaction, purpose, reserved);
   if (!status.ok()) {
     space_.unpin(transaction.links());
     space_.unpin(transaction.unlinks());
@@ -67,7 +67,7 @@ Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose, const R
   return status;
 }
 
-Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose, const Room& promised) {
+Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved) {
   for (unsigned attempt = 0;; ++attempt) {
     Footprint footprint;
     for (const auto& [key, value] : transaction.changes()) {
@@ -75,7 +75,7 @@ Status StoreImpl::find_room(TransactionImpl& transaction, Purpose purpose, const
       MDFS_TRY(transaction.reader().load_path(key, footprint, bytes));
     }
     const std::size_t nodes = shared_.tree.worst_changed_nodes(footprint);
-    const Status filled = space_.fill_pool(nodes, purpose, promised);
+    const Status filled = space_.fill_pool(nodes, purpose, reserved);
     if (filled.ok() || attempt == kCommitsForRoom) return filled;
     if (space_.break_holds()) continue;
     if (space_.pending_free() == 0 && !dirty()) return filled;

@@ -176,14 +176,14 @@ void Footprint::note_put(const TreeNode& leaf, const Key& key, std::size_t value
     bytes -= old;
   }
   Growth& growth = leaves[&leaf];
-  ++growth.puts;
+  ++growth.items;
   growth.bytes += bytes;
 }
 
 // Each put splits one leaf at most; each leaf that there is splits for being full (twice, if at its right end first),
 // and new ones as worst_changed_nodes() has it.
-std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t puts, std::uint64_t bytes) {
-  return std::min(puts, 2 * (nodes + bytes / kMinSplitRoom));
+std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t items, std::uint64_t bytes) {
+  return std::min(items, 2 * (nodes + bytes / kMinSplitRoom));
 }
 
 // A leaf that has room for what is put into it does not split. Else it splits once for being full already; then at
@@ -193,7 +193,7 @@ std::size_t Tree::worst_changed_nodes(const Footprint& footprint) const {
   std::size_t leaf_splits = 0;
   for (const auto& [leaf, growth] : footprint.leaves)
     if (leaf->item_bytes + growth.bytes > format::kNodeRoom)
-      leaf_splits += std::min(growth.puts, 2 * (1 + growth.bytes / kMinSplitRoom));
+      leaf_splits += std::min(growth.items, 2 * (1 + growth.bytes / kMinSplitRoom));
   std::size_t interior_splits = 0;
   if (leaf_splits > 0) {
     const auto has_room = [&](const TreeNode* node) {

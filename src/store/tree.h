@@ -58,7 +58,7 @@ class NodeSource {
 // Distinct nodes on some paths: what a change there copies and may split.
 struct Footprint {
   struct Growth {
-    std::size_t puts = 0;   // that make the leaf larger
+    std::size_t items = 0;  // that make the leaf larger
     std::size_t bytes = 0;  // by how much, in sum
   };
   std::unordered_set<std::uint64_t> unchanged;  // packed first address
@@ -68,8 +68,8 @@ struct Footprint {
   void note_put(const TreeNode& leaf, const Key& key, std::size_t value_bytes);
 };
 
-// By how many nodes a tree of `nodes` can grow when `puts` items become larger by `bytes` in sum.
-std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t puts, std::uint64_t bytes);
+// By how many nodes a tree of `nodes` can grow when `items` items become larger by `bytes` in sum.
+std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t items, std::uint64_t bytes);
 
 // The caller holds a lock: shared for const methods, exclusive for the others.
 class Tree {

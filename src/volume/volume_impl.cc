@@ -151,7 +151,7 @@ Status VolumeImpl::change(store::Purpose purpose, const std::function<Status(Cha
     });
   };
   if (purpose != store::Purpose::kFreeing) return with_room(attempt);
-  // Frees orphans itself, perhaps; what other files have been promised comes back when they are written.
+  // Frees orphans itself, perhaps; reservations of other files come back when these files are written.
   Status status = attempt();
   if (!status.ok() && status.error().code == Errc::kNoSpace && engine_->write_back_all(0).ok()) status = attempt();
   return status;
@@ -163,7 +163,7 @@ Status VolumeImpl::with_room(const std::function<Status()>& attempt) {
   return status;
 }
 
-// Room comes back from promises that are larger than what is then written, from orphans, and from blocks that were
+// Space comes back from reservations that are larger than what is then written, from orphans, and from blocks that were
 // freed and wait until no state that recovery may fall back to holds them; into the reserve as well, which counts for
 // what frees. False if the volume cannot commit.
 bool VolumeImpl::reclaim() {

@@ -33,6 +33,9 @@ RETIRED = [
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
 RETIRED_BELOW = [
+    ("src/store", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
+    ("src/engine", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
+    ("src/volume", r"promis", "reservation, reserved"),
     ("src/store", r"\bgated|\bgates?_\b|\bgate\(|ForGates", "pending free"),
     ("src/store", r"\blet_go\b", "release_run"),
     ("src/engine", r"\blet_go\b", "release"),

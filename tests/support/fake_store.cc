@@ -167,7 +167,7 @@ Result<Run> FakeStore::allocate(const store::AllocationRequest& request, store::
       if (reservation != nullptr) {
         const std::uint64_t taken = std::min<std::uint64_t>(reservation->blocks(), run.blocks);
         take_from(*reservation, taken);
-        promised_.blocks -= taken;
+        reserved_.blocks -= taken;
       }
       return run;
     }
@@ -194,17 +194,17 @@ void FakeStore::set_state(const Run& run, BlockState from, BlockState to) {
   }
 }
 
-Result<store::Reservation> FakeStore::reserve(const store::Room& room, store::Purpose) {
+Result<store::Reservation> FakeStore::reserve(const store::SpaceAmount& amount, store::Purpose) {
   const std::lock_guard lock(mutex_);
-  if (full_ || room.blocks + promised_.blocks > free_blocks()) return Error{Errc::kNoSpace, "fake store"};
-  promised_ += room;
-  return make_reservation(this, room);
+  if (full_ || amount.blocks + reserved_.blocks > free_blocks()) return Error{Errc::kNoSpace, "fake store"};
+  reserved_ += amount;
+  return make_reservation(this, amount);
 }
 
-void FakeStore::give_back(const store::Room& room) {
+void FakeStore::give_back(const store::SpaceAmount& amount) {
   const std::lock_guard lock(mutex_);
-  MDFS_CHECK(room.less(promised_).empty());
-  promised_ = promised_.less(room);
+  MDFS_CHECK(amount.less(reserved_).empty());
+  reserved_ = reserved_.less(amount);
 }
 
 store::SpaceInfo FakeStore::space() const {
@@ -212,7 +212,7 @@ store::SpaceInfo FakeStore::space() const {
   store::SpaceInfo info;
   for (const FakeDisk& disk : disks_) info.total_blocks += disk.blocks.size();
   info.free_blocks = free_blocks();
-  info.available_blocks = full_ ? 0 : info.free_blocks - std::min(info.free_blocks, promised_.blocks);
+  info.available_blocks = full_ ? 0 : info.free_blocks - std::min(info.free_blocks, reserved_.blocks);
   info.objects = objects_;
   return info;
 }

@@ -22,7 +22,7 @@ class FakeStore : public store::Store {
 
   // What transact() with Purpose::kNormal, allocate() and reserve() answer while set: kNoSpace.
   void set_full(bool full) { full_ = full; }
-  // What allocate() answers while set, whatever has been promised: kNoSpace.
+  // What allocate() answers while set, in spite of reservations: kNoSpace.
   void refuse_blocks(bool refuse) { refuses_blocks_ = refuse; }
   void set_read_only(bool read_only) { read_only_ = read_only; }
   std::uint64_t commits() const { return commits_; }
@@ -58,7 +58,7 @@ class FakeStore : public store::Store {
   using Store::reserve;
   using Store::transact;
   Status transact(store::Purpose purpose, const std::function<Status(store::Transaction&)>& change,
-                  const store::Reservation* promise) override;
+                  const store::Reservation* reservation) override;
   Status commit() override;
   bool dirty() const override { return dirty_; }
   Result<store::Run> allocate(const store::AllocationRequest& request, store::Reservation* reservation) override;
@@ -72,7 +72,7 @@ class FakeStore : public store::Store {
   void release_run(const store::Run&) override {}
   bool is_free(const store::Run& run) override;
   Status commit_unlinked() override { return commit(); }
-  Result<store::Reservation> reserve(const store::Room& room, store::Purpose purpose) override;
+  Result<store::Reservation> reserve(const store::SpaceAmount& amount, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
     return std::vector<store::ZoneUse>{};  // a disk of no zones
@@ -86,7 +86,7 @@ class FakeStore : public store::Store {
     device::Disk* front = nullptr;
     std::vector<BlockState> blocks;
   };
-  void give_back(const store::Room& room) override;
+  void give_back(const store::SpaceAmount& amount) override;
   void set_state(const store::Run& run, BlockState from, BlockState to);
   std::uint64_t free_blocks() const;
 
@@ -106,7 +106,7 @@ class FakeStore : public store::Store {
   std::vector<FakeDisk> disks_;
   std::uint64_t next_object_ = MDFS_OBJECT_FIRST;
   std::uint64_t objects_ = 1;
-  store::Room promised_;
+  store::SpaceAmount reserved_;
 };
 
 }  // namespace mdfs::test

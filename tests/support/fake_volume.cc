@@ -70,14 +70,14 @@ class FakeVolume::FakeStore final : public store::Store {
   void release_run(const store::Run&) override { std::abort(); }
   bool is_free(const store::Run&) override { std::abort(); }
   Status commit_unlinked() override { return {}; }
-  Result<store::Reservation> reserve(const store::Room&, store::Purpose) override { std::abort(); }
+  Result<store::Reservation> reserve(const store::SpaceAmount&, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
     return std::vector<store::ZoneUse>{};  // a disk of no zones
   }
 
  protected:
-  void give_back(const store::Room&) override {}
+  void give_back(const store::SpaceAmount&) override {}
 
  private:
   Uuid uuid_{};

@@ -59,7 +59,7 @@ struct CacheBlock {
   ChangedBytes changed_bytes;        // images: since the cache block became dirty
   std::uint64_t filled_bytes = 0;    // bytes written since the cache block became dirty
   bool full = false;                 // dirty, and all of it has been written
-  store::Room promised;              // part of the object's reservation
+  store::SpaceAmount reserved;       // part of the object's reservation
   std::uint64_t dirty_charge = 0;    // part of the engine's dirty bytes
   std::int64_t dirty_since_ns = 0;
 

@@ -150,26 +150,26 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
 }
 
 Status Mover::find_room(OpenObject& object, Job& job) {
-  store::Room blocks, again, nodes;
+  store::SpaceAmount blocks, again, nodes;
   for (const Part& part : job.parts) {
     blocks.blocks += part.blocks;
     for (const store::Run& run : part.from) again.blocks += job.request.freed ? job.request.freed(run) : 0;
     if (job.request.most_runs > 0) continue;  // records stay as long as they are, or become shorter
-    const store::Room worst = object.worst_case(part.blocks, false);
-    nodes += {0, worst.puts, worst.bytes};
+    const store::SpaceAmount worst = object.worst_case(part.blocks, false);
+    nodes += {0, worst.items, worst.bytes};
   }
-  const auto promise = [&](const store::Room& room, store::Purpose purpose) -> Status {
-    if (room.empty()) return {};
-    MDFS_TRY_ASSIGN(store::Reservation promised, core_.store.reserve(room, purpose));
-    job.reservation.absorb(std::move(promised));
+  const auto reserve = [&](const store::SpaceAmount& amount, store::Purpose purpose) -> Status {
+    if (amount.empty()) return {};
+    MDFS_TRY_ASSIGN(store::Reservation reservation, core_.store.reserve(amount, purpose));
+    job.reservation.absorb(std::move(reservation));
     return {};
   };
-  Status promised = promise(blocks.less(again), store::Purpose::kNormal);
-  if (promised.ok()) promised = promise(again, job.request.purpose);
-  if (!promised.ok() && job.request.most_runs > 0) return promised;
-  if (promised.ok()) promised = promise(nodes, job.request.purpose);
+  Status status = reserve(blocks.less(again), store::Purpose::kNormal);
+  if (status.ok()) status = reserve(again, job.request.purpose);
+  if (!status.ok() && job.request.most_runs > 0) return status;
+  if (status.ok()) status = reserve(nodes, job.request.purpose);
   // Without room for all of them some may have it, and a link that finds none for its nodes says so.
-  if (!promised.ok() && promised.error().code != Errc::kNoSpace) return promised;
+  if (!status.ok() && status.error().code != Errc::kNoSpace) return status;
   for (std::size_t first = 0, last = 0; first < job.parts.size(); first = last) {
     while (last < job.parts.size() && job.parts[last].disk == job.parts[first].disk) ++last;
     std::uint32_t runs_left = job.request.most_runs > 0 ? job.request.most_runs : UINT32_MAX;

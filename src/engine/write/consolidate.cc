@@ -121,15 +121,15 @@ Status Replacer::consolidate_readable(OpenObject& object, const std::vector<geom
 // On a full volume extents that take as much in their strips can still be written: their blocks will be free again.
 Result<store::Reservation> Replacer::room_to_consolidate(OpenObject& object,
                                                          const std::vector<geometry::Coord>& extents) {
-  const store::Room one = object.worst_case(0, false);
-  const store::Room room{extents.size() * one.blocks, extents.size() * one.puts, extents.size() * one.bytes};
-  Result<store::Reservation> promised = core_.store.reserve(room, store::Purpose::kNormal);
-  if (promised.ok() || promised.error().code != Errc::kNoSpace) return promised;
+  const store::SpaceAmount one = object.worst_case(0, false);
+  const store::SpaceAmount amount{extents.size() * one.blocks, extents.size() * one.items, extents.size() * one.bytes};
+  Result<store::Reservation> reservation = core_.store.reserve(amount, store::Purpose::kNormal);
+  if (reservation.ok() || reservation.error().code != Errc::kNoSpace) return reservation;
   for (const geometry::Coord& coord : extents) {
     MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, coord, false));
-    if (extent.blocks() * object.block_size < object.capacity_bytes) return promised;
+    if (extent.blocks() * object.block_size < object.capacity_bytes) return reservation;
   }
-  return core_.store.reserve(room, store::Purpose::kPromised);
+  return core_.store.reserve(amount, store::Purpose::kReserved);
 }
 
 Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometry::Coord>& extents) {
@@ -151,7 +151,7 @@ Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometr
   const std::lock_guard linking(object.linking);
   Linker::Pages pages;
   const Status changed = core_.store.transact(
-      store::Purpose::kPromised,
+      store::Purpose::kReserved,
       [&](store::Transaction& transaction) -> Status {
         Linker linker(core_, object, transaction);
         MDFS_TRY(linker.link(batch));

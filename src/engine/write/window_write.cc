@@ -182,16 +182,16 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
   if (coords == 0) return {};
   MDFS_TRY(write_others(object, job));
   MDFS_TRY(write_back_.wait_for_room(stop));
-  Result<store::Reservation> promised = core_.store.reserve(coords * object.worst_case_blocks());
-  if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
-    promised = core_.store.reserve(coords * object.worst_case_blocks());
-  if (!promised.ok() && promised.error().code == Errc::kNoSpace) {
+  Result<store::Reservation> reservation = core_.store.reserve(coords * object.worst_case_blocks());
+  if (!reservation.ok() && reservation.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
+    reservation = core_.store.reserve(coords * object.worst_case_blocks());
+  if (!reservation.ok() && reservation.error().code == Errc::kNoSpace) {
     // What only replaces stored extents gives as much back as it takes.
     MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(object, job.box));
-    if (replaces) promised = core_.store.reserve(coords * object.worst_case_blocks(), store::Purpose::kPromised);
+    if (replaces) reservation = core_.store.reserve(coords * object.worst_case_blocks(), store::Purpose::kReserved);
     job.replaces = replaces;
   }
-  MDFS_TRY_ASSIGN(job.reservation, std::move(promised));
+  MDFS_TRY_ASSIGN(job.reservation, std::move(reservation));
 
   const GridBox grid = extents_under(object, job.box);
   const RangeLock::Hold hold(object.range_lock, object.rank, grid, RangeLock::Mode::kExclusive);
@@ -328,7 +328,7 @@ Status Replacer::link_window(OpenObject& object, WindowJob& job) {
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
   for (const Staged& staged : job.staged) reached = std::max(reached, object.end_of(staged.index));
-  const store::Purpose purpose = job.replaces ? store::Purpose::kPromised : store::Purpose::kNormal;
+  const store::Purpose purpose = job.replaces ? store::Purpose::kReserved : store::Purpose::kNormal;
   Status changed = core_.store.transact(purpose, [&](store::Transaction& transaction) -> Status {
     Linker linker(core_, object, transaction);
     MDFS_TRY(linker.link(job.staged));

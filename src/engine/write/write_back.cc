@@ -62,8 +62,8 @@ void WriteBack::note_change(OpenObject& object, const CacheBlockPtr& block, Chan
   bool first = false;
   {
     const std::lock_guard lock(object.state_mutex);
-    block->promised += change.promise.room();
-    object.reservation.absorb(std::move(change.promise));
+    block->reserved += change.reservation.amount();
+    object.reservation.absorb(std::move(change.reservation));
     if (!block->dirty) {
       block->dirty = true;
       block->dirty_since_ns = core_.environment.monotonic_ns();
@@ -94,9 +94,9 @@ void WriteBack::note_change(OpenObject& object, const CacheBlockPtr& block, Chan
   if (kick) work_.notify_one();
 }
 
-store::Reservation WriteBack::take_promise(OpenObject& object, CacheBlock& block) {
+store::Reservation WriteBack::take_reservation(OpenObject& object, CacheBlock& block) {
   const std::lock_guard lock(object.state_mutex);
-  return object.reservation.split(std::exchange(block.promised, {}));
+  return object.reservation.split(std::exchange(block.reserved, {}));
 }
 
 void WriteBack::note_clean(OpenObject& object, CacheBlock& block) {
@@ -105,10 +105,10 @@ void WriteBack::note_clean(OpenObject& object, CacheBlock& block) {
   block.dirty_blocks = 0;
   block.changed_bytes = {};
   block.filled_bytes = 0;
-  store::Reservation promise;
+  store::Reservation reservation;
   {
     const std::lock_guard lock(object.state_mutex);
-    promise = object.reservation.split(std::exchange(block.promised, {}));
+    reservation = object.reservation.split(std::exchange(block.reserved, {}));
     if (block.full) object.remove_full(object.extent_coord(block.key.index));
     block.full = false;
     block.dirty = false;

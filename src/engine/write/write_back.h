@@ -38,17 +38,17 @@ class WriteBack {
     std::uint32_t blocks = 0;  // files
     ChangedBytes changed;      // images
     std::uint64_t bytes = 0;
-    store::Reservation promise;
+    store::Reservation reservation;
   };
   void note_change(OpenObject& object, const CacheBlockPtr& block, Change change);
-  // The bytes are on the disks or not wanted any more; gives the cache block's promise back.
+  // The bytes are on the disks or not wanted any more; gives the cache block's reservation back.
   void note_clean(OpenObject& object, CacheBlock& block);
   // Before a write that lets a small file outgrow the tree, and after it: the bytes in the tree have to be written as
-  // well, and are promised room with `promise`.
+  // well, and `reservation` holds space for them.
   static bool outgrows_tree(OpenObject& object, std::uint64_t end);
-  Status note_outgrown(OpenObject& object, store::Reservation promise);
-  // Takes the cache block's promise out of the object's reservation.
-  store::Reservation take_promise(OpenObject& object, CacheBlock& block);
+  Status note_outgrown(OpenObject& object, store::Reservation reservation);
+  // Takes the cache block's part out of the object's reservation.
+  store::Reservation take_reservation(OpenObject& object, CacheBlock& block);
 
   // Returns when the dirty bytes are within the limit; an error if they cannot be written.
   Status wait_for_room(const Stop& stop);
@@ -79,7 +79,7 @@ class WriteBack {
   struct Snapshot {  // of a locked cache block, beside its Staged
     std::uint64_t changes = 0;
     ChangedBytes changed;
-    store::Room promised;
+    store::SpaceAmount reserved;
     std::uint64_t end = 0;  // no byte of it that is written lies at or beyond this one of the canonical file
   };
   struct Locked {  // cache blocks, each with its snapshot
@@ -146,8 +146,8 @@ class WriteBack {
   Status link_inline(OpenObject& object, Batch& batch);
   void finish(OpenObject& object, Batch& batch, bool written);
   void finish(OpenObject& object, Locked& locked, store::Reservation& reservation, bool written, bool in_strips);
-  store::Reservation promise_again(store::Reservation& rest, const Snapshot& snapshot);
-  Status link_size(OpenObject& object, std::uint64_t promised);
+  store::Reservation reserve_again(store::Reservation& rest, const Snapshot& snapshot);
+  Status link_size(OpenObject& object, std::uint64_t at_least);
   std::vector<std::shared_ptr<OpenObject>> dirty_objects();
 
   Core& core_;

@@ -52,7 +52,7 @@ bool WriteBack::outgrows_tree(OpenObject& object, std::uint64_t end) {
   return !object.is_image() && end > MDFS_MAX_INLINE && object.size.load(std::memory_order_acquire) <= MDFS_MAX_INLINE;
 }
 
-Status WriteBack::note_outgrown(OpenObject& object, store::Reservation promise) {
+Status WriteBack::note_outgrown(OpenObject& object, store::Reservation reservation) {
   if (!must_leave_tree(object)) return {};
   const CacheBlockPtr first = core_.cache.find_or_create(object.key_of(0));
   MDFS_TRY(loader_.load(object, {{first, {}, {{0, object.block_size}}}}, [](std::size_t, const BufferRef&) {}));
@@ -61,7 +61,7 @@ Status WriteBack::note_outgrown(OpenObject& object, store::Reservation promise) 
   if (!must_leave_tree(object) || (first->dirty_blocks & 1) != 0) return {};
   Change change;
   change.blocks = 1;
-  change.promise = promise.split(object.worst_case(1, false));
+  change.reservation = reservation.split(object.worst_case(1, false));
   note_change(object, first, std::move(change));
   return {};
 }
@@ -89,8 +89,8 @@ bool WriteBack::lock_whole(OpenObject& object, const CacheBlockPtr& block, Batch
   {
     const std::lock_guard state(object.state_mutex);
     if (std::exchange(block->full, false)) object.remove_full(staged.coord);
-    batch.whole.snapshots.push_back({block->changes, changed, block->promised, object.end_of(staged.index)});
-    batch.reservation.absorb(object.reservation.split(std::exchange(block->promised, {})));
+    batch.whole.snapshots.push_back({block->changes, changed, block->reserved, object.end_of(staged.index)});
+    batch.reservation.absorb(object.reservation.split(std::exchange(block->reserved, {})));
   }
   batch.whole.extents.push_back(std::move(staged));
   return true;
@@ -208,7 +208,7 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
     left = linker.left();
     return {};
   };
-  Status status = core_.store.transact(store::Purpose::kPromised, link, &batch.reservation);
+  Status status = core_.store.transact(store::Purpose::kReserved, link, &batch.reservation);
   if (!status.ok()) {
     abandon(core_, batch.whole.extents);
     abandon_strips(batch);
@@ -239,7 +239,7 @@ Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
     transaction.put(inline_key(object), bytes);
     return object.update(transaction, {batch.size, 0, true});
   };
-  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, link, &batch.reservation));
+  MDFS_TRY(core_.store.transact(store::Purpose::kReserved, link, &batch.reservation));
   if (batch.postponed) return {};
   const std::lock_guard lock(object.state_mutex);
   object.linked_size = batch.size;
@@ -247,10 +247,10 @@ Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
   return {};
 }
 
-// What staging took out of the promise was given back when it was abandoned.
-store::Reservation WriteBack::promise_again(store::Reservation& rest, const Snapshot& snapshot) {
-  store::Reservation again = rest.split(snapshot.promised);
-  const store::Room missing = snapshot.promised.less(again.room());
+// What staging took out of the reservation was given back when it was abandoned.
+store::Reservation WriteBack::reserve_again(store::Reservation& rest, const Snapshot& snapshot) {
+  store::Reservation again = rest.split(snapshot.reserved);
+  const store::SpaceAmount missing = snapshot.reserved.less(again.amount());
   if (missing.empty()) return again;
   Result<store::Reservation> more = core_.store.reserve(missing, store::Purpose::kFreeing);
   if (more.ok()) again.absorb(std::move(more).value());
@@ -270,7 +270,7 @@ void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& r
     const Snapshot& snapshot = locked.snapshots[i];
     CacheBlock& block = *staged.block;
     store::Reservation again;
-    if (!written) again = promise_again(reservation, snapshot);
+    if (!written) again = reserve_again(reservation, snapshot);
     const std::lock_guard lock(block.mutex);
     block.write_locked = false;
     if (written) {
@@ -281,7 +281,7 @@ void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& r
       block.dirty_blocks |= staged.blocks;
       block.changed_bytes.add(snapshot.changed);
       const std::lock_guard state(object.state_mutex);
-      block.promised += again.room();
+      block.reserved += again.amount();
       object.reservation.absorb(std::move(again));
     }
     block.changed.notify_all();
@@ -291,8 +291,8 @@ void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& r
 }
 
 // A size that no dirty cache block brings along: that of a file whose last batches were linked out of order, or which
-// has been made larger. `promised` is linked even if something has become dirty before it meanwhile.
-Status WriteBack::link_size(OpenObject& object, std::uint64_t promised) {
+// has been made larger. `at_least` is linked even if something has become dirty before it meanwhile.
+Status WriteBack::link_size(OpenObject& object, std::uint64_t at_least) {
   std::uint64_t size = 0;
   bool in_tree = false;
   const std::lock_guard linking(object.linking);
@@ -300,10 +300,10 @@ Status WriteBack::link_size(OpenObject& object, std::uint64_t promised) {
     const std::lock_guard lock(object.state_mutex);
     size = object.size.load(std::memory_order_acquire);
     in_tree = object.linked_inline;
-    if (!object.dirty_cache_blocks.empty()) size = std::min(size, promised);
+    if (!object.dirty_cache_blocks.empty()) size = std::min(size, at_least);
     if (object.linked_size >= size) return {};
   }
-  MDFS_TRY(core_.store.transact(store::Purpose::kPromised, [&](store::Transaction& transaction) {
+  MDFS_TRY(core_.store.transact(store::Purpose::kReserved, [&](store::Transaction& transaction) {
     return object.update(transaction, {size, 0, in_tree});
   }));
   const std::lock_guard lock(object.state_mutex);

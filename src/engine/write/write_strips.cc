@@ -113,8 +113,8 @@ bool WriteBack::lock_changes(OpenObject& object, const CacheBlockPtr& block, Bat
   {
     const std::lock_guard state(object.state_mutex);
     if (std::exchange(block->full, false)) object.remove_full(coord);
-    batch.in_parts.snapshots.push_back({block->changes, changed, block->promised, end});
-    batch.reservation.absorb(object.reservation.split(std::exchange(block->promised, {})));
+    batch.in_parts.snapshots.push_back({block->changes, changed, block->reserved, end});
+    batch.reservation.absorb(object.reservation.split(std::exchange(block->reserved, {})));
   }
   batch.in_parts.extents.push_back(std::move(staged));
   return true;

@@ -78,14 +78,14 @@ Status Writer::write(OpenObject& object, std::uint64_t offset, ConstBytes from, 
   if (!end || *end > object.max_bytes)
     return {Errc::kTooBig,
             fmt::format("a write up to byte {}: must end at {} or before", offset + from.size(), object.max_bytes)};
-  MDFS_TRY_ASSIGN(store::Reservation promised, promise(object, offset, from.size(), store::Purpose::kNormal));
+  MDFS_TRY_ASSIGN(store::Reservation reservation, reserve(object, offset, from.size(), store::Purpose::kNormal));
   store::Reservation outgrown;
   if (WriteBack::outgrows_tree(object, *end)) {
     MDFS_TRY_ASSIGN(outgrown, core_.store.reserve(object.worst_case(1, false), store::Purpose::kNormal));
   }
   const RangeLock::Hold hold(object.range_lock, object.rank, rows_under(object, offset, from.size()),
                              RangeLock::Mode::kShared);
-  MDFS_TRY(write_parts(object, offset, from, *end, promised, stop));
+  MDFS_TRY(write_parts(object, offset, from, *end, reservation, stop));
   return outgrown.blocks() > 0 ? write_back_.note_outgrown(object, std::move(outgrown)) : Status{};
 }
 
@@ -99,13 +99,13 @@ Status Writer::write_zeros(OpenObject& object, std::uint64_t offset, std::uint64
   std::uint64_t pass = kPassBytes;  // less on a full volume
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, pass);
-    Result<store::Reservation> promised = promise(object, offset + done, bytes, purpose);
-    if (!promised.ok() && promised.error().code == Errc::kNoSpace && bytes > 1) {
+    Result<store::Reservation> reservation = reserve(object, offset + done, bytes, purpose);
+    if (!reservation.ok() && reservation.error().code == Errc::kNoSpace && bytes > 1) {
       pass = bytes / 2;
       continue;
     }
-    if (!promised.ok()) return promised.error();
-    MDFS_TRY(write_parts(object, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, *promised, {}));
+    if (!reservation.ok()) return reservation.error();
+    MDFS_TRY(write_parts(object, offset + done, ConstBytes(zeros.bytes()).first(bytes), end, *reservation, {}));
     done += bytes;
   }
   return {};
@@ -125,43 +125,43 @@ Status Writer::zero_extent(OpenObject& object, const HeldExtent& held, std::uint
   if (most == 0) return {};
   const BufferRef zeros = core_.cache.acquire(most);
   std::memset(zeros.data(), 0, zeros.size());
-  const store::Room room = object.worst_case(0, false);
-  Result<store::Reservation> promised = core_.store.reserve(room, purpose);
-  if (!promised.ok() && promised.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
-    promised = core_.store.reserve(room, purpose);
-  if (!promised.ok()) return promised.error();
+  const store::SpaceAmount amount = object.worst_case(0, false);
+  Result<store::Reservation> reservation = core_.store.reserve(amount, purpose);
+  if (!reservation.ok() && reservation.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
+    reservation = core_.store.reserve(amount, purpose);
+  if (!reservation.ok()) return reservation.error();
   MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit(object.capacity_bytes, {}));
   for (const Transfer::Part& part : transfer.parts)
-    MDFS_TRY(write_part(object, transfer, part, zeros.bytes(), end, *promised));
+    MDFS_TRY(write_part(object, transfer, part, zeros.bytes(), end, *reservation));
   return {};
 }
 
-store::Room Writer::missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
-                            std::uint64_t end) {
+store::SpaceAmount Writer::missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
+                                   std::uint64_t end) {
   return object.worst_case(static_cast<std::uint64_t>(std::popcount(dirty_blocks)), is_small(object, end))
-      .less(block.promised);
+      .less(block.reserved);
 }
 
 // Without a look at what is dirty already.
-store::Room Writer::most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+store::SpaceAmount Writer::most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   std::uint64_t extents = 0;
   if (object.is_image()) {
     extents = count_parts(object, offset, length);
-    const store::Room one = object.worst_case(0, false);
-    return {extents * one.blocks, extents * one.puts, extents * one.bytes};
+    const store::SpaceAmount one = object.worst_case(0, false);
+    return {extents * one.blocks, extents * one.items, extents * one.bytes};
   }
   extents = ceil_div(offset + length, object.extent_bytes) - offset / object.extent_bytes;
   const std::uint64_t blocks = ceil_div(offset + length, object.block_size) - offset / object.block_size;
-  store::Room room = object.worst_case(blocks, is_small(object, offset + length));
-  const store::Room none = object.worst_case(0, false);
-  room += {0, (extents - 1) * none.puts, (extents - 1) * none.bytes};
-  return room;
+  store::SpaceAmount amount = object.worst_case(blocks, is_small(object, offset + length));
+  const store::SpaceAmount none = object.worst_case(0, false);
+  amount += {0, (extents - 1) * none.items, (extents - 1) * none.bytes};
+  return amount;
 }
 
-// What writing the range back takes at most, less what its dirty cache blocks have been promised already.
-store::Room Writer::needed(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+// What writing the range back takes at most, less what is reserved for its dirty cache blocks already.
+store::SpaceAmount Writer::needed(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = offset + length;
-  store::Room sum;
+  store::SpaceAmount sum;
   std::set<std::uint64_t> extents;  // a range of an image may touch a cache block in several parts
   for (std::uint64_t done = 0; done < length;) {
     const std::uint64_t bytes = std::min(length - done, pass_bytes(object));
@@ -169,20 +169,21 @@ store::Room Writer::needed(OpenObject& object, std::uint64_t offset, std::uint64
       if (object.is_image() && !extents.insert(part.extent).second) continue;
       const geometry::Box& box = part.piece.in_extent;
       const std::uint32_t mask = block_mask(object, box.start[0], box.start[0] + box.length[0]);
-      store::Room room = object.worst_case(static_cast<std::uint64_t>(std::popcount(mask)), is_small(object, end));
+      store::SpaceAmount amount =
+          object.worst_case(static_cast<std::uint64_t>(std::popcount(mask)), is_small(object, end));
       if (const CacheBlockPtr block = core_.cache.peek(object.key_of(part.extent)); block != nullptr) {
         const std::lock_guard lock(block->mutex);
-        room = missing(object, *block, mask | block->dirty_blocks, end);
+        amount = missing(object, *block, mask | block->dirty_blocks, end);
       }
-      sum += room;
+      sum += amount;
     }
     done += bytes;
   }
   return sum;
 }
 
-// All that the range covers is stored: writing it gives as many blocks back as it takes. Blocks that are dirty have
-// been promised theirs.
+// All that the range covers is stored: writing it gives as many blocks back as it takes. Dirty blocks have reserved
+// theirs already.
 Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   if (offset + length > object.size.load(std::memory_order_acquire)) return false;
   {
@@ -211,27 +212,27 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
   return true;
 }
 
-Result<store::Reservation> Writer::promise(OpenObject& object, std::uint64_t offset, std::uint64_t length,
+Result<store::Reservation> Writer::reserve(OpenObject& object, std::uint64_t offset, std::uint64_t length,
                                            store::Purpose purpose) {
-  const auto refused = [](const Result<store::Reservation>& promised) {
-    return !promised.ok() && promised.error().code == Errc::kNoSpace;
+  const auto refused = [](const Result<store::Reservation>& reservation) {
+    return !reservation.ok() && reservation.error().code == Errc::kNoSpace;
   };
   // What is not needed goes back after the write.
-  Result<store::Reservation> promised = core_.store.reserve(most_needed(object, offset, length), purpose);
-  if (!refused(promised)) return promised;
-  promised = core_.store.reserve(needed(object, offset, length), purpose);
-  if (!refused(promised)) return promised;
+  Result<store::Reservation> reservation = core_.store.reserve(most_needed(object, offset, length), purpose);
+  if (!refused(reservation)) return reservation;
+  reservation = core_.store.reserve(needed(object, offset, length), purpose);
+  if (!refused(reservation)) return reservation;
   // Dirty cache blocks take less once they have been written.
-  if (!write_back_.write_back_all(0).ok()) return promised;
-  promised = core_.store.reserve(needed(object, offset, length), purpose);
-  if (!refused(promised) || purpose != store::Purpose::kNormal) return promised;
+  if (!write_back_.write_back_all(0).ok()) return reservation;
+  reservation = core_.store.reserve(needed(object, offset, length), purpose);
+  if (!refused(reservation) || purpose != store::Purpose::kNormal) return reservation;
   MDFS_TRY_ASSIGN(const bool replaces, replaces_only(object, offset, length));
-  return replaces ? core_.store.reserve(needed(object, offset, length), store::Purpose::kPromised)
-                  : std::move(promised);
+  return replaces ? core_.store.reserve(needed(object, offset, length), store::Purpose::kReserved)
+                  : std::move(reservation);
 }
 
 Status Writer::write_parts(OpenObject& object, std::uint64_t offset, ConstBytes from, std::uint64_t end,
-                           store::Reservation& promise, const Stop& stop) {
+                           store::Reservation& reservation, const Stop& stop) {
   for (std::uint64_t done = 0; done < from.size();) {
     const std::uint64_t bytes = std::min<std::uint64_t>(from.size() - done, pass_bytes(object));
     const Transfer transfer = plan_range(object, offset + done, bytes);
@@ -242,7 +243,7 @@ Status Writer::write_parts(OpenObject& object, std::uint64_t offset, ConstBytes 
       const std::size_t last = std::min(next + at_once, transfer.parts.size());
       MDFS_TRY_ASSIGN(const ByteBudget::Share share, write_back_.admit((last - next) * object.capacity_bytes, stop));
       for (; next < last; ++next)
-        MDFS_TRY(write_part(object, transfer, transfer.parts[next], from.subspan(done, bytes), end, promise));
+        MDFS_TRY(write_part(object, transfer, transfer.parts[next], from.subspan(done, bytes), end, reservation));
     }
     done += bytes;
   }
@@ -366,7 +367,7 @@ void Writer::keep_for_versions(OpenObject& object, const CacheBlockPtr& block, c
 }
 
 Status Writer::write_part(OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
-                          std::uint64_t end, store::Reservation& promise) {
+                          std::uint64_t end, store::Reservation& reservation) {
   const CacheBlockKey key = object.key_of(part.extent);
   CacheBlockPtr block = core_.cache.find(key);
   if (block == nullptr) block = core_.cache.find_or_create(key);
@@ -379,20 +380,21 @@ Status Writer::write_part(OpenObject& object, const Transfer& transfer, const Tr
 
   std::unique_lock lock(block->mutex);
   bool whole = false;
-  const auto room = [&] { return missing(object, *block, block->dirty_blocks | change.blocks, end); };
+  const auto amount = [&] { return missing(object, *block, block->dirty_blocks | change.blocks, end); };
   do {
     keep_for_versions(object, block, part, lock);
     MDFS_TRY(make_ready(object, block, part, end, lock, whole));
-    while (!room().less(promise.room()).empty()) {  // the cache block has been written back since it was looked at
-      const store::Room more_needed = room().less(promise.room());
+    // The cache block has been written back since its space was counted.
+    while (!amount().less(reservation.amount()).empty()) {
+      const store::SpaceAmount more_needed = amount().less(reservation.amount());
       lock.unlock();
-      MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(more_needed, store::Purpose::kPromised));
-      promise.absorb(std::move(more));
+      MDFS_TRY_ASSIGN(store::Reservation more, core_.store.reserve(more_needed, store::Purpose::kReserved));
+      reservation.absorb(std::move(more));
       lock.lock();
       MDFS_TRY(make_ready(object, block, part, end, lock, whole));
     }
   } while (is_wanted(object, part));  // by a version that has begun while the lock was given up
-  change.promise = promise.split(room());
+  change.reservation = reservation.split(amount());
 
   if (whole && !block->complete) block->buffer = BufferRef();  // what it held is not needed
   make_writable(object, *block, last, whole);

@@ -1,4 +1,4 @@
-// Writes of byte ranges: into the cache, with room on the disks promised first.
+// Writes of byte ranges: into the cache, with space on the disks reserved first.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,19 +35,19 @@ class Writer {
   static constexpr std::size_t kTurnBytes = 1u << 20;
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a cache block that is not complete
 
-  Result<store::Reservation> promise(OpenObject& object, std::uint64_t offset, std::uint64_t length,
+  Result<store::Reservation> reserve(OpenObject& object, std::uint64_t offset, std::uint64_t length,
                                      store::Purpose purpose);
-  static store::Room most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
-  store::Room needed(OpenObject& object, std::uint64_t offset, std::uint64_t length);
+  static store::SpaceAmount most_needed(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
+  store::SpaceAmount needed(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   Result<bool> replaces_only(OpenObject& object, std::uint64_t offset, std::uint64_t length);
-  // Of the promises of a cache block with these dirty blocks, in a file that reaches to `end` at least: what it does
-  // not have yet. The cache block's mutex is held.
-  static store::Room missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
-                             std::uint64_t end);
+  // The space that a cache block with these dirty blocks still lacks, in a file that reaches to `end` at least. The
+  // cache block's mutex is held.
+  static store::SpaceAmount missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
+                                    std::uint64_t end);
   Status write_parts(OpenObject& object, std::uint64_t offset, ConstBytes from, std::uint64_t end,
-                     store::Reservation& promise, const Stop& stop);
+                     store::Reservation& reservation, const Stop& stop);
   Status write_part(OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
-                    std::uint64_t end, store::Reservation& promise);
+                    std::uint64_t end, store::Reservation& reservation);
   // Returns with the cache block locked and ready to take the part: complete, or with few ranges of valid bytes.
   Status make_ready(OpenObject& object, const CacheBlockPtr& block, const Transfer::Part& part, std::uint64_t end,
                     std::unique_lock<std::mutex>& lock, bool& whole);

@@ -196,10 +196,10 @@ TEST_P(SpaceTest, AFreedBlockIsNotReusedBeforeTwoCommits) {
   }
 }
 
-TEST_P(SpaceTest, PromisesAreKeptWhenOthersAskForMore) {
+TEST_P(SpaceTest, ReservationsAreKeptWhenOthersAskForMore) {
   const std::uint64_t half = store_->space().available_blocks / 2;
-  auto promised = store_->reserve(half);
-  ASSERT_OK(promised);
+  auto reserved = store_->reserve(half);
+  ASSERT_OK(reserved);
   EXPECT_EQ(store_->reserve(store_->space().available_blocks + 1).error().code, Errc::kNoSpace);
   std::uint64_t others = 0;
   for (;;) {
@@ -209,8 +209,8 @@ TEST_P(SpaceTest, PromisesAreKeptWhenOthersAskForMore) {
   }
   EXPECT_GE(others + 2, half);
   std::uint64_t own = 0;
-  while (promised->blocks() > 0) {
-    const auto run = store_->allocate(request(1, 18), &*promised);
+  while (reserved->blocks() > 0) {
+    const auto run = store_->allocate(request(1, 18), &*reserved);
     ASSERT_OK(run);
     own += run->blocks;
   }
@@ -218,13 +218,13 @@ TEST_P(SpaceTest, PromisesAreKeptWhenOthersAskForMore) {
   EXPECT_EQ(store_->space().available_blocks, 0u);
 }
 
-TEST_P(SpaceTest, APromiseEndsWithItsReservation) {
+TEST_P(SpaceTest, ReservedSpaceComesBackWithTheReservation) {
   const std::uint64_t before = store_->space().available_blocks;
   {
-    auto promised = store_->reserve(before);
-    ASSERT_OK(promised);
+    auto reserved = store_->reserve(before);
+    ASSERT_OK(reserved);
     EXPECT_EQ(store_->space().available_blocks, 0u);
-    Reservation moved = std::move(*promised);
+    Reservation moved = std::move(*reserved);
     EXPECT_EQ(moved.blocks(), before);
   }
   EXPECT_EQ(store_->space().available_blocks, before);
