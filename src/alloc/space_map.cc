@@ -104,7 +104,7 @@ bool SpaceMap::is_free(std::uint64_t block, std::uint64_t blocks) const {
   return count_set(page_of(block, blocks).bits->busy, bit, bit + blocks) == 0;
 }
 
-bool SpaceMap::is_linked(std::uint64_t block, std::uint64_t blocks) const {
+bool SpaceMap::is_published(std::uint64_t block, std::uint64_t blocks) const {
   const std::uint64_t bit = first_bit(block);
   return count_set(page_of(block, blocks).bits->disk, bit, bit + blocks) == blocks;
 }
@@ -158,7 +158,7 @@ void SpaceMap::release(std::uint64_t block, std::uint64_t blocks) {
   count_free(block, blocks, true);
 }
 
-void SpaceMap::link(std::uint64_t block, std::uint64_t blocks) {
+void SpaceMap::publish(std::uint64_t block, std::uint64_t blocks) {
   MDFS_CHECK(is_taken(block, blocks));
   const std::uint64_t bit = first_bit(block);
   Page& page = page_of(block, blocks);
@@ -168,8 +168,8 @@ void SpaceMap::link(std::uint64_t block, std::uint64_t blocks) {
   set_dirty(block / kPageBlocks);
 }
 
-void SpaceMap::unlink(std::uint64_t block, std::uint64_t blocks) {
-  MDFS_CHECK(is_linked(block, blocks));
+void SpaceMap::free(std::uint64_t block, std::uint64_t blocks) {
+  MDFS_CHECK(is_published(block, blocks));
   const std::uint64_t bit = first_bit(block);
   Page& page = page_of(block, blocks);
   clear_bits(page.bits->disk, bit, bit + blocks);

@@ -37,8 +37,8 @@ struct Search {
 };
 
 // The free space of one disk. A page has two bitmaps: `disk`, what the next commit writes, and `busy`, what a search
-// must not give out: in use, taken but not yet linked, or unlinked but still held by a committed state. So a block
-// taken and never linked is free again after a crash, and `disk` is always a subset of `busy`.
+// must not give out: in use, taken but not yet published, or freed but still held by a committed state. So a block
+// taken and never published is free again after a crash, and `disk` is always a subset of `busy`.
 // A run never crosses a bitmap page (128 MiB with 4 KiB blocks).
 // Pure: no I/O, no thread contract (the owner locks). Changing a run needs its page loaded, else the program ends.
 class SpaceMap {
@@ -88,14 +88,14 @@ class SpaceMap {
   // Forgets unpinned pages in which both bitmaps agree and equal the disk's, until at most `keep` are loaded.
   void shrink(std::uint64_t keep);
 
-  bool is_free(std::uint64_t block, std::uint64_t blocks) const;    // all of it
-  bool is_linked(std::uint64_t block, std::uint64_t blocks) const;  // part of the volume, all of it
-  bool is_taken(std::uint64_t block, std::uint64_t blocks) const;   // busy and not linked, all of it
+  bool is_free(std::uint64_t block, std::uint64_t blocks) const;       // all of it
+  bool is_published(std::uint64_t block, std::uint64_t blocks) const;  // part of the volume, all of it
+  bool is_taken(std::uint64_t block, std::uint64_t blocks) const;      // busy and not published, all of it
 
   void take(std::uint64_t block, std::uint64_t blocks);     // free -> taken
-  void release(std::uint64_t block, std::uint64_t blocks);  // taken or unlinked -> free
-  void link(std::uint64_t block, std::uint64_t blocks);     // taken -> linked
-  void unlink(std::uint64_t block, std::uint64_t blocks);   // linked -> busy until released
+  void release(std::uint64_t block, std::uint64_t blocks);  // taken or freed -> free
+  void publish(std::uint64_t block, std::uint64_t blocks);  // taken -> published
+  void free(std::uint64_t block, std::uint64_t blocks);     // published -> busy until released
 
   // The first `blocks` free contiguous blocks inside `range`, around `avoid` (may be null).
   Search find(BlockRange range, std::uint64_t blocks, const AvoidedRanges* avoid) const;

@@ -97,7 +97,7 @@ std::uint64_t Engine::size_bytes(const OpenObject& object) const { return object
 
 bool Engine::is_dirty(const OpenObject& object) const {
   const std::lock_guard lock(object.state_mutex);
-  return !object.dirty_cache_blocks.empty() || object.linked_size != object.size.load(std::memory_order_acquire) ||
+  return !object.dirty_cache_blocks.empty() || object.published_size != object.size.load(std::memory_order_acquire) ||
          object.error.has_value();
 }
 
@@ -277,10 +277,10 @@ void Engine::drop_dirty(OpenObject& object) {
     parts_->core.cache.erase(block->key);
   }
   {
-    // Who links at this moment has ended before this returns, and nobody links from here on: the inode may go.
-    const std::lock_guard linking(object.linking);
+    // A thread that publishes now ends before this returns, and no thread publishes later: the inode may go.
+    const std::lock_guard publishing(object.publishing);
     const std::lock_guard lock(object.state_mutex);
-    object.linked_size = std::max(object.linked_size, object.size.load(std::memory_order_acquire));
+    object.published_size = std::max(object.published_size, object.size.load(std::memory_order_acquire));
   }
   parts_->write_back.forget_if_clean(object);
   parts_->write_back.wake_waiters();

@@ -71,7 +71,7 @@ class Engine final {
   bool is_of(const WindowVersion& version, const OpenObject& object) const;
   // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
   void start_window(OpenObject& object, const geometry::Window& window);
-  // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is linked
+  // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is published
   // before it or with it.
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from) {
@@ -99,7 +99,7 @@ class Engine final {
   Result<std::vector<std::uint64_t>> written_in_row(OpenObject& object, const geometry::Coord& from, std::size_t most,
                                                     const Stop& stop);
 
-  // All dirty bytes of the object are on their disks and linked in the tree; a following Store::commit makes them
+  // All dirty bytes of the object are on their disks and published in the tree; a following Store::commit makes them
   // safe. Reports a stored write-back error once.
   Status write_back(OpenObject& object);
   // The same for every object; those not dirty for `at_least_age_ns` are left out.

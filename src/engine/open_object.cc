@@ -38,8 +38,8 @@ OpenObject::OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::ui
       update(std::move(inode_update)),
       block_size(volume_block_size),
       size(spec.size_bytes),
-      linked_size(spec.size_bytes),
-      linked_inline(spec.is_inline),
+      published_size(spec.size_bytes),
+      published_inline(spec.is_inline),
       has_cells(!spec.geometry && !spec.is_inline && spec.size_bytes > 0),
       syncs(spec.size_bytes),
       shape_(spec.geometry ? geometry::byte_geometry(*spec.geometry) : file_shape()) {

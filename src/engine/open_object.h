@@ -27,7 +27,7 @@ namespace mdfs::engine {
 // An ordinary file is seen as a rank-1 array of bytes whose extents are its cells. What the first part holds never
 // changes after construction; the rest says how it is guarded.
 //
-// Lock order, outermost first: range_lock, barrier, linking, planned_loads.locking, CacheBlock::mutex,
+// Lock order, outermost first: range_lock, barrier, publishing, planned_loads.locking, CacheBlock::mutex,
 // state_mutex, then the shards of the cache.
 class OpenObject : public std::enable_shared_from_this<OpenObject> {
  public:
@@ -114,9 +114,9 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   std::atomic<std::uint64_t> swaps{0};
   std::mutex swapping;
   Versions versions;  // of windows that are read in parts; added while `swapping` is held
-  // Held from before a transaction of this object until what it has linked is noted here, so that sizes reach the
+  // Held from before a transaction of this object until what it has published is noted here, so that sizes reach the
   // tree in the order in which they hold. Within the barrier, outside CacheBlock::mutex.
-  std::mutex linking;
+  std::mutex publishing;
   // The last byte read, to see sequential readers.
   std::atomic<std::uint64_t> last_read_end{0};
   std::atomic<std::uint64_t> read_ahead_to{0};
@@ -137,8 +137,8 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   store::Reservation reservation;         // for all dirty extents
   std::optional<Error> error;             // of a write-back, not yet reported
   bool background_failed = false;         // the background leaves it alone until somebody asks
-  std::uint64_t linked_size = 0;          // as the tree has it
-  bool linked_inline = false;             // the tree holds the bytes
+  std::uint64_t published_size = 0;       // as the tree has it
+  bool published_inline = false;          // the tree holds the bytes
   bool has_cells = false;                 // the tree holds cells
   SyncRhythm syncs;                       // of whoever appends
   std::uint64_t early_bytes = 0;          // written since early write-back last looked, while a sync is expected

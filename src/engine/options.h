@@ -37,10 +37,10 @@ struct ObjectSpec {
   bool is_inline = false;  // an ordinary file whose bytes lie in the tree
 };
 
-// What the inode item must say once data reach the tree. Called inside the transaction that links them.
+// What the inode item must say once data reach the tree. Called inside the transaction that publishes the data.
 struct ObjectState {
   std::uint64_t size_bytes = 0;
-  std::int64_t stored_bytes_change = 0;  // bytes of blocks linked minus unlinked by this transaction
+  std::int64_t stored_bytes_change = 0;  // bytes of blocks published minus freed by this transaction
   bool is_inline = false;
 };
 using InodeUpdate = std::function<Status(store::Transaction&, const ObjectState&)>;

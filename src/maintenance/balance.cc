@@ -68,7 +68,7 @@ Status Balance::begin(OperationRun& run) {
   // What is still in the cache counts as well, and what has been deleted counts on no disk.
   if (!volume_.store().read_only()) {
     MDFS_TRY(volume_.engine().write_back_all(0));
-    MDFS_TRY(volume_.store().commit_unlinked());
+    MDFS_TRY(volume_.store().commit_freed());
   }
   if (parameters[1] == 1) parameters[0] |= lacking_disks();
   parameters[1] = 0;
@@ -85,7 +85,7 @@ Status Balance::resume(OperationRun& run) {
   forget();
   walk_.begin(run.record.cursor[0]);
   // What has been deleted, or has moved before a crash, counts on no disk.
-  if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_unlinked());
+  if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_freed());
   lacking_.clear();
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)
     if (((run.record.parameters[0] >> disk) & 1) != 0) lacking_[disk] = lacking_blocks(disk);

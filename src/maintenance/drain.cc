@@ -60,7 +60,7 @@ Status Drain::begin(OperationRun& run) {
     return {Errc::kInvalidArgument, fmt::format("disk {} has that size already", disk(run))};
   if (is_done(run)) return {Errc::kInvalidArgument, fmt::format("there is no disk {}", disk(run))};
   store::Store& store = volume_.store();
-  if (!store.read_only()) MDFS_TRY(store.commit_unlinked());  // what has been deleted is room
+  if (!store.read_only()) MDFS_TRY(store.commit_freed());  // what has been deleted is room
   if (new_blocks(run) != 0) return begin_resize(run);
   run.record.bytes_total = store.used_blocks(disk(run)) * store.block_size();
   run.record.cursor = {};

@@ -68,7 +68,7 @@ void Relocation::forget() {
 Status Relocation::commit() {
   uncommitted_bytes_ = 0;
   has_left_ = false;
-  return volume_.store().commit_unlinked();
+  return volume_.store().commit_freed();
 }
 
 Status Relocation::note_written(std::uint64_t bytes) {

@@ -48,7 +48,7 @@ void Relocator::relocate(const RelocationCandidate& candidate, const engine::Pac
 std::int64_t Relocator::free_home_blocks(std::int64_t now_ns) {
   if (now_ns - committed_ns_ < kCommitNs) return kLookNs;
   committed_ns_ = now_ns;
-  return volume_.store().commit_unlinked().ok() ? kLookNs : kNothingNs;  // the committer reports the same error
+  return volume_.store().commit_freed().ok() ? kLookNs : kNothingNs;  // the committer reports the same error
 }
 
 bool Relocator::spread_nodes() {
@@ -114,7 +114,7 @@ void Relocator::stop() {
 
 Result<engine::RelocationOutcome> Relocator::relocate_home() {
   if (volume_.store().read_only()) return Error{Errc::kReadOnly, volume_.store().read_only_reason()};
-  MDFS_TRY(volume_.store().commit_unlinked());
+  MDFS_TRY(volume_.store().commit_freed());
   const std::lock_guard lock(working_mutex_);
   engine::RelocationOutcome all;
   for (std::uint64_t left = UINT64_MAX; volume_.engine().extents_away_from_home() < left;) {

@@ -63,10 +63,10 @@ class BlockSpace {
   // Of what has none of its own; never kDefault.
   virtual geometry::AllocationPolicy policy() const = 0;
 
-  // Contiguous blocks, which no reader sees until they are linked. kNoSpace if no disk has such a run (try fewer
+  // Contiguous blocks, which no reader sees until they are published. kNoSpace if no disk has such a run (try fewer
   // blocks). May be called inside a transaction. A run never crosses a bitmap page (32768 blocks).
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
-  // Allocated, never linked: free again.
+  // Allocated, never published: free again.
   virtual void abandon(const Run& run) = 0;
   // A range of so many blocks of a disk, chosen so that little lies in it, that new blocks keep away from until it is
   // opened again: so that it can be cleared, and filled by at_block. Not one that overlaps `keep`. kNoSpace: there is
@@ -78,8 +78,8 @@ class BlockSpace {
   // with the store.
   virtual bool reserve_run(const Run& place) = 0;
   virtual void release_run(const Run& place) = 0;
-  // Holds blocks that are linked, or are held by a hold that is not broken. A store that cannot hold any returns a hold
-  // that never breaks: its caller finds by the checksums that the blocks have been written over.
+  // Holds blocks that are published, or are held by a hold that is not broken. A store that cannot hold any returns a
+  // hold that never breaks: its caller finds by the checksums that the blocks have been written over.
   virtual std::shared_ptr<BlockHold> hold(std::vector<Run> runs);
   // Free, on a disk that new blocks are given out of.
   virtual bool is_free(const Run& run) = 0;

@@ -12,10 +12,10 @@
 namespace mdfs::store {
 
 bool add_checksum_records(std::uint16_t disk, const std::vector<Unflushed::Write>& writes,
-                          const std::vector<alloc::Run>& linked, std::uint32_t block_size,
+                          const std::vector<alloc::Run>& published, std::uint32_t block_size,
                           std::vector<format::ChecksumRecord>& checksum_records) {
   std::vector<alloc::Run> here;
-  std::copy_if(linked.begin(), linked.end(), std::back_inserter(here),
+  std::copy_if(published.begin(), published.end(), std::back_inserter(here),
                [&](const auto& run) { return run.disk == disk; });
   here = alloc::merged(std::move(here));
   for (const Unflushed::Write& write : writes) {

@@ -12,11 +12,11 @@
 
 namespace mdfs::store {
 
-// Of the writes of one disk those that lie in the linked runs become checksum records; what lies elsewhere belongs to
-// nobody yet, and may be written again before the commit is finalized. False if a write lies partly in them, so that
-// nothing can be said. `linked`: of this disk and others, in any order, none over another.
+// Of the writes of one disk those that lie in the published runs become checksum records; what lies elsewhere belongs
+// to nobody yet, and may be written again before the commit is finalized. False if a write lies partly in them, so that
+// nothing can be said. `published`: of this disk and others, in any order, none over another.
 bool add_checksum_records(std::uint16_t disk, const std::vector<Unflushed::Write>& writes,
-                          const std::vector<alloc::Run>& linked, std::uint32_t block_size,
+                          const std::vector<alloc::Run>& published, std::uint32_t block_size,
                           std::vector<format::ChecksumRecord>& checksum_records);
 
 // Reads what the commit's records say of this disk. Those that do not match or cannot be read.

@@ -35,8 +35,8 @@ class Commits {
   virtual bool holds_still() const { return false; }
   // Since open().
   virtual bool has_committed() const { return true; }
-  // Commits until all that was unlinked before the call may be allocated again.
-  virtual Status commit_unlinked() = 0;
+  // Commits until all blocks that were freed before the call may be allocated again.
+  virtual Status commit_freed() = 0;
 };
 
 }  // namespace mdfs::store

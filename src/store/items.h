@@ -34,9 +34,9 @@ class Transaction {
   virtual void put(const Key& key, ConstBytes value) = 0;  // value.size() <= MDFS_MAX_ITEM; inserts or replaces
   virtual void erase(const Key& key) = 0;                  // absent is fine
   // Allocated blocks, written and completed on their disk, become part of the volume.
-  virtual void link(const Run& run) = 0;
+  virtual void publish(const Run& run) = 0;
   // Blocks leave the volume; reused when no committed state that recovery may fall back to holds them.
-  virtual void unlink(const Run& run) = 0;
+  virtual void free(const Run& run) = 0;
   // A number never used before for an object of this volume.
   virtual std::uint64_t new_object() = 0;
   virtual void count_objects(std::int64_t change) = 0;  // inodes in use, for statfs

@@ -61,7 +61,7 @@ Space::Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, s
   for (std::size_t i = 0; i < count; ++i)
     if (allocator_->map(i)) allocator_->set_avoided(i, members[i].member.is_draining());
   count_disks();
-  node_blocks_linked_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
+  published_node_blocks_ = slot.root(MDFS_ROOT_MAIN)->nodes * place_blocks();
   for (std::size_t i = 0; i < count; ++i) {
     const auto disk = static_cast<std::uint16_t>(i);
     if (const alloc::SpaceMap* map = allocator_->map(i))
@@ -140,8 +140,9 @@ std::uint64_t Space::home_nodes(std::uint64_t more_blocks) const {
   return places / copies_;
 }
 
-// A change of a few items copies their leaves and the nodes above: four leaves are as many as freeing and linking one
-// piece of data needs, with a split or two. Larger volumes keep more, so that more is freed and linked at a time.
+// A change of a few items copies their leaves and the nodes above: four leaves are as many as freeing and publishing
+// one piece of data needs, with a split or two. Larger volumes keep more, so that more is freed and published at a
+// time.
 std::uint64_t Space::kept_nodes(Purpose purpose, const SpaceAmount& own) const {
   const SpaceAmount others = reserved_.less(own);
   const std::uint64_t growth = worst_growth(tree_.nodes, others.items, others.bytes);
@@ -345,10 +346,11 @@ SpaceInfo Space::info() const {
   const std::uint64_t free_now = allocator_->data_free() + discarding_data();
   std::uint64_t used = total_data_ - std::min(total_data_, free_now + pending_free_data() + far_blocks);
   if (all_healthy_) {
-    std::uint64_t linked = 0;
+    std::uint64_t published = 0;
     for (std::size_t i = 0; i < allocator_->disk_count(); ++i)
-      if (const alloc::SpaceMap* map = allocator_->map(i)) linked += map->layout().usable_blocks() - map->disk_free();
-    const std::uint64_t data = linked - std::min(linked, node_blocks_linked_);
+      if (const alloc::SpaceMap* map = allocator_->map(i))
+        published += map->layout().usable_blocks() - map->disk_free();
+    const std::uint64_t data = published - std::min(published, published_node_blocks_);
     const std::uint64_t nodes = tree_.nodes * place_blocks();
     used = std::min(total_data_, data + nodes - std::min(nodes, total_metadata_));
   }
@@ -532,8 +534,8 @@ NodePlace Space::take_place() {
   const NodePlace place = from.front();
   from.pop_front();
   for (const format::Address& address : place.places())
-    allocator_->map(address.disk)->link(address.block, node_blocks_);
-  node_blocks_linked_ += place.copies * node_blocks_;
+    allocator_->map(address.disk)->publish(address.block, node_blocks_);
+  published_node_blocks_ += place.copies * node_blocks_;
   if (tree_.changed > 0) --tree_.changed;
   return place;
 }

@@ -40,19 +40,19 @@ struct TreeSize {
   std::uint16_t level = 0;
 };
 
-// Blocks go: free -> taken (allocate) -> linked (by a transaction) -> unlinked, pending free -> free. A block unlinked
+// States of a block: free -> taken (allocate) -> published (by a transaction) -> pending free -> free. A block freed
 // in generation g is free again when g + kFallbackRoots is on the disks.
 //
 // Nodes: every changed node has a place in the pool before the change takes effect, so a commit never lacks room.
-// Beyond that there must be room for the growth of the tree that reservations allow, and for working: linking written
-// data and freeing change some nodes of the tree, whose old places are free again only two commits later. That room is
-// whatever is free in the metadata regions; as far as that is too little, places are taken beyond them (`far`) while
-// there is room, since data leave no contiguous blocks behind. Any thread may call any method; one mutex guards all,
-// never held during I/O. Below the tree's lock in the order.
+// Beyond that there must be room for the growth of the tree that reservations allow, and for working: publishing
+// written data and freeing change some nodes of the tree, whose old places are free again only two commits later. That
+// room is whatever is free in the metadata regions; as far as that is too little, places are taken beyond them (`far`)
+// while there is room, since data leave no contiguous blocks behind. Any thread may call any method; one mutex guards
+// all, never held during I/O. Below the tree's lock in the order.
 class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
-  static constexpr std::size_t kLinkedRunsLimit = 1024;
+  static constexpr std::size_t kPublishedRunsLimit = 1024;
   // What one of so many last commits had in use is not discarded, though it may be written over: as many as a ring of
   // slots has generations.
   static constexpr std::uint64_t kKeptCommits = MDFS_RING_SLOTS / 2;
@@ -139,21 +139,21 @@ class Space {
   void pin(std::span<const Run> runs);
   void unpin(std::span<const Run> runs);
   // Are the runs what the transaction takes them for? Pinned. kCorrupt names the first that is not.
-  Status check(std::span<const Run> links, std::span<const Run> unlinks) const;
+  Status check(std::span<const Run> published, std::span<const Run> freed) const;
   // Checked and pinned.
-  void link(std::span<const Run> runs);
+  void publish(std::span<const Run> runs);
   enum class Holds : std::uint8_t { kData, kNodes };
-  void unlink(std::span<const Run> runs, Holds holds = Holds::kData);
+  void free(std::span<const Run> runs, Holds holds = Holds::kData);
 
   // The calls of a commit, in this order. seal: between the two nothing else is called.
-  NodePlace take_place();  // linked at once; the pool was filled
-  // Changed space pages go to `writes` and tops to `slot`; what was unlinked since the last seal waits for
+  NodePlace take_place();  // published at once; the pool was filled
+  // Changed space pages go to `writes` and tops to `slot`; what was freed since the last seal waits for
   // `generation`.
   void seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops);
-  // What was linked since the last call, nodes left out; nothing if it is much.
-  std::optional<std::vector<Run>> take_linked();
+  // What was published since the last call, nodes left out; nothing if it is much.
+  std::optional<std::vector<Run>> take_published();
   // The sealed generation is on the disks. Gives the runs that may be reused now; they are free when released.
-  std::vector<Run> published(std::uint64_t generation);
+  std::vector<Run> note_committed(std::uint64_t generation);
   void release(std::span<const Run> runs);
 
   // ---- discards (space_discard.cc). Blocks are taken while their disk is told that nobody needs them: whoever finds
@@ -220,7 +220,7 @@ class Space {
   void release_locked(std::span<const Run> runs);  // mutex_ is held
   // Waits for the discards under way; false if there are none (of these blocks).
   bool wait_for_discards(std::unique_lock<std::mutex>& lock, const AllocationRequest* request = nullptr);
-  bool knows_recent() const { return published_ + 1 >= kKeptCommits && generation_ >= no_discard_before_; }
+  bool knows_recent() const { return commits_ + 1 >= kKeptCommits && generation_ >= no_discard_before_; }
   std::uint64_t discarding_blocks(std::uint16_t disk, alloc::BlockRange range) const;
   std::uint64_t discarding_data() const;  // in all
   // The first part of a free run of one bitmap page that none of the last commits had in use.
@@ -255,20 +255,20 @@ class Space {
   SpaceAmount reserved_;
   std::uint64_t pending_free_ = 0;
   std::vector<std::uint64_t> pending_free_data_;  // of them, not where metadata have their regions: by disk
-  std::uint64_t node_blocks_linked_ = 0;
+  std::uint64_t published_node_blocks_ = 0;
   TreeSize tree_;
   bool all_healthy_ = true;
-  std::deque<NodePlace> pool_;  // taken, not linked; in the metadata regions
+  std::deque<NodePlace> pool_;  // taken, not published; in the metadata regions
   std::deque<NodePlace> far_;   // the same with a copy beyond them: given out when the others are used up
   std::size_t rotation_ = 0;
-  std::vector<Run> linked_;   // since the last seal; more than kLinkedRunsLimit are not counted
-  std::vector<Run> freeing_;  // unlinked since the last seal
+  std::vector<Run> published_;  // since the last seal; more than kPublishedRunsLimit are not counted
+  std::vector<Run> freeing_;    // freed since the last seal
   std::deque<PendingFree> pending_;
   bool knows_freed_ = true;  // keep_fallback()
   HeldBlocks held_;
   RecentlyFreed recent_;
   std::uint64_t no_discard_before_ = 0;  // generation: more has been freed than is remembered
-  std::uint64_t published_ = 0;          // commits of this mount
+  std::uint64_t commits_ = 0;            // commits of this mount
   std::uint64_t generation_ = 0;         // of the last one
   std::vector<Run> discarding_;          // taken until end_discard()
   std::uint64_t discard_waiters_ = 0;

@@ -1,4 +1,4 @@
-// Space of the volume: what transactions link and unlink, and what commits write and free.
+// Space of the volume: publishing and freeing by transactions, and space pages written by commits.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -66,37 +66,37 @@ void Space::unpin(std::span<const Run> runs) {
   }
 }
 
-Status Space::check(std::span<const Run> links, std::span<const Run> unlinks) const {
-  MDFS_TRY(check_disjoint(links));
-  MDFS_TRY(check_disjoint(unlinks));
+Status Space::check(std::span<const Run> published, std::span<const Run> freed) const {
+  MDFS_TRY(check_disjoint(published));
+  MDFS_TRY(check_disjoint(freed));
   const std::lock_guard lock(mutex_);
-  for (const Run& run : links) {
+  for (const Run& run : published) {
     const alloc::SpaceMap* map = valid(run) ? map_of(run) : nullptr;
     if (map == nullptr || !map->is_taken(run.block, run.blocks))
-      return {Errc::kCorrupt, name_of(run) + ": linked, but not allocated"};
+      return {Errc::kCorrupt, name_of(run) + ": published, but not allocated"};
   }
-  for (const Run& run : unlinks) {
+  for (const Run& run : freed) {
     if (!valid(run)) return {Errc::kCorrupt, name_of(run) + ": not on the disk"};
     const alloc::SpaceMap* map = map_of(run);
-    if (map != nullptr && !map->is_linked(run.block, run.blocks))
-      return {Errc::kCorrupt, name_of(run) + ": unlinked, but not all in use"};
+    if (map != nullptr && !map->is_published(run.block, run.blocks))
+      return {Errc::kCorrupt, name_of(run) + ": freed, but not all in use"};
   }
   return {};
 }
 
-void Space::link(std::span<const Run> runs) {
+void Space::publish(std::span<const Run> runs) {
   const std::lock_guard lock(mutex_);
   for (const Run& run : runs) {
-    allocator_->map(run.disk)->link(run.block, run.blocks);
-    if (linked_.size() <= kLinkedRunsLimit) linked_.push_back(run);
+    allocator_->map(run.disk)->publish(run.block, run.blocks);
+    if (published_.size() <= kPublishedRunsLimit) published_.push_back(run);
   }
 }
 
-std::optional<std::vector<Run>> Space::take_linked() {
+std::optional<std::vector<Run>> Space::take_published() {
   const std::lock_guard lock(mutex_);
-  std::vector<Run> linked = std::exchange(linked_, {});
-  if (linked.size() > kLinkedRunsLimit) return std::nullopt;
-  return linked;
+  std::vector<Run> published = std::exchange(published_, {});
+  if (published.size() > kPublishedRunsLimit) return std::nullopt;
+  return published;
 }
 
 void Space::keep_fallback(std::uint64_t generation, const std::optional<std::vector<Run>>& freed) {
@@ -128,15 +128,15 @@ void Space::add_pending_free(const Run& run) {
 }
 
 // Blocks on a missing disk, or of a damaged bitmap, stay in use until the disk is rebuilt or repaired.
-void Space::unlink(std::span<const Run> runs, Holds holds) {
+void Space::free(std::span<const Run> runs, Holds holds) {
   const std::lock_guard lock(mutex_);
   for (const Run& run : runs) {
     alloc::SpaceMap* map = map_of(run);
     if (map == nullptr) continue;
-    map->unlink(run.block, run.blocks);
+    map->free(run.block, run.blocks);
     freeing_.push_back(run);
     add_pending_free(run);
-    if (holds == Holds::kNodes) node_blocks_linked_ -= std::min<std::uint64_t>(node_blocks_linked_, run.blocks);
+    if (holds == Holds::kNodes) published_node_blocks_ -= std::min<std::uint64_t>(published_node_blocks_, run.blocks);
   }
 }
 
@@ -182,12 +182,12 @@ bool Space::rewrite_page(unsigned disk, format::SpacePage page) {
   return true;
 }
 
-std::vector<Run> Space::published(std::uint64_t generation) {
+std::vector<Run> Space::note_committed(std::uint64_t generation) {
   const std::lock_guard lock(mutex_);
   for (const PageOf& page : sealed_pages_) allocator_->map(page.disk)->unpin(page.page);
   sealed_pages_.clear();
   knows_freed_ = true;
-  ++published_;
+  ++commits_;
   generation_ = generation;
   if (generation >= kKeptCommits)
     recent_.forget(generation - kKeptCommits + 1, [&](const Run& run) {

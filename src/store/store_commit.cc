@@ -32,7 +32,7 @@ bool StoreImpl::dirty() const {
 
 Status StoreImpl::commit() { return commit_until(applied_, repairs_itself()); }
 
-Status StoreImpl::commit_unlinked() { return holds_still() ? Status() : commit_pending_free(); }
+Status StoreImpl::commit_freed() { return holds_still() ? Status() : commit_pending_free(); }
 
 Status StoreImpl::commit_pending_free() {
   for (unsigned i = 0; i < kPendingFreeCommits && space_.pending_free() > 0; ++i)
@@ -72,7 +72,7 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
   writer.unlock();
   const Status written = write_commit(sealed, participants_, label_.block_size);
   if (written.ok()) {
-    publish(sealed);
+    note_committed(sealed);
     return {};
   }
   if (sealed.slot.state == MDFS_SLOT_PREPARED) {
@@ -108,11 +108,11 @@ void StoreImpl::free_nodes() {
   space_.pin(runs);
   // One after another: on a damaged volume two nodes may lie on each other.
   for (const Run& run : runs) {
-    const Status linked = space_.check({}, {&run, 1});
-    if (linked.ok())
-      space_.unlink({&run, 1}, Space::Holds::kNodes);
+    const Status checked = space_.check({}, {&run, 1});
+    if (checked.ok())
+      space_.free({&run, 1}, Space::Holds::kNodes);
     else
-      spdlog::error("a replaced tree node: {}", linked.error().message());
+      spdlog::error("a replaced tree node: {}", checked.error().message());
   }
   space_.unpin(runs);
 }
@@ -205,14 +205,14 @@ SealedCommit StoreImpl::seal(Change change) {
 std::optional<std::vector<format::ChecksumRecord>> StoreImpl::list_checksum_records(const format::CommitSlot& slot,
                                                                                     Change change) {
   // What is remembered is of this commit alone, so it is taken in any case.
-  const std::optional<std::vector<Run>> linked = space_.take_linked();
-  bool known = linked && (features_.incompat & MDFS_INCOMPAT_CHECKSUM_RECORDS) != 0 && slot.flags == 0 &&
+  const std::optional<std::vector<Run>> published = space_.take_published();
+  bool known = published && (features_.incompat & MDFS_INCOMPAT_CHECKSUM_RECORDS) != 0 && slot.flags == 0 &&
                change == Change::kContents;
   std::vector<format::ChecksumRecord> checksum_records;
   for (const Participant& participant : participants_) {
     const auto writes = disk_slot(participant.index).unflushed().take();
     known = known && writes &&
-            add_checksum_records(participant.index, *writes, *linked, label_.block_size, checksum_records);
+            add_checksum_records(participant.index, *writes, *published, label_.block_size, checksum_records);
   }
   if (!known) return std::nullopt;
   return checksum_records;
@@ -276,7 +276,7 @@ void StoreImpl::stop_waiting() {
   committed_.notify_all();
 }
 
-void StoreImpl::publish(const SealedCommit& sealed) {
+void StoreImpl::note_committed(const SealedCommit& sealed) {
   for (const format::Pointer& pointer : sealed.pointers) shared_.cache.unpin(pointer);
   generation_ = sealed.slot.generation;
   has_committed_ = true;
@@ -288,7 +288,7 @@ void StoreImpl::publish(const SealedCommit& sealed) {
     if (!sealed.slot.checksum_records.empty()) unfinalized_ = sealed.slot;
     committed_.notify_all();
   }
-  space_.release(space_.published(sealed.slot.generation));
+  space_.release(space_.note_committed(sealed.slot.generation));
   if (!discards_freed_) return;
   const std::lock_guard lock(commit_mutex_);
   has_discardable_ = true;

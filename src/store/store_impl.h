@@ -72,7 +72,7 @@ class StoreImpl final : public Store, public Verifier {
   void release_run(const Run& place) override { space_.release_run(place); }
   std::shared_ptr<BlockHold> hold(std::vector<Run> runs) override;
   bool is_free(const Run& run) override { return !read_only_ && space_.is_free(run); }
-  Status commit_unlinked() override;
+  Status commit_freed() override;
   void release_preallocations(std::uint64_t owner) override { space_.release_preallocations(owner); }
   Result<Reservation> reserve(const SpaceAmount& amount, Purpose purpose) override;
   SpaceInfo space() const override;
@@ -133,16 +133,16 @@ class StoreImpl final : public Store, public Verifier {
   // What a commit brings to the disks. One that changes the members has no checksum records (FORMAT.md 4.2).
   enum class Change : std::uint8_t { kContents, kMembers };
   SealedCommit seal(Change change);
-  // Of the data that the commit links, if they are known and the commit is an ordinary one. Once for each commit.
+  // Of the data that the commit publishes, if they are known and the commit is an ordinary one. Once for each commit.
   std::optional<std::vector<format::ChecksumRecord>> list_checksum_records(const format::CommitSlot& slot,
                                                                            Change change);
   Status write_committed_slots();  // by the leader of a commit, or while there is none
 
   // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
   Status commit_until(std::uint64_t sequence, bool forced);
-  Status commit_pending_free();  // commit_unlinked(), also where a disk is missing: for a caller without space
+  Status commit_pending_free();  // commit_freed(), also where a disk is missing: for a caller without space
   Status lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change);
-  void publish(const SealedCommit& sealed);
+  void note_committed(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);
   Status read_only_error() const;
   // Runs `work` while no transaction and no commit is under way and the last one is finalized: what is on the disks is

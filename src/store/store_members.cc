@@ -19,7 +19,7 @@
 namespace mdfs::store {
 namespace {
 
-constexpr unsigned kCommitsUntilFree = 4;  // of what was unlinked last
+constexpr unsigned kCommitsUntilFree = 4;  // of what was freed last
 constexpr std::size_t kNodesAtOnce = 64;
 
 }  // namespace

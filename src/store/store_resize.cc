@@ -19,7 +19,7 @@ namespace {
 
 using format::DiskLayout;
 
-constexpr unsigned kCommitsUntilEmpty = 4;      // of what was unlinked last
+constexpr unsigned kCommitsUntilEmpty = 4;      // of what was freed last
 constexpr unsigned kCommitsUntilForgotten = 2;  // so that no commit that may still be needed has these space pages
 constexpr std::uint64_t kPagesMovedAtOnce = 128;
 constexpr std::uint64_t kEndBytes = 2 * MDFS_LABEL_AREA;

@@ -56,13 +56,13 @@ void StoreImpl::note_tree() {
 }
 
 Status StoreImpl::prepare(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved) {
-  space_.pin(transaction.links());
-  space_.pin(transaction.unlinks());
-  Status status = space_.check(transaction.links(), transaction.unlinks());
+  space_.pin(transaction.published());
+  space_.pin(transaction.freed());
+  Status status = space_.check(transaction.published(), transaction.freed());
   if (status.ok()) status = find_room(transaction, purpose, reserved);
   if (!status.ok()) {
-    space_.unpin(transaction.links());
-    space_.unpin(transaction.unlinks());
+    space_.unpin(transaction.published());
+    space_.unpin(transaction.freed());
   }
   return status;
 }
@@ -96,10 +96,10 @@ void StoreImpl::apply(TransactionImpl& transaction) {
   }
   for (const format::Pointer& pointer : freed) shared_.cache.forget(pointer);
   replaced_.insert(replaced_.end(), freed.begin(), freed.end());
-  space_.link(transaction.links());
-  space_.unlink(transaction.unlinks());
-  space_.unpin(transaction.links());
-  space_.unpin(transaction.unlinks());
+  space_.publish(transaction.published());
+  space_.free(transaction.freed());
+  space_.unpin(transaction.published());
+  space_.unpin(transaction.freed());
   for (const Run& run : transaction.abandoned()) space_.abandon(run);
   // The count of a damaged volume may be too small.
   const auto objects = static_cast<std::int64_t>(objects_.load()) + transaction.objects();

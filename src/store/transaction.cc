@@ -49,18 +49,18 @@ void TransactionImpl::put(const Key& key, ConstBytes value) {
   changes_[key] = ByteVector(value.begin(), value.end());
 }
 
-void TransactionImpl::unlink(const Run& run) {
-  const auto found = std::find(links_.begin(), links_.end(), run);
-  if (found == links_.end()) {
-    unlinks_.push_back(run);
+void TransactionImpl::free(const Run& run) {
+  const auto found = std::find(published_.begin(), published_.end(), run);
+  if (found == published_.end()) {
+    freed_.push_back(run);
     return;
   }
   abandoned_.push_back(run);
-  links_.erase(found);
+  published_.erase(found);
 }
 
 bool TransactionImpl::empty() const {
-  return changes_.empty() && links_.empty() && unlinks_.empty() && abandoned_.empty() && objects_ == 0;
+  return changes_.empty() && published_.empty() && freed_.empty() && abandoned_.empty() && objects_ == 0;
 }
 
 }  // namespace mdfs::store

@@ -24,17 +24,17 @@ class TransactionImpl final : public Transaction {
   Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) override;
   void put(const Key& key, ConstBytes value) override;
   void erase(const Key& key) override { changes_[key] = std::nullopt; }
-  void link(const Run& run) override { links_.push_back(run); }
-  void unlink(const Run& run) override;
+  void publish(const Run& run) override { published_.push_back(run); }
+  void free(const Run& run) override;
   std::uint64_t new_object() override;
   void count_objects(std::int64_t change) override { objects_ += change; }
   std::uint64_t generation() const override { return generation_; }
 
   using Changes = std::map<Key, std::optional<ByteVector>>;  // absent value: erased
   const Changes& changes() const { return changes_; }
-  const std::vector<Run>& links() const { return links_; }
-  const std::vector<Run>& unlinks() const { return unlinks_; }
-  const std::vector<Run>& abandoned() const { return abandoned_; }  // linked and unlinked again
+  const std::vector<Run>& published() const { return published_; }
+  const std::vector<Run>& freed() const { return freed_; }
+  const std::vector<Run>& abandoned() const { return abandoned_; }  // published and freed again
   std::int64_t objects() const { return objects_; }
   // A number was asked for, and none is left: the transaction fails.
   bool out_of_objects() const { return out_of_objects_; }
@@ -46,8 +46,8 @@ class TransactionImpl final : public Transaction {
   std::atomic<std::uint64_t>& next_object_;
   std::uint64_t generation_;
   Changes changes_;
-  std::vector<Run> links_;
-  std::vector<Run> unlinks_;
+  std::vector<Run> published_;
+  std::vector<Run> freed_;
   std::vector<Run> abandoned_;
   std::int64_t objects_ = 0;
   bool out_of_objects_ = false;

@@ -33,7 +33,7 @@ void VolumeImpl::committer_loop() {
     if (store_->dirty())
       committed = store_->commit();
     else if (store_->has_committed())
-      committed = store_->commit_unlinked();
+      committed = store_->commit_freed();
     if (committed.ok()) committed = store_->finalize();
     if (!committed.ok()) spdlog::critical("commit: {}", committed.error().message());
   }

@@ -29,6 +29,7 @@ RETIRED = [
     (r"\bsettl(e|ed|ing|er)(_|\b)", "consolidate; drop_removed"),
     (r"\bripe|kRipe|\btorn groups?\b|last_dirt_ns", "full group; split group; dirtied"),
     (r"LeftPlace|left_places|places? (it|they) left|\bReturner\b", "home blocks; relocate home"),
+    (r"commit_unlinked|\btransaction[.](un)?link\b", "commit_freed; Transaction::publish, Transaction::free"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
@@ -36,6 +37,8 @@ RETIRED_BELOW = [
     ("src/store", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
     ("src/engine", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
     ("src/volume", r"promis", "reservation, reserved"),
+    ("src/engine", r"\bun?link(er|s|ed|ing)?\b|(\b|_)link(ed|er|ing)?_|_linked\b|Linker", "publish, Publisher, free"),
+    ("src/alloc", r"link", "publish, free"),
     ("src/store", r"\bgated|\bgates?_\b|\bgate\(|ForGates", "pending free"),
     ("src/store", r"\blet_go\b", "release_run"),
     ("src/engine", r"\blet_go\b", "release"),

@@ -40,8 +40,8 @@ class FakeStore::FakeTransaction final : public store::Transaction {
     changes_[key] = ByteVector(value.begin(), value.end());
   }
   void erase(const format::Key& key) override { changes_[key] = std::nullopt; }
-  void link(const Run& run) override { linked_.push_back(run); }
-  void unlink(const Run& run) override { unlinked_.push_back(run); }
+  void publish(const Run& run) override { published_.push_back(run); }
+  void free(const Run& run) override { freed_.push_back(run); }
   std::uint64_t new_object() override {
     const std::lock_guard lock(store_.mutex_);
     return store_.next_object_++;
@@ -50,8 +50,8 @@ class FakeStore::FakeTransaction final : public store::Transaction {
   std::uint64_t generation() const override { return store_.commits_ + 1; }
 
   void apply() {
-    for (const Run& run : linked_) store_.set_state(run, BlockState::kAllocated, BlockState::kLinked);
-    for (const Run& run : unlinked_) store_.set_state(run, BlockState::kLinked, BlockState::kFree);
+    for (const Run& run : published_) store_.set_state(run, BlockState::kAllocated, BlockState::kPublished);
+    for (const Run& run : freed_) store_.set_state(run, BlockState::kPublished, BlockState::kFree);
     const std::lock_guard lock(store_.mutex_);
     for (auto& [key, value] : changes_) {
       if (value) {
@@ -61,13 +61,13 @@ class FakeStore::FakeTransaction final : public store::Transaction {
       }
     }
     store_.objects_ += static_cast<std::uint64_t>(objects_);
-    if (!changes_.empty() || !linked_.empty() || !unlinked_.empty()) store_.dirty_ = true;
+    if (!changes_.empty() || !published_.empty() || !freed_.empty()) store_.dirty_ = true;
   }
 
  private:
   FakeStore& store_;
   std::map<format::Key, std::optional<ByteVector>> changes_;
-  std::vector<Run> linked_, unlinked_;
+  std::vector<Run> published_, freed_;
   std::int64_t objects_ = 0;
 };
 
@@ -75,7 +75,7 @@ FakeStore::FakeStore(unsigned disks, std::uint64_t disk_bytes, std::uint32_t blo
   for (unsigned i = 0; i < disks; ++i)
     disks_.push_back({std::make_unique<device::MemoryDisk>("disk" + std::to_string(i), disk_bytes), nullptr,
                       std::vector<BlockState>(disk_bytes / block_size, BlockState::kFree)});
-  for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kLinked;  // so that block 0 is not given out
+  for (FakeDisk& disk : disks_) disk.blocks[0] = BlockState::kPublished;  // so that block 0 is not given out
   format::Inode root;
   root.mode = S_IFDIR | 0755;
   root.links = 2;

@@ -32,7 +32,7 @@ class FakeStore : public store::Store {
   void put_in_front(unsigned index, device::Disk& front) { disks_[index].front = &front; }
   device::MemoryDisk& memory_disk(unsigned index) { return *disks_[index].disk; }
   std::map<format::Key, ByteVector> items() const;
-  std::uint64_t used_blocks() const;  // allocated and linked
+  std::uint64_t used_blocks() const;  // allocated and published
   // Calls of get() and scan(), outside of transactions.
   std::uint64_t lookups() const { return lookups_; }
 
@@ -71,7 +71,7 @@ class FakeStore : public store::Store {
   bool reserve_run(const store::Run&) override { return true; }
   void release_run(const store::Run&) override {}
   bool is_free(const store::Run& run) override;
-  Status commit_unlinked() override { return commit(); }
+  Status commit_freed() override { return commit(); }
   Result<store::Reservation> reserve(const store::SpaceAmount& amount, store::Purpose purpose) override;
   store::SpaceInfo space() const override;
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {
@@ -80,7 +80,7 @@ class FakeStore : public store::Store {
 
  private:
   class FakeTransaction;
-  enum class BlockState : std::uint8_t { kFree, kAllocated, kLinked };
+  enum class BlockState : std::uint8_t { kFree, kAllocated, kPublished };
   struct FakeDisk {
     std::unique_ptr<device::MemoryDisk> disk;
     device::Disk* front = nullptr;

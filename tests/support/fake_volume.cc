@@ -69,7 +69,7 @@ class FakeVolume::FakeStore final : public store::Store {
   bool reserve_run(const store::Run&) override { std::abort(); }
   void release_run(const store::Run&) override { std::abort(); }
   bool is_free(const store::Run&) override { std::abort(); }
-  Status commit_unlinked() override { return {}; }
+  Status commit_freed() override { return {}; }
   Result<store::Reservation> reserve(const store::SpaceAmount&, store::Purpose) override { std::abort(); }
   store::SpaceInfo space() const override { return {}; }
   Result<std::vector<store::ZoneUse>> zone_use(unsigned, std::uint64_t, std::size_t) override {

@@ -52,15 +52,15 @@ struct CacheBlock {
   bool loading = false;
   bool write_locked = false;
   bool dirty = false;
-  bool known_on_disk = false;        // a record has been seen: not a hole
-  std::uint64_t changes = 0;         // counts modifications
-  std::uint64_t linked_changes = 0;  // as counted in what was last linked
-  std::uint32_t dirty_blocks = 0;    // ordinary files: bit i = block i of the cell
-  ChangedBytes changed_bytes;        // images: since the cache block became dirty
-  std::uint64_t filled_bytes = 0;    // bytes written since the cache block became dirty
-  bool full = false;                 // dirty, and all of it has been written
-  store::SpaceAmount reserved;       // part of the object's reservation
-  std::uint64_t dirty_charge = 0;    // part of the engine's dirty bytes
+  bool known_on_disk = false;           // a record has been seen: not a hole
+  std::uint64_t changes = 0;            // counts modifications
+  std::uint64_t published_changes = 0;  // as counted in what was last published
+  std::uint32_t dirty_blocks = 0;       // ordinary files: bit i = block i of the cell
+  ChangedBytes changed_bytes;           // images: since the cache block became dirty
+  std::uint64_t filled_bytes = 0;       // bytes written since the cache block became dirty
+  bool full = false;                    // dirty, and all of it has been written
+  store::SpaceAmount reserved;          // part of the object's reservation
+  std::uint64_t dirty_charge = 0;       // part of the engine's dirty bytes
   std::int64_t dirty_since_ns = 0;
 
   bool covers(std::uint32_t begin, std::uint32_t end) const { return complete || valid.covers(begin, end); }

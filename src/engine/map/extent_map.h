@@ -78,7 +78,7 @@ class ExtentMap {
   Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
   Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);
-  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `linking` of the object, and has
+  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `publishing` of the object, and has
   // changed nothing in the transaction at work, sees what the tree has.
   KnownPage kept_page(const OpenObject& object, std::uint64_t number);
 

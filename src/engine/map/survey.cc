@@ -293,7 +293,7 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
     for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
   if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(index)); cached != nullptr) {
     std::unique_lock lock(cached->mutex);
-    // What is being written is not dirty any more and not linked yet.
+    // What is being written is not dirty any more and not published yet.
     cached->changed.wait(lock, [&] { return !cached->write_locked; });
     blocks |= cached->dirty_blocks;
     lock.unlock();
@@ -302,11 +302,11 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
       for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
   }
   const std::lock_guard lock(object.state_mutex);
-  if (index == 0 && object.linked_inline) blocks |= 1;
+  if (index == 0 && object.published_inline) blocks |= 1;
   return blocks;
 }
 
-Result<std::uint64_t> Survey::next_linked_row(OpenObject& object, std::uint64_t row) {
+Result<std::uint64_t> Survey::next_published_row(OpenObject& object, std::uint64_t row) {
   const std::uint64_t kind = object.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   if (!object.is_image()) {
     MDFS_TRY_ASSIGN(const auto items,
@@ -363,10 +363,10 @@ Result<std::uint64_t> Survey::next_row_with_data(OpenObject& object, std::uint64
     const auto block =
         object.dirty_cache_blocks.lower_bound(checked_mul(row, object.extents_in_row()).value_or(UINT64_MAX));
     if (block != object.dirty_cache_blocks.end()) dirty = block->first / object.extents_in_row();
-    if (row == 0 && object.linked_inline) dirty = 0;
+    if (row == 0 && object.published_inline) dirty = 0;
   }
-  MDFS_TRY_ASSIGN(const std::uint64_t linked, next_linked_row(object, row));
-  return std::min(dirty, linked);
+  MDFS_TRY_ASSIGN(const std::uint64_t published, next_published_row(object, row));
+  return std::min(dirty, published);
 }
 
 Result<std::uint64_t> Survey::next_data(OpenObject& object, std::uint64_t offset) {

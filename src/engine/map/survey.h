@@ -39,7 +39,7 @@ class Survey {
   Result<std::uint32_t> data_blocks(OpenObject& object, std::uint64_t cell);
   // The first row of extents at or after `row` with something in it; UINT64_MAX if there is none.
   Result<std::uint64_t> next_row_with_data(OpenObject& object, std::uint64_t row);
-  Result<std::uint64_t> next_linked_row(OpenObject& object, std::uint64_t row);
+  Result<std::uint64_t> next_published_row(OpenObject& object, std::uint64_t row);
   Result<std::uint64_t> next_row_with_strips(OpenObject& object, std::uint64_t row);
 
   Core& core_;

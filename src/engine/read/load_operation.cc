@@ -100,7 +100,7 @@ Status LoadOperation::look_up(Fetch& fetch, bool fresh) {
   bool in_tree = false;
   if (fetch.block->key.index == 0) {
     const std::lock_guard lock(object_.state_mutex);
-    in_tree = object_.linked_inline;
+    in_tree = object_.published_inline;
   }
   if (in_tree) {
     MDFS_TRY_ASSIGN(fetch.inline_bytes, core_.extent_map.inline_bytes(object_));

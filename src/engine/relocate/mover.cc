@@ -16,7 +16,7 @@
 #include "engine/map/extent_map.h"
 #include "engine/open_object.h"
 #include "engine/requests.h"
-#include "engine/write/link.h"
+#include "engine/write/publisher.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::engine {
@@ -86,7 +86,7 @@ Result<MoveOutcome> Mover::move(OpenObject& object, const MoveRequest& request) 
   MDFS_TRY(look_up(object, job, request.extents));
   Status status = find_room(object, job);
   if (status.ok()) status = copy(object, job);
-  if (status.ok()) status = link(object, job);
+  if (status.ok()) status = publish(object, job);
   for (Part& part : job.parts)
     if (part.state != Part::State::kMoved) give_back(part);
   if (!status.ok() && status.error().code != Errc::kNoSpace) return std::move(status).error();
@@ -369,17 +369,17 @@ Result<bool> Mover::is_current(const OpenObject& object, const Part& part) {
   return is_same(core_.store, object, part.coord, *part.record, part.from);
 }
 
-// ---- linking
+// ---- publishing
 
-Status Mover::link(OpenObject& object, Job& job) {
+Status Mover::publish(OpenObject& object, Job& job) {
   const auto copied = [](const Part& part) { return part.state == Part::State::kCopied; };
   if (std::none_of(job.parts.begin(), job.parts.end(), copied)) return {};
-  std::vector<Part*> linked;
-  Linker::Pages pages;
-  const std::lock_guard linking(object.linking);
+  std::vector<Part*> published;
+  Publisher::Pages pages;
+  const std::lock_guard publishing(object.publishing);
   const auto change = [&](store::Transaction& transaction) -> Status {
-    linked.clear();
-    Linker linker(core_, object, transaction);
+    published.clear();
+    Publisher publisher(core_, object, transaction);
     std::vector<Staged> staged;
     for (Part& part : job.parts) {
       if (!copied(part)) continue;
@@ -400,19 +400,19 @@ Status Mover::link(OpenObject& object, Job& job) {
         for (const format::FileRun& run : part.cell.runs)
           one.crc32c.insert(one.crc32c.end(), run.crc32c.begin(), run.crc32c.end());
       }
-      linked.push_back(&part);
+      published.push_back(&part);
     }
     if (staged.empty()) return {};
-    MDFS_TRY(linker.link(staged));
-    MDFS_CHECK(linker.stored_bytes_change() == 0);
-    pages = linker.pages();
+    MDFS_TRY(publisher.publish(staged));
+    MDFS_CHECK(publisher.stored_bytes_change() == 0);
+    pages = publisher.pages();
     return {};
   };
   MDFS_TRY(core_.store.transact(job.request.purpose, change, &job.reservation));
-  publish_pages(core_, object, pages);
+  update_cached_pages(core_, object, pages);
   for (Part& part : job.parts)
     if (copied(part)) part.state = Part::State::kChanged;
-  for (Part* part : linked) part->state = Part::State::kMoved;
+  for (Part* part : published) part->state = Part::State::kMoved;
   return {};
 }
 

@@ -94,7 +94,7 @@ class Mover {
   Status read_again(OpenObject& object, Part& part);
   bool matches(const OpenObject& object, const Part& part) const;
   Result<bool> is_current(const OpenObject& object, const Part& part);
-  Status link(OpenObject& object, Job& job);
+  Status publish(OpenObject& object, Job& job);
   void give_back(Part& part);
 
   Core& core_;

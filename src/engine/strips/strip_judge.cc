@@ -22,7 +22,7 @@ std::uint64_t overlapped(const Strips& strips, const ChangedBytes& changed) {
 
 StripJudge::StripJudge(Core& core, OpenObject& object) : core_(core), object_(object) {
   const std::lock_guard lock(object.state_mutex);
-  linked_size_ = object.linked_size;
+  published_size_ = object.published_size;
 }
 
 Status StripJudge::look_at(std::uint64_t number, Page& page) {
@@ -48,7 +48,7 @@ Result<bool> StripJudge::is_worth_a_strip(const geometry::Coord& extent, const C
   facts.extent_blocks = object_.capacity_bytes / object_.block_size;
   facts.changed_blocks = ceil_div(changed.end - changed.begin, object_.block_size);
   facts.has_record = page.known.page->has(place.place);
-  facts.appends = object_.canonical_offset(extent, changed.begin) >= linked_size_;
+  facts.appends = object_.canonical_offset(extent, changed.begin) >= published_size_;
   facts.overlaps = (page.overlapped >> place.place & 1) != 0;
   facts.strip_blocks = page.strip_blocks[place.place];
   facts.strips_in_page = page.known.strips->size();

@@ -30,7 +30,7 @@ class StripJudge {
 
   Core& core_;
   OpenObject& object_;
-  std::uint64_t linked_size_ = 0;
+  std::uint64_t published_size_ = 0;
   std::unordered_map<std::uint64_t, Page> pages_;
 };
 

@@ -47,33 +47,33 @@ Status Replacer::clear_beyond_end(OpenObject& object) {
   const RangeLock::Hold hold(object.range_lock, object.rank, rows, RangeLock::Mode::kExclusive);
   if (object.end_is_clean.load(std::memory_order_acquire)) return {};
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   const std::uint64_t first_row = ceil_div(size, row_bytes);
   bool in_tree = false;
   {
     const std::lock_guard lock(object.state_mutex);
-    in_tree = object.linked_inline;
+    in_tree = object.published_inline;
   }
   MDFS_TRY_ASSIGN(const bool any, has_beyond(object, size));
   if (any) {
-    Linker::Pages pages;
+    Publisher::Pages pages;
     const Status freed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-      Linker linker(core_, object, transaction);
-      MDFS_TRY(free_rows(object, linker, first_row, UINT64_MAX));
+      Publisher publisher(core_, object, transaction);
+      MDFS_TRY(free_rows(object, publisher, first_row, UINT64_MAX));
       const std::uint64_t end = align_up(size % row_bytes, object.block_size);
       if (!object.is_image() && end > 0 && end < row_bytes)
-        MDFS_TRY(linker.punch_cell(size / row_bytes, block_mask(object, end, row_bytes)));
-      pages = linker.pages();
-      std::uint64_t linked = 0;
+        MDFS_TRY(publisher.punch_cell(size / row_bytes, block_mask(object, end, row_bytes)));
+      pages = publisher.pages();
+      std::uint64_t published = 0;
       {
         const std::lock_guard lock(object.state_mutex);
-        linked = object.linked_size;
+        published = object.published_size;
       }
-      return object.update(transaction, {linked, linker.stored_bytes_change(), in_tree});
+      return object.update(transaction, {published, publisher.stored_bytes_change(), in_tree});
     });
     if (!freed.ok()) return freed;
-    publish_pages(core_, object, pages);
+    update_cached_pages(core_, object, pages);
     reset_blocks(object, first_row * object.extents_in_row(), UINT64_MAX, true);
     if (!object.is_image())
       zero_blocks(object, ceil_div(size, object.block_size), first_row * row_bytes / object.block_size);

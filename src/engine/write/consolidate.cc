@@ -148,27 +148,27 @@ Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometr
   MDFS_TRY(stage(core_, object, batch, reservation));
 
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
-  Linker::Pages pages;
+  const std::lock_guard publishing(object.publishing);
+  Publisher::Pages pages;
   const Status changed = core_.store.transact(
       store::Purpose::kReserved,
       [&](store::Transaction& transaction) -> Status {
-        Linker linker(core_, object, transaction);
-        MDFS_TRY(linker.link(batch));
-        pages = linker.pages();
+        Publisher publisher(core_, object, transaction);
+        MDFS_TRY(publisher.publish(batch));
+        pages = publisher.pages();
         std::uint64_t size = 0;
         {
           const std::lock_guard lock(object.state_mutex);
-          size = object.linked_size;
+          size = object.published_size;
         }
-        return object.update(transaction, {size, linker.stored_bytes_change(), false});
+        return object.update(transaction, {size, publisher.stored_bytes_change(), false});
       },
       &reservation);
   if (!changed.ok()) {
     abandon(core_, batch);
     return changed;
   }
-  publish_pages(core_, object, pages);
+  update_cached_pages(core_, object, pages);
   for (const Staged& staged : batch) {
     const std::lock_guard lock(staged.block->mutex);
     staged.block->known_on_disk = !staged.runs.empty();

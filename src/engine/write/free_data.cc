@@ -19,7 +19,7 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
     if (!record) continue;
     const auto blocks = static_cast<std::uint32_t>((record->stored_bytes + block_size - 1) / block_size);
     if (!record->is_scattered()) {
-      transaction.unlink({record->place().disk, record->place().block, blocks});
+      transaction.free({record->place().disk, record->place().block, blocks});
       continue;
     }
     const format::Key key{item.key.object, MDFS_KIND_EXTENT_RUNS, item.key.offset * format::kMaxPlaces + place};
@@ -27,7 +27,7 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
     if (!runs_item) return {Errc::kCorrupt, "extent-runs.missing"};
     MDFS_TRY_ASSIGN(const auto runs, format::decode_extent_runs(*runs_item, blocks));
     for (const format::BlockRun& run : runs)
-      transaction.unlink({run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)});
+      transaction.free({run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)});
     transaction.erase(key);
   }
   return {};
@@ -37,7 +37,7 @@ void free_strip(store::Transaction& transaction, const format::Strip& strip, std
   for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
     if (!strip.has(place)) continue;
     const format::BlockRun part = strip.part(place, block_size);
-    transaction.unlink({part.address.disk, part.address.block, static_cast<std::uint32_t>(part.blocks)});
+    transaction.free({part.address.disk, part.address.block, static_cast<std::uint32_t>(part.blocks)});
   }
 }
 
@@ -70,7 +70,7 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
     } else {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
       for (const format::FileRun& run : cell.runs)
-        transaction.unlink({run.address.disk, run.address.block, run.blocks()});
+        transaction.free({run.address.disk, run.address.block, run.blocks()});
     }
     transaction.erase(item.key);
   }

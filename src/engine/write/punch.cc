@@ -36,7 +36,7 @@ Status Replacer::punch(OpenObject& object, std::uint64_t offset, std::uint64_t l
   bool in_tree = false;
   {
     const std::lock_guard lock(object.state_mutex);
-    in_tree = object.linked_inline;
+    in_tree = object.published_inline;
   }
   if (in_tree) MDFS_TRY(write_back_.write_back(object));
   if (first < last) MDFS_TRY(punch_cells(object, first, last, stop));
@@ -75,30 +75,30 @@ Result<bool> Replacer::holds_block(OpenObject& object, std::uint64_t offset) {
 
 // Frees what `free_item` does of each stored item of [first, last], some in each transaction: fewer on a full volume.
 Status Replacer::free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,
-                               const std::function<Status(Linker&, std::uint64_t item)>& free_item) {
+                               const std::function<Status(Publisher&, std::uint64_t item)>& free_item) {
   for (std::size_t at_once = kItemsInTransaction;;) {
     MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(const auto items, items_between(object, first, last, at_once));
     if (items.empty()) return {};
-    Linker::Pages pages;
+    Publisher::Pages pages;
     const Status changed =
         core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-          Linker linker(core_, object, transaction);
-          for (const std::uint64_t item : items) MDFS_TRY(free_item(linker, item));
-          pages = linker.pages();
-          std::uint64_t linked = 0;
+          Publisher publisher(core_, object, transaction);
+          for (const std::uint64_t item : items) MDFS_TRY(free_item(publisher, item));
+          pages = publisher.pages();
+          std::uint64_t published = 0;
           {
             const std::lock_guard lock(object.state_mutex);
-            linked = object.linked_size;
+            published = object.published_size;
           }
-          return object.update(transaction, {linked, linker.stored_bytes_change(), false});
+          return object.update(transaction, {published, publisher.stored_bytes_change(), false});
         });
     if (!changed.ok() && changed.error().code == Errc::kNoSpace && at_once > 1) {
       at_once /= 2;
       continue;
     }
     if (!changed.ok()) return changed;
-    publish_pages(core_, object, pages);
+    update_cached_pages(core_, object, pages);
     if (items.back() == last) return {};
     first = items.back() + 1;
   }
@@ -114,13 +114,13 @@ Status Replacer::punch_rows(OpenObject& object, std::uint64_t first_row, std::ui
   const std::uint64_t first_page = first_row / side * object.pages_in_row();
   const std::uint64_t last_page = ceil_div(last_row, side) * object.pages_in_row() - 1;
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   const std::uint64_t step = object.array().extent[0];
   const Versions::Change change(object.versions, checked_mul(first_row, step).value_or(UINT64_MAX),
                                 checked_mul(last_row, step).value_or(UINT64_MAX));
-  const Status freed = free_in_steps(object, first_page, last_page, stop, [&](Linker& linker, std::uint64_t page) {
-    return linker.free_in_page(page, rows);
-  });
+  const Status freed =
+      free_in_steps(object, first_page, last_page, stop,
+                    [&](Publisher& publisher, std::uint64_t page) { return publisher.free_in_page(page, rows); });
   const std::uint64_t first_extent = first_row * object.extents_in_row(),
                       last_extent = last_row * object.extents_in_row();
   if (freed.ok())
@@ -139,11 +139,11 @@ Status Replacer::punch_cells(OpenObject& object, std::uint64_t first_block, std:
   cells.last[0] = ceil_div(last_block, cell_blocks);
   const WriteBackLocks locks(object, cells);
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
-  const auto free_blocks = [&](Linker& linker, std::uint64_t cell) {
+  const std::lock_guard publishing(object.publishing);
+  const auto free_blocks = [&](Publisher& publisher, std::uint64_t cell) {
     const std::uint64_t from = std::max(first_block, cell * cell_blocks) - cell * cell_blocks;
     const std::uint64_t to = std::min(last_block, (cell + 1) * cell_blocks) - cell * cell_blocks;
-    return linker.punch_cell(cell, block_mask(object, from * object.block_size, to * object.block_size));
+    return publisher.punch_cell(cell, block_mask(object, from * object.block_size, to * object.block_size));
   };
   const Status freed = free_in_steps(object, cells.first[0], cells.last[0] - 1, stop, free_blocks);
   if (freed.ok())

@@ -13,7 +13,7 @@ Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>
   std::vector<store::Run> runs;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     Result<StoredExtent> stored = core.extent_map.extent(object, extents[i].coord, false);
-    if (!stored.ok()) continue;  // linking will say why
+    if (!stored.ok()) continue;  // publishing will say why
     runs.insert(runs.end(), stored->runs.begin(), stored->runs.end());
     for (const StripPart& part : stored->parts) runs.push_back(part.run);
     replaced.stored[i] = std::move(*stored);

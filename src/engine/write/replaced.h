@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/core.h"
-#include "engine/write/link.h"
+#include "engine/write/publisher.h"
 #include "geometry/decompose.h"
 
 namespace mdfs::engine {
@@ -20,7 +20,7 @@ struct Replaced {
   std::shared_ptr<const store::BlockHold> hold;     // of all their blocks
 };
 
-// Called with `linking` of the object held, before the transaction.
+// Called with `publishing` of the object held, before the transaction.
 Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& extents);
 // Called while `swapping` is held, before the extents change: gives the versions what they want of them. `changed`: the
 // part of the array that changes.

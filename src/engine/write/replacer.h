@@ -10,7 +10,7 @@
 #include "engine/core.h"
 #include "engine/read/loader.h"
 #include "engine/write/held_extents.h"
-#include "engine/write/link.h"
+#include "engine/write/publisher.h"
 #include "engine/write/stage.h"
 #include "engine/write/window_source.h"
 #include "engine/write/write_back.h"
@@ -35,19 +35,19 @@ class WriteBackLocks {
 };
 
 // Any thread. Each call has its part of the grid alone. New contents are staged where nobody sees them; then, behind
-// the closed barrier, one transaction links them and the cached extents are exchanged: for readers of the cache that is
-// an exchange of buffers in memory, and a read that it overtakes is done again.
+// the closed barrier, one transaction publishes them and the cached extents are exchanged: for readers of the cache
+// that is an exchange of buffers in memory, and a read that it overtakes is done again.
 class Replacer {
  public:
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
-  // What had been written before is linked before the new size is, or with it; but on a volume so full that it cannot
-  // be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image that
-  // has more than kMostCut extents in the row of the new end is shortened in steps.
+  // What had been written before is published before the new size is, or with it; but on a volume so full that it
+  // cannot be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image
+  // that has more than kMostCut extents in the row of the new end is shortened in steps.
   Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
-  // Makes it larger if it is smaller. What is dirty stays so, and the size is linked with it.
+  // Makes it larger if it is smaller. What is dirty stays so, and the size is published with it.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
   Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
   // Before the object becomes larger for the first time since it was opened: whatever the tree has beyond its end is
@@ -84,8 +84,9 @@ class Replacer {
   void overlay(const OpenObject& object, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
                const geometry::Piece& piece, const BufferRef& buffer);
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep);
-  Status link_window(OpenObject& object, WindowJob& job);
-  // Behind the closed barrier: the cached extents become what has been linked. `before` is called with `swapping` held.
+  Status publish_window(OpenObject& object, WindowJob& job);
+  // Behind the closed barrier: the cached extents become what has been published. `before` is called with `swapping`
+  // held.
   void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);
 
   Status prepare_size(OpenObject& object, std::uint64_t size_bytes);
@@ -99,11 +100,11 @@ class Replacer {
   // The extents that keep some bytes and lose others, staged with zeros for what they lose.
   Status cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   Status cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
-  Status link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
+  Status publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   // Frees from the end until at most `items` pages or cells are left beyond the new size.
   Status free_far(OpenObject& object, std::uint64_t first_row, std::size_t items, const Stop& stop);
   Status free_from(OpenObject& object, std::uint64_t row);
-  Status free_rows(OpenObject& object, Linker& linker, std::uint64_t first_row, std::uint64_t last_row);
+  Status free_rows(OpenObject& object, Publisher& publisher, std::uint64_t first_row, std::uint64_t last_row);
   Result<std::vector<std::uint64_t>> items_between(OpenObject& object, std::uint64_t first, std::uint64_t last,
                                                    std::size_t limit);
   Result<std::vector<std::uint64_t>> pages_with_strips(OpenObject& object, std::uint64_t first, std::uint64_t last,
@@ -128,7 +129,7 @@ class Replacer {
   Status consolidate_batch(OpenObject& object, const std::vector<geometry::Coord>& extents);
 
   Status free_in_steps(OpenObject& object, std::uint64_t first, std::uint64_t last, const Stop& stop,
-                       const std::function<Status(Linker&, std::uint64_t item)>& free_item);
+                       const std::function<Status(Publisher&, std::uint64_t item)>& free_item);
   Status punch_cells(OpenObject& object, std::uint64_t first_block, std::uint64_t last_block, const Stop& stop);
   Status punch_rows(OpenObject& object, std::uint64_t first_row, std::uint64_t last_row, const Stop& stop);
   Status zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);

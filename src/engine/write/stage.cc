@@ -171,7 +171,7 @@ class Placer {
     return object_.groups.group_of(one.coord) == object_.groups.group_of(two.coord);
   }
 
-  // Where the extent is stored now on this disk; 0: not here, or nobody can say (linking finds out why).
+  // Where the extent is stored now on this disk; 0: not here, or nobody can say (publishing finds out why).
   std::uint64_t replaced_block(const Staged& staged) {
     if (!object_.is_image()) return 0;
     const Result<StoredExtent> stored = core_.extent_map.extent(object_, staged.coord, false);

@@ -1,5 +1,5 @@
-// Staging: extents are encoded, given places, and written to their disks, where nobody sees them until they are linked.
-// SPDX-License-Identifier: Apache-2.0
+// Staging: extents are encoded, given places, and written to their disks, where nobody sees them until they are
+// published. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged);
 // at once. Blocks come out of `reservation` as far as it goes. After an error nothing is allocated. Any thread.
 Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation);
 
-// Gives the blocks of staged extents back, which have not been linked.
+// Gives the blocks of staged extents back, which have not been published.
 void abandon(Core& core, std::vector<Staged>& extents);
 
 }  // namespace mdfs::engine

@@ -56,14 +56,14 @@ Status Replacer::prepare_size(OpenObject& object, std::uint64_t size_bytes) {
   bool outgrown = false;
   {
     const std::lock_guard lock(object.state_mutex);
-    outgrown = object.linked_inline && size_bytes > MDFS_MAX_INLINE;
+    outgrown = object.published_inline && size_bytes > MDFS_MAX_INLINE;
   }
   return outgrown ? write_back_.write_back(object) : Status{};
 }
 
 // What is dirty and stays, so that a crash shows no new size without what had been written before. The cell that is cut
-// is linked with the size. A full volume is no reason not to shorten a file: it may be what makes room; and a size that
-// grows is linked with what is dirty then.
+// is published with the size. A full volume is no reason not to shorten a file: it may be what makes room; and a size
+// that grows is published with what is dirty then.
 Status Replacer::write_before(OpenObject& object, std::uint64_t size_bytes) {
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (size_bytes == size) return {};
@@ -75,15 +75,15 @@ Status Replacer::write_before(OpenObject& object, std::uint64_t size_bytes) {
 }
 
 // Bytes beyond the size are zero wherever they are kept: nothing but the size changes. While there are bytes to be
-// linked it is linked with them, so that a crash shows no size without what lies before it.
+// published it is published with them, so that a crash shows no size without what lies before it.
 Status Replacer::extend(OpenObject& object, std::uint64_t size_bytes) {
   const std::uint64_t old = object.size.load(std::memory_order_acquire);
   {
-    const std::lock_guard linking(object.linking);
+    const std::lock_guard publishing(object.publishing);
     bool in_tree = false, dirty = false;
     {
       const std::lock_guard lock(object.state_mutex);
-      in_tree = object.linked_inline;
+      in_tree = object.published_inline;
       dirty = !object.dirty_cache_blocks.empty();
     }
     if (!in_tree && dirty) {
@@ -97,7 +97,7 @@ Status Replacer::extend(OpenObject& object, std::uint64_t size_bytes) {
       }));
       object.grow(size_bytes);
       const std::lock_guard lock(object.state_mutex);
-      object.linked_size = std::max(object.linked_size, size_bytes);
+      object.published_size = std::max(object.published_size, size_bytes);
       return {};
     }
   }
@@ -183,7 +183,7 @@ Status Replacer::shrink_at_once(OpenObject& object, std::uint64_t size_bytes, co
   if (status.ok()) {
     for (std::size_t items = kItemsInTransaction; items > 0; items = no_room() ? items / 2 : 0) {
       status = free_far(object, cut.first_row, items, stop);
-      if (status.ok()) status = link_cut(object, size_bytes, cut);
+      if (status.ok()) status = publish_cut(object, size_bytes, cut);
     }
   }
   if (!status.ok()) abandon(core_, cut.staged);
@@ -200,7 +200,7 @@ Status Replacer::shrink_inline(OpenObject& object, std::uint64_t size_bytes) {
   }
   std::memset(kept.data() + size_bytes, 0, kept.size() - size_bytes);
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   MDFS_TRY(core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) {
     if (size_bytes > 0)
       transaction.put(inline_key(object), ConstBytes(kept.bytes()).first(size_bytes));
@@ -210,8 +210,8 @@ Status Replacer::shrink_inline(OpenObject& object, std::uint64_t size_bytes) {
   }));
   {
     const std::lock_guard lock(object.state_mutex);
-    object.linked_inline = size_bytes > 0;
-    object.linked_size = size_bytes;
+    object.published_inline = size_bytes > 0;
+    object.published_size = size_bytes;
   }
   object.size.store(size_bytes, std::memory_order_release);
   reset_blocks(object, 1, UINT64_MAX, true);
@@ -293,25 +293,25 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
   return batch.empty() ? Status{} : stage_batch();
 }
 
-Status Replacer::link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
+Status Replacer::publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut) {
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   // The last row of extents that stays is cut, too.
   const Versions::Change change(object.versions, first_step(object, size_bytes / object.grid_row_bytes()), UINT64_MAX);
-  Linker::Pages pages;
+  Publisher::Pages pages;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, object, transaction);
-    MDFS_TRY(linker.link(cut.staged));
-    MDFS_TRY(free_rows(object, linker, cut.first_row, UINT64_MAX));
-    pages = linker.pages();
-    return object.update(transaction, {size_bytes, linker.stored_bytes_change(), false});
+    Publisher publisher(core_, object, transaction);
+    MDFS_TRY(publisher.publish(cut.staged));
+    MDFS_TRY(free_rows(object, publisher, cut.first_row, UINT64_MAX));
+    pages = publisher.pages();
+    return object.update(transaction, {size_bytes, publisher.stored_bytes_change(), false});
   });
   if (!changed.ok()) return changed;
-  publish_pages(core_, object, pages);
+  update_cached_pages(core_, object, pages);
   object.size.store(size_bytes, std::memory_order_release);
   {
     const std::lock_guard lock(object.state_mutex);
-    object.linked_size = size_bytes;
+    object.published_size = size_bytes;
     object.has_cells = !object.is_image() && size_bytes > 0;
   }
   exchange(object, cut.staged, false, [] {});
@@ -322,8 +322,8 @@ Status Replacer::link_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut
 
 // ---- freeing records
 
-Status Replacer::free_rows(OpenObject& object, Linker& linker, std::uint64_t first_row, std::uint64_t last_row) {
-  if (!object.is_image()) return linker.free_items(first_row, last_row - 1);
+Status Replacer::free_rows(OpenObject& object, Publisher& publisher, std::uint64_t first_row, std::uint64_t last_row) {
+  if (!object.is_image()) return publisher.free_items(first_row, last_row - 1);
   const std::uint64_t side = object.page_box.side[0];
   const std::uint64_t pages = object.pages_in_row();
   GridBox rows = rows_from(first_row);
@@ -337,9 +337,9 @@ Status Replacer::free_rows(OpenObject& object, Linker& linker, std::uint64_t fir
     edges.push_back(last_row / side);
   for (const std::uint64_t edge : edges) {
     MDFS_TRY_ASSIGN(const auto items, items_between(object, edge * pages, (edge + 1) * pages - 1, SIZE_MAX));
-    for (const std::uint64_t page : items) MDFS_TRY(linker.free_in_page(page, rows));
+    for (const std::uint64_t page : items) MDFS_TRY(publisher.free_in_page(page, rows));
   }
-  return inner_first < inner_last ? linker.free_items(inner_first * pages, inner_last * pages - 1) : Status{};
+  return inner_first < inner_last ? publisher.free_items(inner_first * pages, inner_last * pages - 1) : Status{};
 }
 
 Result<std::vector<std::uint64_t>> Replacer::items_between(OpenObject& object, std::uint64_t first, std::uint64_t last,
@@ -417,26 +417,26 @@ Status Replacer::free_from(OpenObject& object, std::uint64_t row) {
   const std::uint64_t size = std::min(object.size.load(std::memory_order_acquire),
                                       checked_mul(row, object.grid_row_bytes()).value_or(UINT64_MAX));
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   const Versions::Change change(object.versions, first_step(object, row), UINT64_MAX);
-  Linker::Pages pages;
-  std::uint64_t linked = 0;
+  Publisher::Pages pages;
+  std::uint64_t published = 0;
   Status changed = core_.store.transact(store::Purpose::kFreeing, [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, object, transaction);
-    MDFS_TRY(free_rows(object, linker, row, UINT64_MAX));
-    pages = linker.pages();
+    Publisher publisher(core_, object, transaction);
+    MDFS_TRY(free_rows(object, publisher, row, UINT64_MAX));
+    pages = publisher.pages();
     {
       const std::lock_guard lock(object.state_mutex);
-      linked = std::min(object.linked_size, size);
+      published = std::min(object.published_size, size);
     }
-    return object.update(transaction, {linked, linker.stored_bytes_change(), false});
+    return object.update(transaction, {published, publisher.stored_bytes_change(), false});
   });
   if (!changed.ok()) return changed;
-  publish_pages(core_, object, pages);
+  update_cached_pages(core_, object, pages);
   object.size.store(size, std::memory_order_release);
   {
     const std::lock_guard lock(object.state_mutex);
-    object.linked_size = linked;
+    object.published_size = published;
   }
   reset_blocks(object, row * object.extents_in_row(), UINT64_MAX, true);
   return {};

@@ -1,4 +1,4 @@
-// Window writes: staged where nobody sees them, linked in one transaction, exchanged in the cache at once.
+// Window writes: staged where nobody sees them, published in one transaction, exchanged in the cache at once.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -117,8 +117,8 @@ Status each_band(const OpenObject& object, const geometry::Box& box, std::uint64
 
 }  // namespace
 
-// Windows are linked with all that their extents hold. If something had been written elsewhere, all is linked before,
-// with the size: what one write has brought to some extents under the window and to others stays together.
+// Windows are published with all that their extents hold. If something had been written elsewhere, all is published
+// before, with the size: what one write has brought to some extents under the window and to others stays together.
 Status Replacer::write_others(OpenObject& object, const WindowJob& job) {
   if (canonical_end(object.array(), job.box) > object.size.load(std::memory_order_acquire))
     MDFS_TRY(clear_beyond_end(object));
@@ -126,7 +126,7 @@ Status Replacer::write_others(OpenObject& object, const WindowJob& job) {
   bool others = false;
   {
     const std::lock_guard lock(object.state_mutex);
-    others = object.linked_size < object.size.load(std::memory_order_acquire) ||
+    others = object.published_size < object.size.load(std::memory_order_acquire) ||
              std::any_of(object.dirty_cache_blocks.begin(), object.dirty_cache_blocks.end(), [&](const auto& dirty) {
                return !grid.contains(object.rank, object.extent_coord(dirty.first));
              });
@@ -164,7 +164,7 @@ Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& 
   return all;
 }
 
-// What is staged of them stays in memory until they are linked: a quarter of the budget for each window.
+// What is staged of them stays in memory until they are published: a quarter of the budget for each window.
 std::uint64_t Replacer::most_window_extents() const {
   return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowExtents,
                                    kMaxWindowExtents);
@@ -208,7 +208,7 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
     return build_band(object, job, band, stop);
   });
   if (status.ok()) status = stage_batch(object, job, job.keep);
-  if (status.ok()) status = link_window(object, job);
+  if (status.ok()) status = publish_window(object, job);
   if (!status.ok()) abandon(core_, job.staged);
   return status;
 }
@@ -319,34 +319,34 @@ Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep) {
   return {};
 }
 
-Status Replacer::link_window(OpenObject& object, WindowJob& job) {
+Status Replacer::publish_window(OpenObject& object, WindowJob& job) {
   const ClosedBarrier closed(object.barrier);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   const Replaced replaced = note_replaced(core_, object, job.staged);
-  Linker::Pages pages;
+  Publisher::Pages pages;
   std::vector<Home> left;
   std::uint64_t size = 0;
   std::uint64_t reached = 0;  // that extents may hold bytes up to
   for (const Staged& staged : job.staged) reached = std::max(reached, object.end_of(staged.index));
   const store::Purpose purpose = job.replaces ? store::Purpose::kReserved : store::Purpose::kNormal;
   Status changed = core_.store.transact(purpose, [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, object, transaction);
-    MDFS_TRY(linker.link(job.staged));
+    Publisher publisher(core_, object, transaction);
+    MDFS_TRY(publisher.publish(job.staged));
     {
       const std::lock_guard lock(object.state_mutex);
-      size = std::max({object.linked_size, job.end, std::min(object.size.load(std::memory_order_acquire), reached)});
+      size = std::max({object.published_size, job.end, std::min(object.size.load(std::memory_order_acquire), reached)});
     }
-    MDFS_TRY(object.update(transaction, {size, linker.stored_bytes_change(), false}));
-    pages = linker.pages();
-    left = linker.left();
+    MDFS_TRY(object.update(transaction, {size, publisher.stored_bytes_change(), false}));
+    pages = publisher.pages();
+    left = publisher.left();
     return {};
   });
   if (!changed.ok()) return changed;
-  publish_pages(core_, object, pages);
+  update_cached_pages(core_, object, pages);
   if (core_.options.grouping) core_.homes.note(object.number, left);
   {
     const std::lock_guard lock(object.state_mutex);
-    object.linked_size = std::max(object.linked_size, size);
+    object.published_size = std::max(object.published_size, size);
   }
   exchange(object, job.staged, job.keep, [&] { keep_for_versions(core_, object, job.staged, replaced, job.box); });
   object.grow(job.end);

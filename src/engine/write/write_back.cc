@@ -119,7 +119,7 @@ void WriteBack::note_clean(OpenObject& object, CacheBlock& block) {
 
 void WriteBack::forget_if_clean(OpenObject& object) {
   const std::lock_guard lock(object.state_mutex);
-  if (!object.dirty_cache_blocks.empty() || object.linked_size < object.size.load(std::memory_order_acquire)) return;
+  if (!object.dirty_cache_blocks.empty() || object.published_size < object.size.load(std::memory_order_acquire)) return;
   // Under the state's lock, so that a cache block that becomes dirty now registers after this.
   const std::lock_guard registry(mutex_);
   dirty_.erase(&object);
@@ -306,7 +306,7 @@ std::vector<CacheBlockPtr> WriteBack::dirty_before(OpenObject& object, std::int6
 Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> blocks) {
   struct Open {
     CacheBlockPtr block;
-    std::uint64_t changes;  // that must be linked when we return
+    std::uint64_t changes;  // that must be published when we return
     std::uint64_t bytes;
   };
   std::vector<Open> open;
@@ -334,7 +334,7 @@ Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> bl
     for (const Open& one : open) {
       std::unique_lock lock(one.block->mutex);
       one.block->changed.wait(lock, [&] { return !one.block->write_locked; });
-      if (one.block->dirty && one.block->linked_changes < one.changes) rest.push_back(one);
+      if (one.block->dirty && one.block->published_changes < one.changes) rest.push_back(one);
     }
     open = std::move(rest);
   }
@@ -355,7 +355,7 @@ Status WriteBack::write_back(OpenObject& object, std::int64_t since_ns) {
     object.background_failed = true;
     return written;
   }
-  MDFS_TRY(link_size(object, size));
+  MDFS_TRY(publish_size(object, size));
   forget_if_clean(object);
   const std::lock_guard lock(object.state_mutex);
   if (!object.error) return {};

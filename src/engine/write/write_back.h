@@ -13,7 +13,7 @@
 
 #include "engine/core.h"
 #include "engine/read/loader.h"
-#include "engine/write/link.h"
+#include "engine/write/publisher.h"
 #include "engine/write/stage.h"
 #include "engine/write/write_choice.h"
 
@@ -22,10 +22,10 @@ namespace mdfs::engine {
 // Any thread. Two threads of its own write full groups back as soon as they make a good batch, what has been appended
 // and is about to be synced before that, and other cache blocks when there is more dirty than the limit allows.
 //
-// Cache blocks of a batch are locked, staged from snapshots, and linked in one transaction, whether they go to strips
-// or are written whole; a cache block changed meanwhile stays dirty. After an error the cache blocks are dirty as
-// before and the error stays with the object. The size that a transaction links reaches the end of all that it links:
-// nothing in the tree lies at or beyond the size that the tree has.
+// Cache blocks of a batch are locked, staged from snapshots, and published in one transaction, whether they go to
+// strips or are written whole; a cache block changed meanwhile stays dirty. After an error the cache blocks are dirty
+// as before and the error stays with the object. The size that a transaction publishes reaches the end of all that it
+// publishes: nothing in the tree lies at or beyond the size that the tree has.
 class WriteBack {
  public:
   WriteBack(Core& core, Loader& loader);
@@ -61,12 +61,12 @@ class WriteBack {
   // Groups in which something has been dirty since then, whole; or all.
   Status write_back(OpenObject& object, std::int64_t since_ns = kWhenever);
   Status write_back_all(std::int64_t at_least_age_ns);
-  // Dirty cache blocks of lower indices than this, so that what they hold is linked before what follows; the size is
+  // Dirty cache blocks of lower indices than this, so that what they hold is published before what follows; the size is
   // not. An error is the caller's to report: nothing is lost, and the next write-back tries again.
   Status write_back_below(OpenObject& object, std::uint64_t index);
   // Before somebody asks for all of it to be on the disks: those who append and ask in turns are to wait for little.
   static void note_sync(OpenObject& object);
-  // The object has become larger without a write: its size is linked with what is dirty, or at its next write-back.
+  // The object has become larger without a write: its size is published with what is dirty, or at its next write-back.
   void note_size(OpenObject& object);
   // Nothing of it has to be written back any more, if that is so.
   void forget_if_clean(OpenObject& object);
@@ -108,7 +108,7 @@ class WriteBack {
   };
 
   void run();
-  // Returns when all that they hold by now is linked.
+  // Returns when all that they hold by now is published.
   Status write_blocks(OpenObject& object, std::vector<CacheBlockPtr> blocks);
   std::shared_ptr<OpenObject> choose(bool may_be_pieces, WhichBlocks& which);
   static std::vector<CacheBlockPtr> dirty_before(OpenObject& object, std::int64_t since_ns);
@@ -133,21 +133,21 @@ class WriteBack {
   Status place_strips(OpenObject& object, std::vector<StripJob>& jobs, store::Reservation& reservation);
   Status store_strips(OpenObject& object, const Locked& locked, std::vector<StripJob>& jobs);
   void abandon_strips(Batch& batch);
-  // Nothing lies beyond it of what the batch links; if that is so, no dirty bytes lie before it, so that a crash shows
-  // a shorter file rather than zeros. state_mutex is held.
-  static std::uint64_t size_to_link(const OpenObject& object, const Batch& batch);
+  // Nothing lies beyond it of what the batch publishes; if that is so, no dirty bytes lie before it, so that a crash
+  // shows a shorter file rather than zeros. state_mutex is held.
+  static std::uint64_t size_to_publish(const OpenObject& object, const Batch& batch);
   // What writing the cache block back takes about; its mutex is held.
   static std::uint64_t bytes_to_write(const OpenObject& object, const CacheBlock& block);
   Status load_rest(OpenObject& object, const std::vector<CacheBlockPtr>& blocks);
   // A small file that has outgrown the tree: its first block is to be written with the others.
   Status leave_inline(OpenObject& object, std::vector<CacheBlockPtr>& blocks);
   bool lock_whole(OpenObject& object, const CacheBlockPtr& block, Batch& batch);
-  Status link_batch(OpenObject& object, Batch& batch);
-  Status link_inline(OpenObject& object, Batch& batch);
+  Status publish_batch(OpenObject& object, Batch& batch);
+  Status publish_inline(OpenObject& object, Batch& batch);
   void finish(OpenObject& object, Batch& batch, bool written);
   void finish(OpenObject& object, Locked& locked, store::Reservation& reservation, bool written, bool in_strips);
   store::Reservation reserve_again(store::Reservation& rest, const Snapshot& snapshot);
-  Status link_size(OpenObject& object, std::uint64_t at_least);
+  Status publish_size(OpenObject& object, std::uint64_t at_least);
   std::vector<std::shared_ptr<OpenObject>> dirty_objects();
 
   Core& core_;

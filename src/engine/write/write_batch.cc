@@ -43,7 +43,7 @@ namespace {
 // The bytes in the tree must become a block.
 bool must_leave_tree(OpenObject& object) {
   const std::lock_guard lock(object.state_mutex);
-  return object.linked_inline && object.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
+  return object.published_inline && object.size.load(std::memory_order_acquire) > MDFS_MAX_INLINE;
 }
 
 }  // namespace
@@ -142,18 +142,18 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
     const bool small = batch.size <= MDFS_MAX_INLINE;
     batch.inline_bytes = !object.is_image() && small && !object.has_cells && has_first;
     // The file grew out of the tree after leave_inline() had looked: next time.
-    batch.postponed = object.linked_inline && !batch.inline_bytes && !has_first;
+    batch.postponed = object.published_inline && !batch.inline_bytes && !has_first;
   }
   Status status;
   if (!batch.postponed) {
     if (batch.inline_bytes) {
-      status = link_inline(object, batch);
+      status = publish_inline(object, batch);
     } else {
       status = write_strips(object, batch, not_taken);
       if (status.ok() && !batch.whole.extents.empty())
         status = stage(core_, object, batch.whole.extents, batch.reservation);
       if (status.ok())
-        status = link_batch(object, batch);
+        status = publish_batch(object, batch);
       else
         abandon_strips(batch);
     }
@@ -168,44 +168,44 @@ Status WriteBack::write_at_once(OpenObject& object, std::vector<CacheBlockPtr> b
   return write_at_once(object, std::move(not_taken), Way::kWhole);
 }
 
-std::uint64_t WriteBack::size_to_link(const OpenObject& object, const Batch& batch) {
+std::uint64_t WriteBack::size_to_publish(const OpenObject& object, const Batch& batch) {
   std::vector<std::uint64_t> in_batch;
   for (const Locked* const locked : {&batch.whole, &batch.in_parts})
     for (const Staged& staged : locked->extents) in_batch.push_back(staged.index);
   std::sort(in_batch.begin(), in_batch.end());
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
-  std::uint64_t linked = std::min(batch.size, size);
+  std::uint64_t published = std::min(batch.size, size);
   for (const auto& [index, extent] : object.dirty_cache_blocks) {
-    if (object.first_byte_of(index) >= linked) break;
+    if (object.first_byte_of(index) >= published) break;
     if (std::binary_search(in_batch.begin(), in_batch.end(), index)) continue;
-    linked = object.first_byte_of(index);
+    published = object.first_byte_of(index);
     break;
   }
   const std::uint64_t reached = std::min(size, std::max(batch.whole.end, batch.in_parts.end));
-  return std::max({linked, reached, object.linked_size});
+  return std::max({published, reached, object.published_size});
 }
 
-Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
-  Linker::Pages pages;
+Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
+  Publisher::Pages pages;
   std::vector<Home> left;
   std::uint64_t size = 0;
   bool left_inline = false;
   std::vector<StagedStrip> strips;
   for (StripJob& job : batch.strips) strips.push_back(job.staged);
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   const auto link = [&](store::Transaction& transaction) -> Status {
-    Linker linker(core_, object, transaction);
-    if (!batch.whole.extents.empty()) MDFS_TRY(linker.link(batch.whole.extents));
-    if (!strips.empty()) MDFS_TRY(linker.link_strips(strips));
+    Publisher publisher(core_, object, transaction);
+    if (!batch.whole.extents.empty()) MDFS_TRY(publisher.publish(batch.whole.extents));
+    if (!strips.empty()) MDFS_TRY(publisher.publish_strips(strips));
     {
       const std::lock_guard lock(object.state_mutex);
-      size = size_to_link(object, batch);
-      left_inline = object.linked_inline;
+      size = size_to_publish(object, batch);
+      left_inline = object.published_inline;
     }
     if (left_inline) transaction.erase(inline_key(object));
-    MDFS_TRY(object.update(transaction, {size, linker.stored_bytes_change(), false}));
-    pages = linker.pages();
-    left = linker.left();
+    MDFS_TRY(object.update(transaction, {size, publisher.stored_bytes_change(), false}));
+    pages = publisher.pages();
+    left = publisher.left();
     return {};
   };
   Status status = core_.store.transact(store::Purpose::kReserved, link, &batch.reservation);
@@ -214,21 +214,21 @@ Status WriteBack::link_batch(OpenObject& object, Batch& batch) {
     abandon_strips(batch);
     return status;
   }
-  publish_pages(core_, object, pages);
+  update_cached_pages(core_, object, pages);
   if (core_.options.grouping) core_.homes.note(object.number, left);
   const std::lock_guard lock(object.state_mutex);
-  object.linked_size = std::max(object.linked_size, size);
-  object.linked_inline = false;
+  object.published_size = std::max(object.published_size, size);
+  object.published_inline = false;
   object.has_cells = !object.is_image();
   return {};
 }
 
-Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
+Status WriteBack::publish_inline(OpenObject& object, Batch& batch) {
   const Staged& first = batch.whole.extents.front();
   ByteVector bytes(batch.size);
   if (first.decoded)
     std::copy_n(first.decoded.data(), std::min<std::size_t>(bytes.size(), first.decoded.size()), bytes.begin());
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   const auto link = [&](store::Transaction& transaction) -> Status {
     {
       const std::lock_guard lock(object.state_mutex);
@@ -242,8 +242,8 @@ Status WriteBack::link_inline(OpenObject& object, Batch& batch) {
   MDFS_TRY(core_.store.transact(store::Purpose::kReserved, link, &batch.reservation));
   if (batch.postponed) return {};
   const std::lock_guard lock(object.state_mutex);
-  object.linked_size = batch.size;
-  object.linked_inline = true;
+  object.published_size = batch.size;
+  object.published_inline = true;
   return {};
 }
 
@@ -274,7 +274,7 @@ void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& r
     const std::lock_guard lock(block.mutex);
     block.write_locked = false;
     if (written) {
-      block.linked_changes = snapshot.changes;
+      block.published_changes = snapshot.changes;
       block.known_on_disk = !staged.runs.empty() || in_strips || !object.is_image();
       if (block.changes == snapshot.changes) note_clean(object, block);
     } else {
@@ -290,24 +290,24 @@ void WriteBack::finish(OpenObject& object, Locked& locked, store::Reservation& r
   locked.snapshots.clear();
 }
 
-// A size that no dirty cache block brings along: that of a file whose last batches were linked out of order, or which
-// has been made larger. `at_least` is linked even if something has become dirty before it meanwhile.
-Status WriteBack::link_size(OpenObject& object, std::uint64_t at_least) {
+// A size that no dirty cache block brings along: that of a file whose last batches were published out of order, or
+// which has been made larger. `at_least` is published even if something has become dirty before it meanwhile.
+Status WriteBack::publish_size(OpenObject& object, std::uint64_t at_least) {
   std::uint64_t size = 0;
   bool in_tree = false;
-  const std::lock_guard linking(object.linking);
+  const std::lock_guard publishing(object.publishing);
   {
     const std::lock_guard lock(object.state_mutex);
     size = object.size.load(std::memory_order_acquire);
-    in_tree = object.linked_inline;
+    in_tree = object.published_inline;
     if (!object.dirty_cache_blocks.empty()) size = std::min(size, at_least);
-    if (object.linked_size >= size) return {};
+    if (object.published_size >= size) return {};
   }
   MDFS_TRY(core_.store.transact(store::Purpose::kReserved, [&](store::Transaction& transaction) {
     return object.update(transaction, {size, 0, in_tree});
   }));
   const std::lock_guard lock(object.state_mutex);
-  object.linked_size = std::max(object.linked_size, size);
+  object.published_size = std::max(object.published_size, size);
   return {};
 }
 

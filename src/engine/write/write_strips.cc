@@ -46,11 +46,11 @@ bool may_go_in_parts(const OpenObject& object, const CacheBlock& block) {
 
 std::vector<CacheBlockPtr> WriteBack::collect_pieces(OpenObject& object) {
   std::vector<CacheBlockPtr> dirty;
-  std::uint64_t linked_size = 0;
+  std::uint64_t published_size = 0;
   {
     const std::lock_guard lock(object.state_mutex);
     object.early_bytes = 0;
-    linked_size = object.linked_size;
+    published_size = object.published_size;
     dirty.reserve(object.dirty_cache_blocks.size());
     for (const auto& [index, block] : object.dirty_cache_blocks) dirty.push_back(block);
   }
@@ -63,7 +63,7 @@ std::vector<CacheBlockPtr> WriteBack::collect_pieces(OpenObject& object) {
       const ChangedBytes& changed = block->changed_bytes;
       const bool whole_steps = !changed.empty() && changed.begin % step_bytes == 0 &&
                                object.end_with_padding(coord, changed.end) % step_bytes == 0;
-      if (!whole_steps || object.canonical_offset(coord, changed.begin) < linked_size) continue;
+      if (!whole_steps || object.canonical_offset(coord, changed.begin) < published_size) continue;
       if (!may_go_in_parts(object, *block)) continue;
     }
     rows[{object.page_of(coord).page, coord[0]}].push_back(std::move(block));

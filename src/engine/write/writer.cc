@@ -188,7 +188,7 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
   if (offset + length > object.size.load(std::memory_order_acquire)) return false;
   {
     const std::lock_guard lock(object.state_mutex);
-    if (object.linked_inline) return offset + length <= MDFS_MAX_INLINE;
+    if (object.published_inline) return offset + length <= MDFS_MAX_INLINE;
   }
   const std::uint64_t pass = pass_bytes(object);
   for (std::uint64_t done = 0; done < length; done += pass)
@@ -263,7 +263,7 @@ Status Writer::find_hole(OpenObject& object, const CacheBlockPtr& block, const g
     }
     if (block->key.index == 0) {
       const std::lock_guard state(object.state_mutex);
-      if (object.linked_inline) return true;
+      if (object.published_inline) return true;
     }
     MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, block->key.index));
     return !cell.empty();

@@ -74,7 +74,7 @@ TEST(SpaceMapTest, RemembersThatAPageHasNoSuchRunUntilSomethingIsFreedThere) {
   EXPECT_EQ(map.find(page, 3, nullptr).kind, Kind::kFound);
 }
 
-enum class State { kFree, kTaken, kLinked, kPendingFree };
+enum class State { kFree, kTaken, kPublished, kPendingFree };
 
 // Random changes of runs, and searches, on a disk of two pages and a bit.
 TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
@@ -123,10 +123,10 @@ TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
       set_run(found.value, blocks, State::kFree);
       continue;
     }
-    map.link(found.value, blocks);
-    set_run(found.value, blocks, State::kLinked);
+    map.publish(found.value, blocks);
+    set_run(found.value, blocks, State::kPublished);
     if (fate == 2 && i % 3 != 0) continue;
-    map.unlink(found.value, blocks);
+    map.free(found.value, blocks);
     set_run(found.value, blocks, State::kPendingFree);
     ASSERT_FALSE(map.is_free(found.value, blocks));
     if (i % 5 != 0) {
@@ -139,7 +139,7 @@ TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
   std::uint64_t disk = 0;
   for (std::uint64_t block = layout.first_usable(); block < layout.end_usable(); ++block) {
     if (states[block] == State::kFree) ++(block < layout.metadata_end() ? metadata : data);
-    if (states[block] != State::kLinked) ++disk;
+    if (states[block] != State::kPublished) ++disk;
   }
   EXPECT_EQ(map.metadata_free(), metadata);
   EXPECT_EQ(map.data_free(), data);
@@ -151,7 +151,7 @@ TEST(SpaceMapTest, EqualsAPlainArrayOfStates) {
     for (std::uint64_t bit = 0; bit < layout.bitmap_blocks(number); ++bit) {
       const std::uint64_t block = number * MDFS_BITS_PER_PAGE + bit;
       if (!layout.is_usable(block, 1)) continue;
-      ASSERT_EQ(format::bitmap_get(page.bytes(), bit), states[block] == State::kLinked) << block;
+      ASSERT_EQ(format::bitmap_get(page.bytes(), bit), states[block] == State::kPublished) << block;
     }
   }
 }
@@ -171,8 +171,8 @@ TEST(SpaceMapTest, EqualsAPlainArrayWhateverSizesTheDiskIsGiven) {
       if (found.kind != Kind::kFound) continue;
       map.take(found.value, blocks);
       if (random() % 2 == 0) {
-        map.link(found.value, blocks);
-        std::fill_n(states.begin() + static_cast<std::ptrdiff_t>(found.value), blocks, State::kLinked);
+        map.publish(found.value, blocks);
+        std::fill_n(states.begin() + static_cast<std::ptrdiff_t>(found.value), blocks, State::kPublished);
       } else {
         map.release(found.value, blocks);
       }
@@ -186,9 +186,9 @@ TEST(SpaceMapTest, EqualsAPlainArrayWhateverSizesTheDiskIsGiven) {
       map.set_end(wanted.end_usable());
       const std::uint64_t free = map.data_free();
       for (std::uint64_t block = wanted.end_usable(); block < old.end_usable(); ++block) {
-        if (states[block] != State::kLinked) continue;
+        if (states[block] != State::kPublished) continue;
         ASSERT_GT(map.busy_behind(), 0u);
-        map.unlink(block, 1);
+        map.free(block, 1);
         map.release(block, 1);
         states[block] = State::kFree;
       }
@@ -227,8 +227,8 @@ TEST(SpaceMapTest, EqualsAPlainArrayWhateverSizesTheDiskIsGiven) {
       format::make_empty_bitmap(layout, number, blank.bytes());
       for (std::uint64_t bit = 0; bit < MDFS_BITS_PER_PAGE; ++bit) {
         const std::uint64_t block = number * MDFS_BITS_PER_PAGE + bit;
-        const bool linked = block < kMost && states[block] == State::kLinked;
-        ASSERT_EQ(format::bitmap_get(page.bytes(), bit), linked || format::bitmap_get(blank.bytes(), bit)) << block;
+        const bool published = block < kMost && states[block] == State::kPublished;
+        ASSERT_EQ(format::bitmap_get(page.bytes(), bit), published || format::bitmap_get(blank.bytes(), bit)) << block;
       }
     }
   }
@@ -253,10 +253,10 @@ TEST(SpaceMapTest, ForgetsOnlyPagesThatEqualTheDisk) {
   const format::DiskLayout layout(4096, 8 * 32768, 1024);
   SpaceMap map = make_map(layout, true);
   const std::uint64_t taken = 2 * 32768 + 5;
-  const std::uint64_t linked = 3 * 32768 + 5;
+  const std::uint64_t published = 3 * 32768 + 5;
   map.take(taken, 4);
-  map.take(linked, 4);
-  map.link(linked, 4);
+  map.take(published, 4);
+  map.publish(published, 4);
   map.pin(4);
   map.shrink(0);
   EXPECT_TRUE(map.loaded(0)) << "the end of the metadata region";
@@ -294,11 +294,11 @@ TEST(SpaceMapTest, BlocksInUseAreCountedAsTheDiskWillSayAndNamesThePageThatMustB
   const BlockRange data = map.data_range();
   map.take(data.begin + 100, 50);
   EXPECT_EQ(map.used_in(data).value, 0u) << "taken, and part of nothing yet";
-  map.link(data.begin + 100, 50);
+  map.publish(data.begin + 100, 50);
   EXPECT_EQ(map.used_in(data).value, 50u);
   EXPECT_EQ(map.used_in({data.begin + 120, data.begin + 130}).value, 10u);
   EXPECT_EQ(map.used_in({32768, 65536}).value, 0u);
-  map.unlink(data.begin + 100, 20);
+  map.free(data.begin + 100, 20);
   EXPECT_EQ(map.used_in(data).value, 30u);
 
   SpaceMap unloaded = make_map(layout, false);

@@ -56,7 +56,7 @@ class BalanceTest : public VolumeTest {
   }
   // Data blocks of each disk.
   std::vector<std::uint64_t> used() {
-    EXPECT_OK(store().commit_unlinked());
+    EXPECT_OK(store().commit_freed());
     std::vector<std::uint64_t> blocks;
     for (unsigned disk = 0; disk < store().disk_count(); ++disk)
       blocks.push_back(store().disk_info(disk).data_blocks - store().disk_info(disk).data_free_blocks);

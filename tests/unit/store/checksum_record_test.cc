@@ -40,9 +40,9 @@ class ChecksumRecordTest : public testing::Test {
   }
 
   // One transaction, not committed yet.
-  static Status change(Store& store, const std::vector<alloc::Run>& links, std::optional<std::uint64_t> value) {
+  static Status change(Store& store, const std::vector<alloc::Run>& published, std::optional<std::uint64_t> value) {
     return store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      for (const alloc::Run& run : links) transaction.link(run);
+      for (const alloc::Run& run : published) transaction.publish(run);
       if (value) transaction.put(kKey, value_of(16, *value));
       return {};
     });
@@ -101,7 +101,7 @@ class ChecksumRecordTest : public testing::Test {
     return flushes(store) - before;
   }
 
-  // Blocks with these bytes, written but not linked.
+  // Blocks with these bytes, written but not published.
   static alloc::Run write_blocks(Store& store, std::uint32_t blocks, std::uint64_t seed) {
     return write_blocks_on(store, 0, blocks, seed);
   }
@@ -167,9 +167,9 @@ TEST_F(ChecksumRecordTest, ACommitOfMorePiecesThanASlotHoldsTakesTwoFlushes) {
   auto store = open(disks_);
   std::vector<alloc::Run> runs;
   for (unsigned i = 0; i < 2 * MDFS_MAX_CHECKSUM_RECORDS; ++i) runs.push_back(write_blocks(*store, 1, i));
-  for (const std::ptrdiff_t linked : {MDFS_MAX_CHECKSUM_RECORDS / 2, MDFS_MAX_CHECKSUM_RECORDS}) {
-    ASSERT_OK(change(*store, {runs.end() - linked, runs.end()}, std::nullopt));
-    runs.resize(runs.size() - linked);
+  for (const std::ptrdiff_t published : {MDFS_MAX_CHECKSUM_RECORDS / 2, MDFS_MAX_CHECKSUM_RECORDS}) {
+    ASSERT_OK(change(*store, {runs.end() - published, runs.end()}, std::nullopt));
+    runs.resize(runs.size() - published);
     // What was written before the first of the two commits is no checksum record of the second.
     EXPECT_EQ(flushes_of_commit(*store), 1u);
   }
@@ -370,8 +370,8 @@ TEST_F(ChecksumRecordTest, ADiskThatIsLateAtBootLosesNothingThatWasSyncedBefore)
   std::vector<alloc::Run> again;
   for (std::uint16_t disk = 0; disk < 3; ++disk) again.push_back(write_blocks_on(*store, disk, 1, 6));
   ASSERT_OK(store->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-    for (const alloc::Run& run : again) transaction.link(run);
-    for (const alloc::Run& run : runs) transaction.unlink(run);
+    for (const alloc::Run& run : again) transaction.publish(run);
+    for (const alloc::Run& run : runs) transaction.free(run);
     transaction.put(kKey, value_of(16, 3));
     return {};
   }));
@@ -446,7 +446,7 @@ TEST_F(ChecksumRecordTest, RecoveryReadsEveryChecksumRecordOnceHoweverManyDisksT
   EXPECT_EQ(reads(unfinalized), reads(clone_disks(disks_)) + slot.checksum_records.size());
 }
 
-TEST_F(ChecksumRecordTest, LinkedDataAreChecksumRecords) {
+TEST_F(ChecksumRecordTest, PublishedDataAreChecksumRecords) {
   const auto store = make_with(1, 2);
   const alloc::Run run = write_blocks(*store, 3, 9);
   ASSERT_OK(change(*store, {run}, 2));
@@ -457,7 +457,7 @@ TEST_F(ChecksumRecordTest, LinkedDataAreChecksumRecords) {
   EXPECT_EQ(value_on(torn), 1u);
 }
 
-TEST_F(ChecksumRecordTest, WhatWasWrittenButNotLinkedMayBeWrittenAgainBesideACommit) {
+TEST_F(ChecksumRecordTest, WhatWasWrittenButNotPublishedMayBeWrittenAgainBesideACommit) {
   make(2);
   auto store = open(disks_);
   const alloc::Run run = write_blocks(*store, 3, 9);
@@ -480,7 +480,7 @@ TEST_F(ChecksumRecordTest, WhatWasWrittenTwiceCountsAsItIsInTheEnd) {
   EXPECT_EQ(value_on(clone_disks(disks_)), 2u);
 }
 
-TEST_F(ChecksumRecordTest, AWriteThatIsLinkedInPartTakesTwoFlushes) {
+TEST_F(ChecksumRecordTest, AWriteThatIsPublishedInPartTakesTwoFlushes) {
   const auto store = make_with(1, 1);
   alloc::Run run = write_blocks(*store, 4, 9);
   alloc::Run half = run;
@@ -537,8 +537,8 @@ TEST(UnflushedTest, RemembersAsMuchAsIsLittleAndForgetsAllOnceThatIsNotAll) {
   EXPECT_EQ(writes->front().crc32c, 3u);
 }
 
-TEST(AddChecksumRecordsTest, TakesWhatLiesInLinkedRunsOfTheDiskAndDoubtsWhatLiesPartlyThere) {
-  const std::vector<alloc::Run> linked = {{0, 10, 2}, {0, 12, 3}, {1, 30, 5}, {0, 30, 1}};
+TEST(AddChecksumRecordsTest, TakesWhatLiesInPublishedRunsOfTheDiskAndDoubtsWhatLiesPartlyThere) {
+  const std::vector<alloc::Run> published = {{0, 10, 2}, {0, 12, 3}, {1, 30, 5}, {0, 30, 1}};
   const auto at = [](std::uint64_t block, std::uint64_t blocks) {
     return Unflushed::Write{block * kBlock, blocks * kBlock, 7};
   };
@@ -548,7 +548,7 @@ TEST(AddChecksumRecordsTest, TakesWhatLiesInLinkedRunsOfTheDiskAndDoubtsWhatLies
       std::uint64_t count = 0;
       for (std::uint64_t block = begin; block < begin + blocks; ++block) count += inside(block) ? 1 : 0;
       std::vector<format::ChecksumRecord> checksum_records;
-      EXPECT_EQ(add_checksum_records(0, {at(begin, blocks)}, linked, kBlock, checksum_records),
+      EXPECT_EQ(add_checksum_records(0, {at(begin, blocks)}, published, kBlock, checksum_records),
                 count == 0 || count == blocks);
       EXPECT_EQ(checksum_records.size(), count == blocks ? 1u : 0u) << begin << " " << blocks;
     }

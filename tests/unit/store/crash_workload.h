@@ -77,8 +77,8 @@ class Workload {
         AlignedBuffer data(run.blocks * 4096);
         MDFS_TRY(device::read(store_->disk(old.disk), old.block * 4096, data.bytes()));
         MDFS_TRY(device::write(store_->disk(run.disk), run.block * 4096, data.bytes()));
-        transaction.link(run);
-        transaction.unlink(old);
+        transaction.publish(run);
+        transaction.free(old);
         store_le<std::uint64_t>(value, 0, run.disk);
         store_le<std::uint64_t>(value, 8, run.block);
         transaction.put(item->first, value);
@@ -117,7 +117,7 @@ class Workload {
     const ByteVector bytes = value_of(data.size(), seed);
     std::copy(bytes.begin(), bytes.end(), data.data());
     ASSERT_OK(device::write(store_->disk(run->disk), run->block * 4096, data.bytes()));
-    transaction.link(*run);
+    transaction.publish(*run);
     ByteVector value(28);
     store_le<std::uint64_t>(value, 0, run->disk);
     store_le<std::uint64_t>(value, 8, run->block);
@@ -131,7 +131,7 @@ class Workload {
   void drop_data(Transaction& transaction, Model& after) {
     const auto first = after.lower_bound({kDataObject, 0, 0});
     if (first == after.end()) return;
-    transaction.unlink(run_of(first->second));
+    transaction.free(run_of(first->second));
     transaction.erase(first->first);
     after.erase(first);
   }

@@ -112,8 +112,8 @@ TEST(FullnessTest, WhatIsWrittenOverAndWaitsForACommitDoesNotMakeADiskFuller) {
     const auto run = (*store)->allocate(request, nullptr);
     ASSERT_OK(run);
     ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      transaction.link(*run);
-      if (instead_of) transaction.unlink(*instead_of);
+      transaction.publish(*run);
+      if (instead_of) transaction.free(*instead_of);
       return {};
     }));
     if (!instead_of) runs.push_back(*run);
@@ -187,7 +187,7 @@ TEST(FullnessTest, ZonesAddUpToTheDiskWhateverTheirSize) {
     const auto run = (*store)->allocate(request, nullptr);
     ASSERT_OK(run);
     ASSERT_OK((*store)->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      transaction.link(*run);
+      transaction.publish(*run);
       return {};
     }));
     std::uint64_t blocks = 0;

@@ -48,15 +48,15 @@ class SpaceTest : public testing::TestWithParam<Shape> {
       return {};
     });
   }
-  Status link(const alloc::Run& run) {
+  Status publish(const alloc::Run& run) {
     return store_->transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
-      transaction.link(run);
+      transaction.publish(run);
       return {};
     });
   }
-  Status unlink(const alloc::Run& run) {
+  Status free(const alloc::Run& run) {
     return store_->transact(Purpose::kFreeing, [&](Transaction& transaction) -> Status {
-      transaction.unlink(run);
+      transaction.free(run);
       return {};
     });
   }
@@ -84,10 +84,10 @@ TEST_P(SpaceTest, NothingLeaksOverThousandsOfCycles) {
       transaction.erase(item_key(random() % 300));
       if (held.size() < 20) {
         MDFS_TRY_ASSIGN(const alloc::Run run, store_->allocate(request(1 + random() % 4), nullptr));
-        transaction.link(run);
+        transaction.publish(run);
         held.push_back(run);
       } else {
-        transaction.unlink(held.back());
+        transaction.free(held.back());
         held.pop_back();
       }
       return {};
@@ -105,7 +105,7 @@ TEST_P(SpaceTest, NothingLeaksOverThousandsOfCycles) {
   EXPECT_EQ(disk_free() + blocks, free_at_first_);
 }
 
-TEST_P(SpaceTest, WhatIsAllocatedAndNeverLinkedIsFreeAfterACrash) {
+TEST_P(SpaceTest, WhatIsAllocatedAndNeverPublishedIsFreeAfterACrash) {
   for (int i = 0; i < 20; ++i) ASSERT_OK(store_->allocate(request(2), nullptr));
   ASSERT_OK(put({20, 1, 1}, 10));
   ASSERT_OK(store_->commit());
@@ -155,7 +155,7 @@ TEST_P(SpaceTest, AVolumeFullOfDataCanBeEmptiedAndFilledAgain) {
         EXPECT_EQ(run.error().code, Errc::kNoSpace);
         break;
       }
-      ASSERT_OK(link(*run));
+      ASSERT_OK(publish(*run));
       runs.push_back(*run);
       taken += run->blocks;
     }
@@ -170,7 +170,7 @@ TEST_P(SpaceTest, AVolumeFullOfDataCanBeEmptiedAndFilledAgain) {
         EXPECT_TRUE(blocks.emplace(run.disk, block).second);
     EXPECT_OK(put({30, 1, 1}, 10, Purpose::kFreeing));
     EXPECT_OK(erase({30, 1, 1}));
-    for (const alloc::Run& run : runs) ASSERT_OK(unlink(run));
+    for (const alloc::Run& run : runs) ASSERT_OK(free(run));
     ASSERT_OK(store_->commit());
     EXPECT_EQ(disk_free(), free_at_first_);
   }
@@ -181,18 +181,18 @@ TEST_P(SpaceTest, AFreedBlockIsNotReusedBeforeTwoCommits) {
   for (;;) {
     const auto run = store_->allocate(request(1), nullptr);
     if (!run.ok()) break;
-    ASSERT_OK(link(*run));
+    ASSERT_OK(publish(*run));
     runs.push_back(*run);
   }
   ASSERT_OK(store_->commit());
   ASSERT_OK(store_->commit());
   for (int i = 0; i < 5; ++i) {
     const std::uint64_t before = store_->generation();
-    ASSERT_OK(unlink(runs[static_cast<std::size_t>(i)]));
+    ASSERT_OK(free(runs[static_cast<std::size_t>(i)]));
     const auto again = store_->allocate(request(1), nullptr);
     ASSERT_OK(again);
     EXPECT_GE(store_->generation(), before + 2);
-    ASSERT_OK(link(*again));
+    ASSERT_OK(publish(*again));
   }
 }
 
@@ -239,25 +239,25 @@ TEST_P(SpaceTest, AbandonedBlocksAreFreeAtOnce) {
   EXPECT_EQ(store_->space().available_blocks, before);
 }
 
-TEST_P(SpaceTest, LinkingOrUnlinkingTheWrongBlocksIsRefusedAndChangesNothing) {
+TEST_P(SpaceTest, PublishingOrFreeingTheWrongBlocksIsRefusedAndChangesNothing) {
   const auto run = store_->allocate(request(2), nullptr);
   ASSERT_OK(run);
-  EXPECT_EQ(unlink(*run).error().code, Errc::kCorrupt);
-  ASSERT_OK(link(*run));
-  EXPECT_EQ(link(*run).error().code, Errc::kCorrupt);
-  EXPECT_EQ(unlink({run->disk, run->block, 3}).error().code, Errc::kCorrupt);
-  EXPECT_EQ(unlink({run->disk, 0, 1}).error().code, Errc::kCorrupt);
-  EXPECT_EQ(unlink({run->disk, UINT64_MAX, 1}).error().code, Errc::kCorrupt);
-  EXPECT_EQ(unlink({77, run->block, 1}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(free(*run).error().code, Errc::kCorrupt);
+  ASSERT_OK(publish(*run));
+  EXPECT_EQ(publish(*run).error().code, Errc::kCorrupt);
+  EXPECT_EQ(free({run->disk, run->block, 3}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(free({run->disk, 0, 1}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(free({run->disk, UINT64_MAX, 1}).error().code, Errc::kCorrupt);
+  EXPECT_EQ(free({77, run->block, 1}).error().code, Errc::kCorrupt);
   const auto twice = [&](Transaction& transaction) -> Status {
     transaction.put({20, 1, 1}, value_of(3, 3));
-    transaction.unlink(*run);
-    transaction.unlink({run->disk, run->block + 1, 1});
+    transaction.free(*run);
+    transaction.free({run->disk, run->block + 1, 1});
     return {};
   };
   EXPECT_EQ(store_->transact(Purpose::kFreeing, twice).error().code, Errc::kCorrupt);
   EXPECT_TRUE(read_all(*store_).empty());
-  EXPECT_OK(unlink(*run));
+  EXPECT_OK(free(*run));
   EXPECT_OK(store_->commit());
   EXPECT_EQ(disk_free(), free_at_first_);
 }

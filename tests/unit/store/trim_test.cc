@@ -137,9 +137,9 @@ class TrimProperty {
       case 2:
         return write();
       case 3:
-        return link();
+        return publish_one();
       case 4:
-        return unlink();
+        return free_one();
       case 5:
         return commit();
       case 6:
@@ -156,34 +156,34 @@ class TrimProperty {
   void write() {
     const auto disk = static_cast<std::uint16_t>(random_() % 2);
     const auto found = allocate(*store_, disk, static_cast<std::uint32_t>(1 + random_() % 40), 16 + random_() % 4);
-    if (!found.ok()) return unlink();
+    if (!found.ok()) return free_one();
     const std::uint64_t number = ++written_;
     disks_[found->disk]->poke(found->block * kBlock, value_of(found->blocks * kBlock, number));
     pending_.emplace_back(item_key(number), *found);
     contents_[item_key(number)] = number;
   }
 
-  void link() {
+  void publish_one() {
     if (pending_.empty()) return;
     const auto [key, run] = pending_.back();
     pending_.pop_back();
     const ByteVector value = value_of(random_() % 300, key.object);
     EXPECT_OK(change(*store_, [&](Transaction& transaction) {
-      transaction.link(run);
+      transaction.publish(run);
       transaction.put(key, value);
     }));
     now_.items[key] = value;
     now_.runs[key] = run;
   }
 
-  void unlink() {
+  void free_one() {
     if (now_.runs.empty()) return;
     const auto victim = std::next(now_.runs.begin(), static_cast<std::ptrdiff_t>(random_() % now_.runs.size()));
     const auto [key, run] = *victim;
     EXPECT_OK(change(
         *store_,
         [&](Transaction& transaction) {
-          transaction.unlink(run);
+          transaction.free(run);
           transaction.erase(key);
         },
         Purpose::kFreeing));
@@ -282,13 +282,13 @@ class TrimFixture : public testing::Test {
     const auto run = allocate(*store_, 0, blocks);
     EXPECT_OK(run);
     disks_[0]->poke(run->block * kBlock, value_of(run->blocks * kBlock, 7));
-    EXPECT_OK(change(*store_, [&](Transaction& transaction) { transaction.link(*run); }));
+    EXPECT_OK(change(*store_, [&](Transaction& transaction) { transaction.publish(*run); }));
     EXPECT_OK(store_->commit());
     return *run;
   }
   void free_run(const alloc::Run& run) {
     EXPECT_OK(change(
-        *store_, [&](Transaction& transaction) { transaction.unlink(run); }, Purpose::kFreeing));
+        *store_, [&](Transaction& transaction) { transaction.free(run); }, Purpose::kFreeing));
     EXPECT_OK(store_->commit());
   }
 
@@ -316,7 +316,7 @@ TEST_F(TrimFixture, SmallHolesAreLeftWhereLargeOnesAreWanted) {
   std::vector<alloc::Run> runs;
   for (int i = 0; i < 60; ++i) {
     runs.push_back(*allocate(*store_, 0, 10, 17));
-    EXPECT_OK(change(*store_, [&](Transaction& transaction) { transaction.link(runs.back()); }));
+    EXPECT_OK(change(*store_, [&](Transaction& transaction) { transaction.publish(runs.back()); }));
   }
   ASSERT_OK(store_->commit());
   for (std::size_t i = 1; i < runs.size(); i += 2) free_run(runs[i]);

@@ -65,7 +65,7 @@ class ListMemoryTest : public VolumeTest {
     for (std::uint64_t row = 0; row < 4; ++row) EXPECT_OK(volume().write(ino_, row * bytes.size(), bytes, false));
     EXPECT_OK(volume().fsync(ino_, false));
     // What was written over takes memory until it is free.
-    for (unsigned i = 0; i < 3; ++i) EXPECT_OK(store().commit_unlinked());
+    for (unsigned i = 0; i < 3; ++i) EXPECT_OK(store().commit_freed());
   }
 
   // The disks of all extents, read page by page.

@@ -75,7 +75,7 @@ TEST_P(WindowVersionTest, PartsReadBetweenWindowWritesAndCommitsAreOfOneVersion)
     const Status status = parts.read(100'000);
     ASSERT_TRUE(status.ok()) << status.error().message();
     ASSERT_TRUE(bench.write_window(window, noise(random, first.size())).ok());
-    for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_unlinked().ok());
+    for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_freed().ok());
   }
   EXPECT_TRUE(parts.bytes() == first);
 }
@@ -118,7 +118,7 @@ TEST_P(WindowVersionTest, ExtentsThatMoveStayInTheVersion) {
     for (const layout::ExtentPlace& place : *places) request.extents.push_back(place.index);
     ASSERT_TRUE(bench.engine().move(bench.object(), request).ok());
     ASSERT_TRUE(bench.write_window(window_at(100, 100, 300, 900), noise(random, 300 * 900)).ok());
-    for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_unlinked().ok());
+    for (unsigned i = 0; i < 2; ++i) ASSERT_TRUE(bench.any_store().commit_freed().ok());
   }
   EXPECT_TRUE(parts.bytes() == first);
 }
@@ -199,7 +199,7 @@ TEST_P(WindowVersionTest, ManyReadersBesideWritersAndHolesSeeOneVersionEach) {
       for (unsigned round = 0; round < 30; ++round) {
         if (!bench.write_window(window, ByteVector(bytes, static_cast<std::byte>(1 + round * 2 + i))).ok()) ++wrong;
         if (i == 1 && round % 3 == 0 && !bench.engine().punch(bench.object(), 0, bench.size()).ok()) ++wrong;
-        if (i == 0 && !bench.any_store().commit_unlinked().ok()) ++wrong;
+        if (i == 0 && !bench.any_store().commit_freed().ok()) ++wrong;
       }
       done = true;
     });
@@ -295,7 +295,7 @@ class Changes {
   void append() { write_at(size_, 5'000); }
   void write_back() {
     RC_ASSERT(bench_.engine().write_back(bench_.object()).ok());
-    RC_ASSERT(bench_.any_store().commit_unlinked().ok());
+    RC_ASSERT(bench_.any_store().commit_freed().ok());
   }
   void consolidate() { RC_ASSERT(bench_.engine().consolidate(bench_.object(), UINT64_MAX, true).ok()); }
   void move() {

@@ -24,7 +24,7 @@ class HomeRelocatorTest : public ::testing::Test {
         for (std::uint64_t column = x; column < x + kExtent; ++column) expected_[row * kSide + column] ^= std::byte{1};
       write(y, x, kExtent, kExtent);
     }
-    EXPECT_TRUE(bench_.any_store().commit_unlinked().ok());
+    EXPECT_TRUE(bench_.any_store().commit_freed().ok());
   }
   static Setting setting() {
     Setting setting;

@@ -113,7 +113,7 @@ TEST(EndTest, AFailedWriteLinksNoFramesBeyondTheSize) {
 class EndTest : public ::testing::TestWithParam<Kind> {};
 
 // Appends, writes over, truncates and writes windows, while others write back over disks that fail now and then.
-TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
+TEST_P(EndTest, NothingIsPublishedBeyondTheSizeThatIsPublishedWithIt) {
   for (unsigned seed = 1; seed <= 6; ++seed) {
     Setting setting{GetParam().geometry};
     setting.disks = 1;
@@ -164,7 +164,7 @@ TEST_P(EndTest, NothingIsLinkedBeyondTheSizeThatIsLinkedWithIt) {
   }
 }
 
-// As a crash of a version that linked more than its size has left it.
+// As a crash of a version that published more than its size has left it.
 TEST_P(EndTest, WhatLiesBeyondTheEndIsNotSeenWhenTheContentGrows) {
   for (const std::uint64_t kept : {std::uint64_t{0}, std::uint64_t{5000}, 8 * kFrame, 9 * kFrame}) {
     for (const bool by_write : {false, true}) {
@@ -204,7 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
     kNameOf);
 
 // The size without what lies before it would be seen after a crash.
-TEST(ExtendTest, ASizeIsLinkedWithWhatIsDirtyBeforeIt) {
+TEST(ExtendTest, ASizeIsPublishedWithWhatIsDirtyBeforeIt) {
   for (const bool image : {false, true}) {
     Setting setting;
     if (image) setting = stack(Codec::kRaw);
@@ -226,7 +226,7 @@ TEST(ExtendTest, ASizeIsLinkedWithWhatIsDirtyBeforeIt) {
 }
 
 // Bytes before the end that become dirty while others are written are no reason to leave the size out.
-TEST(ExtendTest, TheSizeOfBeforeIsLinkedWhoeverWritesMeanwhile) {
+TEST(ExtendTest, TheSizeOfBeforeIsPublishedWhoeverWritesMeanwhile) {
   Setting setting;
   setting.disks = 1;
   Bench bench(setting);

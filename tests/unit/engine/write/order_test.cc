@@ -57,7 +57,7 @@ class OrderTest : public ::testing::TestWithParam<Kind> {
     array_put(geometry, array_, window, bytes);
     if (array_.size() < bench_.size()) array_.resize(bench_.size());
   }
-  // 300 000 bytes, linked.
+  // 300 000 bytes, published.
   void fill() {
     ASSERT_TRUE(write(0, 300'000).ok());
     ASSERT_TRUE(bench_.engine().write_back(bench_.object()).ok());
@@ -104,7 +104,7 @@ TEST_P(OrderTest, ASizeComesWithWhatHadBeenWrittenBefore) {
   }
 }
 
-// What is punched or written behind a size that has been extended is not linked before it.
+// What is punched or written behind a size that has been extended is not published before it.
 TEST_P(OrderTest, WhatFollowsASizeDoesNotComeWithoutIt) {
   for (unsigned turn = 0; turn < 20; ++turn) {
     fill();
@@ -186,7 +186,7 @@ TEST_P(OrderTest, NothingIsWrittenWhereNothingStays) {
   EXPECT_FALSE(bench_.engine().is_dirty(bench_.object()));
 }
 
-// The size is not linked before what somebody writes while the first bytes are on their way.
+// The size is not published before what somebody writes while the first bytes are on their way.
 TEST_P(OrderTest, WhatIsWrittenMeanwhileComesAsWell) {
   for (const std::uint64_t size : {std::uint64_t{250'000}, std::uint64_t{500'000}}) {
     fill();

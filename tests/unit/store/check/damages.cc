@@ -61,7 +61,7 @@ std::vector<Case> cases() {
                    for (unsigned place : {0u, 1u}) lab.damage(0, lab.layout().space_offset({0, 0}, place) + 9);
                  }});
   all.push_back({"BlockMarkedFree", {"block-marked-free"}, true, [](Lab& lab) {
-                   lab.change([&](Transaction& t) { t.unlink(lab.cells_run); });
+                   lab.change([&](Transaction& t) { t.free(lab.cells_run); });
                  }});
   all.push_back(
       {"BlockUsedTwiceByAnotherFile", {"block-used-twice", "stored-bytes"}, false, [](Lab& lab) {
@@ -78,7 +78,7 @@ std::vector<Case> cases() {
                  false,
                  [](Lab& lab) {
                    format::FileCell cell = cell_of(lab);
-                   lab.change([&](Transaction& t) { t.unlink(lab.cells_run); });
+                   lab.change([&](Transaction& t) { t.free(lab.cells_run); });
                    cell.runs[0].address = lab.leaves()[0].pointer.address[0];
                    put_cell(lab, cell);
                    // The node moved with that commit; the bitmap is as the checker will make it in any case.
@@ -248,7 +248,7 @@ std::vector<Case> cases() {
                  false,
                  [](Lab& lab) {
                    format::FileCell cell = cell_of(lab);
-                   lab.change([&](Transaction& t) { t.unlink(lab.cells_run); });
+                   lab.change([&](Transaction& t) { t.free(lab.cells_run); });
                    cell.runs[0].address = lab.movie_runs[1].address;
                    cell.runs[0].crc32c.resize(1);
                    put_cell(lab, cell);

@@ -241,7 +241,7 @@ Run Lab::store_data(Store& store, Transaction& transaction, std::uint16_t disk, 
   auto run = store.allocate(request, nullptr);
   EXPECT_OK(run);
   disks[run->disk]->poke(run->block * kBlock, bytes);
-  transaction.link(*run);
+  transaction.publish(*run);
   return *run;
 }
 

@@ -1,4 +1,4 @@
-// Linking: staged extents become part of the volume, and what they replace leaves it, inside one transaction.
+// Publishing: one transaction records staged extents in the extent map, and frees the blocks that they replace.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,17 +20,17 @@ struct StagedStrip {
 };
 
 // The changes of one transaction to the records of one object. Made and used inside store.transact(), once in each, by
-// the holder of `linking`, so that pages that are kept in memory are as the tree has them; after it has succeeded
-// publish_pages() brings those up to date.
-class Linker {
+// the holder of `publishing`, so that pages that are kept in memory are as the tree has them; after it has succeeded
+// update_cached_pages() brings those up to date.
+class Publisher {
  public:
-  Linker(Core& core, const OpenObject& object, store::Transaction& transaction)
+  Publisher(Core& core, const OpenObject& object, store::Transaction& transaction)
       : core_(core), object_(object), transaction_(transaction) {}
 
   // The extents' records are replaced (an extent without runs becomes a hole); parts of them in strips go.
-  Status link(const std::vector<Staged>& extents);
+  Status publish(const std::vector<Staged>& extents);
   // Adds strips. Nothing that they hold lies in another strip; kBusy where a page has no number left.
-  Status link_strips(const std::vector<StagedStrip>& strips);
+  Status publish_strips(const std::vector<StagedStrip>& strips);
   // All records with keys in [first, last] of an item kind go: pages of extents with their strips, or cells.
   Status free_items(std::uint64_t first, std::uint64_t last);
   // The records of one page whose extents lie in the box (half-open) go.
@@ -38,7 +38,7 @@ class Linker {
   // Blocks of a cell become holes.
   Status punch_cell(std::uint64_t cell, std::uint32_t blocks);
 
-  // Bytes of blocks linked less those unlinked.
+  // Bytes of blocks published less those freed.
   std::int64_t stored_bytes_change() const { return change_blocks_ * static_cast<std::int64_t>(object_.block_size); }
   // Pages as they are now; nulls: gone.
   struct Page {
@@ -55,9 +55,9 @@ class Linker {
   const std::vector<Home>& left() const { return left_; }
 
  private:
-  Status link_image(const std::vector<Staged>& extents);
+  Status publish_image(const std::vector<Staged>& extents);
   Status free_strips(std::uint64_t first_page, std::uint64_t last_page);
-  Status link_cells(const std::vector<Staged>& extents);
+  Status publish_cells(const std::vector<Staged>& extents);
   Result<format::FileCell> get_cell(std::uint64_t cell);
   void put_cell(std::uint64_t cell, const format::FileCell& value);
   Result<Page*> get_page(std::uint64_t number);
@@ -81,6 +81,6 @@ class Linker {
 };
 
 // After the transaction has succeeded, and before extents that depend on it can leave the cache.
-void publish_pages(Core& core, const OpenObject& object, const Linker::Pages& pages);
+void update_cached_pages(Core& core, const OpenObject& object, const Publisher::Pages& pages);
 
 }  // namespace mdfs::engine

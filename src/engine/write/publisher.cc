@@ -1,6 +1,6 @@
-// Linking: records of extents and cells inside a transaction.
+// Publishing: records of extents and cells inside a transaction.
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/write/link.h"
+#include "engine/write/publisher.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,23 +10,23 @@
 
 namespace mdfs::engine {
 
-void Linker::add(const store::Run& run) {
-  transaction_.link(run);
+void Publisher::add(const store::Run& run) {
+  transaction_.publish(run);
   change_blocks_ += run.blocks;
 }
 
-void Linker::remove(const store::Run& run) {
-  transaction_.unlink(run);
+void Publisher::remove(const store::Run& run) {
+  transaction_.free(run);
   change_blocks_ -= run.blocks;
 }
 
-Status Linker::link(const std::vector<Staged>& extents) {
-  return object_.is_image() ? link_image(extents) : link_cells(extents);
+Status Publisher::publish(const std::vector<Staged>& extents) {
+  return object_.is_image() ? publish_image(extents) : publish_cells(extents);
 }
 
 // ---- images
 
-Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
+Result<Publisher::Page*> Publisher::get_page(std::uint64_t number) {
   const auto [found, is_new] = pages_.try_emplace(number);
   Page& state = found->second;
   if (state.page != nullptr) return &state;
@@ -55,7 +55,7 @@ Result<Linker::Page*> Linker::get_page(std::uint64_t number) {
   return &state;
 }
 
-format::ExtentPage& Linker::page_to_change(Page& page) {
+format::ExtentPage& Publisher::page_to_change(Page& page) {
   if (page.own_page == nullptr) {
     page.own_page = std::make_shared<format::ExtentPage>(*page.page);
     page.page = page.own_page;
@@ -63,7 +63,7 @@ format::ExtentPage& Linker::page_to_change(Page& page) {
   return *page.own_page;
 }
 
-Strips& Linker::strips_to_change(Page& page) {
+Strips& Publisher::strips_to_change(Page& page) {
   if (page.own_strips == nullptr) {
     page.own_strips = std::make_shared<Strips>(*page.strips);
     page.strips = page.own_strips;
@@ -71,7 +71,7 @@ Strips& Linker::strips_to_change(Page& page) {
   return *page.own_strips;
 }
 
-void Linker::put_page(std::uint64_t number, Page& page) {
+void Publisher::put_page(std::uint64_t number, Page& page) {
   if (page.own_page != nullptr && page.page->empty())
     transaction_.erase(page_key(object_, number));
   else if (page.own_page != nullptr)
@@ -85,7 +85,7 @@ void Linker::put_page(std::uint64_t number, Page& page) {
   }
 }
 
-void Linker::free_parts(Page& page, std::uint64_t places) {
+void Publisher::free_parts(Page& page, std::uint64_t places) {
   std::vector<Strips::Entry> touched;
   for (const Strips::Entry& entry : *page.strips)
     if ((entry.live & places) != 0) touched.push_back(entry);
@@ -103,7 +103,7 @@ void Linker::free_parts(Page& page, std::uint64_t places) {
   }
 }
 
-Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
+Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
   std::set<std::uint64_t> pages;
   for (const StagedStrip& staged : strips) {
     MDFS_TRY_ASSIGN(Page* const page, get_page(staged.page));
@@ -121,7 +121,7 @@ Status Linker::link_strips(const std::vector<StagedStrip>& strips) {
   return {};
 }
 
-Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::PagePlace& place) {
+Result<std::vector<store::Run>> Publisher::free_record(Page& page, const geometry::PagePlace& place) {
   const std::optional<format::ExtentRecord> record = page.page->get(place.place);
   if (!record) return std::vector<store::Run>{};
   std::optional<ByteVector> runs_item;
@@ -135,13 +135,13 @@ Result<std::vector<store::Run>> Linker::free_record(Page& page, const geometry::
   return runs;
 }
 
-void Linker::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
+void Publisher::note_left(const Staged& staged, const std::vector<store::Run>& runs) {
   if (runs.size() != 1 || staged.is_moved || staged.runs.empty()) return;
   if (runs.front().disk != object_.placement_disk(staged.coord)) return;
   left_.push_back({staged.index, object_.groups.order_of(staged.coord), runs.front(), transaction_.generation()});
 }
 
-Status Linker::link_image(const std::vector<Staged>& extents) {
+Status Publisher::publish_image(const std::vector<Staged>& extents) {
   std::map<std::uint64_t, std::vector<std::pair<unsigned, const Staged*>>> by_page;
   for (const Staged& staged : extents) {
     const geometry::PagePlace place = object_.page_of(staged.coord);
@@ -180,7 +180,7 @@ Status Linker::link_image(const std::vector<Staged>& extents) {
   return {};
 }
 
-Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
+Status Publisher::free_in_page(std::uint64_t number, const GridBox& box) {
   MDFS_TRY_ASSIGN(Page* const page, get_page(number));
   std::uint64_t freed = 0;
   for (unsigned place = 0; place < object_.page_box.places; ++place) {
@@ -196,20 +196,20 @@ Status Linker::free_in_page(std::uint64_t number, const GridBox& box) {
 
 // ---- ordinary files
 
-Result<format::FileCell> Linker::get_cell(std::uint64_t cell) {
+Result<format::FileCell> Publisher::get_cell(std::uint64_t cell) {
   MDFS_TRY_ASSIGN(const auto value, transaction_.get(cell_key(object_, cell)));
   if (!value) return format::FileCell{};
   return format::decode_file_cell(*value, object_.block_size);
 }
 
-void Linker::put_cell(std::uint64_t cell, const format::FileCell& value) {
+void Publisher::put_cell(std::uint64_t cell, const format::FileCell& value) {
   if (value.empty())
     transaction_.erase(cell_key(object_, cell));
   else
     transaction_.put(cell_key(object_, cell), format::encode(value));
 }
 
-Status Linker::link_cells(const std::vector<Staged>& extents) {
+Status Publisher::publish_cells(const std::vector<Staged>& extents) {
   for (const Staged& staged : extents) {
     if (staged.blocks == 0 && staged.holes == 0) continue;
     MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(staged.index));
@@ -242,7 +242,7 @@ Status Linker::link_cells(const std::vector<Staged>& extents) {
   return {};
 }
 
-Status Linker::punch_cell(std::uint64_t number, std::uint32_t blocks) {
+Status Publisher::punch_cell(std::uint64_t number, std::uint32_t blocks) {
   MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(number));
   for (unsigned block = 0; block < 32; ++block)
     if ((blocks >> block & 1) != 0)
@@ -251,7 +251,7 @@ Status Linker::punch_cell(std::uint64_t number, std::uint32_t blocks) {
   return {};
 }
 
-Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
+Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
   const std::uint64_t kind = object_.is_image() ? MDFS_KIND_EXTENTS : MDFS_KIND_FILE_CELL;
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                   transaction_.scan({object_.number, kind, first}, {object_.number, kind, last}, SIZE_MAX));
@@ -274,7 +274,7 @@ Status Linker::free_items(std::uint64_t first, std::uint64_t last) {
 }
 
 // Of the pages [first, last].
-Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
+Status Publisher::free_strips(std::uint64_t first, std::uint64_t last) {
   constexpr std::uint64_t kLastPage = UINT64_MAX / MDFS_STRIPS_PER_PAGE;
   if (first > kLastPage) return {};
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
@@ -290,7 +290,7 @@ Status Linker::free_strips(std::uint64_t first, std::uint64_t last) {
   return {};
 }
 
-void publish_pages(Core& core, const OpenObject& object, const Linker::Pages& pages) {
+void update_cached_pages(Core& core, const OpenObject& object, const Publisher::Pages& pages) {
   for (const auto& [number, page] : pages) core.extent_map.replace(object, number, {page.page, page.strips});
 }
 
