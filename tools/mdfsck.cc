@@ -37,7 +37,7 @@ namespace mdfs::tools {
 namespace {
 
 // Exit codes of fsck(8); 0, 1 and 4 come from the report.
-constexpr int kExitTrouble = 8;
+constexpr int kExitError = 8;
 constexpr int kExitUsage = 16;
 constexpr int kExitCancelled = 32;
 // For the locks of a daemon or a check that was killed just now.
@@ -126,7 +126,7 @@ void print_json(const store::CheckReport& report) {
   json["total_findings"] = report.total_findings;
   json["remaining"] = report.remaining();
   json["changed"] = report.changed;
-  json["trouble"] = report.repair_trouble;
+  json["repair_error"] = report.repair_error;
   json["exit_code"] = report.exit_code();
   print_out("{}\n", dump_json(json));
 }
@@ -177,9 +177,9 @@ void print_text(const Options& options, const store::CheckReport& report) {
             report.volume_name.empty() ? "" : " '" + report.volume_name + "'", report.generation, report.objects,
             report.nodes, options.data ? ", " + format_size(report.data_bytes) + " of data verified" : "");
   if (has_unnamed_objects(report)) print_out("an object is a file by its inode number: find DIRECTORY -inum NUMBER\n");
-  if (!report.repair_trouble.empty()) print_out("not repaired: {}\n", report.repair_trouble);
+  if (!report.repair_error.empty()) print_out("not repaired: {}\n", report.repair_error);
   const std::uint64_t remaining = report.remaining();
-  if (options.rollback && report.changed && report.repair_trouble.empty())
+  if (options.rollback && report.changed && report.repair_error.empty())
     print_out("rolled back to generation {}; the commits after it are given up\n", report.generation);
   if (remaining == 0)
     print_out("{}\n", report.exit_code() == 0 ? "clean" : "everything found was repaired");
@@ -268,14 +268,14 @@ int end_output() {
   const Status written = finish_output();
   if (written.ok()) return 0;
   print_err("mdfsck: the report cannot be written: {}\n", written.error().message());
-  return kExitTrouble;
+  return kExitError;
 }
 
 int print_commits(const Options& options) {
   const auto rows = list_commits(options);
   if (!rows.ok()) {
     print_err("mdfsck: {}\n", printable(rows.error().message()));
-    return kExitTrouble;
+    return kExitError;
   }
   if (options.json) {
     nlohmann::ordered_json json;
@@ -367,7 +367,7 @@ int run(int argc, char** argv) {
   const auto report = check(options);
   if (!report.ok()) {
     print_err("mdfsck: {}\n", printable(report.error().message()));
-    return kExitTrouble;
+    return kExitError;
   }
   if (options.json)
     print_json(*report);

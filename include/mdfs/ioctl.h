@@ -197,13 +197,13 @@ struct mdfs_ioc_model {
 };
 
 /* A background operation: an action on it, and its state. Values of kind, state, flags and what: see ondisk.h
- * (MDFS_OPERATION_*, MDFS_TROUBLE_*). With MDFS_OPERATION_OBJECT the operation is on the open file only. Starting,
+ * (MDFS_OPERATION_*, MDFS_ERROR_*). With MDFS_OPERATION_OBJECT the operation is on the open file only. Starting,
  * cancelling and resuming requires root or the owner of the mount, else EPERM. */
 #define MDFS_IOC_OPERATION_STATUS 0 /* ENODATA: none of this kind has ever run */
 #define MDFS_IOC_OPERATION_START 1  /* EBUSY: one of this kind is running */
 #define MDFS_IOC_OPERATION_CANCEL 2 /* ENODATA: none is running */
 #define MDFS_IOC_OPERATION_RESUME 3 /* a budget other than 0 replaces the old one, also of a running operation */
-#define MDFS_IOC_MAX_TROUBLES 64
+#define MDFS_IOC_MAX_ERRORS 64
 struct mdfs_ioc_operation {
   uint32_t struct_bytes;   /* in: sizeof this structure */
   uint32_t kind;           /* in */
@@ -228,7 +228,7 @@ struct mdfs_ioc_operation {
   uint64_t figures[8]; /* by kind */
   char reason[128];    /* why it failed */
   uint32_t disk_count;
-  uint32_t trouble_count; /* rows; items_failed may be more */
+  uint32_t error_count; /* rows; items_failed may be more */
   struct {
     uint64_t read_bytes, written_bytes;
     uint64_t repaired; /* pieces that were rewritten or moved */
@@ -240,7 +240,7 @@ struct mdfs_ioc_operation {
     uint64_t block;
     uint16_t disk, what;
     uint32_t reserved;
-  } troubles[MDFS_IOC_MAX_TROUBLES];
+  } errors[MDFS_IOC_MAX_ERRORS];
   uint64_t reserved[8];
 };
 

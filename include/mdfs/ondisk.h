@@ -494,14 +494,14 @@ MDFS_STATIC_ASSERT(sizeof(struct mdfs_placement) == 8, "placement");
 #define MDFS_OPERATION_DRY_RUN 1u /* flag: count changes, make none */
 #define MDFS_OPERATION_OBJECT 2u  /* flag: for `object` only, not the volume */
 
-#define MDFS_TROUBLE_DATA 1u       /* data do not match their checksum */
-#define MDFS_TROUBLE_UNREADABLE 2u /* data cannot be read */
-#define MDFS_TROUBLE_NODE 3u       /* no copy of a tree node is good; object and offset of its smallest key */
-#define MDFS_TROUBLE_SPACE 4u      /* page `block` of the bitmap of `disk` */
-#define MDFS_TROUBLE_LABEL 5u      /* label `block` of `disk` */
-#define MDFS_TROUBLE_SKIPPED 6u    /* left unchanged: no space, or in use */
+#define MDFS_ERROR_DATA 1u       /* data do not match their checksum */
+#define MDFS_ERROR_UNREADABLE 2u /* data cannot be read */
+#define MDFS_ERROR_NODE 3u       /* no copy of a tree node is good; object and offset of its smallest key */
+#define MDFS_ERROR_SPACE 4u      /* page `block` of the bitmap of `disk` */
+#define MDFS_ERROR_LABEL 5u      /* label `block` of `disk` */
+#define MDFS_ERROR_SKIPPED 6u    /* left unchanged: no space, or in use */
 
-#define MDFS_MAX_TROUBLES 64u
+#define MDFS_MAX_ERRORS 64u
 
 /* Errors of a disk since its counts were last set to zero. */
 struct mdfs_disk_errors {
@@ -536,7 +536,7 @@ struct mdfs_operation {
   uint64_t figures[8];    /* by kind */
   uint8_t reason[128];    /* UTF-8, zero padded: why it failed */
   uint16_t disk_count;    /* number of mdfs_operation_disk that follow */
-  uint16_t trouble_count; /* number of mdfs_operation_trouble after them, the first ones found */
+  uint16_t error_count;   /* number of mdfs_operation_error after them, the first ones found */
   uint32_t reserved;
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation) == 368, "operation");
@@ -549,15 +549,15 @@ struct mdfs_operation_disk {
 };
 MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_disk) == 32, "operation disk");
 
-struct mdfs_operation_trouble {
+struct mdfs_operation_error {
   uint64_t object; /* 0: none */
   uint64_t offset; /* page * 64 + place of an extent, or first byte of a piece of a file */
   uint64_t block;  /* first one */
   uint16_t disk;
-  uint16_t what; /* MDFS_TROUBLE_* */
+  uint16_t what; /* MDFS_ERROR_* */
   uint32_t reserved;
 };
-MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_trouble) == 32, "operation trouble");
+MDFS_STATIC_ASSERT(sizeof(struct mdfs_operation_error) == 32, "operation error");
 
 #ifdef __cplusplus
 }

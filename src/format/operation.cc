@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kRecordHeader = sizeof(mdfs_operation);
 constexpr std::size_t kDiskRow = sizeof(mdfs_operation_disk);
-constexpr std::size_t kTroubleRow = sizeof(mdfs_operation_trouble);
-static_assert(kRecordHeader + MDFS_MAX_DISKS * kDiskRow + MDFS_MAX_TROUBLES * kTroubleRow <= MDFS_MAX_ITEM);
+constexpr std::size_t kErrorRow = sizeof(mdfs_operation_error);
+static_assert(kRecordHeader + MDFS_MAX_DISKS * kDiskRow + MDFS_MAX_ERRORS * kErrorRow <= MDFS_MAX_ITEM);
 
 template <std::size_t N>
 void put_numbers(MutableBytes out, std::size_t offset, const std::array<std::uint64_t, N>& numbers) {
@@ -37,18 +37,18 @@ OperationDisk get_disk(ConstBytes value, std::size_t base) {
           MDFS_GET(value, base, mdfs_operation_disk, repaired), MDFS_GET(value, base, mdfs_operation_disk, failed)};
 }
 
-void put_trouble(MutableBytes out, std::size_t base, const OperationTrouble& trouble) {
-  MDFS_PUT(out, base, mdfs_operation_trouble, object, trouble.object);
-  MDFS_PUT(out, base, mdfs_operation_trouble, offset, trouble.offset);
-  MDFS_PUT(out, base, mdfs_operation_trouble, block, trouble.block);
-  MDFS_PUT(out, base, mdfs_operation_trouble, disk, trouble.disk);
-  MDFS_PUT(out, base, mdfs_operation_trouble, what, trouble.what);
+void put_error(MutableBytes out, std::size_t base, const OperationError& error) {
+  MDFS_PUT(out, base, mdfs_operation_error, object, error.object);
+  MDFS_PUT(out, base, mdfs_operation_error, offset, error.offset);
+  MDFS_PUT(out, base, mdfs_operation_error, block, error.block);
+  MDFS_PUT(out, base, mdfs_operation_error, disk, error.disk);
+  MDFS_PUT(out, base, mdfs_operation_error, what, error.what);
 }
 
-OperationTrouble get_trouble(ConstBytes value, std::size_t base) {
-  return {MDFS_GET(value, base, mdfs_operation_trouble, object), MDFS_GET(value, base, mdfs_operation_trouble, offset),
-          MDFS_GET(value, base, mdfs_operation_trouble, block), MDFS_GET(value, base, mdfs_operation_trouble, disk),
-          MDFS_GET(value, base, mdfs_operation_trouble, what)};
+OperationError get_error(ConstBytes value, std::size_t base) {
+  return {MDFS_GET(value, base, mdfs_operation_error, object), MDFS_GET(value, base, mdfs_operation_error, offset),
+          MDFS_GET(value, base, mdfs_operation_error, block), MDFS_GET(value, base, mdfs_operation_error, disk),
+          MDFS_GET(value, base, mdfs_operation_error, what)};
 }
 
 Status check(const OperationRecord& record) {
@@ -56,39 +56,38 @@ Status check(const OperationRecord& record) {
                       "operation.state");
   MDFS_FORMAT_REQUIRE((record.flags & ~kOperationFlags) == 0, "operation.flags");
   MDFS_FORMAT_REQUIRE(((record.flags & MDFS_OPERATION_OBJECT) != 0) == (record.object != 0), "operation.flags");
-  for (const OperationTrouble& trouble : record.troubles)
+  for (const OperationError& error : record.errors)
     MDFS_FORMAT_REQUIRE(
-        trouble.disk < MDFS_MAX_DISKS && trouble.what >= MDFS_TROUBLE_DATA && trouble.what <= MDFS_TROUBLE_SKIPPED,
-        "operation.trouble");
+        error.disk < MDFS_MAX_DISKS && error.what >= MDFS_ERROR_DATA && error.what <= MDFS_ERROR_SKIPPED,
+        "operation.error");
   return {};
 }
 
 }  // namespace
 
-void OperationRecord::note_trouble(const OperationTrouble& trouble) {
+void OperationRecord::note_error(const OperationError& error) {
   ++items_failed;
-  if (trouble.what != MDFS_TROUBLE_SKIPPED && trouble.disk < disks.size()) ++disks[trouble.disk].failed;
-  if (troubles.size() < MDFS_MAX_TROUBLES) {
-    troubles.push_back(trouble);
+  if (error.what != MDFS_ERROR_SKIPPED && error.disk < disks.size()) ++disks[error.disk].failed;
+  if (errors.size() < MDFS_MAX_ERRORS) {
+    errors.push_back(error);
     return;
   }
   // An object that has no row takes one of an object that has several: each is named while there is room for that.
-  const auto is_its = [&](const OperationTrouble& row) { return row.object == trouble.object; };
-  if (std::any_of(troubles.begin(), troubles.end(), is_its)) return;
-  for (std::size_t last = troubles.size(); last-- > 1;) {
-    const auto same = [&](const OperationTrouble& row) { return row.object == troubles[last].object; };
-    const auto end = troubles.begin() + static_cast<std::ptrdiff_t>(last);
-    if (std::none_of(troubles.begin(), end, same)) continue;
-    troubles.erase(end);
-    troubles.push_back(trouble);
+  const auto is_its = [&](const OperationError& row) { return row.object == error.object; };
+  if (std::any_of(errors.begin(), errors.end(), is_its)) return;
+  for (std::size_t last = errors.size(); last-- > 1;) {
+    const auto same = [&](const OperationError& row) { return row.object == errors[last].object; };
+    const auto end = errors.begin() + static_cast<std::ptrdiff_t>(last);
+    if (std::none_of(errors.begin(), end, same)) continue;
+    errors.erase(end);
+    errors.push_back(error);
     return;
   }
 }
 
 ByteVector encode(const OperationRecord& record) {
-  MDFS_CHECK(record.disks.size() <= MDFS_MAX_DISKS && record.troubles.size() <= MDFS_MAX_TROUBLES &&
-             check(record).ok());
-  ByteVector out(kRecordHeader + record.disks.size() * kDiskRow + record.troubles.size() * kTroubleRow);
+  MDFS_CHECK(record.disks.size() <= MDFS_MAX_DISKS && record.errors.size() <= MDFS_MAX_ERRORS && check(record).ok());
+  ByteVector out(kRecordHeader + record.disks.size() * kDiskRow + record.errors.size() * kErrorRow);
   MDFS_PUT(out, 0, mdfs_operation, state, record.state);
   MDFS_PUT(out, 0, mdfs_operation, flags, record.flags);
   MDFS_PUT(out, 0, mdfs_operation, budget_bytes_s, record.budget_bytes_s);
@@ -109,15 +108,15 @@ ByteVector encode(const OperationRecord& record) {
   put_text(out, offsetof(mdfs_operation, reason),
            std::string_view(record.reason).substr(0, sizeof mdfs_operation::reason - 1));
   MDFS_PUT(out, 0, mdfs_operation, disk_count, static_cast<std::uint16_t>(record.disks.size()));
-  MDFS_PUT(out, 0, mdfs_operation, trouble_count, static_cast<std::uint16_t>(record.troubles.size()));
+  MDFS_PUT(out, 0, mdfs_operation, error_count, static_cast<std::uint16_t>(record.errors.size()));
   std::size_t base = kRecordHeader;
   for (const OperationDisk& disk : record.disks) {
     put_disk(out, base, disk);
     base += kDiskRow;
   }
-  for (const OperationTrouble& trouble : record.troubles) {
-    put_trouble(out, base, trouble);
-    base += kTroubleRow;
+  for (const OperationError& error : record.errors) {
+    put_error(out, base, error);
+    base += kErrorRow;
   }
   return out;
 }
@@ -125,9 +124,9 @@ ByteVector encode(const OperationRecord& record) {
 Result<OperationRecord> decode_operation(ConstBytes value) {
   MDFS_FORMAT_REQUIRE(value.size() >= kRecordHeader, "operation.length");
   const std::size_t disks = MDFS_GET(value, 0, mdfs_operation, disk_count);
-  const std::size_t troubles = MDFS_GET(value, 0, mdfs_operation, trouble_count);
-  MDFS_FORMAT_REQUIRE(disks <= MDFS_MAX_DISKS && troubles <= MDFS_MAX_TROUBLES, "operation.rows");
-  MDFS_FORMAT_REQUIRE(value.size() == kRecordHeader + disks * kDiskRow + troubles * kTroubleRow, "operation.rows");
+  const std::size_t errors = MDFS_GET(value, 0, mdfs_operation, error_count);
+  MDFS_FORMAT_REQUIRE(disks <= MDFS_MAX_DISKS && errors <= MDFS_MAX_ERRORS, "operation.rows");
+  MDFS_FORMAT_REQUIRE(value.size() == kRecordHeader + disks * kDiskRow + errors * kErrorRow, "operation.rows");
   OperationRecord record;
   record.state = MDFS_GET(value, 0, mdfs_operation, state);
   record.flags = MDFS_GET(value, 0, mdfs_operation, flags);
@@ -151,8 +150,8 @@ Result<OperationRecord> decode_operation(ConstBytes value) {
   MDFS_FORMAT_REQUIRE(reason.size() < sizeof mdfs_operation::reason, "operation.reason");
   record.reason = reason;
   for (std::size_t i = 0; i < disks; ++i) record.disks.push_back(get_disk(value, kRecordHeader + i * kDiskRow));
-  for (std::size_t i = 0; i < troubles; ++i)
-    record.troubles.push_back(get_trouble(value, kRecordHeader + disks * kDiskRow + i * kTroubleRow));
+  for (std::size_t i = 0; i < errors; ++i)
+    record.errors.push_back(get_error(value, kRecordHeader + disks * kDiskRow + i * kErrorRow));
   MDFS_TRY(check(record));
   return record;
 }

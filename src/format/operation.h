@@ -22,14 +22,14 @@ struct OperationDisk {
   bool operator==(const OperationDisk&) const = default;
 };
 
-// mdfs_operation_trouble.
-struct OperationTrouble {
+// mdfs_operation_error.
+struct OperationError {
   std::uint64_t object = 0;
   std::uint64_t offset = 0;
   std::uint64_t block = 0;
   std::uint16_t disk = 0;
-  std::uint16_t what = MDFS_TROUBLE_DATA;
-  bool operator==(const OperationTrouble&) const = default;
+  std::uint16_t what = MDFS_ERROR_DATA;
+  bool operator==(const OperationError&) const = default;
 };
 
 // mdfs_operation with its rows. A value; no thread contract.
@@ -51,22 +51,22 @@ struct OperationRecord {
   std::uint64_t items_changed = 0;
   std::uint64_t items_failed = 0;
   std::array<std::uint64_t, 8> figures{};
-  std::string reason;                      // cut where it is longer than the field
-  std::vector<OperationDisk> disks;        // at most MDFS_MAX_DISKS
-  std::vector<OperationTrouble> troubles;  // at most MDFS_MAX_TROUBLES
+  std::string reason;                  // cut where it is longer than the field
+  std::vector<OperationDisk> disks;    // at most MDFS_MAX_DISKS
+  std::vector<OperationError> errors;  // at most MDFS_MAX_ERRORS
 
   bool operator==(const OperationRecord&) const = default;
   bool running() const { return state == MDFS_OPERATION_RUNNING; }
   bool dry_run() const { return (flags & MDFS_OPERATION_DRY_RUN) != 0; }
-  // Counts the trouble, against its disk unless something was only skipped, and lists it while there is room.
-  void note_trouble(const OperationTrouble& trouble);
+  // Counts the error, against its disk unless something was only skipped, and lists it while there is room.
+  void note_error(const OperationError& error);
 };
 
 inline constexpr std::uint32_t kOperationFlags = MDFS_OPERATION_DRY_RUN | MDFS_OPERATION_OBJECT;
 
 ByteVector encode(const OperationRecord& record);
 // Checks: operation.length, operation.state, operation.flags (unknown, or an object without the flag or the other way
-// round), operation.reason (zero padded), operation.rows (their number), operation.trouble (disk, what).
+// round), operation.reason (zero padded), operation.rows (their number), operation.error (disk, what).
 Result<OperationRecord> decode_operation(ConstBytes value);
 
 }  // namespace mdfs::format

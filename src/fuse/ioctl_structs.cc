@@ -184,10 +184,10 @@ mdfs_ioc_operation to_ioc_operation(const volume::OperationRecord& record, const
     const format::OperationDisk& disk = record.disks[i];
     out.disks[i] = {disk.read_bytes, disk.written_bytes, disk.repaired, disk.failed};
   }
-  out.trouble_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.troubles.size(), MDFS_IOC_MAX_TROUBLES));
-  for (std::uint32_t i = 0; i < out.trouble_count; ++i) {
-    const format::OperationTrouble& trouble = record.troubles[i];
-    out.troubles[i] = {trouble.object, trouble.offset, trouble.block, trouble.disk, trouble.what, 0};
+  out.error_count = static_cast<std::uint32_t>(std::min<std::size_t>(record.errors.size(), MDFS_IOC_MAX_ERRORS));
+  for (std::uint32_t i = 0; i < out.error_count; ++i) {
+    const format::OperationError& error = record.errors[i];
+    out.errors[i] = {error.object, error.offset, error.block, error.disk, error.what, 0};
   }
   return out;
 }

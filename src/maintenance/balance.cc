@@ -16,7 +16,7 @@ namespace {
 
 void note_skipped(OperationRecord& record, Ino object, const Error& error) {
   spdlog::error("balancing: object {}: {}", object, error.message());
-  record.note_trouble({object, 0, 0, 0, MDFS_TROUBLE_SKIPPED});
+  record.note_error({object, 0, 0, 0, MDFS_ERROR_SKIPPED});
 }
 
 }  // namespace

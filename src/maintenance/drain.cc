@@ -129,7 +129,7 @@ void Drain::begin_pass(OperationRun& run) {
   phase_ = Phase::kData;
   consolidated_ = 0;
   run.record.items_failed = 0;
-  run.record.troubles.clear();
+  run.record.errors.clear();
   for (format::OperationDisk& row : run.record.disks) row.failed = 0;
   stuck_ = no_room_ = 0;
   node_ = {};
@@ -264,7 +264,7 @@ Status Drain::done(OperationRun& run, Candidate candidate, const Status& status)
     spdlog::error("drain: object {}: {}", object, damaged.error.message());
   note_damaged(record, object, outcome);
   if (!outcome.no_room.empty())
-    record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_TROUBLE_SKIPPED});
+    record.note_error({object, 0, 0, static_cast<std::uint16_t>(disk(run)), MDFS_ERROR_SKIPPED});
   return {};
 }
 
@@ -274,8 +274,8 @@ void Drain::note_stuck(OperationRun& run, Ino object, const Error& error) {
   const bool no_room = error.code == Errc::kNoSpace;
   ++stuck_;
   no_room_ += no_room ? 1 : 0;
-  run.record.note_trouble({object, 0, 0, static_cast<std::uint16_t>(disk(run)),
-                           static_cast<std::uint16_t>(no_room ? MDFS_TROUBLE_SKIPPED : MDFS_TROUBLE_UNREADABLE)});
+  run.record.note_error({object, 0, 0, static_cast<std::uint16_t>(disk(run)),
+                         static_cast<std::uint16_t>(no_room ? MDFS_ERROR_SKIPPED : MDFS_ERROR_UNREADABLE)});
 }
 
 // ---- the end

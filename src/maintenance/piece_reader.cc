@@ -56,7 +56,7 @@ void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::D
   const auto run = std::find_if(piece.runs.begin(), piece.runs.end(),
                                 [&](const format::BlockRun& one) { return disks[one.address.disk].is_lost(); });
   const format::Address& at = run->address;
-  record.note_trouble({piece.object, piece.where, at.block, at.disk, MDFS_TROUBLE_UNREADABLE});
+  record.note_error({piece.object, piece.where, at.block, at.disk, MDFS_ERROR_UNREADABLE});
 }
 
 void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord& record) {
@@ -74,7 +74,7 @@ void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord
       continue;
     }
     spdlog::error("scrub: {}: there is no such place; run mdfsck", name_of(piece));
-    record.note_trouble({piece.object, piece.where, piece.runs.front().address.block, 0, MDFS_TROUBLE_SKIPPED});
+    record.note_error({piece.object, piece.where, piece.runs.front().address.block, 0, MDFS_ERROR_SKIPPED});
   }
   for (Disk& disk : disks_)
     std::sort(disk.order.begin(), disk.order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -134,8 +134,8 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
   const format::Address& at = piece.runs.front().address;
   if (damaged) store_.note_checksum_error(at.disk);
-  record.note_trouble({piece.object, piece.where, at.block, at.disk,
-                       static_cast<std::uint16_t>(damaged ? MDFS_TROUBLE_DATA : MDFS_TROUBLE_UNREADABLE)});
+  record.note_error({piece.object, piece.where, at.block, at.disk,
+                     static_cast<std::uint16_t>(damaged ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});
 }
 
 std::uint64_t PieceReader::step(format::OperationRecord& record) {

@@ -149,9 +149,9 @@ Status Relocation::end(OperationRun& run, const Status& status) {
 
 void note_damaged(OperationRecord& record, Ino object, const engine::MoveOutcome& moved) {
   for (const engine::MoveOutcome::Damaged& damaged : moved.damaged)
-    record.note_trouble({object, damaged.number, damaged.place.block, damaged.place.disk,
-                         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_TROUBLE_DATA
-                                                                                         : MDFS_TROUBLE_UNREADABLE)});
+    record.note_error(
+        {object, damaged.number, damaged.place.block, damaged.place.disk,
+         static_cast<std::uint16_t>(damaged.error.code == Errc::kCorrupt ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});
 }
 
 }  // namespace mdfs::maintenance

@@ -161,11 +161,11 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
         !fits && !candidate.current && label.disk_blocks * label.block_size <= candidate.disk->size_bytes();
     if (!fits && !own_size) {
       member.state = DiskState::kFailed;
-      member.trouble =
+      member.error =
           fmt::format("smaller than its label says, which is {}", format_size(member.member.blocks * label.block_size));
     } else if (!candidate.current) {
       member.state = DiskState::kStale;
-      member.trouble = fmt::format("does not hold generation {}", recovered.winner.generation);
+      member.error = fmt::format("does not hold generation {}", recovered.winner.generation);
     }
     member.label = label;
     member.label->membership = recovered.label.membership;
@@ -173,7 +173,7 @@ Status place(std::vector<Candidate>& candidates, Recovered& recovered) {
     member.disk = std::move(candidate.disk);
     member.labels = std::move(candidate.labels);
     if (label.disk_blocks != member.member.blocks && !own_size) take_size(member);
-    if (!member.healthy()) spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.trouble);
+    if (!member.healthy()) spdlog::warn("{}: {}; it counts as missing", member.disk->name(), member.error);
   }
   return {};
 }
@@ -276,7 +276,7 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
       const std::string name =
           member.disk ? member.disk->name() : fmt::format("disk {} ({})", i, member.member.uuid.to_string());
       const std::uint64_t bytes = member.member.blocks * recovered.label.block_size;
-      if (!member.disk && member.state != DiskState::kNone) member.trouble = "missing";
+      if (!member.disk && member.state != DiskState::kNone) member.error = "missing";
       if (member.state == DiskState::kStale)
         member.disk = std::make_unique<StaleDisk>(std::move(member.disk));
       else
@@ -287,7 +287,7 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
     std::string failed;
     for (const MemberDisk& member : recovered.members)
       if (member.state == DiskState::kFailed)
-        failed += fmt::format("{} {} is {}", failed.empty() ? ":" : ",", member.disk->name(), member.trouble);
+        failed += fmt::format("{} {} is {}", failed.empty() ? ":" : ",", member.disk->name(), member.error);
     return Error{Errc::kMissingDisk, "every disk that holds the newest commit has failed" + failed};
   }
   return recovered;

@@ -28,7 +28,7 @@ struct MemberDisk {
   DiskLabels labels;
   // Where the labels at its end lie while a change of its size is not finished; else absent.
   std::optional<format::DiskLayout> labels_at;
-  std::string trouble;  // why it is not healthy
+  std::string error;  // why it is not healthy
 
   bool healthy() const { return state == DiskState::kHealthy; }
   bool is_readable() const { return healthy() || state == DiskState::kStale; }

@@ -151,7 +151,7 @@ Result<std::vector<unsigned>> StoreImpl::add_disks(std::vector<JoiningDisk> disk
         member.member = members[made.index];
         member.label = made.label;
         member.state = DiskState::kHealthy;
-        member.trouble.clear();
+        member.error.clear();
       }
       disk_count_ = std::max(disk_count_.load(), made.index + 1);
       MDFS_TRY(space_.add_disk(static_cast<std::uint16_t>(made.index), made.top));

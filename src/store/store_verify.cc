@@ -119,7 +119,7 @@ Status StoreImpl::verify_labels(unsigned disk, bool repair, OperationRecord& rec
   for (const unsigned i : bad) {
     if (std::find(still.begin(), still.end(), i) != still.end()) {
       spdlog::error("{}: label {} or the commit beside it is bad", member.disk->name(), i);
-      record.note_trouble({0, 0, i, static_cast<std::uint16_t>(disk), MDFS_TROUBLE_LABEL});
+      record.note_error({0, 0, i, static_cast<std::uint16_t>(disk), MDFS_ERROR_LABEL});
     } else {
       spdlog::warn("{}: label {} or the commit beside it was bad; rewritten", member.disk->name(), i);
       note_repaired(record, disk);
@@ -206,7 +206,7 @@ Status StoreImpl::verify_space(unsigned disk, std::uint64_t first, std::uint64_t
       count_repaired(disk);
     } else {
       spdlog::error("{} is bad ({}); run mdfsck to rebuild it", name, why);
-      record.note_trouble({0, page.level, page.page, static_cast<std::uint16_t>(disk), MDFS_TROUBLE_SPACE});
+      record.note_error({0, page.level, page.page, static_cast<std::uint16_t>(disk), MDFS_ERROR_SPACE});
     }
   }
   return {};
@@ -252,12 +252,12 @@ Result<std::optional<Key>> StoreImpl::verify_nodes(const Key& from, bool repair,
     if (copy.status.ok()) copy.status = shared_.io.check_copy(found.nodes[copy.node], copy.io.buffers[0]);
     if (copy.status.ok()) ++good[copy.node];
   }
-  const auto trouble = [&](const Copy& copy) {
+  const auto note_error = [&](const Copy& copy) {
     const NodeWanted& node = found.nodes[copy.node];
     const format::Address address = node.pointer.address[copy.copy];
     spdlog::error("disk {} block {}: a copy of a tree node is bad ({}){}", address.disk, address.block,
                   copy.status.error().message(), good[copy.node] == 0 ? ", and no other is good" : "");
-    record.note_trouble({node.lower.object, node.lower.offset, address.block, address.disk, MDFS_TROUBLE_NODE});
+    record.note_error({node.lower.object, node.lower.offset, address.block, address.disk, MDFS_ERROR_NODE});
   };
   std::vector<const Copy*> repaired;
   for (const Copy& copy : copies) {
@@ -268,12 +268,12 @@ Result<std::optional<Key>> StoreImpl::verify_nodes(const Key& from, bool repair,
                              copy.status.error().code == Errc::kIo}))
       repaired.push_back(&copy);
     else
-      trouble(copy);
+      note_error(copy);
   }
   if (!repaired.empty()) MDFS_TRY(commit_until(applied_, true));
   for (const Copy* copy : repaired) {
     if (still_holds(found.nodes[copy->node])) {
-      trouble(*copy);
+      note_error(*copy);
       continue;
     }
     const unsigned disk = found.nodes[copy->node].pointer.address[copy->copy].disk;

@@ -13,7 +13,7 @@ namespace mdfs::store {
 
 // Each call looks at about a MiB, beside transactions and commits; what only seems bad because it was freed or written
 // anew meanwhile is no damage. `repair`: what has a good copy, or is known, is written anew, and is on the disks when
-// the call returns. Counted in `record`, by disk: bytes, copies looked at, repaired, and as troubles those that stay
+// the call returns. Counted in `record`, by disk: bytes, copies looked at, repaired, and as errors those that stay
 // bad. Disks that are missing are passed over. Errors: those of a commit that the repair needs.
 class Verifier {
  public:

@@ -133,7 +133,7 @@ void PieceCollector::take(const std::vector<store::Item>& items, std::vector<Sto
     if (status.ok()) continue;
     spdlog::error("scrub: item ({}, {}, {}): {}; run mdfsck", item.key.object, item.key.kind, item.key.offset,
                   status.error().message());
-    record.note_trouble({item.key.object, item.key.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
+    record.note_error({item.key.object, item.key.offset, 0, 0, MDFS_ERROR_SKIPPED});
   }
 }
 
@@ -153,7 +153,7 @@ bool PieceCollector::collect(format::Key& next, std::vector<StoredPiece>& pieces
   } else {
     spdlog::error("scrub: the tree from ({}, {}, {}) on cannot be read: {}", next.object, next.kind, next.offset,
                   leaf.error().message());
-    record.note_trouble({next.object, next.offset, 0, 0, MDFS_TROUBLE_SKIPPED});
+    record.note_error({next.object, next.offset, 0, 0, MDFS_ERROR_SKIPPED});
   }
   if (behind) next = *behind;
   return behind.has_value();

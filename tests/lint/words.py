@@ -30,6 +30,7 @@ RETIRED = [
     (r"\bripe|kRipe|\btorn groups?\b|last_dirt_ns", "full group; split group; dirtied"),
     (r"LeftPlace|left_places|places? (it|they) left|\bReturner\b", "home blocks; relocate home"),
     (r"commit_unlinked|\btransaction[.](un)?link\b", "commit_freed; Transaction::publish, Transaction::free"),
+    (r"troubl", "error, error record"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.

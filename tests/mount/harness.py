@@ -103,7 +103,7 @@ def run(*words, **options):
 
 
 def status_of(path, *options, unhealthy=False):
-    """What `mdfs volume status` prints; its exit status says whether it names a trouble."""
+    """What `mdfs volume status` prints; its exit status says whether it names an error."""
     done = subprocess.run([MDFS, "volume", "status", *options, str(path)], capture_output=True, text=True, check=False)
     if unhealthy is not None and done.returncode != (4 if unhealthy else 0):
         raise AssertionError(f"volume status: exit {done.returncode}: {done.stderr}{done.stdout}")

@@ -101,7 +101,7 @@ class Lost(unittest.TestCase):
                               text=True, check=False)
         told = json.loads(done.stdout)
         self.assertGreaterEqual(told["items_failed"], pieces)
-        self.assertEqual(len({trouble["inode"] for trouble in told["troubles"]}), min(64, pieces))
+        self.assertEqual(len({error["inode"] for error in told["errors"]}), min(64, pieces))
 
     def salvage(self, code, *words):
         done = subprocess.run([MDFS, "image", "salvage", "--json", *words], capture_output=True, text=True, check=False)

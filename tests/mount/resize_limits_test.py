@@ -150,7 +150,7 @@ class Limits(unittest.TestCase):
             self.assertRegex(self.resize(volume, "--dry-run", size).stderr, "has 12 MiB, less than disk 0.*16 MiB")
         status = self.call("volume", "status", volume.path)
         self.assertEqual(status.returncode, 4)
-        self.assertRegex(status.stdout, r"trouble: disk 0 .* was truncated: 12 MiB are left of 16 MiB")
+        self.assertRegex(status.stdout, r"error: disk 0 .* was truncated: 12 MiB are left of 16 MiB")
         volume.unmount()
         mounted = self.call("mount", *volume.disks, volume.path)
         self.assertEqual(mounted.returncode, 3)

@@ -299,12 +299,12 @@ TEST(DrainTest, ADiskThatIsMissingLeavesWhenNothingRefersToItAnyMore) {
   volume::OperationRecord record = finish(**volume);
   EXPECT_EQ(record.state, MDFS_OPERATION_FAILED);
   EXPECT_GT(record.items_failed, 0u);
-  ASSERT_FALSE(record.troubles.empty());
-  EXPECT_NE(record.troubles[0].object, 0u);
-  EXPECT_EQ(record.items_failed, record.troubles.size()) << "each is counted once";
+  ASSERT_FALSE(record.errors.empty());
+  EXPECT_NE(record.errors[0].object, 0u);
+  EXPECT_EQ(record.items_failed, record.errors.size()) << "each is counted once";
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint16_t>> told;
-  for (const auto& trouble : record.troubles)
-    EXPECT_TRUE(told.insert({trouble.object, trouble.offset, trouble.what}).second) << trouble.object << " twice";
+  for (const auto& error : record.errors)
+    EXPECT_TRUE(told.insert({error.object, error.offset, error.what}).second) << error.object << " twice";
   for (const char* name : {"file", "raw", "zstd", "stack"}) ASSERT_TRUE((*volume)->unlink(volume::kRootIno, name).ok());
   const auto dir = (*volume)->lookup(volume::kRootIno, "dir");
   ASSERT_TRUE(dir.ok());

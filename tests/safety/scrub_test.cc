@@ -138,10 +138,10 @@ TEST(ScrubTest, DamageDoneWhileMountedIsRepairedOrNamedAndCountedRight) {
       if (*found.begin() == "data-damaged") {
         ASSERT_EQ(record.items_failed, 1u) << what;
         ASSERT_EQ(record.items_changed, 0u) << what;
-        ASSERT_EQ(record.troubles.size(), 1u) << what;
-        ASSERT_EQ(record.troubles[0].what, MDFS_TROUBLE_DATA) << what;
-        ASSERT_EQ(record.troubles[0].disk, place.disk) << what;
-        ASSERT_LE(record.troubles[0].block, place.block) << what;
+        ASSERT_EQ(record.errors.size(), 1u) << what;
+        ASSERT_EQ(record.errors[0].what, MDFS_ERROR_DATA) << what;
+        ASSERT_EQ(record.errors[0].disk, place.disk) << what;
+        ASSERT_LE(record.errors[0].block, place.block) << what;
         ASSERT_EQ(record.disks[place.disk].failed, 1u) << what;
         ++named[*found.begin()];
       } else {
@@ -202,8 +202,8 @@ TEST(ScrubTest, ANodeWithoutAGoodCopyIsNamedAndTheRestIsRead) {
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
   EXPECT_GE(record.items_failed, 2u);
   EXPECT_EQ(record.items_changed, 0u);
-  ASSERT_FALSE(record.troubles.empty());
-  EXPECT_EQ(record.troubles[0].what, MDFS_TROUBLE_NODE);
+  ASSERT_FALSE(record.errors.empty());
+  EXPECT_EQ(record.errors[0].what, MDFS_ERROR_NODE);
 }
 
 TEST(ScrubTest, AVolumeOpenForReadingIsReadAndNotWritten) {
@@ -239,9 +239,9 @@ TEST(ScrubTest, ADryRunFindsAndLeavesAlone) {
   const OperationRecord record = finish(**volume);
   EXPECT_EQ(record.items_failed, 1u);
   EXPECT_EQ(record.items_changed, 0u);
-  ASSERT_EQ(record.troubles.size(), 1u);
-  EXPECT_EQ(record.troubles[0].what, MDFS_TROUBLE_LABEL);
-  EXPECT_EQ(record.troubles[0].block, 1u);
+  ASSERT_EQ(record.errors.size(), 1u);
+  EXPECT_EQ(record.errors[0].what, MDFS_ERROR_LABEL);
+  EXPECT_EQ(record.errors[0].block, 1u);
   EXPECT_TRUE(findings(base.disks).contains("label-damaged"));
 }
 
@@ -255,9 +255,9 @@ TEST(ScrubTest, DataOnAMissingDiskAreCountedAndNamed) {
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
   EXPECT_GT(record.items_failed, 0u);
   EXPECT_EQ(record.disks[2].failed, record.items_failed);
-  for (const auto& trouble : record.troubles) {
-    EXPECT_EQ(trouble.disk, 2u);
-    EXPECT_EQ(trouble.what, MDFS_TROUBLE_UNREADABLE);
+  for (const auto& error : record.errors) {
+    EXPECT_EQ(error.disk, 2u);
+    EXPECT_EQ(error.what, MDFS_ERROR_UNREADABLE);
   }
   EXPECT_EQ(record.disks[2].read_bytes, 0u);
   EXPECT_GT(record.disks[0].read_bytes, 0u);
@@ -285,7 +285,7 @@ TEST(ScrubTest, ADiskThatCannotBeReadIsNamedInEveryPiece) {
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
   EXPECT_GT(record.disks[1].failed, 3u);
   EXPECT_EQ(record.disks[0].failed, 0u);
-  for (const auto& trouble : record.troubles) EXPECT_EQ(trouble.what, MDFS_TROUBLE_UNREADABLE);
+  for (const auto& error : record.errors) EXPECT_EQ(error.what, MDFS_ERROR_UNREADABLE);
   faulty.work_again();
   const OperationRecord again = scrub(**volume);
   EXPECT_EQ(again.items_failed, 0u);

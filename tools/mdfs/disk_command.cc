@@ -27,8 +27,8 @@
 #include "support/json_output.h"
 #include "support/streams.h"
 #include "support/text.h"
+#include "volume_errors.h"
 #include "volume_text.h"
-#include "volume_trouble.h"
 
 namespace mdfs::tools {
 namespace {
@@ -51,7 +51,7 @@ Status list(const ListArguments& arguments) {
     json["output_version"] = kOutputVersion;
     json["uuid"] = uuid_text(volume.uuid);
     json["block_size"] = volume.block_size;
-    json["troubles"] = all_troubles(volume, arguments.path);
+    json["errors"] = all_errors(volume, arguments.path);
     const auto balancing = balancing_json(arguments.path);
     json["balancing"] = balancing ? nlohmann::ordered_json::parse(*balancing) : nlohmann::ordered_json();
     const auto draining = drain_json(volume, arguments.path);
@@ -89,7 +89,7 @@ Status list(const ListArguments& arguments) {
   for (const std::string& line : drain_lines(volume, arguments.path)) print_out("{}\n", line);
   if (const auto line = balancing_line(arguments.path)) print_out("{}\n", *line);
   if (const auto line = resizing_line(arguments.path)) print_out("{}\n", *line);
-  for (const std::string& trouble : all_troubles(volume, arguments.path)) print_out("trouble: {}\n", trouble);
+  for (const std::string& error : all_errors(volume, arguments.path)) print_out("error: {}\n", error);
   return {};
 }
 

@@ -223,8 +223,8 @@ Status replace(const DrainArguments& arguments) {
 
 std::string stuck_text(const mdfs_ioc_operation& operation) {
   std::set<std::uint64_t> inodes;
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
-    if (operation.troubles[i].object != 0) inodes.insert(operation.troubles[i].object);
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(operation.error_count, MDFS_IOC_MAX_ERRORS); ++i)
+    if (operation.errors[i].object != 0) inodes.insert(operation.errors[i].object);
   return inodes.empty() ? "" : fmt::format("; inodes {}", fmt::join(inodes, " "));
 }
 

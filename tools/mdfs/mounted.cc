@@ -11,8 +11,8 @@
 
 #include "support/file.h"
 #include "support/text.h"
+#include "volume_errors.h"
 #include "volume_text.h"
-#include "volume_trouble.h"
 
 namespace mdfs::tools {
 
@@ -83,11 +83,11 @@ std::vector<std::string> short_disks(const mdfs_ioc_volume& volume) {
 
 }  // namespace
 
-std::vector<std::string> all_troubles(const mdfs_ioc_volume& volume, const std::string& path) {
-  std::vector<std::string> all = troubles(volume);
+std::vector<std::string> all_errors(const mdfs_ioc_volume& volume, const std::string& path) {
+  std::vector<std::string> all = volume_errors(volume);
   for (std::string& cut : short_disks(volume)) all.push_back(std::move(cut));
   if (const auto counted = disk_counters(path); counted.ok()) {
-    const std::vector<std::string> errors = error_troubles(volume, *counted);
+    const std::vector<std::string> errors = disk_errors(volume, *counted);
     all.insert(all.end(), errors.begin(), errors.end());
   }
   return all;

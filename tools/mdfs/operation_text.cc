@@ -32,7 +32,7 @@ namespace mdfs::tools {
 namespace {
 
 constexpr std::array kStates = {"", "running", "cancelled", "done", "failed"};
-constexpr std::array kTroubles = {"", "damaged", "unreadable", "node", "space-page", "label", "skipped"};
+constexpr std::array kErrorNames = {"", "damaged", "unreadable", "node", "space-page", "label", "skipped"};
 constexpr auto kPollStep = std::chrono::milliseconds(100);
 constexpr std::uint64_t kMostWalked = 1'000'000;  // names that are looked at for those of damaged files
 
@@ -48,8 +48,8 @@ std::uint32_t rows(std::uint32_t count, std::uint32_t most) { return std::min(co
 
 InodeNames names_of(const mdfs_ioc_operation& operation, const std::string& path) {
   InodeNames names;
-  for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
-    if (operation.troubles[i].object != 0) names[operation.troubles[i].object];
+  for (std::uint32_t i = 0; i < rows(operation.error_count, MDFS_IOC_MAX_ERRORS); ++i)
+    if (operation.errors[i].object != 0) names[operation.errors[i].object];
   (void)find_names(path, names, kMostWalked);
   return names;
 }
@@ -71,24 +71,22 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> disks_of(const mdfs_ioc_ope
   return disks;
 }
 
-template <typename Trouble>
-std::string trouble_text(const Trouble& trouble, const InodeNames& names) {
-  const std::string name = name_of(names, trouble.object);
-  const std::string object =
-      fmt::format("inode {}{}", trouble.object, name.empty() ? "" : " (" + printable(name) + ")");
-  switch (trouble.what) {
-    case MDFS_TROUBLE_DATA:
-      return fmt::format("{}: data do not match their checksum, disk {} block {}", object, trouble.disk, trouble.block);
-    case MDFS_TROUBLE_UNREADABLE:
-      return fmt::format("{}: data cannot be read, disk {} block {}", object, trouble.disk, trouble.block);
-    case MDFS_TROUBLE_NODE:
-      return fmt::format("tree node at disk {} block {}, from inode {} on", trouble.disk, trouble.block,
-                         trouble.object);
-    case MDFS_TROUBLE_SPACE:
-      return fmt::format("map of free space of disk {}, page {} of level {}: run mdfsck to rebuild it", trouble.disk,
-                         trouble.block, trouble.offset);
-    case MDFS_TROUBLE_LABEL:
-      return fmt::format("label {} of disk {}", trouble.block, trouble.disk);
+template <typename ErrorRecord>
+std::string error_text(const ErrorRecord& error, const InodeNames& names) {
+  const std::string name = name_of(names, error.object);
+  const std::string object = fmt::format("inode {}{}", error.object, name.empty() ? "" : " (" + printable(name) + ")");
+  switch (error.what) {
+    case MDFS_ERROR_DATA:
+      return fmt::format("{}: data do not match their checksum, disk {} block {}", object, error.disk, error.block);
+    case MDFS_ERROR_UNREADABLE:
+      return fmt::format("{}: data cannot be read, disk {} block {}", object, error.disk, error.block);
+    case MDFS_ERROR_NODE:
+      return fmt::format("tree node at disk {} block {}, from inode {} on", error.disk, error.block, error.object);
+    case MDFS_ERROR_SPACE:
+      return fmt::format("map of free space of disk {}, page {} of level {}: run mdfsck to rebuild it", error.disk,
+                         error.block, error.offset);
+    case MDFS_ERROR_LABEL:
+      return fmt::format("label {} of disk {}", error.block, error.disk);
     default:
       return fmt::format("{}: left unchanged", object);
   }
@@ -181,8 +179,8 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
                         format_size(disk.written_bytes), disk.repaired, words.changed, disk.failed, words.failed);
   }
   const auto names = names_of(operation, path);
-  for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i)
-    text += fmt::format("  trouble: {}\n", trouble_text(operation.troubles[i], names));
+  for (std::uint32_t i = 0; i < rows(operation.error_count, MDFS_IOC_MAX_ERRORS); ++i)
+    text += fmt::format("  error: {}\n", error_text(operation.errors[i], names));
   return text;
 }
 
@@ -215,15 +213,15 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
                              {"failed", disk.failed}});
   }
   const auto names = names_of(operation, path);
-  json["troubles"] = nlohmann::ordered_json::array();
-  for (std::uint32_t i = 0; i < rows(operation.trouble_count, MDFS_IOC_MAX_TROUBLES); ++i) {
-    const auto& trouble = operation.troubles[i];
-    json["troubles"].push_back({{"what", trouble.what < kTroubles.size() ? kTroubles[trouble.what] : "?"},
-                                {"inode", trouble.object},
-                                {"path", name_of(names, trouble.object)},
-                                {"offset", trouble.offset},
-                                {"disk", trouble.disk},
-                                {"block", trouble.block}});
+  json["errors"] = nlohmann::ordered_json::array();
+  for (std::uint32_t i = 0; i < rows(operation.error_count, MDFS_IOC_MAX_ERRORS); ++i) {
+    const auto& error = operation.errors[i];
+    json["errors"].push_back({{"what", error.what < kErrorNames.size() ? kErrorNames[error.what] : "?"},
+                              {"inode", error.object},
+                              {"path", name_of(names, error.object)},
+                              {"offset", error.offset},
+                              {"disk", error.disk},
+                              {"block", error.block}});
   }
   if (!more.is_null()) json.update(more);
   return dump_json(json);

@@ -20,9 +20,9 @@
 #include "support/pending_file.h"
 #include "support/streams.h"
 #include "support/text.h"
+#include "volume_errors.h"
 #include "volume_metrics.h"
 #include "volume_text.h"
-#include "volume_trouble.h"
 #include "write_back.h"
 
 namespace mdfs::tools {
@@ -86,10 +86,10 @@ std::string json_text(const std::string& path, const mdfs_ioc_volume& volume, co
   json["label"] = text_of(volume.name);
   json["generation"] = volume.generation;
   json["read_only"] = volume.read_only != 0;
-  json["errors"] = (volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0 ? "zero" : "eio";
+  json["errors_option"] = (volume.flags & MDFS_VOLUME_ZEROES_LOST) != 0 ? "zero" : "eio";
   json["spreading_metadata"] = (volume.flags & MDFS_VOLUME_SPREADING) != 0;
   json["read_only_reason"] = text_of(volume.read_only_reason);
-  json["troubles"] = all_troubles(volume, path);
+  json["errors"] = all_errors(volume, path);
   json["block_size"] = volume.block_size;
   json["policy"] = policy_name(volume.policy);
   json["total_blocks"] = volume.total_blocks;
@@ -149,9 +149,9 @@ void print_text(const std::string& path, const mdfs_ioc_volume& volume, const st
   print_out("  {} of {} available, {} files and directories, generation {}\n",
             format_size(volume.available_blocks * volume.block_size),
             format_size(volume.total_blocks * volume.block_size), volume.objects, volume.generation);
-  const std::vector<std::string> wrong = all_troubles(volume, path);
+  const std::vector<std::string> wrong = all_errors(volume, path);
   if (volume.read_only != 0 && wrong.empty()) print_out("  read-only: {}\n", shown(volume.read_only_reason));
-  for (const std::string& trouble : wrong) print_out("  trouble: {}\n", trouble);
+  for (const std::string& error : wrong) print_out("  error: {}\n", error);
   for (const std::string& warning : fullness_warnings(disks)) print_out("  warning: {}\n", warning);
   print_out("  policy: {}\n", policy_name(volume.policy));
   print_out("  cache: {} of {} used, {} not yet written, {} hits, {} misses\n", format_size(volume.cache_bytes),
@@ -181,9 +181,9 @@ struct StatusArguments {
   bool json = false;
 };
 
-// The exit status tells scripts what the output names as trouble.
+// The exit status tells scripts that the output names errors.
 void tell_health(const std::string& path, const mdfs_ioc_volume& volume) {
-  if (!all_troubles(volume, path).empty()) end_with(kUnhealthyStatus);
+  if (!all_errors(volume, path).empty()) end_with(kUnhealthyStatus);
 }
 
 Status status_command(const StatusArguments& arguments) {

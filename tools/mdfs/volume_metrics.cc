@@ -7,8 +7,8 @@
 #include <functional>
 #include <string_view>
 
+#include "volume_errors.h"
 #include "volume_text.h"
-#include "volume_trouble.h"
 
 namespace mdfs::tools {
 namespace {
@@ -60,9 +60,9 @@ std::string metrics_text(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& co
   std::string text;
   Families out(volume, text);
   const std::uint64_t block = volume.block_size;
-  const std::size_t wrong = troubles(volume).size() + error_troubles(volume, counted).size();
+  const std::size_t wrong = volume_errors(volume).size() + disk_errors(volume, counted).size();
   out.of_volume("volume_read_only", "gauge", "1 when nothing can be written.", volume.read_only != 0 ? 1 : 0);
-  out.of_volume("volume_troubles", "gauge", "What mdfs volume status names as wrong; 0 is healthy.", wrong);
+  out.of_volume("volume_errors", "gauge", "What mdfs volume status names as wrong; 0 is healthy.", wrong);
   out.of_volume("volume_generation", "counter", "Number of the newest commit.", volume.generation);
   out.of_volume("volume_size_bytes", "gauge", "Size of all disks.", volume.total_blocks * block);
   out.of_volume("volume_free_bytes", "gauge", "Free on all disks.", volume.free_blocks * block);

@@ -115,7 +115,7 @@ void Checker::check_disks(Findings& findings) const {
       const FindingId id = member.state == DiskState::kStale    ? FindingId::kDiskStale
                            : member.state == DiskState::kFailed ? FindingId::kDiskFailed
                                                                 : FindingId::kDiskMissing;
-      findings.add(id, fmt::format("disk {} ({}): {}", i, member.disk->name(), member.trouble));
+      findings.add(id, fmt::format("disk {} ({}): {}", i, member.disk->name(), member.error));
       continue;
     }
     for (unsigned label = 0; label < MDFS_LABELS_PER_DISK; ++label) {
@@ -246,7 +246,7 @@ Result<CheckReport> Checker::run() {
   find_paths(first.table, first.tree, loader_, report_.findings);
   first.table = {};
   if (options_.repair == RepairMode::kNothing) return report_;
-  if (const Status status = repair(first, space); !status.ok()) report_.repair_trouble = status.error().message();
+  if (const Status status = repair(first, space); !status.ok()) report_.repair_error = status.error().message();
   return report_;
 }
 
@@ -411,7 +411,7 @@ std::uint64_t CheckReport::remaining() const {
 int CheckReport::exit_code() const {
   constexpr int kRepaired = 1;
   constexpr int kRemains = 4;
-  if (remaining() > 0 || !repair_trouble.empty()) return kRemains;
+  if (remaining() > 0 || !repair_error.empty()) return kRemains;
   const bool repaired = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.repaired && info(finding.id).severity != Severity::kNote;
   });

@@ -62,7 +62,7 @@ struct CheckReport {
   std::uint64_t lasting_findings = 0;  // of them: not about space pages, which a repair derives anew
   std::vector<Finding> findings;       // at most Findings::kLimit
   bool changed = false;                // something was written
-  std::string repair_trouble;          // why the repair could not be completed; empty if it was, or none was asked for
+  std::string repair_error;            // why the repair could not be completed; empty if it was, or none was asked for
 
   // Findings that are no notes and are still there.
   std::uint64_t remaining() const;

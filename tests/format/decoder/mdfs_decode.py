@@ -401,11 +401,11 @@ class Volume:
             require(len(value) >= 368, "operation: length")
             state, _ = struct.unpack_from("<II", value, 0)
             total, done = struct.unpack_from("<QQ", value, 120)
-            disks, troubles = struct.unpack_from("<HH", value, 360)
+            disks, errors = struct.unpack_from("<HH", value, 360)
             require(state in OPERATION_STATES, "operation: state")
-            require(disks <= 64 and troubles <= 64 and len(value) == 368 + 32 * (disks + troubles), "operation: rows")
-            for disk, what in (struct.unpack_from("<HH", value, 368 + 32 * (disks + i) + 24) for i in range(troubles)):
-                require(disk < 64 and 1 <= what <= 6, "operation: trouble")
+            require(disks <= 64 and errors <= 64 and len(value) == 368 + 32 * (disks + errors), "operation: rows")
+            for disk, what in (struct.unpack_from("<HH", value, 368 + 32 * (disks + i) + 24) for i in range(errors)):
+                require(disk < 64 and 1 <= what <= 6, "operation: error")
             yield OPERATIONS[which], OPERATION_STATES[state], done, total
 
     def disk_errors(self):

@@ -61,11 +61,11 @@ TEST(OperationItemTest, NamesAsManyObjectsAsThereAreRows) {
   OperationRecord record;
   record.disks.resize(2);
   for (std::uint64_t object = 20; object < 200; ++object)
-    for (unsigned piece = 0; piece < 100; ++piece) record.note_trouble({object, piece, 0, 1, MDFS_TROUBLE_UNREADABLE});
+    for (unsigned piece = 0; piece < 100; ++piece) record.note_error({object, piece, 0, 1, MDFS_ERROR_UNREADABLE});
   EXPECT_EQ(record.items_failed, 18'000u);
   std::set<std::uint64_t> named;
-  for (const OperationTrouble& trouble : record.troubles) named.insert(trouble.object);
-  EXPECT_EQ(named.size(), MDFS_MAX_TROUBLES);
+  for (const OperationError& error : record.errors) named.insert(error.object);
+  EXPECT_EQ(named.size(), MDFS_MAX_ERRORS);
   EXPECT_EQ(*named.begin(), 20u);
   EXPECT_TRUE(decode_operation(encode(record)).ok());
 }
@@ -73,7 +73,7 @@ TEST(OperationItemTest, NamesAsManyObjectsAsThereAreRows) {
 TEST(OperationItemTest, SaysWhatMakesNoSense) {
   OperationRecord record;
   record.disks.resize(2);
-  record.note_trouble({20, 4096, 100, 1, MDFS_TROUBLE_DATA});
+  record.note_error({20, 4096, 100, 1, MDFS_ERROR_DATA});
   EXPECT_EQ(record.disks[1].failed, 1u);
   EXPECT_EQ(record.items_failed, 1u);
   const ByteVector good = encode(record);
@@ -89,10 +89,10 @@ TEST(OperationItemTest, SaysWhatMakesNoSense) {
   EXPECT_EQ(damaged(offsetof(mdfs_operation, flags), MDFS_OPERATION_OBJECT), "operation.flags");
   EXPECT_EQ(damaged(offsetof(mdfs_operation, object), 17), "operation.flags");
   EXPECT_EQ(damaged(offsetof(mdfs_operation, disk_count), 3), "operation.rows");
-  EXPECT_EQ(damaged(offsetof(mdfs_operation, trouble_count), 65), "operation.rows");
-  const std::size_t trouble = sizeof(mdfs_operation) + 2 * sizeof(mdfs_operation_disk);
-  EXPECT_EQ(damaged(trouble + offsetof(mdfs_operation_trouble, disk), 64), "operation.trouble");
-  EXPECT_EQ(damaged(trouble + offsetof(mdfs_operation_trouble, what), 0), "operation.trouble");
+  EXPECT_EQ(damaged(offsetof(mdfs_operation, error_count), 65), "operation.rows");
+  const std::size_t error = sizeof(mdfs_operation) + 2 * sizeof(mdfs_operation_disk);
+  EXPECT_EQ(damaged(error + offsetof(mdfs_operation_error, disk), 64), "operation.error");
+  EXPECT_EQ(damaged(error + offsetof(mdfs_operation_error, what), 0), "operation.error");
   EXPECT_EQ(check_name(decode_operation(ConstBytes(good).first(100))), "operation.length");
 }
 

@@ -217,9 +217,9 @@ OperationRecord Samples::operation() {
   record.updated_ns = static_cast<std::int64_t>(any());
   record.reason = coin() ? "" : name(sizeof mdfs_operation::reason - 1);
   for (auto i = number(0, MDFS_MAX_DISKS); i > 0; --i) record.disks.push_back({any(), any(), any(), any()});
-  for (auto i = number(0, MDFS_MAX_TROUBLES); i > 0; --i)
-    record.troubles.push_back({any(), any(), any(), static_cast<std::uint16_t>(number(0, MDFS_MAX_DISKS - 1)),
-                               static_cast<std::uint16_t>(number(MDFS_TROUBLE_DATA, MDFS_TROUBLE_SKIPPED))});
+  for (auto i = number(0, MDFS_MAX_ERRORS); i > 0; --i)
+    record.errors.push_back({any(), any(), any(), static_cast<std::uint16_t>(number(0, MDFS_MAX_DISKS - 1)),
+                             static_cast<std::uint16_t>(number(MDFS_ERROR_DATA, MDFS_ERROR_SKIPPED))});
   return record;
 }
 

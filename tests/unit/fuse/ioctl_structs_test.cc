@@ -74,7 +74,7 @@ TEST(IoctlStructs, AnOperationTakesOnlyWhatItsActionNeeds) {
   EXPECT_TRUE(refused([](auto& o) { o.action = MDFS_IOC_OPERATION_STATUS; }));
   EXPECT_TRUE(refused([](auto& o) { o.action = MDFS_IOC_OPERATION_RESUME; }));
   EXPECT_TRUE(refused([](auto& o) { o.bytes_done = 1; }));
-  EXPECT_TRUE(refused([](auto& o) { o.troubles[63].reserved = 1; }));
+  EXPECT_TRUE(refused([](auto& o) { o.errors[63].reserved = 1; }));
   EXPECT_TRUE(refused([](auto& o) { o.reserved[7] = 1; }));
 }
 

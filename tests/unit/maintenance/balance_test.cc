@@ -154,8 +154,8 @@ TEST_F(BalanceTest, AnObjectWithDamagedRecordsIsToldOfAndTheOthersMove) {
   const OperationRecord record = status();
   EXPECT_EQ(record.state, MDFS_OPERATION_DONE) << record.reason;
   EXPECT_EQ(record.items_failed, 1u);
-  ASSERT_EQ(record.troubles.size(), 1u);
-  EXPECT_EQ(record.troubles[0].object, damaged);
+  ASSERT_EQ(record.errors.size(), 1u);
+  EXPECT_EQ(record.errors[0].object, damaged);
   EXPECT_GT(record.figures[Balance::kMovedBytes], 0u);
   EXPECT_EQ(read(good, 0, kSide * kSide), noise(kSide * kSide));
 }

@@ -96,7 +96,7 @@ TEST(ResizeTest, AScrubReadsNothingBehindTheNewEndOfADiskThatWasCutOffThere) {
   workload.disks()[0]->resize(2 * kDiskBytes);
   format::OperationRecord record;
   verify_all(store, record);
-  EXPECT_TRUE(record.troubles.empty());
+  EXPECT_TRUE(record.errors.empty());
   EXPECT_EQ(record.items_changed, 0u);
   EXPECT_EQ(store.counters(0)->read_errors, 0u);
   EXPECT_EQ(store.counters(0)->checksum_errors, 0u);

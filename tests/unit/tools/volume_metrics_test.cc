@@ -62,7 +62,7 @@ TEST(VolumeMetricsTest, EverySampleIsInTheFormatAndALostDiskShows) {
   const auto samples = parse(metrics_text(*volume, *counted));
   EXPECT_EQ(value_of(samples, "mdfs_volume_free_bytes", "volume="), "40960");
   EXPECT_EQ(value_of(samples, "mdfs_volume_size_bytes", "volume="), "4503599627370496");
-  EXPECT_EQ(value_of(samples, "mdfs_volume_troubles", "volume="), "2");
+  EXPECT_EQ(value_of(samples, "mdfs_volume_errors", "volume="), "2");
   EXPECT_EQ(value_of(samples, "mdfs_disk_healthy", "disk=\"0\""), "1");
   EXPECT_EQ(value_of(samples, "mdfs_disk_healthy", "disk=\"1\""), "0");
   EXPECT_EQ(value_of(samples, "mdfs_disk_state", "state=\"missing\""), "1");

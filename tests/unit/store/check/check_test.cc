@@ -270,7 +270,7 @@ TEST(CheckTest, NothingIsRepairedWhileADiskIsAwayThatMayHoldALaterCommit) {
   const auto before = lab.digests();
   const CheckReport report = lab.check(RepairMode::kAll);
   EXPECT_EQ(report.exit_code(), 4) << text_of(report);
-  EXPECT_NE(report.repair_trouble.find("may hold a later commit"), std::string::npos) << report.repair_trouble;
+  EXPECT_NE(report.repair_error.find("may hold a later commit"), std::string::npos) << report.repair_error;
   EXPECT_EQ(lab.digests(), before);
   lab.disks[2] = std::move(taken);
   EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 1);

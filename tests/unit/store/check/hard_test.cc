@@ -80,7 +80,7 @@ void change_items(Lab& lab, Chance& chance) {
 std::string left_after_repair(Lab& lab, unsigned& damaged) {
   damaged += lab.check(RepairMode::kNothing, true).findings.empty() ? 0 : 1;
   const CheckReport repaired = lab.check(RepairMode::kAll);
-  if (!repaired.repair_trouble.empty()) return text_of(repaired);
+  if (!repaired.repair_error.empty()) return text_of(repaired);
   const CheckReport clean = lab.check(RepairMode::kNothing);
   return clean.findings.empty() ? std::string() : text_of(repaired) + "left:\n" + text_of(clean);
 }
@@ -202,7 +202,7 @@ TEST(HardCheckTest, APowerCutAtAnyPointOfARepairIsSafe) {
     // As it was, apart from copies already repaired, or clean.
     EXPECT_LE(check_clones(disks, RepairMode::kNothing).findings.size(), found + 2) << cut.text;
     const CheckReport again = check_clones(disks, RepairMode::kAll);
-    EXPECT_EQ(again.repair_trouble, "") << cut.text;
+    EXPECT_EQ(again.repair_error, "") << cut.text;
     const CheckReport clean = check_clones(disks, RepairMode::kNothing);
     EXPECT_TRUE(clean.findings.empty()) << cut.text << "\n" << text_of(again) << "left:\n" << text_of(clean);
     return !testing::Test::HasFailure();

@@ -355,7 +355,7 @@ std::vector<std::string> names_of(const CheckReport& report) {
 }
 
 std::string text_of(const CheckReport& report) {
-  std::string text = report.repair_trouble + "\n";
+  std::string text = report.repair_error + "\n";
   for (const Finding& finding : report.findings)
     text += std::string(info(finding.id).name) + (finding.repaired ? " (repaired): " : ": ") + finding.where + "\n";
   return text;

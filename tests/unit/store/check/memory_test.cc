@@ -12,7 +12,7 @@ TEST(CheckTest, ARepairWithoutRoomForItsMapsSaysHowMuchItNeeds) {
   Lab lab;
   lab.change([](Transaction& t) { t.erase(Lab::inode_key(Lab::kFirstFile)); });
   const CheckReport refused = lab.check(RepairMode::kAll, false, 1);
-  EXPECT_NE(refused.repair_trouble.find("--memory"), std::string::npos) << refused.repair_trouble;
+  EXPECT_NE(refused.repair_error.find("--memory"), std::string::npos) << refused.repair_error;
   EXPECT_EQ(refused.exit_code(), 4);
   EXPECT_EQ(lab.check(RepairMode::kAll).exit_code(), 1);
   EXPECT_EQ(lab.check(RepairMode::kNothing).exit_code(), 0);

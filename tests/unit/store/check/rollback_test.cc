@@ -19,7 +19,7 @@ TEST(RollbackTest, ARollbackBringsBackTheCommitBeforeOneWhoseRootIsLost) {
   EXPECT_EQ(look.lasting_findings, 0u) << text_of(look);
   EXPECT_EQ(lab.digests(), digests);
   const CheckReport rolled = lab.check(RepairMode::kPreen, true, {}, newest - 1);
-  EXPECT_EQ(rolled.repair_trouble, "");
+  EXPECT_EQ(rolled.repair_error, "");
   EXPECT_TRUE(rolled.changed);
   const CheckReport after = lab.check(RepairMode::kNothing, true);
   EXPECT_EQ(after.remaining(), 0u) << text_of(after);
@@ -36,7 +36,7 @@ TEST(RollbackTest, ARollbackToADamagedCommitIsRefusedUnlessItIsForced) {
   for (std::size_t copy = 0; copy < root.copies; ++copy) lab.damage_node(root, copy);
   const std::vector<std::uint64_t> digests = lab.digests();
   const CheckReport refused = lab.check(RepairMode::kPreen, false, {}, newest - 1);
-  EXPECT_NE(refused.repair_trouble.find("-y"), std::string::npos);
+  EXPECT_NE(refused.repair_error.find("-y"), std::string::npos);
   EXPECT_EQ(lab.digests(), digests);
   EXPECT_EQ(lab.check(RepairMode::kNothing).generation, newest);
 }

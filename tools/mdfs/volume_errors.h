@@ -10,8 +10,8 @@
 namespace mdfs::tools {
 
 // Empty if all disks are healthy and nothing but an option keeps the volume from being written.
-std::vector<std::string> troubles(const mdfs_ioc_volume& volume);
+std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume);
 // Of disks with errors that nobody has forgotten yet.
-std::vector<std::string> error_troubles(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted);
+std::vector<std::string> disk_errors(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted);
 
 }  // namespace mdfs::tools

@@ -1,6 +1,6 @@
-// Troubles of a volume in words.
+// Errors of a volume, as messages.
 // SPDX-License-Identifier: Apache-2.0
-#include "volume_trouble.h"
+#include "volume_errors.h"
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ std::string of_disk(std::uint32_t number, std::string_view path, DiskState state
   return disk + ": in a state unknown to this program";
 }
 
-// Reasons as the store words them; an option that was given is no trouble.
+// Reasons as the store words them; an option that was given is no error.
 std::string of_reason(std::string_view reason) {
   struct Advice {
     std::string_view part, what;
@@ -57,7 +57,7 @@ std::string of_reason(std::string_view reason) {
 
 }  // namespace
 
-std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
+std::vector<std::string> volume_errors(const mdfs_ioc_volume& volume) {
   std::vector<std::string> all;
   if (volume.read_only != 0) all.push_back(of_reason(shown(volume.read_only_reason)));
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
@@ -69,7 +69,7 @@ std::vector<std::string> troubles(const mdfs_ioc_volume& volume) {
   return all;
 }
 
-std::vector<std::string> error_troubles(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted) {
+std::vector<std::string> disk_errors(const mdfs_ioc_volume& volume, const mdfs_ioc_disks& counted) {
   std::vector<std::string> all;
   const std::uint32_t count = std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS);
   for (std::uint32_t i = 0; i < count; ++i) {

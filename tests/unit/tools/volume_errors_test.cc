@@ -1,6 +1,6 @@
-// Claims about the words for a volume's troubles.
+// Claims about the messages for errors of a volume.
 // SPDX-License-Identifier: Apache-2.0
-#include "mdfs/volume_trouble.h"
+#include "mdfs/volume_errors.h"
 
 #include <gtest/gtest.h>
 
@@ -18,20 +18,20 @@ mdfs_ioc_volume healthy() {
   return volume;
 }
 
-TEST(VolumeTroubleTest, AHealthyVolumeHasNoneAndAnOptionIsNone) {
+TEST(VolumeErrorsTest, AHealthyVolumeHasNoneAndAnOptionIsNone) {
   mdfs_ioc_volume volume = healthy();
-  EXPECT_TRUE(troubles(volume).empty());
+  EXPECT_TRUE(volume_errors(volume).empty());
   volume.read_only = 1;
   std::strcpy(volume.read_only_reason, "opened read-only");
-  EXPECT_TRUE(troubles(volume).empty());
+  EXPECT_TRUE(volume_errors(volume).empty());
 }
 
-TEST(VolumeTroubleTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
+TEST(VolumeErrorsTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
   const char* const expected[] = {"", "missing", "stale", "failed"};
   for (std::uint32_t state = 1; state <= 3; ++state) {
     mdfs_ioc_volume volume = healthy();
     volume.disks[2].state = state;
-    const auto all = troubles(volume);
+    const auto all = volume_errors(volume);
     ASSERT_EQ(all.size(), 1u);
     EXPECT_TRUE(all[0].starts_with("disk 2 (/dev/sdc) ")) << all[0];
     EXPECT_NE(all[0].find(expected[state]), std::string::npos) << all[0];
@@ -39,7 +39,7 @@ TEST(VolumeTroubleTest, EachStateNamesTheDiskAndWhatToDoInOneLine) {
   }
 }
 
-TEST(VolumeTroubleTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
+TEST(VolumeErrorsTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
   const std::pair<const char*, const char*> cases[] = {
       {"the commit of generation 7 failed: I/O error: /dev/sdc: flush", "mdfsck"},
       {"only 2 of 4 disks are current, fewer than a majority", "-o degraded"},
@@ -51,30 +51,30 @@ TEST(VolumeTroubleTest, AVolumeThatTurnedReadOnlySaysWhyAndWhatToDo) {
     mdfs_ioc_volume volume = healthy();
     volume.read_only = 1;
     std::strcpy(volume.read_only_reason, reason);
-    const auto all = troubles(volume);
+    const auto all = volume_errors(volume);
     ASSERT_EQ(all.size(), 1u) << reason;
     EXPECT_NE(all[0].find(reason), std::string::npos) << all[0];
     EXPECT_NE(all[0].find(advice), std::string::npos) << all[0];
   }
 }
 
-TEST(VolumeTroubleTest, ADiskWithErrorsIsNamedWithTheirKindsAndNumbers) {
+TEST(VolumeErrorsTest, ADiskWithErrorsIsNamedWithTheirKindsAndNumbers) {
   mdfs_ioc_disks counted{};
-  EXPECT_TRUE(error_troubles(healthy(), counted).empty());
+  EXPECT_TRUE(disk_errors(healthy(), counted).empty());
   counted.disks[1].checksum_errors = 2;
   counted.disks[1].repaired = 1;
   counted.disks[1].read_errors = 3;
-  const auto all = error_troubles(healthy(), counted);
+  const auto all = disk_errors(healthy(), counted);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_TRUE(all[0].starts_with("disk 1 (/dev/sdb) ")) << all[0];
   EXPECT_NE(all[0].find("reading 3, checksums 2;"), std::string::npos) << all[0];
 }
 
 // Nothing of the structure is trusted: names and reasons without an end, more disks than there is room for.
-TEST(VolumeTroubleTest, FieldsWithoutAnEndAreReadToTheirEnd) {
+TEST(VolumeErrorsTest, FieldsWithoutAnEndAreReadToTheirEnd) {
   mdfs_ioc_volume volume;
   std::memset(&volume, 'x', sizeof volume);
-  EXPECT_EQ(troubles(volume).size(), 1u + MDFS_IOC_MAX_DISKS);
+  EXPECT_EQ(volume_errors(volume).size(), 1u + MDFS_IOC_MAX_DISKS);
 }
 
 }  // namespace
