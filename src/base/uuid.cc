@@ -1,4 +1,4 @@
-// Text form of identities.
+// Text form of UUIDs.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/uuid.h"
 

@@ -43,14 +43,14 @@ void reply_stat(fuse_req_t req, fuse_ino_t ino, const Result<struct stat>& attri
 }
 
 // Only the length of a virtual file can be set: to what it is, or to nothing by one who writes it anew.
-Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t ino, const struct stat& wished,
+Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t ino, const struct stat& requested,
                                         int which, fuse_file_info* fi) {
   MDFS_TRY_ASSIGN(struct stat now, stat_of(server, ino));
   constexpr int kOwned = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
   if ((which & kOwned) != 0)
     return Error{Errc::kNotPermitted, "the owner and mode of a virtual file are those of its image"};
-  if ((which & FUSE_SET_ATTR_SIZE) == 0 || wished.st_size == now.st_size) return now;
-  if (wished.st_size != 0 || fi == nullptr)
+  if ((which & FUSE_SET_ATTR_SIZE) == 0 || requested.st_size == now.st_size) return now;
+  if (requested.st_size != 0 || fi == nullptr)
     return Error{Errc::kInvalidArgument, "the size of a virtual file follows from its window"};
   Handle& handle = handle_of(fi);
   const auto shown = handle.current_window();
@@ -63,17 +63,17 @@ Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t
   return now;
 }
 
-SetAttributes to_change(const struct stat& wished, int which) {
+SetAttributes to_change(const struct stat& requested, int which) {
   SetAttributes change;
-  if ((which & FUSE_SET_ATTR_MODE) != 0) change.mode = wished.st_mode;
-  if ((which & FUSE_SET_ATTR_UID) != 0) change.uid = wished.st_uid;
-  if ((which & FUSE_SET_ATTR_GID) != 0) change.gid = wished.st_gid;
-  if ((which & FUSE_SET_ATTR_SIZE) != 0) change.size_bytes = static_cast<std::uint64_t>(wished.st_size);
+  if ((which & FUSE_SET_ATTR_MODE) != 0) change.mode = requested.st_mode;
+  if ((which & FUSE_SET_ATTR_UID) != 0) change.uid = requested.st_uid;
+  if ((which & FUSE_SET_ATTR_GID) != 0) change.gid = requested.st_gid;
+  if ((which & FUSE_SET_ATTR_SIZE) != 0) change.size_bytes = static_cast<std::uint64_t>(requested.st_size);
   change.atime_now = (which & FUSE_SET_ATTR_ATIME_NOW) != 0;
   change.mtime_now = (which & FUSE_SET_ATTR_MTIME_NOW) != 0;
-  if ((which & FUSE_SET_ATTR_ATIME) != 0 && !change.atime_now) change.atime_ns = to_ns(wished.st_atim);
-  if ((which & FUSE_SET_ATTR_MTIME) != 0 && !change.mtime_now) change.mtime_ns = to_ns(wished.st_mtim);
-  if ((which & FUSE_SET_ATTR_CTIME) != 0) change.ctime_ns = to_ns(wished.st_ctim);
+  if ((which & FUSE_SET_ATTR_ATIME) != 0 && !change.atime_now) change.atime_ns = to_ns(requested.st_atim);
+  if ((which & FUSE_SET_ATTR_MTIME) != 0 && !change.mtime_now) change.mtime_ns = to_ns(requested.st_mtim);
+  if ((which & FUSE_SET_ATTR_CTIME) != 0) change.ctime_ns = to_ns(requested.st_ctim);
   return change;
 }
 

@@ -300,8 +300,7 @@ mdfs_ioc_volume to_ioc_volume(volume::Volume& volume) {
   return out;
 }
 
-mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& found,
-                                            const volume::HomeState& returns) {
+mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& found, const volume::HomeState& home) {
   const layout::Fragmentation& fragmentation = found.fragmentation;
   mdfs_ioc_fragmentation out{};
   out.images = found.images;
@@ -319,9 +318,9 @@ mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& f
   out.worst_factor = found.worst_factor;
   out.worst_inode = found.worst;
   out.complete = found.complete ? 1 : 0;
-  out.relocated_home = returns.relocated;
-  out.relocated_home_bytes = returns.relocated_bytes;
-  out.away_from_home = returns.away_from_home;
+  out.relocated_home = home.relocated;
+  out.relocated_home_bytes = home.relocated_bytes;
+  out.away_from_home = home.away_from_home;
   return out;
 }
 

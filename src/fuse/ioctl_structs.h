@@ -31,7 +31,7 @@ mdfs_ioc_geometry to_ioc_geometry(const volume::ImageInfo& info);
 mdfs_ioc_plan to_ioc_plan(const engine::WindowPlan& plan);
 mdfs_ioc_volume to_ioc_volume(volume::Volume& volume);
 mdfs_ioc_fragmentation to_ioc_fragmentation(const volume::VolumeFragmentation& fragmentation,
-                                            const volume::HomeState& returns);
+                                            const volume::HomeState& home);
 mdfs_ioc_layout to_ioc_layout(const volume::LayoutPage& page);
 Status check_zones_request(const mdfs_ioc_zones& in);
 Status check_lost_request(const mdfs_ioc_lost& in);

@@ -197,8 +197,8 @@ void fragmentation(fuse_req_t req, Ino ino, bool of_volume) {
       found.worst_factor = found.fragmentation.factor();
       found.worst = ino;
     }
-    const volume::HomeState returns = of_volume ? server.volume().operations().home_state() : volume::HomeState{};
-    reply_with(req, to_ioc_fragmentation(found, returns));
+    const volume::HomeState home = of_volume ? server.volume().operations().home_state() : volume::HomeState{};
+    reply_with(req, to_ioc_fragmentation(found, home));
     return {};
   });
 }

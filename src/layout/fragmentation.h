@@ -25,7 +25,7 @@ struct Fragmentation {
   double needed_blocks = 0;
 
   Fragmentation& operator+=(const Fragmentation& other);
-  // Contiguous stretches of a typical window on a disk: 1 is ideal.
+  // Contiguous runs of a typical window on a disk: 1 is ideal.
   double runs_per_disk() const;
   double runs_on_busiest() const;  // on the disk with most runs
   double fresh_runs_per_disk() const;

@@ -51,7 +51,7 @@ Status run_all(std::vector<std::vector<device::Io>>& ios, std::span<const Partic
   return device::run(requests);
 }
 
-// All that prove the commit; none if they cannot. One that writes nothing has nothing to be known by.
+// All that validate the commit; none if they cannot. One that writes nothing has nothing to be known by.
 std::vector<format::ChecksumRecord> checksum_records_of(const SealedCommit& sealed,
                                                         const std::vector<std::vector<device::Io>>& ios,
                                                         std::span<const Participant> participants) {
@@ -101,16 +101,16 @@ Status write_commit(SealedCommit& sealed, std::span<const Participant> participa
   std::vector<std::vector<device::Io>> ios(participants.size());
   for (std::size_t i = 0; i < participants.size(); ++i) append_writes(pieces[participants[i].index], ios[i]);
   sealed.slot.checksum_records = checksum_records_of(sealed, ios, participants);
-  const bool proves_itself = !sealed.slot.checksum_records.empty();
+  const bool validates_itself = !sealed.slot.checksum_records.empty();
   sealed.slot.state = MDFS_SLOT_PREPARED;
   const AlignedBuffer prepared = encode_slot(sealed.slot);
   for (std::size_t i = 0; i < participants.size(); ++i)
-    for (device::Io& io :
-         slot_writes(participants[i].layout, sealed.slot, prepared, proves_itself ? Rings::kOneAtEachEnd : Rings::kAll))
+    for (device::Io& io : slot_writes(participants[i].layout, sealed.slot, prepared,
+                                      validates_itself ? Rings::kOneAtEachEnd : Rings::kAll))
       ios[i].push_back(std::move(io));
   MDFS_TRY(run_all(ios, participants));
   MDFS_TRY(flush_all(participants));
-  if (proves_itself) return {};
+  if (validates_itself) return {};
   sealed.slot.state = MDFS_SLOT_COMMITTED;
   return finalize_commit(sealed.slot, participants);
 }

@@ -26,7 +26,7 @@ struct SealedCommit {
   std::vector<SectorWrite> sectors;       // space pages
   std::uint64_t sequence = 0;             // of the last transaction that is in it
   // Of the data that were written since the last flush, if they are known: with those of nodes and space pages they
-  // may prove the commit, and one flush is enough then. Nothing: two flushes are needed.
+  // may validate the commit, and one flush is enough then. Nothing: two flushes are needed.
   std::optional<std::vector<format::ChecksumRecord>> checksum_records;
 };
 

@@ -54,7 +54,7 @@ Result<NewDisk> plan_disk(device::Disk* disk, const FormatOptions& options) {
   return NewDisk{disk, std::move(label), layout, {}, {}};
 }
 
-// Identities and the table of members, the same in all labels.
+// UUIDs and the table of members, the same in all labels.
 void introduce(std::vector<NewDisk>& disks, const std::vector<std::uint16_t>& weights, Environment& environment) {
   const Uuid volume = environment.new_uuid();
   const std::int64_t now = environment.now_ns();

@@ -62,7 +62,7 @@ Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, c
 
 // ---- one more disk for a volume that is there
 
-// The label of a disk with the sizes that mkmdfs would give it; identities and members are the caller's.
+// The label of a disk with the sizes that mkmdfs would give it; UUIDs and members are the caller's.
 Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options);
 // Zeroes the label areas and writes space pages on which nothing is in use, then flushes; gives the top page. The
 // label itself is not written: till then the disk belongs to no volume.

@@ -250,7 +250,7 @@ class StoreImpl final : public Store, public Verifier {
   bool has_discardable_ = false;
   std::uint64_t durable_ = 0;  // transactions on the disks
   format::CommitSlot last_commit_;
-  std::optional<format::CommitSlot> unfinalized_;  // the last commit, if its checksum records are all that proves it
+  std::optional<format::CommitSlot> unfinalized_;  // the last commit, if only its checksum records validate it
   std::string read_only_reason_;
 };
 

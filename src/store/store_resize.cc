@@ -1,7 +1,7 @@
 // Disks that are given another size.
 //
 // What counts is the size in the table of members, so a change of it is one commit. A larger disk gets blank bitmaps
-// first, where there was room for them, and a smaller one is emptied behind its new end by the caller. The labels at
+// first, where there was room for them, and the caller drains a smaller one behind its new end. The labels at
 // the end of the disk follow the commit; until they have moved, recovery finds those at the front, and moves the
 // others. SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>

@@ -145,14 +145,14 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
   return validity;
 }
 
-// Could somebody have been told that the commit is durable? One without records was not before its committed slot was
-// written.
+// May a caller have learned that the commit is durable? A commit without records was not durable before its committed
+// slot was written.
 bool may_be_acknowledged(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
   if (slot.state == MDFS_SLOT_COMMITTED) return true;
   return !slot.checksum_records.empty() && (has_successor(candidates, slot) || validate(candidates, slot).valid);
 }
 
-// Every valid commit; of those older than the newest committed one, those that it proves.
+// Every valid commit; of those older than the newest committed one, those that it validates.
 Result<ByGeneration> find_valid(const std::vector<Candidate>& candidates) {
   ByGeneration valid;
   for (const Candidate& candidate : candidates)

@@ -1,4 +1,4 @@
-// mdfs disk remove, replace: the volume empties a disk while it is used, and lets it go.
+// mdfs disk remove, replace: drain a disk of a volume in use, and remove it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-// Parts of a volume's state in words and as JSON.
+// Parts of a volume's state as text and as JSON.
 // SPDX-License-Identifier: Apache-2.0
 #include "volume_text.h"
 

@@ -25,12 +25,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kWarmUp = std::chrono::milliseconds(300);
 constexpr auto kMeasured = std::chrono::milliseconds(1000);
-constexpr unsigned kFewestStretches = 3;
+constexpr unsigned kFewestRanges = 3;
 constexpr double kSizeTolerance = 1.0 / 16;
 constexpr double kGolden = 0.6180339887498949;  // places that are spread evenly however many there are
 
-// One stretch, its requests all at once.
-Status read_stretch(device::Disk& disk, std::uint64_t offset, AlignedBuffer& buffer, std::uint64_t bytes) {
+// One range, its requests all at once.
+Status read_range(device::Disk& disk, std::uint64_t offset, AlignedBuffer& buffer, std::uint64_t bytes) {
   std::vector<device::Io> ios(ceil_div(bytes, kStretchRequestBytes));
   std::vector<device::Addressed> requests;
   for (std::size_t i = 0; i < ios.size(); ++i) {
@@ -51,16 +51,16 @@ Status measure(device::Disk& disk, Clock::time_point begin, ReadRate& rate) {
   for (;;) {
     const auto offset = static_cast<std::uint64_t>(place * static_cast<double>(places)) * device::kAlignment;
     place = std::fmod(place + kGolden, 1.0);
-    MDFS_TRY(read_stretch(disk, offset, buffer, bytes));
+    MDFS_TRY(read_range(disk, offset, buffer, bytes));
     const Clock::time_point now = Clock::now();
     if (!counted_from) {
       if (now >= begin + kWarmUp) counted_from = now;
       continue;
     }
-    ++rate.stretches;
-    if (rate.stretches < kFewestStretches || now < *counted_from + kMeasured) continue;
+    ++rate.ranges;
+    if (rate.ranges < kFewestRanges || now < *counted_from + kMeasured) continue;
     rate.bytes_per_second =
-        static_cast<double>(rate.stretches * bytes) / std::chrono::duration<double>(now - *counted_from).count();
+        static_cast<double>(rate.ranges * bytes) / std::chrono::duration<double>(now - *counted_from).count();
     return {};
   }
 }
@@ -149,7 +149,7 @@ std::string explain(const DiskWeights& weights, std::span<device::Disk* const> d
       fmt::format("measured: reads of {} MiB spread over each disk, all disks at once\n", kStretchBytes >> 20);
   for (std::size_t i = 0; i < disks.size(); ++i)
     text += fmt::format("  {}: {:.1f} MB/s over {} reads: weight {}\n", disks[i]->name(),
-                        weights.rates[i].bytes_per_second / 1e6, weights.rates[i].stretches, weights.weights[i]);
+                        weights.rates[i].bytes_per_second / 1e6, weights.rates[i].ranges, weights.weights[i]);
   return text;
 }
 

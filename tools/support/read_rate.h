@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kStretchRequestBytes = 256u << 10;
 
 struct ReadRate {
   double bytes_per_second = 0;
-  unsigned stretches = 0;
+  unsigned ranges = 0;
 };
 
 // Reads at places spread over each disk, all disks at once (like a window), for about 1.3 seconds and for

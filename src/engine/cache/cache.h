@@ -23,7 +23,7 @@ namespace mdfs::engine {
 //
 // Replacement is S3-FIFO (Yang et al., SOSP 2023) in each shard: new cache blocks enter a small queue and leave it
 // unless they are used again more than once, so that a scan cannot push out what is in use; those that were remembered
-// or proved themselves live in the main queue and get another round for each use. A cache block that somebody holds
+// or are used again live in the main queue and get another round for each use. A cache block that somebody holds
 // (readers at work, dirty cache blocks, which their object holds) is never removed.
 class Cache {
  public:

@@ -14,7 +14,7 @@ struct WindowPlan {  // what reading a window costs, by the records as they are
   struct PerDisk {
     std::uint64_t bytes = 0;
     std::uint64_t requests = 0;  // after merging
-    std::uint64_t runs = 0;      // contiguous stretches on the disk
+    std::uint64_t runs = 0;      // contiguous on the disk
   };
   std::vector<PerDisk> disks;  // by disk index of the volume
 };

@@ -1,4 +1,4 @@
-// Moving stored bytes: look up, find room, copy, link.
+// Moving stored bytes: look up, allocate, copy, publish.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/relocate/mover.h"
 
@@ -168,7 +168,7 @@ Status Mover::find_room(OpenObject& object, Job& job) {
   if (status.ok()) status = reserve(again, job.request.purpose);
   if (!status.ok() && job.request.most_runs > 0) return status;
   if (status.ok()) status = reserve(nodes, job.request.purpose);
-  // Without room for all of them some may have it, and a link that finds none for its nodes says so.
+  // Without space for all extents some may have it. Publishing fails where no space is left for its nodes.
   if (!status.ok() && status.error().code != Errc::kNoSpace) return status;
   for (std::size_t first = 0, last = 0; first < job.parts.size(); first = last) {
     while (last < job.parts.size() && job.parts[last].disk == job.parts[first].disk) ++last;

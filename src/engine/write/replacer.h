@@ -61,7 +61,7 @@ class Replacer {
   static constexpr std::size_t kLoadedAtOnce = 256;             // extents, between two looks at who waits
   static constexpr std::uint64_t kMaxWindowExtents = 4u << 20;  // in one transaction
   static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible whatever the budget is
-  static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits for its link
+  static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits to be published
   static constexpr std::size_t kItemsInTransaction = 1024;      // freed
   static constexpr std::size_t kMostCut = 16384;                // extents that a transaction cuts
 

@@ -117,7 +117,7 @@ class WriteBack {
   // Whole steps that were appended to cache blocks that nobody has locked, where all cache blocks of a page in a row
   // of the grid have them, up to a batch.
   std::vector<CacheBlockPtr> collect_pieces(OpenObject& object);
-  // Writes those back that can be locked; the others stay as they are. Where there is no room to link them together,
+  // Writes those back that can be locked; the others stay as they are. Where there is no room to publish them together,
   // in parts.
   Status write_batch(OpenObject& object, std::vector<CacheBlockPtr> blocks);
   enum class Way : std::uint8_t { kStripsWhereWorth, kWhole };

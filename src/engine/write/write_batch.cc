@@ -1,4 +1,4 @@
-// Write-back: one batch, from the lock to the link.
+// Write-back: one batch, from the lock to publishing.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
@@ -193,7 +193,7 @@ Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
   std::vector<StagedStrip> strips;
   for (StripJob& job : batch.strips) strips.push_back(job.staged);
   const std::lock_guard publishing(object.publishing);
-  const auto link = [&](store::Transaction& transaction) -> Status {
+  const auto publish = [&](store::Transaction& transaction) -> Status {
     Publisher publisher(core_, object, transaction);
     if (!batch.whole.extents.empty()) MDFS_TRY(publisher.publish(batch.whole.extents));
     if (!strips.empty()) MDFS_TRY(publisher.publish_strips(strips));
@@ -208,7 +208,7 @@ Status WriteBack::publish_batch(OpenObject& object, Batch& batch) {
     left = publisher.left();
     return {};
   };
-  Status status = core_.store.transact(store::Purpose::kReserved, link, &batch.reservation);
+  Status status = core_.store.transact(store::Purpose::kReserved, publish, &batch.reservation);
   if (!status.ok()) {
     abandon(core_, batch.whole.extents);
     abandon_strips(batch);
@@ -229,7 +229,7 @@ Status WriteBack::publish_inline(OpenObject& object, Batch& batch) {
   if (first.decoded)
     std::copy_n(first.decoded.data(), std::min<std::size_t>(bytes.size(), first.decoded.size()), bytes.begin());
   const std::lock_guard publishing(object.publishing);
-  const auto link = [&](store::Transaction& transaction) -> Status {
+  const auto publish = [&](store::Transaction& transaction) -> Status {
     {
       const std::lock_guard lock(object.state_mutex);
       // The file has grown meanwhile.
@@ -239,7 +239,7 @@ Status WriteBack::publish_inline(OpenObject& object, Batch& batch) {
     transaction.put(inline_key(object), bytes);
     return object.update(transaction, {batch.size, 0, true});
   };
-  MDFS_TRY(core_.store.transact(store::Purpose::kReserved, link, &batch.reservation));
+  MDFS_TRY(core_.store.transact(store::Purpose::kReserved, publish, &batch.reservation));
   if (batch.postponed) return {};
   const std::lock_guard lock(object.state_mutex);
   object.published_size = batch.size;

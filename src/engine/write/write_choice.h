@@ -28,7 +28,7 @@ struct WriteChoice {
 // Groups that are full make a good batch, the larger the better; `pressed` by too many dirty bytes also
 // those that make none.
 // If there are none, the object goes that nobody has added to for longest, its full cache blocks before the others,
-// which have to be read: of one that is being written the groups would be torn that are about to be full. Nothing:
+// which have to be read: of one that is being written groups that are about to be full would be split. Nothing:
 // there is nothing to do now. Pure.
 //
 // What is about to be synced goes before everything else: somebody will wait for it.

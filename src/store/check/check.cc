@@ -104,8 +104,8 @@ void Checker::report_progress(CheckPhase phase, std::uint64_t done, std::uint64_
 }
 
 void Checker::check_disks(Findings& findings) const {
-  // One that its checksum records prove has not been finalized: its slot is in two labels, and the next mount completes
-  // it.
+  // A commit that only its checksum records validate has not been finalized: its slot is in two labels, and the next
+  // mount completes it.
   const Rings rings = volume_.winner.state == MDFS_SLOT_COMMITTED ? Rings::kAll : Rings::kOneAtEachEnd;
   const unsigned ring_slot = format::ring_slot(volume_.winner.generation, volume_.winner.state);
   for (std::size_t i = 0; i < volume_.members.size(); ++i) {
