@@ -25,7 +25,7 @@ struct FillPoint {
   double full = 0;
   double image_bytes_per_s = 0;   // whole images
   double window_bytes_per_s = 0;  // 1024x1024 at random, each from an idle machine
-  double runs = 0;                // contiguous stretches of an image on a disk, on average
+  double runs = 0;                // contiguous runs of an image on a disk, on average
 };
 
 // A real volume, store and engine, on disks that keep tree nodes and labels and forget the bytes of extents. What is

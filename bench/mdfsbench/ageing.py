@@ -100,21 +100,21 @@ class Ager:
             raise self.error
 
     def work(self, number):
-        chance = random.Random(SEED * 1000 + number)
+        rng = random.Random(SEED * 1000 + number)
         try:
             while self.left > self.written and self.error is None:
                 with self.lock:
                     self.steps += 1
                     full = self.stored / self.room
-                    victim = self.contents.pop(chance.randrange(len(self.contents))) if full > HIGH else None
+                    victim = self.contents.pop(rng.randrange(len(self.contents))) if full > HIGH else None
                 if victim:
                     self.remove(victim)
                 elif full < LOW:
-                    self.create(chance)
-                elif chance.random() < 0.5:
-                    self.read(chance)
+                    self.create(rng)
+                elif rng.random() < 0.5:
+                    self.read(rng)
                 else:
-                    self.change(chance)
+                    self.change(rng)
         except OSError as error:
             self.error = error
 
@@ -128,24 +128,24 @@ class Ager:
             self.stored += grown
             self.written += written
 
-    def some_bytes(self, chance, count):
-        at = chance.randrange(len(self.noise))
+    def some_bytes(self, rng, count):
+        at = rng.randrange(len(self.noise))
         piece = self.noise[at:at + count]
         while len(piece) < count:
             piece += self.noise[:count - len(piece)]
         return piece
 
-    def write(self, chance, fd, offset, count):
+    def write(self, rng, fd, offset, count):
         """In blocks of 4 KiB to 1 MiB, as they come."""
-        block = 4096 << chance.randrange(9)
+        block = 4096 << rng.randrange(9)
         for at in range(0, count, block):
-            os.pwrite(fd, self.some_bytes(chance, min(block, count - at)), offset + at)
+            os.pwrite(fd, self.some_bytes(rng, min(block, count - at)), offset + at)
 
-    def create(self, chance):
+    def create(self, rng):
         with self.lock:
             self.serial += 1
             path = self.mountpoint / f"{self.serial:06}"
-        kind = chance.choices(["picture", "movie", "file"], [5, 2, 3])[0]
+        kind = rng.choices(["picture", "movie", "file"], [5, 2, 3])[0]
         if kind == "picture":
             size = PICTURE[0] * PICTURE[1] * CHANNELS
             fd = make_image(path, PICTURE, EXTENT, CHANNELS)
@@ -153,64 +153,64 @@ class Ager:
             size = 8 * FRAME[0] * FRAME[1]
             fd = make_image(path, (0, *FRAME), FRAME_EXTENT, 1)
         else:
-            size = chance.randrange(4096, MOST_BYTES)
+            size = rng.randrange(4096, MOST_BYTES)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         with self.lock:
             self.stored += size
-        self.write(chance, fd, 0, size)
-        if chance.random() < 0.1:
+        self.write(rng, fd, 0, size)
+        if rng.random() < 0.1:
             os.fsync(fd)
         os.close(fd)
         with self.lock:
             self.written += size
             self.contents.append(Content(path, kind, size))
 
-    def take(self, chance):
+    def take(self, rng):
         """One of the contents, away from the others meanwhile; None if there is none."""
         with self.lock:
-            return self.contents.pop(chance.randrange(len(self.contents))) if self.contents else None
+            return self.contents.pop(rng.randrange(len(self.contents))) if self.contents else None
 
     def give_back(self, content):
         with self.lock:
             self.contents.append(content)
 
-    def read(self, chance):
-        content = self.take(chance)
+    def read(self, rng):
+        content = self.take(rng)
         if content is None:
             return
         fd = os.open(content.path, os.O_RDONLY)
-        offset = 0 if chance.random() < 0.9 else chance.randrange(content.size)
-        os.pread(fd, chance.randrange(4096, 1 << 20), offset)
+        offset = 0 if rng.random() < 0.9 else rng.randrange(content.size)
+        os.pread(fd, rng.randrange(4096, 1 << 20), offset)
         os.close(fd)
         self.give_back(content)
 
-    def change(self, chance):
-        draw = chance.random()
-        content = self.take(chance) if draw < 0.8 else None
+    def change(self, rng):
+        draw = rng.random()
+        content = self.take(rng) if draw < 0.8 else None
         if content is None:
             # Room for something new is made first, so that the volume is turned over and not only changed.
-            victim = self.take(chance)
+            victim = self.take(rng)
             if victim:
                 self.remove(victim)
-            return self.create(chance)
+            return self.create(rng)
         fd = os.open(content.path, os.O_RDWR)
         if content.kind == "picture":
-            length = [chance.randrange(1, PICTURE[0] // 3) for _ in PICTURE]
-            start = [chance.randrange(side - more) for side, more in zip(PICTURE, length)]
+            length = [rng.randrange(1, PICTURE[0] // 3) for _ in PICTURE]
+            start = [rng.randrange(side - more) for side, more in zip(PICTURE, length)]
             count = bind(fd, start, length)
-            self.write(chance, fd, 0, count)
+            self.write(rng, fd, 0, count)
             self.note(0, count)
         elif content.kind == "movie" and content.size < MOST_FRAMES * FRAME[0] * FRAME[1]:
-            count = chance.randrange(1, 5) * FRAME[0] * FRAME[1]
-            self.write(chance, fd, content.size, count)
+            count = rng.randrange(1, 5) * FRAME[0] * FRAME[1]
+            self.write(rng, fd, content.size, count)
             content.size += count
             self.note(count, count)
         else:
-            count = chance.randrange(1, content.size)
-            offset = chance.randrange(content.size - count) if chance.random() < 0.1 else 0
-            self.write(chance, fd, offset, count)
+            count = rng.randrange(1, content.size)
+            offset = rng.randrange(content.size - count) if rng.random() < 0.1 else 0
+            self.write(rng, fd, offset, count)
             self.note(0, count)
-        if chance.random() < 0.1:
+        if rng.random() < 0.1:
             os.fsync(fd)
         os.close(fd)
         self.give_back(content)
@@ -220,12 +220,12 @@ class Reader:
     """Times windows of pictures, each of which has left the cache since it was last read."""
 
     def __init__(self, pictures, seed):
-        self.pictures, self.chance = pictures, random.Random(seed)
+        self.pictures, self.rng = pictures, random.Random(seed)
 
     def one(self):
-        fd = os.open(self.pictures[self.chance.randrange(len(self.pictures))], os.O_RDONLY)
+        fd = os.open(self.pictures[self.rng.randrange(len(self.pictures))], os.O_RDONLY)
         try:
-            start = [self.chance.randrange(side - WINDOW) for side in PICTURE]
+            start = [self.rng.randrange(side - WINDOW) for side in PICTURE]
             begin = time.monotonic()
             read_all(fd, bind(fd, start, [WINDOW, WINDOW]))
             return time.monotonic() - begin

@@ -1,5 +1,6 @@
 """The life of a volume beside a new one: filled, rewritten and emptied for a long time (as in `ageing`), given two
-disks, robbed of one, defragmented. Are its windows read as fast as those of a new one, and is every byte in place?
+disks, one disk drained, defragmented. Are its windows read as fast as those of a new volume, and is every byte in
+place?
 """
 # SPDX-License-Identifier: Apache-2.0
 import hashlib

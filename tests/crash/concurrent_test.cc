@@ -101,7 +101,7 @@ std::string look_at_files(const test::Tree& tree, Memory& memory) {
   }
   const std::string& stack = tree.at("/stack").text;
   // A frame that is not synced may be there in part, by extents, and so may end the stack: appends that go on while a
-  // commit gathers what they have changed are taken as they are after some tries (WriteBack::claim_all).
+  // commit gathers what they have changed are taken as they are after some tries (WriteBack::lock_all).
   for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
     const Known& known = memory[std::uint64_t{kStack} << 16 | frame];
     if (frame * kFrame > stack.size() && known.kept > 0) return "frame " + std::to_string(frame) + " is missing";

@@ -159,7 +159,7 @@ Status Runner::defragment(const Operation& operation, std::uint64_t steps) {
   return run_operation(operation, request, steps);
 }
 
-// Empties a disk, which then leaves, or lets one take its share.
+// Drains a disk, which is then removed, or lets one take its share.
 Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
   const std::uint64_t disk = number_of(operation.arguments[0]);
   const bool balance = operation.verb == "balance";
@@ -171,8 +171,8 @@ Status Runner::change_disks(const Operation& operation, std::uint64_t steps) {
 
 // Rewritten extents, to their home blocks.
 Status Runner::relocate_home() {
-  const auto returned = volume_.operations().relocate_home();
-  return returned.ok() ? Status() : Status(returned.error());
+  const auto relocated = volume_.operations().relocate_home();
+  return relocated.ok() ? Status() : Status(relocated.error());
 }
 
 Status Runner::keep_disk(const Operation& operation) {

@@ -8,8 +8,11 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["src", "include", "lib", "tools", "man", "doc"]
-SUFFIXES = {".h", ".cc", ".c", ".md", ".scd"}
+FOLDERS = ["src", "include", "lib", "tools", "man", "doc", "tests", "bench", "completion"]
+SUFFIXES = {".h", ".cc", ".c", ".md", ".scd", ".py", ".bash", ".fish"}
+# Files without a suffix, and those that must name the retired words.
+NAMES = {"_mdfs"}
+EXEMPT = {"tests/lint/words.py", "tests/lint/lint_test.py"}
 # Pattern, and what is written instead.
 RETIRED = [
     (r"spill(?!over)", "fallback allocation"),
@@ -25,23 +28,29 @@ RETIRED = [
     (r"\bengine::Content\b|\bContent\b[&*>]|\bContent(Spec|State|Use)\b|\bcontents_\b", "OpenObject"),
     (r"\bUnit(Ptr|Key)\b|\b(dirty|cached)[ _]units?\b|\bunits_in_row\b", "cache block; extent"),
     (r"\bengine::Records\b|\bcore_?\.records\b|map/records\.h", "extent map"),
-    (r"\b(Inside|Closed)Gate\b|\bGridLock|\bClaims\b|\bclaim_(all|plan|changes)\b", "barrier; range lock; lock"),
+    (r"\b(Inside|Closed)Gate\b|\bGridLock|\bclaim_(all|plan|changes)\b", "barrier; range lock; lock"),
     (r"\bsettl(e|ed|ing|er)(_|\b)", "consolidate; drop_removed"),
     (r"\bripe|kRipe|\btorn groups?\b|last_dirt_ns", "full group; split group; dirtied"),
     (r"LeftPlace|left_places|places? (it|they) left|\bReturner\b", "home blocks; relocate home"),
     (r"commit_unlinked|\btransaction[.](un)?link\b", "commit_freed; Transaction::publish, Transaction::free"),
     (r"troubl", "error, error record"),
+    (r"evacuat|\brobbed\b|emptie[sd] (a|the) disk|\bdisks? (was |were )?emptied|an_emptying", "drain; remove"),
+    (r"\bstretch(es)?\b", "range, run; block range"),
+    (r"\b(merit|ripe)\b|\bdirt\b|\bchance[.](random|below|rand)", "fragmentation factor; full group; random"),
     (r"\bby chance\b|machine of chance", "at random"),
 ]
 # The same for words that have another sense elsewhere: the folder, the pattern, and what is written instead.
 RETIRED_BELOW = [
+    ("man", r"\b[Pp]roo?[fv]|\bconfirm", "validation, validate, finalize"),
+    ("src/store", r"\b[Pp]roo?[fv]|\bconfirm", "validation, validate, finalize"),
     ("src/store", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
     ("src/engine", r"promis|\bRoom\b[&{(]|[.]puts\b", "reservation, reserved, SpaceAmount, items"),
     ("src/volume", r"promis", "reservation, reserved"),
-    ("src/engine", r"\bun?link(er|s|ed|ing)?\b|(\b|_)link(ed|er|ing)?_|_linked\b|Linker", "publish, Publisher, free"),
+    ("src/engine", r"\b(un)?link(er|s|ed|ing)?\b|(\b|_)link(ed|er|ing)?_|_linked\b|Linker", "publish, Publisher, free"),
     ("src/alloc", r"link", "publish, free"),
     ("src/store", r"\bgated|\bgates?_\b|\bgate\(|ForGates", "pending free"),
     ("src/store", r"\blet_go\b", "release_run"),
+    ("src/engine", r"\bClaims\b", "range lock"),
     ("src/engine", r"\blet_go\b", "release"),
     ("src/alloc", r"windows?(?![a-z])", "preallocation"),
     ("src/store", r"windows?(?![a-z])", "a preallocation, a section of a map"),
@@ -63,8 +72,9 @@ def check_tree(root):
     complaints = []
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in SUFFIXES and path.is_file():
-                complaints += check_text(path.relative_to(root), path.read_text())
+            shown = path.relative_to(root)
+            if (path.suffix in SUFFIXES or path.name in NAMES) and str(shown) not in EXEMPT and path.is_file():
+                complaints += check_text(shown, path.read_text())
     return complaints
 
 

@@ -444,17 +444,17 @@ class Memory(unittest.TestCase):
             failures = []
 
             def client(number):
-                chance = random.Random(number)
+                rng = random.Random(number)
                 fd = os.open(volume / "scan", os.O_RDWR)
                 try:
                     while time.time() < stop:
-                        height, width = chance.choice([(64, 64), (512, 512), (1024, 1024)])
-                        start = (chance.randrange(4096 - height), chance.randrange(4096 - width))
+                        height, width = rng.choice([(64, 64), (512, 512), (1024, 1024)])
+                        start = (rng.randrange(4096 - height), rng.randrange(4096 - width))
                         if number % 4 == 0:
                             size = bind(fd, start, (height, width))
                             os.pwrite(fd, bytes([number]) * size, 0)
                         elif number % 4 == 1:
-                            write_all(volume / f"file{number}", chance.randbytes(chance.randrange(2_000_000)))
+                            write_all(volume / f"file{number}", rng.randbytes(rng.randrange(2_000_000)))
                         elif number % 4 == 2:
                             read_all(volume / f"scan@/win/y{start[0]}+{height},x{start[1]}+{width}.npy")
                         else:

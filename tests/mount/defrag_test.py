@@ -71,12 +71,12 @@ class Defrag(unittest.TestCase):
     def test_windows_are_read_and_written_meanwhile(self):
         path, array = self.scattered("scan", 2)
         run(MDFS, "defrag", "start", "--budget", "4M", self.volume.path)
-        chance = random.Random(3)
+        rng = random.Random(3)
         while as_json("defrag", "status", self.volume.path)["state"] == "running":
-            y, x = chance.randrange(SIDE - 200), chance.randrange(SIDE - 200)
+            y, x = rng.randrange(SIDE - 200), rng.randrange(SIDE - 200)
             name = f"{path}@/win/y{y}+200,x{x}+200.raw"
-            if chance.random() < 0.5:
-                array[y:y + 200, x:x + 200] = chance.randrange(256)
+            if rng.random() < 0.5:
+                array[y:y + 200, x:x + 200] = rng.randrange(256)
                 with open(name, "wb") as file:
                     file.write(numpy.ascontiguousarray(array[y:y + 200, x:x + 200]).tobytes())
             else:

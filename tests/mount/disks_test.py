@@ -201,7 +201,7 @@ class DisksTest(unittest.TestCase):
         self.assertGreater(len(inodes), 1)
         self.assertEqual(len(inodes), len(set(inodes)), result.stderr)
 
-    def test_an_emptying_goes_on_after_a_kill(self):
+    def test_a_drain_resumes_after_a_kill(self):
         for i in range(8):
             self.store(f"file{i}", 2 * MIB)
         run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))
@@ -325,7 +325,7 @@ class DisksTest(unittest.TestCase):
         self.assertEqual(len(self.disks()), 1)
         self.look()
 
-    def test_a_disk_that_was_away_is_read_emptied_and_added_again(self):
+    def test_a_disk_that_was_away_is_read_drained_and_added_again(self):
         self.store_image("image")
         self.store("file", 3 * MIB)
         run(MDFS, "disk", "add", self.volume.path, self.new_disk("disk2"))

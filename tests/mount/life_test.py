@@ -1,5 +1,5 @@
-"""The whole life of a volume: filled, rewritten, emptied, refilled, given two disks, robbed of one, defragmented. At
-the end every byte is in place, mdfsck finds nothing, and windows lie as on a new volume."""
+"""The whole life of a volume: filled, rewritten, emptied, refilled, given two disks, one disk drained, defragmented.
+At the end every byte is in place, mdfsck finds nothing, and windows lie as on a new volume."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -61,14 +61,14 @@ class LifeTest(unittest.TestCase):
 
     def window_seconds(self, volume):
         """Of random windows, the mean time of the disk that takes longest, by where their extents lie."""
-        chance = random.Random(1)
+        rng = random.Random(1)
         total, count = 0, 0
         for name in sorted(self.expected):
             layout = json.loads(run(MDFS, "image", "layout", "--json", volume.path + "/" + name))
             block = layout["block_size"]
             places = {tuple(row["index"]): row for row in layout["extents"]}
             for _ in range(8):
-                start = [chance.randrange(SIDE - WINDOW) for _ in range(2)]
+                start = [rng.randrange(SIDE - WINDOW) for _ in range(2)]
                 disks = {}
                 for y in range(start[0] // EXTENT, (start[0] + WINDOW - 1) // EXTENT + 1):
                     for x in range(start[1] // EXTENT, (start[1] + WINDOW - 1) // EXTENT + 1):

@@ -57,10 +57,10 @@ class Lists(unittest.TestCase):
         self.assertLess(growth, MOST_GROWTH)
 
     def test_any_descriptor_goes_on_and_each_extent_comes_once(self):
-        chance = random.Random(7)
+        rng = random.Random(7)
         seen, cursor = [], (0, 0)
         while True:
-            columns, cursor = page_of(chance.choice(self.fds), cursor)
+            columns, cursor = page_of(rng.choice(self.fds), cursor)
             if not columns:
                 break
             seen += columns

@@ -37,11 +37,11 @@ class Posix(harness.MountTest):
 
     def tree(self, path, seed=1):
         """A small tree with all kinds of files."""
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         os.makedirs(path + "/deep/deeper")
         for name, size in (("empty", 0), ("one", 1), ("small", 1900), ("block", 4096), ("odd", 100_001),
                            ("deep/big", 3_000_000), ("deep/deeper/x", 131_072)):
-            write_all(f"{path}/{name}", chance.randbytes(size))
+            write_all(f"{path}/{name}", rng.randbytes(size))
         os.symlink("deep/big", path + "/link")
         os.link(path + "/odd", path + "/deep/hard")
         os.chmod(path + "/one", 0o751)
@@ -51,9 +51,9 @@ class Posix(harness.MountTest):
         run("diff", "-r", "--no-dereference", a, b)
 
     def test_files_of_every_size_come_back(self):
-        chance = random.Random(2)
+        rng = random.Random(2)
         for size in (0, 1, 2048, 2049, 4095, 4096, 131071, 131072, 131073, 1_000_003, 5_000_000):
-            data = chance.randbytes(size)
+            data = rng.randbytes(size)
             write_all(self.at("file"), data)
             self.assertEqual(os.stat(self.at("file")).st_size, size)
             self.assertEqual(read_all(self.at("file")), data)
@@ -100,14 +100,14 @@ class Posix(harness.MountTest):
                          "ok\n5000|12502500\n")
 
     def test_random_writes_agree_with_another_filesystem(self):
-        chance = random.Random(11)
+        rng = random.Random(11)
         other = os.path.join(self.volume.folder, "other")
         paths = [self.at("file"), other]
         fds = [os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for path in paths]
         for step in range(400):
-            kind = chance.choice(["write", "write", "write", "truncate", "punch", "read", "append", "seek"])
-            offset, length = chance.randrange(700_000), chance.choice([1, 17, 4096, 9000, 140_000])
-            data = chance.randbytes(length)
+            kind = rng.choice(["write", "write", "write", "truncate", "punch", "read", "append", "seek"])
+            offset, length = rng.randrange(700_000), rng.choice([1, 17, 4096, 9000, 140_000])
+            data = rng.randbytes(length)
             results = []
             for path, fd in zip(paths, fds):
                 if kind == "write":
@@ -338,10 +338,10 @@ class Posix(harness.MountTest):
         failures = []
 
         def work(number):
-            chance = random.Random(number)
+            rng = random.Random(number)
             try:
                 for i in range(20):
-                    data = chance.randbytes(chance.randrange(300_000))
+                    data = rng.randbytes(rng.randrange(300_000))
                     write_all(self.at(f"f{number}.{i}"), data)
                     if read_all(self.at(f"f{number}.{i}")) != data:
                         failures.append((number, i))

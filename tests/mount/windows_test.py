@@ -454,16 +454,16 @@ class Windows(harness.MountTest):
             return slice(y * row + 120 * kind + y % 7, y * row + 120 * kind + 100 + y % 7)
 
         def work(kind):
-            chance = random.Random(kind)
+            rng = random.Random(kind)
             try:
                 fd = self.open_image("scan", os.O_RDWR)
                 if kind < 2:
                     bind(fd, (0, 0), (90, 200))
                 for _ in range(rounds):
-                    rows = chance.sample(range(90), 8)
-                    pieces = [(owned(kind, y), bytes([chance.randrange(256)]) * 100) for y in rows]
+                    rows = rng.sample(range(90), 8)
+                    pieces = [(owned(kind, y), bytes([rng.randrange(256)]) * 100) for y in rows]
                     if kind == 4:  # the frames behind them come and go
-                        os.truncate(self.at("scan"), total + chance.randrange(5 * row))
+                        os.truncate(self.at("scan"), total + rng.randrange(5 * row))
                         os.truncate(self.at("scan"), total)
                         continue
                     if kind == 2:

@@ -78,7 +78,7 @@ TEST(DrainTest, WhatLiesOnAStaleDiskIsReadAndMovesToTheOthers) {
     EXPECT_GT(record.items_changed, 0u);
     EXPECT_EQ(record.items_failed, 0u);
     EXPECT_GT(record.bytes_done, 0u);
-    expect_all_there(**volume, small.expected, "emptied");
+    expect_all_there(**volume, small.expected, "drained");
     ASSERT_TRUE((*volume)->close().ok());
     volume->reset();
     EXPECT_EQ(small.disks[stale]->digest(), before) << "a stale disk is never written";
@@ -211,7 +211,7 @@ TEST(DrainTest, TheDrainOfADiskThatWasMissingWhenItBeganResumesWithoutIt) {
   EXPECT_TRUE((*volume)->operations().status(OperationKind::kDrain)->running());
 }
 
-TEST(DrainTest, ADiskLeavesWithNothingLost) {
+TEST(DrainTest, ADrainedDiskIsRemovedWithNothingLost) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   {
@@ -326,7 +326,7 @@ std::vector<device::Disk*> labelled(const MemoryDisks& disks) {
   return found;
 }
 
-TEST(DrainTest, EveryCutLeavesEverythingThereAndTheDiskLeavesAfterIt) {
+TEST(DrainTest, EveryCutKeepsEverythingAndTheDiskIsRemovedAfterIt) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   const MemoryDisks before = clone(small.disks);
@@ -378,7 +378,7 @@ TEST(DrainTest, EveryCutLeavesEverythingThereAndTheDiskLeavesAfterIt) {
       });
   EXPECT_GT(visited, 50u);
   EXPECT_GT(resumed, 20u);
-  test::tried("{} cuts while a disk was emptied", visited);
+  test::tried("{} cuts while a disk was drained", visited);
 }
 
 }  // namespace

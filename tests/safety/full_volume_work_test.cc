@@ -1,5 +1,5 @@
-// Long work that meets a full volume, settling and emptying a disk: it says so, nothing acknowledged is lost, and it is
-// resumed when there is room. Promise 9 of doc/SAFETY.md.
+// Long work that meets a full volume, consolidation and draining: it reports the error, nothing acknowledged is lost,
+// and it is resumed when there is room. Promise 9 of doc/SAFETY.md.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -167,7 +167,7 @@ TEST_P(FullVolumeWorkTest, SettlingWithoutRoomLosesNothingAndIsDoneWhenThereIsRo
     EXPECT_FALSE(stacks.any_strips());
     ASSERT_EQ(stacks.look(**volume), "");
     ASSERT_NO_FATAL_FAILURE(expect_safe(disks_, "consolidated", stacks));
-    test::tried("{} frames in strips on a full volume of {} disks, settling refused {} times", stacks.frames(),
+    test::tried("{} frames in strips on a full volume of {} disks, consolidation refused {} times", stacks.frames(),
                 GetParam(), refused);
   }
   for (unsigned i = 0; i < kStacks; ++i) ASSERT_TRUE((*volume)->unlink(kRootIno, fmt::format("stack{}", i)).ok());
@@ -237,7 +237,7 @@ TEST(FullVolumeDrainTest, ADiskThatCannotBeEmptiedAnyMoreKeepsWhatIsLeftUntilThe
     ASSERT_NO_FATAL_FAILURE(expect_safe(rest, what + ", left", lasting));
   }
   EXPECT_GT(refused, 0u);
-  test::tried("{} disks emptied into a volume that was filled meanwhile, {} of them not before room was made", cases,
+  test::tried("{} disks drained into a volume that was filled meanwhile, {} of them not before room was made", cases,
               refused);
 }
 

@@ -15,14 +15,14 @@ class Walk:
     """One sequence. Every choice comes from the seed, so that both sides make the same calls."""
 
     def __init__(self, seed, tops):
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.tops = tops
         self.open = []  # pairs of descriptors
         self.log = []
 
     def path(self):
-        depth = self.chance.choice((1, 1, 1, 2, 2, 3))
-        return "/".join(self.chance.choice(NAMES) for _ in range(depth))
+        depth = self.rng.choice((1, 1, 1, 2, 2, 3))
+        return "/".join(self.rng.choice(NAMES) for _ in range(depth))
 
     def both(self, label, call):
         """call(top) on each side; the answers, which must be equal, and the values."""
@@ -46,15 +46,15 @@ class Walk:
                  "list": 3, "pwrite": 14, "pread": 10, "ftruncate": 4, "truncate": 3, "fallocate": 4, "append": 4,
                  "chmod": 2,
                  "fsync": 1, "xattr": 4, "seek": 4, "copy": 3, "whole": 3, "utime": 2, "readlink": 2}
-        kind = self.chance.choices(list(kinds), kinds.values())[0]
+        kind = self.rng.choices(list(kinds), kinds.values())[0]
         getattr(self, "do_" + kind)()
 
     def do_open(self):
         if len(self.open) > 8:
             return self.do_close()
-        flags = self.chance.choice((os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR))
+        flags = self.rng.choice((os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDWR))
         for extra in (os.O_CREAT, os.O_CREAT, os.O_EXCL, os.O_TRUNC, os.O_APPEND, os.O_NOFOLLOW, os.O_DIRECTORY):
-            if self.chance.random() < 0.25:
+            if self.rng.random() < 0.25:
                 flags |= extra
         path, pair = self.path(), [None, None]
 
@@ -67,7 +67,7 @@ class Walk:
         return None
 
     def pair(self):
-        return self.chance.randrange(len(self.open)) if self.open else None
+        return self.rng.randrange(len(self.open)) if self.open else None
 
     def do_close(self):
         number = self.pair()
@@ -94,7 +94,7 @@ class Walk:
         self.both(f"unlink {path}", lambda top, _: os.unlink(f"{top}/{path}"))
 
     def do_rename(self):
-        old, new, flags = self.path(), self.path(), self.chance.choice((0, 0, 0, 1, 2))
+        old, new, flags = self.path(), self.path(), self.rng.choice((0, 0, 0, 1, 2))
         self.both(f"rename {old} {new} {flags}", lambda top, _: renameat2(f"{top}/{old}", f"{top}/{new}", flags))
 
     def do_link(self):
@@ -122,26 +122,26 @@ class Walk:
         self.both(f"read {path}", lambda top, _: hash(get(f"{top}/{path}")))
 
     def do_chmod(self):
-        path, mode = self.path(), self.chance.choice((0o600, 0o755, 0o444, 0o1711, 0o6755, 0o2644))
+        path, mode = self.path(), self.rng.choice((0o600, 0o755, 0o444, 0o1711, 0o6755, 0o2644))
         self.both(f"chmod {path}", lambda top, _: os.chmod(f"{top}/{path}", mode))
 
     def do_utime(self):
-        path, times = self.path(), (self.chance.randrange(10**9), self.chance.randrange(10**9))
+        path, times = self.path(), (self.rng.randrange(10**9), self.rng.randrange(10**9))
         self.both(f"utime {path}", lambda top, _: os.utime(f"{top}/{path}", times))
         self.both(f"times {path}", lambda top, _: os.stat(f"{top}/{path}").st_mtime_ns > 10**18)
 
     def offset(self):
-        return self.chance.choice((0, 1, 2047, 2048, 4095, 4096, 5000, 131071, 131072, self.chance.randrange(400_000)))
+        return self.rng.choice((0, 1, 2047, 2048, 4095, 4096, 5000, 131071, 131072, self.rng.randrange(400_000)))
 
     def length(self):
-        return self.chance.choice((0, 1, 100, 2048, 4096, 4097, 20_000, 131_072, 200_000))
+        return self.rng.choice((0, 1, 100, 2048, 4096, 4097, 20_000, 131_072, 200_000))
 
     def do_pwrite(self):
-        data, offset = self.chance.randbytes(self.length()), self.offset()
+        data, offset = self.rng.randbytes(self.length()), self.offset()
         self.with_fd(f"pwrite {len(data)} at {offset}", lambda fd: os.pwrite(fd, data, offset))
 
     def do_append(self):
-        data = self.chance.randbytes(self.length())
+        data = self.rng.randbytes(self.length())
         self.with_fd(f"write {len(data)} at the end", lambda fd: (os.lseek(fd, 0, 2), os.write(fd, data)))
 
     def do_pread(self):
@@ -157,7 +157,7 @@ class Walk:
         self.both(f"truncate {path} {size}", lambda top, _: os.truncate(f"{top}/{path}", size))
 
     def do_fallocate(self):
-        mode, offset, length = self.chance.choice((0, KEEP, KEEP | PUNCH, ZERO,
+        mode, offset, length = self.rng.choice((0, KEEP, KEEP | PUNCH, ZERO,
                                                    ZERO | KEEP)), self.offset(), self.length()
         self.with_fd(f"fallocate {mode} {offset} {length}", lambda fd: fallocate(fd, mode, offset, length))
 
@@ -178,14 +178,14 @@ class Walk:
                       lambda _, index: os.copy_file_range(self.open[one][index], self.open[two][index], length, at, to))
 
     def do_xattr(self):
-        path, name = self.path(), "user." + self.chance.choice("xyz")
-        value = self.chance.randbytes(self.chance.choice((0, 3, 300, 9000, 65536)))
-        flags = self.chance.choice((0, 0, 1, 2))
+        path, name = self.path(), "user." + self.rng.choice("xyz")
+        value = self.rng.randbytes(self.rng.choice((0, 3, 300, 9000, 65536)))
+        flags = self.rng.choice((0, 0, 1, 2))
         self.both(f"setxattr {path} {name} {flags}", lambda top, _: os.setxattr(f"{top}/{path}", name, value, flags))
-        path, name = self.path(), "user." + self.chance.choice("xyz")
+        path, name = self.path(), "user." + self.rng.choice("xyz")
         self.both(f"getxattr {path} {name}", lambda top, _: os.getxattr(f"{top}/{path}", name))
         self.both(f"listxattr {path}", lambda top, _: os.listxattr(f"{top}/{path}"))
-        if self.chance.random() < 0.3:
+        if self.rng.random() < 0.3:
             self.both(f"removexattr {path} {name}", lambda top, _: os.removexattr(f"{top}/{path}", name))
 
     def compare_trees(self):

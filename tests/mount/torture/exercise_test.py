@@ -26,7 +26,7 @@ class Exercise:
     """One file, its model, and two descriptors: one through the page cache, one that goes past it."""
 
     def __init__(self, path, other, seed):
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.path, self.other = path, other
         self.model = bytearray()
         self.log = []
@@ -48,10 +48,10 @@ class Exercise:
 
     def place(self):
         edges = (0, 1, 2047, 2048, 4095, 4096, 131_071, 131_072, len(self.model), len(self.model) // 4096 * 4096)
-        return min(self.chance.choice((*edges, *[self.chance.randrange(LARGEST)] * 8)), LARGEST - 1)
+        return min(self.rng.choice((*edges, *[self.rng.randrange(LARGEST)] * 8)), LARGEST - 1)
 
     def length(self):
-        return self.chance.choice((1, 2, 511, 4096, 4097, 65_536, 140_000, self.chance.randrange(1, 20_000)))
+        return self.rng.choice((1, 2, 511, 4096, 4097, 65_536, 140_000, self.rng.randrange(1, 20_000)))
 
     def inside(self):
         """A range within the file, or none."""
@@ -74,7 +74,7 @@ class Exercise:
 
     def write(self, fd=None):
         start = self.place()
-        data = self.chance.randbytes(min(self.length(), LARGEST - start))
+        data = self.rng.randbytes(min(self.length(), LARGEST - start))
         self.say(f"write {start}+{len(data)} {'direct' if fd else ''}")
         while data:
             count = os.pwrite(fd or self.fd, data, start)
@@ -86,7 +86,7 @@ class Exercise:
 
     def write_vector(self):
         start = min(self.place(), LARGEST - 15_000)
-        parts = [self.chance.randbytes(self.chance.randrange(3000)) for _ in range(5)]
+        parts = [self.rng.randbytes(self.rng.randrange(3000)) for _ in range(5)]
         self.say(f"writev {start}+{sum(map(len, parts))}")
         if os.pwritev(self.fd, parts, start) != sum(map(len, parts)):
             raise AssertionError("a short writev")
@@ -94,7 +94,7 @@ class Exercise:
             self.put(start, b"".join(parts))
 
     def append(self):
-        data = self.chance.randbytes(self.length())
+        data = self.rng.randbytes(self.length())
         if len(self.model) + len(data) > LARGEST:
             return
         self.say(f"append {len(data)}")
@@ -124,7 +124,7 @@ class Exercise:
         if length:
             self.say(f"map and write {start}+{length}")
             page = start // mmap.PAGESIZE * mmap.PAGESIZE
-            data = self.chance.randbytes(length)
+            data = self.rng.randbytes(length)
             with mmap.mmap(self.fd, start + length - page, offset=page) as mapping:
                 mapping[start - page:] = data
                 mapping.flush()
@@ -155,7 +155,7 @@ class Exercise:
             self.model[start:end] = bytes(end - start)
 
     def zero(self):
-        start, keep = self.place(), self.chance.random() < 0.5
+        start, keep = self.place(), self.rng.random() < 0.5
         length = min(self.length(), LARGEST - start)
         self.say(f"zero {start}+{length} {'keeping the size' if keep else ''}")
         self.fallocate(ZERO | (KEEP if keep else 0), start, length)
@@ -164,7 +164,7 @@ class Exercise:
             self.put(start, bytes(end - start))
 
     def allocate(self):
-        start, keep = self.place(), self.chance.random() < 0.5
+        start, keep = self.place(), self.rng.random() < 0.5
         length = min(self.length(), LARGEST - start)
         self.say(f"allocate {start}+{length} {'keeping the size' if keep else ''}")
         self.fallocate(KEEP if keep else 0, start, length)
@@ -192,7 +192,7 @@ class Exercise:
         source = os.open(self.other, os.O_RDONLY)
         try:
             whole = read_all(self.other)
-            start, to = self.chance.randrange(len(whole)), self.place()
+            start, to = self.rng.randrange(len(whole)), self.place()
             length = min(self.length(), len(whole) - start, LARGEST - to)
             self.say(f"copy {start}+{length} of another file to {to}")
             while length:
@@ -229,7 +229,7 @@ class Exercise:
 
     def sync(self):
         self.say("sync")
-        self.chance.choice((os.fsync, os.fdatasync))(self.fd)
+        self.rng.choice((os.fsync, os.fdatasync))(self.fd)
 
     def drop_pages(self):
         self.say("drop pages")
@@ -239,7 +239,7 @@ class Exercise:
     def run(self, steps):
         weights, names = zip(*OPERATIONS)
         for _ in range(steps):
-            name = self.chance.choices(names, weights)[0]
+            name = self.rng.choices(names, weights)[0]
             if name == "reopen":
                 self.say("reopen")
             getattr(self, name)()

@@ -38,16 +38,16 @@ def fallocate(fd, mode, offset, length):
 class Image:
     """Operations at random on one image, each checked as far as one process can."""
 
-    def __init__(self, folder, chance, number):
-        self.chance = chance
+    def __init__(self, folder, rng, number):
+        self.rng = rng
         self.path = os.path.join(folder, f"image{number}")
-        self.rank = chance.randint(1, 3)
-        small = chance.random() < 0.3
-        self.shape = tuple(chance.choice(SIDES[:8] if small else SIDES) for _ in range(self.rank))
-        self.element = chance.choice(("u8", "u16", "u32", "f64"))
-        self.channels = chance.choice((1, 1, 1, 3, 4, 65535))
-        self.extent = () if chance.random() < 0.4 else tuple(chance.choice(EXTENTS) for _ in range(self.rank))
-        self.codec = chance.choice((0, 1))
+        self.rank = rng.randint(1, 3)
+        small = rng.random() < 0.3
+        self.shape = tuple(rng.choice(SIDES[:8] if small else SIDES) for _ in range(self.rank))
+        self.element = rng.choice(("u8", "u16", "u32", "f64"))
+        self.channels = rng.choice((1, 1, 1, 3, 4, 65535))
+        self.extent = () if rng.random() < 0.4 else tuple(rng.choice(EXTENTS) for _ in range(self.rank))
+        self.codec = rng.choice((0, 1))
         self.fd = -1
 
     def __str__(self):
@@ -64,17 +64,17 @@ class Image:
     def place(self):
         """A byte: near the ends, near powers of two, or anywhere."""
         size = self.size()
-        kind = self.chance.random()
+        kind = self.rng.random()
         if kind < 0.2:
-            return self.chance.randrange(0, 5000)
+            return self.rng.randrange(0, 5000)
         if kind < 0.5:
-            return max(0, size - self.chance.randrange(0, 5000))
+            return max(0, size - self.rng.randrange(0, 5000))
         if kind < 0.6:
-            return max(0, (1 << self.chance.randrange(10, 62)) - self.chance.randrange(0, 3))
-        return self.chance.randrange(0, max(1, size))
+            return max(0, (1 << self.rng.randrange(10, 62)) - self.rng.randrange(0, 3))
+        return self.rng.randrange(0, max(1, size))
 
     def length(self):
-        return self.chance.choice((1, 100, 4096, 70_000, 1 << 20)) + self.chance.randrange(0, 10)
+        return self.rng.choice((1, 100, 4096, 70_000, 1 << 20)) + self.rng.randrange(0, 10)
 
     def box(self):
         """A window of at most 1 MiB and its bytes: thin along some axes, long along others."""
@@ -82,9 +82,9 @@ class Image:
         start, length = [], []
         for side in self.shape:
             longest = max(1, min(side, room))
-            part = self.chance.choice((1, longest, self.chance.randint(1, longest)))
+            part = self.rng.choice((1, longest, self.rng.randint(1, longest)))
             room //= part
-            start.append(self.chance.choice((0, side - part, self.chance.randint(0, side - part))))
+            start.append(self.rng.choice((0, side - part, self.rng.randint(0, side - part))))
             length.append(part)
         return start, length
 
@@ -97,7 +97,7 @@ class Image:
     def op_append(self):
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(fd, b"y" * self.chance.choice((1, 500, 100_000)))
+            os.write(fd, b"y" * self.rng.choice((1, 500, 100_000)))
         finally:
             os.close(fd)
 
@@ -109,14 +109,14 @@ class Image:
 
     def op_hole(self):
         at, size = self.place(), self.size()
-        length = self.chance.choice((self.length(), max(1, size // 2), max(1, size - at), 1 << 61))
-        fallocate(self.fd, self.chance.choice((3, 3, 16, 17)), at, min(length, (1 << 63) - 1 - at))
+        length = self.rng.choice((self.length(), max(1, size // 2), max(1, size - at), 1 << 61))
+        fallocate(self.fd, self.rng.choice((3, 3, 16, 17)), at, min(length, (1 << 63) - 1 - at))
         for inside in (at, at + length // 2, at + length - 1):
             if inside < self.size() and os.pread(self.fd, 1, inside) not in (b"\0", b""):
                 raise AssertionError(f"no hole at {inside} of {at}+{length}")
 
     def op_fallocate(self):
-        fallocate(self.fd, self.chance.choice((0, 1)), self.place(), self.length())
+        fallocate(self.fd, self.rng.choice((0, 1)), self.place(), self.length())
 
     def op_window(self):
         start, length = self.box()
@@ -136,17 +136,17 @@ class Image:
     def op_view(self):
         start, length = self.box()
         spec = ",".join(f"{'zyx'[3 - self.rank + i]}{start[i]}+{length[i]}" for i in range(self.rank))
-        for name in (f"{self.path}@/info.json", f"{self.path}@/win/{spec}.{self.chance.choice(FORMATS)}",
+        for name in (f"{self.path}@/info.json", f"{self.path}@/win/{spec}.{self.rng.choice(FORMATS)}",
                      f"{self.path}@/{os.path.basename(self.path)}.npy"):
             fd = os.open(name, os.O_RDONLY)
             try:
                 size = os.fstat(fd).st_size
-                os.pread(fd, 1 << 20, self.chance.choice((0, size // 2, max(0, size - 100))))
+                os.pread(fd, 1 << 20, self.rng.choice((0, size // 2, max(0, size - 100))))
             finally:
                 os.close(fd)
 
     def op_seek(self):
-        os.lseek(self.fd, self.place(), self.chance.choice((os.SEEK_DATA, os.SEEK_HOLE)))
+        os.lseek(self.fd, self.place(), self.rng.choice((os.SEEK_DATA, os.SEEK_HOLE)))
 
     def op_look(self):
         start, length = self.box()
@@ -167,24 +167,24 @@ class Image:
 
 def run_seed(folder, seed, log, count):
     """What the user's process does. Each operation is said before it begins."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     image, number = None, 0
     for _ in range(count):
         try:
-            if image is None or chance.random() < 0.12:
+            if image is None or rng.random() < 0.12:
                 if image is not None and image.fd >= 0:
                     os.close(image.fd)
-                    if chance.random() < 0.7:
+                    if rng.random() < 0.7:
                         os.unlink(image.path)
                 number += 1
-                image = Image(folder, chance, f"{seed}-{os.getpid()}-{number}")
+                image = Image(folder, rng, f"{seed}-{os.getpid()}-{number}")
                 os.write(log, f"make {image}\n".encode())
                 image.make()
                 continue
             if image.fd < 0:
                 image = None
                 continue
-            operation = chance.choice(image.operations())
+            operation = rng.choice(image.operations())
             os.write(log, f"{operation.__name__} of {image}\n".encode())
             operation()
         except OSError as error:

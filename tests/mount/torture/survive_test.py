@@ -58,21 +58,21 @@ class LargeDirectories(TortureTest):
 
     def churn(self, stop, number):
         """Makes, moves and removes names among those that stay."""
-        chance = random.Random(number)
+        rng = random.Random(number)
         names, i = [], 0
         while not stop.is_set():
             i += 1
-            kind = chance.random()
+            kind = rng.random()
             if kind < 0.5 or not names:
                 names.append(f"comes{number}.{i}")
                 os.mknod(self.at(names[-1]))
             elif kind < 0.7:
-                at = chance.randrange(len(names))
+                at = rng.randrange(len(names))
                 new = f"moved{number}.{i}"
                 os.rename(self.at(names[at]), self.at(new))
                 names[at] = new
             else:
-                os.unlink(self.at(names.pop(chance.randrange(len(names)))))
+                os.unlink(self.at(names.pop(rng.randrange(len(names)))))
 
     def test_a_hundred_thousand_entries_are_listed_once_while_others_come_and_go(self):
         self.fill()
@@ -113,8 +113,8 @@ class LargeDirectories(TortureTest):
             if name.startswith("stays"):
                 places.append(place)
                 names.append(name)
-        chance = random.Random(1)
-        for at in chance.sample(range(len(names) - 20), 30):
+        rng = random.Random(1)
+        for at in rng.sample(range(len(names) - 20), 30):
             stream.seek(places[at])
             seen = []
             while len(seen) < 10:
@@ -174,13 +174,13 @@ class Worker:
 
     def __init__(self, path, seed):
         self.path, self.oracle, self.number = path, Oracle(), 0
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
 
     def prepare(self):
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o644))
 
     def pick(self, fd):
-        place = self.chance.randrange(1, self.blocks)
+        place = self.rng.randrange(1, self.blocks)
         self.number += 1
         self.oracle.written[place] = self.number
         os.pwrite(fd, stamped(place, self.number), place * BLOCK)
@@ -190,17 +190,17 @@ class Worker:
             fd = os.open(self.path, os.O_RDWR)
             try:
                 while True:
-                    for _ in range(self.chance.randrange(1, 30)):
+                    for _ in range(self.rng.randrange(1, 30)):
                         self.pick(fd)
                     written = dict(self.oracle.written)
-                    self.chance.choice((os.fsync, os.fdatasync))(fd)
+                    self.rng.choice((os.fsync, os.fdatasync))(fd)
                     self.oracle.lasting = written
             finally:
                 os.close(fd)
         except OSError:
             pass  # the daemon has died
 
-    def settle(self):
+    def judge(self):
         """What is there now is what is there: later checks start from it."""
         problems, data = [], read_all(self.path)
         for place in range(1, self.blocks):
@@ -223,13 +223,13 @@ class WindowWorker(Worker):
         return (place // 8 * self.side, place % 8 * self.side), (self.side, self.side)
 
     def pick(self, fd):
-        place = self.chance.randrange(1, self.blocks)
+        place = self.rng.randrange(1, self.blocks)
         self.number += 1
         self.oracle.written[place] = self.number
         bind(fd, *self.box(place))
         os.pwrite(fd, stamped(place, self.number), 0)
 
-    def settle(self):
+    def judge(self):
         problems = []
         fd = os.open(self.path, os.O_RDONLY)
         for place in range(1, self.blocks):
@@ -258,7 +258,7 @@ class NameWorker(Worker):
                     self.oracle.written[1] = self.number
                     write_all(self.path + ".new", stamped(1, self.number) * self.blocks)
                     os.rename(self.path + ".new", self.path)
-                    if self.chance.random() < 0.3:
+                    if self.rng.random() < 0.3:
                         os.fsync(folder)
                         self.oracle.lasting[1] = self.number
             finally:
@@ -266,7 +266,7 @@ class NameWorker(Worker):
         except OSError:
             pass
 
-    def settle(self):
+    def judge(self):
         data = read_all(self.path)
         if len(data) != self.blocks * BLOCK:
             return [f"{self.path} has {len(data)} bytes"]
@@ -288,12 +288,12 @@ class KilledDaemons(TortureTest):
         return made
 
     def test_every_promise_holds_through_kills_at_random_moments(self):
-        workers, chance = self.workers(), random.Random(5)
+        workers, rng = self.workers(), random.Random(5)
         for turn in range(5 * LONGER):
             threads = [threading.Thread(target=worker.work) for worker in workers]
             for thread in threads:
                 thread.start()
-            time.sleep(chance.uniform(0.05, 1.2))
+            time.sleep(rng.uniform(0.05, 1.2))
             os.kill(self.volume.daemon(), signal.SIGKILL)
             for thread in threads:
                 thread.join()
@@ -303,7 +303,7 @@ class KilledDaemons(TortureTest):
                 time.sleep(0.005)
             self.volume.mount(self.options)
             for worker in workers:
-                self.assertEqual(worker.settle(), [], f"{worker.path} after kill {turn}")
+                self.assertEqual(worker.judge(), [], f"{worker.path} after kill {turn}")
         promised = [len(worker.oracle.lasting) for worker in workers]
         self.assertTrue(all(promised), f"a worker got nothing done: {promised}")
         tried(f"{5 * LONGER} kills (SIGKILL) under {len(workers)} writers, {sum(promised)} blocks promised in the end")

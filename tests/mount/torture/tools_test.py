@@ -16,22 +16,22 @@ GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBr
 
 def make_tree(top, seed, files):
     """Text and noise, links of both kinds, modes, nanoseconds, a hole, an attribute, names that are no ASCII."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     folders = [top] + [f"{top}/d{i % 7}/{'deep/' * (i % 5)}e{i}" for i in range(max(3, files // 20))]
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
     paths = []
     for i in range(files):
-        path = f"{chance.choice(folders)}/f{i}" + chance.choice(("", ".txt", " with space", "-ä", "\n", "\udcff"))
-        size = chance.choice((0, 1, 100, 2048, 2049, 4096, 10_000, 131_072, 200_001))
-        data = chance.randbytes(size) if i % 2 else (b"a line of %d\n" % i * (size // 8 + 1))[:size]
+        path = f"{rng.choice(folders)}/f{i}" + rng.choice(("", ".txt", " with space", "-ä", "\n", "\udcff"))
+        size = rng.choice((0, 1, 100, 2048, 2049, 4096, 10_000, 131_072, 200_001))
+        data = rng.randbytes(size) if i % 2 else (b"a line of %d\n" % i * (size // 8 + 1))[:size]
         write_all(path, data)
-        os.chmod(path, chance.choice((0o644, 0o755, 0o600, 0o4711, 0o444)))
-        os.utime(path, ns=(chance.randrange(2**60), chance.randrange(2**60)))
+        os.chmod(path, rng.choice((0o644, 0o755, 0o600, 0o4711, 0o444)))
+        os.utime(path, ns=(rng.randrange(2**60), rng.randrange(2**60)))
         paths.append(path)
-    for i, path in enumerate(chance.sample(paths, files // 10)):
-        os.link(path, f"{chance.choice(folders)}/hard{i}")
-        os.symlink(os.path.relpath(path, top), f"{chance.choice(folders)}/soft{i}")
+    for i, path in enumerate(rng.sample(paths, files // 10)):
+        os.link(path, f"{rng.choice(folders)}/hard{i}")
+        os.symlink(os.path.relpath(path, top), f"{rng.choice(folders)}/soft{i}")
     with open(f"{top}/sparse", "wb") as file:
         file.seek(5 << 20)
         file.write(b"end")
@@ -66,12 +66,12 @@ class Tools(TortureTest):
         os.mkdir(source)
         git = [*GIT, "-C", source]
         run(*git, "init", "-q")
-        chance = random.Random(3)
+        rng = random.Random(3)
         for turn in range(6 * LONGER):
             for i in range(40):
-                write_all(f"{source}/{chance.randrange(120)}.txt",
-                          b"%d\n" % chance.randrange(10**6) * chance.randrange(2000))
-            write_all(f"{source}/noise", chance.randbytes(300_000))
+                write_all(f"{source}/{rng.randrange(120)}.txt",
+                          b"%d\n" % rng.randrange(10**6) * rng.randrange(2000))
+            write_all(f"{source}/noise", rng.randbytes(300_000))
             run(*git, "add", "-A")
             run(*git, "commit", "-qm", str(turn))
             run(*git, "tag", f"t{turn}")
@@ -80,7 +80,7 @@ class Tools(TortureTest):
         git = [*GIT, "-C", clone]
         for turn in range(3 * LONGER):
             run(*git, "checkout", "-q", "-b", f"b{turn}", f"t{turn}")
-            write_all(f"{clone}/more{turn}", chance.randbytes(50_000))
+            write_all(f"{clone}/more{turn}", rng.randbytes(50_000))
             run(*git, "add", "-A")
             run(*git, "commit", "-qm", f"more {turn}")
             run(*git, "repack", "-q", "-a", "-d" if turn % 2 else "-A")
@@ -138,16 +138,16 @@ class Tools(TortureTest):
         end, failures, moves = time.time() + seconds, [], [0] * 4
 
         def writer(number):
-            chance = random.Random(number)
+            rng = random.Random(number)
             try:
                 connection = sqlite3.connect(path, timeout=60, isolation_level=None)
                 while time.time() < end:
-                    one, two, sum_of = chance.randrange(500), chance.randrange(500), chance.randrange(100)
+                    one, two, sum_of = rng.randrange(500), rng.randrange(500), rng.randrange(100)
                     connection.execute("begin immediate")
                     connection.execute("update account set amount = amount - ? where id = ?", (sum_of, one))
                     connection.execute("update account set amount = amount + ?, note = ? where id = ?",
-                                       (sum_of, chance.randbytes(chance.randrange(3000)), two))
-                    connection.execute("rollback" if chance.random() < 0.1 else "commit")
+                                       (sum_of, rng.randbytes(rng.randrange(3000)), two))
+                    connection.execute("rollback" if rng.random() < 0.1 else "commit")
                     moves[number] += 1
                 connection.close()
             except sqlite3.Error as error:

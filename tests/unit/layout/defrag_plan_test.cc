@@ -160,8 +160,8 @@ TEST_P(DefragPlanTest, NoPlanMakesALayoutWorse) {
   std::mt19937_64 random(3);
   for (unsigned round = 0; round < 20; ++round) {
     places_ = fresh_places(image_, places_);
-    // Stretches are written anew elsewhere, some more than once.
-    for (unsigned stretch = 0; stretch < 1 + round; ++stretch) {
+    // Ranges are written anew elsewhere, some more than once.
+    for (unsigned range = 0; range < 1 + round; ++range) {
       std::uint64_t at = 10'000'000 + random() % 1000 * 1'000'000;
       const std::size_t first = random() % places_.size();
       for (std::size_t i = first; i < std::min(first + 1 + random() % 12, places_.size()); ++i) {

@@ -101,11 +101,12 @@ TEST(TraceTest, NonsenseIsRefusedWithTheReason) {
 }
 
 TEST(TraceTest, GarbageIsReadOrRefusedAndNothingElse) {
-  const std::string alphabet = "image file 0123456789+@=,x.yze-#\t\xff object=shape=extent=bytes=";
+  const std::string characters = "image file 0123456789+@=,x.yze-#\t\xff object=shape=extent=bytes=";
   std::mt19937 generator(1);
   for (int i = 0; i < 20000; ++i) {
     std::string line = i % 2 == 0 ? "" : "image 1 shape=4x4 extent=2x2 bytes=1 ";
-    for (std::size_t length = generator() % 60; length > 0; --length) line += alphabet[generator() % alphabet.size()];
+    for (std::size_t length = generator() % 60; length > 0; --length)
+      line += characters[generator() % characters.size()];
     (void)parse_trace_line(line).ok();
   }
 }

@@ -173,7 +173,7 @@ TEST_F(RecoveryTest, OneCommittedSlotOnOneDiskProvesTheCommitForAll) {
   // Opening made it present on all: the disk that had it may go.
   disks_[1].reset();
   expect_value(disks_, 2);
-  // Without it the commit was never proven.
+  // Without it the commit was never validated.
   Disks without = clone_disks(cut);
   without[1]->zero(area_offset(2) + MDFS_SLOT_SIZE * (1 + 7), MDFS_SLOT_SIZE);
   expect_value(without, 1);

@@ -160,7 +160,7 @@ class TrimProperty {
     const std::uint64_t number = ++written_;
     disks_[found->disk]->poke(found->block * kBlock, value_of(found->blocks * kBlock, number));
     pending_.emplace_back(item_key(number), *found);
-    contents_[item_key(number)] = number;
+    seeds_[item_key(number)] = number;
   }
 
   void publish_one() {
@@ -222,11 +222,11 @@ class TrimProperty {
       const bool whole = snapshot.generation + 1 >= newest;
       for (const auto& [key, run] : snapshot.runs) {
         ASSERT_FALSE(holds_poison(disks_, run)) << "generation " << snapshot.generation << " of " << newest;
-        if (whole) check_bytes(run, contents_.at(key));
+        if (whole) check_bytes(run, seeds_.at(key));
       }
       if (whole) check_items(snapshot, newest);
     }
-    for (const auto& [key, run] : pending_) check_bytes(run, contents_.at(key));
+    for (const auto& [key, run] : pending_) check_bytes(run, seeds_.at(key));
   }
 
   void check_bytes(const Run& run, std::uint64_t number) {
@@ -253,7 +253,7 @@ class TrimProperty {
   std::unique_ptr<Store> store_;
   std::thread background_;
   std::uint64_t written_ = 0;
-  std::map<Key, std::uint64_t> contents_;  // seed of the bytes
+  std::map<Key, std::uint64_t> seeds_;  // seed of the bytes
   std::vector<std::pair<Key, Run>> pending_;
   Snapshot now_, last_;
   std::vector<Snapshot> snapshots_;

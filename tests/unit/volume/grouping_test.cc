@@ -53,7 +53,7 @@ class GroupingTest : public VolumeTest {
     EXPECT_OK(volume().engine().write_back_all(kCommitNs / 2));
     EXPECT_OK(volume().sync());
   }
-  // Contiguous stretches on each disk, summed over the disks.
+  // Contiguous runs on each disk, summed over the disks.
   std::size_t physical_runs(Ino ino) {
     const auto layout = test::whole_layout(volume(), ino);
     EXPECT_OK(layout);
@@ -93,7 +93,7 @@ class GroupingTest : public VolumeTest {
     for (const auto& [disk, end] : ends) most = std::max(most, end.second - end.first);
     return most;
   }
-  // Stretches that reading windows of 3x3 extents takes, on average over all of them.
+  // Runs that reading windows of 3x3 extents takes, on average over all of them.
   double runs_of_windows(Ino ino) {
     double runs = 0;
     int windows = 0;

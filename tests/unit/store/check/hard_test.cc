@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 150;
 
-class Chance {
+class RandomNumbers {
  public:
-  explicit Chance(std::uint64_t seed) : generator_(seed) {}
+  explicit RandomNumbers(std::uint64_t seed) : generator_(seed) {}
   std::uint64_t below(std::uint64_t end) {
     return std::uniform_int_distribution<std::uint64_t>(0, end - 1)(generator_);
   }
@@ -29,24 +29,24 @@ class Chance {
 };
 
 // A few bytes changed, cut off or added.
-ByteVector mangled(ByteVector value, Chance& chance) {
-  if (chance.below(4) == 0) value.resize(chance.below(value.size() + 40));
+ByteVector mangled(ByteVector value, RandomNumbers& random) {
+  if (random.below(4) == 0) value.resize(random.below(value.size() + 40));
   if (value.empty()) return value;
-  for (std::uint64_t i = chance.below(3) + 1; i-- > 0;)
-    value[chance.below(std::min<std::uint64_t>(value.size(), chance.below(2) == 0 ? 32 : 4096))] =
-        static_cast<std::byte>(chance.below(3) == 0 ? chance.below(256) : chance.below(2) * 255);
+  for (std::uint64_t i = random.below(3) + 1; i-- > 0;)
+    value[random.below(std::min<std::uint64_t>(value.size(), random.below(2) == 0 ? 32 : 4096))] =
+        static_cast<std::byte>(random.below(3) == 0 ? random.below(256) : random.below(2) * 255);
   return value;
 }
 
-Key any_key(const std::vector<Key>& keys, Chance& chance) {
-  Key key = keys[chance.below(keys.size())];
-  if (chance.below(2) == 0) key.object = keys[chance.below(keys.size())].object;
-  if (chance.below(3) == 0) key.kind = chance.below(14);
-  if (chance.below(3) == 0) key.offset = chance.below(2) == 0 ? chance.below(300) : UINT64_MAX - chance.below(3);
+Key any_key(const std::vector<Key>& keys, RandomNumbers& random) {
+  Key key = keys[random.below(keys.size())];
+  if (random.below(2) == 0) key.object = keys[random.below(keys.size())].object;
+  if (random.below(3) == 0) key.kind = random.below(14);
+  if (random.below(3) == 0) key.offset = random.below(2) == 0 ? random.below(300) : UINT64_MAX - random.below(3);
   return key;
 }
 
-void change_items(Lab& lab, Chance& chance) {
+void change_items(Lab& lab, RandomNumbers& random) {
   std::vector<Key> keys;
   {
     SeededEnvironment environment(5);
@@ -60,18 +60,18 @@ void change_items(Lab& lab, Chance& chance) {
     if (key.object < Lab::kFirstFile + 3 && (key.object != MDFS_OBJECT_ROOT_DIRECTORY || few.size() < 12))
       few.push_back(key);
   lab.change([&](Transaction& t) {
-    for (std::uint64_t i = chance.below(6) + 1; i-- > 0;) {
-      const Key from = few[chance.below(few.size())];
+    for (std::uint64_t i = random.below(6) + 1; i-- > 0;) {
+      const Key from = few[random.below(few.size())];
       const ByteVector value = (*t.get(from)).value_or(ByteVector());
-      switch (chance.below(4)) {
+      switch (random.below(4)) {
         case 0:
           t.erase(from);
           break;
         case 1:
-          t.put(any_key(few, chance), value);
+          t.put(any_key(few, random), value);
           break;
         default:
-          t.put(from, mangled(value, chance));
+          t.put(from, mangled(value, random));
       }
     }
   });
@@ -89,8 +89,8 @@ TEST(HardCheckTest, ItemsChangedAtRandomAreRepairedInOneRun) {
   unsigned damaged = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Lab lab;
-    Chance chance(seed);
-    change_items(lab, chance);
+    RandomNumbers random(seed);
+    change_items(lab, random);
     ASSERT_EQ(left_after_repair(lab, damaged), "") << "seed " << seed;
   }
   EXPECT_GT(damaged, kSeeds / 2);
@@ -133,11 +133,11 @@ TEST(HardCheckTest, NodesChangedUnderGoodChecksumsAreRepairedInOneRun) {
   unsigned damaged = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Lab lab;
-    Chance chance(seed);
-    change_node(lab, chance.below(lab.leaves().size()), [&](MutableBytes bytes) {
-      for (std::uint64_t i = chance.below(4) + 1; i-- > 0;) {
-        const std::uint64_t at = chance.below(2) == 0 ? chance.below(300) : bytes.size() - 1 - chance.below(4000);
-        bytes[at] = static_cast<std::byte>(chance.below(2) == 0 ? chance.below(256) : bytes.size() % 7);
+    RandomNumbers random(seed);
+    change_node(lab, random.below(lab.leaves().size()), [&](MutableBytes bytes) {
+      for (std::uint64_t i = random.below(4) + 1; i-- > 0;) {
+        const std::uint64_t at = random.below(2) == 0 ? random.below(300) : bytes.size() - 1 - random.below(4000);
+        bytes[at] = static_cast<std::byte>(random.below(2) == 0 ? random.below(256) : bytes.size() % 7);
       }
     });
     ASSERT_EQ(left_after_repair(lab, damaged), "") << "seed " << seed;
@@ -150,11 +150,11 @@ TEST(HardCheckTest, BytesFlippedAnywhereInTheMetadataAreRepairedInOneRun) {
   unsigned damaged = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     Lab lab;
-    Chance chance(seed);
-    for (std::uint64_t i = chance.below(8) + 1; i-- > 0;) {
+    RandomNumbers random(seed);
+    for (std::uint64_t i = random.below(8) + 1; i-- > 0;) {
       // One disk alone never loses the last copy of anything.
       const std::uint64_t end = lab.layout().metadata_end() * 4096;
-      lab.damage(2, chance.below(chance.below(2) == 0 ? end : 200000), 1);
+      lab.damage(2, random.below(random.below(2) == 0 ? end : 200000), 1);
     }
     ASSERT_EQ(left_after_repair(lab, damaged), "") << "seed " << seed;
   }
