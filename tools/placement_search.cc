@@ -209,7 +209,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", effort.seed, "Of the random numbers");
   CLI11_PARSE(app, argc, argv);
   fmt::print("// Tables of placements. Made by: placement_search --effort {} --seed {}\n", effort.factor, effort.seed);
-  fmt::print("// Do not edit; clang-format off. SPDX-License-Identifier: Apache-2.0\n");
+  fmt::print("// Do not edit; clang-format off.\n// SPDX-License-Identifier: Apache-2.0\n");
   print_2d(effort);
   print_3d(effort);
   print_pairs_3d();

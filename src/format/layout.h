@@ -5,7 +5,8 @@
 //
 // `end` is the size of the disk rounded down to 128 KiB; the rest of the disk is not used. Where the space pages lie
 // and end follows from the largest size that the disk may be given (`room_blocks`), so that it grows and shrinks
-// without moving anything but the labels at its end. SPDX-License-Identifier: Apache-2.0
+// without moving anything but the labels at its end.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

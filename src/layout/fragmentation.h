@@ -1,4 +1,5 @@
-// The fragmentation of a layout: the pieces of typical windows on their disks, compared with those of a fresh copy.
+// Fragmentation of a layout: in how many pieces typical windows lie on their disks, and in how many those of a fresh
+// copy lie.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

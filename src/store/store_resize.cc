@@ -3,7 +3,8 @@
 // What counts is the size in the table of members, so a change of it is one commit. A larger disk gets blank bitmaps
 // first, where there was room for them, and the caller drains a smaller one behind its new end. The labels at
 // the end of the disk follow the commit; until they have moved, recovery finds those at the front, and moves the
-// others. SPDX-License-Identifier: Apache-2.0
+// others.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Later sessions on the disks that an earlier one has left: mounted after a kill, or while a disk is late, and cut
-// again. SPDX-License-Identifier: Apache-2.0
+// again.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // Operations on a volume as words: "write /f 4000 6000; rename /f /g; fsync /g". What crash tests run, print and
-// replay. SPDX-License-Identifier: Apache-2.0
+// replay.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

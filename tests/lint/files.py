@@ -17,6 +17,7 @@ DOCUMENTS = ["*.md", "doc/*.md", "bench/*.md", "man/*.scd"]
 DOCUMENT_LINE_LIMIT = 100
 FILE_LIMIT = 600
 OPENING_LINES = 25  # the sentence and the SPDX line are in these
+SPDX_IN_PROSE = re.compile(r"^(//|#|/?\*).*\w.* SPDX-License-Identifier:")
 MARKER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b")
 
 # Programs print through support/streams.h and support/json_output.h, which escape control characters.
@@ -41,6 +42,9 @@ def check_file(path, shown):
         complaints.append(f"{shown}:1: the first line is a comment of one sentence")
     if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:OPENING_LINES]):
         complaints.append(f"{shown}:2: no SPDX line")
+    for number, line in enumerate(lines[:OPENING_LINES], 1):
+        if SPDX_IN_PROSE.search(line):
+            complaints.append(f"{shown}:{number}: the SPDX line has something before it")
     if lines[-1] != "":
         complaints.append(f"{shown}:{len(lines)}: the last line has no end")
     if len(lines) > FILE_LIMIT:

@@ -169,6 +169,8 @@ class FilesTest(Tree):
 
     def test_a_missing_licence_is_seen(self):
         self.one_complaint(self.complaints("// One sentence about the file.\nint x;\n"), "no SPDX line")
+        joined = "// One sentence about the file. SPDX-License-Identifier: Apache-2.0\nint x;\n"
+        self.one_complaint(self.complaints(joined), "the SPDX line has something before it")
 
     def test_long_lines_and_files_are_seen(self):
         self.one_complaint(self.complaints(GOOD + "//" + "x" * 119 + "\n"), "121 columns")

@@ -1,5 +1,6 @@
 // A disk with a request that never ends: who waits for it waits, nothing is claimed meanwhile, others go on, and when
-// it does end all is as it should be. SPDX-License-Identifier: Apache-2.0
+// it does end all is as it should be.
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

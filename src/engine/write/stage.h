@@ -1,5 +1,6 @@
 // Staging: extents are encoded, given places, and written to their disks, where nobody sees them until they are
-// published. SPDX-License-Identifier: Apache-2.0
+// published.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
