@@ -1,4 +1,4 @@
-// What all parts of the engine share: the store, the memory, the threads.
+// The parts that the whole engine shares: the store, the memory, the threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,9 +20,9 @@
 
 namespace mdfs::engine {
 
-// Shares of the budget: dirty cache blocks up to a half of what the cache may hold now, cache blocks about to become
-// dirty up to an eighth, loads at work up to a quarter. So some can always be made free by evicting clean cache blocks,
-// and nobody waits for memory in a circle.
+// The budget is shared out. Dirty cache blocks get up to half of the present limit of the cache. Cache blocks that are
+// about to become dirty get up to an eighth, loads in progress up to a quarter. Evicting clean cache blocks therefore
+// always frees memory, and threads never wait for memory in a circle.
 struct Core {
   Core(store::Store& the_store, const EngineOptions& the_options, Environment& the_environment, unsigned threads)
       : store(the_store),
@@ -41,13 +41,13 @@ struct Core {
 
   bool is_zeroed(unsigned disk) const { return disk < MDFS_MAX_DISKS && (zeroed_disks >> disk & 1) != 0; }
   std::size_t dirty_limit_bytes() const { return std::min(cache.limit_bytes() / 2, kMostDirty); }
-  // Nobody has read or written for a while, and little is dirty: the disks have time for what moves by itself.
+  //  No read or write came for a while, and few bytes are dirty: the disks have time for relocation in the background.
   bool is_quiet() const {
     return relocations.is_quiet(environment) && dirty_bytes.load(std::memory_order_relaxed) <= dirty_limit_bytes() / 4;
   }
   std::size_t batch_bytes() const { return std::clamp<std::size_t>(options.cache_bytes / 16, 256u << 10, 16u << 20); }
 
-  // Large caches are for what is read again: more work at once, or more to write back, gains nothing.
+  //  Large caches are for data that are read again. More loads at once, or more dirty bytes, gain nothing.
   static constexpr std::size_t kMostLoads = 256u << 20;
   static constexpr std::size_t kMostWrites = 128u << 20;
   static constexpr std::size_t kMostDirty = 1u << 30;
@@ -60,14 +60,14 @@ struct Core {
   ExtentMap extent_map;
   HomeBlocks homes;
   ByteBudget loads;
-  ByteBudget writes;  // cache blocks that writers are about to make dirty
+  ByteBudget writes;  // for cache blocks that writers are about to make dirty
   EncodingBudgets encoding;
   std::atomic<std::uint64_t> dirty_bytes{0};
-  std::atomic<std::size_t> kept_bytes{0};  // of cache blocks that versions of windows keep
+  std::atomic<std::size_t> kept_bytes{0};  // of cache blocks that window versions keep
   RelocationQueue relocations;
-  TaskPool tasks;                    // decodes and encodes; never waits for a disk, but for a damaged extent read again
+  TaskPool tasks;                    // decodes and encodes; waits for a disk only to read a damaged extent again
   TaskPool background;               // starts loads ahead of readers
-  const std::uint64_t zeroed_disks;  // bits of those whose data read as zeros
+  const std::uint64_t zeroed_disks;  // one bit for each disk whose data read as zeros
 };
 
 }  // namespace mdfs::engine

@@ -1,5 +1,5 @@
-// The extent engine: reads and writes of windows and byte ranges, from all disks at once, through a cache with a
-// budget.
+// The extent engine: reads and writes of windows and byte ranges, from all disks at once, through a cache with a budget
+// of memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,20 +22,20 @@
 
 namespace mdfs::engine {
 
-// The data of one open object; one for each object at a time (the volume sees to that), used by many threads.
+// The data of one open object. The volume makes one for each object at a time; many threads use it.
 class OpenObject;
 
-// A window as it is at one moment, to be read in parts (engine/read/window_version.h). Ends with its last holder, which
-// is before the engine ends.
+// The state of a window at one moment, to be read in parts (engine/read/window_version.h). The version ends with its
+// last holder, and before the engine.
 class WindowVersion;
 
 struct CacheStats {
   std::uint64_t bytes = 0, dirty_bytes = 0, hits = 0, misses = 0, evictions = 0, budget_bytes = 0;
 };
 
-// Reads return what the last completed write wrote. Window writes are seen whole or not at all by each read call, and
-// survive a crash whole or not at all. Any thread may call any method. Errors of write-back stay with the object and
-// are reported once by its next write_back (fsync gate).
+// Reads return the bytes of the last completed write. Each read call sees a window write whole or not at all, and so
+// does recovery after a crash. Any thread may call any method. An error of write-back stays with the object, whose next
+// write_back() reports it once.
 class Engine final {
  public:
   static Result<std::unique_ptr<Engine>> create(store::Store& store, const EngineOptions& options,
@@ -45,46 +45,46 @@ class Engine final {
   Engine& operator=(const Engine&) = delete;
 
   Result<std::shared_ptr<OpenObject>> open(const ObjectSpec& spec, InodeUpdate update);
-  // Writes back and forgets. The object is not used afterwards.
+  // Writes back, and forgets the object. The caller does not use the object afterwards.
   Status close(const std::shared_ptr<OpenObject>& object);
-  // Forgets cached and dirty bytes without writing them (the object has been deleted); frees nothing on disk.
+  // Forgets cached and dirty bytes of a deleted object without writing them; frees nothing on disk.
   void discard(const std::shared_ptr<OpenObject>& object);
 
   std::uint64_t size_bytes(const OpenObject& object) const;
   bool is_dirty(const OpenObject& object) const;
 
-  // Bytes of the canonical file; returns how many were read (fewer only at the end of the file).
+  // Reads bytes of the canonical file. Returns their number, which is smaller than asked only at the end of the file.
   Result<std::size_t> read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
-  // Extends the file as needed. kNoSpace before anything is changed. Where `stop` ends the write, the file may
-  // have its new size and a part of the bytes.
+  // Extends the file as needed. Error kNoSpace: nothing has changed. A write that `stop` ends may leave the new size
+  // and a part of the bytes.
   Status write(OpenObject& object, std::uint64_t offset, ConstBytes from, const Stop& stop = {});
 
-  // Bytes [offset, offset + into.size()) of the window's canonical layout; the window has been checked.
-  // Images only, as all window calls.
+  // Reads bytes [offset, offset + into.size()) of the window's canonical layout. The caller has checked the window. All
+  // window calls are for images only.
   Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop = {});
-  // The window as it is now, which has been checked: all reads of it give the same version, whatever is written
-  // meanwhile. What changes keeps the older extents for it within bounds; beyond them, and when the image is cut off or
-  // a hole is punched under it, reads end with the error of ESTALE.
+  // Pins the present state of a window that the caller has checked: all reads of the version see that state, in spite
+  // of later writes. Writers keep the older extents for the version, within bounds. Beyond the bounds, after a
+  // truncation of the image and after a hole under the window, reads of the version fail with ESTALE.
   Result<std::shared_ptr<WindowVersion>> pin_window(OpenObject& object, const geometry::Window& window);
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop = {});
   bool is_of(const WindowVersion& version, const OpenObject& object) const;
-  // Starts reading a window's extents into the cache and returns at once; bounded by the budget.
+  // Starts reading a window's extents into the cache and returns at once. The budget of loads bounds the work.
   void start_window(OpenObject& object, const geometry::Window& window);
-  // Replaces the window, or those of its bytes that `from` says, atomically. What had been written before is published
-  // before it or with it.
+  // Replaces the window, or the bytes of it that `from` selects, atomically. Earlier writes are published before the
+  // window or with it.
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from) {
     return write_window(object, window, from, {});
   }
 
-  // New size; shrinking zeroes the cut part of what remains, in the same commit. Comes with what had been written
-  // before, or after it; only where there is no room to write it back is a file shortened all the same.
+  // Sets the size. Shrinking zeroes the cut part of the last extents in the same commit. Earlier writes are published
+  // before the new size or with it. A full volume that cannot take these writes shortens the file all the same.
   Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status truncate(OpenObject& object, std::uint64_t size_bytes) { return truncate(object, size_bytes, {}); }
-  // Makes it larger if it is smaller: the new size comes with what is dirty, whenever that is written back.
+  // Enlarges a smaller object. The new size is published with the dirty bytes, whenever they are written back.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
-  // Zeroes; frees whole extents or blocks inside. Does not change the size.
+  // Zeroes a range, and frees whole extents or blocks inside it. The size stays.
   Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
   Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
     return punch(object, offset, length, {});
@@ -99,60 +99,61 @@ class Engine final {
   Result<std::vector<std::uint64_t>> written_in_row(OpenObject& object, const geometry::Coord& from, std::size_t most,
                                                     const Stop& stop);
 
-  // All dirty bytes of the object are on their disks and published in the tree; a following Store::commit makes them
-  // safe. Reports a stored write-back error once.
+  // Puts all dirty bytes of the object on their disks and publishes them; a following Store::commit makes them durable.
+  // Reports a stored write-back error once.
   Status write_back(OpenObject& object);
-  // The same for every object; those not dirty for `at_least_age_ns` are left out.
+  // The same for every object, without objects that have been dirty for less than `at_least_age_ns`.
   Status write_back_all(std::int64_t at_least_age_ns);
 
-  // Writes extents whole that have bytes in strips: those of which no more bytes are to come, or `all`, until
-  // `most_bytes` of extents have been written or nothing is left to do. Returns the bytes; 0: nothing was left, or what
-  // is left has dirty bytes. What cannot be read stays as it is, and is the error of a call that finds nothing else to
-  // do.
+  // Consolidates extents with bytes in strips: those that are complete, or `all` of them. Stops when `most_bytes` of
+  // extents are written or nothing is left. Returns the bytes written; 0 means that nothing is left, or that the rest
+  // has dirty bytes. An extent that cannot be read stays in strips; a call that finds nothing else to do returns that
+  // error.
   Result<std::uint64_t> consolidate(OpenObject& object, std::uint64_t most_bytes, bool all);
 
-  // At most `most` rows from a position on, as the records are: what is dirty is left out. Holds a few items of the
-  // tree and the rows of the answer, however large the image is. `stop` ends it between two of its reads of the tree.
+  // At most `most` rows from a position on, as the records have them; dirty bytes do not show. Memory is bounded: a few
+  // items of the tree and the rows of the answer. `stop` ends the call between two reads of the tree.
   Result<LayoutRows> layout(OpenObject& object, const LayoutRequest& request, const Stop& stop);
   Result<WindowPlan> plan(OpenObject& object, const geometry::Window& window, const Stop& stop);
-  // How well its stored extents, or cells, lie: of more than 65536 of them as seen in samples. By the records as they
-  // are: what is dirty does not count. Needs at most some 16 MiB for the time of the call.
+  // How well the stored extents, or cells, of the object lie, by their records; dirty bytes do not count. Beyond 65536
+  // extents the answer comes from samples. The call needs up to 16 MiB of memory.
   Result<layout::Fragmentation> fragmentation(OpenObject& object, const Stop& stop);
-  // What to move so that its windows lie in fewer runs, part by part; the first one is from 0.
+  // A plan of moves after which windows of the object lie in fewer runs, one part at a time. The first part is from 0.
   Result<layout::DefragPlan> plan_defrag(OpenObject& object, std::uint64_t from);
-  // Moves extents or cells to other blocks (engine/relocate/mover.h); the data stay what they are. What is dirty is
-  // written to where it belongs later on, whatever has been moved: write back first.
+  // Moves stored extents or cells to other blocks (engine/relocate/mover.h) without changing their bytes. Later writes
+  // of dirty bytes go where placement puts them, in spite of the move: write back first.
   Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
-  // What may be relocated without being asked, of objects that are open or have been, ascending by object. In memory
-  // alone.
+  // Candidates of relocation in the background, of objects that are or were open, ascending by object. Kept in memory
+  // only.
   std::vector<RelocationCandidate> relocation_candidates() const;
-  // Extents away from home, those included that must wait for a commit.
+  // Extents away from home, with those that must wait for a commit.
   std::uint64_t extents_away_from_home() const;
-  // Some of it. Strips: complete extents are written whole, about 8 MiB. Extents away from home: moves them back, or
-  // finds that it is not worth it (engine/relocate/home_relocator.h). Commits nothing. What is left stays a candidate.
+  // Does some of a candidate's work. Strips: consolidates complete extents, about 8 MiB. Away from home: moves extents
+  // home, or finds that the move is not worth its cost (engine/relocate/home_relocator.h). Does not commit. Unfinished
+  // work stays a candidate.
   Result<RelocationOutcome> relocate(OpenObject& object, RelocationReason reason, const Pace& pace);
-  // The object is gone, or cannot be read; or placements are not what they were.
+  // For an object that is deleted or cannot be read, or when placements have changed.
   void forget_relocation(const RelocationCandidate& candidate);
   void forget_all_homes();
-  // Nobody has read or written for a while, and little is dirty.
+  // No read or write came for a while, and few bytes are dirty.
   bool is_quiet() const;
   CacheStats cache_stats() const;
-  // What the cache may hold from now on, at most its budget (EngineOptions::cache_bytes). A smaller limit holds at
-  // once, but for what is in use; dirty bytes leave when they have been written back, which a smaller limit hurries.
+  // Sets the limit of the cache, at most its budget (EngineOptions::cache_bytes). A smaller limit holds at once, except
+  // for memory in use. Dirty bytes go when they have been written back, which a smaller limit hastens.
   void set_cache_limit(std::uint64_t bytes);
-  // Makes the cache hold no more now; it may grow again.
+  // Shrinks the cache to this size once; the cache may grow again.
   void trim_cache(std::uint64_t bytes);
   // Gives the memory of released buffers back to the system.
   void give_back_memory();
-  // Since the last read or write of anybody.
+  // Since the last read or write of any object.
   std::int64_t idle_ns() const;
-  // EngineOptions::zeros_for_lost, of a store that is read-only.
+  // True with EngineOptions::zeros_for_lost and a read-only store.
   bool zeroes_lost() const;
 
  private:
   struct Parts;  // engine.cc
   explicit Engine(std::unique_ptr<Parts> parts);
-  // What has not been written is given up.
+  // Gives up dirty bytes.
   void drop_dirty(OpenObject& object);
 
   const std::unique_ptr<Parts> parts_;

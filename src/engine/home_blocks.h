@@ -12,42 +12,41 @@
 
 namespace mdfs::engine {
 
-// The home blocks of one rewritten extent: where it lay before. Its neighbours are still there.
+// The home blocks of one rewritten extent: its former place, beside its neighbours.
 struct Home {
   std::uint64_t extent = 0;  // index of the extent
   std::uint64_t order = 0;   // Groups::order_of() of it
   store::Run run;
-  std::uint64_t generation = 0;  // whose commit says that it has been left
+  std::uint64_t generation = 0;  // the commit of this generation frees the home blocks
 
-  // May it be free, now that this generation is on the disks? One more than its own must be: recovery may fall back.
-  // With that one it is being released.
+  // May the home blocks be free, once generation `committed` is on the disks? Recovery may fall back one generation, so
+  // one more than their own must be there. is_free_soon(): that commit releases them.
   bool is_over(std::uint64_t committed) const { return committed > generation; }
   bool is_free_soon(std::uint64_t committed) const { return committed <= generation + 1; }
 };
 
-// Home blocks by object, in memory only: a mount begins without any. The store reserves them, and gives them to other
-// objects last. Home blocks that the store does not reserve are forgotten. Any thread; the mutex may be taken under any
-// lock of an object, and the store is called under it.
+// Home blocks by object, in memory only: a mount begins without any. The store reserves home blocks, and gives them to
+// other objects last. Home blocks that the store does not reserve are forgotten. Any thread. The mutex may be taken
+// under any lock of an object, and is held while the store is called.
 class HomeBlocks {
  public:
   explicit HomeBlocks(store::Store& store) : store_(store) {}
 
-  // Extents of an object have been rewritten and leave these. An extent that was away from home already keeps its first
-  // home.
+  // Extents of an object have been rewritten and leave these home blocks. An extent that was already away from home
+  // keeps its first ones.
   void note(std::uint64_t object, const std::vector<Home>& left);
-  // Places of an object that are over by now, at most so many: those that follow, in the order of their extents, the
-  // ones that were taken last, and then those from the first on. They are the caller's, who gives each of them to
-  // put_back() or release().
+  // Takes at most `most` home blocks of an object that are over. They come in the order of their extents, from the last
+  // taken one on, and then from the first. The caller owns them, and gives each to put_back() or release().
   std::vector<Home> take(std::uint64_t object, std::uint64_t committed, std::size_t most);
   void put_back(std::uint64_t object, const Home& place);
   void release(const Home& place);
-  // All of an object, or all that there are; those that have been taken left out.
+  // All of an object, or of all objects, without those that have been taken.
   void forget(std::uint64_t object);
   void forget_all();
 
-  // Objects of which take() may give something, ascending.
+  // Objects from which take() may return home blocks, ascending.
   std::vector<std::uint64_t> objects(std::uint64_t committed) const;
-  // In all, those included that have been taken.
+  // Of all objects, with those that have been taken.
   std::uint64_t count() const;
 
  private:

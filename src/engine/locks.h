@@ -11,12 +11,12 @@
 
 namespace mdfs::engine {
 
-// Many may pass, or one may close it. Who closes waits for those inside; meanwhile no new ones get in. Those inside
-// may wait for disks; a cache hit does not pass here.
+// Many threads may be inside, or one may close the barrier. The closing thread waits until all have left, while no new
+// ones enter. Threads inside may wait for disks. A cache hit does not pass the barrier.
 class Barrier {
  public:
   void enter();
-  void enter_again();  // of who is inside already: does not wait
+  void enter_again();  // for a thread that is inside already: does not wait
   void leave();
   void close();
   void open();
@@ -25,7 +25,7 @@ class Barrier {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   unsigned inside_ = 0;
-  unsigned closing_ = 0;  // wanting to close, or closed
+  unsigned closing_ = 0;  // threads that wait to close, or have closed
   bool closed_ = false;
 };
 
@@ -61,9 +61,9 @@ struct GridBox {
 
 struct RangeLockEntry;
 
-// Who may change which part of the grid. Writers share it among each other; a window write, a truncation or a punch
-// has its part alone. First come, first served, so that nobody starves; each holder takes one box only, so that
-// nobody waits in a circle.
+// Locks parts of the grid. Writers share a part; a window write, a truncation or a punch has its part alone. Requests
+// are served in order of arrival, so no thread starves. Each holder takes one box, so no threads wait for each other in
+// a circle.
 class RangeLock {
  public:
   enum class Mode : std::uint8_t { kShared, kExclusive };

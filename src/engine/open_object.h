@@ -1,4 +1,4 @@
-// The data of one open object: its shape, its size, and what of it is dirty.
+// The data of one open object: its shape, its size and its dirty cache blocks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,11 +24,10 @@
 
 namespace mdfs::engine {
 
-// An ordinary file is seen as a rank-1 array of bytes whose extents are its cells. What the first part holds never
-// changes after construction; the rest says how it is guarded.
-//
-// Lock order, outermost first: range_lock, barrier, publishing, planned_loads.locking, CacheBlock::mutex,
-// state_mutex, then the shards of the cache.
+// An ordinary file is treated as a rank-1 array of bytes whose extents are its cells. The fields under "constant" never
+// change after construction; the others say how they are guarded.
+// Lock order, outermost first: range_lock, barrier, publishing, planned_loads.locking, CacheBlock::mutex, state_mutex,
+// then the shards of the cache.
 class OpenObject : public std::enable_shared_from_this<OpenObject> {
  public:
   OpenObject(const ObjectSpec& spec, InodeUpdate inode_update, std::uint32_t volume_block_size, bool volume_has_strips);
@@ -41,25 +40,25 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   const InodeUpdate update;
   const std::uint32_t block_size;
   unsigned rank = 1;
-  std::uint32_t extent_bytes = 0;    // decoded
-  std::uint32_t capacity_bytes = 0;  // unit_bytes in whole blocks
-  std::uint32_t part_bytes = 0;      // what is loaded and verified at once: sub-block, block, or the extent
+  std::uint32_t extent_bytes = 0;                      // decoded
+  std::uint32_t capacity_bytes = 0;                    // decoded bytes of an extent in whole blocks
+  std::uint32_t part_bytes = 0;                        // loaded and verified at once: sub-block, block, or the extent
   std::uint64_t max_bytes = geometry::kMaxImageBytes;  // of the file
-  bool may_have_strips = false;                        // an image on a volume that has them
+  bool may_have_strips = false;                        // an image on a volume with strips
   format::ExtentTableShape table;                      // of images
   geometry::PageBox page_box;                          // of images
   layout::Groups groups;
 
   bool is_image() const { return image.has_value(); }
   bool is_raw() const { return image.has_value() && image->codec == geometry::Codec::kRaw; }
-  // The array as it will be when what the extent lies in is full: of the shape that the image was opened with, or, once
-  // it has grown beyond that, to the end of the extent.
+  // The shape of the array once the slab of the extent is full: the shape at the opening, or, for an image that has
+  // grown beyond it, up to the end of the extent.
   geometry::ByteGeometry planned_shape(std::uint64_t size_bytes, const geometry::Coord& extent) const;
-  // Rank, extent and the faster axes; shape[0] is not to be used.
+  // Rank, extent and the faster axes; shape[0] must not be used.
   const geometry::ByteGeometry& array() const { return shape_; }
-  // The array as large as `bytes` make it: slabs begun count as whole.
+  // The array of a file of `bytes`; slabs that have begun count as whole.
   geometry::ByteGeometry shape_for(std::uint64_t bytes) const;
-  // Bytes of the canonical file that one step of the grid along the slowest axis takes.
+  // Bytes of the canonical file in one step of the grid along the slowest axis.
   std::uint64_t grid_row_bytes() const { return slab_bytes_ * shape_.extent[0] / step_bytes_; }
   std::uint64_t extent_index(const geometry::Coord& extent) const { return geometry::extent_index(shape_, extent); }
   geometry::Coord extent_coord(std::uint64_t index) const { return geometry::extent_coord(shape_, index); }
@@ -69,7 +68,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   std::uint64_t extents_in_page_row(std::uint64_t page) const;
   // The first byte of the canonical file that can lie in the extent.
   std::uint64_t first_byte_of(std::uint64_t index) const { return index / extents_in_row_ * grid_row_bytes(); }
-  // Where those end that lie in its step of the grid along the slowest axis.
+  // The end of the bytes in the extent's step of the grid along the slowest axis.
   std::uint64_t end_of(std::uint64_t index) const { return first_byte_of(index) + grid_row_bytes(); }
   geometry::PagePlace page_of(const geometry::Coord& extent) const;
   std::uint64_t pages_in_row() const { return pages_in_row_; }
@@ -78,11 +77,11 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
     return geometry::extent_at(rank, shape_.grid(), page_box, place);
   }
   unsigned placement_disk(const geometry::Coord& extent) const;
-  // Where a byte of an extent, which is inside the array, lies in the canonical file.
+  // The offset in the canonical file of a byte of an extent; the byte must lie inside the array.
   std::uint64_t canonical_offset(const geometry::Coord& extent, std::uint32_t byte) const {
     return geometry::canonical_offset(shape_, extent, byte);
   }
-  // The end of what [.., end) of the extent holds if padding that follows it counts as its.
+  // The end of the contents of [.., end) of the extent, with the padding that follows.
   std::uint32_t end_with_padding(const geometry::Coord& extent, std::uint32_t end) const {
     return geometry::end_with_padding(shape_, extent, end);
   }
@@ -91,15 +90,16 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   static std::uint64_t bytes_inside(const geometry::ByteGeometry& shape, const geometry::Coord& extent) {
     return geometry::bytes_inside(shape, extent);
   }
-  // Blocks that writing one extent back takes at most.
+  // Blocks that the write-back of one extent takes at most.
   std::uint64_t worst_case_blocks() const { return worst_case_blocks_; }
-  // What writing one extent back takes at most: an extent, or so many blocks of a cell. A file that may still be
-  // `small` puts its bytes into the tree.
+  // The space that the write-back of one extent takes at most: an extent, or so many blocks of a cell. A file that may
+  // still be `small` puts its bytes into the tree.
   store::SpaceAmount worst_case(std::uint64_t blocks, bool small) const;
 
   // ---- any thread
   std::atomic<std::uint64_t> size{0};  // bytes; grows while the changed extent is locked, shrinks under `range_lock`
-  // The tree has been looked through for records beyond the end, which are none of ours: done before it first grows.
+  // The tree has been searched for records beyond the end, which this version never writes. Done before the object
+  // first grows.
   std::atomic<bool> end_is_clean{false};
   void grow(std::uint64_t to) {
     std::uint64_t now = size.load(std::memory_order_relaxed);
@@ -109,41 +109,41 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   RangeLock range_lock;
   Barrier barrier;  // loads pass; closed while records and cached extents change together
   PlannedLoads planned_loads;
-  // Odd while cached extents are swapped by a window write: a read that saw it change is read again. swapping is held
-  // for as long as it is odd.
+  // Odd while a window write exchanges cached extents, with `swapping` held. A read that sees the number change is
+  // repeated.
   std::atomic<std::uint64_t> swaps{0};
   std::mutex swapping;
   Versions versions;  // of windows that are read in parts; added while `swapping` is held
-  // Held from before a transaction of this object until what it has published is noted here, so that sizes reach the
-  // tree in the order in which they hold. Within the barrier, outside CacheBlock::mutex.
+  // Held from before a transaction of this object until the published sizes are noted here. Sizes therefore reach the
+  // tree in the order in which they hold. Taken within the barrier, before CacheBlock::mutex.
   std::mutex publishing;
-  // The last byte read, to see sequential readers.
+  // The end of the last read, to recognize sequential readers.
   std::atomic<std::uint64_t> last_read_end{0};
   std::atomic<std::uint64_t> read_ahead_to{0};
 
   mutable std::mutex state_mutex;  // guards all below
   std::map<std::uint64_t, CacheBlockPtr> dirty_cache_blocks;
   std::uint64_t full_bytes = 0;        // of dirty extents that are full
-  std::uint64_t full_group_bytes = 0;  // of those in groups that are full
+  std::uint64_t full_group_bytes = 0;  // of those in full groups
   struct FullGroup {
     std::uint64_t extents = 0;           // dirty and full
-    std::uint64_t full_group_bytes = 0;  // all of them are: their bytes
+    std::uint64_t full_group_bytes = 0;  // bytes of the group, if all its extents are dirty and full
   };
   std::unordered_map<std::uint64_t, FullGroup> full_groups;  // those with full extents
   void add_full(const geometry::Coord& extent, std::uint64_t extents_in_group);
   void remove_full(const geometry::Coord& extent);
-  std::int64_t dirty_since_ns = 0;        // when the first of them became dirty
-  std::int64_t last_dirtied_ns = 0;       // when one of them last became dirty
+  std::int64_t dirty_since_ns = 0;        // when the first dirty cache block became dirty
+  std::int64_t last_dirtied_ns = 0;       // when a cache block last became dirty
   store::Reservation reservation;         // for all dirty extents
   std::optional<Error> error;             // of a write-back, not yet reported
-  bool background_failed = false;         // the background leaves it alone until somebody asks
-  std::uint64_t published_size = 0;       // as the tree has it
+  bool background_failed = false;         // the background leaves the object alone until a caller asks for write-back
+  std::uint64_t published_size = 0;       // in the tree
   bool published_inline = false;          // the tree holds the bytes
   bool has_cells = false;                 // the tree holds cells
-  SyncRhythm syncs;                       // of whoever appends
-  std::uint64_t early_bytes = 0;          // written since early write-back last looked, while a sync is expected
-  std::vector<std::uint64_t> disk_end;    // per disk: where the last allocation of this object ended
-  std::vector<std::uint64_t> disk_given;  // per disk: blocks allocated since it was opened
+  SyncRhythm syncs;                       // of programs that append
+  std::uint64_t early_bytes = 0;          // written since the last early write-back, while a sync is expected
+  std::vector<std::uint64_t> disk_end;    // per disk: end of the last allocation of this object
+  std::vector<std::uint64_t> disk_given;  // per disk: blocks allocated since the object was opened
 
  private:
   geometry::ByteGeometry shape_;  // shape[0] is not used
@@ -155,7 +155,7 @@ class OpenObject : public std::enable_shared_from_this<OpenObject> {
   store::SpaceAmount worst_case_extent_;
 };
 
-// Where the bytes of one call lie: boxes of the array, cut into parts of one extent each.
+// The places of the bytes of one call: boxes of the array, cut into parts of one extent each.
 struct Transfer {
   struct Region {  // a contiguous row-major array in the caller's memory
     geometry::Coord shape{};
@@ -173,15 +173,15 @@ struct Transfer {
 
 // Bytes [offset, offset + length) of the canonical file.
 Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
-// How many parts that has.
+// The number of parts of plan_range().
 std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
-// Bytes [offset, offset + length) of the canonical layout of a box of the image (window.channel is not looked at).
+// Bytes [offset, offset + length) of the canonical layout of a box of the image. The channel is not used.
 Transfer plan_window(const OpenObject& object, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
-// The extents that a box of the array lies in.
+// The extents that overlap a box of the array.
 GridBox extents_under(const OpenObject& object, const geometry::Box& box);
 
-// Copies a part between an extent's buffer and the caller's memory (all of it, as the transfer's offsets count).
-// Without a buffer, and beyond its end, the extent is zero. copy_in needs a buffer that is large enough.
+// Copies a part between an extent's buffer and the caller's memory, whose offsets are those of the transfer. An extent
+// without a buffer, and bytes beyond its end, read as zeros. copy_in needs a buffer that is large enough.
 void copy_out(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, const BufferRef& buffer,
               MutableBytes into);
 void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
@@ -189,11 +189,11 @@ void copy_in(const OpenObject& object, const Transfer& transfer, const Transfer:
 
 // The byte ranges of the extent under a box inside it, ascending; neighbouring rows are joined.
 std::vector<ByteRanges::Range> ranges_under(const OpenObject& object, const geometry::Box& in_extent);
-// The whole parts that hold them, ascending; neighbouring parts are joined.
+// The whole parts that hold these ranges, ascending; neighbouring parts are joined.
 std::vector<ByteRanges::Range> parts_under(const OpenObject& object, const geometry::Box& in_extent);
-// All bytes under the box are valid. The cache block's mutex is held.
+// True if all bytes under the box are valid. The caller holds the cache block's mutex.
 bool covers(const OpenObject& object, const CacheBlock& block, const geometry::Box& in_extent);
-// The box is all of the extent that lies inside the array.
+// True if the part covers all bytes of its extent that lie inside the array.
 bool is_whole(const OpenObject& object, const geometry::ByteGeometry& shape, const Transfer::Part& part);
 
 }  // namespace mdfs::engine

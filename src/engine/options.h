@@ -1,4 +1,4 @@
-// What the callers of the engine hand in: its options, what an object is, and how its inode item follows its data.
+// What callers hand to the engine: options, the specification of an object, and the update of its inode item.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,16 +18,17 @@ namespace mdfs::engine {
 struct EngineOptions {
   std::size_t cache_bytes = 256u << 20;            // decoded extents and file cells, clean and dirty
   std::size_t largest_request_bytes = 256u << 10;  // per disk
-  // What is appended is written as soon as it is so much, before the sync that is expected: enough for whole strips.
+  // Appended bytes are written as soon as they are this many, before an expected sync: enough for whole strips.
   std::size_t early_batch_bytes = 2u << 20;
   unsigned decode_threads = 0;  // 0 = all cores
-  bool grouping = true;         // false, for measurements: extents lie as they come, those of all objects mixed
-  // What lies on disks that are missing or have failed reads as zeros. Only for a store that is opened read-only: what
-  // is written beside such zeros would make them last.
+  // false, for measurements: extents lie in the order of their writes, mixed with those of other objects
+  bool grouping = true;
+  // Data on missing or failed disks read as zeros. Only for a read-only store: a write beside such zeros would make
+  // them permanent.
   bool zeros_for_lost = false;
 };
 
-// What the engine must know of an object to reach its data.
+// The facts of an object that the engine needs to reach its data.
 struct ObjectSpec {
   std::uint64_t number = 0;
   std::optional<geometry::Geometry> geometry;  // absent: an ordinary file
@@ -37,7 +38,7 @@ struct ObjectSpec {
   bool is_inline = false;  // an ordinary file whose bytes lie in the tree
 };
 
-// What the inode item must say once data reach the tree. Called inside the transaction that publishes the data.
+// The values of the inode item for newly published data. The transaction that publishes the data calls InodeUpdate.
 struct ObjectState {
   std::uint64_t size_bytes = 0;
   std::int64_t stored_bytes_change = 0;  // bytes of blocks published minus freed by this transaction
@@ -45,8 +46,8 @@ struct ObjectState {
 };
 using InodeUpdate = std::function<Status(store::Transaction&, const ObjectState&)>;
 
-// Asked now and then by a call that may take long: true once its caller wants it to end, which it then does with
-// kCancelled. What has been done stays.
+// A long call asks `stop` now and then. True: the caller wants the call to end, and the call returns kCancelled.
+// Finished work stays.
 using Stop = std::function<bool()>;
 inline Status stopped(const Stop& stop) {
   return stop && stop() ? Status(Errc::kCancelled, "the caller was interrupted") : Status();

@@ -1,4 +1,4 @@
-// The loads ahead of readers that nobody has locked yet.
+// Planned loads ahead of readers, whose cache blocks are not locked yet.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,23 +13,23 @@
 
 namespace mdfs::engine {
 
-// A window, or a range of the canonical bytes, that is to be loaded as one plan.
+// A window, or a range of the canonical bytes, to be loaded as one plan.
 struct PlannedLoad {
-  GridBox extents;                   // that it lies in
+  GridBox extents;                   // that hold the window or range
   std::optional<geometry::Box> box;  // absent: a range of the canonical bytes
   std::uint64_t offset = 0;          // in the canonical bytes, of a range
-  std::uint64_t bytes = 0;           // of the range, or from the beginning of the box
+  std::uint64_t bytes = 0;           // of the range, or from the beginning of the box on
   std::uint64_t number = 0;          // given by the loader
 };
 
-// Of one object. A plan's cache blocks are locked together, with `locking` held, by the background thread or by the
-// first reader that needs one of them, whoever comes first. So the requests of a plan are merged over all of it.
-// Nothing waits for a disk with `locking` held.
+// The planned loads of one object. The background thread, or the first reader that needs a cache block of a plan, locks
+// all its cache blocks at once while it holds `locking`. The requests of the whole plan can therefore be merged. No
+// thread waits for a disk while it holds `locking`.
 struct PlannedLoads {
-  std::mutex locking;  // guards the changes of all below; outside of CacheBlock::mutex, within the barrier
+  std::mutex locking;  // guards changes of the fields below; taken before CacheBlock::mutex, after the barrier
   std::list<PlannedLoad> waiting;
   std::uint64_t last_number = 0;
-  std::atomic<std::size_t> count{0};  // of waiting, to look without the lock
+  std::atomic<std::size_t> count{0};  // of `waiting`, to be read without the lock
 };
 
 }  // namespace mdfs::engine

@@ -1,4 +1,4 @@
-// Objects of which something may be relocated without being asked, and when somebody last read or wrote.
+// The queue of objects for relocation in the background, and the time of the last read or write.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ namespace mdfs::engine {
 
 enum class RelocationReason : std::uint8_t {
   kInStrips,      // bytes of its extents lie in strips: they are consolidated
-  kAwayFromHome,  // extents were rewritten elsewhere, and what they left may be free
+  kAwayFromHome,  // extents were rewritten elsewhere, and their home blocks may be free
 };
 
 struct RelocationCandidate {
@@ -21,8 +21,8 @@ struct RelocationCandidate {
   RelocationReason reason = RelocationReason::kInStrips;
 };
 
-// Objects with strips; extents away from home are in HomeBlocks, with their places. In memory alone: an object is noted
-// as it is opened. Any thread; the mutex is a leaf.
+// Holds the objects with strips; HomeBlocks holds extents away from home. In memory only: an object joins when it is
+// opened. Any thread; the mutex is a leaf.
 class RelocationQueue {
  public:
   void note_activity(Environment& environment) {
@@ -48,7 +48,7 @@ class RelocationQueue {
   }
 
  private:
-  static constexpr std::int64_t kQuietNs = 200'000'000;  // since anybody read or wrote
+  static constexpr std::int64_t kQuietNs = 200'000'000;  // since the last read or write
 
   std::atomic<std::int64_t> last_activity_ns_{0};
   mutable std::mutex mutex_;  // guards the next

@@ -12,13 +12,13 @@
 
 namespace mdfs::engine {
 
-// Bytes of one extent on one disk, and where they are in memory (null while only planning).
+// Bytes of one extent on one disk, and their place in memory (null while only planning).
 struct Segment {
   std::uint16_t disk = 0;
   std::uint64_t offset = 0;  // multiple of device::kAlignment, as bytes
   std::uint64_t bytes = 0;
   std::byte* memory = nullptr;
-  std::uint32_t owner = 0;  // whose it is
+  std::uint32_t owner = 0;  // number of the extent, chosen by the caller
 };
 
 // One request to a disk.
@@ -31,15 +31,15 @@ struct Request {
 
 // Requests as geometry::plan_requests makes them, ordered by disk and offset. Pure.
 std::vector<Request> merge_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
-// The plan alone. largest_bytes is kept within what a disk takes.
+// The plan alone. `largest_bytes` is reduced to the largest request that a disk takes.
 geometry::Plan plan_segments(const std::vector<Segment>& segments, std::size_t largest_bytes);
 
-// Appends the segments of stored bytes [begin, end) of an extent (a multiple of the alignment each) that lies in
-// `runs`, in order. They fit (abort).
+// Appends the segments of stored bytes [begin, end) of an extent that lies in `runs`, in order. Both ends are multiples
+// of the alignment. The bytes must lie within the runs (abort).
 void append_segments(const std::vector<store::Run>& runs, std::uint32_t block_size, std::uint64_t begin,
                      std::uint64_t end, std::byte* memory, std::uint32_t owner, std::vector<Segment>& segments);
 
-// Writes all at once and waits. The first error, if any.
+// Writes all segments at once and waits. Returns the first error, if any.
 Status write_all(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes);
 
 }  // namespace mdfs::engine

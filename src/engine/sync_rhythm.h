@@ -1,4 +1,4 @@
-// Does somebody append and sync in turns? Then what is being appended will be wanted on the disks soon.
+// Detects a program that appends and syncs in turns, whose appended bytes will soon have to be on the disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,20 +11,20 @@ class SyncRhythm {
  public:
   explicit SyncRhythm(std::uint64_t size) : synced_(size) {}
 
-  // Somebody has asked for all of an object of this size.
+  // A sync of an object of this size.
   void note_sync(std::uint64_t size) {
     if (size != synced_) step_ = size > synced_ ? size - synced_ : 0;
     synced_ = size;
   }
-  // An object that has grown to `size` since is expected to be synced when it has grown as much as last time, if that
-  // was not more than `largest_step`. One that grows on without is not.
+  // An object that has grown to `size` since its last sync: is a sync to be expected? Yes until it has grown as much as
+  // between the last two syncs, unless that was more than `largest_step`.
   bool expects_sync(std::uint64_t size, std::uint64_t largest_step) const {
     return step_ > 0 && step_ <= largest_step && size > synced_ && size - synced_ <= step_;
   }
 
  private:
   std::uint64_t synced_;    // the size at the last sync
-  std::uint64_t step_ = 0;  // by how much it was larger than at the one before
+  std::uint64_t step_ = 0;  // by how much that was larger than at the sync before
 };
 
 }  // namespace mdfs::engine

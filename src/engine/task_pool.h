@@ -13,7 +13,8 @@
 
 namespace mdfs::engine {
 
-// A fixed number of threads and one queue. Any thread may call it, its own included. Destruction runs what was posted.
+// A fixed number of threads and one queue. Any thread may call any method, the pool's own threads included. The
+// destructor runs all posted tasks.
 class TaskPool {
  public:
   explicit TaskPool(unsigned threads);
@@ -23,12 +24,12 @@ class TaskPool {
 
   unsigned threads() const { return static_cast<unsigned>(threads_.size()); }
   void post(std::function<void()> task);
-  // Unless so many tasks wait already: then false.
+  // Posts the task and returns true, unless `waiting` tasks wait already.
   bool post_if_fewer(std::size_t waiting, std::function<void()> task);
-  // Returns when all tasks posted before have ended. Not from a task.
+  // Returns when all tasks posted before have ended. Must not be called from a task.
   void drain();
-  // Calls `work` for 0 .. count - 1, on all threads and the caller's, but at most `most` of them, and returns when all
-  // calls have.
+  // Calls `work` for 0 .. count - 1 on at most `most` threads, the caller's included, and returns when all calls have
+  // ended.
   void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, std::size_t most = SIZE_MAX);
 
  private:

@@ -1,4 +1,4 @@
-// The versions of windows that are read of one object.
+// The window versions of one object that are being read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,15 +16,15 @@ namespace mdfs::engine {
 
 class WindowVersion;
 
-// Any thread. A thread that changes the object asks for the versions before the change can be seen, so a version that
-// is added later holds the change.
+// Any thread. A thread that changes the object asks for the versions before its change can be seen. A version that is
+// added later therefore holds the change.
 class Versions {
  public:
-  // One version more than that gives the oldest one up.
+  // With one version more the oldest one ends.
   static constexpr std::size_t kMost = 1024;
 
-  // A change of [first, last) along the slowest axis, in steps of the array, that versions cannot be kept from: those
-  // that reach into it are given up, and none begins before it ends.
+  // A change of [first, last) along the slowest axis, in steps of the array, from which versions cannot be kept.
+  // Versions that reach into the range end. New versions of the range wait until the change has ended.
   class Change {
    public:
     Change(Versions& versions, std::uint64_t first, std::uint64_t last);
@@ -38,13 +38,13 @@ class Versions {
   };
 
   bool any() const { return count_.load(std::memory_order_acquire) > 0; }
-  // False while a Change under the version is at work: wait for it, without a lock, and ask again.
+  // False while a Change under the version is in progress: the caller waits for it, without a lock, and asks again.
   bool add(const std::shared_ptr<WindowVersion>& version);
   void wait_for_changes(const geometry::Box& box) const;
-  // Forgets those that have ended.
+  // Drops versions that have ended.
   void forget_ended();
   std::vector<std::shared_ptr<WindowVersion>> all() const;
-  // Those that do not have the extent yet and hold some of `changed`, a box of the array.
+  // The versions that hold some of `changed`, a box of the array, and do not keep the extent yet.
   std::vector<std::shared_ptr<WindowVersion>> wanting(std::uint64_t extent, const geometry::Box& changed) const;
 
  private:

@@ -1,4 +1,4 @@
-// A bound on bytes at work: who wants to start more waits for a turn.
+// A bound on the bytes of work in progress: new work beyond the bound waits for its turn.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,13 +11,12 @@
 
 namespace mdfs::engine {
 
-// Any thread. First come, first served: no demand passes one that waits, so a large one gets its turn as well as a
-// small one. A demand larger than the limit is let through when nothing else is at work.
-//
+// Any thread. Demands are served in order of arrival and never pass a waiting one, so large demands get their turn as
+// well. A demand larger than the limit is served when no other work is in progress.
 // A holder that waits for a second share of the same budget may wait forever.
 class ByteBudget {
  public:
-  // A share of the budget, given back at the end.
+  // A share of the budget. The destructor gives it back.
   class Share {
    public:
     Share() = default;
@@ -61,7 +60,7 @@ class ByteBudget {
     }
     return {this, bytes};
   }
-  // An empty share if `stop` says so, which is asked from time to time, while others are served.
+  // The caller asks `stop` from time to time. An empty share: `stop` ended the wait.
   template <typename Stop>
   Share wait_for(std::size_t bytes, std::chrono::milliseconds between, const Stop& stop) {
     std::unique_lock lock(mutex_);
@@ -77,19 +76,19 @@ class ByteBudget {
       lock.lock();
       if (self.admitted || !ends) continue;
       std::erase(waiting_, &self);
-      admit_waiting();  // one that asks for less may have stood behind this one
+      admit_waiting();  // smaller demands may have waited behind this one
       return {};
     }
     return {this, bytes};
   }
-  // An empty share if there is no room now, or others wait for it.
+  // An empty share if there is no space now, or if other demands wait.
   Share try_for(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (!waiting_.empty() || !fits(bytes)) return {};
     used_bytes_ += bytes;
     return {this, bytes};
   }
-  // Nothing is at work.
+  // Waits until no work is in progress.
   void wait_until_idle() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [&] { return used_bytes_ == 0; });
@@ -111,7 +110,7 @@ class ByteBudget {
     if (used_bytes_ == 0) idle_.notify_all();
   }
   void admit_waiting() {
-    // Under the lock: once it has been admitted, the waiter goes.
+    // Notified under the lock: an admitted waiter is destroyed soon.
     while (!waiting_.empty() && fits(waiting_.front()->bytes)) {
       Waiter& next = *waiting_.front();
       waiting_.pop_front();

@@ -1,4 +1,4 @@
-// A set of byte ranges of one cache block: which of its bytes are valid.
+// A set of byte ranges of one cache block: the valid bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// The cache: a budget of memory, and which cache block leaves when it is used up.
+// The cache: a budget of memory, and the choice of the cache blocks to evict.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,40 +19,40 @@
 
 namespace mdfs::engine {
 
-// Any thread. Lock order: a cache block's mutex before a shard's; the cache never takes a cache block's mutex.
-//
-// Replacement is S3-FIFO (Yang et al., SOSP 2023) in each shard: new cache blocks enter a small queue and leave it
-// unless they are used again more than once, so that a scan cannot push out what is in use; those that were remembered
-// or are used again live in the main queue and get another round for each use. A cache block that somebody holds
-// (readers at work, dirty cache blocks, which their object holds) is never removed.
+// Any thread. Lock order: a cache block's mutex before a shard's. The cache never takes a cache block's mutex.
+// Each shard evicts by S3-FIFO (Yang et al., SOSP 2023). New cache blocks enter a small queue. Blocks that are used
+// again more than once move to the main queue, the others are evicted; a scan therefore cannot evict blocks in use.
+// Evicted blocks are remembered for a while, and enter the main queue when they come again. Each use gives a block of
+// the main queue another round. A cache block that a reader holds, and a dirty one, which its object holds, is never
+// evicted.
 class Cache {
  public:
   Cache(BufferPool& pool, std::size_t budget_bytes);
 
   CacheBlockPtr find(const CacheBlockKey& key);  // null if absent; counts as a use
-  CacheBlockPtr peek(const CacheBlockKey& key);  // the same, not counted
+  CacheBlockPtr peek(const CacheBlockKey& key);  // the same, without counting a use
   CacheBlockPtr find_or_create(const CacheBlockKey& key);
-  // The cache blocks of an object with first <= index < last, in no order.
+  // The cache blocks of an object with first <= index < last, in any order.
   std::vector<CacheBlockPtr> blocks_between(std::uint64_t object, std::uint64_t first, std::uint64_t last);
-  // Forgets the cache block whoever holds it.
+  // Forgets the cache block, even if others hold it.
   void erase(const CacheBlockKey& key);
   // Forgets all cache blocks of an object.
   void erase_object(std::uint64_t object);
 
-  // A buffer, after making room for it: within the budget as long as something can leave.
+  // A buffer. Evicts cache blocks first, to stay within the budget as long as any can be evicted.
   BufferRef acquire(std::size_t size, Use use = Use::kLasting);
-  // A sparse one, charged for so many bytes that are about to be filled; and more bytes of one.
+  // A sparse buffer, charged for the bytes that are about to be filled; and a further charge.
   BufferRef acquire_sparse(std::size_t size, std::size_t bytes);
   void charge(const BufferRef& buffer, std::size_t bytes);
 
-  // How much it may hold now, at most its budget. A smaller limit holds at once, but for what is in use.
+  // The present limit, at most the budget. A smaller limit holds at once, except for memory in use.
   std::size_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
   void set_limit(std::size_t bytes);
-  // Makes it hold no more now; it may grow again.
+  // Evicts down to this size once; the cache may grow again.
   void trim_to(std::size_t bytes);
-  // Gives the memory of released buffers back to the system; the bytes.
+  // Gives the memory of released buffers back to the system. Returns the bytes.
   std::size_t give_back_idle() { return pool_.give_back(0); }
-  // Memory, that of released buffers included.
+  // Memory, with that of released buffers.
   std::size_t used_bytes() const;
   std::uint64_t hits() const { return hits_.load(std::memory_order_relaxed); }
   std::uint64_t misses() const { return misses_.load(std::memory_order_relaxed); }
@@ -61,11 +61,11 @@ class Cache {
 
  private:
   static constexpr std::size_t kShards = 32;
-  static constexpr std::size_t kBlockOverheadBytes = 512;  // of a cache block with its places in map and queue
+  static constexpr std::size_t kBlockOverheadBytes = 512;  // of a cache block with its entries in map and queue
   static constexpr std::uint8_t kMaxUses = 3;
   static constexpr std::size_t kVictimsOfNewBlock = 4;
   static constexpr std::size_t kStepsOfNewBlock = 16;
-  // A new buffer: so many, and one for so many of its bytes.
+  // Steps for a new buffer: at least so many, and one for so many of its bytes.
   static constexpr std::size_t kLeastSteps = 512;
   static constexpr std::size_t kBytesPerStep = 64;
 
@@ -90,15 +90,15 @@ class Cache {
   Shard& shard_of(std::size_t hash) { return shards_[hash >> 32 & (kShards - 1)]; }
   CacheBlockPtr look_up(const CacheBlockKey& key, bool count_use);
   bool over_limit() const { return used_bytes() > limit_bytes(); }
-  // `growth` tells by how much the pool is about to grow.
+  // `growth` returns by how much the pool would grow.
   void make_room(std::size_t size, const std::function<std::size_t()>& growth);
-  // One cache block leaves, out of the next shards that have one; false if none can. `patience`: how many are looked
-  // at.
+  // Evicts one cache block from the next shard that has a candidate; false if there is none. `patience` counts down the
+  // cache blocks that are examined.
   bool evict(std::size_t& patience);
-  // Takes one cache block out of the shard, if one can be and so many steps of the clock find it; the caller destroys
-  // it without the lock. `steps`: then what is left of them.
+  // Removes one cache block from the shard if a candidate is found within `steps`; the caller destroys it without the
+  // lock. `steps` is reduced by the steps taken.
   static CacheBlockPtr evict_from(Shard& shard, std::size_t& steps);
-  // Some that a new cache block takes the place of; likewise.
+  // Removes blocks to make place for a new cache block; the caller destroys them without the lock.
   std::array<CacheBlockPtr, kVictimsOfNewBlock> trim(Shard& shard);
   static CacheBlockPtr remove(Shard& shard, Queue& queue, Queue::iterator slot);
   static void remember(Shard& shard, std::size_t hash);

@@ -20,7 +20,7 @@ struct CacheBlockKey {
   bool operator==(const CacheBlockKey&) const = default;
 };
 
-// From the first to the last changed byte of a cache block; empty at first.
+// The range from the first to the last changed byte of a cache block; empty at first.
 struct ChangedBytes {
   std::uint32_t begin = UINT32_MAX;
   std::uint32_t end = 0;
@@ -32,13 +32,12 @@ struct ChangedBytes {
   }
 };
 
-// A cache block and its state. All but the key is guarded by `mutex`, which is held for memory work only.
-//
-//   loading       one thread reads missing bytes from the disks. Threads that want to change the block wait; readers of
-//                 valid bytes do not
-//   write_locked  one thread writes the block back or replaces it. It works on a snapshot (its own hold on `buffer`):
-//                 threads that change the block meanwhile find the buffer shared, and make a copy
-//   dirty         bytes that the disks do not have
+// A cache block and its state. `mutex` guards all fields but the key, and is held for work in memory only.
+//   loading       one thread reads missing bytes from the disks. Threads that want to change the block wait;
+//                 readers of valid bytes do not
+//   write_locked  one thread writes the block back or replaces it, from a snapshot (its own hold on `buffer`).
+//                 A thread that changes the block meanwhile finds the buffer shared, and makes a copy
+//   dirty         the block has bytes that are not on the disks
 struct CacheBlock {
   explicit CacheBlock(const CacheBlockKey& block_key) : key(block_key) {}
 
@@ -46,15 +45,15 @@ struct CacheBlock {
   std::mutex mutex;
   std::condition_variable changed;  // loading or write_locked has ended
 
-  BufferRef buffer;  // valid bytes beyond its end (all, if there is none) are zeros
-  ByteRanges valid;  // not looked at when complete
+  BufferRef buffer;  // bytes beyond its end, or all without a buffer, are zeros where valid
+  ByteRanges valid;  // ignored when complete
   bool complete = false;
   bool loading = false;
   bool write_locked = false;
   bool dirty = false;
-  bool known_on_disk = false;           // a record has been seen: not a hole
+  bool known_on_disk = false;           // a record exists: not a hole
   std::uint64_t changes = 0;            // counts modifications
-  std::uint64_t published_changes = 0;  // as counted in what was last published
+  std::uint64_t published_changes = 0;  // the value of `changes` at the last publication
   std::uint32_t dirty_blocks = 0;       // ordinary files: bit i = block i of the cell
   ChangedBytes changed_bytes;           // images: since the cache block became dirty
   std::uint64_t filled_bytes = 0;       // bytes written since the cache block became dirty

@@ -1,4 +1,4 @@
-// Memory of those who encode: what they take, and the budgets that bound their sum.
+// Memory for encoding: the demand of each batch, and the budgets that bound the sum.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace mdfs::engine {
 
-// Of one encoder of the object's extents.
+// Of one encoder for the object's extents.
 inline std::size_t encoder_bytes(const OpenObject& object) {
   if (!object.is_image()) return 0;
   return codec::encoder_bytes(object.image->codec, object.image->codec_level, object.extent_bytes);
 }
 
-// What is made of one cache block to be written, beside it: the frame of an extent, or so many blocks of a cell.
+// Memory for the encoded bytes of one cache block: the frame of an extent, or so many blocks of a cell.
 inline std::size_t frame_bytes(const OpenObject& object, std::size_t blocks) {
   if (!object.is_image()) return blocks * object.block_size;
   if (object.is_raw()) return 0;
@@ -26,16 +26,16 @@ inline std::size_t frame_bytes(const OpenObject& object, std::size_t blocks) {
   return (bound + object.block_size - 1) / object.block_size * object.block_size;
 }
 
-// How many encoders of a batch work at once: one at least.
+// The number of encoders of a batch that work at once; at least one.
 constexpr std::size_t encoders_at_once(std::size_t limit_bytes, std::size_t each_bytes, std::size_t extents,
                                        std::size_t threads) {
   const std::size_t fitting = each_bytes == 0 ? threads : limit_bytes / each_bytes;
   return std::max<std::size_t>(1, std::min({fitting, extents, threads}));
 }
 
-// Small demands have budgets of their own, so that the fsync of a small file does not wait for an extent of 16 MiB that
-// is compressed for seconds. A share of frames is taken first, one of encoders while it is held, and who has that waits
-// for nothing.
+// Small demands have budgets of their own: the fsync of a small file must not wait while an extent of 16 MiB is
+// compressed for seconds. A thread takes a share of frames first and then one of encoders, and waits for nothing while
+// it holds both.
 class EncodingBudgets {
  public:
   static constexpr std::size_t kSmallEncoder = 2u << 20;

@@ -1,4 +1,4 @@
-// Encoders that are used again.
+// Idle encoders, kept to be reused.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace mdfs::engine {
 
-// Any thread. Small encoders wait here for the next extent, up to a bound in all. Encoders that belonged to threads
-// would stay as long as their threads, with the tables of the largest extent that each has seen.
+// Small encoders wait here for the next extent, up to a bound on their sum. An encoder of each thread would live as
+// long as the thread, with tables for the largest extent that it has encoded. Any thread.
 class IdleEncoders {
  public:
   IdleEncoders(std::size_t most_of_one, std::size_t most_in_all)

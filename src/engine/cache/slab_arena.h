@@ -13,25 +13,22 @@
 
 namespace mdfs::engine {
 
-// A piece is in use, idle (free, its pages are there) or empty (free, without pages). Idle pieces are used first: new
-// pages take the kernel longer than a disk of NVMe takes to fill them.
-//
-// A class begins with slabs of small pages, and gets slabs of huge pages once it has as many bytes in use: a few small
-// buffers hold no huge pages. A slab without a piece in use serves any class whose slabs are as large.
-//
-// A sparse piece is one of small pages that is filled in parts: its user says what it has filled, which is what the
-// piece is charged for, and its pages go back to the system with it.
-//
-// Fragmentation: give_back() returns slabs without a piece in use whole, and of other slabs the pages of idle pieces.
-// So no memory is kept but that of pieces in use, however they are spread over the slabs; a slab that has lost pages is
-// one of small pages until its last piece is free. Any thread.
+// A piece is in use, idle (free, with pages) or empty (free, without pages). Idle pieces are reused first: the kernel
+// needs more time for new pages than an NVMe disk needs to fill them.
+// A class begins with slabs of small pages. It gets slabs of huge pages once it has as many bytes in use; a few small
+// buffers therefore hold no huge pages. A slab without a piece in use serves any class whose slabs have its size.
+// A sparse piece has small pages and is filled in parts. Its user reports the filled bytes, and the piece is charged
+// for these. Its pages go back to the system with the piece.
+// Fragmentation: give_back() returns whole slabs without a piece in use, and the pages of idle pieces of other slabs.
+// Only pieces in use keep memory, however they are spread over slabs. A slab that has lost pages counts as one of small
+// pages until its last piece is free. Any thread.
 class SlabArena {
  public:
   struct Slab {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     bool huge = false;    // made of huge pages
-    bool broken = false;  // and has lost some of them
+    bool broken = false;  // made of huge pages, and has lost some of them
     bool sparse = false;
     std::size_t piece = 0, charge = 0;
     std::size_t pieces = 0, used = 0;
@@ -42,28 +39,28 @@ class SlabArena {
   struct Piece {
     std::byte* data = nullptr;
     Slab* slab = nullptr;
-    std::size_t charge = 0;  // its part of the slab; at least the class. Of a sparse one: what is filled
+    std::size_t charge = 0;  // its part of the slab, at least the class; of a sparse piece: the filled bytes
   };
 
-  // Slabs of huge pages are at most `largest_huge_slab` bytes, but for those of one piece. 0: small pages only.
+  // Slabs of huge pages have at most `largest_huge_slab` bytes, except those of one piece. 0: small pages only.
   explicit SlabArena(std::size_t largest_huge_slab) : largest_huge_slab_(largest_huge_slab) {}
   SlabArena(const SlabArena&) = delete;
   SlabArena& operator=(const SlabArena&) = delete;
   ~SlabArena();
 
-  // A piece of a size class (slab_classes.h). Its contents are undefined. No memory ends the program.
+  // A piece of a size class (slab_classes.h) with undefined bytes. The program ends when memory runs out.
   Piece take(std::size_t size_class);
   Piece take_sparse(std::size_t size_class);
   void put(const Piece& piece);
-  // So many more bytes of a sparse piece are about to be filled, at most all of it.
+  // Counts bytes of a sparse piece before they are filled, at most all of it.
   void charge(Piece& piece, std::size_t bytes);
-  // By how much take() would make resident_bytes() grow now.
+  // The growth of used_bytes() plus idle_bytes() if take() were called now.
   std::size_t growth(std::size_t size_class) const;
 
-  // Of pieces in use, and of idle ones.
+  // Of pieces in use, and of idle pieces.
   std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   std::size_t idle_bytes() const { return idle_bytes_.load(std::memory_order_relaxed); }
-  // Gives memory of idle pieces back to the system until so many bytes of them are left. Returns the bytes given back.
+  // Gives memory of idle pieces back to the system until so many idle bytes are left. Returns the bytes given back.
   std::size_t give_back(std::size_t idle_bytes_left);
 
  private:
@@ -88,7 +85,7 @@ class SlabArena {
   Slab& new_slab(std::size_t piece, bool huge, bool sparse);
   std::byte* take_from(Slab& slab, bool idle);
   void cut(Slab& slab, std::size_t piece);
-  // Into the sets where it belongs, and out of all.
+  // Puts the slab into the sets of its state, and takes it out of all sets.
   void file(Slab& slab);
   void unfile(Slab& slab);
   std::unique_ptr<Slab> remove(Slab& slab);
@@ -98,12 +95,12 @@ class SlabArena {
   SizeClass& class_of_slab(const Slab& slab) { return (slab.sparse ? sparse_classes_ : classes_)[slab.piece]; }
   std::map<std::size_t, SizeClass> classes_, sparse_classes_;
   std::map<std::byte*, std::unique_ptr<Slab>> slabs_;
-  // Slabs with idle pieces, in the order in which give_back() takes them: of huge pages without a piece in use; of
-  // small pages; of huge pages.
+  // Slabs with idle pieces, in the order in which give_back() takes them: huge pages without a piece in use; small
+  // pages; other huge pages.
   std::set<Slab*, BySize> unused_;
   Slabs idle_small_, idle_huge_;
   std::atomic<std::size_t> used_bytes_{0}, idle_bytes_{0};  // changed with the lock held
-  std::size_t broken_slabs_ = 0;                            // of huge pages, that have lost some
+  std::size_t broken_slabs_ = 0;                            // slabs of huge pages that have lost some
 };
 
 }  // namespace mdfs::engine

@@ -1,4 +1,4 @@
-// Which sizes of buffers share slabs, and how large the slabs are: pure arithmetic.
+// The size classes of buffers, and the sizes of slabs: pure arithmetic.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,14 +13,14 @@ namespace mdfs::engine {
 inline constexpr std::size_t kPageBytes = 4096;
 inline constexpr std::size_t kHugePageBytes = 2u << 20;
 
-// The size class of a buffer: eight classes for each power of two, so that at most an eighth of a buffer is not used.
-// Up to eight pages every multiple of a page is a class. `size` > 0.
+// The size class of a buffer. A power of two has eight classes, so at most an eighth of a buffer is unused. Up to eight
+// pages every multiple of a page is a class. `size` > 0.
 constexpr std::size_t class_of(std::size_t size) {
   const std::size_t step = std::max(kPageBytes, std::bit_floor(size) / 8);
   return align_up(size, step);
 }
 
-// The size class of a buffer that is used for a moment: powers of two, so that the next such buffer can use it again.
+// The size class of a buffer that is held briefly: a power of two, so that the next such buffer can reuse it.
 constexpr std::size_t brief_class_of(std::size_t size) { return std::bit_ceil(std::max(size, kPageBytes)); }
 
 // Slabs are cut into pieces of one class. A slab of small pages backs the pages that are used.
@@ -28,8 +28,8 @@ constexpr std::size_t small_slab_bytes(std::size_t piece) {
   return std::max<std::size_t>(1, (1u << 20) / piece) * piece;
 }
 
-// A slab of huge pages is there as a whole. At most a sixteenth of it is left over behind its pieces, and the pieces
-// are charged for that. A piece of a huge page or more is a slab of its own; its end may lie in small pages.
+// A slab of huge pages is allocated as a whole. At most a sixteenth of it is left over behind its pieces, which are
+// charged for the rest. A piece of a huge page or more is a slab of its own; its end may lie in small pages.
 constexpr std::size_t kLeastShareLeftOver = 16;
 constexpr std::size_t huge_slab_bytes(std::size_t piece) {
   if (piece >= kHugePageBytes) return piece;

@@ -1,4 +1,4 @@
-// The extent map: where stored bytes lie, read from the tree, with a small cache of extent pages.
+// The extent map: the places of stored bytes, read from the tree, with a small cache of extent pages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@ inline store::Run to_run(const format::BlockRun& run) {
   return {run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)};
 }
 
-// Bytes of an extent that lie in a strip: they take the place of what its record says.
+// Bytes of an extent that lie in a strip. They replace the bytes at the same place of the extent's record.
 struct StripPart {
   store::Run run;
   std::uint32_t begin = 0;
@@ -41,51 +41,51 @@ struct StripPart {
 
 // One stored extent. Without a record and parts it is a hole.
 struct StoredExtent {
-  std::vector<store::Run> runs;  // of its record, in order of its bytes; none: no record
+  std::vector<store::Run> runs;  // of its record, in the order of its bytes; none: no record
   std::uint32_t stored_bytes = 0;
   std::vector<std::uint32_t> crc32c;
   std::vector<StripPart> parts;  // disjoint
   bool has_record() const { return !runs.empty(); }
   bool is_hole() const { return runs.empty() && parts.empty(); }
-  // Of its record and in strips: what writing it whole gives back.
+  // Of its record and its strips: a whole write of the extent frees these.
   std::uint64_t blocks() const;
 };
 
-// What the tree says of the extents of a page.
+// The content of the tree for the extents of a page.
 struct KnownPage {
   std::shared_ptr<const format::ExtentPage> page;
   std::shared_ptr<const Strips> strips;
 };
 
-// Those of a page, from the items of a scan over its keys.
+// The strips of a page, from the items of a scan over its keys.
 Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item>& items);
 
-// Blocks that the runs of a record take, in order; a scattered record's runs are in `runs_item`.
+// The runs of a record, in order. The runs of a scattered record are in `runs_item`.
 Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::ExtentRecord& record,
                                         const std::optional<ByteVector>& runs_item);
-// Behind the highest block of these runs of one disk.
+// The end of the highest of these runs of one disk.
 std::uint64_t highest_end(const std::vector<store::Run>& runs);
 
-// The extent map of images and files as the tree has it. Extent pages are kept, decoded, up to a bound; whoever changes
-// a page in the tree says so with replace(), before extents that depend on it can leave the cache; but not who frees
-// what a deleted object had: nobody asks for that, since numbers of objects are not used again. Any thread.
+// The extent map of images and files. Decoded extent pages are cached up to a bound. A thread that changes a page in
+// the tree calls replace() before the cache can evict extents that depend on the page. The data of a deleted object may
+// be freed without replace(), because object numbers are never reused. Any thread.
 class ExtentMap {
  public:
   explicit ExtentMap(store::Store& store);
 
-  // `fresh`: look into the tree even if the page is known.
+  // `fresh`: read the tree even if the page is cached.
   Result<StoredExtent> extent(const OpenObject& object, const geometry::Coord& extent, bool fresh);
   Result<format::FileCell> cell(const OpenObject& object, std::uint64_t index);
   Result<std::optional<ByteVector>> inline_bytes(const OpenObject& object);
   Result<KnownPage> page(const OpenObject& object, std::uint64_t number, bool fresh);
-  // As it is kept, without a look into the tree; nulls if it is not. Whoever holds `publishing` of the object, and has
-  // changed nothing in the transaction at work, sees what the tree has.
+  // The cached page, without a look into the tree; nulls if the page is not cached. A caller that holds `publishing` of
+  // the object, and has changed nothing in its transaction, sees the state of the tree.
   KnownPage kept_page(const OpenObject& object, std::uint64_t number);
 
-  // What a record says exists on the volume.
+  // Checks that the blocks of a record exist on the volume.
   Status check(const store::Run& run) const;
 
-  // The page is now this; nulls: look again.
+  // Sets the cached page; nulls: read it again.
   void replace(const OpenObject& object, std::uint64_t number, KnownPage page);
   void forget_all(const OpenObject& object);
 
@@ -117,7 +117,7 @@ class ExtentMap {
   Entries entries_;                                                               // most recently used first
   std::unordered_map<Name, Entries::iterator, NameHash> map_;
   std::size_t bytes_ = 0;
-  std::uint64_t version_ = 0;  // counts replacements: what was read before one is not kept
+  std::uint64_t version_ = 0;  // counts replacements: a page that was read before one is not cached
 };
 
 }  // namespace mdfs::engine

@@ -1,4 +1,4 @@
-// Rows of a layout, page by page: what a caller keeps between two pages is a position in the grid, not a list.
+// Rows of a layout, page by page. A caller keeps a position in the grid between two pages, not a list.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ struct LayoutRequest {
 struct LayoutRows {
   std::vector<layout::ExtentPlace> rows;
   LayoutCursor next;    // of the first row that is left
-  bool at_end = false;  // none is left
+  bool at_end = false;  // no row is left
 };
 
 }  // namespace mdfs::engine

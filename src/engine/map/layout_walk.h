@@ -1,4 +1,4 @@
-// Walks the rows of a layout in the order of the tree, and holds a few of its pages at a time.
+// Walks the rows of a layout in the order of the tree, holding a few of its pages at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace mdfs::engine {
 
-// False: the walk ends before this row.
+// Returns false to end the walk before this row.
 using TakeRow = std::function<bool(const layout::ExtentPlace&)>;
 
-// The rows of a page of an extent table, as its item has them; `row` is the place of each.
+// The rows of the item of a page of an extent table; `row` is the place of each.
 Status each_extent(Core& core, const OpenObject& object, std::uint64_t page, ConstBytes value, LayoutCursor& at,
                    const TakeRow& take, bool& taking);
 
-// One walk; one thread. The tree may change meanwhile: of each page the walk sees one moment.
+// One walk, on one thread. The tree may change meanwhile; the walk sees each page at one moment.
 class LayoutWalk {
  public:
   LayoutWalk(Core& core, OpenObject& object, LayoutOf of, const Stop& stop)
       : core_(core), object_(object), of_(of), stop_(stop) {}
 
-  // From `at` on, until `take` refuses a row, which `at` then names, or nothing is left. True: nothing is left.
+  // Walks from `at` on. Stops when `take` refuses a row, which `at` then names (false), or when no row is left (true).
   Result<bool> run(LayoutCursor& at, const TakeRow& take);
 
  private:
@@ -43,7 +43,7 @@ class LayoutWalk {
   const LayoutOf of_;
   const Stop& stop_;
   std::vector<store::Item> items_;  // extents, or cells, from the tree
-  std::size_t used_ = 0;            // of them
+  std::size_t used_ = 0;            // number of them that are done
   bool fetched_all_ = false;
   std::optional<std::uint64_t> strip_page_;  // the next one with strips
 };

@@ -1,4 +1,4 @@
-// Looking without changing: layouts, plans, and where data and holes are.
+// Reads of the extent map that change nothing: layouts, plans, data and holes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,16 +28,15 @@ class Survey {
   static constexpr std::size_t kItemsAtOnce = 256;
 
   static layout::LaidImage describe(const OpenObject& object);
-  // All extents, or cells as if they were extents: of an image that has no more than kMostWhole, or of the beginning of
-  // a file.
+  // All extents of an image that has at most kMostWhole, or the first cells of a file, as extents.
   Result<std::vector<layout::ExtentPlace>> extents(OpenObject& object, const layout::LaidImage& image,
                                                    const Stop& stop);
   Status add_extent(OpenObject& object, const geometry::Coord& extent, std::vector<layout::ExtentPlace>& places);
   Result<layout::Fragmentation> fragmentation_of_samples(OpenObject& object, const layout::LaidImage& image,
                                                          const Stop& stop);
-  // What of a file's cell is data: bit i = block i.
+  // The blocks of a file's cell that hold data: bit i = block i.
   Result<std::uint32_t> data_blocks(OpenObject& object, std::uint64_t cell);
-  // The first row of extents at or after `row` with something in it; UINT64_MAX if there is none.
+  // The first row of extents at or after `row` that holds data; UINT64_MAX if there is none.
   Result<std::uint64_t> next_row_with_data(OpenObject& object, std::uint64_t row);
   Result<std::uint64_t> next_published_row(OpenObject& object, std::uint64_t row);
   Result<std::uint64_t> next_row_with_strips(OpenObject& object, std::uint64_t row);

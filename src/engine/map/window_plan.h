@@ -1,4 +1,4 @@
-// What reading a window costs: the answer of a plan.
+// The answer of a plan: the cost of reading a window.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace mdfs::engine {
 
-struct WindowPlan {  // what reading a window costs, by the records as they are
+struct WindowPlan {  // by the present records
   std::uint64_t extents = 0;
   std::uint64_t holes = 0;
   std::uint64_t cached = 0;

@@ -1,4 +1,4 @@
-// One load at work: its requests, its completions, and the threads that decode.
+// One load: its requests, their completions, and the threads that decode.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,37 +14,36 @@
 
 namespace mdfs::engine {
 
-// One cache block being loaded; its `loading` flag is ours.
+// One cache block that is being loaded. The operation has set its `loading` flag.
 struct Fetch {
   CacheBlockPtr block;
   geometry::Coord coord{};
   std::size_t want = 0;
   std::vector<std::uint32_t> parts;    // numbers of the parts to load, ascending
-  const StoredExtent* kept = nullptr;  // not to be looked up
+  const StoredExtent* kept = nullptr;  // the record to use instead of a look-up
 
-  // Found in the tree.
+  // Found in the tree:
   StoredExtent extent;
   format::FileCell cell;
   std::optional<ByteVector> inline_bytes;
 
-  struct Piece {  // blocks of a part of it that lies in a strip
+  struct Piece {  // blocks of a part that lie in a strip
     std::size_t part = 0;
     std::uint32_t first_block = 0, blocks = 0;
-    std::size_t at = 0;  // in `strips`
+    std::size_t at = 0;  // offset in `strips`
   };
   std::vector<Piece> pieces;
-  BufferRef strips;      // what the disks fill with them
-  BufferRef stored;      // what the disks fill: the frame, the cache block's own buffer, or a place aside
+  BufferRef strips;      // the disks fill it with these blocks
+  BufferRef stored;      // the disks fill it: the frame, the cache block's own buffer, or a separate one
   bool direct = false;   // `stored` is the cache block's own buffer
   unsigned pending = 0;  // requests; guarded by the operation
   Status status;         // likewise
 };
 
-// Looks records up, submits all requests, and finishes each cache block as its bytes arrive: on the caller's thread and
-// on the decoding threads. A cache block whose checksum does not match is looked up afresh and read once more (it may
-// have been moved meanwhile); if it still does not match, that is damage.
-//
-// run() waits; start() does not: then keep() holds what must outlive the caller, the barrier included.
+// Looks records up, submits all requests, and finishes each cache block as its bytes arrive, on the caller's thread and
+// on the decoding threads. After a checksum mismatch the operation looks the record up again and reads once more,
+// because the extent may have moved meanwhile. A second mismatch is damage.
+// run() waits. start() does not wait; keep() then holds all that must outlive the caller, the barrier included.
 class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
  public:
   LoadOperation(Core& core, OpenObject& object, const Loaded* loaded);
@@ -58,14 +57,15 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   void start();
 
  private:
-  // Looks up, submits; completions may follow at once.
+  // Looks records up and submits requests. Completions may come at once.
   void begin(bool fresh);
   Status look_up(Fetch& fetch, bool fresh);
   void prepare(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_raw(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_strips(std::uint32_t number, std::vector<Segment>& segments);
   void prepare_cell(std::uint32_t number, std::vector<Segment>& segments);
-  // A buffer for the parts: the cache block's own if nothing valid lies under them. Takes the cache block's mutex.
+  // Chooses a buffer for the parts: the cache block's own if no valid bytes lie under them. Takes the cache block's
+  // mutex.
   void choose_target(Fetch& fetch, std::size_t bytes);
   void choose_sparse(const Fetch& fetch, CacheBlock& block) const;
   static void completed(device::Io& io);
@@ -77,7 +77,7 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
   static unsigned disk_of(const Fetch& fetch);
   Status verify_strips(const Fetch& fetch) const;
   Status decode(Fetch& fetch, BufferRef& decoded) const;
-  // The bytes of strips take the place of those of the record (zeros, if there is none).
+  // Puts the bytes of strips over those of the record (zeros, if there is no record).
   void overlay_strips(Fetch& fetch, BufferRef& decoded) const;
   void put_parts(const Fetch& fetch, CacheBlock& block) const;
   void put_cell_holes(const Fetch& fetch, CacheBlock& block) const;
@@ -103,14 +103,14 @@ class LoadOperation : public std::enable_shared_from_this<LoadOperation> {
     std::size_t request = 0;
   };
   std::deque<Pending> pending_;  // of requests_, in order
-  bool waits_ = false;           // a caller takes part
+  bool waits_ = false;           // a caller helps, and waits
   bool last_try_ = false;
 
-  std::mutex mutex_;  // guards all below, and what Fetch says
+  std::mutex mutex_;  // guards all below, and the fields of Fetch that name the operation
   std::condition_variable changed_;
   std::deque<Fetch*> ready_;
   std::size_t unfinished_ = 0;
-  std::vector<Fetch*> again_;  // did not match
+  std::vector<Fetch*> again_;  // had a checksum mismatch
   Status error_;
 };
 

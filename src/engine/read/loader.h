@@ -1,4 +1,5 @@
-// Loading: missing bytes of cache blocks come from all disks at once, are verified, decoded and put into the cache.
+// Loading: reads missing bytes of cache blocks from all disks at once, verifies and decodes them, and puts them into
+// the cache.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,23 +19,25 @@ class Loader {
  public:
   explicit Loader(Core& core) : core_(core) {}
 
-  // Loads what is missing; what others are loading already is waited for. Returns when all wants have been handled;
-  // the first error, if there is one, after all others have been served. Lets go of each cache block once it has been
-  // handled, so that a long list does not hold more memory than the budget of loads.
+  // Loads missing bytes, and waits for bytes that other threads load. Returns when all wants have been handled. Returns
+  // the first error after all others have been served. Releases each cache block once it has been handled, so that a
+  // long list holds no more memory than the budget of loads.
   Status load(OpenObject& object, std::vector<Want> wants, const Loaded& loaded, const Stop& stop = {});
-  // The background thread starts loading the plan, or a reader that needs a part of it before; what others load, and
-  // what the budget has no room for, is left out. Errors are left to the reader. Dropped if too many plans wait.
+  // Plans a load. The background thread starts the load, or a reader that needs a part of it first. The load leaves out
+  // cache blocks that others load and those beyond the budget. A reader finds errors when it reads. Plans are dropped
+  // if too many wait.
   void start_later(const std::shared_ptr<OpenObject>& object, PlannedLoad plan);
-  // All of each cache block.
+  // Loads all of each cache block.
   Status load_whole(OpenObject& object, const std::vector<std::pair<CacheBlockPtr, geometry::Coord>>& blocks);
 
  private:
   using Operations = std::vector<std::shared_ptr<LoadOperation>>;
-  // Takes a waiting plan out of the list.
+  // Takes a waiting plan from the list and starts it.
   void start_planned(const std::shared_ptr<OpenObject>& object, std::uint64_t number);
-  // The same with all plans that have a cache block in common with the wants.
+  // The same for all plans that share a cache block with the wants.
   void start_planned_for(OpenObject& object, const std::vector<Want>& wants);
-  // Locks what a plan needs, to be started. The caller is inside the barrier and holds `locking`.
+  // Locks the cache blocks of a plan; the caller starts `operations`. The caller is inside the barrier and holds
+  // `locking`.
   void lock_plan(const std::shared_ptr<OpenObject>& object, const PlannedLoad& plan, Operations& operations);
   std::size_t most_at_once(const OpenObject& object) const;
 

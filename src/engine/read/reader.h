@@ -1,4 +1,4 @@
-// Reads: hits are copied out of the cache, the rest comes from all disks at once.
+// Reads: cached bytes are copied from the cache, the others come from all disks at once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,12 +19,13 @@ class Reader {
   Result<std::size_t> read(OpenObject& object, std::uint64_t offset, MutableBytes into, const Stop& stop);
   Status read_window(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                      const Stop& stop);
-  // What the version holds, until it is given up.
+  // The bytes of the version. Fails once the version has ended.
   Status read_version(WindowVersion& version, std::uint64_t offset, MutableBytes into, const Stop& stop);
   void start_window(OpenObject& object, const geometry::Window& window);
 
  private:
-  // Runs `attempt` until no window write has changed the cache meanwhile, so that it is seen whole or not at all.
+  // Repeats `attempt` until no window write has changed the cache meanwhile. The read therefore sees a window write
+  // whole or not at all.
   Status consistently(OpenObject& object, const std::function<Status()>& attempt);
   Status transfer(OpenObject& object, const Transfer& transfer, MutableBytes into, const Stop& stop);
   struct Hit {
@@ -34,7 +35,7 @@ class Reader {
   void copy_together(const OpenObject& object, const Transfer& transfer, std::vector<Hit>& hits, MutableBytes into);
   Status load_missing(OpenObject& object, const Transfer& transfer, std::vector<std::uint32_t>& missing,
                       MutableBytes into, const Stop& stop);
-  // Of the object as it is, or of a version of it.
+  // Of the object's present state, or of a version.
   Status read_channel(OpenObject& object, const geometry::Window& window, std::uint64_t offset, MutableBytes into,
                       const WindowVersion* version, const Stop& stop);
   Status read_box(OpenObject& object, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
@@ -44,7 +45,7 @@ class Reader {
   Status load_kept(OpenObject& object, const Transfer& transfer, const WindowVersion& version,
                    std::vector<std::uint32_t>& parts, MutableBytes into, const Stop& stop);
   void read_ahead(OpenObject& object, std::uint64_t offset, std::uint64_t length);
-  // All that the transfer needs is in the cache.
+  // True if the cache has all bytes of the transfer.
   bool is_warm(const OpenObject& object, const Transfer& transfer);
 
   Core& core_;

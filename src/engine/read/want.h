@@ -1,4 +1,4 @@
-// What a reader asks of the loader: bytes of a cache block, and a call once they are there.
+// What a reader requests from the loader: bytes of a cache block, and a call when they are there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace mdfs::engine {
 
-// What somebody wants of a cache block.
+// Wanted bytes of one cache block.
 struct Want {
   CacheBlockPtr block;
   geometry::Coord coord{};
-  std::vector<ByteRanges::Range> ranges;  // of whole parts: they are what is loaded
-  // Of a cache block that a version keeps: where it lies, whatever the tree says by now.
+  std::vector<ByteRanges::Range> ranges;  // whole parts, which are the unit of loading
+  // The record of a cache block that a version keeps; the tree may have another by now.
   const StoredExtent* stored = nullptr;
 };
 
-// Called once for each want that has all its bytes, by any of the threads at work, without a lock held. The buffer is
-// the cache block's (none: zeros), its wanted bytes are valid and do not change while the hold lasts.
+// Called once for each want that has all its bytes, by any working thread, without a lock held. The buffer is that of
+// the cache block (none: zeros). Its wanted bytes are valid, and do not change while the hold lasts.
 using Loaded = std::function<void(std::size_t want, const BufferRef& buffer)>;
 
 }  // namespace mdfs::engine

@@ -1,4 +1,4 @@
-// One version of a window: what its extents held at one moment, for as long as it takes to read them.
+// One version of a window: the contents of its extents at one moment, kept for the time of a read in parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::engine {
 
-// A cache block as a version has it. The bytes that `block` has go over those of `stored`.
+// A cache block as a version keeps it. The bytes of `block` replace those of `stored`.
 struct KeptBlock {
   KeptBlock(std::atomic<std::size_t>& all, const CacheBlockKey& key)
       : kept_bytes(all), block(std::make_shared<CacheBlock>(key)) {}
@@ -22,21 +22,19 @@ struct KeptBlock {
   ~KeptBlock() { kept_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
 
   std::atomic<std::size_t>& kept_bytes;  // of all versions
-  const CacheBlockPtr block;             // not in the cache: nobody changes it
+  const CacheBlockPtr block;             // not in the cache, so that no thread changes it
   StoredExtent stored;
   std::shared_ptr<const store::BlockHold> hold;  // of the blocks of `stored`
   bool is_stored = false;                        // all bytes are in `stored`
   std::size_t bytes = 0;                         // of memory, counted in kept_bytes; guarded by the cache block's mutex
 };
 
-// Made when somebody begins to read a window in parts. At first it is the object as it is. A thread that is about to
-// change a cache block under the window gives the version the cache block as it was (keep()), before the change can be
-// seen: its buffer if that is in memory, else its record, with a hold on the blocks. Readers take kept cache blocks
-// from the version and all others from the object, and look again afterwards for cache blocks that were kept meanwhile.
-//
-// Bounds: buffers take at most an eighth of the cache for all versions together, blocks what Space gives to holds.
-// Beyond them the version is given up: every later read of it ends with stale_error().
-//
+// Made when a program begins to read a window in parts; at first it equals the object. A thread that is about to change
+// a cache block under the window first gives the old block to the version (keep()). The version takes the buffer if the
+// block is in memory, else the record with a hold on its blocks. Readers take kept cache blocks from the version and
+// all others from the object. Afterwards they look again for cache blocks that were kept meanwhile.
+// Bounds: buffers of all versions take at most an eighth of the cache; Space bounds the held blocks. A version beyond
+// the bounds ends, and its later reads return stale_error().
 // Any thread. Locks: below CacheBlock::mutex.
 class WindowVersion {
  public:
@@ -52,12 +50,12 @@ class WindowVersion {
   void give_up();
 
   bool wants(std::uint64_t extent, const geometry::Box& changed) const;
-  // The cache block is about to change; its mutex is held. `stored`: its record, unless that is not known, and a hold
+  // The cache block is about to change; the caller holds its mutex. `stored`: its record, unless unknown, with a hold
   // on the record's blocks.
   void keep(const CacheBlock& live, const StoredExtent* stored, const std::shared_ptr<const store::BlockHold>& hold);
   std::shared_ptr<KeptBlock> find(std::uint64_t extent) const;
   bool has_kept() const { return kept_count_.load(std::memory_order_acquire) > 0; }
-  // After reading a kept cache block: its memory is counted, or given back if there is no room for it.
+  // After reading a kept cache block: counts its memory, or frees the memory if there is no room for it.
   void count_memory(KeptBlock& kept) const;
 
   static Error stale_error() {

@@ -1,4 +1,4 @@
-// Rewritten extents relocate home, beside their neighbours.
+// Relocates rewritten extents home, beside their neighbours.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace mdfs::engine {
 
-// Copy-on-write takes a rewritten extent out of its group. Once the place that it left is free it goes back there, as a
-// move, if more extents of its image touch their neighbours afterwards; extents that follow one another on their disk
-// are judged together. Where there is too little room for moves they stay where they are. Nothing is committed. Any
-// thread; an object at a time.
+// Copy-on-write takes a rewritten extent out of its group. Once its home blocks are free, the relocator moves it back,
+// if more extents of its image touch their neighbours afterwards. Extents that follow one another on their disk are
+// judged together. Extents stay where they are while there is too little space for moves. Does not commit. Any thread,
+// for one object at a time.
 class HomeRelocator {
  public:
   HomeRelocator(Core& core, Mover& mover) : core_(core), mover_(mover) {}
 
-  // Some of those that may return by now. `pace` as in MoveRequest, and with 0 bytes between steps: after an error of
-  // it, kBusy, what is left waits for the next call.
+  // Relocates some extents whose home blocks are over. `pace` is as in MoveRequest, and is called with 0 bytes between
+  // steps. After its error kBusy the rest waits for the next call.
   Result<RelocationOutcome> run(OpenObject& object, const Pace& pace);
 
  private:

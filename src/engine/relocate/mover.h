@@ -1,4 +1,4 @@
-// Moving stored bytes to other blocks, by copy-on-write: for defragmentation, and for disks that come and go.
+// Moves stored bytes to other blocks, by copy-on-write: for defragmentation, and for disks that join or are drained.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,50 +15,50 @@ namespace mdfs::engine {
 class OpenObject;
 struct Core;
 
-// Called before each piece of work with the bytes that it reads (and then writes), with no lock held: it may wait as
-// long as it likes. After an error the work ends with it.
+// Called before each piece of work with the bytes that the piece reads and then writes. The engine holds no lock, so
+// the function may wait as long as it likes. An error ends the work, which returns it.
 using Pace = std::function<Status(std::uint64_t bytes)>;
 
-// What of one object is to go where. The stored bytes are copied as they are; nothing is decoded.
+// Moves of one object. The stored bytes are copied unchanged, without decoding.
 struct MoveRequest {
-  // Extents, or cells ({number}) of an ordinary file, each once; holes are passed over.
+  // Extents, or cells ({number}) of an ordinary file, each once; holes are skipped.
   std::vector<geometry::Coord> extents;
-  // The disk that takes an extent; absent: the one that the placement names.
+  // The disk for an extent; absent: the disk that the placement names.
   std::function<unsigned(const geometry::Coord&)> disk;
-  // The extents of a disk come into at most so many contiguous runs, in the order of Groups, or stay where they are.
-  // 0: all that have room move, in as few runs as can be had, an extent in several pieces if it must be.
+  // The extents of a disk move into at most so many contiguous runs, in the order of Groups, or stay where they are. 0:
+  // all extents that find space move, in as few runs as possible, an extent in several pieces if necessary.
   std::uint32_t most_runs = 1;
-  // Of a disk that takes all of them: exactly here (store::AllocationRequest); 0: anywhere.
+  // With one target disk: exactly this block (store::AllocationRequest); 0: any block.
   std::uint64_t at_block = 0;
-  // Of the tree nodes that the move changes, and of as many blocks as it makes free. Other blocks are never taken from
+  // For the tree nodes that the move changes, and for as many blocks as the move frees. Further blocks never come from
   // a reserve.
   store::Purpose purpose = store::Purpose::kNormal;
-  // How many blocks of this run others can use once its extent has moved; absent: none.
+  // Returns how many blocks of this run other objects can use once its extent has moved; absent: none.
   std::function<std::uint64_t(const store::Run&)> freed;
-  // Before each piece of the copying. After an error nothing has been moved, and that is the error of the move.
+  // Before each piece of the copying. Its error is the error of the move, and nothing has been moved.
   Pace pace;
 };
 
 struct MoveOutcome {
   std::uint64_t moved = 0;               // extents
   std::uint64_t moved_bytes = 0;         // of whole blocks
-  std::uint64_t changed = 0;             // written or removed by others meanwhile: theirs counts
-  std::vector<geometry::Coord> no_room;  // they are where they were
+  std::uint64_t changed = 0;             // written or removed by others meanwhile, which is kept
+  std::vector<geometry::Coord> no_room;  // found no space, and stay
   struct Damaged {
     geometry::Coord extent{};
     std::uint64_t number = 0;  // page * 64 + place of an extent, or first byte of a cell
     store::Run place;          // its first run
-    Error error;               // cannot be read, or its checksum does not match
+    Error error;               // of the read, or of the checksum
   };
-  std::vector<Damaged> damaged;  // left where they are
+  std::vector<Damaged> damaged;  // stay where they are
 
   MoveOutcome& operator+=(MoveOutcome&& other);
 };
 
-// What was relocated without being asked (Engine::relocate).
+// The result of Engine::relocate.
 struct RelocationOutcome {
   std::uint64_t extents = 0;  // that have relocated home
-  std::uint64_t bytes = 0;    // that have moved, of whole blocks; of strips: that were written whole
+  std::uint64_t bytes = 0;    // that have moved, of whole blocks; of strips: that were consolidated
 
   RelocationOutcome& operator+=(const RelocationOutcome& other) {
     extents += other.extents;
@@ -67,16 +67,16 @@ struct RelocationOutcome {
   }
 };
 
-// Each move allocates the target runs, reads, verifies checksums, writes, and then in one transaction gives those
-// records that are still as they were read their new places, and frees the old blocks. So a crash leaves old or new
-// records, both whole; whoever writes meanwhile wins; readers of the old blocks read them, since they are not reused
-// before two more commits, or look again. What is cached stays valid: the bytes are the same. Size, times and data
-// generation do not change. Nothing is committed: a following Store::commit does that. Any thread.
+// A move allocates target runs, reads the stored bytes, verifies checksums and writes. One transaction then gives the
+// unchanged records their new places, and frees the old blocks. A crash leaves the old or the new records, both whole.
+// A concurrent writer wins. Readers of the old blocks find the same bytes for two more commits, or look again. Cached
+// bytes stay valid, because they are the same. Size, times and data generation do not change. Does not commit: a
+// following Store::commit makes the move durable. Any thread.
 class Mover {
  public:
   explicit Mover(Core& core) : core_(core) {}
 
-  // Work in memory is bounded by a piece, whatever the number of extents.
+  // Memory is bounded by a piece, for any number of extents.
   Result<MoveOutcome> move(OpenObject& object, const MoveRequest& request);
 
  private:

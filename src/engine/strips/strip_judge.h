@@ -1,4 +1,4 @@
-// What is worth a strip, asked for many extents at once.
+// Judges for many extents whether their changed bytes are worth a strip.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace mdfs::engine {
 
-// For one batch, on one thread: pages are looked at once, as they are when they are first asked about.
+// For one batch, on one thread. The judge reads each page once, when it is first asked about the page.
 class StripJudge {
  public:
   StripJudge(Core& core, OpenObject& object);
 
-  // Are these bytes of an extent, which have changed, worth a strip?
+  // Whether these changed bytes of an extent are worth a strip.
   Result<bool> is_worth_a_strip(const geometry::Coord& extent, const ChangedBytes& changed);
 
  private:
   struct Page {
     KnownPage known;
     std::array<std::uint64_t, format::kMaxPlaces> strip_blocks{};
-    ChangedBytes asked;            // empty: nothing was asked yet
-    std::uint64_t overlapped = 0;  // places where a strip holds some of those bytes
+    ChangedBytes asked;            // empty: not asked yet
+    std::uint64_t overlapped = 0;  // places where a strip holds some of these bytes
   };
   Status look_at(std::uint64_t number, Page& page);
 

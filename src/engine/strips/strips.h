@@ -10,13 +10,13 @@
 
 namespace mdfs::engine {
 
-// The strips of a page by number, ascending. Strips do not change once they are here: copies share them, so that a page
-// with a hundred of them costs little to change. A value.
+// The strips of a page by number, ascending. Strips here never change, so copies share them: a change of a page with a
+// hundred strips costs little. A value.
 class Strips {
  public:
   struct Entry {
     unsigned number = 0;
-    std::uint32_t begin = 0;  // as in the strip: many are gone through for each write
+    std::uint32_t begin = 0;  // copied from the strip, because each write looks at many
     std::uint32_t end = 0;
     std::uint64_t live = 0;
     std::shared_ptr<const format::Strip> strip;
@@ -27,7 +27,7 @@ class Strips {
   std::size_t size() const { return entries_.size(); }
   // Null if there is none of this number.
   const format::Strip* find(unsigned number) const;
-  // The smallest that no strip has.
+  // The smallest number without a strip.
   unsigned free_number() const;
   // Adds a strip, or replaces the one of this number.
   void set(unsigned number, format::Strip strip);

@@ -1,4 +1,4 @@
-// Freeing the data of a deleted object, some items a transaction.
+// Freeing the data of a deleted object, some items in each transaction.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,9 @@
 
 namespace mdfs::engine {
 
-// Frees all blocks and data items of an object no longer open, in steps of `items`; true when nothing is left: extents
-// with a geometry, else cells and inline bytes. Called by the volume for orphans, once a transaction.
+// Frees blocks and data items of an object that is no longer open, at most `items` items. The items are extents with a
+// geometry, else cells and inline bytes. True when nothing is left. The volume calls this for orphans, once in each
+// transaction.
 Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t object,
                             const std::optional<geometry::Geometry>& geometry, std::uint32_t block_size,
                             std::size_t items);

@@ -1,4 +1,4 @@
-// Which extents of a byte range hold anything: those that are stored, and those that are dirty.
+// Finds the extents of a byte range that hold data: stored ones and dirty ones.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace mdfs::engine {
 
-// An extent, and what of it lies in the range.
+// An extent, and its pieces in the range.
 struct HeldExtent {
   std::uint64_t index = 0;
   geometry::Coord coord{};
@@ -21,9 +21,9 @@ struct HeldExtent {
 using StoredPages =
     std::function<Result<std::vector<std::uint64_t>>(std::uint64_t first, std::uint64_t last, std::size_t limit)>;
 
-// Looks the extents of an image up that hold some of the bytes [offset, offset + length): all others are zero. What it
-// costs depends on what is stored and dirty near the range, never on its length. The caller holds its part of the grid,
-// so that no extent becomes dirty meanwhile. `visit` is called once for each extent, dirty ones first; an error of it
+// Finds the extents of an image that hold some of the bytes [offset, offset + length); all other bytes are zero. The
+// cost depends on stored and dirty extents near the range, never on its length. The caller holds its part of the grid,
+// so that no extent becomes dirty meanwhile. Calls `visit` once for each extent, dirty ones first. An error of `visit`
 // ends the walk.
 Status each_held_extent(Core& core, OpenObject& object, std::uint64_t offset, std::uint64_t length,
                         const StoredPages& stored_pages, const std::function<Status(const HeldExtent&)>& visit);

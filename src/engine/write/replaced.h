@@ -1,4 +1,4 @@
-// The records of extents that a window write is about to replace, for the versions that are read meanwhile.
+// The records of extents that a window write is about to replace, for versions that are being read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,18 +12,18 @@
 
 namespace mdfs::engine {
 
-// More extents than this are replaced without: versions in the way keep what is in memory, or are given up.
+// A write of more extents does not collect records. Versions under it keep the blocks in memory, or end.
 inline constexpr std::size_t kMostReplacedNoted = 65536;
 
 struct Replaced {
-  std::vector<std::optional<StoredExtent>> stored;  // of each extent; none: not known
+  std::vector<std::optional<StoredExtent>> stored;  // of each extent; none: unknown
   std::shared_ptr<const store::BlockHold> hold;     // of all their blocks
 };
 
-// Called with `publishing` of the object held, before the transaction.
+// Called before the transaction, while `publishing` of the object is held.
 Replaced note_replaced(Core& core, OpenObject& object, const std::vector<Staged>& extents);
-// Called while `swapping` is held, before the extents change: gives the versions what they want of them. `changed`: the
-// part of the array that changes.
+// Called while `swapping` is held, before the extents change. Gives the versions the old extents. `changed`: the part
+// of the array that changes.
 void keep_for_versions(Core& core, OpenObject& object, const std::vector<Staged>& extents, const Replaced& replaced,
                        const geometry::Box& changed);
 

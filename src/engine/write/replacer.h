@@ -1,4 +1,4 @@
-// Changes that replace stored extents at once: window writes, truncation, punched holes.
+// Changes that replace stored extents at once: window writes, truncation, holes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +20,8 @@ namespace mdfs::engine {
 
 class WindowRows;
 
-// Dirty extents under a box, locked: nobody writes them back, and since the caller has the box alone, nobody changes
-// them. Those not handled at the end are let go as they are.
+// Locks dirty extents under a box for write-back. No thread writes them back. The caller holds the box alone, so no
+// thread changes them. The destructor unlocks extents that have not been handled.
 class WriteBackLocks {
  public:
   WriteBackLocks(OpenObject& object, const GridBox& box);
@@ -34,33 +34,33 @@ class WriteBackLocks {
   std::vector<CacheBlockPtr> blocks_;
 };
 
-// Any thread. Each call has its part of the grid alone. New contents are staged where nobody sees them; then, behind
-// the closed barrier, one transaction publishes them and the cached extents are exchanged: for readers of the cache
-// that is an exchange of buffers in memory, and a read that it overtakes is done again.
+// Any thread. Each call has its part of the grid alone. New contents are staged; no reader sees them. Then, behind the
+// closed barrier, one transaction publishes them, and the cached extents are exchanged. Readers of the cache see an
+// exchange of buffers in memory. A read that an exchange overtakes is repeated.
 class Replacer {
  public:
   Replacer(Core& core, Loader& loader, WriteBack& write_back, Writer& writer)
       : core_(core), loader_(loader), write_back_(write_back), writer_(writer) {}
 
   Status write_window(OpenObject& object, const geometry::Window& window, const WindowSource& from, const Stop& stop);
-  // What had been written before is published before the new size is, or with it; but on a volume so full that it
-  // cannot be, not before a file is shortened. After an error the size is as before, and nothing is lost; but an image
-  // that has more than kMostCut extents in the row of the new end is shortened in steps.
+  // Earlier writes are published before the new size or with it. A volume too full for them shortens the file first.
+  // After an error the size is as before, and nothing is lost. An exception: an image with more than kMostCut extents
+  // in the row of the new end is shortened in steps.
   Status truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
-  // Makes it larger if it is smaller. What is dirty stays so, and the size is published with it.
+  // Enlarges a smaller object. Dirty bytes stay dirty, and the size is published with them.
   Status grow(OpenObject& object, std::uint64_t size_bytes);
   Status punch(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop);
-  // Before the object becomes larger for the first time since it was opened: whatever the tree has beyond its end is
-  // freed, so that what is added reads as zeros until it is written.
+  // Called before the object first grows since it was opened. Frees all records beyond its end, so that the added bytes
+  // read as zeros until they are written.
   Status clear_beyond_end(OpenObject& object);
   // Engine::consolidate().
   Result<std::uint64_t> consolidate(OpenObject& object, std::uint64_t most_bytes, bool all);
 
  private:
-  static constexpr std::uint64_t kBandBytes = 4u << 20;         // of a window, taken from its source at once
-  static constexpr std::size_t kLoadedAtOnce = 256;             // extents, between two looks at who waits
+  static constexpr std::uint64_t kBandBytes = 4u << 20;         // of a window, read from its source at once
+  static constexpr std::size_t kLoadedAtOnce = 256;             // extents, between two looks at waiting threads
   static constexpr std::uint64_t kMaxWindowExtents = 4u << 20;  // in one transaction
-  static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible whatever the budget is
+  static constexpr std::uint64_t kLeastWindowExtents = 16384;   // are possible with any budget
   static constexpr std::uint64_t kStagedBytes = 256;            // of memory for each extent that waits to be published
   static constexpr std::size_t kItemsInTransaction = 1024;      // freed
   static constexpr std::size_t kMostCut = 16384;                // extents that a transaction cuts
@@ -68,7 +68,7 @@ class Replacer {
   struct WindowJob;  // window_write.cc
   struct Cut;        // truncate.cc
 
-  // A buffer of the extent's bytes as they are now, for changing; none: all zeros. Loads what is missing.
+  // A buffer with the present bytes of the extent, for changing; none: all zeros. Loads missing bytes.
   Result<BufferRef> copy_of(OpenObject& object, const CacheBlockPtr& block);
 
   Status write_others(OpenObject& object, const WindowJob& job);
@@ -85,7 +85,7 @@ class Replacer {
                const geometry::Piece& piece, const BufferRef& buffer);
   Status stage_batch(OpenObject& object, WindowJob& job, bool keep);
   Status publish_window(OpenObject& object, WindowJob& job);
-  // Behind the closed barrier: the cached extents become what has been published. `before` is called with `swapping`
+  // Behind the closed barrier: exchanges the cached extents for the published ones. Calls `before` with `swapping`
   // held.
   void exchange(OpenObject& object, const std::vector<Staged>& extents, bool keep, const std::function<void()>& before);
 
@@ -97,7 +97,7 @@ class Replacer {
   Result<bool> is_small_cut(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_at_once(OpenObject& object, std::uint64_t size_bytes, const Stop& stop);
   Status shrink_inline(OpenObject& object, std::uint64_t size_bytes);
-  // The extents that keep some bytes and lose others, staged with zeros for what they lose.
+  // Stages the extents that keep some bytes and lose others, with zeros for the lost bytes.
   Status cut_cell(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
   Status cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut, const Stop& stop);
   Status publish_cut(OpenObject& object, std::uint64_t size_bytes, Cut& cut);
@@ -110,7 +110,7 @@ class Replacer {
   Result<std::vector<std::uint64_t>> pages_with_strips(OpenObject& object, std::uint64_t first, std::uint64_t last,
                                                        std::size_t limit);
   Result<std::uint64_t> last_item(OpenObject& object, std::uint64_t first);
-  // Cached extents of [first, last) become zeros (or unknown), clean.
+  // Cached extents of [first, last) become clean zeros, or unknown.
   void reset_blocks(OpenObject& object, std::uint64_t first, std::uint64_t last, bool zeros);
 
   // consolidate.cc
@@ -119,7 +119,7 @@ class Replacer {
     unsigned damaged = 0;     // extents that cannot be read, and the error of the last one
     Status damage;
   };
-  static constexpr unsigned kMostDamaged = 64;  // extents of a call that are passed over
+  static constexpr unsigned kMostDamaged = 64;  // extents of a call that are skipped
   Status consolidate_page(OpenObject& object, std::uint64_t page, bool all, Consolidated& consolidated);
   Status consolidate_extents(OpenObject& object, const std::vector<geometry::Coord>& extents,
                              Consolidated& consolidated);

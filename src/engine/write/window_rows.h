@@ -1,4 +1,4 @@
-// Rows of a box inside a window: where they lie in the window's canonical layout, and which of their bytes are written.
+// Rows of a box inside a window: their offsets in the window's canonical layout, and their bytes that are written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace mdfs::engine {
 
-// One window of one image. Boxes are in bytes along the fastest axis, as byte_box() gives them; lengths here count the
-// window's own bytes, which are fewer where it picks one channel. Axes are padded in front to three.
+// One window of one image. Boxes count bytes along the fastest axis, as byte_box() gives them. Lengths here count the
+// window's own bytes, which are fewer for a window of one channel. Axes are padded in front to three.
 class WindowRows {
  public:
   // `box` lies inside `window_box`, the box of `window`.

@@ -1,4 +1,4 @@
-// The bytes that a window write brings.
+// The source of the bytes of a window write.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,9 +21,9 @@ struct WindowRange {
   std::uint64_t end = 0;
 };
 
-// Gives bytes of the window's canonical layout when asked, so that a window larger than memory can come from a staging
-// file. Where only some ranges are written, nothing else is asked for, and the window's other bytes stay what they are
-// at the moment of the write: what others wrote to them before it is kept. May be asked from several threads.
+// Gives bytes of the window's canonical layout on request, so that a window larger than memory can come from a staging
+// file. With a list of written ranges nothing else is requested. The window's other bytes keep their values at the
+// moment of the write, with the earlier writes of other programs. Several threads may read from a source.
 class WindowSource {
  public:
   using Read = std::function<Status(std::uint64_t offset, MutableBytes into)>;

@@ -1,4 +1,4 @@
-// Whose dirty cache blocks are written back next, and which of them.
+// Chooses the object and the dirty cache blocks for the next write-back.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,29 +9,27 @@
 
 namespace mdfs::engine {
 
-// Of groups that are full; that are full; dirty; new pieces that a sync will ask for soon.
+// Those of full groups; full ones; all; new pieces that a sync will soon wait for.
 enum class WhichBlocks : std::uint8_t { kFullGroups, kFull, kAll, kPieces };
 
-// What is dirty of one object.
+// The dirty bytes of one object.
 struct DirtyFacts {
   std::uint64_t full_group_bytes = 0;
-  std::uint64_t full_bytes = 0;      // of full groups as well
+  std::uint64_t full_bytes = 0;      // with those of full groups
   std::int64_t last_dirtied_ns = 0;  // when a cache block last became dirty
-  std::uint64_t early_bytes = 0;     // appended lately and about to be synced, if that is to be written now
+  std::uint64_t early_bytes = 0;     // appended lately and about to be synced, if they are to be written now
 };
 
 struct WriteChoice {
-  std::size_t object = 0;  // of those that were given
+  std::size_t object = 0;  // its index among the objects
   WhichBlocks which = WhichBlocks::kAll;
 };
 
-// Groups that are full make a good batch, the larger the better; `pressed` by too many dirty bytes also
-// those that make none.
-// If there are none, the object goes that nobody has added to for longest, its full cache blocks before the others,
-// which have to be read: of one that is being written groups that are about to be full would be split. Nothing:
-// there is nothing to do now. Pure.
-//
-// What is about to be synced goes before everything else: somebody will wait for it.
+// Chooses what to write back, or nothing. Bytes that are about to be synced go first, because a program will wait for
+// them. Full groups that make a good batch follow, those of the object with most of them first.
+// `pressed` by too many dirty bytes, smaller full groups are written as well. Without full groups the choice is the
+// object that has not been written to for longest: groups of an object in use may soon be full. Its full cache blocks
+// go before the others, whose missing bytes must be read. Pure.
 std::optional<WriteChoice> choose_to_write(std::span<const DirtyFacts> objects, std::uint64_t batch_bytes,
                                            bool pressed);
 

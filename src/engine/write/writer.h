@@ -16,22 +16,23 @@ class Writer {
  public:
   Writer(Core& core, Loader& loader, WriteBack& write_back) : core_(core), loader_(loader), write_back_(write_back) {}
 
-  // Extends the file as needed. kNoSpace before anything is changed. What replaces stored bytes without growing the
-  // file may use the reserve, since as much comes back.
+  // Extends the file as needed. kNoSpace: nothing has changed. A write that replaces stored bytes without growing the
+  // file may use the reserve, since it frees as many blocks.
   Status write(OpenObject& object, std::uint64_t offset, ConstBytes from, const Stop& stop);
-  // Zeroes bytes; the caller holds its part of the grid. The file then has at least `size`.
+  // Zeroes bytes. The caller holds its part of the grid. The file then has at least `size`.
   Status write_zeros(OpenObject& object, std::uint64_t offset, std::uint64_t length, store::Purpose purpose,
                      std::uint64_t size = 0);
-  // Zeroes what of a cache block of an image lies in a range that ends before `end`; the caller holds its part of the
-  // grid.
+  // Zeroes the bytes of an image's cache block that lie in a range that ends before `end`. The caller holds its part of
+  // the grid.
   Status zero_extent(OpenObject& object, const HeldExtent& held, std::uint64_t end, store::Purpose purpose);
 
  private:
   static constexpr std::uint64_t kPassBytes = 1u << 20;
   static constexpr std::uint64_t kPassParts = 16384;
-  // Bytes planned at once: fewer where a step along an axis leads to another cache block, so that the plan stays small.
+  // Bytes that are planned at once: fewer where a step along an axis leads to another cache block, so that the plan
+  // stays small.
   static std::uint64_t pass_bytes(const OpenObject& object);
-  // Cache memory that a write asks for at once: others, who are served in turn, do not wait for the whole write.
+  // Cache memory that a write requests at once, so that waiting threads do not wait for the whole write.
   static constexpr std::size_t kTurnBytes = 1u << 20;
   static constexpr std::size_t kMaxRanges = 64;  // of valid bytes in a cache block that is not complete
 
@@ -41,14 +42,14 @@ class Writer {
   store::SpaceAmount needed(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   Result<bool> replaces_only(OpenObject& object, std::uint64_t offset, std::uint64_t length);
   // The space that a cache block with these dirty blocks still lacks, in a file that reaches to `end` at least. The
-  // cache block's mutex is held.
+  // caller holds the cache block's mutex.
   static store::SpaceAmount missing(const OpenObject& object, const CacheBlock& block, std::uint32_t dirty_blocks,
                                     std::uint64_t end);
   Status write_parts(OpenObject& object, std::uint64_t offset, ConstBytes from, std::uint64_t end,
                      store::Reservation& reservation, const Stop& stop);
   Status write_part(OpenObject& object, const Transfer& transfer, const Transfer::Part& part, ConstBytes from,
                     std::uint64_t end, store::Reservation& reservation);
-  // Returns with the cache block locked and ready to take the part: complete, or with few ranges of valid bytes.
+  // Returns with the cache block locked and ready for the part: complete, or with few ranges of valid bytes.
   Status make_ready(OpenObject& object, const CacheBlockPtr& block, const Transfer::Part& part, std::uint64_t end,
                     std::unique_lock<std::mutex>& lock, bool& whole);
   static bool is_wanted(const OpenObject& object, const Transfer::Part& part);
@@ -63,7 +64,7 @@ class Writer {
   WriteBack& write_back_;
 };
 
-// Blocks of a cell under [begin, end) of it.
+// Blocks of a cell under its bytes [begin, end).
 std::uint32_t block_mask(const OpenObject& object, std::uint64_t begin, std::uint64_t end);
 
 }  // namespace mdfs::engine
