@@ -9,7 +9,7 @@
 
 namespace mdfs::alloc {
 
-// Bits [first, end) of a word that lie in word `index`.
+// The bits [first, end) that lie in word `index`.
 constexpr std::uint64_t word_mask(std::uint64_t index, std::uint64_t first, std::uint64_t end) {
   const std::uint64_t base = index * 64;
   const std::uint64_t from = first > base ? first - base : 0;

@@ -1,4 +1,4 @@
-// The allocation policies: one table of ids, names and functions that say where on a disk a new group begins.
+// The allocation policies: one table of ids, names and functions that choose the start of a new group on a disk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,12 +25,12 @@ class SplitMix {
   std::uint64_t state_;
 };
 
-// What a policy chooses by.
+// The facts for the choice.
 struct NewGroup {
   const SpaceMap& map;            // of the disk
-  std::uint64_t blocks = 0;       // that the group is to have
-  std::uint64_t near_block = 0;   // behind the object's last block on the disk; outside of the data: not known
-  std::uint64_t last_stored = 0;  // behind what was stored last on the disk; outside of the data: not known
+  std::uint64_t blocks = 0;       // expected length of the group
+  std::uint64_t near_block = 0;   // end of the object's last block on the disk; outside of the data: unknown
+  std::uint64_t last_stored = 0;  // end of the last stored data of the disk; outside of the data: unknown
   SplitMix& random;
 };
 
@@ -38,20 +38,20 @@ struct PolicyInfo {
   AllocationPolicy id;    // MDFS_POLICY_* of ondisk.h
   std::string_view name;  // in options, JSON and messages; never changes
   std::string_view help;  // one line
-  bool offered;           // as a value of options; else it stands for one of the others
-  // Where less than a quarter of the disk is free, a group begins in the smallest hole that holds it. True: only where
-  // the place that `begin` names has no room for it.
+  bool offered;           // as a value of options; else an alias of another policy
+  // Where less than a quarter of the disk is free, a group begins in the smallest hole that holds it. True: it does so
+  // only if the place of `begin` has no space for it.
   bool prefers_place_to_hole;
-  // The block from which the allocator searches. A pure function of what it is given.
+  // The block at which the search begins. A pure function of its argument.
   std::uint64_t (*begin)(const NewGroup& group);
 };
 
 // In the order of the ids, which are 0, 1, 2, ..
 std::span<const PolicyInfo> policy_table();
-// The id is one of the table (abort).
+// The id must be one of the table (abort).
 const PolicyInfo& info(AllocationPolicy id);
 std::string_view name(AllocationPolicy id);
-// One that is offered; kInvalidArgument says which there are.
+// An offered policy. The message of kInvalidArgument lists them.
 Result<AllocationPolicy> parse_policy(std::string_view name);
 // For help texts and messages: "scatter, first or near".
 std::string policy_names();

@@ -16,7 +16,7 @@ struct Run {
   auto operator<=>(const Run&) const = default;
 };
 
-// In order, adjacent ones of a disk as one, as far as one can be so long. None lies over another.
+// Sorted, with adjacent runs of a disk joined up to the largest length of a run. The runs must not overlap.
 std::vector<Run> merged(std::vector<Run> runs);
 
 }  // namespace mdfs::alloc
