@@ -1,4 +1,4 @@
-// The blocks of a volume that are free, and how writers get them.
+// The free blocks of a volume, and their allocation.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,22 +17,22 @@ namespace mdfs::store {
 using alloc::Run;
 
 struct AllocationRequest {
-  std::uint16_t disk = 0;             // where placement puts them
+  std::uint16_t disk = 0;             // that placement names
   std::uint32_t blocks = 0;           // 1..; contiguous
-  std::uint64_t owner = 0;            // object: blocks of one owner on one disk are kept together in groups
-  std::uint64_t near_block = 0;       // continue at this block if it is free; 0 = the owner's group, or a new one
-  std::uint64_t around_block = 0;     // first of all as near as can be to this block, which is replaced; 0 = none is
-  std::uint64_t expected_blocks = 0;  // that the owner will want on this disk from now on, these included; 0: not known
-  bool fits = false;                  // no group: into the smallest hole that holds them all
-  std::uint64_t at_block = 0;         // exactly here, also in a frozen range; 0 = anywhere
-  bool may_fall_back = true;          // to another disk if this one is full or missing
+  std::uint64_t owner = 0;            // object: blocks of one owner on one disk lie together in groups
+  std::uint64_t near_block = 0;       // continue at this block if it is free; 0: the owner's group, or a new one
+  std::uint64_t around_block = 0;     // preferably near this block, which is replaced; 0: none is replaced
+  std::uint64_t expected_blocks = 0;  // an estimate of the owner's demand on this disk, with these blocks; 0: unknown
+  bool fits = false;                  // no group: the smallest hole that holds all blocks
+  std::uint64_t at_block = 0;         // exactly here, also in a frozen range; 0: anywhere
+  bool may_fall_back = true;          // fallback allocation: on another disk if this one is full or missing
   geometry::AllocationPolicy policy =
-      geometry::AllocationPolicy::kDefault;  // where a new group begins; default: the store's
+      geometry::AllocationPolicy::kDefault;  // for the start of a new group; default: the store's
 };
 
-// Blocks that have left the volume, or are about to, and that somebody still reads: as long as the hold lasts they are
-// not allocated again. Where nothing else is free the store breaks the hold: what is read of its blocks from then on
-// does not count. Any thread; released before the store ends.
+// A hold on blocks that are freed, or soon will be, while a reader still needs them. The blocks are not allocated again
+// as long as the hold lasts. The store breaks a hold when no other blocks are free; later reads of the blocks are
+// invalid. Any thread. A hold must end before the store.
 class BlockHold {
  public:
   BlockHold() = default;
@@ -43,13 +43,13 @@ class BlockHold {
 };
 
 struct SpaceInfo {
-  std::uint64_t total_blocks = 0;      // for data, on the disks that are there
-  std::uint64_t free_blocks = 0;       // of them: used neither by data nor by nodes beyond the metadata regions
+  std::uint64_t total_blocks = 0;      // for data, on the present disks
+  std::uint64_t free_blocks = 0;       // of these: used neither by data nor by nodes beyond the metadata regions
   std::uint64_t available_blocks = 0;  // free, less the reserve and all reservations
   std::uint64_t objects = 0;
 };
 
-// A zone of a disk: its blocks for data, none in a zone that is all metadata, and those in use after the last change.
+// A zone of a disk: its data blocks (none in a zone that is all metadata), and its blocks in use after the last change.
 struct ZoneUse {
   std::uint64_t blocks = 0;
   std::uint64_t used_blocks = 0;
@@ -60,40 +60,40 @@ class BlockSpace {
  public:
   virtual ~BlockSpace() = default;
   virtual std::uint32_t block_size() const = 0;
-  // Of what has none of its own; never kDefault.
+  // The policy of requests that name none; never kDefault.
   virtual geometry::AllocationPolicy policy() const = 0;
 
-  // Contiguous blocks, which no reader sees until they are published. kNoSpace if no disk has such a run (try fewer
-  // blocks). May be called inside a transaction. A run never crosses a bitmap page (32768 blocks).
+  // Allocates contiguous blocks. No reader sees them until they are published. kNoSpace: no disk has such a run; the
+  // caller tries fewer blocks. May be called inside a transaction. A run never crosses a bitmap page (32768 blocks).
   virtual Result<Run> allocate(const AllocationRequest& request, Reservation* reservation) = 0;
-  // Allocated, never published: free again.
+  // Frees a run that was allocated and never published.
   virtual void abandon(const Run& run) = 0;
-  // A range of so many blocks of a disk, chosen so that little lies in it, that new blocks keep away from until it is
-  // opened again: so that it can be cleared, and filled by at_block. Not one that overlaps `keep`. kNoSpace: there is
-  // none with room elsewhere on the disk for what lies in it. Forgotten with the store.
+  // Chooses a range of so many blocks of a disk with few blocks in use, and keeps new blocks out of it until it is
+  // thawed. The caller clears the range and fills it with at_block. The range does not overlap `keep`. kNoSpace: no
+  // range has space elsewhere on the disk for its blocks in use. Frozen ranges are forgotten with the store.
   virtual Result<Run> freeze_range(unsigned disk, std::uint32_t blocks, const std::vector<Run>& keep) = 0;
   virtual void thaw_range(const Run& range) = 0;
-  // Reserves blocks, in use or free: other requests get them last, a request with at_block gets them. False: they are
-  // not reserved, as enough is. Until release_run(), which does nothing if they are not reserved any more. Forgotten
-  // with the store.
+  // Reserves blocks, in use or free, until release_run(): other requests get them last, a request with at_block gets
+  // them. False: not reserved, because enough blocks are. release_run() does nothing for a run that is no longer
+  // reserved. Reserved runs are forgotten with the store.
   virtual bool reserve_run(const Run& place) = 0;
   virtual void release_run(const Run& place) = 0;
-  // Holds blocks that are published, or are held by a hold that is not broken. A store that cannot hold any returns a
-  // hold that never breaks: its caller finds by the checksums that the blocks have been written over.
+  // Holds blocks that are published, or that an unbroken hold holds. A store that cannot hold blocks returns a hold
+  // that never breaks; the caller then notices by checksums that blocks have been overwritten.
   virtual std::shared_ptr<BlockHold> hold(std::vector<Run> runs);
-  // Free, on a disk that new blocks are given out of.
+  // True if all blocks are free, on a disk that gets new blocks.
   virtual bool is_free(const Run& run) = 0;
-  // The owner is deleted or closed: what was preallocated for it behind its blocks is available to all.
+  // Makes the owner's preallocations available to all objects. Called when the owner is deleted or closed.
   virtual void release_preallocations(std::uint64_t owner) = 0;
-  // kReserved may take blocks of the reserve as well, to write anew what gives as many back, and kFreeing all of
-  // it, for what is left of something that is cut.
+  // Sets space aside for a delayed write. kReserved may use the reserve, for writes that free as many blocks. kFreeing
+  // may use all of it, for the rest of an extent that is cut. kNoSpace: too little is free.
   virtual Result<Reservation> reserve(const SpaceAmount& amount, Purpose purpose) = 0;
   Result<Reservation> reserve(std::uint64_t blocks, Purpose purpose = Purpose::kNormal) {
     return reserve(SpaceAmount{blocks, 0, 0}, purpose);
   }
   virtual SpaceInfo space() const = 0;
-  // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Waits for the disk
-  // where zones do not end with bitmap pages.
+  // Zones [first, first + count) of a disk, fewer at its end; none of a disk that is not healthy. Reads the disk where
+  // zones do not end with bitmap pages.
   virtual Result<std::vector<ZoneUse>> zone_use(unsigned disk, std::uint64_t first, std::size_t count) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// Bringing one sealed state to the disks, in the order that makes it atomic.
+// Writes one sealed state to the disks, in the order that makes a commit atomic.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,15 +18,15 @@
 
 namespace mdfs::store {
 
-// All that one commit writes; independent of the tree and of the space in memory.
+// All that one commit writes, independent of the tree and the space in memory.
 struct SealedCommit {
-  format::CommitSlot slot;                // state and checksum records are set as it is written
+  format::CommitSlot slot;                // its state and checksum records are set by write_commit()
   AlignedBuffer nodes;                    // MDFS_NODE_SIZE each
   std::vector<format::Pointer> pointers;  // of the nodes, in the same order
   std::vector<SectorWrite> sectors;       // space pages
-  std::uint64_t sequence = 0;             // of the last transaction that is in it
-  // Of the data that were written since the last flush, if they are known: with those of nodes and space pages they
-  // may validate the commit, and one flush is enough then. Nothing: two flushes are needed.
+  std::uint64_t sequence = 0;             // number of the last transaction in the commit
+  // Records of the data that were written since the last flush, if they are known. Together with the records of nodes
+  // and space pages they may validate the commit, which then needs one flush. Nothing: the commit needs two flushes.
   std::optional<std::vector<format::ChecksumRecord>> checksum_records;
 };
 
@@ -37,19 +37,20 @@ struct Participant {
   format::DiskLayout layout;
 };
 
-// Nodes, space pages and prepared slots -> flush all -> committed slots -> flush all. If `checksum_records` are there,
-// and find room in the slot with those of what is written here, the commit ends with the first flush and the slot has
-// all of them; else the slot has none, and its state is committed once committed slots are written. Adjacent nodes
-// become one request. After an error the disks hold this commit or its parent, and recovery decides which.
+// Writes nodes, space pages and prepared slots; flushes all disks; writes committed slots; flushes again. A commit
+// whose `checksum_records` fit into the slot, with those of the writes made here, ends with the first flush. Its slot
+// has all records. Any other commit has a slot without records, whose state becomes committed. Adjacent nodes become
+// one request. After an error the disks hold this commit or its parent, and recovery decides between them.
 Status write_commit(SealedCommit& sealed, std::span<const Participant> participants, std::uint32_t block_size);
 
-// After an error before any committed slot of it was written (its slot is still prepared): takes its slots away and
-// finalizes its parent, if that is not yet, on the disks that still work. Then the next mount needs no disk that has
-// failed to know that the commit is none. What goes wrong here is left to recovery.
+// Called after an error before any committed slot was written (the slot is still prepared). Removes the slots of the
+// commit, and finalizes its parent where necessary, on the disks that still work. The next mount then needs no failed
+// disk to reject the commit. Recovery handles errors of this call.
 void abandon_commit(const format::CommitSlot& slot, const std::optional<format::CommitSlot>& parent,
                     std::span<const Participant> participants);
 
-// Committed slots -> flush all: of a commit with checksum records, which from now on do not count any more.
+// Writes the committed slots of a commit with checksum records, and flushes all disks. Its records do not count from
+// then on.
 Status finalize_commit(format::CommitSlot slot, std::span<const Participant> participants);
 
 }  // namespace mdfs::store

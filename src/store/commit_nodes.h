@@ -1,4 +1,4 @@
-// The tree nodes that one commit wrote, read copy by copy.
+// Reads the tree nodes that one commit wrote, copy by copy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::store {
 
-// A copy that does not verify; `good` is one that does.
+// A copy that fails verification, and the number of a good one.
 struct BadNodeCopy {
   format::Pointer pointer;
   std::size_t bad = 0;
@@ -25,9 +25,9 @@ struct CommitNodes {
   std::vector<BadNodeCopy> bad;
 };
 
-// Reads every copy of every node whose birth is the commit's generation. disks[i] is disk i, null if it is absent: its
-// copies count neither as good nor as bad. For commits with checksum records: what these cover is an upper bound of
-// what is read. Errors: kCorrupt (a node without a good copy; more nodes than the records cover).
+// Reads every copy of every node whose birth is the commit's generation. disks[i] is disk i, null if absent; copies on
+// absent disks count neither as good nor as bad. For commits with checksum records, whose covered blocks bound the
+// reads. Errors: kCorrupt (a node without a good copy; more nodes than the records cover).
 Result<CommitNodes> read_commit_nodes(const format::CommitSlot& slot, std::span<device::Disk* const> disks,
                                       std::uint32_t block_size);
 

@@ -1,4 +1,4 @@
-// When the changes of transactions are on the disks.
+// Commits: make the changes of transactions durable.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,23 +15,23 @@ class Commits {
   virtual ~Commits() = default;
   virtual std::uint64_t generation() const = 0;  // of the last commit
 
-  // Returns when everything that transact() completed before the call is on the disks. Callers share commits. A commit
-  // also brings nodes back that a full volume has put among the data, as far as they have room elsewhere again; that
-  // may take some commits, after the last of which generation() stays as it is. After a failed commit the store is
-  // read-only and every later commit fails.
+  // Returns when all transactions that completed before the call are on the disks. Callers share commits. A commit also
+  // moves nodes that a full volume has put among the data back, as far as there is space for them. That may take
+  // several commits; after the last of them generation() stays the same. After a failed commit the store is read-only,
+  // and every later commit fails.
   virtual Status commit() = 0;
-  // A small commit ends with one flush, and is known for good by the checksums of what it wrote. This writes down that
-  // it is good, so that it stays known even if something of that is damaged later. To be called now and then, when the
-  // disks have time, and before the disks are left. An error makes the store read-only; what was committed is there.
+  // A small commit ends with one flush, and validates itself by checksum records. finalize() writes its committed
+  // slots. The commit then stays valid even if a block of it is damaged later. To be called now and then, when the
+  // disks are idle, and before the disks are closed. An error makes the store read-only; the commit is kept.
   virtual Status finalize() { return {}; }
-  // Waits until a commit is not finalized and no other has been made or begun for `idle`: true, the caller finalizes.
-  // False once stop_waiting() has been called, and of a store whose commits are final at once. One thread.
+  // Waits until a commit is not finalized and no other has been made or begun for `idle`. True: the caller finalizes
+  // it. False after stop_waiting(), and for a store whose commits are always final. One thread.
   virtual bool wait_for_unfinalized(std::chrono::nanoseconds /*idle*/) { return false; }
   virtual void stop_waiting() {}
-  // Something would be written by a commit: changes, or copies of nodes that were found bad when they were read.
+  // True if a commit would write something: changes, or copies of nodes that were found bad when they were read.
   virtual bool dirty() const = 0;
-  // A disk is absent that has the newest commit, and nothing has been committed since: the first commit makes it stale.
-  // So nothing is to be written but what somebody asks for; the store itself repairs nothing.
+  // True while a disk is absent that has the newest commit, and no commit has followed: the first commit makes that
+  // disk stale. The store then repairs nothing by itself, and writes only when a caller asks for it.
   virtual bool holds_still() const { return false; }
   // Since open().
   virtual bool has_committed() const { return true; }

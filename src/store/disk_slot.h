@@ -1,4 +1,4 @@
-// The place of one disk in a mounted volume: a disk comes, goes and is followed by another while the volume works.
+// The place of one disk in a mounted volume. Disks may be attached, detached and replaced while the volume is in use.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace mdfs::store {
 
-// Counts requests. Without a disk every request ends with kMissingDisk. Any thread may call any method of Disk;
+// Counts requests. Without a disk every request ends with kMissingDisk. Any thread may call any method of Disk.
 // attach() and detach() are called by one thread at a time.
 class DiskSlot final : public device::Disk {
  public:
-  // The name is that of a place without a disk.
+  // `name` is for a place without a disk.
   explicit DiskSlot(std::string name, std::unique_ptr<device::Disk> disk = nullptr);
 
   const std::string& name() const override { return *name_.load(); }
@@ -27,21 +27,21 @@ class DiskSlot final : public device::Disk {
   bool writable() const override { return writable_; }
   void submit(std::span<device::Io* const> batch) override { pass_on(batch, Writes::kRemembered); }
 
-  // The same disk for what a commit writes, which is not remembered: the commit itself has the checksums or waits for a
-  // flush, and none is begun before the flush of the one before it.
+  // The same disk for the writes of commits, which are not remembered. The commit has their checksums or waits for a
+  // flush, and no commit begins before the flush of the one before it.
   device::Disk& for_commits() { return for_commits_; }
 
-  // Of the disk that is here, since it came.
+  // Of the present disk, since it was attached.
   device::DiskCounters* counters() override { return &counters_; }
-  // What was written through here, commits left out, and is not known to be flushed.
+  // Writes through this slot that may not be flushed, without those of commits.
   Unflushed& unflushed() { return unflushed_; }
 
-  // A write or discard meanwhile is a programming error. Not before the first disk is attached.
+  // Later writes and discards are programming errors while true. Not before the first disk is attached.
   void forbid_writes(bool forbidden) { writes_forbidden_ = forbidden; }
 
-  // There is none yet.
+  // The slot must be without a disk.
   void attach(std::unique_ptr<device::Disk> disk);
-  // Requests that come from now on find no disk; returns, the disk closed, when those under way have ended.
+  // Later requests find no disk. Returns when the present requests have ended and the disk is closed.
   void detach();
 
  private:
@@ -64,8 +64,8 @@ class DiskSlot final : public device::Disk {
 
   std::unique_ptr<device::Disk> owned_;
   std::atomic<device::Disk*> disk_{nullptr};
-  std::atomic<std::uint64_t> users_{0};  // requests under way, and threads that are inside submit()
-  std::deque<std::string> names_;        // all that there were: somebody may hold one
+  std::atomic<std::uint64_t> users_{0};  // present requests, and threads inside submit()
+  std::deque<std::string> names_;        // of all disks so far, because callers may hold references to them
   std::atomic<const std::string*> name_{nullptr};
   std::atomic<std::uint64_t> size_bytes_{0};
   std::atomic<bool> writable_{false};

@@ -1,4 +1,4 @@
-// Making a new volume on blank disks.
+// Makes a new volume on blank disks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ struct FormattedDisk {
   std::uint64_t blocks = 0;
   std::uint64_t zone_blocks = 0;
   std::uint64_t metadata_blocks = 0;
-  std::uint64_t room_blocks = 0;  // what it can be grown to
+  std::uint64_t room_blocks = 0;  // the largest size that it can be given
   std::uint64_t free_blocks = 0;
 };
 
@@ -48,24 +48,25 @@ struct DiskSize {
   std::uint64_t bytes = 0;
 };
 
-// The options alone, without disks. Errors begin with the field, as block-size, zone-size or label.
+// Checks the options alone, without disks. Errors begin with the field: block-size, zone-size or label.
 Status check_options(const FormatOptions& options);
 
-// Could a volume be made on such disks? Looks at numbers only; errors name the disk, the field and the allowed range.
+// Checks whether a volume could be made on such disks. Looks at numbers only. Errors name the disk, the field and the
+// allowed range.
 Status check_format(const std::vector<DiskSize>& disks, const FormatOptions& options);
 
-// Writes labels, space pages and the first commit: an empty tree holding the root directory (mode 0755, owner
-// root:root). What the disks held before is lost; the caller has asked. Errors name the disk, the field and the
-// allowed range; nothing is written before all are checked.
+// Writes labels, space pages and the first commit: an empty tree with the root directory (mode 0755, owner root:root).
+// The former contents of the disks are lost; the caller has checked that they may be. Errors name the disk, the field
+// and the allowed range. Nothing is written before all disks are checked.
 Result<FormattedVolume> format_volume(const std::vector<device::Disk*>& disks, const FormatOptions& options,
                                       Environment& environment);
 
-// ---- one more disk for a volume that is there
+// ---- one more disk for an existing volume
 
-// The label of a disk with the sizes that mkmdfs would give it; UUIDs and members are the caller's.
+// The label of a disk with the sizes that mkmdfs would give it. The caller fills in UUIDs and members.
 Result<format::Label> plan_label(const DiskSize& disk, const FormatOptions& options);
-// Zeroes the label areas and writes space pages on which nothing is in use, then flushes; gives the top page. The
-// label itself is not written: till then the disk belongs to no volume.
+// Zeroes the label areas, writes space pages without blocks in use, and flushes. Returns the top page. Does not write
+// the label: the disk belongs to no volume until the caller writes one.
 Result<format::SpaceEntry> write_blank_disk(device::Disk& disk, const format::Label& label);
 
 }  // namespace mdfs::store

@@ -1,4 +1,4 @@
-// Blocks that have left the volume and wait, since somebody still reads them.
+// Held blocks: they are freed, but wait because a reader still needs them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,8 +15,8 @@ namespace mdfs::store {
 
 using alloc::Run;
 
-// Knows which blocks are held, and which of them would be free otherwise: those wait. A block that waits is given back
-// by the call that ends its last hold. Runs that are held are equal or disjoint. Pure; the owner keeps threads apart.
+// Knows the held blocks, and which of them wait to become free. The call that ends the last hold of a waiting block
+// returns the block. Held runs are equal or disjoint. Pure; the owner locks.
 class HeldBlocks {
  public:
   struct State {
@@ -26,13 +26,14 @@ class HeldBlocks {
   };
 
   std::shared_ptr<const State> add(std::vector<Run> runs);
-  // The hold ends; a broken one has ended before. Returns what waited for it alone.
+  // Ends the hold; a broken hold has ended before. Returns the blocks that waited for this hold alone.
   std::vector<Run> drop(const State& hold);
-  // Takes those out of `free` that are held: they wait.
+  // Takes held blocks out of `free`; they wait.
   void keep_back(std::vector<Run>& free);
-  // Breaks the oldest hold, if there is one. Returns what waited for it alone.
+  // Breaks the oldest hold, if there is one. Returns the blocks that waited for it alone.
   std::vector<Run> break_oldest();
-  // Breaks all holds of these blocks, which do not wait. What waited for those holds alone is added to `runs`.
+  // Breaks all holds of these blocks, so that they do not wait. Adds other blocks that waited for those holds alone to
+  // `runs`.
   void break_those_of(std::vector<Run>& runs);
 
   std::uint64_t waiting_blocks() const { return waiting_blocks_; }

@@ -23,8 +23,9 @@ struct Item {
   ByteVector value;
 };
 
-// The changes of one transaction: seen by its own reads at once, by everybody else when transact() returns, by the
-// disks with the next commit; all of them or none. Used by one thread, inside transact() only.
+// The changes of one transaction, all or none of which take effect. The transaction's own reads see them at once, other
+// threads see them when transact() returns, and the disks get them with the next commit. One thread, inside transact()
+// only.
 class Transaction {
  public:
   virtual ~Transaction() = default;
@@ -33,28 +34,28 @@ class Transaction {
   virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
   virtual void put(const Key& key, ConstBytes value) = 0;  // value.size() <= MDFS_MAX_ITEM; inserts or replaces
   virtual void erase(const Key& key) = 0;                  // absent is fine
-  // Allocated blocks, written and completed on their disk, become part of the volume.
+  // Allocated blocks become part of the volume. They have been written, and the writes have completed.
   virtual void publish(const Run& run) = 0;
-  // Blocks leave the volume; reused when no committed state that recovery may fall back to holds them.
+  // Blocks leave the volume. They can be allocated again when recovery can fall back to no state that holds them.
   virtual void free(const Run& run) = 0;
-  // A number never used before for an object of this volume.
+  // A number that no object of this volume has had before.
   virtual std::uint64_t new_object() = 0;
   virtual void count_objects(std::int64_t change) = 0;  // inodes in use, for statfs
-  // The generation in which these changes will be committed; a later one if the transaction has to commit what came
-  // before it to find room.
+  // The generation in which these changes will be committed. It becomes a later one if the transaction must commit
+  // earlier changes to find space.
   virtual std::uint64_t generation() const = 0;
 };
 
-// All methods may be called from any thread. Transactions run one after another; reads run beside them. No method calls
-// back while it holds a lock, except transact() itself.
+// All methods may be called from any thread. Transactions run one after another, and reads run beside them. No method
+// but transact() calls back while it holds a lock.
 class Items {
  public:
   virtual ~Items() = default;
   virtual Result<std::optional<ByteVector>> get(const Key& key) = 0;
   virtual Result<std::vector<Item>> scan(const Key& first, const Key& last, std::size_t limit) = 0;
 
-  // Transactions are not nested. Runs `change`; if it succeeds and there is room, its changes take effect together,
-  // else none does. The part of `reservation` that is for the tree may be used, and stays reserved.
+  // Runs `change`. If it succeeds and space suffices, its changes take effect together, else none. The transaction may
+  // use the part of `reservation` that is for the tree; that part stays reserved. Transactions are not nested.
   virtual Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
                           const Reservation* reservation) = 0;
   Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change) {

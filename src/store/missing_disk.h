@@ -1,4 +1,4 @@
-// The place of a disk that is not there: every request ends with kMissingDisk.
+// The place of an absent disk: every request ends with kMissingDisk.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace mdfs::store {
 
-// May keep the real, unusable disk open, so that nobody else takes it meanwhile. Any thread may call any method.
+// May keep the real, unusable disk open, so that no other program takes it meanwhile. Any thread may call any method.
 class MissingDisk final : public device::Disk {
  public:
   MissingDisk(std::string name, std::uint64_t size_bytes, std::unique_ptr<device::Disk> kept)

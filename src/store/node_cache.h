@@ -1,4 +1,4 @@
-// Nodes of the tree as they are on the disks, or are being written: the least recently used go when there are too many.
+// A cache of tree nodes that are on the disks or being written; evicts the least recently used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace mdfs::store {
 
-// Any thread may call any method; its mutex is the last in the lock order. Nodes handed out stay alive with their
-// holders. Pinned nodes (being written: they cannot be read from the disks yet) are kept beyond the budget.
+// Any thread may call any method; the mutex is the last in the lock order. A node stays alive with its holders. Pinned
+// nodes are kept beyond the budget: they are being written, and cannot be read from the disks yet.
 class NodeCache final : public NodeSource {
  public:
   explicit NodeCache(std::size_t budget_bytes) : budget_bytes_(budget_bytes) {}
@@ -20,7 +20,7 @@ class NodeCache final : public NodeSource {
   ConstNodePtr find(const format::Pointer& pointer) override;
   void insert(const format::Pointer& pointer, ConstNodePtr node, bool pinned);
   void unpin(const format::Pointer& pointer);
-  // The node left the tree; its address will hold something else.
+  // The node left the tree, and its address may be reused.
   void forget(const format::Pointer& pointer);
 
   std::size_t bytes() const;

@@ -8,18 +8,19 @@
 
 namespace mdfs::store {
 
-// The purpose of a transaction or reservation. It says which space is left alone, so that work that matters more still
-// finds space on a full volume. kNormal leaves alone: all reservations; space for the nodes that publishing written
-// data and freeing change at a time; the reserve of data blocks. kReserved (publishing data of writes that were
-// acknowledged, writing blocks anew that will be free again) leaves alone: reservations, space for freeing, half of the
-// reserve. kFreeing (unlink, truncate, punch) leaves alone: reservations.
+// The purpose of a transaction or reservation. It decides which space is left alone, so that more important work still
+// finds space on a full volume.
+// kNormal leaves alone: all reservations; space for the nodes that publishing and freeing change at a time; the reserve
+// of data blocks. kReserved is for publishing acknowledged writes, and for rewriting blocks that will be free again. It
+// leaves alone: reservations, space for freeing, half of the reserve. kFreeing (unlink, truncate, punch) leaves alone:
+// reservations.
 enum class Purpose : std::uint8_t { kNormal, kReserved, kFreeing };
 
 // An upper bound of the space for some data: blocks for the data, and growth of the tree when they are published.
 struct SpaceAmount {
   std::uint64_t blocks = 0;
-  std::uint64_t items = 0;  // of the tree that are new or become larger
-  std::uint64_t bytes = 0;  // by which they become larger, in sum
+  std::uint64_t items = 0;  // of the tree that are new or grow
+  std::uint64_t bytes = 0;  // by which they grow, in sum
 
   bool empty() const { return blocks == 0 && items == 0 && bytes == 0; }
   SpaceAmount& operator+=(const SpaceAmount& other);

@@ -26,80 +26,80 @@
 
 namespace mdfs::store {
 
-// Addresses of all copies of a node not yet written.
+// Addresses of all copies of a node that is to be written.
 struct NodePlace {
   std::array<format::Address, MDFS_MAX_COPIES> address{};
   std::uint8_t copies = 0;
   std::span<const format::Address> places() const { return {address.data(), copies}; }
 };
 
-// The tree as it is in memory.
+// The size of the tree in memory.
 struct TreeSize {
   std::uint64_t nodes = 0;
-  std::uint64_t changed = 0;  // of them: to be written by the next commit
+  std::uint64_t changed = 0;  // of these: to be written by the next commit
   std::uint16_t level = 0;
 };
 
-// States of a block: free -> taken (allocate) -> published (by a transaction) -> pending free -> free. A block freed
-// in generation g is free again when g + kFallbackRoots is on the disks.
-//
-// Nodes: every changed node has a place in the pool before the change takes effect, so a commit never lacks room.
-// Beyond that there must be room for the growth of the tree that reservations allow, and for working: publishing
-// written data and freeing change some nodes of the tree, whose old places are free again only two commits later. That
-// room is whatever is free in the metadata regions; as far as that is too little, places are taken beyond them (`far`)
-// while there is room, since data leave no contiguous blocks behind. Any thread may call any method; one mutex guards
-// all, never held during I/O. Below the tree's lock in the order.
+// States of a block: free -> taken (allocate) -> published (by a transaction) -> pending free -> free. A block that
+// generation g frees is free again when generation g + kFallbackRoots is on the disks.
+// Nodes: every changed node gets a place in the pool before the change takes effect, so that a commit never lacks
+// space. Space also keeps nodes for growth of the tree by reservations. It keeps more for publishing and freeing: both
+// change nodes, whose old places are free only two commits later. These kept nodes lie in the free part of the metadata
+// regions. Where that is too small, Space takes places beyond the regions (`far`) in time, since data leave no
+// contiguous blocks behind.
+// Any thread may call any method. One mutex guards all, and is never held during I/O. Below the tree's lock in the
+// order.
 class Space {
  public:
   static constexpr std::uint64_t kFallbackRoots = 1;
   static constexpr std::size_t kPublishedRunsLimit = 1024;
-  // What one of so many last commits had in use is not discarded, though it may be written over: as many as a ring of
-  // slots has generations.
+  // Blocks that one of so many last commits had in use are not discarded, though they may be overwritten. The number is
+  // that of the generations in a ring of slots.
   static constexpr std::uint64_t kKeptCommits = MDFS_RING_SLOTS / 2;
   static constexpr std::size_t kDiscardableLimit = 16384;   // runs
-  static constexpr std::uint64_t kHeldShare = 8;            // of the data blocks, that wait for holds at most
+  static constexpr std::uint64_t kHeldShare = 8;            // at most this part of the data blocks waits for holds
   static constexpr std::uint64_t kLoadedPagesLimit = 1024;  // of all disks: 8 KiB each
 
-  // Reads index pages of the healthy disks; the others have no space. `members` may have more entries than the commit
-  // has disks, and none moves: those behind are filled in when disks come.
-  // The tree is told by note_tree(). `policy`: of requests that have none.
+  // Reads index pages of the healthy disks; other disks have no space. `members` may have more entries than the commit
+  // has disks. Entries never move, and are filled in when disks are added. The caller reports the tree with
+  // note_tree(). `policy` is for requests that have none.
   Space(std::vector<MemberDisk>& members, const format::CommitSlot& slot, std::uint32_t block_size, std::uint64_t seed,
         geometry::AllocationPolicy policy);
   Space(const Space&) = delete;
 
   // ---- members; the caller keeps commits and transactions away
-  // The disk is in `members`, its space pages are blank and its top page is `top`.
+  // The disk is in `members`, its space pages are blank, and its top page is `top`.
   Status add_disk(std::uint16_t disk, const format::SpaceEntry& top);
-  // Holds nothing, or is not there. kNotEmpty if it does.
+  // The disk holds nothing or is absent. kNotEmpty: it holds blocks.
   Status remove_disk(std::uint16_t disk);
-  // New blocks are given out of it no more, or again. kNoSpace: the other disks have no room for what it holds;
-  // `missing_blocks`, unless null, is what they lack. Then all stays as it was.
+  // Stops allocation on the disk, or allows it again. kNoSpace: the other disks have too little space for its blocks;
+  // `missing_blocks`, unless null, is how much they lack. Nothing changes then.
   Status set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missing_blocks);
   std::uint64_t used_blocks(std::uint16_t disk) const;
 
-  // Before the first block is given out: what the commit of this generation, which a mount found, had freed waits for
-  // the next commit. Not known: nothing is given out before that.
+  // Called before the first allocation: blocks that the commit of this generation, found by the mount, had freed wait
+  // for the next commit. nullopt: these blocks are unknown, and nothing is allocated before that commit.
   void keep_fallback(std::uint64_t generation, const std::optional<std::vector<Run>>& freed);
   bool gives_out() const;
 
   // ---- another size of a disk (space_resize.cc); the caller keeps commits and transactions away
-  // No new blocks behind the end that the disk would have with this layout; with its own one: everywhere again.
-  // kNoSpace as set_avoided(). kCorrupt: a bitmap page at one of the two ends is damaged.
+  // Allocates no blocks behind the end of the disk in this layout; its own layout lifts the limit. kNoSpace as in
+  // set_avoided(). kCorrupt: a bitmap page at one of the two ends is damaged.
   Status set_end(std::uint16_t disk, const format::DiskLayout& layout, std::uint64_t* missing_blocks);
-  // In use, or waiting to be free, behind that end.
+  // Blocks behind that end that are in use or pending free.
   std::uint64_t used_behind(std::uint16_t disk) const;
-  // Does a copy of the node lie on a disk that is avoided, or behind the end?
+  // True if a copy of the node lies on an avoided disk, or behind the end.
   bool must_move(std::uint16_t disk, const format::Pointer& node) const;
-  // Has the node fewer copies, or copies on fewer disks, than a new one gets? Then it was written when there were fewer
-  // disks, or while they were full.
+  // True if the node has fewer copies, or copies on fewer disks, than a new one gets. It was written when there were
+  // fewer disks, or while disks were full.
   bool is_crowded(const format::Pointer& node) const;
-  // The disk has this size. Larger: `new_bitmaps` are the pages that have come, blank and on the disk, and the blocks
-  // of the old label areas are taken until free_labels(). Smaller: kNotEmpty if something is in use behind set_end().
+  // Sets the size of the disk. Larger: `new_bitmaps` are the new pages, blank and on the disk; the blocks of the old
+  // label areas are taken until free_labels(). Smaller: kNotEmpty if blocks behind set_end() are in use.
   Status resize(std::uint16_t disk, const format::DiskLayout& layout,
                 const std::vector<format::SpaceEntry>& new_bitmaps);
   void free_labels(std::uint16_t disk, const format::DiskLayout& old);
 
-  // `reserved` of the blocks come out of a reservation. kNoSpace: no such run now; pending_free() says whether commits
+  // `reserved` of the blocks come out of a reservation. kNoSpace: no such run now; pending_free() tells whether commits
   // may help.
   Result<Run> allocate(const AllocationRequest& request, std::uint64_t reserved);
   void abandon(const Run& run);
@@ -108,12 +108,11 @@ class Space {
   bool reserve_run(const Run& place);
   void release_run(const Run& place);
   bool is_free(const Run& run);
-  // BlockHold: these blocks are not free again, whatever is committed, until the hold is dropped or broken. At most an
-  // eighth of the data blocks wait like this: beyond that the oldest holds are broken. Blocks of a disk that is
-  // leaving wait for nobody.
+  // BlockHold: keeps these blocks from becoming free until the hold is dropped or broken. At most an eighth of the data
+  // blocks wait like this; beyond that the oldest holds are broken. Blocks of a disk that is being drained do not wait.
   std::shared_ptr<const HeldBlocks::State> hold(std::vector<Run> runs);
   void drop_hold(const HeldBlocks::State& hold);
-  // Breaks those that blocks wait for; false if there are none.
+  // Breaks the holds for which blocks wait; false if there are none.
   bool break_holds();
   void release_preallocations(std::uint64_t owner);
   // kNoSpace: there is not enough space to reserve.
@@ -121,67 +120,68 @@ class Space {
   void give_back(const SpaceAmount& amount);
   std::uint64_t pending_free() const;
   SpaceInfo info() const;
-  // Fills in what it knows of a disk.
+  // Fills in the fields about space.
   void describe(std::size_t disk, DiskInfo& info) const;
   std::vector<ZoneUse> zone_use(unsigned disk, std::uint64_t first, std::size_t count);
 
-  // Makes sure that so many nodes can be given places; the part of `reserved` for the tree may be used. kNoSpace if
-  // they cannot.
+  // Makes sure that there are places for so many nodes; may use the part of `reserved` for the tree. kNoSpace: there
+  // are not enough.
   Status fill_pool(std::size_t nodes, Purpose purpose, const SpaceAmount& reserved);
   std::size_t places() const;  // in the pool
-  // All that is kept has room in the metadata regions, and some nodes more: now, or when commits have freed what waits.
+  // True if all kept nodes have space in the metadata regions, and some nodes more: now, or when pending free blocks
+  // are free.
   enum class When : std::uint8_t { kNow, kSoon };
   bool has_room_at_home(When when) const;
-  // After each change of the tree; what the pool holds without need is given back.
+  // Called after each change of the tree. Returns unneeded places of the pool.
   void note_tree(const TreeSize& tree);
-  // Loads the bitmap pages of these runs and keeps them in memory until unpin(). A run on a missing disk is passed
-  // over.
+  // Loads the bitmap pages of these runs, and keeps them in memory until unpin(). Skips runs on missing disks.
   void pin(std::span<const Run> runs);
   void unpin(std::span<const Run> runs);
-  // Are the runs what the transaction takes them for? Pinned. kCorrupt names the first that is not.
+  // Checks the runs of a transaction, which must be pinned. kCorrupt names the first wrong run.
   Status check(std::span<const Run> published, std::span<const Run> freed) const;
-  // Checked and pinned.
+  // Runs that are checked and pinned.
   void publish(std::span<const Run> runs);
   enum class Holds : std::uint8_t { kData, kNodes };
   void free(std::span<const Run> runs, Holds holds = Holds::kData);
 
-  // The calls of a commit, in this order. seal: between the two nothing else is called.
+  // The calls of a commit, in this order. No other call comes between take_place() and seal().
   NodePlace take_place();  // published at once; the pool was filled
-  // Changed space pages go to `writes` and tops to `slot`; what was freed since the last seal waits for
+  // Adds changed space pages to `writes` and top pages to `tops`. Blocks that were freed since the last seal wait for
   // `generation`.
   void seal(std::uint64_t generation, std::vector<SectorWrite>& writes, std::vector<format::SpaceEntry>& tops);
-  // What was published since the last call, nodes left out; nothing if it is much.
+  // The runs published since the last call, without nodes; nothing if there are very many.
   std::optional<std::vector<Run>> take_published();
-  // The sealed generation is on the disks. Gives the runs that may be reused now; they are free when released.
+  // The sealed generation is on the disks. Returns the runs that may be reused; they are free after release().
   std::vector<Run> note_committed(std::uint64_t generation);
   void release(std::span<const Run> runs);
 
-  // ---- discards (space_discard.cc). Blocks are taken while their disk is told that nobody needs them: whoever finds
-  // no other room meanwhile waits for that. The caller keeps changes of members away. The next run of holes of at least
-  // `smallest` blocks before block `end` that the disk may be told of: at most `most` blocks, and an eighth of what is
-  // free. Nothing if there is none before the end, where the position is then. Left out are blocks in use in one of the
-  // last kKeptCommits commits, and those that are kept for somebody.
+  // ---- discards (space_discard.cc). Blocks are taken while their disk discards them; an allocation that finds no
+  // other space waits for that. The caller keeps changes of members away.
+  // Takes the next run to discard from holes of at least `smallest` blocks before block `end`: at most `most` blocks,
+  // and an eighth of the free ones. Leaves out reserved blocks, and blocks in use in one of the last kKeptCommits
+  // commits. Nothing if there is none before the end, to which the position then moves.
   std::optional<Run> begin_discard(std::uint16_t disk, DiscardPosition& position, std::uint64_t end,
                                    std::uint64_t smallest, std::uint32_t most);
   void end_discard(const Run& run);
-  // To be called before some discards are begun, and while none is under way: first come those who wait for blocks.
-  // As long as there are any, begin_discard() gives nothing and leaves the position where it is.
+  // Called before some discards are begun, while none is in progress, so that threads that wait for blocks come first.
+  // While there are any, begin_discard() returns nothing and leaves the position.
   void let_waiters_go();
-  // It is known what the last commits had in use: this mount has made enough of them, and none freed very many runs.
+  // True once the blocks in use in the last commits are known: this mount has made enough commits, and none freed very
+  // many runs.
   bool may_discard() const;
-  // Commits are needed until blocks that have been freed before this call may be discarded.
+  // True if commits are needed before blocks that have been freed before this call may be discarded.
   bool wants_commits_to_discard() const;
-  // Runs of at least so many blocks that have become free to be discarded since the last call.
+  // Runs of at least so many blocks that have become ready to be discarded since the last call.
   std::vector<Run> take_discardable(std::uint64_t smallest);
-  // From now on, or no more, runs are kept for take_discardable().
+  // Starts or stops collecting runs for take_discardable().
   void collect_discardable(bool wanted);
 
-  // Where a page lies and what it must be; nothing if that is not known.
+  // The place and checksum of a page; nothing if they are unknown.
   std::optional<format::SpaceEntry> page_entry(unsigned disk, format::SpacePage page) const;
-  // The next commit writes the page anew, from memory; false if memory does not hold it.
+  // Makes the next commit write the page from memory; false if it is not in memory.
   bool rewrite_page(unsigned disk, format::SpacePage page);
 
-  // Does a copy lie beyond the metadata regions?
+  // True if a copy lies beyond the metadata regions.
   bool is_far(const NodePlace& place) const;
   // Runs of the copies of a node.
   std::vector<Run> runs_of(std::span<const format::Address> places) const;
@@ -192,46 +192,46 @@ class Space {
     std::vector<Run> runs;
   };
 
-  // The page, and up to `ahead` pages behind it, in one request. What is loaded already stays as it is.
+  // Loads the page, and up to `ahead` pages behind it, in one request. Loaded pages stay as they are.
   void load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead = 0);
   void install(std::uint16_t disk, std::uint64_t page, const Status& status, ConstBytes bytes);
-  bool valid(const Run& run) const;               // may be asked about
+  bool valid(const Run& run) const;               // lies on a disk of the volume
   alloc::SpaceMap* map_of(const Run& run) const;  // null: missing disk or damaged page
   alloc::Answer allocate_once(const AllocationRequest& request);
-  // What the log should be told after this answer; empty: nothing.
+  // Lines for the log after this answer.
   std::vector<std::string> note_allocation(const AllocationRequest& request, const Run& run);
-  void add_pending_free(const Run& run);    // does what follows from that it waits; mutex_ is held
+  void add_pending_free(const Run& run);    // counts the run as pending free; mutex_ is held
   std::uint64_t pending_free_data() const;  // in all
-  void count_disks();                       // what follows from which disks are usable
+  void count_disks();                       // recounts after disks became usable or not
   // Loads the pages at the end of the smaller of the disk's layout and this one, and keeps them in memory.
   Status pin_edge(std::uint16_t disk, const format::DiskLayout& layout);
   void unpin_edge(std::uint16_t disk, const format::DiskLayout& layout);
   bool is_behind_end(const Run& run) const;
-  // All places in the pool anew.
+  // Replaces all places in the pool.
   Status refill_pool(std::unique_lock<std::mutex>& lock);
   enum class Where : std::uint8_t { kHome, kFar, kAnywhere };
-  // Takes one more run for the place, on a disk that has none of its copies if possible.
+  // Takes one more run for the place, if possible on a disk that has none of its copies.
   alloc::Answer extend_place(NodePlace& place, Purpose purpose, Where where);
-  // Takes a place into the pool. The lock is given up while a bitmap page is loaded.
+  // Takes a place into the pool. Unlocks while a bitmap page is loaded.
   Status take_into_pool(std::unique_lock<std::mutex>& lock, Purpose purpose, Where where);
-  // Takes far places until `kept` nodes have room beside `nodes` that are to be written.
+  // Takes far places until `kept` nodes have space, beside `nodes` that are to be written.
   Status keep_room(std::unique_lock<std::mutex>& lock, std::uint64_t nodes, std::uint64_t kept, Purpose purpose);
   void release_place(const NodePlace& place);
   void release_locked(std::span<const Run> runs);  // mutex_ is held
-  // Waits for the discards under way; false if there are none (of these blocks).
+  // Waits for the discards in progress; false if there are none (of these blocks).
   bool wait_for_discards(std::unique_lock<std::mutex>& lock, const AllocationRequest* request = nullptr);
   bool knows_recent() const { return commits_ + 1 >= kKeptCommits && generation_ >= no_discard_before_; }
   std::uint64_t discarding_blocks(std::uint16_t disk, alloc::BlockRange range) const;
   std::uint64_t discarding_data() const;  // in all
-  // The first part of a free run of one bitmap page that none of the last commits had in use.
+  // The first part of a free run of one bitmap page that no recent commit had in use.
   Run discardable_part(const Run& run, std::uint64_t smallest) const;
-  // Far places that are not needed go, and those that could lie in the metadata regions move there.
+  // Releases unneeded far places, and replaces those that could lie in the metadata regions.
   void trim();
   std::uint64_t home_nodes(
-      std::uint64_t more_blocks = 0) const;  // that free blocks of the metadata regions have room for
-  // That a purpose leaves alone, where `own` is among the reservations.
+      std::uint64_t more_blocks = 0) const;  // that fit into the free blocks of the metadata regions
+  // The nodes that a purpose leaves alone, where `own` is among the reservations.
   std::uint64_t kept_nodes(Purpose purpose, const SpaceAmount& own = {}) const;
-  std::uint64_t missing_nodes(std::uint64_t home) const;  // of those kept for kNormal: without room
+  std::uint64_t missing_nodes(std::uint64_t home) const;  // kept for kNormal, but without space
   std::uint64_t place_blocks() const { return node_blocks_ * copies_; }
   // Free data blocks that are not reserved and that the purpose may take.
   std::uint64_t spare_data(Purpose purpose) const;
@@ -244,7 +244,7 @@ class Space {
 
   mutable std::mutex mutex_;  // guards all below
   unsigned copies_ = 2;
-  std::vector<std::uint16_t> node_disks_;  // usable
+  std::vector<std::uint16_t> node_disks_;  // usable ones
   std::unique_ptr<alloc::Allocator> allocator_;
   std::vector<std::unique_ptr<SpaceIndex>> index_;  // null: missing disk
   Fullness fullness_;
@@ -254,22 +254,22 @@ class Space {
   std::uint64_t data_reserve_ = 0;
   SpaceAmount reserved_;
   std::uint64_t pending_free_ = 0;
-  std::vector<std::uint64_t> pending_free_data_;  // of them, not where metadata have their regions: by disk
+  std::vector<std::uint64_t> pending_free_data_;  // of these, outside of the metadata regions: by disk
   std::uint64_t published_node_blocks_ = 0;
   TreeSize tree_;
   bool all_healthy_ = true;
   std::deque<NodePlace> pool_;  // taken, not published; in the metadata regions
-  std::deque<NodePlace> far_;   // the same with a copy beyond them: given out when the others are used up
+  std::deque<NodePlace> far_;   // the same with a copy beyond the regions: used last
   std::size_t rotation_ = 0;
-  std::vector<Run> published_;  // since the last seal; more than kPublishedRunsLimit are not counted
+  std::vector<Run> published_;  // since the last seal; not complete beyond kPublishedRunsLimit
   std::vector<Run> freeing_;    // freed since the last seal
   std::deque<PendingFree> pending_;
-  bool knows_freed_ = true;  // keep_fallback()
+  bool knows_freed_ = true;  // see keep_fallback()
   HeldBlocks held_;
   RecentlyFreed recent_;
-  std::uint64_t no_discard_before_ = 0;  // generation: more has been freed than is remembered
-  std::uint64_t commits_ = 0;            // commits of this mount
-  std::uint64_t generation_ = 0;         // of the last one
+  std::uint64_t no_discard_before_ = 0;  // generation; before it more was freed than is remembered
+  std::uint64_t commits_ = 0;            // of this mount
+  std::uint64_t generation_ = 0;         // of the last commit
   std::vector<Run> discarding_;          // taken until end_discard()
   std::uint64_t discard_waiters_ = 0;
   std::condition_variable discard_ended_;

@@ -1,4 +1,4 @@
-// The space pages of one disk: reading them, and making the ones that a commit writes.
+// The space pages of one disk: reads them, and makes those that a commit writes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,40 +16,40 @@
 
 namespace mdfs::store {
 
-// A sector to be written somewhere on a disk.
+// A sector to be written to a disk.
 struct SectorWrite {
   std::uint16_t disk = 0;
   std::uint64_t offset = 0;  // bytes
   AlignedBuffer bytes;       // MDFS_SECTOR
 };
 
-// Which place of each space page is valid. All levels are kept in memory (16 bytes for each 128 MiB of disk); bitmaps
-// are read on demand. Not locked: the owner's mutex guards it.
+// Knows which of the two places of each space page is valid. All levels are in memory (16 bytes for each 128 MiB of
+// disk); bitmaps are read on demand. The owner's mutex guards it.
 class SpaceIndex {
  public:
   SpaceIndex(const format::DiskLayout& layout, const format::SpaceEntry& top);
-  // A disk on which nothing is in use but what is for ever.
+  // A disk with nothing in use but its permanent areas.
   static SpaceIndex blank(const format::DiskLayout& layout);
 
-  // Reads the pages above the bitmaps. What is damaged counts as full and is named in the log.
+  // Reads the pages above the bitmaps. Damaged pages count as full, and are logged.
   void read(device::Disk& disk);
-  // Free blocks of each bitmap page; 0 for those whose entry is not known.
+  // Free blocks of each bitmap page; 0 where the entry is unknown.
   std::vector<std::uint64_t> free_blocks() const;
   bool known(std::uint64_t page) const { return known_[page]; }
 
   const format::SpaceEntry& entry(std::uint64_t page) const { return entries_[0][page]; }
   const format::SpaceEntry& entry(format::SpacePage page) const { return entries_[page.level][page.page]; }
-  // Is it known where the page lies and what it holds? A page above the bitmaps: of all bitmaps below it.
+  // True if the place and checksum of the page are known. For a page above the bitmaps: those of all bitmaps below it.
   bool known(format::SpacePage page) const;
-  // The disk has this size now. Bitmaps that come are on the disk, at these places; the next seal writes the pages
-  // above them, and above the last bitmap, anew. All pages of the old layout are known.
+  // Sets the size of the disk. New bitmaps are on the disk, at these places. The next seal rewrites the pages above
+  // them and above the last bitmap. All pages of the old layout must be known.
   void resize(const format::DiskLayout& layout, const std::vector<format::SpaceEntry>& new_bitmaps);
-  // The next seal writes this page above the bitmaps, which is known, anew.
+  // Makes the next seal rewrite this page above the bitmaps, which must be known.
   void rewrite(format::SpacePage page) { rewrite_.insert(page); }
   bool has_rewrites() const { return !rewrite_.empty(); }
   const format::SpaceEntry& top() const { return entries_.back()[0]; }
 
-  // Puts the changed bitmaps of `map`, and the pages above them, into the other place of each, and records that.
+  // Writes the changed bitmaps of `map`, and the pages above them, to the other place of each, and records that.
   void seal(const alloc::SpaceMap& map, std::uint16_t disk, std::vector<SectorWrite>& writes);
 
  private:

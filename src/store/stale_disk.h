@@ -1,4 +1,4 @@
-// A disk that missed commits: it is read from, and never written.
+// A disk that missed commits. MDFS reads it, and never writes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace mdfs::store {
 
-// While it was away nothing was given out on it, so what the tree says to lie here is here, unless the disk itself is
-// an old copy; the checksums in the tree tell which. Other requests end with kMissingDisk. Any thread may call any
-// method.
+// No blocks were allocated on the disk while it was absent. The blocks that the tree names are therefore on it, unless
+// the disk is an old copy; the checksums in the tree show that. Requests other than reads end with kMissingDisk. Any
+// thread may call any method.
 class StaleDisk final : public device::Disk {
  public:
   explicit StaleDisk(std::unique_ptr<device::Disk> disk) : disk_(std::move(disk)) {}

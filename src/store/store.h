@@ -1,5 +1,5 @@
-// The store: one copy-on-write tree of small items over the disks of a volume, its transactions and commits, and the
-// space that data blocks take. It knows nothing of files; the volume gives items their meaning.
+// The store: one copy-on-write tree of small items on the disks of a volume, its transactions and commits, and the
+// space of data blocks. The store knows nothing of files; the volume gives items their meaning.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,31 +25,31 @@ namespace mdfs::store {
 struct StoreOptions {
   bool read_only = false;
   bool degraded = false;  // write without a majority of disks
-  // Reads an older commit: of this generation, or for 0 the one before the newest. With read_only alone.
+  // Opens an older commit: of this generation, or for 0 the one before the newest. Only with read_only.
   std::optional<std::uint64_t> rollback;
   std::size_t node_cache_bytes = 16u << 20;
   std::size_t dirty_node_limit = 512;  // more dirty nodes than this start a commit
   geometry::AllocationPolicy policy =
-      geometry::AllocationPolicy::kDefault;  // default: the one that the volume was made with
-  bool discard = false;                      // set_discard()
+      geometry::AllocationPolicy::kDefault;  // kDefault: the policy in the label of the volume
+  bool discard = false;                      // see set_discard()
 };
 
-// A volume that is open. Code that needs a part of it takes a reference to that part and includes its header alone.
-// All methods may be called from any thread.
+// An open volume. Code that needs one part takes a reference to that part and includes its header alone. All methods
+// may be called from any thread.
 class Store : public Items, public BlockSpace, public Members, public Commits, public Discards {
  public:
-  // Takes the disks found (any order; of one volume), recovers the newest valid commit and makes it present on all
-  // disks (unless read_only). Errors: kForeignDisk, kNewerFormat, kFork, kNoQuorum, kCorrupt.
+  // Takes the disks of one volume, in any order. Recovers the newest valid commit, and makes it present on all disks
+  // (unless read_only). Errors: kForeignDisk, kNewerFormat, kFork, kNoQuorum, kCorrupt.
   static Result<std::unique_ptr<Store>> open(std::vector<std::unique_ptr<device::Disk>> disks,
                                              const StoreOptions& options, Environment& environment);
 
   virtual const Uuid& volume_uuid() const = 0;
   virtual std::string volume_name() const = 0;
-  virtual std::uint64_t features_incompat() const = 0;  // MDFS_INCOMPAT_*, as the volume was made
+  virtual std::uint64_t features_incompat() const = 0;  // MDFS_INCOMPAT_* of the volume
   virtual bool read_only() const = 0;
   virtual std::string read_only_reason() const = 0;  // empty if not read-only
 
-  // Null: a store without disks to look at (of tests).
+  // Null: a store without disks (of tests).
   virtual class Verifier* verifier() { return nullptr; }
 };
 

@@ -21,16 +21,16 @@
 namespace mdfs::store {
 
 // Locks, outermost first: writer_, SharedTree::mutex, the mutexes of Space and NodeCache. commit_mutex_ is held for
-// moments, with or without writer_. writer_ is recursive, since a transaction that finds no room commits what came
-// before it from inside. A thread that leads a commit has left writer_ before it writes.
+// moments, with or without writer_. writer_ is recursive, because a transaction that finds no space commits earlier
+// changes from inside. A thread that leads a commit has released writer_ before it writes.
 class StoreImpl final : public Store, public Verifier {
  public:
   StoreImpl(Recovered recovered, const StoreOptions& options, Environment& environment);
-  // Reads the root; the error names what is damaged.
+  // Reads the root. The error names the damage.
   Status check_root();
   void set_read_only(std::string reason);
-  // To be called before the store is written to: the commit before the one that was found stays readable until the
-  // next one. Recovery is complete, or begin_writing() completes it.
+  // Called before the store writes: keeps the commit before the recovered one readable until the next commit. Recovery
+  // is complete, or begin_writing() completes it.
   void prepare_writing();
 
   const Uuid& volume_uuid() const override { return label_.volume_uuid; }
@@ -58,7 +58,7 @@ class StoreImpl final : public Store, public Verifier {
   bool dirty() const override;
   bool has_committed() const override { return has_committed_; }
   bool holds_still() const override { return awaits_disks_ && !has_committed_; }
-  // Before anything is written to a disk of the store, or blocks are given out for that: completes recovery, if that
+  // Called before any write to a disk of the store, and before blocks are allocated for one. Completes recovery if that
   // waits because of an absent disk. An error makes the store read-only.
   Status begin_writing();
 
@@ -114,39 +114,40 @@ class StoreImpl final : public Store, public Verifier {
   void give_back(const SpaceAmount& amount) override { space_.give_back(amount); }
 
  private:
-  // writer_ is held in these.
+  // writer_ is held in these:
   Status prepare(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved);
   Status find_room(TransactionImpl& transaction, Purpose purpose, const SpaceAmount& reserved);
-  void note_tree();  // tells the space of it
+  void note_tree();  // reports its size to the space
   void apply(TransactionImpl& transaction);
   Status prepare_commit();
   void rewrite_bad_copies();
   void bring_nodes_home();
-  bool repairs_itself() const;  // a commit has something to write, even if nothing was changed
-  // The commit writes the node anew, if it is still there and there is room.
+  bool repairs_itself() const;  // true if a commit has something to write without any change
+  // Makes the commit rewrite the node, if it is still there and space suffices.
   enum class Rewrite : std::uint8_t { kDone, kNotThere, kNoRoom };
   Rewrite rewrite(const Key& key, std::uint16_t level, const format::Pointer& pointer);
-  // Rewrites nodes whose pointers pass the test, about kNodesAtOnce of them, commits, and moves `at` on: true when
-  // there are none left. kNoSpace: no room for a single one.
+  // Rewrites about kNodesAtOnce nodes whose pointers pass the test, commits, and advances `at`. True when there are
+  // none left. kNoSpace: there is no space for a single one.
   Result<bool> rewrite_nodes(const Tree::PointerTest& test, NodePosition& at);
   void free_nodes();
-  // What a commit brings to the disks. One that changes the members has no checksum records (FORMAT.md 4.2).
+  // The kind of a commit. A change of members has no checksum records (FORMAT.md 4.2).
   enum class Change : std::uint8_t { kContents, kMembers };
   SealedCommit seal(Change change);
-  // Of the data that the commit publishes, if they are known and the commit is an ordinary one. Once for each commit.
+  // Records of the data that the commit publishes, if they are known and the commit changes contents only. Called once
+  // for each commit.
   std::optional<std::vector<format::ChecksumRecord>> list_checksum_records(const format::CommitSlot& slot,
                                                                            Change change);
-  Status write_committed_slots();  // by the leader of a commit, or while there is none
+  Status write_committed_slots();  // called by the leader of a commit, or while there is none
 
-  // Returns when transaction `sequence` is on the disks; `forced`: after one more commit in any case.
+  // Returns when transaction `sequence` is on the disks; `forced`: after at least one more commit.
   Status commit_until(std::uint64_t sequence, bool forced);
-  Status commit_pending_free();  // commit_freed(), also where a disk is missing: for a caller without space
+  Status commit_pending_free();  // commit_freed(), also while a disk is missing: for a caller that lacks space
   Status lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change);
   void note_committed(const SealedCommit& sealed);
   void fail(const Error& error, std::uint64_t generation);
   Status read_only_error() const;
-  // Runs `work` while no transaction and no commit is under way and the last one is finalized: what is on the disks is
-  // what memory says.
+  // Runs `work` while no transaction and no commit is in progress, and the last commit is finalized: the disks then
+  // equal the state in memory.
   Status at_rest(const std::function<Status()>& work);
   std::vector<unsigned> bad_labels(unsigned disk, DiskLabels& found) const;
   Status check_space_page(unsigned disk, format::SpacePage page, const format::SpaceEntry& entry,
@@ -160,7 +161,7 @@ class StoreImpl final : public Store, public Verifier {
     Run run;
     Status status;
   };
-  // All at once; then the blocks are free again.
+  // Discards all at once, and frees the blocks afterwards.
   void discard(std::vector<Discard>& discards);
   void discard_freed(const Run& freed);
   std::uint64_t smallest_discard() const;  // blocks
@@ -174,13 +175,12 @@ class StoreImpl final : public Store, public Verifier {
   };
   std::vector<format::Member> table() const;
   Status check_member(unsigned index) const;
-  format::DiskLayout layout(unsigned index) const;  // of a member that is there
-  Status check_membership() const;                  // may it change once more?
+  format::DiskLayout layout(unsigned index) const;  // of a present member
+  Status check_membership() const;                  // kReadOnly: the membership number is at its limit
   Result<std::vector<Formatted>> format_new(const std::vector<JoiningDisk>& disks, std::vector<format::Member>& table);
-  // Leads one commit that brings `change` to the disks; it is called with writer_ held, and if it fails nothing is
-  // changed.
+  // Leads one commit with `change`, which is called with writer_ held. A failure of `change` changes nothing.
   Status commit_members(const std::function<Status()>& change);
-  // All labels of healthy disks with this table. What fails is repaired by the next mount.
+  // Writes all labels of healthy disks with this table. The next mount repairs labels that fail.
   void write_tables(const std::vector<format::Member>& table, std::uint32_t membership);
   std::vector<LabelWrite> labels_with(const std::vector<format::Member>& table, std::uint32_t membership) const;
 
@@ -197,13 +197,13 @@ class StoreImpl final : public Store, public Verifier {
   const StoreOptions options_;
   const format::Label label_;
   const geometry::AllocationPolicy policy_;
-  const bool awaits_disks_;                    // Recovered::holds_still()
+  const bool awaits_disks_;                    // see Recovered::holds_still()
   const std::vector<BadNodeCopy> bad_copies_;  // for begin_writing()
-  std::mutex recovery_mutex_;                  // of begin_writing(); within it only commit_mutex_ is taken
-  // One entry for each possible index; none ever moves, and each disk is a DiskSlot. State and table entry are changed
-  // under writer_ and table_mutex_, read under one of them.
+  std::mutex recovery_mutex_;                  // of begin_writing(); only commit_mutex_ is taken inside
+  // One entry for each possible index. Entries never move, and each disk is a DiskSlot. State and table entry are
+  // changed under writer_ and table_mutex_, and read under one of them.
   std::vector<MemberDisk> members_;
-  std::atomic<unsigned> disk_count_;  // indexes in use, holes included
+  std::atomic<unsigned> disk_count_;  // the table has so many entries, unused ones included
   mutable std::mutex table_mutex_;
   std::mutex members_mutex_;  // one change of members at a time; outermost
   const format::Features features_;
@@ -212,17 +212,17 @@ class StoreImpl final : public Store, public Verifier {
   SharedTree shared_;
   Space space_;
 
-  // spread_nodes(): taken before writer_.
+  // spread_nodes(): taken before writer_
   std::mutex spread_mutex_;  // guards spread_at_
   NodePosition spread_at_;
   std::atomic<bool> spread_wanted_{true};
-  std::atomic<bool> spread_again_{false};  // disks have come since it began
+  std::atomic<bool> spread_again_{false};  // disks were added since it began
 
   mutable std::recursive_mutex writer_;    // transactions run one after another; guards the four below
   std::vector<format::Pointer> replaced_;  // nodes that left the tree since the last seal
   std::uint64_t next_generation_;
   bool in_transaction_ = false;
-  // Nodes of this mount that lie beyond the full metadata regions; as many as are remembered.
+  // Nodes of this mount that lie beyond the full metadata regions, up to a bound.
   struct FarNode {
     Key key;
     std::uint16_t level = 0;
@@ -239,8 +239,8 @@ class StoreImpl final : public Store, public Verifier {
   std::atomic<bool> read_only_{false};
   std::atomic<bool> recovery_waits_{false};         // for begin_writing()
   std::atomic<bool> has_committed_{false};          // since open()
-  std::atomic<bool> discards_freed_{false};         // set_discard()
-  std::atomic<std::uint64_t> refuses_discards_{0};  // disks that did, a bit each; since set_discard()
+  std::atomic<bool> discards_freed_{false};         // see set_discard()
+  std::atomic<std::uint64_t> refuses_discards_{0};  // disks that refused discards since set_discard(), a bit each
 
   mutable std::mutex commit_mutex_;  // guards all below
   std::condition_variable committed_;

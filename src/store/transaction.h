@@ -1,4 +1,4 @@
-// The changes of one transaction, kept apart until all is known to fit.
+// The changes of one transaction, kept apart until the store knows that all of them fit.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

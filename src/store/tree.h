@@ -1,4 +1,4 @@
-// The copy-on-write B+tree in memory: finding leaves, and changing items; no I/O and no locks.
+// The copy-on-write B+tree in memory: finds leaves and changes items; no I/O and no locks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,11 +22,11 @@ using format::Key;
 
 struct TreeNode;
 using NodePtr = std::shared_ptr<TreeNode>;             // changed since the last commit: has no address yet
-using ConstNodePtr = std::shared_ptr<const TreeNode>;  // as on the disks, or as being written: never changes
+using ConstNodePtr = std::shared_ptr<const TreeNode>;  // on the disks, or being written: never changes
 
 struct TreeNode {
   format::Node body;
-  // Interior nodes: for each branch the changed child, or null if the branch's pointer says where the child is.
+  // Interior nodes: the changed child of each branch, or null where the branch's pointer names the child.
   std::vector<NodePtr> changed;
   std::size_t item_bytes = 0;  // leaves: sum of format::leaf_item_bytes
 
@@ -38,9 +38,9 @@ struct TreeNode {
 };
 
 bool is_empty(const TreeNode& node);
-const Key& first_key(const TreeNode& node);  // of one that is not empty
+const Key& first_key(const TreeNode& node);  // the node must not be empty
 
-// A node that must be loaded, and what is known of it.
+// A node that must be loaded, with the keys that it may have.
 struct NodeWanted {
   format::Pointer pointer;
   std::uint16_t level = 0;
@@ -55,20 +55,20 @@ class NodeSource {
   virtual ConstNodePtr find(const format::Pointer& pointer) = 0;
 };
 
-// Distinct nodes on some paths: what a change there copies and may split.
+// The distinct nodes on some paths: a change there copies them and may split them.
 struct Footprint {
   struct Growth {
     std::size_t items = 0;  // that make the leaf larger
-    std::size_t bytes = 0;  // by how much, in sum
+    std::size_t bytes = 0;  // by which they do, in sum
   };
   std::unordered_set<std::uint64_t> unchanged;  // packed first address
   std::unordered_map<const TreeNode*, Growth> leaves;
   std::unordered_set<const TreeNode*> interiors;
-  // An item with a value of `value_bytes` will be put into its leaf.
+  // Adds an item with a value of `value_bytes` that will be put into its leaf.
   void note_put(const TreeNode& leaf, const Key& key, std::size_t value_bytes);
 };
 
-// By how many nodes a tree of `nodes` can grow when `items` items become larger by `bytes` in sum.
+// The largest growth, in nodes, of a tree of `nodes` when `items` items grow by `bytes` in sum.
 std::uint64_t worst_growth(std::uint64_t nodes, std::uint64_t items, std::uint64_t bytes);
 
 // The caller holds a lock: shared for const methods, exclusive for the others.
@@ -77,58 +77,58 @@ class Tree {
   Tree(const Uuid& volume_uuid, const format::Root& root);
 
   struct LeafFound {
-    ConstNodePtr leaf;               // null: `wanted` is missing
-    std::optional<Key> next;         // smallest key that belongs to the leaf after it; absent for the last leaf
-    std::vector<NodeWanted> wanted;  // the missing node first, then missing ones beside it up to `ahead`
+    ConstNodePtr leaf;               // null: `wanted` names the missing node
+    std::optional<Key> next;         // smallest key of the next leaf; absent for the last leaf
+    std::vector<NodeWanted> wanted;  // the missing node first, then missing siblings up to `ahead`
   };
-  // The leaf for `key`. `ahead`: also names up to kMaxAhead missing siblings that hold keys up to it.
+  // The leaf for `key`. `ahead`: also names up to kMaxAhead missing siblings with keys up to this one.
   LeafFound find_leaf(const Key& key, NodeSource& source, const Key* ahead = nullptr,
                       Footprint* footprint = nullptr) const;
   static constexpr std::size_t kMaxAhead = 16;
 
   struct NodesFound {
     std::vector<NodeWanted> nodes;
-    std::optional<Key> next;            // where to go on; absent after the last leaf
-    std::optional<NodeWanted> missing;  // is not in memory, and nothing below it was looked at
+    std::optional<Key> next;            // start of the next call; absent after the last leaf
+    std::optional<NodeWanted> missing;  // not in memory; nodes below it are left out
   };
-  // Unchanged nodes: up to `leaves` leaves from the one for `from` on, and those above them that begin at or after
+  // Unchanged nodes: up to `leaves` leaves from the one for `from` on, and the nodes above them that begin at or after
   // `from`. The leaves need not be in memory.
   NodesFound nodes_from(const Key& from, std::size_t leaves, NodeSource& source) const;
 
-  // Does `pointer` lead to the node at `level` on the path to `key`? All of the path is in memory.
+  // True if `pointer` names the node at `level` on the path to `key`. All of the path must be in memory.
   bool holds(const Key& key, std::uint16_t level, const format::Pointer& pointer, NodeSource& source) const;
 
-  // Nodes at `level` whose pointers pass the test, unless they are changed anyhow: those below the parent that `from`
-  // leads to.
+  // Unchanged nodes at `level` whose pointers pass the test, below the parent on the path to `from`.
   using PointerTest = std::function<bool(const format::Pointer&)>;
   struct NodesWhere {
     struct Found {
-      Key key;  // leads to it
+      Key key;  // lies below the node
       format::Pointer pointer;
     };
     std::vector<Found> nodes;
-    std::optional<Key> next;           // where the next parent begins; absent behind the last one
-    std::optional<NodeWanted> wanted;  // missing in memory; the rest is not filled in
+    std::optional<Key> next;           // start of the next parent; absent after the last one
+    std::optional<NodeWanted> wanted;  // not in memory; the other fields are empty then
   };
   NodesWhere nodes_where(const PointerTest& test, std::uint16_t level, const Key& from, NodeSource& source) const;
   std::uint16_t level() const { return changed_root_ ? changed_root_->body.level : root_.level; }
 
-  // All nodes on the path to `key` are in `source`, or were when the first of several changes began: puts come before
-  // erasures then. Pointers of nodes that the change replaces go to `freed`.
+  // All nodes on the path to `key` are in `source`. In a series of changes they were there at its beginning, and puts
+  // come before erasures. Adds pointers of replaced nodes to `freed`.
   void put(const Key& key, ConstBytes value, NodeSource& source, std::vector<format::Pointer>& freed);
   void erase(const Key& key, NodeSource& source, std::vector<format::Pointer>& freed);
-  // Makes the path to the node with this pointer changed, so that the next commit writes it anew; `key` lies below it.
+  // Marks the path to the node with this pointer as changed, so that the next commit rewrites the node. `key` lies
+  // below the node.
   void touch(const Key& key, std::uint16_t level, NodeSource& source, std::vector<format::Pointer>& freed);
 
   std::size_t changed_nodes() const { return changed_nodes_; }
   std::uint64_t nodes() const { return nodes_; }
-  // An upper bound of changed_nodes() after the puts of the footprint and any erasures on its paths.
+  // An upper bound of changed_nodes() after the puts of the footprint, and any erasures on its paths.
   std::size_t worst_changed_nodes(const Footprint& footprint) const;
 
-  // Gives every changed node, children first, to `write`, which makes it immutable and says where it goes.
+  // Passes every changed node, children first, to `write`, which makes the node immutable and returns its place.
   using WriteNode = std::function<format::Pointer(const NodePtr&)>;
   format::Root seal(const WriteNode& write);
-  const format::Root& root() const { return root_; }  // as last sealed; null pointer fields while changed
+  const format::Root& root() const { return root_; }  // as last sealed; pointer fields are null after a change
 
  private:
   struct Step {

@@ -1,4 +1,4 @@
-// Writes of one disk that a commit may have to rely on before a flush has followed them.
+// Writes of one disk that no flush has followed yet, for the checksum records of commits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace mdfs::store {
 
-// Of what a request writes, all its buffers one after another.
+// Of the bytes that a request writes, all its buffers one after another.
 std::uint32_t checksum_of(const device::Io& io);
 
-// Remembers where and what was written since the last call of take(), as long as it is little: more than that is
-// flushed before a commit anyway, and then its checksums would be for nothing. Any thread may call any method.
+// Remembers the places and checksums of writes since the last take(), up to a bound. A commit flushes more than that
+// anyway, and needs no checksums then. Any thread may call any method.
 class Unflushed {
  public:
   static constexpr std::size_t kMaxWrites = 256;
@@ -28,12 +28,12 @@ class Unflushed {
     std::uint64_t end() const { return offset + bytes; }
   };
 
-  // Of a write that is about to be given to the disk; nothing if it is too much to be remembered.
+  // Of a write that is about to be submitted; nothing if it is too large to be remembered.
   std::optional<std::uint32_t> checksum(const device::Io& io) const;
-  // A write has ended, with this checksum if it was good; before anybody is told.
+  // A write has ended, with its checksum if it was good. Called before its caller learns of the end.
   void note(std::uint64_t offset, std::uint64_t bytes, bool good, std::optional<std::uint32_t> crc32c);
-  // All good writes that ended since the last call, none over another; nothing if there were too many, if one is not
-  // known, or if one covers a part of another.
+  // All good writes that ended since the last call, disjoint. Nothing if there were too many, if one is unknown, or if
+  // one partly covers another.
   std::optional<std::vector<Write>> take();
 
  private:

@@ -1,4 +1,4 @@
-// Which commit is valid: by a committed slot, by the commit that came after it, or by its own checksum records.
+// Validation of commits: by a committed slot, by the commit that followed, or by the commit's own checksum records.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,55 +15,56 @@
 
 namespace mdfs::store {
 
-// A disk that was given, with what its label areas hold; it has a label.
+// A disk with a label, and the contents of its label areas.
 struct Candidate {
   std::unique_ptr<device::Disk> disk;
   DiskLabels labels;
-  bool current = false;  // has the winner (has_commit()), once that is known
+  bool current = false;  // set when the winner is known: has_commit()
 };
 
 // The newest commit that is not known to be incomplete.
 struct Winner {
   format::CommitSlot slot;           // committed if such a slot was found, else prepared
-  std::uint64_t highest_generation;  // seen anywhere, prepared ones included
-  // Indexes of participants that are absent, cannot be read, or hold an older state than they must. Empty unless the
-  // checksum records alone speak for the commit: then it is complete only if it is complete on these disks, too.
+  std::uint64_t highest_generation;  // found in any slot, also a prepared one
+  // Indexes of participants that are absent, cannot be read, or hold an older state than they should. Empty unless the
+  // commit relies on its checksum records alone; these disks then decide whether it is complete.
   std::vector<std::uint16_t> awaited;
-  std::vector<BadNodeCopy> bad_copies;  // of nodes that the commit wrote; another copy of each is good
+  std::vector<BadNodeCopy> bad_copies;  // of nodes that the commit wrote, each with another good copy
 };
 
-// A commit with a committed slot anywhere is valid, as is one with checksum records whose successor is found: a
-// successor is begun once its parent has been flushed. The checksum records of a commit validate it if
-// - every disk that takes part in it is here, and holds its slot, or that of its parent, or matches a record;
-// - no disk that takes part in it has gone on without it;
-// - every record matches. One that does not is excused if it covers nothing but nodes of which another copy is good,
-//   on a disk that holds the slot.
-// The valid commit of the highest generation wins, or a newer one that is incomplete on no disk that is here
-// (`awaited`). Reads at most what the records say and the nodes that they cover. Errors: kFork (two of one
-// generation), kCorrupt (none).
+// Finds the winning commit. A commit with a committed slot on any disk is valid. A commit with checksum records is
+// valid if its successor is found, because a successor begins after the flush of its parent. The checksum records of a
+// commit validate it under these conditions:
+// - every participating disk is present, and holds the commit's slot, or its parent's slot, or matches a record;
+// - no participating disk has later commits without it;
+// - every record matches. A mismatch is excused if the record covers only nodes with another good copy, on a disk
+//   that holds the slot.
+// The valid commit of the highest generation wins, or a newer one that is incomplete on no present disk (`awaited`).
+// Reads at most the blocks of the records and the nodes that they cover. Errors: kFork (two of one generation),
+// kCorrupt (none).
 // With `generation` that commit wins instead, if it is among them.
 Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::optional<std::uint64_t> generation = {});
 
-// The valid commit of the highest generation below that of the newest: what a rollback without a number means.
-// kNotFound if there is none.
+// The valid commit of the highest generation below the newest: a rollback without a number takes it. kNotFound if there
+// is none.
 Result<std::uint64_t> commit_before_newest(const std::vector<Candidate>& candidates);
 
-// A commit that the rings of the disks hold.
+// A commit in the rings of the disks.
 struct FoundCommit {
-  format::CommitSlot slot;  // committed if such a slot was found
-  unsigned disks = 0;       // that hold it
+  format::CommitSlot slot;  // committed if any such slot was found
+  unsigned disks = 0;       // that hold the slot
   bool valid = false;       // else it was begun and not completed, or not on all disks
 };
 // The newest first.
 std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates);
 
-// Was the disk written apart from the winner (FORMAT.md 4.3, step 2)? Then it gives the generation of the disk's newest
-// commit. `current`: bits of the indexes of disks that have the winner.
+// The generation of the disk's newest commit if the disk was written apart from the winner (FORMAT.md 4.3, step 2);
+// else nothing. `current`: bits of the indexes of disks that have the winner.
 std::optional<std::uint64_t> diverged(const std::vector<Candidate>& candidates, const Candidate& candidate,
                                       const format::CommitSlot& winner, std::uint64_t current);
 
-// The disk holds all that the commit wrote to it: its slot, or data that match all records of this disk. Where there
-// are none, the parent's slot.
+// True if the disk holds all that the commit wrote to it: its slot, or data that match all records of this disk. For a
+// disk without records: the parent's slot.
 bool has_commit(const Candidate& candidate, const format::CommitSlot& slot);
 
 }  // namespace mdfs::store

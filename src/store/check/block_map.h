@@ -1,4 +1,4 @@
-// Which blocks of the volume are in use, as the tree says.
+// The blocks of the volume that the tree uses.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,45 +11,45 @@
 
 namespace mdfs::store {
 
-// One bit a block, for the disks that are there. The map stands for a section of their bitmap pages, in order of disk
-// and number, so that its memory has a limit: what lies outside is not marked, and a pass for each section sees all.
-// A value; no thread contract.
+// One bit for each block of the present disks. To bound its memory, the map holds one section of the bitmap pages, in
+// order of disk and number. Blocks outside of the section are not marked; one pass over the tree for each section sees
+// all. A value; no thread contract.
 class BlockMap {
  public:
-  // `mapped`: the disks whose blocks are kept; blocks of others count as not marked. At most `most_pages` at a time.
+  // `mapped`: the disks in the map; blocks of other disks are never marked. A section has at most `most_pages` pages.
   BlockMap(const std::vector<format::DiskLayout>& layouts, const std::vector<bool>& mapped,
            std::uint64_t most_pages = UINT64_MAX);
 
-  // Bitmap pages of all mapped disks, and those of the section.
+  // Bitmap pages of all mapped disks, and the range of the section.
   std::uint64_t all_pages() const { return first_page_.back(); }
   std::uint64_t section_begin() const { return begin_; }
   std::uint64_t section_end() const { return end_; }
   bool whole() const { return begin_ == 0 && end_ == all_pages(); }
-  // Forgets all marks. False: there is no further section.
+  // Moves to the next section and forgets all marks. False: there is no further section.
   bool next_section();
   bool in_section(std::uint16_t disk, std::uint64_t page) const;
-  // Does the run, which holds() accepts, begin in an earlier section?
+  // True if the run begins in an earlier section. holds() must accept the run.
   bool begins_before(const format::BlockRun& run) const;
 
-  // Is the run on a disk of the volume, and all of it usable?
+  // True if all of the run is usable, on a disk of the volume.
   bool holds(const format::BlockRun& run) const;
-  // Marks what lies in the section of a run that holds() accepts; false if a block of it was marked already (the others
-  // are marked all the same).
+  // Marks the part of a run in the section; holds() must accept the run. False if a block of it was marked already (the
+  // others are marked all the same).
   bool mark(const format::BlockRun& run);
-  // In the section.
+  // Whether a block in the section is marked.
   bool get(std::uint16_t disk, std::uint64_t block) const;
   // The MDFS_BITS_PER_PAGE / 64 words of a page in the section.
   const std::uint64_t* words(std::uint16_t disk, std::uint64_t page) const;
-  // The first `count` blocks in a row in [first, end) that are not marked and cross no bitmap page; `end` if there are
-  // none. The map is whole.
+  // The first `count` contiguous unmarked blocks in [first, end) that cross no bitmap page; `end` if there are none.
+  // The map must be whole.
   std::uint64_t find_free(std::uint16_t disk, std::uint64_t first, std::uint64_t end, std::uint64_t count) const;
   std::uint64_t count() const;  // in the section
 
   const std::vector<format::DiskLayout>& layouts() const { return layouts_; }
   bool mapped(std::uint16_t disk) const { return first_page_[disk + 1] > first_page_[disk]; }
-  // Marks also what a bitmap page in the section says, as it lies on the disk.
+  // Also marks the blocks that a bitmap page in the section has in use, as it lies on the disk.
   void merge_page(std::uint16_t disk, std::uint64_t page, ConstBytes bytes);
-  // The bitmap page as it must be on the disk: blocks in use for ever, and bits behind the disk, included.
+  // The bitmap page for the disk, with permanently used blocks and the bits behind the disk.
   void make_page(std::uint16_t disk, std::uint64_t page, MutableBytes out) const;
 
  private:

@@ -1,4 +1,4 @@
-// Checksums of data: in disk order, on all disks at once.
+// Verifies checksums of data in the order of the disks, on all disks at once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace mdfs::store {
 
-// Collects the places of data and reads them in large batches, a thread for each disk. Used by one thread.
+// Collects the places of data and reads them in large batches, one thread for each disk. Used by one thread.
 class DataChecker {
  public:
   // Called from any thread with the bytes verified since the last call.
   using OnBytes = std::function<void(std::uint64_t bytes)>;
   static constexpr std::size_t kReadBytes = 4u << 20;
 
-  // Pieces that take `most_bytes` of memory are kept before they are read.
+  // Collects pieces up to `most_bytes` of memory before it reads them.
   DataChecker(const Recovered& volume, std::uint32_t block_size, std::uint64_t most_bytes, Findings& findings,
               OnBytes on_bytes)
       : volume_(volume),
@@ -47,7 +47,7 @@ class DataChecker {
   Findings& findings_;
   OnBytes on_bytes_;
   std::vector<StoredData> pieces_;
-  std::uint64_t bytes_ = 0;  // of memory that they take
+  std::uint64_t bytes_ = 0;  // of memory for the pieces
 };
 
 }  // namespace mdfs::store

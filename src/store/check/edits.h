@@ -1,4 +1,4 @@
-// Changes of items that a repair makes.
+// Changes of items by a repair.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace mdfs::store {
 
-// Fields of an inode that get another value.
+// Fields of an inode that get a new value.
 struct InodeFix {
   std::optional<std::uint32_t> links;
   std::optional<std::uint64_t> parent;
@@ -35,24 +35,24 @@ struct FixType {
 struct FixShape {
   std::uint64_t shape0 = 0;
 };
-// Extent records or file runs that are taken out, or whose blocks are copied elsewhere.
+// Extent records or file runs that are removed, or whose blocks are copied to another place.
 struct FixRecords {
   std::optional<format::ExtentTableShape> shape;           // absent: a file cell
   std::set<unsigned> erase;                                // places, or numbers of runs
-  std::map<unsigned, std::vector<format::BlockRun>> move;  // and where they lie now
-  std::optional<unsigned> end_block;                       // of a file cell: what lies at or above goes
+  std::map<unsigned, std::vector<format::BlockRun>> move;  // with their new places
+  std::optional<unsigned> end_block;                       // of a file cell: blocks at or above this one are removed
 };
 
 using ItemEdit = std::variant<EraseItem, PutItem, FixType, FixShape, FixRecords>;
 
-// At most one change an item; all of an erased object's items go.
+// At most one change for each item. An erased object loses all its items.
 struct Edits {
   std::map<format::Key, ItemEdit> items;
   std::map<std::uint64_t, InodeFix> inodes;
   std::set<std::uint64_t> erased_objects;
 
   bool empty() const { return items.empty() && inodes.empty() && erased_objects.empty(); }
-  // Does any change fall into [lower, upper]?
+  // True if any change lies in [lower, upper].
   bool touches(const format::Key& lower, const format::Key& upper) const;
 };
 

@@ -1,4 +1,4 @@
-// What the checker can find: one table of numbers and names that never change.
+// The findings of the checker: one table of numbers and names that never change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace mdfs::store {
 
-// The numbers are part of the interface: never changed, never given out again.
+// The numbers are part of the interface: never changed, never reused.
 enum class FindingId : std::uint16_t {
   kDiskMissing = 101,
   kDiskStale = 102,
@@ -62,9 +62,9 @@ enum class FindingId : std::uint16_t {
   kDataUnreadable = 702,
 };
 
-// A note is no error. Others are: a warning costs nothing, an error is damage.
+// A note is no error. A warning costs nothing; an error is damage.
 enum class Severity : std::uint8_t { kNote, kWarning, kError };
-// kSafe: from a good copy, or derived from the rest (-p and -y). kForced: something is moved or given up (-y).
+// kSafe: from a good copy, or derived (-p and -y). kForced: something is moved or given up (-y).
 enum class Repair : std::uint8_t { kNever, kSafe, kForced };
 
 struct FindingInfo {
@@ -93,15 +93,15 @@ struct Finding {
   std::string where;
   bool repaired = false;
   About about;
-  std::string path;  // of that from the root directory, as far as the names lead there; else empty
-  // By what was found, and not by what was learned of it since.
+  std::string path;  // of that object from the root directory, as far as names lead there; else empty
+  // Compares what was found, and not what was learned later.
   auto operator<=>(const Finding& other) const {
     return std::tie(id, where, repaired) <=> std::tie(other.id, other.where, other.repaired);
   }
   bool operator==(const Finding& other) const { return (*this <=> other) == 0; }
 };
 
-// The findings of one pass. Keeps at most kLimit of them, and counts all. Not for several threads at once.
+// The findings of one pass. Keeps at most kLimit of them, and counts all. Not thread-safe.
 class Findings {
  public:
   static constexpr std::size_t kLimit = 10000;
@@ -110,9 +110,9 @@ class Findings {
   const std::vector<Finding>& list() const { return list_; }
   std::uint64_t count(FindingId id) const;
   std::uint64_t total() const { return total_; }
-  // Is there one that such a repair would repair, and that is no note?
+  // True if such a repair would repair any finding other than a note.
   bool any(Repair repair) const;
-  // Is there one that is no note?
+  // True if there is any finding other than a note.
   bool any() const { return any(Repair::kNever) || any(Repair::kSafe) || any(Repair::kForced); }
 
  private:

@@ -1,4 +1,4 @@
-// What the items of the tree say of objects, and whether it makes sense.
+// Checks that the items of each object make sense together.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,7 @@ namespace mdfs::store {
 
 using DataVisitor = std::function<void(StoredData data)>;
 
-// What is remembered of each object until all items have been seen.
+// Kept for each object until all items have been seen.
 struct ObjectSummary {
   std::uint32_t mode = 0;
   std::uint32_t links = 0;
@@ -34,12 +34,12 @@ struct ObjectSummary {
   std::uint64_t entries = 0;
   std::uint64_t placement = 0;
   std::uint32_t reach = 0;
-  // Found.
+  // Counted while the items pass:
   std::uint32_t names = 0;
   std::uint32_t subdirectories = 0;
   std::uint64_t found_entries = 0;
   bool orphan = false;
-  bool leftovers = false;  // data of the kind that it is not
+  bool leftovers = false;  // data of the kind that the object no longer has
 
   bool is_directory() const;
 };
@@ -53,13 +53,13 @@ struct EntrySummary {
   bool dropped = false;
 };
 
-// What all items together say; the input of check_names().
+// The facts of all items together, for check_names().
 struct ObjectTable {
   std::unordered_map<std::uint64_t, ObjectSummary> objects;
   std::vector<EntrySummary> entries;  // in order of directory and cookie
   std::set<std::uint64_t> orphans;
   std::set<std::uint64_t> placements;
-  std::map<std::string, std::uint64_t> root_names;  // names that may stand in the way of lost+found
+  std::map<std::string, std::uint64_t> root_names;  // names that may collide with lost+found
   struct MovedEntry {                               // to be put under the right hash
     std::uint64_t directory = 0;
     std::uint64_t inode = 0;
@@ -70,12 +70,12 @@ struct ObjectTable {
   std::uint64_t highest_object = 0;
 };
 
-// Takes every item of the tree in order of keys. Marks the blocks that data occupy, reports what makes no sense, and
-// notes how it could be repaired. One thread.
+// Takes every item of the tree in order of keys. Marks the blocks of data, reports items that make no sense, and notes
+// their repair. One thread.
 class ItemChecker {
  public:
-  // `on_data` may be empty. In a pass for a further section of `blocks` all that is new are blocks that are used twice.
-  // `new_secret` becomes that of the names if the volume has lost its own.
+  // `on_data` may be empty. A pass for a further section of `blocks` only reports blocks that are used twice.
+  // `new_secret` becomes the secret of names if the volume has lost its own.
   ItemChecker(std::uint32_t block_size, BlockMap& blocks, Findings& findings, Edits& edits, DataVisitor on_data,
               const format::NameSecret& new_secret)
       : block_size_(block_size),
@@ -94,7 +94,7 @@ class ItemChecker {
   std::uint64_t items() const { return items_; }
 
  private:
-  // The object whose items are passing.
+  // The object whose items are being taken.
   struct Current {
     std::uint64_t number = 0;
     std::optional<format::Inode> inode;
@@ -103,25 +103,26 @@ class ItemChecker {
     bool has_target = false;
     bool given_up = false;
     std::uint64_t stored_blocks = 0;
-    std::map<std::uint64_t, StoredData> scattered;  // by page * 64 + place: runs still to come
-    // Names as far back as names reach, which a damaged inode may say is very far: by the hash that their cookies come
-    // from, and another one.
+    std::map<std::uint64_t, StoredData> scattered;  // by page * 64 + place: their runs are still to come
+    // Recent names, as far back as the reach of their directory, which a damaged inode may give as very far. A name is
+    // identified by the hash of its cookie and another hash.
     using NameId = std::pair<std::uint64_t, std::size_t>;
     std::deque<std::pair<std::uint64_t, NameId>> near;  // by cookie
-    std::map<NameId, unsigned> near_names;              // and how many of each
-    // By cookie, of values that are still to come: where the name's item stays or goes, and the parts that came.
+    std::map<NameId, unsigned> near_names;              // with their numbers
+    // By cookie, values whose further parts are to come: the new place of the name's item, or none, and the parts so
+    // far.
     struct LongValue {
       std::uint32_t rest_length = 0;
       std::uint64_t new_cookie = 0;
       unsigned found = 0;
     };
     std::map<std::uint64_t, LongValue> long_values;
-    std::uint64_t strip_page = 0;                                                           // whose strips are passing
+    std::uint64_t strip_page = 0;  // whose strips are being taken
     std::map<unsigned, std::vector<std::pair<std::uint32_t, std::uint32_t>>> strip_ranges;  // of its extents, so far
   };
 
   void secret_item(const format::Key& key, ConstBytes value);
-  // The volume's own secret has not come, and nothing before which it could: all names are hashed anew.
+  // The volume's own secret has not come, and no later item may hold it: all names get new hashes.
   void secret_is_lost();
   void volume_item(const format::Key& key, ConstBytes value);
   void inode(const format::Key& key, ConstBytes value);
@@ -143,12 +144,12 @@ class ItemChecker {
   void damaged(const format::Key& key, const Error& error);
   bool page_is_inside(std::uint64_t page) const;
   bool place_is_inside(std::uint64_t page, unsigned place) const;
-  // Data of an image, or of another file, as `image` says, belong to the object; perhaps only until they are freed.
+  // True if data of an image or of another file, by `image`, belong to the object, perhaps only until they are freed.
   bool takes_data(bool image);
-  // Marks the blocks of a record; false if they cannot be its.
+  // Marks the blocks of a record; false if they cannot belong to it.
   bool use(const format::Key& key, unsigned part, const std::vector<format::BlockRun>& runs);
   FixRecords& records_fix(const format::Key& key);
-  // Of the first pass only.
+  // In the first pass only.
   void report(FindingId id, std::string where, About about = {});
   void edit(const format::Key& key, ItemEdit change);
   void erase_record(const format::Key& key, unsigned part);
@@ -167,7 +168,8 @@ class ItemChecker {
   bool secret_lost_ = false;
 };
 
-// Names, link counts, directories and reachability; and that each object's placement is there. `disks` of the volume.
+// Checks names, link counts, directories and reachability, and that each object's placement exists. `disks`: their
+// number in the volume.
 void check_names(ObjectTable& table, std::size_t disks, Findings& findings, Edits& edits);
 
 }  // namespace mdfs::store

@@ -1,4 +1,4 @@
-// Paths of what findings are about.
+// The paths of the objects of findings.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace mdfs::store {
 
-// Fills in Finding::path where names of the volume as it was found lead from the root directory to the object. Names
-// themselves are not kept by a check: the leaves that hold those that are wanted are read once more. One thread.
+// Fills in Finding::path where names lead from the root directory to the object, in the volume before repairs. The
+// checker does not keep names, so this reads the leaves with the wanted names once more. One thread.
 void find_paths(const ObjectTable& table, const TreeScan& tree, const NodeLoader& loader,
                 std::vector<Finding>& findings);
 

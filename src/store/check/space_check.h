@@ -1,4 +1,4 @@
-// The space pages of all disks against the blocks that the tree uses.
+// Compares the space pages of all disks with the blocks that the tree uses.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace mdfs::store {
 
-// What the space pages of the healthy disks say.
+// The contents of the space pages of the healthy disks.
 struct SpacePages {
   // [disk][level][page]: absent where a page above is damaged. Disks that are not healthy have none.
   std::vector<std::vector<std::vector<std::optional<format::SpaceEntry>>>> entries;
   std::vector<std::vector<bool>> good;  // [disk][bitmap page], as far as they have been compared
 
-  // Memory that this takes for each bitmap page.
+  // Memory for each bitmap page.
   static constexpr std::uint64_t kPageMemory = sizeof(std::optional<format::SpaceEntry>) + 1;
 };
 
@@ -29,11 +29,11 @@ SpacePages read_space(const Recovered& volume, const std::vector<format::DiskLay
 // Compares the bitmap pages with what is in use, section by section.
 class SpaceComparison {
  public:
-  // Blocks that seem leaked may belong to what was lost: they have findings of their own.
+  // Leaked blocks may belong to lost data; `leaks` keeps their findings apart.
   SpaceComparison(const Recovered& volume, SpacePages& pages, Findings& findings, Findings& leaks)
       : volume_(volume), pages_(pages), findings_(findings), leaks_(leaks) {}
 
-  // The section of `in_use`; the one behind it comes next.
+  // Compares the section of `in_use`. The next call takes the next section.
   void compare(const BlockMap& in_use);
   void finish() { end_run(); }
 
@@ -45,18 +45,18 @@ class SpaceComparison {
   SpacePages& pages_;
   Findings& findings_;
   Findings& leaks_;
-  // Blocks in a row that differ in the same way.
+  // Contiguous blocks that differ in the same way.
   std::optional<FindingId> kind_;
   std::uint16_t disk_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
 };
 
-// Marks in `taken`, which is whole, what the good bitmap pages say to be in use.
+// Marks in `taken`, which must be whole, the blocks that good bitmap pages have in use.
 Status merge_space(const Recovered& volume, const SpacePages& pages, BlockMap& taken);
 
-// The pages that must be written, each to the place that is not valid, so that the bitmaps say what is in use; and the
-// entries of the tops for the commit slot, of disks that are not healthy as they were.
+// The pages to write so that the bitmaps equal the blocks in use, each to its invalid place; and the top entries for
+// the commit slot. Disks that are not healthy keep their entries.
 struct NewSpace {
   std::vector<SectorWrite> writes;
   std::vector<format::SpaceEntry> tops;

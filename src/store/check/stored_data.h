@@ -1,4 +1,4 @@
-// Data on the disks with their checksums, as the items of the tree describe them.
+// Data on the disks with their checksums, as the tree's items describe them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,12 +23,12 @@ struct StoredData {
   std::vector<std::uint32_t> crc32c;
 };
 
-// Compares parts of a piece of data as its bytes pass.
+// Verifies the parts of a piece of data while its bytes pass.
 class PartChecker {
  public:
   explicit PartChecker(const StoredData& data) : data_(data) {}
 
-  // The next bytes of the piece. Anything behind stored_bytes is not looked at.
+  // The next bytes of the piece. Bytes behind stored_bytes are ignored.
   void take(ConstBytes bytes) {
     bytes = bytes.first(std::min<std::size_t>(bytes.size(), data_.stored_bytes - done_));
     while (!bytes.empty()) {

@@ -1,4 +1,4 @@
-// Writing a tree anew from a damaged one: good leaves that do not change are kept, the rest is built.
+// Writes a new tree from a damaged one. Keeps good leaves that do not change, and builds the rest.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace mdfs::store {
 
-// Writes only to blocks that are free in `taken`, and marks them there: what the last commit reaches stays as it is,
-// and nothing of this counts before a commit. One thread.
+// Writes only to blocks that are free in `taken`, and marks them there. The last commit stays intact, and the new tree
+// counts only after a commit. One thread.
 class TreeRewriter {
  public:
-  // `taken`: blocks that may not be written. New nodes are born in `generation`.
+  // `taken`: blocks that must not be written. New nodes are born in `generation`.
   TreeRewriter(const Recovered& volume, const NodeLoader& loader, BlockMap& taken, std::uint64_t generation)
       : volume_(volume), loader_(loader), taken_(taken), generation_(generation) {}
 
-  // The leaves of `scan` with the edits made. Errors: kNoSpace, kIo, kCorrupt (a leaf that was good is not any more).
+  // The leaves of `scan` with the edits. Errors: kNoSpace, kIo, kCorrupt (a leaf that was good no longer is).
   Result<format::Root> rewrite(const TreeScan& scan, const Edits& edits);
 
  private:
@@ -39,12 +39,12 @@ class TreeRewriter {
   Status flush_writes();
   Result<format::Address> place_node(std::size_t copy, const std::vector<format::Address>& others);
   Result<std::vector<format::LeafItem>> edited(const NodeRef& leaf, const Edits& edits);
-  // The new value, or nothing where the item goes.
+  // The new value, or nothing if the item is removed.
   Result<std::optional<ByteVector>> apply(const format::Key& key, const ByteVector& value, const ItemEdit& edit);
   Result<std::optional<ByteVector>> fix_extents(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_strip(const ByteVector& value, const FixRecords& fix);
   Result<std::optional<ByteVector>> fix_cell(const ByteVector& value, const FixRecords& fix);
-  // Copies blocks as they are, bad or good, to one free run.
+  // Copies blocks unchanged, bad or good, to one free run.
   Result<format::Address> copy_blocks(const std::vector<format::BlockRun>& runs);
 
   const Recovered& volume_;

@@ -1,4 +1,4 @@
-// Reading the whole tree, every copy of every node, level by level.
+// Reads the whole tree, every copy of every node, level by level.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,26 +16,26 @@
 
 namespace mdfs::store {
 
-// A node and the keys that it stands for: [lower, upper].
+// A node and the keys for which it stands: [lower, upper].
 struct NodeRef {
   format::Pointer pointer;
   format::Key lower = format::kMinKey;
   format::Key upper = format::kMaxKey;
   std::uint16_t level = 0;
   bool lost = false;   // no good copy (a lost subtree is one lost leaf)
-  bool moved = false;  // lies where it may not: to be written elsewhere
+  bool moved = false;  // lies where no node may lie: to be written to another place
 };
 
-// A copy of a node to be written again from a good one.
+// A bad copy of a node, to be rewritten from a good one.
 struct CopyToRepair {
   format::Pointer pointer;
   std::size_t copy = 0;
 };
 
-// What a node read from the disks gave.
+// The result of reading a node from the disks.
 struct LoadedNode {
   std::optional<format::Node> node;     // from the first good copy
-  std::vector<std::size_t> bad_copies;  // on disks that are there
+  std::vector<std::size_t> bad_copies;  // on present disks
   std::string why;                      // of the last bad copy
 };
 
@@ -57,26 +57,26 @@ class NodeLoader {
   const std::vector<format::DiskLayout>& layouts_;
 };
 
-// The tree under `root`: every node's blocks are marked in `blocks`, the findings go to `findings`, and `leaf` gets
-// every good leaf in order of keys.
+// Scans the tree under `root`. Marks the blocks of every node in `blocks`, adds to `findings`, and passes every good
+// leaf to `leaf` in order of keys.
 struct TreeScan {
   std::vector<NodeRef> leaves;     // in order of keys; they tile all keys
   std::vector<NodeRef> interiors;  // level by level
   std::vector<CopyToRepair> to_repair;
   std::uint64_t nodes = 0;    // good ones
-  bool must_rewrite = false;  // something is lost or lies where it may not
+  bool must_rewrite = false;  // a node is lost, or lies where no node may lie
 };
 using LeafVisitor = std::function<void(const format::Node& leaf)>;
-// Called between batches with the bytes that the scan has in memory; an error ends it.
+// Called between batches with the memory of the scan in bytes; an error ends the scan.
 using MemoryLimit = std::function<Status(std::uint64_t bytes)>;
 Result<TreeScan> scan_tree(const NodeLoader& loader, const format::Root& root, BlockMap& blocks, Findings& findings,
                            const LeafVisitor& leaf, const MemoryLimit& limit = {});
-// The same for a further section of `blocks`: marks the nodes again, adds only the findings that this section brings,
-// and gives `leaf` the good leaves again.
+// The same for a further section of `blocks`: marks the nodes again, adds only the new findings of this section, and
+// passes the good leaves to `leaf` again.
 void scan_again(const NodeLoader& loader, TreeScan& scan, BlockMap& blocks, Findings& findings,
                 const LeafVisitor& leaf);
 
-// The key before, which is not kMinKey.
+// The key before `key`, which must not be kMinKey.
 format::Key key_before(const format::Key& key);
 std::string to_string(const format::Key& key);
 
