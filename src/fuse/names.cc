@@ -131,7 +131,7 @@ void op_symlink(fuse_req_t req, const char* target, fuse_ino_t parent, const cha
 
 void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t new_parent, const char* new_name) {
   Status status = check_new_name(new_parent, new_name);
-  if (status.ok() && is_virtual(ino)) status = Error{Errc::kNotPermitted, "virtual files have one name"};
+  if (status.ok() && is_virtual(ino)) status = Error{Errc::kNotPermitted, "a virtual file cannot have a second name"};
   if (!status.ok()) return reply_error(req, status.error());
   reply_entry(req, server_of(req).volume().link(ino, new_parent, new_name));
 }

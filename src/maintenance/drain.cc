@@ -25,7 +25,7 @@ Status Drain::check(const OperationRun& run) const {
       (parameters[1] != 0 && parameters[2] != 0))
     return {Errc::kInvalidArgument, "there is no such disk"};
   if (const auto to = target(run); to && store.disk_info(*to).state != store::DiskState::kHealthy)
-    return {Errc::kInvalidArgument, fmt::format("disk {} cannot take what lies on another", *to)};
+    return {Errc::kInvalidArgument, fmt::format("disk {} cannot take the data of another disk", *to)};
   return {};
 }
 
@@ -50,8 +50,8 @@ Status Drain::check_room(OperationRun& run) const {
   run.record.figures[0] = used > room ? (used - room) * store.block_size() : 0;
   if (used <= room) return {};
   return {Errc::kNoSpace,
-          fmt::format("{} lie on disk {}, and the others have room for {}", format_size(used * store.block_size()),
-                      disk(run), format_size(room * store.block_size()))};
+          fmt::format("disk {1} holds {0}, and the other disks have space for {2}",
+                      format_size(used * store.block_size()), disk(run), format_size(room * store.block_size()))};
 }
 
 Status Drain::begin(OperationRun& run) {
@@ -68,8 +68,8 @@ Status Drain::begin(OperationRun& run) {
   std::uint64_t missing = 0;
   const Status draining = store.set_draining(disk(run), true, &missing);
   if (!draining.ok() && draining.error().code == Errc::kNoSpace)
-    return {Errc::kNoSpace, fmt::format("the other disks have too little room for what lies on disk {}: {} are missing",
-                                        disk(run), format_size(missing * store.block_size()))};
+    return {Errc::kNoSpace, fmt::format("the other disks lack {1} of space for the data on disk {0}", disk(run),
+                                        format_size(missing * store.block_size()))};
   MDFS_TRY(draining);
   MDFS_TRY(volume_.placements().replace_disk(static_cast<std::uint16_t>(disk(run)), target(run)));
   volume_.placements_changed();
@@ -308,8 +308,8 @@ Result<bool> Drain::remove(OperationRun& run) {
                  fmt::format("{} pieces of files, {}, stay at the end of disk {}, which keeps its size", stuck_,
                              format_size(used_bytes(run)), disk(run))};
   if (passes >= kMostPasses || (stuck_ > 0 && passes > 1))
-    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete what is named (all of it by mdfs "
-                                        "volume lost, if the disk is missing), or make room, and remove it again",
+    return Error{Errc::kIo, fmt::format("{} pieces of files stay on disk {}: delete these files (see mdfs "
+                                        "volume lost if the disk is missing) or free space, then retry",
                                         stuck_, disk(run))};
   begin_pass(run);
   return false;

@@ -74,7 +74,8 @@ Status Space::set_avoided(std::uint16_t disk, bool avoided, std::uint64_t* missi
   if (node_disks_.empty()) {
     status = {Errc::kNoSpace, "there is no other disk"};
   } else if (room < used) {
-    status = {Errc::kNoSpace, fmt::format("{} blocks lie on disk {}, the others have room for {}", used, disk, room)};
+    status = {Errc::kNoSpace,
+              fmt::format("disk {1} holds {0} blocks, and the other disks have space for {2}", used, disk, room)};
   } else {
     status = refill_pool(lock);
   }

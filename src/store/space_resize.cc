@@ -70,9 +70,10 @@ Status Space::set_end(std::uint16_t disk, const DiskLayout& layout, std::uint64_
       while (held_.waiting_blocks() > 0) release_locked(held_.break_oldest());
       const std::uint64_t room = spare_data(Purpose::kNormal);
       if (room < used) {
-        status = {Errc::kNoSpace,
-                  fmt::format("{} blocks lie behind the new end of disk {}, the rest of the volume has room for {}",
-                              used, disk, room)};
+        status = {
+            Errc::kNoSpace,
+            fmt::format("disk {1} holds {0} blocks behind its new end, and the rest of the volume has space for {2}",
+                        used, disk, room)};
         if (missing_blocks != nullptr) *missing_blocks = used - room;
       } else {
         status = refill_pool(lock);

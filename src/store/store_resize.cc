@@ -58,7 +58,8 @@ Status StoreImpl::check_size(unsigned index, std::uint64_t blocks) {
     return {Errc::kInvalidArgument, fmt::format("a disk of {} blocks", blocks)};
   const std::uint64_t change = blocks > now.blocks() ? blocks - now.blocks() : now.blocks() - blocks;
   if (change < kEndBytes / now.block_size())
-    return {Errc::kInvalidArgument, fmt::format("disk {} has that size but for {} blocks", index, change)};
+    return {Errc::kInvalidArgument, fmt::format("disk {}: the new size differs by {} blocks, must be at least {}",
+                                                index, change, kEndBytes / now.block_size())};
   return check_membership();
 }
 

@@ -115,10 +115,10 @@ Result<Pin> VolumeImpl::make_unnamed_image(const ImageOptions& options, std::uin
 Status VolumeImpl::copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, const engine::Stop& stop) {
   ByteVector buffer;
   for (std::uint64_t at = 0; at < size_bytes;) {
-    if (stop && stop()) return Error{Errc::kCancelled, "the copy of the bytes has been ended"};
+    if (stop && stop()) return Error{Errc::kCancelled, "the conversion was interrupted"};
     const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(size_bytes - at, kBytesAtOnce));
     MDFS_TRY_ASSIGN(const std::size_t bytes, copy_piece(from, at, to, at, length, buffer, stop));
-    if (bytes == 0) return Error{Errc::kBusy, "the file was cut off meanwhile"};
+    if (bytes == 0) return Error{Errc::kBusy, "the file was truncated meanwhile"};
     at += bytes;
   }
   return {};

@@ -234,7 +234,7 @@ Status VolumeImpl::write_window(Ino ino, const geometry::Window& window, const e
     if (beyond_end) {  // the file ended within the last slab: now it reaches as far as the window
       MDFS_TRY(resize(*pin, changed.offset + changed.length, true));
       MDFS_TRY(with_window(*pin, window, write));
-      if (beyond_end) return Error{Errc::kBusy, "the image was cut off meanwhile"};
+      if (beyond_end) return Error{Errc::kBusy, "the image was truncated meanwhile"};
     }
     open_objects_.data_changed(*pin);
   }

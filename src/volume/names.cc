@@ -14,7 +14,7 @@ Status check_name(std::string_view name) {
   if (name.empty()) return Error{Errc::kNotFound, "an empty name"};
   if (name.size() > MDFS_MAX_NAME) return Error{Errc::kNameTooLong, "names have at most 255 bytes"};
   if (name.find('/') != std::string_view::npos || name.find('\0') != std::string_view::npos)
-    return Error{Errc::kInvalidArgument, "a name holds no slash and no NUL"};
+    return Error{Errc::kInvalidArgument, "a name must not contain a slash or NUL"};
   return {};
 }
 

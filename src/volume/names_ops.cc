@@ -76,8 +76,10 @@ Result<Attributes> VolumeImpl::make_directory(Ino parent, std::string_view name,
 Result<Attributes> VolumeImpl::make_symlink(Ino parent, std::string_view name, std::string_view target,
                                             const Caller& caller) {
   if (target.empty()) return Error{Errc::kNotFound, "an empty target"};
-  if (target.size() > MDFS_MAX_SYMLINK) return Error{Errc::kNameTooLong, "targets have at most 4095 bytes"};
-  if (target.find('\0') != std::string_view::npos) return Error{Errc::kInvalidArgument, "a target holds no NUL"};
+  if (target.size() > MDFS_MAX_SYMLINK)
+    return Error{Errc::kNameTooLong, "the target of a symbolic link has at most 4095 bytes"};
+  if (target.find('\0') != std::string_view::npos)
+    return Error{Errc::kInvalidArgument, "the target of a symbolic link must not contain NUL"};
   return make(parent, name, {S_IFLNK | 0777, 0, target}, caller);
 }
 

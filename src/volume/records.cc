@@ -91,7 +91,8 @@ Status find_by_name(Reader& reader, const format::NameSecret& secret, Ino object
     }
     if (next <= last) continue;
     if (free < next) break;
-    if (free - first > format::kMaxReach) return Error{Errc::kNoSpace, "names of one hash"};
+    if (free - first > format::kMaxReach)
+      return Error{Errc::kNoSpace, "too many names with equal hashes in one directory"};
     last = next + kAtOnce - 1;
   }
   place.cookie = free;

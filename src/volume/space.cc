@@ -53,7 +53,7 @@ Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64
   const bool zeroes = (mode & ~FALLOC_FL_KEEP_SIZE) == FALLOC_FL_ZERO_RANGE;
   if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0 && !zeroes && mode != kPunch)
     return Error{Errc::kNotSupported, "mode of fallocate"};
-  if (length == 0) return Error{Errc::kInvalidArgument, "fallocate of no bytes"};
+  if (length == 0) return Error{Errc::kInvalidArgument, "fallocate: the length must be at least 1"};
   if (!inside(offset, length, format::kMaxFileBytes)) return Error{Errc::kTooBig, "files have at most 2^62 bytes"};
   const Pin pin = table_.pin(ino);
   std::uint64_t size_bytes = 0;

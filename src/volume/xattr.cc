@@ -106,7 +106,7 @@ Status VolumeImpl::set_xattr(Ino ino, std::string_view name, ConstBytes value, X
       if (!is_member) inode.mode &= ~std::uint32_t{S_ISGID};
     } else {
       if (name.starts_with("user.") && !inode.is_regular() && !inode.is_directory())
-        return Error{Errc::kNotPermitted, "user attributes belong to files and directories"};
+        return Error{Errc::kNotPermitted, "only files and directories have user attributes"};
       MDFS_TRY_ASSIGN(const XattrPlace place, find_xattr(change.transaction, secret_, ino, name));
       if (place.value && mode == XattrMode::kCreate) return Error{Errc::kExists, std::string(name)};
       if (!place.value && mode == XattrMode::kReplace) return Error{Errc::kNoData, std::string(name)};

@@ -305,7 +305,7 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->callback([write, &action] { action = [write] { return write_command(*write); }; });
 
   const auto explain = std::make_shared<ExplainArguments>();
-  command = noun->add_subcommand("explain", "Show what a read of a window asks of each disk");
+  command = noun->add_subcommand("explain", "Show the requests that a read of a window makes to each disk");
   command->add_flag("--json", explain->json, "Print JSON");
   command->add_option("--rate", explain->rate, "Compute the shortest time on disks of this many MB/s");
   command->add_option("--iops", explain->iops, "Compute the shortest time on disks of this many requests a second");

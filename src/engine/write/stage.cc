@@ -242,7 +242,7 @@ class Placer {
         add_piece(staged, *run);
         blocks -= run->blocks;
         if (staged.runs.size() > format::kMaxExtentRuns)
-          return {Errc::kNoSpace, fmt::format("an extent of {} blocks in more than {} pieces",
+          return {Errc::kNoSpace, fmt::format("no {} free blocks for an extent in {} pieces or fewer",
                                               blocks_of(object_, staged), format::kMaxExtentRuns)};
       } else if (run.error().code != Errc::kNoSpace || piece == 1) {
         return std::move(run).error();

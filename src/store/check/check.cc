@@ -292,9 +292,9 @@ Status Checker::repair(const Scan& first, const SpacePages& space) {
                        finding.id == FindingId::kNodeCopyDamaged;
   const bool whole = volume_.healthy() == volume_.disks();
   if (!whole && (first.must_rewrite() || commit_needed_))
-    return {Errc::kMissingDisk, "what is wrong beside copies and labels is repaired only when all disks are there"};
+    return {Errc::kMissingDisk, "this damage can be repaired when all disks are present: attach the missing ones"};
   if (options_.repair == RepairMode::kPreen && first.findings.any(Repair::kForced))
-    return {Errc::kNotPermitted, "more is needed than a preen may do: run without -p"};
+    return {Errc::kNotPermitted, "the damage needs more than -p repairs: run mdfsck -y"};
   return first.must_rewrite() || commit_needed_ || options_.rollback ? repair_tree(first, space) : Status();
 }
 
@@ -303,7 +303,7 @@ Status Checker::check_rollback(const Scan& first) const {
   if (volume_.unusable) return *volume_.unusable;
   if (volume_.healthy() != volume_.disks()) return {Errc::kMissingDisk, "a rollback needs all disks of the volume"};
   if (options_.repair != RepairMode::kAll && (first.must_rewrite() || report_.lasting_findings > 0))
-    return {Errc::kNotPermitted, "this commit is damaged, too: -y rolls back to what is left of it"};
+    return {Errc::kNotPermitted, "this commit is damaged as well: -y rolls back to its readable part"};
   return {};
 }
 
@@ -331,7 +331,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
   std::optional<Scan> latest;
   const Scan* now = &first;
   for (unsigned round = 0; now->must_rewrite(); ++round) {
-    if (round == kMaxRounds) return {Errc::kCorrupt, "the repair comes to no end; the volume is left as it was"};
+    if (round == kMaxRounds) return {Errc::kCorrupt, "repairs keep finding new damage; the volume is unchanged"};
     report_progress(CheckPhase::kRepair, round, kMaxRounds);
     TreeRewriter rewriter(volume_, loader_, taken, generation);
     MDFS_TRY_ASSIGN(const format::Root root, rewriter.rewrite(now->tree, now->edits));
