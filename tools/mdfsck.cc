@@ -1,4 +1,4 @@
-// mdfsck: checks and repairs a volume that nobody has mounted.
+// mdfsck: checks and repairs an unmounted volume.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -62,7 +62,7 @@ std::string of_size(const Options& options, const std::string& where) {
   return fmt::format("--size {}: {}", *options.size, where);
 }
 
-// With --size: the files are made. An existing one is replaced only with --force, and only if nobody uses it.
+// With --size: makes the files. Replaces an existing file only with --force, and only if it is not in use.
 Status make_files(const Options& options, std::uint64_t bytes, const std::shared_ptr<device::UringContext>& ring,
                   NewFiles& made) {
   for (const std::string& path : options.disks) {

@@ -98,7 +98,7 @@ std::optional<std::string> user_below(dev_t device, OpenMode mode) {
     if (is_file_held(file, mode)) return fmt::format("the file {} below it, which another program holds", file);
     struct stat found {};
     if (::stat(file.c_str(), &found) != 0) continue;
-    // Whether who holds it reads or writes cannot be seen.
+    // /sys does not show whether another holder reads or writes.
     for (const std::string& other : loops_on(found))
       if (other != loop.filename() && is_device_held("/dev/" + other))
         return fmt::format("the loop device {}, on the same file {}", other, file);

@@ -127,7 +127,7 @@ class Search {
     return {};
   }
 
-  // Not named by anybody: taken if it belongs, passed over if not.
+  // For disks that no argument names: taken if they belong to the volume, else skipped.
   Status try_candidate(const std::string& path) {
     struct stat st {};
     if (stat(path.c_str(), &st) != 0 || !(S_ISREG(st.st_mode) || S_ISBLK(st.st_mode))) return {};
@@ -215,7 +215,7 @@ class Search {
     return chain;
   }
 
-  // Where nobody names a disk: the chain of most disks.
+  // Without a named disk: the chain of most disks.
   Result<std::size_t> chain_to_trust(const std::vector<std::size_t>& chain) const {
     std::map<std::size_t, std::set<Uuid>> members;
     for (std::size_t i = 0; i < found_.size(); ++i) members[chain[i]].insert(found_[i].label.disk_uuid);
@@ -269,8 +269,8 @@ class Search {
     return {};
   }
 
-  // Whoever can write to a device can give it a label. So what nobody names counts as a member only if it knows a
-  // commit that the chain which is trusted knows.
+  // Any user with write access to a device can write a label. A disk that is not named therefore counts as a member
+  // only if it knows a commit of the trusted chain.
   Result<Chosen> choose() const {
     const std::vector<std::size_t> chain = chains();
     std::set<std::size_t> trusted;

@@ -16,7 +16,7 @@ namespace mdfs::device {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-constexpr double kFarSeconds = 4e9;  // 127 years: nobody waits for that, and it fits the clock
+constexpr double kFarSeconds = 4e9;  // 127 years: no wait is as long, and it fits the clock
 constexpr unsigned long kTimerSlackNs = 1;
 
 }  // namespace
@@ -101,7 +101,7 @@ void ModelledMachine::enter(std::span<const std::unique_ptr<Pending>> batch) {
 void ModelledMachine::advance() {
   const std::int64_t now = waiter_.now_ns();
   double until = std::max(seconds(now), engine_.now_s());
-  // What was waited for is due, whatever the rounding of seconds says.
+  // The event that the thread waited for is due, in spite of rounded seconds.
   if (const auto next = engine_.next_s(); next && now >= deadline_ns(*next)) until = std::max(until, *next);
   engine_.run_until(until, collector_);
 }

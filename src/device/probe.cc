@@ -34,7 +34,7 @@ using Probe = std::unique_ptr<std::remove_pointer_t<blkid_probe>, FreeProbe>;
 
 // A signature that stays after this many rounds cannot be wiped.
 constexpr int kMaxSignatures = 64;
-// Labels lie in these last bytes whatever the block size is.
+// Labels lie in these last bytes for any block size.
 constexpr std::uint64_t kTailBytes = 2 * MDFS_LABEL_AREA + MDFS_MAX_BLOCK_SIZE;
 constexpr std::size_t kReadBytes = 1u << 20;
 

@@ -47,7 +47,7 @@ void TaskPool::run() {
     ++running_;
     lock.unlock();
     task();
-    task = nullptr;  // what it held goes before anybody hears that it has ended
+    task = nullptr;  // releases the captures of the task before its end is announced
     lock.lock();
     if (--running_ == 0 && tasks_.empty()) idle_.notify_all();
   }

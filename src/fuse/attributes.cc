@@ -42,7 +42,7 @@ void reply_stat(fuse_req_t req, fuse_ino_t ino, const Result<struct stat>& attri
   fuse_reply_attr(req, &*attributes, node ? attribute_seconds(*node) : kAttributeSeconds);
 }
 
-// Only the length of a virtual file can be set: to what it is, or to nothing by one who writes it anew.
+// Only the length of a virtual file can be set: to its present value, or to 0 by a program that will rewrite it.
 Result<struct stat> set_view_attributes(Server& server, uid_t caller, fuse_ino_t ino, const struct stat& requested,
                                         int which, fuse_file_info* fi) {
   MDFS_TRY_ASSIGN(struct stat now, stat_of(server, ino));
@@ -88,8 +88,8 @@ void reply_xattr(fuse_req_t req, ConstBytes value, std::size_t size) {
   }
 }
 
-// An attribute of a virtual file or directory: the access list of the image, or of the directory that is mirrored, so
-// that the kernel's check of permissions is theirs; nothing else. Who may read an image may enter its views.
+// The only attribute of a virtual file or directory: the access list of the image, or of the mirrored directory, for
+// the kernel's check of permissions. Readers of an image may enter its views.
 Result<ByteVector> view_xattr(Server& server, fuse_ino_t ino, std::string_view name) {
   const auto node = server.nodes().find(ino);
   if (!node || node->spec.kind == NodeKind::kControl || name != volume::kAccessAclName) return Error{Errc::kNoData, ""};

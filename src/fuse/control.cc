@@ -39,7 +39,7 @@ constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxRequestBytes = 16384;
 constexpr std::size_t kMaxDescriptors = 64;
 constexpr int kTriesToBind = 10;
-constexpr int kLastRequestMs = 100;  // at the end, for the request of one who has connected
+constexpr int kLastRequestMs = 100;  // at the end, for the request of a connected client
 
 Status make_directory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
@@ -67,7 +67,7 @@ Result<sockaddr_un> address_in(const std::string& directory) {
 void send_line(int fd, std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   text += '\n';
-  // A short line into an empty socket: it fits, or nobody is there.
+  // A short line into an empty socket: it fits, or the client is gone.
   if (send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) spdlog::debug("a control client has gone");
 }
 
@@ -124,7 +124,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::listen(const Uuid& volume,
     return Error{Errc::kBusy, "volume " + volume.to_string() + " is mounted already, from other disks: one is a copy"};
   device::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   device::UniqueFd wake(eventfd(0, EFD_CLOEXEC));
-  // The mode of the socket before it has a name: nobody else ever sees it open.
+  // The socket gets its mode before it has a name, so that no other process can open it.
   if (!listener.open() || !wake.open() || fchmod(listener.get(), 0600) != 0) return from_errno(errno, address.sun_path);
   device::UniqueFd directory;
   for (int tries = 1;; ++tries) {
@@ -179,7 +179,7 @@ void ControlServer::finish(const Status& outcome, const std::string& notes) {
   } else {
     unlinkat(directory_.get(), kSocketName, 0);
   }
-  // Before anybody is told: the next daemon of this volume may begin at once, in the same directory.
+  // Before clients are told: the next daemon of this volume may begin at once, in the same directory.
   listener_.reset();
   unlinkat(AT_FDCWD, path_.c_str(), AT_REMOVEDIR);
   const std::string answer = outcome.ok() ? std::string(kOk) : std::string(kError) + outcome.error().message();
@@ -223,7 +223,7 @@ void ControlServer::serve_clients() {
       }
     }
     if (all[0].revents != 0) {
-      // Nobody comes any more; those who have come, and ask now, are answered.
+      // No new clients are accepted. Connected clients that ask now are answered.
       ending = true;
       unlinkat(directory_.get(), kSocketName, 0);
     }

@@ -63,7 +63,7 @@ constexpr auto kBetweenTries = std::chrono::milliseconds(50);
 constexpr auto kBusyGrace = std::chrono::milliseconds(1000);
 constexpr auto kPollStep = std::chrono::milliseconds(10);
 
-// What must happen while the mount is made, and may be reported to the one who asked for it.
+// Called when the mount is ready, with notices for the caller.
 using Ready = std::function<void(const std::string& notices)>;
 
 sigset_t ending_signals() {
@@ -236,7 +236,7 @@ WatchedCache watched(engine::Engine& engine) {
           [&engine](std::uint64_t bytes) { engine.trim_cache(bytes); }, [&engine] { engine.give_back_memory(); }};
 }
 
-// What the one who mounts is to know, a line each.
+// Notices for the mounting user, a line each.
 std::string notices(store::Store& store, const MountOptions& options) {
   std::string lines;
   const auto add = [&](const std::string& line) { lines += (lines.empty() ? "" : "\n") + line; };
@@ -260,14 +260,14 @@ void notify(const std::string& lines, const Notice& notice) {
   for (const std::string& line : lines_of(lines)) notice(line);
 }
 
-// To whoever started the program as a service and asked to be told; does nothing if nobody did.
+// Tells the service manager about the state, if the program was started as a service that asked for it.
 void tell_service_manager([[maybe_unused]] const char* state) {
 #ifdef MDFS_SYSTEMD
   sd_notify(0, state);
 #endif
 }
 
-// What the daemon is given by the user who mounts, before it becomes another.
+// Resources that the mounting user's process opens, before the daemon changes its user.
 struct Belongings {
   uid_t owner = geteuid();
   SessionOptions session;
@@ -354,7 +354,7 @@ Status serve(const Job& job, const Ready& ready) {
   ready(notices(volume->store(), options));
   const Status outcome = serve_until_unmounted(*server, *volume, *with.helper, control.get());
   if (!outcome.ok()) spdlog::error("{}", outcome.error().message());
-  // Whoever waits may take the disks at once.
+  // Waiting programs may take the disks at once.
   memory.reset();
   server.reset();
   volume.reset();
@@ -372,7 +372,7 @@ void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(fd, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // nobody listens any more
+    if (count <= 0) return;  // no process listens any more
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }

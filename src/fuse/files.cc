@@ -33,8 +33,8 @@ Result<std::unique_ptr<Handle>> open_plain(Server& server, Ino ino, int flags, b
   return handle;
 }
 
-// Ordinary files use the page cache, which the kernel keeps right by itself. Images are read past it, except where the
-// kernel could not map them then; there O_DIRECT is asked for by the one who binds windows.
+// Ordinary files use the page cache, which the kernel keeps current. Images bypass it, unless the kernel could not map
+// them then; a program that binds windows must use O_DIRECT in that case.
 void choose_caching(Server& server, Handle& handle, bool is_image, fuse_file_info& fi) {
   handle.direct = (handle.flags & O_DIRECT) != 0 || (is_image && server.maps_direct_files());
   fi.direct_io = handle.direct;
@@ -131,12 +131,12 @@ Result<std::size_t> read_some(Server& server, fuse_ino_t ino, Handle& handle, bo
                               std::uint64_t offset, MutableBytes into, const engine::Stop& stop) {
   if (is_virtual(ino)) {
     server.nodes().mark_fresh(ino);
-    // Pages are shared by all who have the file open: they hold the newest version.
+    // All open descriptors of the file share its pages, which hold the newest version.
     if (through_page_cache) return handle.view->read_newest(offset, into, stop);
     if (!handle.window) return handle.view->read(offset, into, stop);
     return read_window_bytes(handle, *handle.window, offset, into, stop);
   }
-  // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
+  // Pages of a mapping are those of the plain file, also with a bound window.
   if (!through_page_cache)
     if (const auto reader = handle.current_window()) return read_window_bytes(handle, *reader, offset, into, stop);
   return server.volume().read(ino, offset, into, stop);
@@ -279,7 +279,7 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
     if (fi->writepage) return reply_error(req, {Errc::kNotSupported, "a window cannot be written through a mapping"});
     return write_window_bytes(req, ino, handle, at, from, fi->flags);
   }
-  // Pages of a mapping are those of the plain file, whatever is bound to the descriptor.
+  // Pages of a mapping are those of the plain file, also with a bound window.
   if (!fi->writepage && handle.current_window()) return write_window_bytes(req, ino, handle, at, from, fi->flags);
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));

@@ -231,7 +231,7 @@ void model_report(fuse_req_t req) {
   reply_with(req, to_ioc_model(modelled->report()));
 }
 
-// Who may start and stop long work on the volume.
+// True for callers that may start and stop long work on the volume.
 bool owns_the_mount(fuse_req_t req) {
   const uid_t caller = fuse_req_ctx(req)->uid;
   return caller == 0 || caller == server_of(req).owner();

@@ -50,7 +50,7 @@ void lookup_view(fuse_req_t req, fuse_ino_t parent, const char* name) {
   if (server.coherence().wants_trim()) server.notify_queue().post([&server] { server.coherence().trim_nodes(); });
 }
 
-// By its number, for who has kept a handle.
+// Look-up by number, for programs that have kept a handle.
 void lookup_same(fuse_req_t req, fuse_ino_t ino) {
   Server& server = server_of(req);
   const auto known = server.nodes().find(ino);

@@ -27,7 +27,7 @@ TraceRecorder::TraceRecorder(std::string path, device::UniqueFd fd)
 }
 
 Result<std::unique_ptr<TraceRecorder>> TraceRecorder::create(const std::string& path) {
-  // A link is refused; a file that somebody else made or has a second name for is left as it is.
+  // Refuses a symbolic link. A file of another user, or with a second name, stays as it is.
   device::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
   if (!fd.open() && errno == ELOOP) return Error{Errc::kExists, path + ": a trace does not follow a symbolic link"};
   if (!fd.open()) return from_errno(errno, path);

@@ -1,4 +1,4 @@
-// Telling the disks which blocks nobody needs: MDFS_IOC_TRIM and FITRIM.
+// Discards of unused blocks: MDFS_IOC_TRIM and FITRIM.
 // SPDX-License-Identifier: Apache-2.0
 #include "fuse/trims.h"
 

@@ -26,7 +26,7 @@ bool is_writable(const NodeSpec& spec) {
   return spec.kind == NodeKind::kWindow && views::is_writable(spec.window.format);
 }
 
-// Who may read an image may enter its views.
+// Readers of an image may enter its views.
 mode_t directory_mode(mode_t image_mode) {
   const mode_t readable = image_mode & kReadBits;
   return S_IFDIR | readable | readable >> 2;
@@ -101,7 +101,7 @@ Result<std::uint64_t> size_of(Server& server, const Node& node) {
   const auto size = views::known_size(info.geometry, node.spec.window);
   if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
   if (*size) return **size;
-  // As files of procfs: nothing by name, exact for who has the file open.
+  // As for files of procfs: size 0 by name, the exact size by an open descriptor.
   const auto open = server.nodes().open_view(node.id);
   return open ? open->size_bytes() : 0;
 }

@@ -1,5 +1,4 @@
-// Fragmentation of a layout: in how many pieces typical windows lie on their disks, and in how many those of a fresh
-// copy lie.
+// The fragmentation of a layout: the pieces of typical windows on their disks, compared with those of a fresh copy.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -275,7 +275,7 @@ Status Defrag::clear_some() {
   return {};
 }
 
-// Who has been removed, or has written elsewhere meanwhile, is out of the way too; who is damaged stays.
+// A piece that was removed, or written elsewhere meanwhile, is out of the way as well. A damaged piece stays.
 void Defrag::note_cleared(OperationRun& run, Candidate piece, const Status& status) {
   const engine::MoveOutcome moved = std::exchange(piece.outcome, {});
   run.record.figures[kCleared] += moved.moved_bytes;

@@ -206,7 +206,7 @@ Status Drain::queue_units(const OperationRun& run, Ino object, const std::vector
   return {};
 }
 
-// Where the placement says, which names the disk no more; or all to the one disk that takes its place.
+// To the disk that the placement names, which is no longer this one; or all to the one disk that takes its place.
 Result<engine::MoveRequest> Drain::request_for(const OperationRun& run, Ino object,
                                                std::vector<geometry::Coord> extents) {
   engine::MoveRequest request;
@@ -285,13 +285,13 @@ bool Drain::is_done(const OperationRun& run) const {
   return volume_.store().disk_info(disk(run)).state == store::DiskState::kNone;
 }
 
-// Blocks that were given out before the disk was being drained may have become somebody's since the pass: then another
-// one.
+// Blocks that were allocated before the drain began may have been published since the last pass: then another pass
+// follows.
 Result<bool> Drain::remove(OperationRun& run) {
   store::Store& store = volume_.store();
   const bool there = store.disk_info(disk(run)).is_there();
   Status removed = Error{Errc::kNotEmpty, fmt::format("disk {}", disk(run))};
-  // Of a disk that is not there nobody knows what lies on it but by looking at all objects.
+  // Only a walk over all objects finds the contents of an absent disk.
   if (new_blocks(run) != 0)
     removed = store.resize_disk(disk(run), new_blocks(run));
   else if (there || stuck_ == 0)

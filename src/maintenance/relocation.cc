@@ -95,7 +95,7 @@ Result<bool> Relocation::step(OperationRun& run) {
   return false;
 }
 
-// Extents are written whole, also those that are not full: nobody knows whether more will come.
+// Extents are written whole, also those that are not full, because more bytes may never come.
 Status Relocation::consolidate(OperationRun& run, Candidate& candidate) {
   run.yield();
   const Result<std::uint64_t> bytes = volume_.consolidate(candidate.object, kStepBytes, true);

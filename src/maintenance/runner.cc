@@ -1,4 +1,4 @@
-// Long operations: who may run, whose turn it is, and what is remembered.
+// Long operations: turns, budgets and saved progress.
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/runner.h"
 
@@ -79,7 +79,7 @@ Status Runner::load() {
       record.state = MDFS_OPERATION_CANCELLED;  // for this mount
       record.reason = "mounted read-only";
     } else if (record.running() && store_.holds_still()) {
-      record.state = MDFS_OPERATION_CANCELLED;  // for this mount, unless somebody resumes it
+      record.state = MDFS_OPERATION_CANCELLED;  // for this mount, unless a user resumes it
       record.reason =
           "a disk is missing and would become stale; the operation resumes when all disks are present, or by 'resume'";
     } else if (record.running()) {
@@ -131,7 +131,7 @@ void Runner::stop() {
     const bool known = where.record && !where.saved;
     OperationRecord record = where.record.value_or(OperationRecord());
     lock.unlock();
-    if (known) (void)save(kind, where, record);  // it says so itself
+    if (known) (void)save(kind, where, record);  // it logs its error itself
     lock.lock();
     if (known) where.record = std::move(record);
     where.busy = false;

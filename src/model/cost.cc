@@ -144,7 +144,7 @@ double Cost::transfer_s(double full_bytes, double part_bytes, double place) cons
 
 Result<Cost> parse_cost(std::string_view text) {
   std::string_view rest = text;
-  // A bare number gets the message about units, whatever would follow.
+  // A bare number gets the message about units, before any other error.
   std::string_view ahead = text;
   skip_blanks(ahead);
   if (!ahead.empty() && ((ahead[0] >= '0' && ahead[0] <= '9') || ahead[0] == '.')) {

@@ -63,7 +63,8 @@ class Rewriter {
     for (; at_ < text_.size() && text_[at_] != '\n'; ++at_) out_ += is_ascii(text_[at_]) ? text_[at_] : '?';
   }
 
-  // From the first quote behind the last; what is not closed ends with the line or the file, and the library says so.
+  // From the first quote to behind the last. An unclosed string ends with the line or the file, and the library reports
+  // it.
   Status quoted() {
     const std::string_view three = text_.substr(at_, 3);
     const bool is_long = three == R"(""")" || three == "'''";

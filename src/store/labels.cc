@@ -106,7 +106,7 @@ bool DiskLabels::holds(const Uuid& commit_id) const {
 DiskLabels read_labels(device::Disk& disk, std::optional<std::uint64_t> end_bytes) {
   DiskLabels found;
   const std::uint64_t end = align_down(end_bytes.value_or(disk.size_bytes()), kArea);
-  // A disk cut off behind its front labels still says who it is.
+  // A disk truncated behind its front labels can still be identified.
   if (end < 2 * kArea) return found;
   Areas areas;
   read_areas(disk, end, 0, 1, areas);

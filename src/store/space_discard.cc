@@ -1,4 +1,4 @@
-// Space of the volume: blocks that their disk is told nobody needs.
+// Space of the volume: discards of free blocks.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <utility>

@@ -61,7 +61,7 @@ Status Space::set_end(std::uint16_t disk, const DiskLayout& layout, std::uint64_
       allocator_->end_changed(disk);
       count_disks();
     };
-    // Who holds blocks until they have been discarded gives them back first.
+    // Discards in progress first give their blocks back.
     while (wait_for_discards(lock)) {
     }
     set(std::min(map.layout().end_usable(), layout.end_usable()));

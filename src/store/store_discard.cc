@@ -1,4 +1,4 @@
-// Telling the disks of the store which blocks nobody needs.
+// Discards of the store: tells its disks about free blocks.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

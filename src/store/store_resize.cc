@@ -105,7 +105,7 @@ Result<std::vector<format::SpaceEntry>> StoreImpl::write_new_bitmaps(unsigned in
   return entries;
 }
 
-// A sparse file may have no room there. That shows before anything is committed. Nobody uses these blocks yet.
+// A sparse file may have no space there. The write shows that before the commit. The blocks are not in use yet.
 Status StoreImpl::take_label_room(unsigned index, const DiskLayout& wanted) {
   AlignedBuffer zeros(MDFS_LABEL_AREA);
   std::fill(zeros.bytes().begin(), zeros.bytes().end(), std::byte{0});

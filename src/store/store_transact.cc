@@ -45,7 +45,7 @@ Status StoreImpl::transact(Purpose purpose, const std::function<Status(Transacti
     note_tree();
     if (shared_.tree.changed_nodes() >= options_.dirty_node_limit) sequence = applied_;
   }
-  // The transaction has taken effect; should the commit fail, the next call of commit() says so.
+  // The transaction has taken effect. If the commit fails, the next call of commit() returns the error.
   if (sequence > 0) (void)commit_until(sequence, false);
   return {};
 }

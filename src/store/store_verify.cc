@@ -147,7 +147,7 @@ Status StoreImpl::check_space_page(unsigned disk, SpacePage page, const format::
 // At rest.
 Status StoreImpl::read_space_page(unsigned disk, SpacePage page) {
   const auto entry = space_.page_entry(disk, page);
-  if (!entry) return {};  // the page above it is bad, and says so
+  if (!entry) return {};  // the page above it is bad, and reported
   AlignedBuffer sector(MDFS_SECTOR);
   const std::uint64_t offset = layout(disk).space_offset(page, entry->place);
   MDFS_TRY(device::read(*members_[disk].disk, offset, sector.bytes()));

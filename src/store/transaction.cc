@@ -37,7 +37,7 @@ Result<std::vector<Item>> TransactionImpl::scan(const Key& first, const Key& las
   return merged;
 }
 
-// Transactions run one after another, so that nobody else takes the last number meanwhile.
+// Transactions run one after another, so no other one takes the last number meanwhile.
 std::uint64_t TransactionImpl::new_object() {
   if (next_object_ < format::kMaxObject) return next_object_.fetch_add(1);
   out_of_objects_ = true;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint32_t kRoot = 0;
 
-// May a user who holds `own` of what all together hold have so many more? Root may have all that is free, every other
-// user half of what the others leave.
+// True if a user who holds `own` of `all` may have so many more. Root may have all that is free, every other user half
+// of what the others leave.
 bool fits(std::uint32_t owner, std::uint64_t own, std::uint64_t all, std::uint64_t more, std::uint64_t limit) {
   if (all > limit || more > limit - all) return false;
   const std::uint64_t left_by_others = limit - (all - own);

@@ -1,4 +1,4 @@
-// Attributes: what stat shows, chmod, chown, utimens; and who may do what.
+// Attributes: stat, chmod, chown, utimens, and access checks.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 

@@ -28,7 +28,7 @@ void VolumeImpl::committer_loop() {
     open_objects_.close_idle(OpenObjects::kIdleAgeNs);
     if (const Status saved = disk_statistics_.save(); !saved.ok())
       spdlog::warn("counters of the disks: {}", saved.error().message());
-    // What was deleted is free two commits later: of a volume that has come to rest nobody else would make them.
+    // Deleted blocks are free two commits later. On an idle volume no other thread would make these commits.
     Status committed;
     if (store_->dirty())
       committed = store_->commit();
@@ -39,8 +39,8 @@ void VolumeImpl::committer_loop() {
   }
 }
 
-// While a commit is not finalized, a disk that is absent at the next mount holds the volume up (store/validation.h). So
-// it is finalized as soon as nobody waits for the disks with the next one.
+// While a commit is not finalized, a disk that is absent at the next mount delays the volume (store/validation.h). The
+// commit is therefore finalized as soon as no thread waits for the next one.
 void VolumeImpl::finalizer_loop() {
   constexpr auto kIdle = std::chrono::milliseconds(5);
   while (store_->wait_for_unfinalized(kIdle))

@@ -55,7 +55,7 @@ Status VolumeImpl::become_image(Ino ino, const ImageOptions& options, const engi
   if (status.ok()) status = take_data(*pin, *made, generation);
   const Ino made_ino = made->ino;
   made = Pin();
-  release_file(made_ino);  // whatever it still has is freed
+  release_file(made_ino);  // frees its remaining data
   const Status freed = free_leftovers(ino);
   if (!freed.ok()) spdlog::error("inode {}: not freed until the next mount: {}", ino, freed.error().message());
   return status;
@@ -128,7 +128,7 @@ Status VolumeImpl::copy_all(Inode& from, Inode& to, std::uint64_t size_bytes, co
 // among the orphans, as it has data of the other kind.
 Status VolumeImpl::take_data(Inode& inode, Inode& made, std::uint64_t generation) {
   MDFS_TRY(clear_leftovers(inode.ino));
-  const std::lock_guard freeing(freeing_mutex_);  // nobody takes for leftovers what is on its way
+  const std::lock_guard freeing(freeing_mutex_);  // keeps the reaper from freeing moved data as leftovers
   const std::lock_guard extend(inode.extend_mutex);
   const std::lock_guard shrink(inode.shrink_mutex);
   const auto swap = [&](std::uint64_t) -> Status {

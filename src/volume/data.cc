@@ -7,7 +7,8 @@
 namespace mdfs::volume {
 namespace {
 
-// A write that has no room writes so much of its beginning, if that has: the caller goes on and hears of it then.
+// A write without enough space writes a part of its beginning, if that fits. The caller continues, and gets the error
+// then.
 constexpr std::size_t kShortWrites[] = {64u << 10, 16u << 10, 4u << 10, 1u << 10, 256};
 
 }  // namespace

@@ -24,7 +24,7 @@ Result<Attributes> VolumeImpl::lookup(Ino parent, std::string_view name) {
   MDFS_TRY(check_name(name));
   Ino vanished = 0;
   for (;;) {
-    Ino ino = parent;  // ".": whatever it is, as an inode is looked for by its number
+    Ino ino = parent;  // ".": an inode of any kind, which is looked up by its number
     if (name != ".") {
       MDFS_TRY_ASSIGN(const format::Inode directory, read_directory_inode(*store_, parent));
       ino = directory.parent;

@@ -1,5 +1,5 @@
-// Orphans: inodes without a name. Their items and blocks are freed, in bounded transactions, when nobody holds them.
-// An inode with a name is among them while it has data of the other kind (becoming.cc): these are freed.
+// Orphans: inodes without a name. Their items and blocks are freed in bounded transactions after their last hold. A
+// named inode is among them while it has data of the other kind (becoming.cc), which are freed.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 #include "engine/write/free_data.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kOrphansAtOnce = 256;
 
-// Of whatever kind, also those that only a newer version knows, but the inode. True when none is left.
+// Erases items of every kind but the inode, also of kinds that only a newer version knows. True when none is left.
 Result<bool> erase_some_items(store::Transaction& transaction, Ino ino, std::size_t at_once) {
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
                   transaction.scan({ino, MDFS_KIND_INODE + 1, 0}, {ino, UINT64_MAX, UINT64_MAX}, at_once));
@@ -117,7 +117,7 @@ Status VolumeImpl::free_orphan(Ino ino) {
     return {};
   }
   open_objects_.discard(*pin);
-  pin->unlinked = false;  // also if it cannot be freed: then the next mount tries again, not whoever lets go of it
+  pin->unlinked = false;  // also if it cannot be freed: then the next mount tries again, and not the next release
   return free_in_steps([&](store::Transaction& transaction, std::size_t at_once) {
     return free_some(transaction, ino, store_->block_size(), at_once);
   });

@@ -64,7 +64,7 @@ double shortest_distance(double per_cm, double error, double unit_cm) {
   return exact;
 }
 
-// Frames are apart in time, whatever the resolution of a picture of them says.
+// Frames are apart in time, so the resolution of a picture does not apply to their axis.
 void set_spacing(geometry::Geometry& geometry, unsigned axis, double per_cm, double error) {
   if (per_cm <= 0 || geometry.axes[axis] == 't') return;
   const LengthUnit* const unit = find_unit(unit_for(1 / per_cm));

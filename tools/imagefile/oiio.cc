@@ -102,7 +102,7 @@ bool is_placeholder(double rows_per_cm, double columns_per_cm) {
   });
 }
 
-// Who looks through a lens at things near and far does not know how large they are.
+// A photograph through a lens does not tell the size of its objects.
 bool is_photograph(const OIIO::ImageSpec& spec) {
   return spec.get_float_attribute("FNumber") > 0 || spec.get_float_attribute("Exif:FocalLength") > 0;
 }
@@ -362,8 +362,8 @@ class OiioSink final : public ImageSink {
   ByteVector band_;
 };
 
-// Formats that give back what was written; and JPEG, of which nobody expects it. Others (GIF, WebP, HEIC, ICO, HDR,
-// RLA) change samples of some shape or type and say nothing of it.
+// Lossless formats, and JPEG, which users expect to be lossy. Others (GIF, WebP, HEIC, ICO, HDR, RLA) change samples of
+// some shape or type without an error.
 constexpr std::array<std::string_view, 8> kWrittenFormats = {"bmp", "dpx", "jpeg",  "openexr",
                                                              "png", "sgi", "targa", "tiff"};
 

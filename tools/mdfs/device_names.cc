@@ -23,7 +23,7 @@ std::string trimmed_line(const fs::path& path) {
   return line.substr(first, line.find_last_not_of(" \t\n") - first + 1);
 }
 
-// Numbers that nobody reads off a disk come after names with its maker and model.
+// Bare numbers come after names with maker and model, which can be read off a disk.
 bool is_number_only(const std::string& name) {
   return name.starts_with("wwn-") || name.starts_with("nvme-eui.") || name.starts_with("nvme-nvme.") ||
          name.starts_with("dm-uuid-") || name.starts_with("lvm-pv-uuid-");

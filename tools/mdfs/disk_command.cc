@@ -116,8 +116,8 @@ std::uint16_t usual_weight(const mdfs_ioc_volume& volume) {
   return usual == count.end() ? std::uint16_t{1} : static_cast<std::uint16_t>(usual->first);
 }
 
-// What a disk holds is lost: so it holds nothing, or the user says so. One that was being added to this volume when
-// something failed holds nothing.
+// The contents of a disk will be lost: it must be empty, or the user gives --force. A disk that was being added to this
+// volume when an error occurred is empty.
 Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bool force) {
   MDFS_TRY_ASSIGN(const auto found, device::find_contents(path));
   if (!found || force) return {};
@@ -135,7 +135,7 @@ Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bo
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }
 
-// Under whatever name: no disk twice, and none that the volume has.
+// No disk twice, under any name, and no member of the volume.
 Status check_new(const mdfs_ioc_volume& volume, const std::vector<std::string>& disks) {
   for (std::size_t i = 0; i < disks.size(); ++i) {
     for (std::size_t before = 0; before < i; ++before)

@@ -1,4 +1,4 @@
-// Long operations on a mounted volume: asked for, waited for and shown, whatever their kind.
+// Long operations of all kinds on a mounted volume: requests, waits and output.
 // SPDX-License-Identifier: Apache-2.0
 #include "operation_text.h"
 

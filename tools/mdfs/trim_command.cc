@@ -1,4 +1,4 @@
-// mdfs volume trim: tells the disks which blocks nobody needs.
+// mdfs volume trim: tells the disks which blocks are unused.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <fmt/format.h>

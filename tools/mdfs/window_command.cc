@@ -68,7 +68,7 @@ Status read_command(const ReadArguments& arguments) {
   const std::uint64_t bytes = geometry::window_bytes(open.geometry, open.window);
   const bool to_file = arguments.output != "-";
   Progress progress("reading", bytes, to_file || ::isatty(STDOUT_FILENO) != 1);
-  // One binding, so one version of the window, whatever its size.
+  // One binding, so one version of a window of any size.
   MDFS_TRY_ASSIGN(const auto handles, client::HandlePool::open(arguments.path, O_RDONLY));
   mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   MDFS_TRY_ASSIGN(const int fd, handles->bind(window));

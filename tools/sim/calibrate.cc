@@ -61,7 +61,7 @@ Error no_direct(const std::string& path) {
   return {Errc::kNotSupported, path + ": its filesystem has no O_DIRECT, which bypasses the page cache"};
 }
 
-// For writes nobody else has it: a disk is opened exclusively, a file locked.
+// For writes no other program may use it: a disk is opened exclusively, a file locked.
 Result<File> open_direct(const std::string& path, bool write) {
   struct stat status {};
   const bool device = ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode);

@@ -265,7 +265,7 @@ Result<Comparison> compare(const CompareOptions& options, const std::string& siz
   }
   MDFS_TRY_ASSIGN(const std::uint64_t late_after, mounted.late_requests());
   result.late_requests = late_after - late_before;
-  // Whatever the cache has kept until now, it has what was read last.
+  // With any earlier contents, the cache now has what was read last.
   const std::size_t counted = windows.size() - options.warm_up;
   for (std::size_t i = windows.size() - std::min(counted, kReadAgain); i < windows.size(); ++i) {
     if (interrupted) return Error{Errc::kCancelled, "stopped by a signal"};

@@ -1,4 +1,4 @@
-// A file under a hidden name that nobody else has chosen, until it takes its own.
+// A file under a hidden, unique name, until it gets its own name.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/exclusive_file.h"
 

@@ -28,7 +28,7 @@ int named_descriptor(std::string_view path) {
   return -1;
 }
 
-// A pipe or a link that somebody may have put there so that this program finds it.
+// A pipe or a link that another user may have put there for this program.
 bool is_planted(const struct stat& there, const struct stat& folder) {
   if (!S_ISLNK(there.st_mode) && !S_ISFIFO(there.st_mode)) return false;  // only root makes devices
   const bool shared = (folder.st_mode & (S_IWGRP | S_IWOTH)) != 0;

@@ -149,7 +149,8 @@ void LoadOperation::finish(Fetch& fetch) {
   (*loaded_)(fetch.want, buffer);
 }
 
-// Bytes that are valid already are newer and stay. What is written here nobody else looks at: it is not valid yet.
+// Bytes that are valid already are newer and stay. No other thread looks at the bytes written here, which are not valid
+// yet.
 void LoadOperation::put_parts(const Fetch& fetch, CacheBlock& block) const {
   for (const std::uint32_t part : fetch.parts) {
     const ByteRanges::Range range = part_range(part);

@@ -59,7 +59,7 @@ void LoadOperation::start() {
   begin(false);
 }
 
-// The last thing that an operation nobody waits for does; what it kept goes back, its share of the budget last.
+// The last step of an operation without a waiting caller. Releases what keep() kept, the share of the budget last.
 void LoadOperation::end() {
   const std::shared_ptr<LoadOperation> self = std::move(kept_self_);
   fetches_.clear();
@@ -144,7 +144,7 @@ void LoadOperation::begin(bool fresh) {
     at_once = ready_.size();
   }
   if (at_once > 0 && !waits_) core_.tasks.post([self] { self->help(); });
-  // From the last submission on an operation that nobody waits for may have ended.
+  // After the last submission an operation without a waiting caller may have ended.
   const std::size_t count = requests_.size();
   for (std::size_t i = 0; i < count;) {
     const std::uint16_t disk = requests_[i].disk;

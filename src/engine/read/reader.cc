@@ -23,7 +23,7 @@ constexpr std::uint64_t kChannelPassBytes = 4u << 20;
 // cache: from some 0.1 ms of them on other threads help.
 constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
 constexpr std::size_t kSharesOfThread = 4;
-constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, whatever the cache drops meanwhile
+constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, in spite of evictions meanwhile
 
 // Bytes of one pass over a box (or, without one, over the canonical bytes), from what a part of it holds.
 std::uint64_t pass_bytes(const OpenObject& object, const geometry::Box* box) {
@@ -270,7 +270,7 @@ Status Reader::read_channel(OpenObject& object, const geometry::Window& window, 
 void Reader::start_window(OpenObject& object, const geometry::Window& window) {
   if (!object.is_image()) return;
   const geometry::Box box = geometry::byte_box(*object.image, window);
-  // As much as loads may take at once; who reads the rest starts it.
+  // As much as loads may take at once. The reader of the rest starts that.
   const std::uint64_t most = core_.loads.limit_bytes() / 2;
   std::uint64_t bytes = 1;
   for (unsigned axis = 0; axis < object.rank; ++axis) bytes = checked_mul(bytes, box.length[axis]).value_or(UINT64_MAX);

@@ -49,7 +49,7 @@ bool WindowVersion::keep_bytes(const CacheBlock& live, KeptBlock& kept) const {
   if (live.complete) {
     if (!live.buffer || take_memory(live.buffer.size())) {
       kept.bytes = live.buffer.size();
-      block.buffer = live.buffer;  // shared: whoever changes the live cache block makes a copy
+      block.buffer = live.buffer;  // shared: a thread that changes the live cache block makes a copy
       block.complete = true;
       return true;
     }

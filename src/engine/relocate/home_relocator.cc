@@ -144,7 +144,7 @@ Status HomeRelocator::move(OpenObject& object, const Chain& chain, const Pace& p
     request.at_block = target.block;
     request.pace = pace;
     if (core_.store.space().available_blocks < target.blocks) return {Errc::kNoSpace, "for a move"};
-    if (core_.store.is_free(target)) {  // nobody has been faster
+    if (core_.store.is_free(target)) {  // not taken by others meanwhile
       MDFS_TRY_ASSIGN(const MoveOutcome moved, mover_.move(object, request));
       outcome.extents += moved.moved;
       outcome.bytes += moved.moved_bytes;

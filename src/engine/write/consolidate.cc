@@ -10,8 +10,8 @@ namespace mdfs::engine {
 
 namespace {
 
-// Will no more bytes come to the extent? In strips, or in its record and what strips have added to it, there is
-// everything up to its last step along the slowest axis. Of an image that ends before that more may come.
+// Is the extent complete? It is when strips, or its record with strips, hold everything up to its last step along the
+// slowest axis. Before that, an image that ends inside the extent may still grow.
 bool is_complete(const OpenObject& object, const geometry::Coord& extent, bool has_record,
                  const std::vector<ByteRanges::Range>& parts) {
   geometry::Box inside;
@@ -142,7 +142,7 @@ Status Replacer::consolidate_batch(OpenObject& object, const std::vector<geometr
     batch[i].block = core_.cache.find_or_create(object.key_of(batch[i].index));
     wants.push_back({batch[i].block, extents[i], {{0, object.extent_bytes}}});
   }
-  // Nobody changes them: we hold their part of the grid alone.
+  // No thread changes them: the caller has this part of the grid alone.
   MDFS_TRY(loader_.load(object, std::move(wants),
                         [&](std::size_t want, const BufferRef& buffer) { batch[want].decoded = buffer; }));
   MDFS_TRY(stage(core_, object, batch, reservation));

@@ -135,7 +135,7 @@ class Placer {
     std::uint64_t group_blocks = std::max<std::uint64_t>(1, kBytesAskedAtOnce / object_.block_size);
     bool together = true;  // what is replaced of several groups
     while (next < extents.size()) {
-      // What is replaced stays near its group; what is new goes on where the last group ended.
+      // Replacements stay near their group. New extents continue where the last group ended.
       const std::uint64_t replaced = replaced_block(*extents[next]);
       std::uint64_t blocks = blocks_of(object_, *extents[next]);
       std::size_t end = next + 1;
@@ -171,7 +171,7 @@ class Placer {
     return object_.groups.group_of(one.coord) == object_.groups.group_of(two.coord);
   }
 
-  // Where the extent is stored now on this disk; 0: not here, or nobody can say (publishing finds out why).
+  // The block where the extent is stored now on this disk. 0: not here, or unknown (publishing finds out why).
   std::uint64_t replaced_block(const Staged& staged) {
     if (!object_.is_image()) return 0;
     const Result<StoredExtent> stored = core_.extent_map.extent(object_, staged.coord, false);

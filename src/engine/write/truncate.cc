@@ -33,7 +33,7 @@ std::uint64_t first_step(const OpenObject& object, std::uint64_t row) {
 Status Replacer::truncate(OpenObject& object, std::uint64_t size_bytes, const Stop& stop) {
   MDFS_TRY(prepare_size(object, size_bytes));
   MDFS_TRY(write_before(object, size_bytes));
-  // Once more when nobody makes anything dirty: after much has been written little is left.
+  // Once more while no thread makes anything dirty: little is left after the first write-back.
   const RangeLock::Hold hold(object.range_lock, object.rank, rows_from(0), RangeLock::Mode::kExclusive);
   MDFS_TRY(write_before(object, size_bytes));
   const std::uint64_t size = object.size.load(std::memory_order_acquire);

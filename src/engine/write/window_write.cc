@@ -1,4 +1,4 @@
-// Window writes: staged where nobody sees them, published in one transaction, exchanged in the cache at once.
+// Window writes: staged unseen by readers, published in one transaction, exchanged in the cache at once.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Write-back: what is dirty, and who writes it when.
+// Write-back: the threads, the dirty objects, and waits for the limit of dirty bytes.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/write/write_back.h"
 
@@ -22,7 +22,7 @@ WriteBack::~WriteBack() {
   }
   work_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  // Objects that were never closed lose what is dirty; whoever still holds them holds no memory of ours.
+  // Objects that were never closed lose their dirty bytes. Remaining holders must not keep memory of the cache.
   for (const auto& [key, object] : dirty_) {
     object->dirty_cache_blocks.clear();
     object->reservation = store::Reservation();
@@ -159,8 +159,8 @@ Status WriteBack::wait_for_room(const Stop& stop) {
 }
 
 Result<ByteBudget::Share> WriteBack::admit(std::size_t bytes, const Stop& stop) {
-  // The turn first: who came later does not take the room that who came earlier waits for. Write-back, which makes
-  // room, needs no share of these.
+  // The turn comes first, so that a later thread does not take the space that an earlier one waits for. Write-back
+  // itself needs no share: it frees space.
   MDFS_TRY(stopped(stop));
   ByteBudget::Share share =
       stop ? core_.writes.wait_for(bytes, std::chrono::milliseconds(kIdleCheckMs), stop) : core_.writes.wait_for(bytes);
@@ -383,7 +383,7 @@ Status WriteBack::write_back_all(std::int64_t at_least_age_ns) {
     }
     Status status = write_back(*object, at_least_age_ns > 0 ? now - at_least_age_ns : kWhenever);
     if (status.ok()) continue;
-    // Whoever asks for this object next is to hear of it as well.
+    // The next caller that asks for this object gets the error as well.
     const std::lock_guard lock(object->state_mutex);
     if (!object->error) object->error = status.error();
     object->background_failed = true;

@@ -307,8 +307,8 @@ Status Writer::make_ready(OpenObject& object, const CacheBlockPtr& block, const 
   }
 }
 
-// The cache block's own buffer, large enough, and nobody else's. Bytes that are not valid may be anything; they are
-// zeros in new memory of cells, whose buffers grow, and where the cache block is about to become `complete`.
+// Gives the cache block a buffer of its own that is large enough. Invalid bytes have any value. They are zeros in new
+// memory of cells, whose buffers grow, and where the cache block is about to become `complete`.
 void Writer::make_writable(const OpenObject& object, CacheBlock& block, std::uint64_t bytes, bool complete) {
   std::size_t size = object.capacity_bytes;
   if (!object.is_image())

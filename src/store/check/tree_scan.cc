@@ -46,7 +46,7 @@ std::vector<NodeRef> children(const NodeRef& parent, const format::Node& node) {
   return refs;
 }
 
-// What is said of one loaded node, whatever its level.
+// Reports the findings of one loaded node of any level.
 void report(NodeRef& ref, const LoadedNode& loaded, Findings& findings, TreeScan& scan) {
   if (!loaded.node) {
     findings.add(FindingId::kNodeLost, name_of(ref) + ": " + loaded.why);
