@@ -382,7 +382,7 @@ std::uint64_t SpaceMap::draw_zone(std::uint64_t random) const {
   while (page + 1 < pages_.size() && left >= page_data_free(page)) left -= page_data_free(page++);
   std::uint64_t block = page * kPageBlocks + left % kPageBlocks;
   if (pages_[page].bits && zone_blocks_ < kPageBlocks) {
-    // Inside a page that is in memory the draw goes on by its free bits, so that small zones have their weight too.
+    // Inside a page that is in memory the draw continues by its free bits, so that small zones have their weight too.
     const Words& busy = pages_[page].bits->busy;
     std::uint64_t bit = data.begin > page * kPageBlocks ? first_bit(data.begin) : 0;
     for (std::uint64_t word = bit / 64; word < kWords; ++word) {

@@ -18,7 +18,7 @@ namespace {
 using volume::Attributes;
 using volume::Ino;
 
-// One request does not keep a thread for longer than this many bytes take; the caller goes on with the rest.
+// One request does not keep a thread for longer than this many bytes take; the caller continues with the rest.
 constexpr std::size_t kMaxCopyBytes = 16u << 20;
 
 pid_t caller_pid(fuse_req_t req) { return fuse_req_ctx(req)->pid; }

@@ -286,7 +286,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
       } else if (entry.type != DT_DIR) {
         entry.name.clear();
       }
-      // An entry without a name keeps its cookie, so that the reader goes on behind it.
+      // An entry without a name keeps its cookie, so that the reader continues behind it.
       entries.push_back(std::move(entry));
     }
     return entries;

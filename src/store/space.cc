@@ -228,7 +228,7 @@ Result<Run> Space::allocate(const AllocationRequest& request, std::uint64_t rese
   if (request.blocks == 0 || request.disk >= members_.size())
     return Error{Errc::kInvalidArgument, fmt::format("{} blocks on disk {}", request.blocks, request.disk)};
   const std::uint64_t covered = std::min<std::uint64_t>(reserved, request.blocks);
-  for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that goes on reads more at once
+  for (std::uint64_t ahead = 0;; ahead = kPagesAhead) {  // a search that continues reads more at once
     std::unique_lock lock(mutex_);
     const std::uint64_t uncovered = request.blocks - covered;
     const bool enough = knows_freed_ && (uncovered == 0 || spare_data(Purpose::kNormal) >= uncovered);

@@ -32,7 +32,7 @@ std::string disk_text(const mdfs_ioc_volume& volume, std::uint32_t disk) {
   return path.empty() ? fmt::format("disk {}", disk) : fmt::format("disk {} ({})", disk, path);
 }
 
-// Until it is over, with a bar on a terminal. Interrupted, the work goes on in the daemon.
+// Until it is over, with a bar on a terminal. After an interrupt the work continues in the daemon.
 Status watch(const DrainArguments& arguments) {
   MDFS_TRY_ASSIGN(const mdfs_ioc_operation ended,
                   wait_for_operation(arguments.path, MDFS_OPERATION_DRAIN, kDrainWords));
