@@ -249,7 +249,7 @@ Answer Allocator::preallocate_at(Slot& slot, BlockRange range, std::uint32_t blo
   return taken(slot.disk, range.begin, blocks);
 }
 
-// What was used last comes first in the table.
+// The table begins with the most recently used entries.
 void Allocator::release_idle_preallocations(std::uint16_t disk) {
   unsigned seen = 0;
   for (Slot& slot : table_)
@@ -373,7 +373,7 @@ void Allocator::release_run(const Run& place) {
   release_runs_in(place.disk, {place.block, reserved->second});
 }
 
-// What overlaps the range.
+// Releases reserved runs that overlap the range.
 void Allocator::release_runs_in(std::size_t disk, BlockRange range) {
   AvoidedRanges& reserved = reserved_[disk];
   auto place = reserved.upper_bound(range.begin);

@@ -65,7 +65,7 @@ Status Balance::begin(OperationRun& run) {
   auto& parameters = run.record.parameters;
   if (parameters[1] > 1) return {Errc::kInvalidArgument, fmt::format("parameter 1 is {}, not 0 or 1", parameters[1])};
   if (parameters[0] == 0 && parameters[1] == 0) return {Errc::kInvalidArgument, "no disk is named"};
-  // What is still in the cache counts as well, and what has been deleted counts on no disk.
+  // Dirty data count as well, and deleted data count on no disk.
   if (!volume_.store().read_only()) {
     MDFS_TRY(volume_.engine().write_back_all(0));
     MDFS_TRY(volume_.store().commit_freed());
@@ -84,7 +84,7 @@ Status Balance::resume(OperationRun& run) {
   MDFS_TRY(check(run));
   forget();
   walk_.begin(run.record.cursor[0]);
-  // What has been deleted, or has moved before a crash, counts on no disk.
+  // Deleted data, and data that moved before a crash, count on no disk.
   if (!volume_.store().read_only()) MDFS_TRY(volume_.store().commit_freed());
   lacking_.clear();
   for (unsigned disk = 0; disk < MDFS_MAX_DISKS; ++disk)

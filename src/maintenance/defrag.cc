@@ -263,7 +263,8 @@ Status Defrag::choose_ranges(OperationRun& run) {
   return {};
 }
 
-// What is in the way, of some more of an object. What cannot be listed stays: its range is not cleared.
+// Looks for pieces in the way, in some more rows of an object. A piece that cannot be listed stays, and its range is
+// not cleared.
 Status Defrag::clear_some() {
   MDFS_TRY_ASSIGN(const std::optional<ObjectPart> part, walk_.next());
   if (!part) return begin_filling();
@@ -286,7 +287,7 @@ void Defrag::note_cleared(OperationRun& run, Candidate piece, const Status& stat
   clearing_.keep_for_now(piece.run);
   clearing_.thaw(range);
   std::erase_if(queued(), [&](const Candidate& other) { return other.range == range; });
-  // What is too large for any hole gets a range of its own in turn; then the blocks around it are one hole.
+  // A piece too large for any hole gets a range of its own in turn. The blocks around it then form one hole.
   if (moved.no_room.empty() || piece.request.most_runs > 1) return;
   if (!told_.emplace(piece.object, piece.request.extents.front()).second) return;
   const std::uint64_t bytes = piece.bytes;

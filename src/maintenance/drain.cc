@@ -123,7 +123,7 @@ Status Drain::resume(OperationRun& run) {
   return volume_.store().set_draining(disk(run), true, nullptr);
 }
 
-// What was left behind before is looked at once more, and told of once.
+// A pass examines extents again that an earlier pass left behind, so its error records replace the earlier ones.
 void Drain::begin_pass(OperationRun& run) {
   walk_.begin(0);
   phase_ = Phase::kData;
@@ -142,7 +142,7 @@ void Drain::note_progress(OperationRun& run) {
   const std::uint64_t moved = disk(run) < record.disks.size() ? record.disks[disk(run)].read_bytes : 0;
   record.bytes_total = std::max(record.bytes_total, left);
   if (!store.disk_info(disk(run)).is_there()) record.bytes_total = std::max(record.bytes_total, moved);
-  // What has moved is in use for two more commits.
+  // The former blocks of moved extents stay in use for two more commits.
   record.bytes_done = std::max(record.bytes_total - left, std::min(moved, record.bytes_total));
 }
 
@@ -182,7 +182,8 @@ Status Drain::look_at(OperationRun& run, const ObjectPart& part) {
     // The runs of a cell follow each other.
     if (!place.in_strip && (extents.empty() || extents.back() != place.index)) extents.push_back(place.index);
   }
-  // What lies in strips goes into its extents, which are written where the placement says now. Then all is looked at.
+  // Objects with such blocks in strips are consolidated first, which writes the extents where the placement names now.
+  // Then all of the object is examined.
   if (in_strips && std::exchange(consolidated_, part.object) != part.object) {
     const Status written = volume_.fsync(part.object, true);
     if (written.ok()) queue({.object = part.object, .reason = Reason::kInStrips});

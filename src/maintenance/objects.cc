@@ -1,4 +1,4 @@
-// What long work asks of one object.
+// Questions of long work about one object.
 // SPDX-License-Identifier: Apache-2.0
 #include "maintenance/objects.h"
 

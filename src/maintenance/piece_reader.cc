@@ -38,7 +38,7 @@ std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
   return first_byte(piece) + align_up(piece.stored_bytes, device::kAlignment);
 }
 
-// What the tree says of a place is not believed before it is known to be one.
+// An address from the tree is checked before it is used.
 PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
   Where where = Where::kHere;
   for (const format::BlockRun& run : piece.runs) {
@@ -123,8 +123,8 @@ Status PieceReader::check_alone(const StoredPiece& piece) {
   return {};
 }
 
-// What was freed or moved meanwhile holds something else by now: only what the tree still insists on is damaged. It is
-// read once more, since it may have been the way from the disk that was.
+// Blocks that were freed or moved meanwhile may hold other data. A piece is therefore damaged only if the tree still
+// names it. It is read once more, because the error may have come from the path to the disk.
 void PieceReader::judge(const StoredPiece& piece, Status status, format::OperationRecord& record) {
   if (status.ok() || !collector_.is_current(piece)) return;
   status = check_alone(piece);

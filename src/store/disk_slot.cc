@@ -15,7 +15,7 @@ constexpr auto kPollStep = std::chrono::milliseconds(1);
 
 }  // namespace
 
-// What the submitter wants to be told, kept while the request is the disk's.
+// The submitter's callback and context, kept while the disk has the request.
 struct DiskSlot::Pending {
   DiskSlot* slot;
   void (*done)(device::Io&);

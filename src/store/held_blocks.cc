@@ -17,7 +17,7 @@ std::shared_ptr<const HeldBlocks::State> HeldBlocks::add(std::vector<Run> runs) 
 
 std::vector<std::uint64_t> HeldBlocks::holders_of(const Run& run) const {
   std::vector<std::uint64_t> numbers;
-  // What begins before it may reach into it: all that begin where the last one before it does.
+  // Runs before this one may reach into it: those that begin at the same block as the last of them.
   auto first = held_.lower_bound({run.disk, run.block});
   if (first != held_.begin()) {
     const auto before = std::prev(first);

@@ -72,7 +72,7 @@ Result<ConstNodePtr> NodeIo::load_from_others(const NodeWanted& wanted, std::siz
   std::string text;
   const auto note = [&](std::size_t copy, const Error& error) {
     text += (text.empty() ? "" : "; ") + place(copy) + ": " + error.message();
-    // What lies on a missing disk cannot be repaired by writing it anew.
+    // A rewrite cannot repair a copy on a missing disk.
     if (error.code != Errc::kMissingDisk)
       bad.push_back({wanted.pointer, copy, wanted.lower, wanted.level, error.message(), error.code == Errc::kIo});
   };

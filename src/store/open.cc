@@ -36,7 +36,7 @@ Result<std::unique_ptr<Store>> Store::open(std::vector<std::unique_ptr<device::D
   MDFS_TRY_ASSIGN(Recovered recovered, recover(std::move(disks), options.rollback));
   std::string reason = why_read_only(recovered, options);
   if (reason.empty()) {
-    // What is read from now on must survive a power cut, even if recovery writes nothing yet.
+    // The state that is read from now on must survive a power cut, even if recovery writes nothing yet.
     const Status present = recovered.holds_still() ? flush_current(recovered.members) : make_present(recovered);
     if (!present.ok()) reason = "recovery could not be completed: " + present.error().message();
   }

@@ -476,7 +476,7 @@ Status Space::fill_pool(std::size_t nodes, Purpose purpose, const SpaceAmount& r
   if (!knows_freed_) return {Errc::kNoSpace, "before the first commit of this mount"};
   const auto fill = [&]() -> Status {
     while (pool_.size() + far_.size() < nodes) MDFS_TRY(take_into_pool(lock, purpose, Where::kAnywhere));
-    // What is kept for working is for all others.
+    // Purposes other than kNormal may use the space that is kept for working.
     const Purpose leaves = purpose == Purpose::kNormal ? purpose : Purpose::kFreeing;
     return keep_room(lock, nodes, kept_nodes(leaves, reserved), purpose);
   };

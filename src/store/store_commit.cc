@@ -87,7 +87,7 @@ Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Ch
   return written;
 }
 
-// What sealing needs in memory: the bitmap pages of replaced nodes, and a place for every changed node.
+// Loads all that sealing needs: the bitmap pages of replaced nodes, and a place for every changed node.
 Status StoreImpl::prepare_commit() {
   if (next_generation_ > format::kMaxGeneration) return {Errc::kReadOnly, "there is no number for another commit"};
   if (space_.gives_out()) {
@@ -204,7 +204,7 @@ SealedCommit StoreImpl::seal(Change change) {
 
 std::optional<std::vector<format::ChecksumRecord>> StoreImpl::list_checksum_records(const format::CommitSlot& slot,
                                                                                     Change change) {
-  // What is remembered is of this commit alone, so it is taken in any case.
+  // Taken in any case, because it belongs to this commit only.
   const std::optional<std::vector<Run>> published = space_.take_published();
   bool known = published && (features_.incompat & MDFS_INCOMPAT_CHECKSUM_RECORDS) != 0 && slot.flags == 0 &&
                change == Change::kContents;

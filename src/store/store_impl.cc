@@ -1,4 +1,4 @@
-// What a store tells about itself, and how it gives out its space.
+// State of the store for its callers, and the allocation of its space.
 // SPDX-License-Identifier: Apache-2.0
 #include "store/store_impl.h"
 

@@ -1,4 +1,4 @@
-// What the parts of a store do where the store has no disks of its own, as in tests.
+// Default methods of the parts of a store without disks of its own, as in tests.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/disk_counters.h"
 #include "store/store.h"

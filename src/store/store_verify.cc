@@ -65,7 +65,7 @@ Status StoreImpl::at_rest(const std::function<Status()>& work) {
 
 // ---- labels
 
-// Those that are damaged or whose ring lacks the newest commit.
+// The labels that are damaged, or whose ring lacks the newest commit.
 std::vector<unsigned> StoreImpl::bad_labels(unsigned disk, DiskLabels& found) const {
   found = read_labels(*members_[disk].disk, layout(disk).bytes());
   Uuid commit_id;

@@ -225,7 +225,7 @@ bool Tree::merge_with_neighbour(Step& parent, NodeSource& source, std::vector<fo
     left.body.branches.insert(left.body.branches.end(), right->body.branches.begin(), right->body.branches.end());
     left.changed.insert(left.changed.end(), right->changed.begin(), right->changed.end());
     left.item_bytes += right->item_bytes;
-    // What was a first branch, and might stand for smaller keys, gets the bound that the parent had for it.
+    // A former first branch may stand for smaller keys. It gets the bound that the parent had for it.
     if (!left.is_leaf()) left.body.branches[seam].key = up.body.branches[left_index + 1].key;
     if (up.changed[left_index + 1])
       --changed_nodes_;

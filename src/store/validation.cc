@@ -113,7 +113,7 @@ bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, c
   return true;
 }
 
-// What the checksum records of a commit say.
+// Validates a commit by its checksum records.
 Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
   const auto give_up = [&](const std::string& name, const std::string& why) {
     spdlog::info("{}: generation {} is incomplete ({}); the commit before it counts", name, slot.generation, why);

@@ -1,4 +1,4 @@
-// What happens by itself: write-back and a commit every few seconds, finalization, and discards.
+// Background work: write-back and a commit every few seconds, finalization, and discards.
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 

@@ -1,5 +1,5 @@
-// Files that have their bytes already and become images: the bytes are stored anew, as extents, and take the place of
-// the cells in one transaction. What a crash leaves of either is freed by the next mount.
+// Files with bytes that become images. The bytes are stored again, as extents, and replace the cells in one
+// transaction. The next mount frees the rest of either after a crash.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kItemsAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 64u << 20;
 
-// What must be equal for an image to be one already. Extents and codec are how it is stored, and stay.
+// True if an image has these samples already. Extents and codec are the way it is stored, and stay.
 bool same_samples(const geometry::Geometry& a, const geometry::Geometry& b) {
   return a.rank == b.rank && a.shape == b.shape && a.channels == b.channels && a.type == b.type && a.axes == b.axes;
 }

@@ -44,8 +44,7 @@ Status VolumeImpl::zero_range(Inode& inode, std::uint64_t offset, std::uint64_t 
   return with_room([&] { return engine_->punch(*use, offset, bytes, stop); });
 }
 
-// Blocks are not set aside: a copy-on-write store needs new ones for every write anyhow. What can be had is an early
-// "no space".
+// Allocates no blocks, because a copy-on-write store needs new ones for every write. The benefit is an early ENOSPC.
 Status VolumeImpl::allocate(Ino ino, int mode, std::uint64_t offset, std::uint64_t length, const engine::Stop& stop) {
   MDFS_TRY(check_writable());
   constexpr int kPunch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;

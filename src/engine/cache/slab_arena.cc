@@ -218,7 +218,7 @@ std::size_t SlabArena::growth(std::size_t wanted) const {
   return takes_huge_slab(size_class, wanted) ? huge_slab_bytes(wanted) : wanted;
 }
 
-// What is given back is out of all sets meanwhile, so that the kernel works without the lock.
+// Memory that is being given back is in no set meanwhile, so that the kernel works without the lock.
 std::size_t SlabArena::give_back(std::size_t left) {
   for (std::size_t given = 0;;) {
     std::unique_ptr<Slab> whole;

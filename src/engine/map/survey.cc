@@ -293,7 +293,7 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
     for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
   if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(index)); cached != nullptr) {
     std::unique_lock lock(cached->mutex);
-    // What is being written is not dirty any more and not published yet.
+    // A block that is being written is no longer dirty and not published yet.
     cached->changed.wait(lock, [&] { return !cached->write_locked; });
     blocks |= cached->dirty_blocks;
     lock.unlock();

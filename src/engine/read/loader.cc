@@ -54,7 +54,7 @@ LockOutcome lock_missing(const OpenObject& object, const Want& want, std::size_t
   return LockOutcome::kLocked;
 }
 
-// What a transfer wants, each cache block once.
+// The wants of a transfer, each cache block once.
 std::vector<Want> wants_of(const OpenObject& object, Cache& cache, const Transfer& transfer) {
   std::vector<std::uint32_t> order(transfer.parts.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;

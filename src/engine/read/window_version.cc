@@ -42,7 +42,8 @@ bool WindowVersion::take_memory(std::size_t bytes) const {
   return true;
 }
 
-// What of the cache block is in memory and newer than its record, or all of it if there is room. False: there is none.
+// Keeps the bytes of the cache block that are in memory and newer than its record, or all of them if there is room.
+// False if there are none.
 bool WindowVersion::keep_bytes(const CacheBlock& live, KeptBlock& kept) const {
   CacheBlock& block = *kept.block;
   block.known_on_disk = live.known_on_disk;

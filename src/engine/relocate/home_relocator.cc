@@ -57,7 +57,7 @@ Result<std::optional<store::Run>> HomeRelocator::place_of(const OpenObject& obje
 }
 
 Result<HomeRelocator::May> HomeRelocator::look_at(OpenObject& object, std::uint64_t committed, Rewritten& extent) {
-  // What is dirty will be written elsewhere first.
+  // Dirty bytes will be written to another place first.
   if (const CacheBlockPtr block = core_.cache.peek(object.key_of(extent.left.extent)); block != nullptr) {
     const std::lock_guard lock(block->mutex);
     if (block->dirty) return May::kLater;

@@ -324,7 +324,7 @@ bool Mover::matches(const OpenObject& object, const Part& part) const {
     return true;
   }
   const format::ExtentRecord& record = *part.record;
-  // What follows the bytes in their last block says nothing.
+  // The rest of the last block has no meaning.
   std::memset(part.bytes.data() + record.stored_bytes, 0, stored.size() - record.stored_bytes);
   const std::uint32_t step = object.is_raw() ? std::uint32_t{MDFS_SUB_BLOCK} : record.stored_bytes;
   for (std::size_t i = 0; i < record.crc32c.size(); ++i) {

@@ -1,4 +1,4 @@
-// What is worth a strip, asked for many extents at once.
+// Judges for many extents whether their changed bytes are worth a strip.
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/strips/strip_judge.h"
 

@@ -1,4 +1,4 @@
-// What a tree has beyond the end of an object, which nothing of ours puts there, goes before the object grows over it.
+// Frees records beyond the end of an object, which this version never writes, before the object grows over them.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -46,7 +46,7 @@ Status Replacer::punch(OpenObject& object, std::uint64_t offset, std::uint64_t l
   return tail < end ? zero_in_block(object, tail, end - tail) : Status{};
 }
 
-// Bytes of an image. What holds nothing stays as it is.
+// Bytes of an image. Extents that hold nothing stay as they are.
 Status Replacer::zero_held(OpenObject& object, std::uint64_t offset, std::uint64_t length, const Stop& stop) {
   return each_held_extent(core_, object, offset, length, stored_pages(object), [&](const HeldExtent& held) -> Status {
     MDFS_TRY(stopped(stop));

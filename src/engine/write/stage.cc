@@ -179,7 +179,7 @@ class Placer {
     return stored->runs.front().block;
   }
 
-  // What an image of known shape still wants here, if all its extents are like these.
+  // The blocks that an image of known shape will still need on this disk, if all its extents are like these.
   std::uint64_t expected_blocks(std::uint64_t blocks, std::size_t extents) {
     const std::uint64_t planned = planned_extents(object_) / std::max(1u, object_.placement->disks);
     if (planned == 0) return 0;

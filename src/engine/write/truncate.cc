@@ -61,9 +61,9 @@ Status Replacer::prepare_size(OpenObject& object, std::uint64_t size_bytes) {
   return outgrown ? write_back_.write_back(object) : Status{};
 }
 
-// What is dirty and stays, so that a crash shows no new size without what had been written before. The cell that is cut
-// is published with the size. A full volume is no reason not to shorten a file: it may be what makes room; and a size
-// that grows is published with what is dirty then.
+// Writes dirty bytes that stay, so that a crash shows no new size without earlier writes. The cut cell is published
+// with the size. A full volume does not prevent a truncation, which may free space. A growing size is published with
+// the bytes that are dirty then.
 Status Replacer::write_before(OpenObject& object, std::uint64_t size_bytes) {
   const std::uint64_t size = object.size.load(std::memory_order_acquire);
   if (size_bytes == size) return {};

@@ -164,7 +164,7 @@ Result<bool> Replacer::replaces_stored(OpenObject& object, const geometry::Box& 
   return all;
 }
 
-// What is staged of them stays in memory until they are published: a quarter of the budget for each window.
+// Staged extents stay in memory until they are published: a quarter of the budget for each window.
 std::uint64_t Replacer::most_window_extents() const {
   return std::clamp<std::uint64_t>(core_.options.cache_bytes / 4 / kStagedBytes, kLeastWindowExtents,
                                    kMaxWindowExtents);
@@ -186,7 +186,7 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
   if (!reservation.ok() && reservation.error().code == Errc::kNoSpace && write_back_.write_back_all(0).ok())
     reservation = core_.store.reserve(coords * object.worst_case_blocks());
   if (!reservation.ok() && reservation.error().code == Errc::kNoSpace) {
-    // What only replaces stored extents gives as much back as it takes.
+    // A window that only replaces stored extents frees as many blocks as it takes.
     MDFS_TRY_ASSIGN(const bool replaces, replaces_stored(object, job.box));
     if (replaces) reservation = core_.store.reserve(coords * object.worst_case_blocks(), store::Purpose::kReserved);
     job.replaces = replaces;

@@ -329,7 +329,7 @@ Status WriteBack::write_blocks(OpenObject& object, std::vector<CacheBlockPtr> bl
         batch.push_back(open[begin].block);
       MDFS_TRY(write_batch(object, std::move(batch)));
     }
-    // What others had locked, or what changed before it could be locked.
+    // Blocks that others had locked, or that changed before they could be locked.
     std::vector<Open> rest;
     for (const Open& one : open) {
       std::unique_lock lock(one.block->mutex);
@@ -349,7 +349,7 @@ Status WriteBack::write_back(OpenObject& object, std::int64_t since_ns) {
   }
   Status written = write_blocks(object, dirty_before(object, since_ns));
   if (!written.ok()) {
-    // What the background has met is reported with it.
+    // Reports the error of the background as well.
     const std::lock_guard lock(object.state_mutex);
     object.error.reset();
     object.background_failed = true;

@@ -247,7 +247,7 @@ Status WriteBack::publish_inline(OpenObject& object, Batch& batch) {
   return {};
 }
 
-// What staging took out of the reservation was given back when it was abandoned.
+// Staging took a part of the reservation; abandoning the extents gave it back.
 store::Reservation WriteBack::reserve_again(store::Reservation& rest, const Snapshot& snapshot) {
   store::Reservation again = rest.split(snapshot.reserved);
   const store::SpaceAmount missing = snapshot.reserved.less(again.amount());

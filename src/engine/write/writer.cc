@@ -158,7 +158,7 @@ store::SpaceAmount Writer::most_needed(const OpenObject& object, std::uint64_t o
   return amount;
 }
 
-// What writing the range back takes at most, less what is reserved for its dirty cache blocks already.
+// An upper bound for the write-back of the range, less the reservations of its dirty cache blocks.
 store::SpaceAmount Writer::needed(OpenObject& object, std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = offset + length;
   store::SpaceAmount sum;
@@ -195,7 +195,7 @@ Result<bool> Writer::replaces_only(OpenObject& object, std::uint64_t offset, std
     for (const Transfer::Part& part : plan_range(object, offset + done, std::min(length - done, pass)).parts) {
       if (object.is_image()) {
         MDFS_TRY_ASSIGN(const StoredExtent extent, core_.extent_map.extent(object, part.piece.extent, false));
-        // What lies in strips may take less room than it will.
+        // Bytes in strips may take fewer blocks than the whole extent will.
         if (!extent.has_record() && extent.blocks() * object.block_size < object.capacity_bytes) return false;
         continue;
       }
@@ -217,7 +217,7 @@ Result<store::Reservation> Writer::reserve(OpenObject& object, std::uint64_t off
   const auto refused = [](const Result<store::Reservation>& reservation) {
     return !reservation.ok() && reservation.error().code == Errc::kNoSpace;
   };
-  // What is not needed goes back after the write.
+  // The unneeded rest is released after the write.
   Result<store::Reservation> reservation = core_.store.reserve(most_needed(object, offset, length), purpose);
   if (!refused(reservation)) return reservation;
   reservation = core_.store.reserve(needed(object, offset, length), purpose);

@@ -149,7 +149,7 @@ Status Checker::check_memory(std::uint64_t bytes) const {
 }
 
 Result<Scan> Checker::scan(const format::Root& root, DataChecker* data, std::uint64_t most_pages) {
-  // What an element of a table takes with its node in the heap.
+  // Memory of a table's element with its node in the heap.
   constexpr std::uint64_t kObject = sizeof(ObjectSummary) + 48, kEdit = 320, kNumber = 64;
   Scan scan(BlockMap(layouts_, present(), most_pages));
   scan.root = root;
@@ -216,7 +216,7 @@ Result<CheckReport> Checker::run() {
       }
       report_progress(CheckPhase::kData, done, 0);
     });
-  // What is known of each bitmap page, before anything is read: a disk may claim any size.
+  // Checked before anything is read, because a disk may claim any size: the memory for the state of each bitmap page.
   MDFS_TRY(check_memory(map_memory() / MDFS_SECTOR * SpacePages::kPageMemory));
   MDFS_TRY_ASSIGN(Scan first, scan(*volume_.winner.root(MDFS_ROOT_MAIN), data ? &*data : nullptr,
                                    options_.bytes_for_map() / MDFS_SECTOR));
@@ -236,7 +236,7 @@ Result<CheckReport> Checker::run() {
   report_.items = first.items;
   report_.objects = first.objects;
   report_.data_bytes = data_done_;
-  // What seems leaked may belong to what was lost.
+  // Blocks that seem leaked may belong to lost data.
   if (first.tree.must_rewrite) leaks = {};
   commit_needed_ =
       of_space.any() || leaks.any() || first.findings.total() > first.findings.count(FindingId::kNodeCopyDamaged);
@@ -345,7 +345,7 @@ Status Checker::repair_tree(const Scan& first, const SpacePages& space) {
   return {};
 }
 
-// What a round brought to light, unless it was known.
+// Adds the new findings of a round.
 void Checker::note_cascade(const Findings& findings) {
   const std::set<Finding> known(report_.findings.begin(), report_.findings.end());
   for (const Finding& finding : findings.list())

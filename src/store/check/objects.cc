@@ -287,7 +287,7 @@ bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::B
     if (counts) current_.stored_blocks += run.blocks;
     if (blocks_.mark(run)) continue;
     auto& moves = records_fix(key).move;
-    // What was found in an earlier section has been said.
+    // Findings of an earlier section have been reported.
     if (!blocks_.begins_before(run) || !moves.contains(part))
       findings_.add(FindingId::kBlockUsedTwice, name_run(run), {key.object});
     moves[part] = runs;

@@ -27,7 +27,7 @@ void place(NodeRef& ref, BlockMap& blocks, Findings& findings, TreeScan& scan) {
     const std::uint32_t block_size = blocks.layouts().front().block_size();
     const format::BlockRun run{address, format::node_blocks(block_size)};
     if (blocks.holds(run) && blocks.mark(run)) continue;
-    // What was found in an earlier section has been said.
+    // Findings of an earlier section have been reported.
     if (blocks.section_begin() > 0 && (!blocks.holds(run) || (ref.moved && blocks.begins_before(run)))) continue;
     findings.add(FindingId::kNodeMisplaced, name_of(ref));
     ref.moved = true;
