@@ -83,7 +83,7 @@ class Replacer {
   Status read_band(const WindowJob& job, const WindowRows& rows, MutableBytes into);
   void overlay(const OpenObject& object, const WindowJob& job, const geometry::Box& band, ConstBytes bytes,
                const geometry::Piece& piece, const BufferRef& buffer);
-  Status stage_batch(OpenObject& object, WindowJob& job, bool keep);
+  Status stage_batch(OpenObject& object, WindowJob& job, bool keep, const Stop& stop);
   Status publish_window(OpenObject& object, WindowJob& job);
   // Behind the closed barrier: exchanges the cached extents for the published ones. Calls `before` with `swapping`
   // held.

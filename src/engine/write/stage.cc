@@ -92,13 +92,14 @@ std::uint32_t blocks_of(const OpenObject& object, const Staged& staged) {
 }
 
 // Encoders that are larger than half of their budget work one after another, and others may have turns between them.
-Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& extents) {
+Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& extents, const Stop& stop) {
   const std::size_t each = encoder_bytes(object);
   ByteBudget& budget = core.encoding.encoders_of(each);
   const std::size_t most = encoders_at_once(budget.limit_bytes(), each, extents.size(), core.tasks.threads() + 1);
   if (most == 1) {
     for (Staged& staged : extents) {
       const ByteBudget::Share share = each > 0 ? budget.wait_for(each) : ByteBudget::Share();
+      MDFS_TRY(stopped(stop));
       MDFS_TRY(encode(core, object, staged));
     }
     return {};
@@ -107,7 +108,8 @@ Status encode_all(Core& core, const OpenObject& object, std::vector<Staged>& ext
   std::mutex mutex;  // guards status
   Status status;
   const auto encode_one = [&](std::size_t i) {
-    Status one = encode(core, object, extents[i]);
+    Status one = stopped(stop);
+    if (one.ok()) one = encode(core, object, extents[i]);
     if (one.ok()) return;
     const std::lock_guard lock(mutex);
     if (status.ok()) status = std::move(one);
@@ -289,12 +291,13 @@ std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged) 
   return object.is_image() ? object.worst_case_blocks() : static_cast<std::uint64_t>(std::popcount(staged.blocks));
 }
 
-Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation) {
+Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation,
+             const Stop& stop) {
   std::size_t frames = 0;
   for (const Staged& staged : extents)
     frames += frame_bytes(object, static_cast<std::size_t>(std::popcount(staged.blocks)));
   ByteBudget::Share share = frames > 0 ? core.encoding.frames_of(frames).wait_for(frames) : ByteBudget::Share();
-  Status status = encode_all(core, object, extents);
+  Status status = encode_all(core, object, extents, stop);
   if (status.ok()) status = place_all(core, object, extents, reservation);
   if (status.ok()) status = write_extents(core, object, extents);
   for (Staged& staged : extents) staged.stored = BufferRef();

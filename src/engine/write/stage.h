@@ -34,7 +34,9 @@ std::uint64_t worst_case_blocks(const OpenObject& object, const Staged& staged);
 
 // Encodes on all cores, allocates in grid order so that neighbours lie together on each disk, and writes to all disks
 // at once. Blocks come out of `reservation` as far as it reaches. After an error no blocks stay allocated. Any thread.
-Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation);
+// `stop` ends the call with kCancelled before it encodes another extent. Several threads call `stop`.
+Status stage(Core& core, OpenObject& object, std::vector<Staged>& extents, store::Reservation& reservation,
+             const Stop& stop = {});
 
 // Frees the blocks of staged extents that have not been published.
 void abandon(Core& core, std::vector<Staged>& extents);

@@ -268,7 +268,7 @@ Status Replacer::cut_row(OpenObject& object, std::uint64_t size_bytes, Cut& cut,
     MDFS_TRY(stopped(stop));
     MDFS_TRY_ASSIGN(cut.reservation,
                     core_.store.reserve(batch.size() * object.worst_case_blocks(), store::Purpose::kFreeing));
-    MDFS_TRY(stage(core_, object, batch, cut.reservation));
+    MDFS_TRY(stage(core_, object, batch, cut.reservation, stop));
     for (Staged& staged : batch) {
       staged.decoded = BufferRef();
       cut.staged.push_back(std::move(staged));

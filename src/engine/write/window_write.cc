@@ -207,7 +207,7 @@ Status Replacer::write_window(OpenObject& object, const geometry::Window& window
     MDFS_TRY(stopped(stop));
     return build_band(object, job, band, stop);
   });
-  if (status.ok()) status = stage_batch(object, job, job.keep);
+  if (status.ok()) status = stage_batch(object, job, job.keep, stop);
   if (status.ok()) status = publish_window(object, job);
   if (!status.ok()) abandon(core_, job.staged);
   return status;
@@ -230,7 +230,8 @@ Status Replacer::build_band(OpenObject& object, WindowJob& job, const geometry::
     MDFS_TRY(stopped(stop));
     const auto some = std::span<const geometry::Piece>(pieces).subspan(done, std::min(at_once, pieces.size() - done));
     MDFS_TRY(build_pieces(object, job, band, source_bytes, some));
-    if (job.batch.size() * object.capacity_bytes >= core_.batch_bytes()) MDFS_TRY(stage_batch(object, job, job.keep));
+    if (job.batch.size() * object.capacity_bytes >= core_.batch_bytes())
+      MDFS_TRY(stage_batch(object, job, job.keep, stop));
   }
   return {};
 }
@@ -309,8 +310,8 @@ void Replacer::overlay(const OpenObject& object, const WindowJob& job, const geo
   geometry::copy_box(object.rank, length, samples, length, {}, buffer.bytes(), extent, piece.in_extent.start);
 }
 
-Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep) {
-  MDFS_TRY(stage(core_, object, job.batch, job.reservation));
+Status Replacer::stage_batch(OpenObject& object, WindowJob& job, bool keep, const Stop& stop) {
+  MDFS_TRY(stage(core_, object, job.batch, job.reservation, stop));
   for (Staged& staged : job.batch) {
     if (!keep) staged.decoded = BufferRef();
     job.staged.push_back(std::move(staged));
