@@ -23,6 +23,9 @@ std::atomic<void (*)(const char*)> last_words = nullptr;
 // Nothing here throws on purpose: what comes is a thread that could not be started, or a library at its end.
 [[noreturn]] void end_by_exception() {
   char words[512] = "an unknown exception: the program ends";
+  // On its way the exception has reached a thread that still runs, and cannot be told any more.
+  if (std::uncaught_exceptions() > 0)
+    std::snprintf(words, sizeof words, "out of memory or of threads: the program ends");
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::system_error& error) {
