@@ -6,6 +6,7 @@ import shutil
 import struct
 import tempfile
 import unittest
+import zlib
 
 import numpy
 
@@ -13,6 +14,7 @@ from harness import MDFS, MDFS_SIM, MountTest, main, make_image, run, write_all
 from refusing import Refusing, digest
 
 HUGE = 2 ** 64 - 1
+PNG_CHECKSUM = struct.pack(">I", zlib.crc32(b"IHDR" + bytes(13)))
 
 
 def npy(descr="'<u2'", order="False", shape="(3, 4)", data=24, version=1, length=None):
@@ -79,7 +81,7 @@ def bad_files(folder):
         "stack.tif": (tiff()[:-1], "page 3: .*truncated"),
         "less.tif": (tiff()[:600], "page 2: .*truncated"),
         "strip.tif": (tiff(pages=1)[:200], "truncated"),
-        "half.png": (b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(17), "truncated"),
+        "half.png": (b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + bytes(13) + PNG_CHECKSUM, "truncated"),
         "half.jpg": (b"\xff\xd8\xff\xda\0\x04headsamples", "truncated"),
         "half.gif": (b"GIF89a" + bytes(7) + b"," + bytes(9) + b"\x02\x04abcd", "truncated"),
         "garbage.png": (b"\x89PNG\r\n\x1a\n" + b"\xff" * 30, "garbage.png"),
