@@ -82,6 +82,7 @@ Status check_picture(ConstBytes start, tools::File& file, std::uint64_t size) {
   if (is_softimage(start))
     return {Errc::kNotSupported, file.name() + ": a Softimage picture; convert the file to TIFF or PNG"};
   if (is_jpeg(start)) MDFS_TRY(check_jpeg(bytes, file.name()));
+  if (is_jpeg2000(start)) MDFS_TRY(check_jpeg2000(bytes, file.name()));
   if (is_png(start)) MDFS_TRY(check_png(bytes, file.name()));
   if (is_gif(start)) MDFS_TRY(check_gif(bytes, file.name()));
   if (is_sgi(start)) MDFS_TRY(check_sgi(bytes, file.name()));

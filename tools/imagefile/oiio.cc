@@ -198,15 +198,18 @@ class OiioSource final : public ImageSource {
   std::size_t used_ = 0;
 };
 
-// What is refused because of its reader: that of ICO writes beyond the buffer it is given; those of DDS, IFF and Zfile
-// say nothing of samples that are missing.
+// Formats of which truncated files were found to be refused, by their readers or by the checks of image_file.cc. Others
+// are refused: the reader of ICO writes beyond the buffer it is given; those of DDS, IFF and Zfile return zeros for
+// missing samples; that of movies returns fewer frames; that of PSD takes rows that are too short; that of FITS ignores
+// BZERO and BSCALE; RLA changes single samples; that of "null" makes samples up.
+constexpr std::array<std::string_view, 14> kReadFormats = {
+    "bmp", "cineon", "dpx", "gif", "hdr", "heif", "jpeg", "png", "sgi", "jpeg2000", "openexr", "tiff", "webp", "targa"};
+
 Status check_read_format(std::string_view format, const std::string& path) {
-  if (format == "ico") return {Errc::kNotSupported, path + ": an icon (ICO)"};
-  if (format == "dds" || format == "iff" || format == "zfile")
-    return {Errc::kNotSupported,
-            fmt::format("{}: the {} reader returns zeros for missing samples; convert the file to TIFF or PNG", path,
-                        format)};
-  return {};
+  if (std::find(kReadFormats.begin(), kReadFormats.end(), format) != kReadFormats.end()) return {};
+  return {Errc::kNotSupported,
+          fmt::format("{}: the reader of the format {} may return wrong samples; convert the file to TIFF or PNG", path,
+                      format)};
 }
 
 // How many pages there are, all of the first one's shape and type. The resolution is known if all agree on it.

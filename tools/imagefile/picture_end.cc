@@ -10,6 +10,7 @@
 namespace mdfs::imagefile {
 namespace {
 
+constexpr std::string_view kCodestreamMagic = "\xff\x4f\xff\x51";
 constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n";
 constexpr unsigned kStartOfImage = 0xd8, kEndOfImage = 0xd9, kStartOfScan = 0xda, kFill = 0xff, kTemporary = 0x01;
 bool is_restart(unsigned marker) { return marker >= 0xd0 && marker <= 0xd7; }
@@ -143,6 +144,41 @@ Status check_gif(ByteSource& bytes, const std::string& name) { return GifWalk(by
 bool is_jpeg(ConstBytes start) { return as_text(start).starts_with("\xff\xd8\xff"); }
 
 Status check_jpeg(ByteSource& bytes, const std::string& name) { return JpegWalk(bytes, name).run(); }
+
+bool is_jpeg2000(ConstBytes start) {
+  return as_text(start).starts_with(kCodestreamMagic) ||
+         as_text(start).starts_with(std::string_view("\0\0\0\x0cjP  \r\n\x87\n", 12));
+}
+
+// A codestream ends with its end mark. Source: ITU-T T.800, annexes A and I.
+Status check_jpeg2000(ByteSource& bytes, const std::string& name) {
+  constexpr std::uint64_t kBoxBytes = 8, kLongBoxBytes = 16;
+  std::uint64_t at = 0, end = bytes.size();
+  std::array<std::byte, 16> head{};
+  if (!inside(0, head.size(), end)) return cut_short(name, "JPEG 2000", end);
+  MDFS_TRY(bytes.read_at(0, head));
+  for (bool found = as_text(head).starts_with(kCodestreamMagic); !found;) {
+    if (!inside(at, kBoxBytes, bytes.size())) return cut_short(name, "JPEG 2000", bytes.size());
+    MDFS_TRY(bytes.read_at(at, MutableBytes(head).first(kBoxBytes)));
+    std::uint64_t length = to_integer(ConstBytes(head).first(4), true), before = kBoxBytes;
+    found = as_text(ConstBytes(head).subspan(4, 4)) == "jp2c";
+    if (length == 1) {
+      before = kLongBoxBytes;
+      if (!inside(at, before, bytes.size())) return cut_short(name, "JPEG 2000", bytes.size());
+      MDFS_TRY(bytes.read_at(at + kBoxBytes, MutableBytes(head).first(kBoxBytes)));
+      length = to_integer(ConstBytes(head).first(kBoxBytes), true);
+    } else if (length == 0) {
+      length = bytes.size() - at;  // the last box
+    }
+    if (length < before || !inside(at, length, bytes.size())) return cut_short(name, "JPEG 2000", bytes.size());
+    end = at + length;
+    at = found ? at + before : end;
+  }
+  std::array<std::byte, 2> mark{};
+  if (end - at < kCodestreamMagic.size() + mark.size()) return cut_short(name, "JPEG 2000", bytes.size());
+  MDFS_TRY(bytes.read_at(end - mark.size(), mark));
+  return as_text(mark) == "\xff\xd9" ? Status() : cut_short(name, "JPEG 2000", bytes.size());
+}
 
 bool is_png(ConstBytes start) { return as_text(start).starts_with(kPngMagic); }
 

@@ -1,6 +1,5 @@
-// Checks that JPEG, PNG and GIF files are complete, and the checksums of PNG. Their libraries replace missing data by
-// grey or zeros, or do not look.
-// SPDX-License-Identifier: Apache-2.0
+// Checks that JPEG, JPEG 2000, PNG and GIF files are complete, and the checksums of PNG. Their libraries replace
+// missing data by grey or zeros, or do not look. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
@@ -16,5 +15,8 @@ bool is_png(ConstBytes start);
 Status check_png(ByteSource& bytes, const std::string& name);
 bool is_gif(ConstBytes start);
 Status check_gif(ByteSource& bytes, const std::string& name);
+// JPEG 2000, as a codestream (J2K) or in boxes (JP2).
+bool is_jpeg2000(ConstBytes start);
+Status check_jpeg2000(ByteSource& bytes, const std::string& name);
 
 }  // namespace mdfs::imagefile

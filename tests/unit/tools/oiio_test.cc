@@ -331,6 +331,27 @@ TEST_F(OiioTest, CmykStaysFourChannels) {
   EXPECT_EQ(back->second, ByteVector(8, std::byte{'a'}));
 }
 
+// The library makes samples up for any file named .null, and ignores where the numbers of a FITS file begin.
+TEST_F(OiioTest, AFormatWhoseReaderIsUnsafeIsRefused) {
+  std::string fits;
+  for (const char* card :
+       {"SIMPLE  =                    T", "BITPIX  =                   16", "NAXIS   =                    2",
+        "NAXIS1  =                    4", "NAXIS2  =                    3", "BZERO   =                32768", "END"}) {
+    fits += card;
+    fits.resize((fits.size() + 79) / 80 * 80, ' ');
+  }
+  fits.resize(2880, ' ');
+  fits.resize(5760);
+  put("a.null", "");
+  put("a.fits", fits);
+  for (const char* file : {"a.null", "a.fits"}) {
+    const auto back = read_all(path(file));
+    ASSERT_FALSE(back.ok()) << file;
+    EXPECT_EQ(back.error().code, Errc::kNotSupported);
+    EXPECT_NE(back.error().where.find(file), std::string::npos) << back.error().message();
+  }
+}
+
 // As the manual says.
 TEST_F(OiioTest, WhiteAtZeroIsTurnedRound) {
   MadeTiff made;

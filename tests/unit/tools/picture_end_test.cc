@@ -79,5 +79,24 @@ TEST(PictureEndTest, EveryTruncationOfAGifIsRefused) {
       check_gif, "GIF89a1234\xf1" + std::string("bg") + std::string(12, ';') + loop + frame + frame + ";");
 }
 
+TEST(PictureEndTest, AJpeg2000WithoutItsEndMarkIsRefused) {
+  const std::string stream = "\xff\x4f\xff\x51" + std::string(40, 's') + "\xff\xd9";
+  const std::string boxes = std::string("\0\0\0\x0cjP  \r\n\x87\n\0\0\0\012ftypjp", 22);
+  const std::string length = std::string(3, '\0') + static_cast<char>(8 + stream.size());
+  for (const std::string& file :
+       {stream, boxes + length + "jp2c" + stream, boxes + std::string(4, '\0') + "jp2c" + stream,
+        boxes + std::string("\0\0\0\1jp2c\0\0\0\0", 12) + std::string(3, '\0') + static_cast<char>(16 + stream.size()) +
+            stream}) {
+    EXPECT_TRUE(is_jpeg2000(as_bytes(file)));
+    const Status whole = checked(check_jpeg2000, file);
+    EXPECT_TRUE(whole.ok()) << whole.error().message();
+    for (std::size_t size = 0; size < file.size(); ++size)
+      EXPECT_FALSE(checked(check_jpeg2000, file.substr(0, size)).ok()) << size << " of " << file.size();
+    std::string zeros = file;
+    zeros.replace(zeros.size() - 5, 5, 5, '\0');
+    EXPECT_FALSE(checked(check_jpeg2000, zeros).ok());
+  }
+}
+
 }  // namespace
 }  // namespace mdfs::imagefile
