@@ -1,5 +1,6 @@
 // Checks that JPEG, JPEG 2000, PNG and GIF files are complete, and the checksums of PNG. Their libraries replace
-// missing data by grey or zeros, or do not look. SPDX-License-Identifier: Apache-2.0
+// missing data by grey or zeros, or do not look.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
