@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import mmap
 import os
+import struct
 import subprocess
 import unittest
 
@@ -13,17 +14,16 @@ from harness import MDFS, Mounted, main, read_all, run, write_all
 class Unreadable(unittest.TestCase):
     """Sources on a disk that answers errors."""
 
-    def test_a_picture_of_which_a_block_cannot_be_read_is_not_imported(self):
+    def refuses_part_of(self, name, header, samples):
         volume = Mounted(disks=1)
         self.addCleanup(volume.remove)
-        samples = numpy.random.default_rng(1).random((200, 300, 3), dtype=numpy.float32)
-        picture = volume / "picture.pfm"
-        write_all(picture, b"PF\n300 200\n-1.0\n" + samples.tobytes())
+        picture = volume / name
+        write_all(picture, header + samples)
         run(MDFS, "image", "import", picture, volume / "whole")
         volume.unmount()
         with open(volume.disks[0], "r+b") as disk:
             with mmap.mmap(disk.fileno(), 0) as block:
-                at = block.find(b"PF\n300 200")
+                at = block.find(header)
                 self.assertGreater(at, 0)
                 block[at + 100000] ^= 1
         volume.mount()
@@ -32,9 +32,16 @@ class Unreadable(unittest.TestCase):
         refused = subprocess.run([MDFS, "image", "import", picture, volume / "part"], capture_output=True, text=True,
                                  check=False)
         self.assertEqual(refused.returncode, 3, refused.stderr)
-        self.assertIn("picture.pfm", refused.stderr)
+        self.assertIn(name, refused.stderr)
         self.assertFalse(os.path.exists(volume / "part"))
         volume.unmount()
+
+    def test_a_picture_of_which_a_block_cannot_be_read_is_not_imported(self):
+        samples = numpy.random.default_rng(1).integers(0, 256, 300 * 200 * 6, dtype=numpy.uint8).tobytes()
+        self.refuses_part_of("picture.ppm", b"P6\n300 200\n65535\n", samples)
+        header = b"BM" + struct.pack("<IHHI", 54 + len(samples) // 2, 0, 0, 54)
+        header += struct.pack("<IiiHHIIiiII", 40, 300, 200, 1, 24, 0, len(samples) // 2, 2835, 2835, 0, 0)
+        self.refuses_part_of("picture.bmp", header, samples[:len(samples) // 2])
 
 
 if __name__ == "__main__":
