@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "imagefile/band_source.h"
 #include "imagefile/checked_stream.h"
 #include "imagefile/oiio_module.h"
 #include "support/pending_file.h"
@@ -145,26 +146,19 @@ Result<ArrayInfo> array_of_spec(std::string_view format, const OIIO::ImageSpec& 
   return array;
 }
 
-class OiioSource final : public ImageSource {
+class OiioSource final : public BandSource {
  public:
   OiioSource(std::string name, std::unique_ptr<OIIO::ImageInput> input, ArrayInfo array, int first_page)
       : name_(std::move(name)), input_(std::move(input)), array_(std::move(array)), page_(first_page) {}
 
   const ArrayInfo& array() const override { return array_; }
 
-  Status read(MutableBytes into) override {
-    while (!into.empty()) {
-      if (used_ == band_.size()) MDFS_TRY(guarded(name_, [&] { return next_band(); }));
-      const std::size_t part = std::min(into.size(), band_.size() - used_);
-      std::copy_n(band_.begin() + static_cast<std::ptrdiff_t>(used_), part, into.begin());
-      used_ += part;
-      into = into.subspan(part);
-    }
-    return {};
+ private:
+  Status next_band() override {
+    return guarded(name_, [&] { return read_band(); });
   }
 
- private:
-  Status next_band() {
+  Status read_band() {
     const OIIO::ImageSpec spec = input_->spec_dimensions(page_);
     if (row_ == spec.height) {
       row_ = 0;
@@ -185,7 +179,6 @@ class OiioSource final : public ImageSource {
       return {Errc::kBadData,
               fmt::format("{}: rows {} to {}: {}", name_, row_, row_ + rows - 1, first_line(input_->geterror()))};
     row_ += rows;
-    used_ = 0;
     return {};
   }
 
@@ -194,8 +187,6 @@ class OiioSource final : public ImageSource {
   const ArrayInfo array_;
   int page_;
   int row_ = 0;
-  ByteVector band_;
-  std::size_t used_ = 0;
 };
 
 // Formats of which truncated files were found to be refused, by their readers or by the checks of image_file.cc. Others

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "imagefile/band_source.h"
 #include "imagefile/chunk_stream.h"
 #include "imagefile/packed.h"
 #include "imagefile/picture_end.h"
@@ -26,6 +27,7 @@ constexpr std::uint64_t kNoPredictor = 1, kHorizontal = 2, kFloatingPoint = 3;
 constexpr std::uint64_t kUncompressedNumber = 1, kJpegCompression = 7;
 constexpr std::uint64_t kStripBandBytes = 1u << 20, kMaxBandBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxPlanes = 1024;
+constexpr std::uint64_t kChunksAtOnce = 4096;  // whose places are read together
 
 // OpenImageIO spreads samples of other widths over the range of the next wider type.
 bool is_spread(std::uint64_t bits) { return bits < 8 || (bits > 8 && bits < 16); }
@@ -140,7 +142,7 @@ void spread_bits(ConstBytes packed, std::uint64_t bits, unsigned element, Mutabl
   }
 }
 
-class TiffSource final : public ImageSource {
+class TiffSource final : public BandSource {
  public:
   TiffSource(tools::File file, std::uint64_t size, TiffFile tiff, ArrayInfo array, std::uint64_t first_page)
       : file_(std::move(file)),
@@ -151,17 +153,6 @@ class TiffSource final : public ImageSource {
         page_(first_page) {}
 
   const ArrayInfo& array() const override { return array_; }
-
-  Status read(MutableBytes into) override {
-    while (!into.empty()) {
-      if (used_ == band_.size()) MDFS_TRY(next_band());
-      const std::size_t part = std::min(into.size(), band_.size() - used_);
-      std::copy_n(band_.begin() + static_cast<std::ptrdiff_t>(used_), part, into.begin());
-      used_ += part;
-      into = into.subspan(part);
-    }
-    return {};
-  }
 
  private:
   struct Plane {
@@ -175,7 +166,7 @@ class TiffSource final : public ImageSource {
   std::uint64_t samples_of_chunk() const { return layout_.separate ? 1 : layout_.samples; }
   std::size_t pixel_bytes() const { return static_cast<std::size_t>(layout_.samples) * element_; }
 
-  Status next_band() {
+  Status next_band() override {
     if (!open_ || row_ == layout_.length) MDFS_TRY(next_page());
     const std::uint64_t page_row = layout_.width * pixel_bytes();
     const std::uint64_t wanted = layout_.tiled ? layout_.down : std::max<std::uint64_t>(1, kStripBandBytes / page_row);
@@ -190,7 +181,6 @@ class TiffSource final : public ImageSource {
     if (layout_.photometric == kWhiteIsZero && is_unsigned(array_.type))
       for (std::byte& sample : band_) sample = ~sample;
     row_ += rows;
-    used_ = 0;
     return {};
   }
 
@@ -211,10 +201,9 @@ class TiffSource final : public ImageSource {
 
   // Where a chunk lies; the lists of them are read in batches.
   Result<TiffChunk> find_chunk(std::uint64_t number) {
-    constexpr std::uint64_t kBatch = 4096;
     if (number < first_chunk_ || number - first_chunk_ >= chunks_.size()) {
-      MDFS_TRY_ASSIGN(chunks_,
-                      read_tiff_chunks(bytes_, tiff_, layout_, number, std::min(kBatch, layout_.chunks - number)));
+      MDFS_TRY_ASSIGN(
+          chunks_, read_tiff_chunks(bytes_, tiff_, layout_, number, std::min(kChunksAtOnce, layout_.chunks - number)));
       first_chunk_ = number;
     }
     return chunks_[static_cast<std::size_t>(number - first_chunk_)];
@@ -306,8 +295,7 @@ class TiffSource final : public ImageSource {
   std::vector<Plane> planes_;  // of strips
   std::vector<TiffChunk> chunks_;
   std::uint64_t first_chunk_ = 0;
-  ByteVector band_, row_bytes_, spread_, scratch_;
-  std::size_t used_ = 0;
+  ByteVector row_bytes_, spread_, scratch_;
 };
 
 // A part of a file as a file.
@@ -361,7 +349,6 @@ std::unique_ptr<ImageSource> open_tiff_samples(tools::File file, std::uint64_t s
 }
 
 Status verify_tiff_page(ByteSource& bytes, const TiffFile& tiff, std::uint64_t page, const std::string& name) {
-  constexpr std::uint64_t kBatch = 4096;
   MDFS_TRY_ASSIGN(const TiffLayout layout, read_tiff_layout(bytes, tiff, page, name));
   if (layout.compression != kJpegCompression && !is_known_compression(layout.compression))
     return {Errc::kNotSupported,
@@ -373,8 +360,8 @@ Status verify_tiff_page(ByteSource& bytes, const TiffFile& tiff, std::uint64_t p
                                              layout.has_bits ? "the lowest bit first" : "no width of its samples")};
   if (layout.row_bytes > kMaxBandBytes)
     return {Errc::kTooBig, fmt::format("{}: page {}: rows of {} bytes", name, page, layout.row_bytes)};
-  for (std::uint64_t first = 0; first < layout.chunks; first += kBatch) {
-    const std::uint64_t batch = std::min(kBatch, layout.chunks - first);
+  for (std::uint64_t first = 0; first < layout.chunks; first += kChunksAtOnce) {
+    const std::uint64_t batch = std::min(kChunksAtOnce, layout.chunks - first);
     MDFS_TRY_ASSIGN(const auto chunks, read_tiff_chunks(bytes, tiff, layout, first, batch));
     for (std::uint64_t i = 0; i < batch; ++i) {
       const Status status = verify_chunk(bytes, layout, first + i, chunks[static_cast<std::size_t>(i)]);
