@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tiff_number.h"
+
 namespace mdfs::imagefile {
 
 struct MadeTiff {
@@ -60,10 +62,7 @@ struct MadeTiff {
  private:
   std::size_t word() const { return big ? 8 : 4; }
   std::string num(std::uint64_t value, std::size_t width_bytes) const {
-    std::string text;
-    for (std::size_t i = 0; i < width_bytes; ++i)
-      text += static_cast<char>(value >> 8 * (big_endian ? width_bytes - 1 - i : i));
-    return text;
+    return tiff_number(value, width_bytes, big_endian);
   }
   std::string fields_of(unsigned page, const std::vector<std::uint64_t>& offsets,
                         const std::vector<std::uint64_t>& counts, std::uint64_t arrays, std::uint64_t text) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tiff_number.h"
 
 namespace mdfs::imagefile {
 
@@ -144,10 +145,7 @@ struct WrittenTiff {
  private:
   std::size_t word() const { return big ? 8 : 4; }
   std::string num(std::uint64_t value, std::size_t width_bytes) const {
-    std::string text;
-    for (std::size_t i = 0; i < width_bytes; ++i)
-      text += static_cast<char>(value >> 8 * (big_endian ? width_bytes - 1 - i : i));
-    return text;
+    return tiff_number(value, width_bytes, big_endian);
   }
 
   void put_page(std::string& out, const std::string& page) {
