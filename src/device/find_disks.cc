@@ -82,6 +82,11 @@ Slots slots_on(const std::string& path, const format::Label& label) {
   return slots;
 }
 
+bool is_in_table(const format::Label& label, const Uuid& disk_uuid) {
+  return std::any_of(label.members.begin(), label.members.end(),
+                     [&](const format::Member& one) { return one.uuid == disk_uuid; });
+}
+
 // What has been found so far.
 class Search {
  public:
@@ -236,10 +241,9 @@ class Search {
     std::string names;
     for (const std::size_t other : chosen.strangers) {
       const format::Label& label = found_[other].label;
-      const auto& members = found_[chosen.table].label.members;
-      const bool member = std::any_of(members.begin(), members.end(),
-                                      [&](const format::Member& one) { return one.uuid == label.disk_uuid; });
-      if (!member || chosen.disks.contains(label.disk_uuid) || found_[other].slots.newest == 0) continue;
+      if (!is_in_table(found_[chosen.table].label, label.disk_uuid) || chosen.disks.contains(label.disk_uuid) ||
+          found_[other].slots.newest == 0)
+        continue;
       if (absent.insert(label.disk_uuid).second) names += (names.empty() ? "" : ", ") + found_[other].path;
     }
     if (absent.empty() || absent.size() < chosen.disks.size()) return {};
@@ -250,10 +254,7 @@ class Search {
 
   // A disk that the others gave up, and that was then written without any of them, is one half of a fork.
   Status check_former_members(const Chosen& chosen) const {
-    const auto& members = found_[chosen.table].label.members;
-    const auto is_member = [&](const Uuid& uuid) {
-      return std::any_of(members.begin(), members.end(), [&](const format::Member& one) { return one.uuid == uuid; });
-    };
+    const auto is_member = [&](const Uuid& uuid) { return is_in_table(found_[chosen.table].label, uuid); };
     for (const auto& [uuid, place] : chosen.disks) {
       const Found& disk = found_[place];
       if (is_member(uuid) || disk.slots.newest == 0) continue;

@@ -177,6 +177,11 @@ Status Runner::save(OperationKind kind, Slot& slot, OperationRecord& record) {
   return status;
 }
 
+Status Runner::save_and_commit(OperationKind kind, Slot& slot, OperationRecord& record) {
+  MDFS_TRY(save(kind, slot, record));
+  return may_write(kind, record) ? store_.commit() : Status();
+}
+
 void Runner::count_time(Slot& slot, OperationRecord& record) {
   const std::int64_t now_ns = environment_.monotonic_ns();
   record.work_ns += static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_ns - slot.counted_ns));
@@ -219,8 +224,7 @@ Status Runner::start(const OperationRequest& request) {
   const std::optional<OperationRecord> checkpoint = where.checkpoint;
   Status status = where.operation->begin(run);
   where.checkpoint = record;
-  if (status.ok()) status = save(request.kind, where, record);
-  if (status.ok() && may_write(request.kind, record)) status = store_.commit();
+  if (status.ok()) status = save_and_commit(request.kind, where, record);
   if (!status.ok()) {
     where.operation->rest();
     lock.lock();
@@ -248,8 +252,7 @@ Status Runner::cancel(OperationKind kind) {
     count_time(where, record);
     record.state = MDFS_OPERATION_CANCELLED;
     where.operation->rest();
-    status = save(kind, where, record);
-    if (status.ok() && may_write(kind, record)) status = store_.commit();
+    status = save_and_commit(kind, where, record);
     spdlog::info("{}: cancelled, {}", name(kind), figures(record));
   } else {
     status = Error{Errc::kNoData, fmt::format("the {} has just ended", name(kind))};
@@ -292,8 +295,7 @@ Status Runner::resume(OperationKind kind, std::optional<std::uint64_t> budget_by
       where.checkpoint = record;
     }
     if (budget_bytes_s) record.budget_bytes_s = *budget_bytes_s;
-    if (status.ok()) status = save(kind, where, record);
-    if (status.ok() && may_write(kind, record)) status = store_.commit();
+    if (status.ok()) status = save_and_commit(kind, where, record);
     if (status.ok())
       spdlog::info("{}: resumed, {}", name(kind), figures(record));
     else

@@ -81,6 +81,8 @@ class Runner final : public volume::Operations {
   void give_back(Slot& slot, OperationRecord record);
   // Saves the checkpoint, with the state of the record.
   Status save(OperationKind kind, Slot& slot, OperationRecord& record);
+  // The same, then commits if the operation may write.
+  Status save_and_commit(OperationKind kind, Slot& slot, OperationRecord& record);
   void wake();
   // The kind that may take a step now; null: none, but perhaps after wait_ns.
   const OperationKind* choose(std::int64_t now_ns, std::int64_t& wait_ns);
