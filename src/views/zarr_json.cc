@@ -23,7 +23,7 @@ AxisClass class_of(const Geometry& geometry, ZarrAxis axis) {
   if (axis.axis == ZarrAxis::kChannels) return AxisClass::kOther;
   const char letter = geometry.axes[axis.axis];
   if (letter == 't') return AxisClass::kTime;
-  return letter == 'x' || letter == 'y' || letter == 'z' ? AxisClass::kSpace : AxisClass::kOther;
+  return is_space_axis(letter) ? AxisClass::kSpace : AxisClass::kOther;
 }
 
 std::string name_of(const Geometry& geometry, ZarrAxis axis) {

@@ -4,36 +4,34 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace mdfs::views {
 namespace {
 
 using geometry::Geometry;
 
-bool is_space(char letter) { return letter == 'x' || letter == 'y' || letter == 'z'; }
-
 Error no_entry(std::string_view name) { return Error{Errc::kNotFound, std::string(name)}; }
 
 // A number as Zarr spells it: each has one spelling.
 std::optional<std::uint64_t> parse_index(std::string_view text) {
   if (text.empty() || (text.size() > 1 && text.front() == '0')) return {};
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return {};
-  return value;
+  const auto value = parse_number(text, "index");
+  return value.ok() ? std::optional(*value) : std::nullopt;
 }
 
 }  // namespace
+
+bool is_space_axis(char letter) { return letter == 'x' || letter == 'y' || letter == 'z'; }
 
 std::vector<ZarrAxis> zarr_axes(const Geometry& geometry) {
   std::vector<ZarrAxis> axes;
   bool has_channels = geometry.channels == 1;
   for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    if (!has_channels && is_space(geometry.axes[axis])) {
+    if (!has_channels && is_space_axis(geometry.axes[axis])) {
       axes.push_back({ZarrAxis::kChannels});
       has_channels = true;
     }

@@ -159,7 +159,7 @@ std::string operation_text(const mdfs_ioc_operation& operation, const OperationW
   std::string text = fmt::format("{}{}: {}, started {}\n", words.name,
                                  (operation.flags & MDFS_OPERATION_DRY_RUN) != 0 ? " (dry run)" : "",
                                  run_state_name(operation.state), time_text(operation.started_ns));
-  if (operation.reason[0] != '\0') text += fmt::format("  because: {}\n", printable(text_of(operation.reason)));
+  if (operation.reason[0] != '\0') text += fmt::format("  because: {}\n", shown(operation.reason));
   text += fmt::format("  {} of {}", format_size(operation.bytes_done), format_size(operation.bytes_total));
   if (const auto rate = operation_rate(operation))
     text += fmt::format(" in {}, {} a second", duration_text(static_cast<double>(operation.work_ns) / 1e9),
@@ -228,7 +228,7 @@ std::string operation_json(const mdfs_ioc_operation& operation, const OperationW
 }
 
 Error operation_error(const mdfs_ioc_operation& operation) {
-  const std::string reason = printable(text_of(operation.reason));
+  const std::string reason = shown(operation.reason);
   for (const ErrcInfo& row : error_table())
     if (const std::string text = std::string(row.text) + ": "; reason.starts_with(text))
       return {row.code, reason.substr(text.size())};

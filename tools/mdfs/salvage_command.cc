@@ -198,8 +198,7 @@ class ImageTarget final : public Target {
 Result<std::unique_ptr<Target>> create_target(const SalvageArguments& arguments, const Geometry& geometry) {
   const std::size_t slash = arguments.target.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : arguments.target.substr(0, slash + 1);
-  struct stat there {};
-  if (!arguments.force && ::lstat(arguments.target.c_str(), &there) == 0)
+  if (!arguments.force && PendingImage::is_taken(arguments.target))
     return Error{Errc::kExists, arguments.target + ": give --force to replace it"};
   const bool has_format = arguments.target.find('.', slash == std::string::npos ? 0 : slash) != std::string::npos;
   if (volume_info(folder).ok() && !has_format) {
