@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that includes in src/ go down the list of layers, that no headers and sources of a folder include each other
-in a circle, and that each third-party library stays in its folder.
+in a circle, that each third-party library stays in its folder, and that doc/ARCHITECTURE.md describes each folder.
 
 usage: layers.py SOURCE_ROOT
 """
@@ -53,6 +53,7 @@ PURE = {"geometry", "layout", "format", "codec", "alloc"}
 IMPURE_HEADERS = {"thread", "mutex", "shared_mutex", "condition_variable", "chrono", "random", "fstream", "iostream",
                   "filesystem", "unistd.h", "fcntl.h", "time.h", "ctime", "pthread.h"}
 
+DOCUMENT = "doc/ARCHITECTURE.md"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 
 
@@ -155,8 +156,25 @@ def check_circles(root):
     return complaints
 
 
+def check_document(root):
+    """doc/ARCHITECTURE.md has a row for each layer and each subfolder of the engine, lowest first, and names all other
+    folders of src/."""
+    text = (root / DOCUMENT).read_text()
+    complaints = []
+    for prefix, known in (("", LAYERS), ("engine/", ENGINE_FOLDERS)):
+        wanted = [f"{prefix}{name}" for name in known if (root / "src" / prefix / name).is_dir()]
+        rows = [row for row in re.findall(r"^\| ([a-z/]+) \|", text, re.MULTILINE) if row in wanted]
+        if list(dict.fromkeys(rows)) != wanted:
+            complaints.append(f"{DOCUMENT}: the rows of folders are {', '.join(rows)}, not {', '.join(wanted)}")
+    for path in sorted((root / "src").rglob("*")):
+        name = path.relative_to(root / "src").as_posix()
+        if "/" in name and path.is_dir() and not name.startswith("engine/") and f"`src/{name}`" not in text:
+            complaints.append(f"{DOCUMENT}: src/{name} is not described")
+    return complaints
+
+
 def check_tree(root):
-    complaints = check_circles(root)
+    complaints = check_circles(root) + check_document(root)
     files = [(path, path.relative_to(root / "src").parts[0]) for path in sorted((root / "src").rglob("*"))]
     if (root / "tools").is_dir():
         files += [(path, "tools") for path in sorted((root / "tools").rglob("*"))]

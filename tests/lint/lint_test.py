@@ -86,6 +86,11 @@ class PathsTest(Tree):
 
 
 class LayersTest(Tree):
+    def setUp(self):
+        super().setUp()
+        rows = layers.LAYERS + [f"engine/{name}" for name in layers.ENGINE_FOLDERS]
+        self.put(layers.DOCUMENT, "".join(f"| {row} | what it does |\n" for row in rows) + "`src/device/testing`\n")
+
     def include(self, layer, include):
         self.put(f"src/{layer}/a.cc", f"#include {include}\n")
         return layers.check_tree(self.root)
@@ -154,6 +159,18 @@ class LayersTest(Tree):
 
     def test_a_folder_that_is_no_layer_is_seen(self):
         self.one_complaint(self.include("util", "<vector>"), "src/util is no layer")
+
+
+    def test_a_folder_that_the_page_of_the_architecture_does_not_describe_is_seen(self):
+        self.put("src/store/a.h", "")
+        self.put("src/engine/map/a.h", "")
+        self.assertEqual(layers.check_tree(self.root), [])
+        self.put("src/store/check/a.h", "")
+        self.one_complaint(layers.check_tree(self.root), "src/store/check is not described")
+        self.put(layers.DOCUMENT, "| store | |\n| engine/map | |\n`src/store/check`\n")
+        self.one_complaint(layers.check_tree(self.root), "the rows of folders are store, not store, engine")
+        self.put(layers.DOCUMENT, "| engine | |\n| store | |\n| engine/map | |\n`src/store/check`\n")
+        self.one_complaint(layers.check_tree(self.root), "the rows of folders are engine, store, not store, engine")
 
 
 class FilesTest(Tree):

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 
 from harness import MDFS, MDFSCK, MDFS_SIM, MKMDFS, MountTest, main, run, write_all
 from refusing import Refusing, digest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from crc32c import crc32c  # noqa: E402  the path comes first
 
 AREA = 131072  # a label with its ring
 
@@ -233,23 +238,6 @@ class Volumes(Refusing, MountTest):
         for words in (("-n", "-y"), ("-p", "-y"), ("--nonsense",)):
             self.refused("", MDFSCK, *words, self.members[0])
         self.refused("", MDFSCK)
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = TABLE[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def table():
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        yield byte
-
-
-TABLE = list(table())
 
 
 if __name__ == "__main__":
