@@ -37,8 +37,8 @@ constexpr std::size_t kMostEncoderBytes = 82u << 20;  // zstd:19 takes 81.3 MiB 
 std::size_t encoder_bytes(Codec codec, int level, std::size_t decoded_bytes);
 
 // Encodes all of `decoded` (1 byte at least) into `out`, which has room for compress_bound(); returns the bytes used.
-// zstd: exactly one frame with its content size, without dictionary and checksum. Errors: kOutOfRange (level),
-// kNoMemory. Any thread, with an encoder of its own.
+// zstd: exactly one frame with its content size, without dictionary and checksum; the default level uses zstd's fast
+// strategy. Errors: kOutOfRange (level), kNoMemory. Any thread, with an encoder of its own.
 Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out, Encoder& encoder);
 // The same, with an encoder for this call only.
 Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out);
