@@ -125,7 +125,7 @@ Status take_geometry(volume::Volume& volume, volume::Ino ino, std::string_view t
   if (before.is_image || before.size_bytes != 0 || sized.size_bytes == sized.geometry.size_bytes()) return {};
   SetAttributes size;
   size.size_bytes = sized.size_bytes;
-  const auto cut = volume.set_attributes(ino, size, {});
+  const auto cut = volume.set_attributes(ino, size);
   return cut.ok() ? Status() : Status(cut.error());
 }
 
@@ -142,9 +142,9 @@ void set_geometry_attribute(fuse_req_t req, fuse_ino_t ino, std::string text, in
   });
 }
 
-void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& change, const volume::Caller& caller) {
+void change_and_reply(fuse_req_t req, fuse_ino_t ino, const SetAttributes& change) {
   Server& server = server_of(req);
-  auto changed = server.volume().set_attributes(ino, change, caller);
+  auto changed = server.volume().set_attributes(ino, change);
   // With a size the kernel sends the mode that it thinks is left.
   if (changed.ok() && change.size_bytes && change.mode) {
     const Status dropped = drop_privileges(req, ino);
@@ -168,13 +168,12 @@ void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat* attributes, int whi
   if (is_virtual(ino))
     return reply_stat(req, ino, set_view_attributes(server, fuse_req_ctx(req)->uid, ino, *attributes, which, fi));
   SetAttributes change = to_change(*attributes, which);
-  const volume::Caller caller = change.mode || change.gid ? caller_with_groups(req) : caller_of(req);
-  if (!change.size_bytes) return change_and_reply(req, ino, change, caller);
+  if (!change.size_bytes) return change_and_reply(req, ino, change);
   // What is cut off may take long.
   change.stop = stop_of(req);
-  server.long_queue().post([req, ino, change, caller] {
+  server.long_queue().post([req, ino, change] {
     if (const Status dropped = drop_privileges(req, ino); !dropped.ok()) return reply_error(req, dropped.error());
-    change_and_reply(req, ino, change, caller);
+    change_and_reply(req, ino, change);
   });
 }
 

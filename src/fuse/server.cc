@@ -28,8 +28,12 @@ constexpr unsigned kMaxBackground = 64;
 // Interrupts the wait of the loop's first thread.
 constexpr int kWakeSignal = SIGUSR1;
 
-// FUSE_DIRECT_IO_ALLOW_MMAP (bit 36 of the INIT flags, Linux 6.6) is not in the headers of Debian 12.
-constexpr std::uint32_t kDirectIoAllowMmap2 = 1u << 4;
+// Flags of INIT that libfuse 3.14 does not know. FUSE_DIRECT_IO_ALLOW_MMAP (Linux 6.6) is not in the headers of
+// Debian 12.
+constexpr std::uint64_t kDirectIoAllowMmap = 1ull << 36;
+// Writes, truncations and changes of the owner take privileges away here (Volume::drop_privileges()). Without the flag
+// the kernel asks for the attribute security.capability before each write, and for the mode before each chown.
+constexpr std::uint64_t kHandleKillPrivileges = FUSE_HANDLE_KILLPRIV_V2;
 
 // This thread is answering OPEN, and the reply is to say that writes may come in parallel.
 thread_local bool opens_for_parallel_writes = false;
@@ -145,7 +149,7 @@ ssize_t Server::read_request(int fd, void* buffer, std::size_t size) {
   return count;
 }
 
-// The first request is INIT: does the kernel offer shared mappings of direct_io files?
+// The first request is INIT: which flags does the kernel offer that libfuse does not know?
 void Server::look_at_init_request(const void* request, std::size_t size) {
   fuse_in_header header{};
   fuse_init_in init{};
@@ -154,9 +158,12 @@ void Server::look_at_init_request(const void* request, std::size_t size) {
   if (header.opcode != FUSE_INIT || init_seen_.exchange(true)) return;
   if (size < sizeof header + sizeof init) return;  // older kernels send less
   std::memcpy(&init, static_cast<const char*>(request) + sizeof header, sizeof init);
-  const bool offered = (init.flags & FUSE_INIT_EXT) != 0 && (init.flags2 & kDirectIoAllowMmap2) != 0;
-  maps_direct_files_ = offered && !options_.cached_images;
+  std::uint64_t offered = init.flags;
+  if ((init.flags & FUSE_INIT_EXT) != 0) offered |= std::uint64_t{init.flags2} << 32;
+  added_flags_ = offered & (kHandleKillPrivileges | (options_.cached_images ? 0 : kDirectIoAllowMmap));
 }
+
+bool Server::maps_direct_files() const { return (added_flags_ & kDirectIoAllowMmap) != 0; }
 
 ssize_t Server::write_reply(int fd, iovec* parts, int count) {
   if (!init_answered_.load(std::memory_order_relaxed) && !init_answered_.exchange(true)) patch_init_reply(parts, count);
@@ -171,17 +178,18 @@ int Server::reply_open(fuse_req* req, const fuse_file_info& info, bool parallel_
   return status;
 }
 
-// The first answer is that to INIT; libfuse 3.14 does not know the flag.
+// The first answer is that to INIT.
 void Server::patch_init_reply(iovec* parts, int count) {
   fuse_init_out init{};
-  if (!maps_direct_files_) return;
+  if (added_flags_ == 0) return;
   if (count != 2 || parts[1].iov_len < sizeof init) {
-    maps_direct_files_ = false;
+    added_flags_ = 0;
     return;
   }
   std::memcpy(&init, parts[1].iov_base, sizeof init);
-  init.flags |= FUSE_INIT_EXT;
-  init.flags2 |= kDirectIoAllowMmap2;
+  init.flags |= static_cast<std::uint32_t>(added_flags_);
+  if (added_flags_ >> 32 != 0) init.flags |= FUSE_INIT_EXT;
+  init.flags2 |= static_cast<std::uint32_t>(added_flags_ >> 32);
   std::memcpy(parts[1].iov_base, &init, sizeof init);
 }
 

@@ -70,7 +70,7 @@ class Server {
   TraceRecorder* trace() { return options_.trace.get(); }  // null: nothing is recorded
   uid_t owner() const { return options_.owner; }
   // The kernel lets direct_io files be mapped shared: images need no page cache.
-  bool maps_direct_files() const { return maps_direct_files_; }
+  bool maps_direct_files() const;
 
   // Queues for work that must not block the threads that serve the kernel. A notification waits for pages that the
   // kernel reads or writes back, which needs a serving thread. Notifications are therefore made on work queues, and
@@ -109,7 +109,7 @@ class Server {
       trim_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
-  bool maps_direct_files_ = false;  // set before the first operation
+  std::uint64_t added_flags_ = 0;  // to the INIT reply, of those that the kernel offers; set before the first operation
   std::atomic<bool> running_{false};
   pthread_t loop_thread_{};
 };

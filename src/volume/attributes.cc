@@ -70,7 +70,7 @@ void VolumeImpl::apply(const SetAttributes& change, std::int64_t now_ns, format:
   inode.ctime_ns = change.ctime_ns.value_or(now_ns);
 }
 
-Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& wanted, const Caller&) {
+Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& wanted) {
   MDFS_TRY(check_writable());
   const Pin pin = table_.pin(ino);
   if (wanted.size_bytes) MDFS_TRY(set_size(ino, *wanted.size_bytes, wanted.stop));

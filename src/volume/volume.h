@@ -189,9 +189,8 @@ class Volume {
 
   // ---- attributes
   virtual Result<Attributes> attributes(Ino ino) = 0;
-  // As setattr(2): chmod follows the usual rules for special bits, chown drops setuid and setgid, a size changes the
-  // data.
-  virtual Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) = 0;
+  // As setattr(2), after the kernel has checked the caller. chown drops setuid and setgid, a size changes the data.
+  virtual Result<Attributes> set_attributes(Ino ino, const SetAttributes& change) = 0;
   // Called before a change of the bytes or size of a file; asks for the caller only if it matters. As in ext4, unless
   // the caller is root: set-uid is removed, and set-gid if the group may execute or the caller is not in the group.
   // Capabilities are removed in any case. The calls that change bytes do not do this.

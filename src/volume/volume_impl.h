@@ -73,7 +73,7 @@ class VolumeImpl final : public MaintainedVolume {
   Result<std::vector<DirectoryEntry>> read_directory(Ino directory, std::uint64_t cookie, std::size_t limit) override;
 
   Result<Attributes> attributes(Ino ino) override;
-  Result<Attributes> set_attributes(Ino ino, const SetAttributes& change, const Caller& caller) override;
+  Result<Attributes> set_attributes(Ino ino, const SetAttributes& change) override;
   Status drop_privileges(Ino ino, const std::function<Caller()>& caller) override;
   Status check_access(Ino ino, int mask, const Caller& caller) override;
   Status set_xattr(Ino ino, std::string_view name, ConstBytes value, XattrMode mode) override;

@@ -120,7 +120,7 @@ std::string grow(Volume& volume, const char* name) {
   volume.forget(found->ino, 1);
   volume::SetAttributes change;
   change.size_bytes = found->size_bytes + 16 * kFrame;
-  if (const auto grown = volume.set_attributes(found->ino, change, {}); !grown.ok()) return grown.error().message();
+  if (const auto grown = volume.set_attributes(found->ino, change); !grown.ok()) return grown.error().message();
   ByteVector bytes(16 * kFrame);
   if (const auto got = volume.read(found->ino, found->size_bytes, bytes); !got.ok()) return got.error().message();
   for (const std::byte byte : bytes)

@@ -213,7 +213,7 @@ Status Runner::run_names(const Operation& operation) {
     if (verb == "chmod") {
       volume::SetAttributes change;
       change.mode = static_cast<mode_t>(number_of(operation.arguments[1]));
-      const auto changed = volume_.set_attributes(ino, change, kRoot);
+      const auto changed = volume_.set_attributes(ino, change);
       return changed.ok() ? Status() : Status(changed.error());
     }
     MDFS_TRY_ASSIGN(const Place to, place(operation.arguments[1]));
@@ -243,7 +243,7 @@ Status Runner::run_data(const Operation& operation, unsigned number) {
   if (verb == "truncate") {
     volume::SetAttributes change;
     change.size_bytes = numbers[0];
-    const auto changed = volume_.set_attributes(ino, change, kRoot);
+    const auto changed = volume_.set_attributes(ino, change);
     return changed.ok() ? Status() : Status(changed.error());
   }
   if (verb == "punch") return volume_.allocate(ino, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, numbers[0], numbers[1]);

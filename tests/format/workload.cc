@@ -235,7 +235,7 @@ class Workload {
   void truncate(File& file) {
     volume::SetAttributes change;
     change.size_bytes = below(file.bytes.size() + 5000);
-    need(volume_->set_attributes(file.ino, change, {}), "truncate");
+    need(volume_->set_attributes(file.ino, change), "truncate");
     file.bytes.resize(*change.size_bytes);
   }
 

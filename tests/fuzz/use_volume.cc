@@ -112,7 +112,7 @@ void change(Volume& volume) {
     const auto found = volume.lookup(volume::kRootIno, name);
     if (!found.ok()) continue;
     (void)volume.write(found->ino, 100, bytes, false).ok();
-    (void)volume.set_attributes(found->ino, shorter, {}).ok();
+    (void)volume.set_attributes(found->ino, shorter).ok();
     if (name == "raw") (void)volume.write(found->ino, 0, bytes, true).ok();
     (void)volume.set_xattr(found->ino, "user.more", ConstBytes(bytes).first(300), volume::XattrMode::kSet).ok();
     if (name == "file") (void)volume.fsync(found->ino, false).ok();

@@ -165,6 +165,29 @@ class Direct(harness.MountTest):
                         with self.subTest(name=name, what=what, mode=oct(mode), who=who):
                             self.assertEqual(oct(stat.S_IMODE(os.stat(self.at(name)).st_mode)), oct(expected))
 
+    def test_a_change_takes_the_capabilities_of_a_file_whoever_makes_it(self):
+        capability = struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0)  # cap_net_bind_service=ep
+        write_all(self.at("source"), bytes(4096))
+        write_all(self.at("file"), bytes(4096))
+        make_image(self.at("image"), (64, 64))
+        for name in ("file", "image"):
+            changes = [*self.changes(name), ("chown", lambda name=name: os.chown(self.at(name), 4244, 4242))]
+            for what, work in changes:
+                if what == "mapping":
+                    continue
+                os.truncate(self.at(name), 4096)
+                os.setxattr(self.at(name), "security.capability", capability)
+                work()
+                with self.subTest(name=name, what=what):
+                    self.assertNotIn("security.capability", os.listxattr(self.at(name)))
+
+    def test_a_new_owner_takes_set_uid_and_set_gid(self):
+        write_all(self.at("file"), b"x")
+        for mode, left in ((0o6755, 0o755), (0o6745, 0o2745)):
+            os.chmod(self.at("file"), mode)
+            os.chown(self.at("file"), 4243, 4242)
+            self.assertEqual(stat.S_IMODE(os.stat(self.at("file")).st_mode), left)
+
     def test_an_access_list_set_by_another_group_takes_set_gid(self):
         def entry(tag, permissions):
             return struct.pack("<HHI", tag, permissions, 2**32 - 1)

@@ -335,7 +335,7 @@ class Filler {
     volume::SetAttributes change;
     change.size_bytes = generator_() % held.text.size();
     last_ += fmt::format(": cut to {} of {}", *change.size_bytes, held.text.size());
-    MDFS_TRY(volume_.set_attributes(held.ino, change, kRoot));
+    MDFS_TRY(volume_.set_attributes(held.ino, change));
     held.text.resize(*change.size_bytes);
     return {};
   }

@@ -166,7 +166,7 @@ TEST_P(FullVolumeTest, ATruncateWithoutRoomLeavesEveryByteAsItWas) {
   const auto cut_to = [&](std::uint64_t bytes) {
     volume::SetAttributes change;
     change.size_bytes = bytes;
-    return (*volume)->set_attributes(image->ino, change, kRoot);
+    return (*volume)->set_attributes(image->ino, change);
   };
   unsigned refused = 0;
   for (const std::uint64_t bytes : {kColumns * 100 + 77, kColumns * 63, std::uint64_t{1}}) {

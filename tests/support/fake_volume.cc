@@ -218,7 +218,7 @@ Result<Attributes> FakeVolume::attributes(Ino ino) {
   return attributes_of(*inode);
 }
 
-Result<Attributes> FakeVolume::set_attributes(Ino ino, const volume::SetAttributes& change, const volume::Caller&) {
+Result<Attributes> FakeVolume::set_attributes(Ino ino, const volume::SetAttributes& change) {
   const std::lock_guard lock(mutex_);
   MDFS_TRY_ASSIGN(Inode * inode, find(ino));
   if (change.mode) inode->mode = (inode->mode & S_IFMT) | (*change.mode & 07777);
@@ -264,7 +264,7 @@ Status FakeVolume::remove_xattr(Ino ino, std::string_view name) {
 Status FakeVolume::open_file(Ino ino, bool truncate) {
   volume::SetAttributes change;
   change.size_bytes = 0;
-  if (truncate) MDFS_TRY(set_attributes(ino, change, {}));
+  if (truncate) MDFS_TRY(set_attributes(ino, change));
   return {};
 }
 

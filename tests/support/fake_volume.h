@@ -49,8 +49,7 @@ class FakeVolume final : public volume::Volume {
   Result<std::vector<volume::DirectoryEntry>> read_directory(volume::Ino directory, std::uint64_t cookie,
                                                              std::size_t limit) override;
   Result<volume::Attributes> attributes(volume::Ino ino) override;
-  Result<volume::Attributes> set_attributes(volume::Ino ino, const volume::SetAttributes& change,
-                                            const volume::Caller& caller) override;
+  Result<volume::Attributes> set_attributes(volume::Ino ino, const volume::SetAttributes& change) override;
   Status check_access(volume::Ino, int, const volume::Caller&) override { return {}; }
   Status set_xattr(volume::Ino, std::string_view, ConstBytes, volume::XattrMode) override;
   Status set_access_acl(volume::Ino ino, ConstBytes value, const volume::Caller&) override {

@@ -129,7 +129,7 @@ TEST_F(ReturningTest, WhatIsGoneIsForgotten) {
   volume().forget(removed, 1);
   SetAttributes change;
   change.size_bytes = 0;
-  ASSERT_OK(volume().set_attributes(cut, change, root_));
+  ASSERT_OK(volume().set_attributes(cut, change));
   ASSERT_OK(volume().sync());
   EXPECT_EQ(relocated(), 0u);
   EXPECT_EQ(away_from_home(), 0u);

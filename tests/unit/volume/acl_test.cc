@@ -115,7 +115,7 @@ TEST_F(VolumeAclTest, AnAccessListSetsTheModeAndAMinimalOneIsNotStored) {
 TEST_F(VolumeAclTest, ChmodChangesTheMask) {
   const Ino ino = make_file("f");
   EXPECT_OK(set(ino, kAccessAclName, with_user_and_mask(1000, 6, 6)));
-  EXPECT_OK(volume().set_attributes(ino, {.mode = 0410}, root_));
+  EXPECT_OK(volume().set_attributes(ino, {.mode = 0410}));
   EXPECT_EQ(mode_bits(get(ino, kAccessAclName)), mode_t{0410});
   EXPECT_EQ(get(ino, kAccessAclName)[1].permissions, 6);
 }
@@ -151,7 +151,7 @@ TEST_F(VolumeAclTest, RemovingAListThatIsNotThereIsFine) {
 
 TEST_F(VolumeAclTest, CheckAccessLooksAtModeGroupsAndList) {
   const Ino ino = make_file("f", kRootIno, 0640);
-  EXPECT_OK(volume().set_attributes(ino, {.uid = 500, .gid = 2000}, root_));
+  EXPECT_OK(volume().set_attributes(ino, {.uid = 500, .gid = 2000}));
   EXPECT_OK(volume().check_access(ino, R_OK, user_));
   EXPECT_ERROR(Errc::kAccessDenied, volume().check_access(ino, W_OK, user_));
   EXPECT_OK(set(ino, kAccessAclName, with_user_and_mask(1000, 6, 6)));

@@ -9,33 +9,33 @@ using AttributesTest = VolumeTest;
 
 TEST_F(AttributesTest, TimesAreKeptToTheNanosecond) {
   const Ino f = make_file("f");
-  const auto set = volume().set_attributes(f, {.atime_ns = -5, .mtime_ns = 1'234'567'890'123'456'789}, root_);
+  const auto set = volume().set_attributes(f, {.atime_ns = -5, .mtime_ns = 1'234'567'890'123'456'789});
   ASSERT_OK(set);
   EXPECT_EQ(set->atime_ns, -5);
   EXPECT_EQ(stat(f).mtime_ns, 1'234'567'890'123'456'789);
   EXPECT_GT(stat(f).ctime_ns, stat(f).btime_ns);
-  EXPECT_OK(volume().set_attributes(f, {.mtime_now = true}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.mtime_now = true}));
   EXPECT_GT(stat(f).mtime_ns, stat(f).btime_ns);
   EXPECT_EQ(stat(f).atime_ns, -5);
 }
 
 TEST_F(AttributesTest, ChownTakesSetuidAndSetgidFromFiles) {
   const Ino f = make_file("f");
-  EXPECT_OK(volume().set_attributes(f, {.mode = 06755}, root_));
-  EXPECT_OK(volume().set_attributes(f, {.uid = 5}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.mode = 06755}));
+  EXPECT_OK(volume().set_attributes(f, {.uid = 5}));
   EXPECT_EQ(stat(f).mode & 07777, 0755u);
-  EXPECT_OK(volume().set_attributes(f, {.mode = 02644}, root_));
-  EXPECT_OK(volume().set_attributes(f, {.gid = 5}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.mode = 02644}));
+  EXPECT_OK(volume().set_attributes(f, {.gid = 5}));
   EXPECT_EQ(stat(f).mode & 07777, 02644u) << "without group execution setgid means mandatory locking";
   const Ino d = make_directory("d");
-  EXPECT_OK(volume().set_attributes(d, {.mode = 02755}, root_));
-  EXPECT_OK(volume().set_attributes(d, {.gid = 5}, root_));
+  EXPECT_OK(volume().set_attributes(d, {.mode = 02755}));
+  EXPECT_OK(volume().set_attributes(d, {.gid = 5}));
   EXPECT_EQ(stat(d).mode & 07777, 02755u);
 }
 
 TEST_F(AttributesTest, WhoChangesAFileTakesSetuidSetgidAndCapabilities) {
   const Ino f = make_file("f");
-  EXPECT_OK(volume().set_attributes(f, {.gid = 7}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.gid = 7}));
   const Caller stranger{.uid = 5, .gid = 5, .umask = 0, .groups = {6}},
       member{.uid = 5, .gid = 5, .umask = 0, .groups = {6, 7}};
   struct Case {
@@ -45,7 +45,7 @@ TEST_F(AttributesTest, WhoChangesAFileTakesSetuidSetgidAndCapabilities) {
   for (const Case& one :
        {Case{stranger, 06755, 0755}, Case{stranger, 06745, 0745}, Case{stranger, 02745, 0745},
         Case{stranger, 0644, 0644}, Case{member, 06755, 0755}, Case{member, 06745, 02745}, Case{root_, 06755, 06755}}) {
-    EXPECT_OK(volume().set_attributes(f, {.mode = one.before}, root_));
+    EXPECT_OK(volume().set_attributes(f, {.mode = one.before}));
     for (unsigned i = 0; i < 2; ++i) {
       EXPECT_OK(volume().drop_privileges(f, [&] { return one.caller; }));
       EXPECT_EQ(stat(f).mode & 07777, one.after) << one.caller.uid << " of " << std::oct << one.before;
@@ -78,7 +78,7 @@ TEST_F(AttributesTest, WritesMoveSizeTimesAndGeneration) {
   write(f, 0, "x");
   EXPECT_NE(stat(f).data_generation, after.data_generation);
   EXPECT_OK(volume().fsync(f, false));
-  EXPECT_OK(volume().set_attributes(f, {.mode = 0600}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.mode = 0600}));
   EXPECT_EQ(stat(f).size_bytes, 20u);
 }
 
@@ -98,7 +98,7 @@ TEST_F(AttributesTest, TheItemHoldsSizeAndTimesAfterFsync) {
 TEST_F(AttributesTest, SetTimesPrevailOverEarlierWrites) {
   const Ino f = make_file("f");
   write(f, 0, "x");
-  EXPECT_OK(volume().set_attributes(f, {.mtime_ns = 42}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.mtime_ns = 42}));
   EXPECT_EQ(stat(f).mtime_ns, 42);
   EXPECT_OK(volume().fsync(f, false));
   EXPECT_EQ(stat(f).mtime_ns, 42);
@@ -124,11 +124,11 @@ TEST_F(AttributesTest, RelatimeMovesTheAccessTimeWhenItIsOlderThanTheData) {
 }
 
 TEST_F(AttributesTest, TruncationOfWhatHasNoDataIsRefused) {
-  EXPECT_ERROR(Errc::kIsDirectory, volume().set_attributes(make_directory("d"), {.size_bytes = 0}, root_));
+  EXPECT_ERROR(Errc::kIsDirectory, volume().set_attributes(make_directory("d"), {.size_bytes = 0}));
   const auto fifo = volume().make_node(kRootIno, "p", S_IFIFO | 0600, 0, root_);
-  EXPECT_ERROR(Errc::kInvalidArgument, volume().set_attributes(fifo->ino, {.size_bytes = 0}, root_));
+  EXPECT_ERROR(Errc::kInvalidArgument, volume().set_attributes(fifo->ino, {.size_bytes = 0}));
   const Ino f = make_file("f");
-  EXPECT_ERROR(Errc::kTooBig, volume().set_attributes(f, {.size_bytes = (1ull << 62) + 1}, root_));
+  EXPECT_ERROR(Errc::kTooBig, volume().set_attributes(f, {.size_bytes = (1ull << 62) + 1}));
   EXPECT_ERROR(Errc::kTooBig, volume().write(f, (1ull << 62) - 1, as_bytes("ab"), false));
   EXPECT_ERROR(Errc::kTooBig, volume().write(f, UINT64_MAX, as_bytes("ab"), false));
 }
@@ -138,7 +138,7 @@ TEST_F(AttributesTest, AClosedVolumeIsReadOnly) {
   EXPECT_OK(volume().close());
   EXPECT_ERROR(Errc::kReadOnly, volume().make_directory(kRootIno, "d", 0755, root_));
   EXPECT_ERROR(Errc::kReadOnly, volume().write(f, 0, as_bytes("x"), false));
-  EXPECT_ERROR(Errc::kReadOnly, volume().set_attributes(f, {.mode = 0}, root_));
+  EXPECT_ERROR(Errc::kReadOnly, volume().set_attributes(f, {.mode = 0}));
   EXPECT_ERROR(Errc::kReadOnly, volume().unlink(kRootIno, "f"));
 }
 

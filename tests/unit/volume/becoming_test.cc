@@ -84,7 +84,7 @@ TEST_F(BecomingTest, HolesStayHoles) {
   write(ino, 2'000'000, "x");
   SetAttributes size;
   size.size_bytes = 4'000'000;
-  EXPECT_OK(volume().set_attributes(ino, size, root_));
+  EXPECT_OK(volume().set_attributes(ino, size));
   ASSERT_OK(become(ino, image_of(2000, 2000)));
   EXPECT_OK(volume().fsync(ino, false));
   EXPECT_LE(stat(ino).stored_bytes, 64u << 10);
@@ -219,7 +219,7 @@ RC_GTEST_FIXTURE_PROP(BecomingTest, EqualsThePlainBytes, ()) {
   std::string expected(height * width, '\0');
   SetAttributes size;
   size.size_bytes = expected.size();
-  RC_ASSERT(volume().set_attributes(ino, size, root_).ok());
+  RC_ASSERT(volume().set_attributes(ino, size).ok());
   unsigned seed = 0;
   for (const auto& [at, length] : writes) {
     const std::string text = text_of(std::min(length, expected.size() - at), ++seed);

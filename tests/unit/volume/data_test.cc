@@ -44,7 +44,7 @@ TEST_F(DataTest, BytesSizeAndTimesSurviveARemount) {
 TEST_F(DataTest, TimesSetAfterTheLastWriteSurviveARemount) {
   const Ino f = make_file("f");
   write(f, 0, "x");
-  EXPECT_OK(volume().set_attributes(f, {.atime_ns = 7, .mtime_ns = 9}, root_));
+  EXPECT_OK(volume().set_attributes(f, {.atime_ns = 7, .mtime_ns = 9}));
   mount();
   EXPECT_EQ(stat(f).mtime_ns, 9);
   EXPECT_EQ(stat(f).atime_ns, 7);
@@ -222,7 +222,7 @@ RC_GTEST_PROP(DataPropertyTest, AFileDoesWhatAByteArrayDoes, ()) {
         break;
       }
       case FileOp::kTruncate:
-        RC_ASSERT(volume->set_attributes(f, {.size_bytes = offset}, {}).ok());
+        RC_ASSERT(volume->set_attributes(f, {.size_bytes = offset}).ok());
         model.resize(offset);
         break;
       case FileOp::kPunch:

@@ -156,12 +156,12 @@ TEST_F(ImagesTest, WindowsAndPlainBytesAreTheSameBytes) {
 TEST_F(ImagesTest, TruncationMovesTheSlowestAxis) {
   const Ino ino = make_image("i", plane(40, 50));
   EXPECT_OK(volume().write_window(ino, window(0, 40, 0, 50), source(std::string(2000, 'w'))));
-  EXPECT_OK(volume().set_attributes(ino, {.size_bytes = 1025}, root_));
+  EXPECT_OK(volume().set_attributes(ino, {.size_bytes = 1025}));
   EXPECT_EQ(volume().image_info(ino)->geometry.shape[0], 21u);
   EXPECT_EQ(read_window(ino, window(20, 1, 0, 50)), std::string(25, 'w') + std::string(25, '\0'));
   ByteVector byte(1);
   EXPECT_FALSE(volume().read_window(ino, window(21, 1, 0, 1), 0, byte).ok());
-  EXPECT_OK(volume().set_attributes(ino, {.size_bytes = 5000}, root_));
+  EXPECT_OK(volume().set_attributes(ino, {.size_bytes = 5000}));
   EXPECT_EQ(volume().image_info(ino)->geometry.shape[0], 100u);
   EXPECT_EQ(read_window(ino, window(30, 1, 0, 50)), std::string(50, '\0'));
   EXPECT_OK(volume().write_window(ino, window(99, 1, 0, 50), source(std::string(50, 'z'))));
@@ -172,7 +172,7 @@ TEST_F(ImagesTest, TruncationMovesTheSlowestAxis) {
 
 TEST_F(ImagesTest, AWindowBeyondAnEndWithinTheLastRowMovesTheEnd) {
   const Ino ino = make_image("i", plane(40, 50));
-  EXPECT_OK(volume().set_attributes(ino, {.size_bytes = 1010}, root_));
+  EXPECT_OK(volume().set_attributes(ino, {.size_bytes = 1010}));
   EXPECT_OK(volume().write_window(ino, window(20, 1, 20, 10), source(std::string(10, 'w'))));
   EXPECT_EQ(stat(ino).size_bytes, 1030u);
   EXPECT_EQ(read(ino, 1000), std::string(20, '\0') + std::string(10, 'w'));

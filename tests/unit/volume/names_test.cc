@@ -45,7 +45,7 @@ TEST_F(NamesTest, DotAndDotDotLeadWhereTheyShould) {
 
 TEST_F(NamesTest, SetgidDirectoriesGiveTheirGroupAndDirectoriesTheBit) {
   const Ino d = make_directory("d");
-  EXPECT_OK(volume().set_attributes(d, {.mode = 02777, .gid = 77}, root_));
+  EXPECT_OK(volume().set_attributes(d, {.mode = 02777, .gid = 77}));
   const auto file = volume().make_node(d, "f", S_IFREG | 0644, 0, user_);
   const auto below = volume().make_directory(d, "e", 0755, user_);
   EXPECT_EQ(file->gid, 77u);

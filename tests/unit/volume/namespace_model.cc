@@ -216,7 +216,7 @@ std::string NamespaceModel::apply(const Op& op, Volume& volume) {
     }
     case OpKind::kTruncate:
       if (!is_file) return "";
-      got = code_of(volume.set_attributes(node->ino, {.size_bytes = op.size}, root));
+      got = code_of(volume.set_attributes(node->ino, {.size_bytes = op.size}));
       node->text.resize(op.size);
       break;
     case OpKind::kSetXattr:

@@ -97,7 +97,7 @@ TEST_F(ThreadsTest, EachThreadsFileHoldsItsOwnBytes) {
       if (!text.empty()) model.replace(offset, text.size(), text);
       if (i % 20 == 7) EXPECT_OK(volume().fsync(f, false));
       if (i % 20 == 13) {
-        EXPECT_OK(volume().set_attributes(f, {.size_bytes = 60000}, root_));
+        EXPECT_OK(volume().set_attributes(f, {.size_bytes = 60000}));
         model.resize(60000);
       }
       EXPECT_EQ(read(f), model);
