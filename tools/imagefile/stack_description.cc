@@ -2,11 +2,15 @@
 #include "imagefile/stack_description.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/checked.h"
 
@@ -16,8 +20,10 @@ namespace {
 struct Stack {
   std::string program;
   std::uint64_t slices = 1, frames = 1, channels = 1;
-  std::uint64_t images = 0;   // that the description names
-  std::uint64_t several = 1;  // images of one description that have nothing to do with each other
+  std::uint64_t images = 0;         // that the description names
+  std::uint64_t several = 1;        // images of one description that have nothing to do with each other
+  std::vector<std::uint64_t> axes;  // of the pages, slowest first
+  std::string axes_text;            // "4 frames of 3 slices of 2 channels"
   double x = 0, y = 0, z = 0, t = 0;
   std::string x_unit, y_unit, z_unit, t_unit;
 };
@@ -137,6 +143,43 @@ Stack ome_stack(std::string_view text, std::uint64_t samples) {
   return stack;
 }
 
+void set_axes(Stack& stack) {
+  stack.axes = {stack.frames, stack.slices, stack.channels};
+  stack.axes_text = fmt::format("{} frames of {} slices of {} channels", stack.frames, stack.slices, stack.channels);
+}
+
+// What the Python library tifffile writes: {"shape": [5, 40, 33]}, the array of all pages. The slowest axes are those
+// of the pages; the others make a page. No program: the text is another one, or no such axes are left over.
+Stack shaped_stack(std::string_view text, std::uint64_t page_samples) {
+  Stack stack;
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("shape") || !json["shape"].is_array()) return stack;
+  std::vector<std::uint64_t> shape;
+  for (const auto& length : json["shape"]) {
+    if (!length.is_number_unsigned() || length.get<std::uint64_t>() == 0) return stack;
+    shape.push_back(length.get<std::uint64_t>());
+  }
+  std::uint64_t within = 1, images = 1;
+  std::size_t left = shape.size();
+  while (left > 0 && within < page_samples) {
+    const auto product = checked_mul(within, shape[--left]);
+    if (!product) return stack;
+    within = *product;
+  }
+  if (within != page_samples) return stack;
+  for (std::size_t i = 0; i < left; ++i) {
+    const auto product = checked_mul(images, shape[i]);
+    if (!product) return stack;
+    images = *product;
+  }
+  if (images == 1) return stack;
+  stack.program = "tifffile";
+  stack.images = images;
+  stack.axes.assign(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(left));
+  stack.axes_text = fmt::format("an array of {} pages", fmt::join(stack.axes, "x"));
+  return stack;
+}
+
 bool is_distance(double value) { return value > 1e-12 && value < 1e12; }
 
 void set_distances(const TiffFile& tiff, Stack& stack) {
@@ -174,6 +217,8 @@ Result<PageFacts> judge_stack(const TiffFile& tiff, bool flatten, bool one_page,
   Stack stack;
   if (text.starts_with("ImageJ=")) stack = imagej_stack(text);
   if (text.find("<OME") != text.npos || text.find(":OME") != text.npos) stack = ome_stack(text, tiff.samples);
+  set_axes(stack);
+  if (text.starts_with("{")) stack = shaped_stack(text, tiff.page_samples);
   PageFacts plain;
   plain.pages = tiff.pages;
   plain.flatten = flatten;
@@ -196,15 +241,12 @@ Result<PageFacts> judge_stack(const TiffFile& tiff, bool flatten, bool one_page,
   if (stack.several > 1)
     return Error{Errc::kNotSupported,
                  fmt::format("{}: {} images in one {} file; {}", name, stack.several, stack.program, remedy)};
-  const auto long_axes = (stack.slices > 1) + (stack.frames > 1) + (stack.channels > 1);
-  const auto planes = checked_mul(stack.slices, stack.frames);
-  const auto wanted = planes ? checked_mul(*planes, stack.channels) : std::nullopt;
+  const auto long_axes = std::count_if(stack.axes.begin(), stack.axes.end(), [](auto length) { return length > 1; });
+  std::optional<std::uint64_t> wanted = 1;
+  for (const std::uint64_t length : stack.axes) wanted = wanted ? checked_mul(*wanted, length) : std::nullopt;
   if (long_axes > 1 || stack.channels > 1 || (long_axes == 1 && wanted != tiff.pages))
-    return Error{
-        Errc::kNotSupported,
-        fmt::format("{}: its {} pages are {} frames of {} slices of {} channels ({}), and pages become one axis; "
-                    "{}",
-                    name, tiff.pages, stack.frames, stack.slices, stack.channels, stack.program, remedy)};
+    return Error{Errc::kNotSupported, fmt::format("{}: its {} pages are {} ({}), and pages become one axis; {}", name,
+                                                  tiff.pages, stack.axes_text, stack.program, remedy)};
   return facts;
 }
 

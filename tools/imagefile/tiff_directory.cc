@@ -36,6 +36,8 @@ enum Tag : std::uint64_t {
   kTileOffsets = 324,
   kTileByteCounts = 325,
   kSampleFormat = 339,
+  kImageDepth = 32997,
+  kTileDepth = 32998,
 };
 constexpr std::uint64_t kUncompressed = 1, kPalette = 3, kInks = 5, kSeparatePlanes = 2, kYcbcr = 6;
 
@@ -177,7 +179,7 @@ class Walk {
                                   kFillOrder,       kDescription, kStripOffsets,  kSamplesPerPixel,     kRowsPerStrip,
                                   kStripByteCounts, kXResolution, kYResolution,   kPlanarConfiguration, kResolutionUnit,
                                   kPredictor,       kTileWidth,   kTileLength,    kTileOffsets,         kTileByteCounts,
-                                  kSampleFormat};
+                                  kSampleFormat,    kImageDepth,  kTileDepth};
     return std::find(kUsed.begin(), kUsed.end(), tag) != kUsed.end();
   }
 
@@ -213,7 +215,14 @@ class Walk {
       MDFS_TRY_ASSIGN(file_.x_resolution, rational(kXResolution));
       MDFS_TRY_ASSIGN(file_.y_resolution, rational(kYResolution));
     }
+    MDFS_TRY_ASSIGN(const std::uint64_t planes, value(kImageDepth, 1));
+    MDFS_TRY_ASSIGN(const std::uint64_t tile_planes, value(kTileDepth, 1));
+    if (planes > 1 || tile_planes > 1)
+      return Error{Errc::kNotSupported,
+                   fmt::format("{}: page {} holds {} planes (ImageDepth); save each plane as a page", name_,
+                               file_.pages, std::max(planes, tile_planes))};
     MDFS_TRY_ASSIGN(const TiffLayout found, layout());
+    if (file_.pages == 0) file_.page_samples = checked_mul(found.width * found.length, found.samples).value_or(0);
     return check_chunks(found);
   }
 
@@ -259,6 +268,9 @@ class Walk {
     const std::uint64_t many = std::min(offsets != nullptr ? offsets->count : 0, counts != nullptr ? counts->count : 0);
     if (many < found.chunks)
       return damaged(fmt::format("it has {} {}s of {}", many, found.tiled ? "tile" : "strip", found.chunks));
+    if (many > found.chunks)  // another program may show samples in them
+      return damaged(fmt::format("it has {} {}s, its {}x{} samples take {}", many, found.tiled ? "tile" : "strip",
+                                 found.length, found.width, found.chunks));
     found.offsets = *offsets;
     found.counts = *counts;
     return found;

@@ -45,6 +45,7 @@ struct TiffFile {
   bool palette = false;                    // of any page
   // Of the first page: samples of a pixel, and the resolution with its unit (1: none, 2: inch, 3: cm).
   std::uint64_t samples = 1, resolution_unit = 2;
+  std::uint64_t page_samples = 0;  // of the first page in all; 0: beyond 64 bits
   double x_resolution = 0, y_resolution = 0;
   std::string description;  // at most kMaxDescriptionBytes of it
 };
@@ -55,7 +56,8 @@ inline constexpr std::uint64_t kMaxPages = 1'000'000;
 bool is_tiff(ConstBytes start);
 
 // Walks all directories. Refuses a file in which any directory, value, strip or tile is missing, lies beyond the end or
-// holds fewer bytes than its samples take, directories that form a loop, and more than kMaxPages. Errors begin with
+// holds fewer bytes than its samples take, pages that hold several planes (ImageDepth), pages with more strips or tiles
+// than they need, directories that form a loop, and more than kMaxPages. Errors begin with
 // `name`. Reads the directories and the lists of strips, no samples; at most a few times the bytes of the file.
 Result<TiffFile> parse_tiff(ByteSource& bytes, const std::string& name);
 

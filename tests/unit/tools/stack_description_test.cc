@@ -98,5 +98,28 @@ TEST(StackDescriptionTest, ImagesWithoutDirectoriesAreNeverLeftOut) {
   EXPECT_EQ(judged(tiff, false, true).find("a.tif"), std::string::npos);
 }
 
+TEST(StackDescriptionTest, AnArrayOfTifffileIsAStackAlongOneAxisOrRefused) {
+  const auto shaped = [](std::uint64_t pages, std::uint64_t page_samples, const std::string& shape) {
+    TiffFile tiff = tiff_of(pages, "{\"shape\": " + shape + "}");
+    tiff.page_samples = page_samples;
+    return tiff;
+  };
+  EXPECT_EQ(judged(shaped(5, 1320, "[5, 40, 33]")), "z 0 ");
+  EXPECT_EQ(judged(shaped(5, 3960, "[5, 40, 33, 3]")), "z 0 ");
+  EXPECT_EQ(judged(shaped(1, 3960, "[3, 40, 33]")), "z 0 ");  // one page of three planes
+  EXPECT_EQ(judged(shaped(9, 1320, "[40, 33]")), "z 0 ");     // pages that were written one by one
+  EXPECT_EQ(judged(shaped(5, 1320, "[1, 5, 1, 40, 33]")), "z 0 ");
+  EXPECT_EQ(judged(shaped(5, 1320, "[7, 11]")), "z 0 ");  // of another file
+  for (const char* other : {"[]", "7", "[5, -1, 40, 33]", "[5, 0, 33]", "[4294967296, 4294967296, 4294967296, 40, 33]"})
+    EXPECT_EQ(judged(shaped(5, 1320, other)), "z 0 ") << other;
+  EXPECT_NE(judged(shaped(24, 1320, "[2, 3, 4, 40, 33]")).find("an array of 2x3x4 pages"), std::string::npos);
+  EXPECT_EQ(judged(shaped(24, 1320, "[2, 3, 4, 40, 33]"), true), "z 0 ");
+  EXPECT_NE(judged(shaped(15, 1320, "[5, 40, 33]")).find("an array of 5 pages"), std::string::npos);  // three arrays
+  // One directory for all, and the samples of the others behind those of the first.
+  for (const bool flatten : {false, true})
+    EXPECT_NE(judged(shaped(1, 1320, "[5, 40, 33]"), flatten).find("it has 5 images"), std::string::npos);
+  EXPECT_EQ(judged(shaped(1, 1320, "[5, 40, 33]"), false, true), "z 0 ");
+}
+
 }  // namespace
 }  // namespace mdfs::imagefile

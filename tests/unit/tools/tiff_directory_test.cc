@@ -81,6 +81,7 @@ TEST(TiffDirectoryTest, APageWhoseSamplesAreNotThereIsRefused) {
       {258, 16, "at least"},        // samples of two bytes
       {277, 3, "at least"},         // three samples at each place
       {257, 0xffffffff, "samples of"},
+      {257, 4, "samples take 2"},  // more strips than rows need: samples that would be left out
   };
   for (const auto& one : cases) {
     MadeTiff made;
@@ -89,6 +90,18 @@ TEST(TiffDirectoryTest, APageWhoseSamplesAreNotThereIsRefused) {
     const std::string message = refusal(made.bytes());
     EXPECT_NE(message.find("a.tif: page 2: "), std::string::npos) << one.tag << " " << message;
     EXPECT_NE(message.find(one.why), std::string::npos) << one.tag << " " << message;
+  }
+}
+
+TEST(TiffDirectoryTest, APageOfSeveralPlanesIsRefused) {
+  for (const unsigned tag : {32997u, 32998u}) {  // ImageDepth, TileDepth
+    for (const unsigned planes : {1u, 5u}) {
+      MadeTiff made;
+      made.changes = {{0, 277, planes}};
+      made.renamed = {277, tag};
+      const std::string message = refusal(made.bytes());
+      EXPECT_EQ(message.find("page 0 holds 5 planes") != std::string::npos, planes == 5) << message;
+    }
   }
 }
 
