@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recovery.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 #include <set>
 #include <utility>
@@ -115,6 +117,21 @@ bool is_perhaps_older(const std::vector<Candidate>& candidates, const format::Co
       return slot.generation > winner.generation && lacks_one(slot);
     });
   });
+}
+
+// A writable mount wipes the slots of the commit.
+void log_dropped(const std::vector<DroppedCommit>& dropped, const format::CommitSlot& winner) {
+  for (const DroppedCommit& commit : dropped)
+    spdlog::warn(
+        "{}: {}; generation {} of {:%F %T} UTC therefore counts as incomplete, and generation {} is used. After a "
+        "power "
+        "cut this is normal, and no fsync had returned. If the disk was replaced by an older copy of itself, or has "
+        "bad "
+        "sectors, an fsync may have returned: until the next writable mount, -o ro with that disk detached shows "
+        "generation {}",
+        commit.disk, commit.why, commit.slot.generation,
+        fmt::gmtime(static_cast<std::time_t>(commit.slot.time_ns / 1'000'000'000)), winner.generation,
+        commit.slot.generation);
 }
 
 // The size that the winner gives a disk need not be that of its labels, but must fit what else they say.
@@ -264,6 +281,8 @@ Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks, std:
   if (recovered.may_be_older)
     spdlog::warn("a commit after generation {} was begun with a disk that is absent, and may be complete there",
                  winner.slot.generation);
+  if (!rollback) log_dropped(winner.dropped, winner.slot);
+  recovered.dropped = std::move(winner.dropped);
   recovered.winner = std::move(winner.slot);
   recovered.highest_generation = winner.highest_generation;
   recovered.awaited = std::move(winner.awaited);

@@ -42,6 +42,8 @@ struct Recovered {
   // Disks that decide whether the winner is complete (validation.h). Nothing may be built on the winner without them,
   // unless the administrator gives these disks up.
   std::vector<std::uint16_t> awaited;
+  // Later commits that count as incomplete. Recovery logs each, with the way to read it.
+  std::vector<DroppedCommit> dropped;
   // An absent disk takes part in a later commit that was begun on the present disks, and may hold it as committed. The
   // present disks are then current only as long as they keep their parts of that commit.
   bool may_be_older = false;

@@ -11,7 +11,6 @@
 #include <map>
 #include <set>
 
-#include "base/log.h"
 #include "store/checksum_records.h"
 
 namespace mdfs::store {
@@ -24,6 +23,7 @@ struct Validity {
   bool valid = false;                  // as far as the disks that are here can tell
   std::vector<std::uint16_t> awaited;  // that must be here to tell
   std::vector<BadNodeCopy> bad_copies;
+  std::string disk, why;  // that contradicts a commit that is not valid
 };
 
 struct ValidCommit {
@@ -33,6 +33,11 @@ struct ValidCommit {
 
 // By generation, the newest first.
 using ByGeneration = std::map<std::uint64_t, ValidCommit, std::greater<>>;
+
+struct Validated {
+  ByGeneration valid;
+  std::vector<DroppedCommit> dropped;
+};
 
 std::string disks_with(const std::vector<Candidate>& candidates, const Uuid& commit_id) {
   std::string names;
@@ -115,13 +120,13 @@ bool excused(const std::vector<Candidate>& candidates, const CommitSlot& slot, c
 
 // Validates a commit by its checksum records.
 Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& slot) {
-  const auto give_up = [&](const std::string& name, const std::string& why) {
-    spdlog::info("{}: generation {} is incomplete ({}); the commit before it counts", name, slot.generation, why);
-    return Validity{};
+  const auto give_up = [&](std::string disk, std::string why) {
+    return Validity{false, {}, {}, std::move(disk), std::move(why)};
   };
   Validity validity;
   std::uint64_t awaited = slot.participants;
   std::vector<ChecksumRecord> bad;
+  std::string bad_disk;
   for (const Candidate& candidate : candidates) {
     if (!takes_part(candidate, slot) || candidate.labels.truncated) continue;
     if (has_gone_on_without(candidate, slot))
@@ -134,11 +139,12 @@ Validity validate(const std::vector<Candidate>& candidates, const CommitSlot& sl
       // An older state than the disk took part in, unless what the commit wrote is there.
       if (!holds_parent && (!here.empty() || !has_records(candidate, slot))) continue;
     }
+    if (bad.empty() && !here.empty()) bad_disk = candidate.disk->name();
     bad.insert(bad.end(), here.begin(), here.end());
     awaited &= ~(std::uint64_t{1} << candidate.labels.label->disk_index);
   }
   if (!bad.empty() && !excused(candidates, slot, bad, validity))
-    return give_up(fmt::format("disk {}", bad.front().disk), "what it wrote does not match its checksums");
+    return give_up(std::move(bad_disk), "what it wrote does not match its checksums");
   validity.valid = true;
   for (std::uint16_t i = 0; i < MDFS_MAX_DISKS; ++i)
     if ((awaited >> i) & 1) validity.awaited.push_back(i);
@@ -153,12 +159,12 @@ bool may_be_acknowledged(const std::vector<Candidate>& candidates, const CommitS
 }
 
 // Every valid commit; of those older than the newest committed one, those that it validates.
-Result<ByGeneration> find_valid(const std::vector<Candidate>& candidates) {
-  ByGeneration valid;
+Result<Validated> find_valid(const std::vector<Candidate>& candidates) {
+  Validated found;
   for (const Candidate& candidate : candidates)
     for (const CommitSlot& slot : candidate.labels.slots)
-      if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(valid, {&slot, {true, {}, {}}}, candidates));
-  const std::uint64_t committed = valid.empty() ? 0 : valid.begin()->first;
+      if (slot.state == MDFS_SLOT_COMMITTED) MDFS_TRY(add(found.valid, {&slot, {true, {}, {}, {}, {}}}, candidates));
+  const std::uint64_t committed = found.valid.empty() ? 0 : found.valid.begin()->first;
   std::set<Uuid> asked;  // every disk holds a slot of the same commit
   for (const Candidate& candidate : candidates)
     for (const CommitSlot& slot : candidate.labels.slots) {
@@ -169,10 +175,13 @@ Result<ByGeneration> find_valid(const std::vector<Candidate>& candidates) {
         validity.valid = true;
       else if (slot.generation > committed)
         validity = validate(candidates, slot);
-      if (validity.valid) MDFS_TRY(add(valid, {&slot, std::move(validity)}, candidates));
+      if (validity.valid)
+        MDFS_TRY(add(found.valid, {&slot, std::move(validity)}, candidates));
+      else if (slot.generation > committed)
+        found.dropped.push_back({slot, std::move(validity.disk), std::move(validity.why)});
     }
-  if (valid.empty()) return Error{Errc::kCorrupt, "no disk holds a complete commit"};
-  return valid;
+  if (found.valid.empty()) return Error{Errc::kCorrupt, "no disk holds a complete commit"};
+  return found;
 }
 
 std::string generations(const ByGeneration& commits) {
@@ -184,7 +193,8 @@ std::string generations(const ByGeneration& commits) {
 }  // namespace
 
 Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::optional<std::uint64_t> generation) {
-  MDFS_TRY_ASSIGN(ByGeneration valid, find_valid(candidates));
+  MDFS_TRY_ASSIGN(Validated found, find_valid(candidates));
+  ByGeneration& valid = found.valid;
   const auto chosen = generation ? valid.find(*generation) : valid.begin();
   if (chosen == valid.end())
     return Error{Errc::kNotFound, fmt::format("there is no complete commit of generation {}; the disks hold {}",
@@ -196,11 +206,14 @@ Result<Winner> find_winner(const std::vector<Candidate>& candidates, std::option
   winner.slot = *chosen->second.slot;
   winner.awaited = std::move(chosen->second.validity.awaited);
   winner.bad_copies = std::move(chosen->second.validity.bad_copies);
+  winner.dropped = std::move(found.dropped);
+  std::erase_if(winner.dropped, [&](const auto& one) { return one.slot.generation <= winner.slot.generation; });
   return winner;
 }
 
 Result<std::uint64_t> commit_before_newest(const std::vector<Candidate>& candidates) {
-  MDFS_TRY_ASSIGN(const ByGeneration valid, find_valid(candidates));
+  MDFS_TRY_ASSIGN(const Validated found, find_valid(candidates));
+  const ByGeneration& valid = found.valid;
   if (valid.size() < 2)
     return Error{Errc::kNotFound,
                  fmt::format("the disks hold no complete commit but that of generation {}", valid.begin()->first)};
@@ -217,11 +230,13 @@ std::vector<FoundCommit> list_commits(const std::vector<Candidate>& candidates) 
       commit.disks += here.insert(slot.commit_id).second ? 1 : 0;
     }
   }
-  const auto valid = find_valid(candidates);
+  const auto validated = find_valid(candidates);
   std::vector<FoundCommit> commits;
   for (auto& [key, commit] : found) {
-    const auto known = valid.ok() ? valid->find(commit.slot.generation) : ByGeneration::const_iterator();
-    commit.valid = valid.ok() && known != valid->end() && known->second.slot->commit_id == commit.slot.commit_id;
+    if (validated.ok()) {
+      const auto known = validated->valid.find(commit.slot.generation);
+      commit.valid = known != validated->valid.end() && known->second.slot->commit_id == commit.slot.commit_id;
+    }
     commits.push_back(std::move(commit));
   }
   return commits;

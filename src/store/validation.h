@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,15 @@ struct Candidate {
   bool current = false;  // set when the winner is known: has_commit()
 };
 
+// A commit with checksum records that counts as incomplete, because a disk that took part contradicts it. A power cut
+// explains this, and then no caller learned that the commit was durable. An older copy in the place of the disk, or a
+// bad sector, explains it as well, and then the commit was durable. Nothing on the disks tells these cases apart.
+struct DroppedCommit {
+  format::CommitSlot slot;
+  std::string disk;  // name of the disk
+  std::string why;   // "the disk holds neither its slot nor its blocks"
+};
+
 // The newest commit that is not known to be incomplete.
 struct Winner {
   format::CommitSlot slot;           // committed if such a slot was found, else prepared
@@ -30,6 +40,7 @@ struct Winner {
   // commit relies on its checksum records alone; these disks then decide whether it is complete.
   std::vector<std::uint16_t> awaited;
   std::vector<BadNodeCopy> bad_copies;  // of nodes that the commit wrote, each with another good copy
+  std::vector<DroppedCommit> dropped;   // of higher generations
 };
 
 // Finds the winning commit. A commit with a committed slot on any disk is valid. A commit with checksum records is

@@ -13,6 +13,7 @@
 #include "format/layout.h"
 #include "store/checksum_records.h"
 #include "store/labels.h"
+#include "store/recovery.h"
 #include "store/unflushed.h"
 #include "store/verifier.h"
 #include "store_fixture.h"
@@ -413,6 +414,37 @@ TEST_F(ChecksumRecordTest, ADiskThatMissedTheCommitContradictsItAndAnOlderOneIsA
     EXPECT_EQ(value_on(stale), 3u);
     EXPECT_TRUE(open(stale)->read_only());
     EXPECT_EQ(open(stale)->disk_info(static_cast<unsigned>(i)).state, DiskState::kStale);
+  }
+}
+
+// Copies at rest: a power cut that took all of the third commit from one disk leaves the same bytes.
+TEST_F(ChecksumRecordTest, ACommitThatAnOlderCopyOfADiskContradictsIsNamedAndReadWithoutThatDisk) {
+  const auto store = make_with(1, 3);
+  ASSERT_OK(put(*store, 2));
+  ASSERT_OK(store->finalize());
+  const Disks parent = clone_disks(disks_);
+  ASSERT_OK(put(*store, 3));
+  const auto recover_from = [](const Disks& disks) {
+    std::vector<std::unique_ptr<device::Disk>> borrowed;
+    for (const auto& disk : disks)
+      if (disk) borrowed.push_back(std::make_unique<BorrowedDisk>(*disk));
+    return recover(std::move(borrowed));
+  };
+  EXPECT_TRUE(recover_from(disks_)->dropped.empty());
+  for (std::size_t i = 0; i < 3; ++i) {
+    Disks replaced = clone_disks(disks_);
+    replaced[i] = parent[i]->clone();
+    const auto recovered = recover_from(replaced);
+    ASSERT_OK(recovered);
+    ASSERT_EQ(recovered->dropped.size(), 1u);
+    EXPECT_EQ(recovered->dropped.front().slot.generation, store->generation());
+    EXPECT_EQ(recovered->dropped.front().disk, replaced[i]->name());
+    // The way out that the message gives.
+    replaced[i].reset();
+    StoreOptions read_only;
+    read_only.read_only = true;
+    EXPECT_EQ(value_on(replaced, read_only), 3u);
+    EXPECT_TRUE(recover_from(replaced)->dropped.empty());
   }
 }
 
