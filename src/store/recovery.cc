@@ -31,12 +31,14 @@ Status check_features(const Candidate& candidate) {
 
 Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk>> disks) {
   std::vector<Candidate> candidates;
+  std::string unreadable;
   for (auto& disk : disks) {
     DiskLabels labels = read_labels(*disk);
     if (!labels.label && labels.other_version)
       return Error{labels.other_version->code, disk->name() + ": " + labels.other_version->where};
     if (!labels.label && !labels.readable && disk->size_bytes() >= MDFS_MIN_DISK_SIZE) {
       spdlog::warn("{}: no label can be read; the disk counts as missing", disk->name());
+      unreadable += (unreadable.empty() ? "" : ", ") + disk->name();
       continue;
     }
     if (!labels.label)
@@ -45,6 +47,9 @@ Result<std::vector<Candidate>> read_all(std::vector<std::unique_ptr<device::Disk
     candidates.push_back({std::move(disk), std::move(labels), false});
     MDFS_TRY(check_features(candidates.back()));
   }
+  if (candidates.empty() && !unreadable.empty())
+    return Error{Errc::kIo,
+                 unreadable + ": no label can be read; examine the disk, and name another disk of the volume"};
   if (candidates.empty()) return Error{Errc::kInvalidArgument, "no disk of a volume is given"};
   return candidates;
 }

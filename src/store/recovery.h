@@ -66,11 +66,11 @@ struct Recovered {
 // members. A disk is current if it has the winner: its slot, or all that the winner wrote to it. Any other member is
 // stale; it counts as missing and is only read. Recovery leaves other disks alone and logs them, also a disk whose
 // adding was cut off. Writes nothing.
-// Errors: kInvalidArgument (no disks), kForeignDisk (no label, another volume, one disk twice, no member at all),
-// kNewerFormat (also in the newest slot), kFork (two different valid commits of one generation, or a disk that was ever
-// written apart from the others), kCorrupt (no valid commit).
-// With `rollback` an older commit wins: that of the given generation, or for 0 the one before the newest. Slots that
-// this version cannot use are then noted in `unusable` instead of an error. kNotFound: there is no such commit.
+// Errors: kInvalidArgument (no disks), kIo (no label of any disk can be read), kForeignDisk (no label, another volume,
+// one disk twice, no member at all), kNewerFormat (also in the newest slot), kFork (two different valid commits of one
+// generation, or a disk that was ever written apart from the others), kCorrupt (no valid commit). With `rollback` an
+// older commit wins: that of the given generation, or for 0 the one before the newest. Slots that this version cannot
+// use are then noted in `unusable` instead of an error. kNotFound: there is no such commit.
 Result<Recovered> recover(std::vector<std::unique_ptr<device::Disk>> disks,
                           std::optional<std::uint64_t> rollback = std::nullopt);
 

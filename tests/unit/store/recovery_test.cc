@@ -4,6 +4,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
+#include "device/testing/faulty_disk.h"
 #include "format/label.h"
 #include "format/layout.h"
 #include "store/labels.h"
@@ -202,6 +203,18 @@ TEST_F(RecoveryTest, ATruncatedDiskCountsAsFailed) {
   auto store = open_disks(disks_, environment_);
   ASSERT_OK(store);
   EXPECT_EQ((*store)->disk_info(2).state, DiskState::kFailed);
+}
+
+// Nothing can be said about a disk that answers errors. The caller gave no wrong argument.
+TEST_F(RecoveryTest, ADiskWithoutAReadableLabelIsAnErrorOfTheDisk) {
+  make(1);
+  device::FaultyDisk failing(*disks_[0], {{.kind = device::FaultKind::kGone}});
+  std::vector<std::unique_ptr<device::Disk>> alone;
+  alone.push_back(std::make_unique<BorrowedDisk>(failing));
+  const auto store = Store::open(std::move(alone), {}, environment_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, Errc::kIo);
+  EXPECT_NE(store.error().where.find(failing.name()), std::string::npos) << store.error().message();
 }
 
 TEST_F(RecoveryTest, ADiskThatHasGrownIsReadAsBefore) {
