@@ -20,6 +20,8 @@ class Commits {
   // several commits; after the last of them generation() stays the same. After a failed commit the store is read-only,
   // and every later commit fails.
   virtual Status commit() = 0;
+  // Threads inside commit() that wait for the commit in progress to end. For tests and statistics.
+  virtual unsigned waiting_for_commit() const { return 0; }
   // A small commit ends with one flush, and validates itself by checksum records. finalize() writes its committed
   // slots. The commit then stays valid even if a block of it is damaged later. To be called now and then, when the
   // disks are idle, and before the disks are closed. An error makes the store read-only; the commit is kept.

@@ -40,19 +40,30 @@ Status StoreImpl::commit_pending_free() {
   return {};
 }
 
+unsigned StoreImpl::waiting_for_commit() const {
+  const std::lock_guard lock(commit_mutex_);
+  return waiting_;
+}
+
+// A forced commit is one that begins after the call. Callers share it, as they share others.
 Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
+  std::optional<std::uint64_t> goal;
+  const auto is_done = [&] { return forced ? ended_commits_ >= *goal : durable_ >= sequence; };
   for (;;) {
     {
       std::unique_lock lock(commit_mutex_);
-      committed_.wait(lock, [&] { return !in_flight_ || (!forced && durable_ >= sequence); });
+      if (!goal) goal = begun_commits_ + 1;
+      ++waiting_;
+      committed_.wait(lock, [&] { return !in_flight_ || is_done(); });
+      --waiting_;
       if (failed_) return {Errc::kIo, read_only_reason_};
-      if (!forced && durable_ >= sequence) return {};
+      if (is_done()) return {};
       if (read_only_) return {Errc::kReadOnly, read_only_reason_};
     }
     std::unique_lock writer(writer_);
     {
       const std::lock_guard lock(commit_mutex_);
-      if (in_flight_ || failed_ || (!forced && durable_ >= sequence)) continue;
+      if (in_flight_ || failed_ || is_done()) continue;
       in_flight_ = true;
     }
     const Status status = lead_commit(writer, Change::kContents);
@@ -67,6 +78,10 @@ Status StoreImpl::commit_until(std::uint64_t sequence, bool forced) {
 
 Status StoreImpl::lead_commit(std::unique_lock<std::recursive_mutex>& writer, Change change) {
   MDFS_TRY(begin_writing());
+  {
+    const std::lock_guard lock(commit_mutex_);
+    ++begun_commits_;
+  }
   MDFS_TRY(prepare_commit());
   SealedCommit sealed = seal(change);
   writer.unlock();
@@ -283,6 +298,7 @@ void StoreImpl::note_committed(const SealedCommit& sealed) {
   {
     const std::lock_guard lock(commit_mutex_);
     durable_ = sealed.sequence;
+    ended_commits_ = begun_commits_;
     last_commit_ = sealed.slot;
     unfinalized_.reset();
     if (!sealed.slot.checksum_records.empty()) unfinalized_ = sealed.slot;

@@ -52,6 +52,7 @@ class StoreImpl final : public Store, public Verifier {
   Status transact(Purpose purpose, const std::function<Status(Transaction&)>& change,
                   const Reservation* reservation) override;
   Status commit() override;
+  unsigned waiting_for_commit() const override;
   Status finalize() override;
   bool wait_for_unfinalized(std::chrono::nanoseconds idle) override;
   void stop_waiting() override;
@@ -245,10 +246,13 @@ class StoreImpl final : public Store, public Verifier {
   mutable std::mutex commit_mutex_;  // guards all below
   std::condition_variable committed_;
   bool in_flight_ = false;
+  unsigned waiting_ = 0;  // in commit()
   bool failed_ = false;
   bool stop_waiting_ = false;
   bool has_discardable_ = false;
-  std::uint64_t durable_ = 0;  // transactions on the disks
+  std::uint64_t durable_ = 0;        // transactions on the disks
+  std::uint64_t begun_commits_ = 0;  // of this mount
+  std::uint64_t ended_commits_ = 0;  // all those begun so far, but for the one in flight
   format::CommitSlot last_commit_;
   std::optional<format::CommitSlot> unfinalized_;  // the last commit, if only its checksum records validate it
   std::string read_only_reason_;

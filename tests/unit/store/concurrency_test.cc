@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <functional>
 #include <thread>
 
+#include "gate_disk.h"
 #include "store_fixture.h"
 #include "tried.h"
 
@@ -82,44 +82,6 @@ TEST(ConcurrencyTest, ScansSeeEachTransactionWholeOrNotAtAllBesideCommits) {
   EXPECT_EQ(read_all(**again).size(), kGroups * kKeys);
 }
 
-// Passes everything on; but while it is closed a flush waits until so many have come by.
-class GateDisk final : public device::Disk {
- public:
-  explicit GateDisk(device::Disk& disk) : disk_(disk) {}
-  const std::string& name() const override { return disk_.name(); }
-  std::uint64_t size_bytes() const override { return disk_.size_bytes(); }
-  bool writable() const override { return true; }
-  void submit(std::span<device::Io* const> batch) override {
-    const bool flushes =
-        std::any_of(batch.begin(), batch.end(), [](const device::Io* io) { return io->op == device::Op::kFlush; });
-    if (flushes) {
-      std::unique_lock lock(mutex_);
-      opened_in_time_ &= changed_.wait_for(lock, std::chrono::minutes(1), [this] { return awaited_ == 0; });
-    }
-    disk_.submit(batch);
-  }
-
-  void close_for(unsigned count) {
-    const std::lock_guard lock(mutex_);
-    awaited_ = count;
-  }
-  void come_by() {
-    const std::lock_guard lock(mutex_);
-    if (--awaited_ == 0) changed_.notify_all();
-  }
-  bool opened_in_time() const {
-    const std::lock_guard lock(mutex_);
-    return opened_in_time_;
-  }
-
- private:
-  device::Disk& disk_;
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  unsigned awaited_ = 0;
-  bool opened_in_time_ = true;
-};
-
 // While the first commit of a round waits for its disk, all others make their changes: the next commit is for all of
 // them. So two a round, however the threads take turns; a store that takes turns for its commits needs a hundred, and
 // one that lets nobody write meanwhile never gets that far.
@@ -129,7 +91,7 @@ TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
   SeededEnvironment environment(5);
   const Disks disks = make_disks(2, 16u << 20);
   ASSERT_OK(format_disks(disks, environment));
-  GateDisk gate(*disks[0]);
+  test::GateDisk gate(*disks[0]);
   std::vector<std::unique_ptr<device::Disk>> doors;
   doors.push_back(std::make_unique<BorrowedDisk>(gate));
   doors.push_back(std::make_unique<BorrowedDisk>(*disks[1]));
@@ -140,7 +102,7 @@ TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
   std::uint64_t most = 0;
   for (unsigned round = 0; round < kRounds; ++round) {
     const std::uint64_t before = store.generation();
-    gate.close_for(kThreads);
+    gate.close_for(store, kThreads - 1);
     std::vector<std::thread> threads;
     for (unsigned thread = 0; thread < kThreads; ++thread)
       threads.emplace_back([&, thread] {
@@ -149,7 +111,6 @@ TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
           return {};
         };
         EXPECT_OK(store.transact(Purpose::kNormal, change));
-        gate.come_by();
         EXPECT_OK(store.commit());
       });
     for (std::thread& thread : threads) thread.join();
@@ -168,6 +129,44 @@ TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
   }
   test::tried("{} calls of commit() by {} threads at once, {} commits for {} of them at most", kThreads * kRounds,
               kThreads, most, kThreads);
+}
+
+// The block is free after another commit. All ask for one that begins after their call.
+TEST(ConcurrencyTest, AHundredWhoWaitForFreedBlocksShareTwoCommits) {
+  constexpr unsigned kThreads = 100;
+  SeededEnvironment environment(5);
+  const Disks disks = make_disks(1, 16u << 20);
+  ASSERT_OK(format_disks(disks, environment));
+  test::GateDisk gate(*disks[0]);
+  std::vector<std::unique_ptr<device::Disk>> doors;
+  doors.push_back(std::make_unique<BorrowedDisk>(gate));
+  auto opened = Store::open(std::move(doors), {}, environment);
+  ASSERT_OK(opened);
+  Store& store = **opened;
+  AllocationRequest request;
+  request.blocks = 1;
+  request.owner = 50;
+  const auto run = store.allocate(request, nullptr);
+  ASSERT_TRUE(run.ok());
+  const auto change = [&](const std::function<void(Transaction&)>& work) {
+    EXPECT_OK(store.transact(Purpose::kNormal, [&](Transaction& transaction) -> Status {
+      work(transaction);
+      return {};
+    }));
+  };
+  change([&](Transaction& transaction) { transaction.publish(*run); });
+  ASSERT_OK(store.commit());
+  change([&](Transaction& transaction) { transaction.free(*run); });
+  ASSERT_OK(store.commit());
+  EXPECT_FALSE(store.is_free(*run));
+  const std::uint64_t before = store.generation();
+  gate.close_for(store, kThreads - 1);
+  std::vector<std::thread> threads;
+  for (unsigned thread = 0; thread < kThreads; ++thread) threads.emplace_back([&] { EXPECT_OK(store.commit_freed()); });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(gate.opened_in_time());
+  EXPECT_TRUE(store.is_free(*run));
+  EXPECT_LE(store.generation() - before, 2u);
 }
 
 }  // namespace
