@@ -63,6 +63,9 @@ class VolumeTest : public testing::Test {
   store::Store& store() { return volume_->store(); }
 
   SeededEnvironment environment_{7};
+  // For tests whose volume has background threads. Here, because it must outlive the volume: members of derived classes
+  // end before.
+  SystemEnvironment system_;
   test::MemoryDisks disks_;
   Caller root_;
   Caller user_{1000, 1000, 0022, {1000, 2000}};

@@ -28,7 +28,6 @@ class ThreadsTest : public VolumeTest {
     for (unsigned i = 0; i < threads; ++i) running.emplace_back(work, i);
     for (std::thread& thread : running) thread.join();
   }
-  SystemEnvironment system_;
 };
 
 TEST_F(ThreadsTest, NamesThatComeAndGoInOneDirectoryLeaveAConsistentTree) {
@@ -131,6 +130,11 @@ TEST_F(ThreadsTest, AWindowIsSeenWholeOrNotAtAll) {
       }
     }
   });
+}
+
+// The end of the fixture commits what this test leaves behind, with the time and the random numbers of the environment.
+TEST_F(ThreadsTest, AVolumeWithDirtyFilesIsClosedByItsDestructor) {
+  for (int i = 0; i < 50; ++i) write(make_file("f" + std::to_string(i)), 0, "text");
 }
 
 TEST_F(ThreadsTest, OrphansAreFreedInTheBackground) {
