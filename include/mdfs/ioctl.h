@@ -201,6 +201,7 @@ struct mdfs_ioc_model {
  * cancelling and resuming requires root or the owner of the mount, else EPERM. */
 #define MDFS_IOC_OPERATION_STATUS 0 /* ENODATA: none of this kind has ever run */
 #define MDFS_IOC_OPERATION_START 1  /* EBUSY: one of this kind is running */
+                                    /* ESTALE, also of a resume: this would make a missing disk stale */
 #define MDFS_IOC_OPERATION_CANCEL 2 /* ENODATA: none is running */
 #define MDFS_IOC_OPERATION_RESUME 3 /* a budget other than 0 replaces the old one, also of a running operation */
 #define MDFS_IOC_MAX_ERRORS 64
@@ -246,6 +247,7 @@ struct mdfs_ioc_operation {
 
 /* Requests of the disks since the mount, and their errors since the counts were last set to zero. */
 #define MDFS_IOC_DISKS_RESET 1u /* flag: set the counts to zero first; requires root or the owner of the mount */
+                                /* ESTALE: a disk is missing, and the reset would make it stale */
 struct mdfs_ioc_disks {
   uint32_t struct_bytes; /* in: sizeof this structure */
   uint32_t flags;        /* in: MDFS_IOC_DISKS_* */

@@ -61,6 +61,13 @@ Status Runner::check_known(OperationKind kind) const {
   return {};
 }
 
+Status Runner::check_disks(OperationKind kind, bool dry_run) const {
+  if (dry_run || kind == OperationKind::kScrub || !must_not_write(kind)) return {};
+  return {Errc::kStaleDisk, fmt::format("a disk is missing, and the {} would make it stale: attach it and mount again, "
+                                        "or give it up with 'mdfs disk remove'",
+                                        name(kind))};
+}
+
 Status Runner::load() {
   const format::Key first{MDFS_OBJECT_VOLUME, MDFS_KIND_OPERATION, 0};
   MDFS_TRY_ASSIGN(const std::vector<store::Item> items,
@@ -81,7 +88,8 @@ Status Runner::load() {
     } else if (record.running() && store_.holds_still()) {
       record.state = MDFS_OPERATION_CANCELLED;  // for this mount, unless a user resumes it
       record.reason =
-          "a disk is missing and would become stale; the operation resumes when all disks are present, or by 'resume'";
+          fmt::format("a disk is missing and would become stale; the operation resumes when all disks are present{}",
+                      must_not_write(kind) ? "" : ", or by 'resume'");
     } else if (record.running()) {
       OperationRun run(kind, record, may_write(kind, record), where.stop, readers_);
       if (const Status status = where.operation->resume(run); status.ok()) {
@@ -194,6 +202,7 @@ Status Runner::start(const OperationRequest& request) {
   if (request.budget_bytes_s != 0 && request.budget_bytes_s < kLeastBudget)
     return {Errc::kInvalidArgument, fmt::format("a budget must be at least {} bytes a second", kLeastBudget)};
   if (store_.read_only() && !where.operation->works_read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+  MDFS_TRY(check_disks(request.kind, request.dry_run));
   std::unique_lock lock(mutex_);
   const auto check = [&]() -> Status {
     if (stopping_) return {Errc::kReadOnly, "the volume is being closed"};
@@ -280,6 +289,8 @@ Status Runner::resume(OperationKind kind, std::optional<std::uint64_t> budget_by
     status = Error{Errc::kNoData, fmt::format("the {} is done; start another one", name(kind))};
   } else if (record.running() && !budget_bytes_s) {
     status = Error{Errc::kBusy, fmt::format("the {} is running", name(kind))};
+  } else if (Status allowed = check_disks(kind, record.dry_run()); !allowed.ok()) {
+    status = std::move(allowed);
   } else {
     const OperationRecord before = record;
     where.ready_ns = environment_.monotonic_ns();

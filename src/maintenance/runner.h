@@ -70,11 +70,13 @@ class Runner final : public volume::Operations {
   Slot& slot(OperationKind kind) { return slots_[static_cast<std::size_t>(kind) - 1]; }
   const Slot& slot(OperationKind kind) const { return slots_[static_cast<std::size_t>(kind) - 1]; }
   Status check_known(OperationKind kind) const;
-  // A scrub looks, and repairs where that leaves no disk behind. Who starts another operation asks for writes.
+  // A first write would make an absent disk stale. Only a drain is worth that, because a drain gives up a lost disk.
+  bool must_not_write(OperationKind kind) const { return kind != OperationKind::kDrain && store_.holds_still(); }
   bool may_write(OperationKind kind, const OperationRecord& record) const {
-    const bool waits = kind == OperationKind::kScrub && store_.holds_still();
-    return !store_.read_only() && !record.dry_run() && !waits;
+    return !store_.read_only() && !record.dry_run() && !must_not_write(kind);
   }
+  // kStaleDisk: the operation is nothing without writes, and must not write now.
+  Status check_disks(OperationKind kind, bool dry_run) const;
   // Waits for the slot and takes it. `stop`: asks the thread that has it to return soon.
   void take(std::unique_lock<std::mutex>& lock, Slot& slot, bool stop);
   // Publishes the record, and releases the slot.

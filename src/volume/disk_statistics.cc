@@ -57,9 +57,9 @@ format::DiskErrors DiskStatistics::errors_of(unsigned disk) const {
   return errors;
 }
 
-Status DiskStatistics::save(bool asked_for) {
+Status DiskStatistics::save() {
   const std::lock_guard lock(mutex_);
-  if (store_.read_only() || (!asked_for && store_.holds_still() && !store_.dirty())) return {};
+  if (store_.read_only() || (store_.holds_still() && !store_.dirty())) return {};
   std::vector<format::DiskErrors> now;
   for (unsigned i = 0; i < before_.size(); ++i) now.push_back(errors_of(i));
   if (now == saved_) return {};
@@ -98,6 +98,8 @@ Status DiskStatistics::reset() {
   {
     const std::lock_guard lock(mutex_);
     if (store_.read_only()) return {Errc::kReadOnly, store_.read_only_reason()};
+    if (store_.holds_still())
+      return {Errc::kStaleDisk, "a disk is missing, and a reset of the error counts would make it stale"};
     for (unsigned i = 0; i < before_.size(); ++i) {
       const format::DiskErrors now = errors_of(i);
       if (now.disk_uuid.is_nil()) continue;
@@ -110,7 +112,7 @@ Status DiskStatistics::reset() {
       before.since_ns = environment_.now_ns();
     }
   }
-  MDFS_TRY(save(true));
+  MDFS_TRY(save());
   return store_.commit();
 }
 

@@ -33,11 +33,11 @@ class DiskStatistics {
   // forgotten.
   void members_changed();
   // Puts changed counts into the tree; the next commit makes them durable. Does nothing if that would be the first
-  // commit without an absent disk (Store::holds_still), unless a user asked for it.
-  Status save(bool asked_for = false);
+  // commit without an absent disk (Store::holds_still).
+  Status save();
   // By number; zeros for an unused number.
   std::vector<DiskStatistic> now() const;
-  // Sets the errors of all disks to zero.
+  // Sets the errors of all disks to zero. kStaleDisk: that would make an absent disk stale.
   Status reset();
 
  private:

@@ -13,6 +13,7 @@
 #include "small_volume.h"
 #include "store/labels.h"
 #include "tried.h"
+#include "volume/disk_statistics.h"
 #include "volume/operations.h"
 
 namespace mdfs::safety {
@@ -164,14 +165,16 @@ TEST(DrainTest, WhileADiskIsAwayItsDrainWaitsAndItIsNotStaleWhenItReturns) {
   expect_all_there(**volume, small.expected, "with all disks again");
 }
 
-// Looking is not writing: the disk that is away is not stale when it returns.
-TEST(DrainTest, DryRunsAndAScrubWriteNothingWhileADiskIsAway) {
+// The disk that is away is not stale when it returns: looking is not writing, and a defragmentation or a balancing is
+// not worth a stale disk.
+TEST(DrainTest, NoOperationButADrainWritesWhileADiskIsAway) {
   SystemEnvironment environment;
   SmallVolume small(3, kDiskBytes);
   for (const OperationKind kind :
        {OperationKind::kScrub, OperationKind::kDefrag, OperationKind::kDrain, OperationKind::kBalance}) {
     for (const bool dry_run : {true, false}) {
-      if (!dry_run && kind != OperationKind::kScrub) continue;
+      if (!dry_run && kind == OperationKind::kDrain) continue;
+      const bool is_refused = !dry_run && kind != OperationKind::kScrub;
       MemoryDisks others = clone(small.disks);
       others[2].reset();
       std::vector<std::uint64_t> before;
@@ -183,16 +186,49 @@ TEST(DrainTest, DryRunsAndAScrubWriteNothingWhileADiskIsAway) {
       request.dry_run = dry_run;
       if (kind == OperationKind::kBalance) request.parameters[0] = 1;
       const Status started = (*volume)->operations().start(request);
-      ASSERT_TRUE(started.ok()) << started.error().message();
-      for (unsigned i = 0; i < 10'000 && (*volume)->operations().status(kind)->running(); ++i)
+      ASSERT_NE(started.ok(), is_refused) << (started.ok() ? "started" : started.error().message());
+      if (is_refused) {
+        EXPECT_EQ(started.error().code, Errc::kStaleDisk);
+      }
+      for (unsigned i = 0; !is_refused && i < 10'000 && (*volume)->operations().status(kind)->running(); ++i)
         (void)(*volume)->operations().turn();
-      EXPECT_FALSE((*volume)->operations().status(kind)->running());
+      EXPECT_TRUE(is_refused || !(*volume)->operations().status(kind)->running());
+      EXPECT_EQ((*volume)->disk_statistics().reset().error().code, Errc::kStaleDisk);
       ASSERT_TRUE((*volume)->close().ok());
       volume->reset();
       for (std::size_t i = 0; i < 2; ++i)
         EXPECT_EQ(others[i]->digest(), before[i]) << "operation " << static_cast<int>(kind) << ", disk " << i;
     }
   }
+}
+
+TEST(DrainTest, ADefragmentationThatADiskInterruptedIsResumedWithThatDiskOnly) {
+  SystemEnvironment environment;
+  SmallVolume small(3, kDiskBytes);
+  volume::OperationRequest request;
+  request.kind = OperationKind::kDefrag;
+  {
+    auto volume = mount(small.disks, environment);
+    ASSERT_TRUE(volume.ok());
+    ASSERT_TRUE((*volume)->operations().start(request).ok());
+    ASSERT_TRUE((*volume)->close().ok());
+  }
+  {
+    MemoryDisks others = clone(small.disks);
+    others[0].reset();
+    auto volume = mount(others, environment);
+    ASSERT_TRUE(volume.ok());
+    const Status resumed = (*volume)->operations().resume(request.kind, std::nullopt);
+    ASSERT_FALSE(resumed.ok());
+    EXPECT_EQ(resumed.error().code, Errc::kStaleDisk);
+    EXPECT_EQ((*volume)->operations().status(request.kind)->state, MDFS_OPERATION_CANCELLED);
+    // A write of a user gives the disk up. Nothing is spared then.
+    EXPECT_EQ(write_something(**volume), "");
+    EXPECT_TRUE((*volume)->operations().resume(request.kind, std::nullopt).ok());
+  }
+  auto volume = mount(small.disks, environment);
+  ASSERT_TRUE(volume.ok());
+  EXPECT_TRUE((*volume)->operations().status(request.kind)->running());
 }
 
 // Whoever asks for the removal of a disk that is missing gives it up: nothing waits for it, at no later mount either.

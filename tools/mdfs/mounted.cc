@@ -57,7 +57,15 @@ Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset) {
   if (::ioctl(file.fd(), MDFS_IOC_DISKS, &disks) == 0) return disks;
   if (errno == ENOTTY) return Error{Errc::kNotTty, path};
   if (errno == EPERM) return Error{Errc::kNotPermitted, path + ": requires root or the owner of the mount"};
+  if (errno == ESTALE) return stale_disk_error(path);
   return from_errno(errno, path);
+}
+
+Error stale_disk_error(const std::string& path) {
+  return {Errc::kNotPermitted,
+          path +
+              ": a disk is missing, and this would make it stale: attach it and mount again, or give it up with "
+              "'mdfs disk remove'; 'mdfs volume status' names it"};
 }
 
 namespace {

@@ -29,6 +29,8 @@ Result<mdfs_ioc_geometry> image_info(mdfs_image& image, const std::string& path)
 Result<mdfs_ioc_volume> volume_info(const std::string& path);
 // What each disk did and what went wrong with it; `reset`: then errors count from zero.
 Result<mdfs_ioc_disks> disk_counters(const std::string& path, bool reset = false);
+// For ESTALE of a request that would write: what is wrong, and what to do.
+Error stale_disk_error(const std::string& path);
 // What is wrong with the volume, a line each (volume_errors.h), errors of its disks included.
 std::vector<std::string> all_errors(const mdfs_ioc_volume& volume, const std::string& path);
 // What modelled disks have done so far; nothing where the disks are what they are.

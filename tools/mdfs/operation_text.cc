@@ -120,6 +120,7 @@ Result<mdfs_ioc_operation> call_operation(const std::string& path, mdfs_ioc_oper
   if (number == EBUSY) return Error{Errc::kBusy, path + ": one is already running"};
   if (number == ENOTTY || number == EOPNOTSUPP) return Error{Errc::kNotTty, path};
   if (number == EPERM) return Error{Errc::kNotPermitted, path + ": requires root or the owner of the mount"};
+  if (number == ESTALE) return stale_disk_error(path);
   return from_errno(number, path);
 }
 
