@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -80,6 +81,12 @@ Slots slots_on(const std::string& path, const format::Label& label) {
     }
   }
   return slots;
+}
+
+FormerMember former_member(const Slots& slots, const std::function<bool(const Uuid&)>& is_member) {
+  if (slots.newest == 0) return FormerMember::kHoldsNothing;
+  return std::any_of(slots.participants.begin(), slots.participants.end(), is_member) ? FormerMember::kIsBehind
+                                                                                      : FormerMember::kWrittenApart;
 }
 
 bool is_in_table(const format::Label& label, const Uuid& disk_uuid) {
@@ -160,17 +167,36 @@ class Search {
     return chosen.ok() && chosen->disks.size() >= format::count_disks(found_[chosen->table].label.members);
   }
   void disk_was_named() { named_one_ = true; }
+  // Nothing is left to search for.
+  bool is_done() const { return !looks_around_ && complete(); }
+  // From now on disks do not join what was found. They are looked at for former members only.
+  void look_around() { looks_around_ = true; }
+  bool looks_around() const { return looks_around_; }
+  // A volume whose members never changed has no former ones.
+  bool may_have_former_members() const {
+    return std::any_of(found_.begin(), found_.end(), [](const Found& disk) { return disk.label.membership > 1; });
+  }
 
   Result<FoundDisks> finish() const {
     MDFS_TRY_ASSIGN(const Chosen chosen, choose());
     MDFS_TRY(check_former_members(chosen));
     const format::Label& first = found_[chosen.table].label;
-    FoundDisks result{.volume_uuid = first.volume_uuid, .volume_name = first.name, .paths = {}, .missing = {}};
-    for (const std::size_t other : chosen.strangers)
+    FoundDisks result{
+        .volume_uuid = first.volume_uuid, .volume_name = first.name, .paths = {}, .missing = {}, .written_apart = {}};
+    for (const Found& disk : found_)
+      if (is_about_to_join(disk))
+        spdlog::warn(
+            "{}: has a label of volume {} and no commit: an interrupted 'mdfs disk add' leaves such a disk, and can be "
+            "repeated with it",
+            disk.path, first.volume_uuid.to_string());
+    for (const std::size_t other : chosen.strangers) {
+      if (is_about_to_join(found_[other])) continue;
       spdlog::warn(
           "{}: its label says disk {} of volume {}, but it knows no commit that the others know; it is left out (name "
           "it to include it)",
           found_[other].path, found_[other].label.disk_index, first.volume_uuid.to_string());
+    }
+    note_written_apart(chosen, result);
     for (std::size_t i = 0; i < first.members.size(); ++i) {
       if (first.members[i].is_hole()) continue;
       const auto disk = chosen.disks.find(first.members[i].uuid);
@@ -202,8 +228,35 @@ class Search {
       if (named) return Error{Errc::kInvalidArgument, path + " is given twice"};
       return {};
     }
-    found_.push_back({path, named, label, slots_on(path, label)});
+    (looks_around_ ? around_ : found_).push_back({path, named, label, slots_on(path, label)});
     return {};
+  }
+
+  // Beside disks with commits.
+  bool is_about_to_join(const Found& disk) const { return disk.slots.newest == 0 && holds_commits(); }
+  bool holds_commits() const {
+    return std::any_of(found_.begin(), found_.end(), [](const Found& disk) { return !disk.slots.commits.empty(); });
+  }
+
+  void note_written_apart(const Chosen& chosen, FoundDisks& result) const {
+    std::set<Uuid> known;
+    for (const auto& [uuid, place] : chosen.disks)
+      known.insert(found_[place].slots.commits.begin(), found_[place].slots.commits.end());
+    const auto is_known = [&](const Uuid& commit) { return known.contains(commit); };
+    for (const Found& disk : around_) {
+      const auto is_member = [&](const Uuid& uuid) { return is_in_table(found_[chosen.table].label, uuid); };
+      const auto& commits = disk.slots.commits;
+      // A label alone proves nothing: any user who can write to a device can write one.
+      if (is_member(disk.label.disk_uuid) || std::none_of(commits.begin(), commits.end(), is_known) ||
+          former_member(disk.slots, is_member) != FormerMember::kWrittenApart)
+        continue;
+      result.written_apart.push_back(disk.path);
+      spdlog::warn(
+          "{}: was removed from the volume, and was written apart from {}. It may hold files that the volume "
+          "lacks. Mount it with the other disks detached (-o degraded), copy the files that only it has, and "
+          "then add it as a new disk",
+          disk.path, found_[chosen.table].path);
+    }
   }
 
   // A number for each disk, equal for those that commits join: each knows one that the other knows.
@@ -223,7 +276,8 @@ class Search {
   // Without a named disk: the chain of most disks.
   Result<std::size_t> chain_to_trust(const std::vector<std::size_t>& chain) const {
     std::map<std::size_t, std::set<Uuid>> members;
-    for (std::size_t i = 0; i < found_.size(); ++i) members[chain[i]].insert(found_[i].label.disk_uuid);
+    for (std::size_t i = 0; i < found_.size(); ++i)
+      if (!is_about_to_join(found_[i])) members[chain[i]].insert(found_[i].label.disk_uuid);
     const auto larger = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
     const auto most = std::max_element(members.begin(), members.end(), larger);
     for (const auto& [other, disks] : members)
@@ -258,8 +312,7 @@ class Search {
     for (const auto& [uuid, place] : chosen.disks) {
       const Found& disk = found_[place];
       if (is_member(uuid) || disk.slots.newest == 0) continue;
-      const auto& took_part = disk.slots.participants;
-      if (std::none_of(took_part.begin(), took_part.end(), is_member))
+      if (former_member(disk.slots, is_member) == FormerMember::kWrittenApart)
         return {Errc::kFork,
                 fmt::format("{} was removed from the volume, and was written apart from {}. Each side may hold files "
                             "that the other lacks. Mount one side with the disks of the other detached (-o degraded), "
@@ -271,15 +324,15 @@ class Search {
   }
 
   // Any user with write access to a device can write a label. A disk that is not named therefore counts as a member
-  // only if it knows a commit of the trusted chain.
+  // only if it knows a commit of the trusted chain. A named disk without commits, which was only about to join, has no
+  // chain to trust.
   Result<Chosen> choose() const {
     const std::vector<std::size_t> chain = chains();
     std::set<std::size_t> trusted;
     for (std::size_t i = 0; i < found_.size(); ++i)
-      if (found_[i].named) trusted.insert(chain[i]);
+      if (found_[i].named && !is_about_to_join(found_[i])) trusted.insert(chain[i]);
     // Without commits anywhere there is nothing to tell them apart by.
-    const bool no_commits =
-        std::all_of(found_.begin(), found_.end(), [](const Found& disk) { return disk.slots.commits.empty(); });
+    const bool no_commits = !holds_commits();
     if (trusted.empty() && !no_commits) {
       MDFS_TRY_ASSIGN(const std::size_t one, chain_to_trust(chain));
       trusted.insert(one);
@@ -311,8 +364,10 @@ class Search {
   }
 
   std::optional<Uuid> volume_;
-  std::vector<Found> found_;  // of this volume
+  std::vector<Found> found_;   // of this volume
+  std::vector<Found> around_;  // the same, found after look_around()
   bool named_one_ = false;
+  bool looks_around_ = false;
   std::optional<Error> other_version_;  // of a volume that was passed over
 };
 
@@ -329,7 +384,7 @@ Status search_block_devices(Search& search) {
     devices.push_back(it->path());
   std::sort(devices.begin(), devices.end());
   for (const fs::path& device : devices) {
-    if (search.complete()) return {};
+    if (search.is_done()) return {};
     if (!has_holders(device)) MDFS_TRY(search.try_candidate("/dev/" + device.filename().string()));
   }
   return {};
@@ -347,7 +402,9 @@ bool is_block_device(const std::string& path) {
 
 }  // namespace
 
-bool holds_commit(const std::string& path, const format::Label& label) { return slots_on(path, label).newest > 0; }
+FormerMember look_at_former_member(const std::string& path, const format::Label& label, const std::set<Uuid>& members) {
+  return former_member(slots_on(path, label), [&](const Uuid& uuid) { return members.contains(uuid); });
+}
 
 Result<format::Label> read_label(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -359,19 +416,41 @@ Result<format::Label> read_label(const std::string& path) {
   MDFS_TRY_ASSIGN(const std::uint64_t bytes, size_of(fd.get(), st, path));
   const std::uint64_t end = align_down(bytes, MDFS_LABEL_AREA);
   std::optional<Error> error;
+  bool is_readable = end < MDFS_LABELS_PER_DISK * MDFS_LABEL_AREA;
+  int read_error = 0;
   for (const std::uint64_t offset :
        {std::uint64_t{0}, std::uint64_t{MDFS_LABEL_AREA}, end - 2 * MDFS_LABEL_AREA, end - MDFS_LABEL_AREA}) {
     if (end < MDFS_LABELS_PER_DISK * MDFS_LABEL_AREA) break;
     ByteVector sector(MDFS_SECTOR);
-    if (::pread(fd.get(), sector.data(), sector.size(), static_cast<off_t>(offset)) != ssize_t{MDFS_SECTOR}) continue;
+    const ssize_t got = ::pread(fd.get(), sector.data(), sector.size(), static_cast<off_t>(offset));
+    if (got < 0) read_error = errno;
+    if (got != ssize_t{MDFS_SECTOR}) continue;
+    is_readable = true;
     auto label = format::decode_label(sector);
     if (label.ok()) return label;
     // A label of another version says more than a place without one.
     if (!error || is_other_version(label.error().code)) error = label.error();
   }
   if (error && is_other_version(error->code)) return Error{error->code, path};
+  if (!is_readable && read_error != 0) return from_errno(read_error, path + ": no label can be read");
   return Error{Errc::kForeignDisk, path + " holds no MDFS volume"};
 }
+
+namespace {
+
+// A disk without a label beside disks of a volume: a new disk in the place of one that was lost, or a wrong name.
+Error with_advice(const Error& error, const std::string& path, const std::vector<std::string>& named) {
+  const auto has_label = [&](const std::string& other) { return other != path && read_label(other).ok(); };
+  const auto disk = std::find_if(named.begin(), named.end(), has_label);
+  if (error.code != Errc::kForeignDisk || disk == named.end()) return error;
+  return {error.code,
+          fmt::format("{}, but {} does. Leave {} out: the disks of the volume are found by any one of them. "
+                      "To put a new disk in the place of a lost one, mount the others, then use 'mdfs disk "
+                      "add' for the new disk and 'mdfs disk remove' for the lost one",
+                      error.where, *disk, path)};
+}
+
+}  // namespace
 
 Result<FoundDisks> find_disks(const std::vector<std::string>& named) {
   if (named.empty()) return Error{Errc::kUsage, "no disk is named"};
@@ -384,21 +463,23 @@ Result<FoundDisks> find_disks(const std::vector<std::string>& named) {
       block_devices = true;
       continue;
     }
-    MDFS_TRY(search.add_named(path));
+    if (const Status added = search.add_named(path); !added.ok()) return with_advice(added.error(), path, named);
     search.disk_was_named();
     block_devices = block_devices || is_block_device(path);
   }
   for (const std::string& path : named)
     if (is_directory(path)) MDFS_TRY(search.add_directory(path));
+  if (search.complete() && search.may_have_former_members()) search.look_around();
   for (const std::string& path : named) {
-    if (search.complete()) break;
+    if (search.is_done()) break;
     if (is_directory(path) || is_block_device(path) || path.starts_with(kUuidPrefix)) continue;
     const fs::path parent = fs::path(path).parent_path();
-    MDFS_TRY(search.try_entries(parent.empty() ? "." : parent.string()));
+    const Status tried = search.try_entries(parent.empty() ? "." : parent.string());
+    if (!tried.ok() && !search.looks_around()) return tried.error();
   }
   // A loop device on a file of the volume is a second door to the same disk: where files are named, devices are not
   // mixed in.
-  if (!search.complete() && block_devices) MDFS_TRY(search_block_devices(search));
+  if (!search.is_done() && block_devices) MDFS_TRY(search_block_devices(search));
   if (!search.any()) return Error{Errc::kNotFound, "no disk of volume " + search.volume() + " on this machine"};
   return search.finish();
 }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "device/find_disks.h"
 #include "device/open.h"
@@ -127,10 +128,19 @@ Status check_contents(const mdfs_ioc_volume& volume, const std::string& path, bo
     const bool member = std::any_of(numbers.begin(), numbers.end(),
                                     [&](std::uint32_t i) { return uuid_of(volume.disks[i].uuid) == label->disk_uuid; });
     if (member) return {Errc::kExists, path + ": is a member of this volume that was missing at the mount"};
-    if (!device::holds_commit(path, *label)) return {};
-    return {
-        Errc::kExists,
-        path + ": was a member of this volume, and may hold files that the volume lacks; give --force to overwrite it"};
+    std::set<Uuid> members;
+    for (const std::uint32_t i : numbers) members.insert(uuid_of(volume.disks[i].uuid));
+    switch (device::look_at_former_member(path, *label, members)) {
+      case device::FormerMember::kHoldsNothing:
+        return {};
+      case device::FormerMember::kIsBehind:
+        return {Errc::kExists,
+                path + ": was a member of this volume, which has removed it; give --force to overwrite it"};
+      case device::FormerMember::kWrittenApart:
+        return {Errc::kExists, path +
+                                   ": was a member of this volume, and was written apart from it: it may hold files "
+                                   "that the volume lacks; give --force to overwrite it"};
+    }
   }
   return {Errc::kExists, fmt::format("{}: holds {}; give --force to overwrite it", path, *found)};
 }

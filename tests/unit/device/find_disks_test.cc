@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 
 #include "base/crc32c.h"
@@ -235,10 +238,14 @@ TEST_F(FindDisks, ADiskThatWasRemovedAndThenWrittenAloneIsRefusedWithTheOthers) 
     label->members.resize(1);
     write_labels(path("a0"), *label);
     put_commit(path("a0"), 40, environment().new_uuid(), common);
-    // The volume of the first disk is whole without the other, which is then not looked for.
+    // The volume of the first disk is whole without the other, which is then only reported.
     const auto own = find_disks({path("a0")});
     ASSERT_TRUE(own.ok()) << own.error().message();
     EXPECT_EQ(own->paths, std::vector<std::string>{path("a0")});
+    EXPECT_EQ(own->written_apart, alone ? std::vector<std::string>{path("a1")} : std::vector<std::string>{});
+    const std::set<Uuid> members = {label->disk_uuid};
+    EXPECT_EQ(look_at_former_member(path("a1"), *read_label(path("a1")), members),
+              alone ? FormerMember::kWrittenApart : FormerMember::kIsBehind);
     for (const auto& named : {std::vector<std::string>{path("a1")}, {path("a0"), path("a1")}, {folder()}}) {
       const auto found = find_disks(named);
       if (alone) {
@@ -248,6 +255,40 @@ TEST_F(FindDisks, ADiskThatWasRemovedAndThenWrittenAloneIsRefusedWithTheOthers) 
       } else {
         ASSERT_TRUE(found.ok()) << found.error().message();
         EXPECT_EQ(found->paths, std::vector<std::string>{path("a0")});
+      }
+    }
+  }
+}
+
+// A power cut ended 'disk add': the new disk has its label and no commit, the others have the old table or the new one.
+TEST_F(FindDisks, ADiskThatWasAboutToJoinLeadsToItsVolume) {
+  for (const unsigned members : {1u, 2u}) {
+    for (const bool tables_written : {false, true}) {
+      make_volume("a", members);
+      const Uuid last = environment().new_uuid();
+      std::vector<std::string> all;
+      for (unsigned i = 0; i < members; ++i) {
+        all.push_back(path("a" + std::to_string(i)));
+        put_commit(all.back(), 7, last, environment().new_uuid());
+      }
+      auto label = read_label(all[0]);
+      ASSERT_TRUE(label.ok());
+      label->membership = 2;
+      label->disk_uuid = environment().new_uuid();
+      label->disk_index = static_cast<std::uint16_t>(members);
+      label->members.push_back({.uuid = label->disk_uuid, .blocks = label->disk_blocks, .weight = 1});
+      write_labels(path("new"), *label);
+      for (unsigned i = 0; tables_written && i < members; ++i) {
+        label->disk_index = static_cast<std::uint16_t>(i);
+        label->disk_uuid = label->members[i].uuid;
+        write_labels(all[i], *label);
+        put_commit(all[i], 7, last, environment().new_uuid());
+      }
+      EXPECT_EQ(look_at_former_member(path("new"), *read_label(path("new")), {}), FormerMember::kHoldsNothing);
+      for (const auto& named : {std::vector<std::string>{path("new")}, {all[0]}, {folder()}}) {
+        const auto found = find_disks(named);
+        ASSERT_TRUE(found.ok()) << found.error().message();
+        for (const std::string& disk : all) EXPECT_EQ(std::count(found->paths.begin(), found->paths.end(), disk), 1);
       }
     }
   }
@@ -315,6 +356,20 @@ TEST_F(FindDisks, ADirectoryOfANewerVolumeIsRefusedAsSuch) {
   EXPECT_EQ(find_disks({folder()}).error().code, Errc::kNewerFormat);
   make_volume("b", 2);
   EXPECT_TRUE(find_disks({folder()}).ok()) << "the other volume is meant";
+}
+
+TEST_F(FindDisks, ABlankDiskBesideDisksOfAVolumeIsRefusedWithTheWayOut) {
+  make_volume("a", 2);
+  for (const std::string& name : {path("a0"), path("a1")}) put_commit(name, 7, Uuid{{1}}, Uuid{{2}});
+  std::ofstream(path("blank")) << std::string(kDiskBytes, '\0');
+  for (const auto& named : {std::vector<std::string>{path("a0"), path("blank")}, {path("blank"), path("a0")}}) {
+    const auto found = find_disks(named);
+    ASSERT_FALSE(found.ok());
+    EXPECT_EQ(found.error().code, Errc::kForeignDisk);
+    for (const std::string& part : {path("blank"), path("a0"), std::string("mdfs disk add")})
+      EXPECT_NE(found.error().where.find(part), std::string::npos) << found.error().message();
+  }
+  EXPECT_EQ(find_disks({path("blank")}).error().where, path("blank") + " holds no MDFS volume");
 }
 
 TEST_F(FindDisks, NonsenseIsRefused) {
