@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <exception>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -78,9 +79,17 @@ std::string empty_number(const CLI::App& app) {
   return {};
 }
 
+// What is empty among the arguments, or nothing. To be called before the parser explains an empty text in its own way.
+std::string empty_argument(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (*argv[i] == '\0') return *argv[i - 1] == '-' ? std::string(argv[i - 1]) + ": is empty" : "an argument is empty";
+  return {};
+}
+
 }  // namespace
 
-int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action) {
+int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action,
+                EmptyText empty_text) {
   start_log(program);
   app.set_version_flag("--version", version_text(program), "Show the version and exit");
   app.set_help_flag("-h,--help", "Show this help and exit");
@@ -89,6 +98,9 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
     print_completions(app, argc, argv);
     return end_output(program);
   }
+  if (empty_text == EmptyText::kRefused)
+    if (std::string empty = empty_argument(argc, argv); !empty.empty())
+      return report(program, {Errc::kUsage, std::move(empty)});
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -20,8 +21,15 @@ inline constexpr int kOutputVersion = 1;
 // The action of the command line; set while it is parsed, run afterwards.
 using Action = std::function<Status()>;
 
+// An empty number is refused by all programs.
+enum class EmptyText : std::uint8_t {
+  kAllowed,
+  kRefused,  // by mdfs-sim: an empty text is no machine, shape, size or window
+};
+
 // Parses, runs the action, prints "program: error" as one line, and returns the exit code. Nothing is thrown.
-int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action);
+int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action,
+                EmptyText empty_text = EmptyText::kAllowed);
 
 // Prints what --help or --version ask for, which CLI11 reports as an error of status 0.
 void print_help(const CLI::App& app, const CLI::ParseError& request);
