@@ -111,7 +111,7 @@ void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahea
       if (map.loaded(page) || map.broken(page)) return;
       for (std::uint64_t i = page; i <= last; ++i) entries.push_back(index_[disk]->entry(i));
     }
-    const Status read = device::read(*members_[disk].disk, offset, buffer.bytes());
+    const Status read = read_space_pages(*members_[disk].disk, offset, buffer.bytes());
     for (std::uint64_t i = page; i <= last; ++i) {
       const format::SpaceEntry& entry = entries[i - page];
       const ConstBytes bytes = buffer.bytes().subspan(layout.space_offset({0, i}, entry.place) - offset, MDFS_SECTOR);

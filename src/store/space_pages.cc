@@ -12,8 +12,16 @@ namespace mdfs::store {
 namespace {
 
 constexpr std::uint64_t kPagesReadAtOnce = 256;
+constexpr unsigned kReadAttempts = 3;
 
 }  // namespace
+
+Status read_space_pages(device::Disk& disk, std::uint64_t offset, MutableBytes into) {
+  Status status = device::read(disk, offset, into);
+  for (unsigned attempt = 1; attempt < kReadAttempts && !status.ok(); ++attempt)
+    status = device::read(disk, offset, into);
+  return status;
+}
 
 SpaceIndex::SpaceIndex(const format::DiskLayout& layout, const format::SpaceEntry& top)
     : layout_(layout), known_(layout.space_pages(0), layout.space_levels() == 1) {
@@ -47,6 +55,7 @@ void SpaceIndex::read_level(device::Disk& disk, unsigned level) {
     for (std::uint64_t i = 0; i < batch; ++i) {
       const format::SpacePage page{level, first + i};
       Status status = ios[i].status;
+      if (!status.ok()) status = read_space_pages(disk, ios[i].offset, ios[i].buffers[0]);
       if (status.ok()) {
         auto below = format::decode_space_page(layout_, page, entries_[level][page.page], ios[i].buffers[0]);
         if (below.ok()) {

@@ -23,6 +23,10 @@ struct SectorWrite {
   AlignedBuffer bytes;       // MDFS_SECTOR
 };
 
+// Reads space pages. Tries again after an error: blocks that are freed on a page that memory lacks stay in use until
+// mdfsck runs.
+Status read_space_pages(device::Disk& disk, std::uint64_t offset, MutableBytes into);
+
 // Knows which of the two places of each space page is valid. All levels are in memory (16 bytes for each 128 MiB of
 // disk); bitmaps are read on demand. The owner's mutex guards it.
 class SpaceIndex {

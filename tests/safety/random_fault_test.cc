@@ -257,6 +257,40 @@ TEST_P(RandomFaultTest, WrongBitsAreRefusedOrRepairedAndNeverRead) {
   run({FaultKind::kBitFlip, FaultKind::kBitFlip, FaultKind::kError}, seeds(), "wrong bits");
 }
 
+// A mount reads space pages once. Blocks that are freed on a page that memory lacks would stay in use for good.
+TEST_P(RandomFaultTest, AReadOfASpacePageThatFailsOnceLeaksNoBlocks) {
+  const store::DiskLabels labels = store::read_labels(*base(GetParam())[0]);
+  const format::DiskLayout layout = store::layout_of(*labels.label);
+  unsigned struck = 0;
+  for (unsigned disk = 0; disk < GetParam(); ++disk)
+    for (unsigned nth = 0; nth < 4; ++nth) {
+      const MemoryDisks disks = clone(base(GetParam()));
+      std::vector<std::unique_ptr<FaultyDisk>> faulty;
+      std::vector<device::Disk*> doors;
+      for (const auto& one : disks) {
+        faulty.push_back(std::make_unique<FaultyDisk>(*one, std::vector<Fault>{}));
+        doors.push_back(faulty.back().get());
+      }
+      faulty[disk]->add({.kind = FaultKind::kError,
+                         .from = layout.space_offset({0, 0}, 0),
+                         .to = layout.first_usable() * std::uint64_t{4096},
+                         .skip = nth});
+      SeededEnvironment environment(4);
+      auto volume = test::open_volume(doors, test::quiet_options(4u << 20), environment);
+      ASSERT_TRUE(volume.ok()) << volume.error().message();
+      ASSERT_EQ(write_something(**volume), "");
+      const auto entries = (*volume)->read_directory(volume::kRootIno, 0, 100);
+      ASSERT_TRUE(entries.ok());
+      for (const volume::DirectoryEntry& entry : *entries)
+        if (entry.name != "." && entry.name != "..") (void)(*volume)->unlink(volume::kRootIno, entry.name).ok();
+      ASSERT_TRUE((*volume)->close().ok());
+      volume->reset();
+      struck += static_cast<unsigned>(faulty[disk]->injections().size());
+      EXPECT_EQ(findings(disks), std::set<std::string>()) << "disk " << disk << ", read " << nth;
+    }
+  EXPECT_GT(struck, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Disks, RandomFaultTest, testing::Values(1, 2, 3));
 
 }  // namespace
