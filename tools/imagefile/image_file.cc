@@ -53,8 +53,15 @@ Result<std::unique_ptr<ImageSource>> open_tiff(const std::string& path, tools::F
   MDFS_TRY_ASSIGN(TiffFile tiff, parse_tiff(bytes, file.name()));
   MDFS_TRY_ASSIGN(PageFacts facts, judge_stack(tiff, options.flatten, options.page.has_value(), file.name()));
   facts.inks = tiff.inks;
-  MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
   const std::uint64_t first = options.page.value_or(0), end = options.page ? first + 1 : tiff.pages;
+  if (first < tiff.pages) {
+    MDFS_TRY_ASSIGN(const TiffLayout layout, read_tiff_layout(bytes, tiff, first, file.name()));
+    if (holds_long_integers(layout))
+      return Error{Errc::kNotSupported,
+                   fmt::format("{}: integers of {} bits, which OpenImageIO does not read; convert the file to NPY",
+                               file.name(), layout.bits)};
+  }
+  MDFS_TRY_ASSIGN(std::unique_ptr<ImageSource> source, open_oiio(path, options.page, facts));
   bool plain = true;
   for (std::uint64_t page = first; page < end; ++page) {
     MDFS_TRY_ASSIGN(const TiffLayout layout, read_tiff_layout(bytes, tiff, page, file.name()));

@@ -330,6 +330,11 @@ Status verify_chunk(ByteSource& bytes, const TiffLayout& layout, std::uint64_t n
 
 }  // namespace
 
+bool holds_long_integers(const TiffLayout& layout) {
+  const std::uint64_t format = layout.sample_format;
+  return layout.bits > 32 && (format == kUnsignedFormat || format == kSignedFormat || format == kUndefinedFormat);
+}
+
 bool is_plain_tiff(const TiffLayout& layout, ElementType type, std::uint64_t channels) {
   constexpr std::uint64_t kPhotometrics[] = {kWhiteIsZero, kBlackIsZero, kRgbColour, kMask,
                                              kSeparated,   kColorFilter, kLinearRaw};

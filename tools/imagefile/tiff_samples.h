@@ -17,6 +17,9 @@ namespace mdfs::imagefile {
 // bits. Unsigned samples of a page in which 0 is white are inverted.
 bool is_plain_tiff(const TiffLayout& layout, geometry::ElementType type, std::uint64_t channels);
 
+// Integers of 33 to 64 bits.
+bool holds_long_integers(const TiffLayout& layout);
+
 // Reads the pages of `array` from `first_page` on, each of which is plain. `file` is a file that parse_tiff() accepted.
 // Holds a row of tiles, or about 1 MiB of strips. A strip or tile whose stream is damaged, or that does not have
 // exactly the bytes of its rows, is an error.

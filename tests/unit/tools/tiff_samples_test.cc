@@ -79,6 +79,20 @@ TEST_F(TiffSamplesTest, EveryPlainLayoutReturnsItsSamples) {
   }
 }
 
+TEST_F(TiffSamplesTest, IntegersOf64BitsAreRefusedByName) {
+  Random random(3);
+  for (const unsigned format : {1u, 2u}) {
+    WrittenTiff tiff;
+    tiff.element = 8;
+    tiff.format = format;
+    put("a.tif", tiff.bytes(samples_of(tiff, random)));
+    const auto source = open_source(path("a.tif"), {});
+    ASSERT_FALSE(source.ok());
+    EXPECT_EQ(source.error().code, Errc::kNotSupported);
+    EXPECT_NE(source.error().where.find("integers of 64 bits"), std::string::npos) << source.error().where;
+  }
+}
+
 TEST_F(TiffSamplesTest, ASinglePageIsReadAlone) {
   WrittenTiff tiff;
   tiff.element = 8;
