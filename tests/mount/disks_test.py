@@ -436,7 +436,10 @@ class DisksTest(unittest.TestCase):
         os.kill(self.volume.daemon(), 9)
         adding.wait()
         subprocess.run(["umount", "-l", self.volume.path], check=True)
-        self.volume.mount()
+        with open(disk, "rb") as label:
+            labelled = label.read(8) == b"MDFSLABL"
+        # The new disk leads to the volume, also if it has not joined.
+        self.volume.mount(disks=[disk] if labelled else None)
         count = len(self.disks())
         self.assertIn(count, (2, 3))
         self.look()
