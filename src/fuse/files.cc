@@ -1,5 +1,6 @@
 // Operations on open files: plain, bound to a window, and virtual.
 // SPDX-License-Identifier: Apache-2.0
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -154,7 +155,7 @@ std::function<void(const Status&)> written(fuse_req_t req, std::size_t count) {
 
 // Stages bytes of a window; on a bound descriptor the last of them applies it.
 void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uint64_t offset, ConstBytes from,
-                        int flags) {
+                        const fuse_file_info& info) {
   Server& server = server_of(req);
   std::unique_ptr<views::WindowWriter> full;
   std::size_t count = 0;
@@ -168,7 +169,9 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
                                                                  server.staging(), fuse_req_ctx(req)->uid, false));
     }
     MDFS_TRY_ASSIGN(count, handle.writer->write(offset, from));
-    if (!is_virtual(ino) && handle.writer->is_full()) full = std::move(handle.writer);
+    handle.note_stager(info.lock_owner);
+    handle.refused = false;
+    if (!is_virtual(ino) && handle.writer->is_full()) full = handle.take_staged();
     return {};
   };
   if (const Status status = stage(); !status.ok()) return reply_error(req, status.error());
@@ -177,30 +180,56 @@ void write_window_bytes(fuse_req_t req, fuse_ino_t ino, Handle& handle, std::uin
     return;
   }
   apply_and_reply(req, handle, window, std::move(full),
-                  [&server, req, count, image = handle.ino, flags](const Status& status) {
+                  [&server, req, count, image = handle.ino, flags = info.flags](const Status& status) {
                     if (!status.ok()) return reply_error(req, status.error());
                     sync_if_asked(server, image, flags, written(req, count));
                   });
 }
 
-// A close of a virtual file: what is whole takes effect, a part is refused and kept. `done` answers, which may end the
-// handle: its lock is not held then.
-void flush_view(fuse_req_t req, Handle& handle, std::function<void(const Status&)> done) {
+// A close or fsync of a virtual file: what is whole takes effect, a part is refused and kept. `closer`: the lock owner
+// of a close; if it has staged nothing, this is the copy of a descriptor in another process, and the window is left to
+// those who write it. A close returns after an application that is under way. `done` answers, which may end the handle:
+// its lock is not held then.
+void flush_view(fuse_req_t req, Handle& handle, std::optional<std::uint64_t> closer,
+                std::function<void(const Status&)> done) {
   std::unique_ptr<views::WindowWriter> writer;
   geometry::Window window;
+  bool waits = false;
   const auto take = [&]() -> Status {
     const std::lock_guard lock(handle.mutex);
+    if (closer && !handle.has_staged(*closer)) return {};
+    if (handle.applying > 0) {
+      waits = true;
+      handle.waiting.emplace_back([req, &handle, closer, done](const Status& applied) {
+        if (!applied.ok()) return done(applied);
+        flush_view(req, handle, closer, done);  // more may have been staged meanwhile
+      });
+      return {};
+    }
     if (!handle.writer || handle.writer->empty() || !handle.window) return {};
+    handle.refused = true;
     if (handle.writer->overran()) return Error{Errc::kInvalidArgument, "more was written than the window holds"};
     if (!handle.writer->is_complete())
       return Error{Errc::kInvalidArgument, "only a part of the window has been written"};
     window = handle.window->file()->window;
-    writer = std::move(handle.writer);
+    writer = handle.take_staged();
     return {};
   };
   const Status taken = take();
+  if (waits) return;
   if (!taken.ok() || !writer) return done(taken);
   apply_and_reply(req, handle, window, std::move(writer), std::move(done));
+}
+
+// Ends a handle whose staged bytes nobody has been told of.
+void apply_at_release(fuse_req_t req, std::unique_ptr<Handle> last) {
+  Handle& handle = *last;
+  const std::shared_ptr<Handle> held = std::move(last);
+  flush_view(req, handle, std::nullopt, [req, held](const Status& status) {
+    if (!status.ok()) spdlog::warn("inode {}: a window write is given up: {}", held->ino, status.error().message());
+    server_of(req).volume().release_file(held->ino);
+    fuse_reply_err(req, 0);
+  });
 }
 
 }  // namespace
@@ -277,10 +306,10 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char* bytes, std::size_t siz
   const auto at = static_cast<std::uint64_t>(offset);
   if (is_virtual(ino)) {
     if (fi->writepage) return reply_error(req, {Errc::kNotSupported, "a window cannot be written through a mapping"});
-    return write_window_bytes(req, ino, handle, at, from, fi->flags);
+    return write_window_bytes(req, ino, handle, at, from, *fi);
   }
   // Pages of a mapping are those of the plain file, also with a bound window.
-  if (!fi->writepage && handle.current_window()) return write_window_bytes(req, ino, handle, at, from, fi->flags);
+  if (!fi->writepage && handle.current_window()) return write_window_bytes(req, ino, handle, at, from, *fi);
   const bool direct = handle.direct || (fi->flags & O_DIRECT) != 0;
   if (!direct || fi->writepage) server.filled_pages().note_fill(ino, !handle.fills_pages.exchange(true));
   const bool append = !fi->writepage && (fi->flags & O_APPEND) != 0;
@@ -310,16 +339,21 @@ void op_flush(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
   }
   Handle& handle = handle_of(fi);
   Server& server = server_of(req);
-  flush_view(req, handle, [&server, req, image = handle.ino, flags = handle.flags](const Status& status) {
-    if (!status.ok()) return reply_error(req, status.error());
-    sync_if_asked(server, image, flags, [req](const Status& synced) { reply_status(req, synced); });
-  });
+  flush_view(req, handle, fi->lock_owner,
+             [&server, req, image = handle.ino, flags = handle.flags](const Status& status) {
+               if (!status.ok()) return reply_error(req, status.error());
+               sync_if_asked(server, image, flags, [req](const Status& synced) { reply_status(req, synced); });
+             });
 }
 
-void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* fi) {
-  const std::unique_ptr<Handle> handle = take_from(fi);
-  if (handle->fills_pages) server_of(req).filled_pages().note_closed(handle->ino);
-  server_of(req).volume().release_file(handle->ino);
+void op_release(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
+  std::unique_ptr<Handle> handle = take_from(fi);
+  Server& server = server_of(req);
+  if (handle->fills_pages) server.filled_pages().note_closed(handle->ino);
+  // Bytes of a writer that has had no close of its own: the kernel's NFS server, or a file registered with io_uring.
+  if (is_virtual(ino) && handle->writer && !handle->writer->empty() && !handle->refused)
+    return apply_at_release(req, std::move(handle));
+  server.volume().release_file(handle->ino);
   fuse_reply_err(req, 0);
 }
 
@@ -331,7 +365,7 @@ void op_fsync(fuse_req_t req, fuse_ino_t ino, int data_only, fuse_file_info* fi)
     server.sync_queue().post(
         [&server, req, file, data_only] { reply_status(req, server.volume().fsync(file, data_only != 0)); });
   };
-  if (is_virtual(ino)) return flush_view(req, handle_of(fi), sync);
+  if (is_virtual(ino)) return flush_view(req, handle_of(fi), std::nullopt, sync);
   sync({});
 }
 

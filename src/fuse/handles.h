@@ -4,12 +4,15 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "fuse/low_level.h"
 #include "fuse/node_table.h"
@@ -37,10 +40,30 @@ struct Handle {
   bool traced_window = false;
   // Bytes staged and not yet applied.
   std::unique_ptr<views::WindowWriter> writer;
+  // Who has staged bytes: FUSE's lock owner, which is one for each table of descriptors. A child process that closes
+  // its copy of the descriptor has another one.
+  std::vector<std::uint64_t> stagers;
+  bool refused = false;   // a stager has been told that the staged bytes are not stored
+  unsigned applying = 0;  // applications under way
+  // Closes that wait for them, and get their result.
+  std::vector<std::function<void(const Status&)>> waiting;
   // Virtual files only.
   std::shared_ptr<const Node> node;
   std::shared_ptr<views::View> view;      // the same object as `window` where there is one
   std::optional<geometry::Window> chunk;  // the samples that a chunk of a Zarr array shows
+
+  // The mutex is held for these.
+  bool has_staged(std::uint64_t owner) const {
+    return std::find(stagers.begin(), stagers.end(), owner) != stagers.end();
+  }
+  void note_stager(std::uint64_t owner) {
+    if (!has_staged(owner)) stagers.push_back(owner);
+  }
+  // The staged bytes, to be given to apply_and_reply().
+  std::unique_ptr<views::WindowWriter> take_staged() {
+    ++applying;
+    return std::move(writer);
+  }
 
   std::shared_ptr<views::WindowReader> current_window() {
     const std::lock_guard lock(mutex);

@@ -118,7 +118,7 @@ void apply(fuse_req_t req, Handle& handle) {
     const std::lock_guard lock(handle.mutex);
     bound = handle.window != nullptr;
     if (bound) window = handle.window->file()->window;
-    if (handle.writer && !handle.writer->empty()) writer = std::move(handle.writer);
+    if (handle.writer && !handle.writer->empty()) writer = handle.take_staged();
   }
   if (!bound) return reply_error(req, {Errc::kInvalidArgument, "no window is bound"});
   if (!writer) {

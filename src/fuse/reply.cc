@@ -155,12 +155,19 @@ void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& win
     };
     const Status status = apply();
     if (const auto reader = handle.current_window(); status.ok() && reader) reader->restart();
-    if (!status.ok() && status.error().code != Errc::kInvalidArgument) {
+    std::vector<std::function<void(const Status&)>> waiting;
+    {
       const std::lock_guard lock(handle.mutex);
-      if (handle.window && handle.window->file()->window == window && !handle.writer) handle.writer = std::move(*held);
+      const bool keep = !status.ok() && status.error().code != Errc::kInvalidArgument;
+      if (keep && handle.window && handle.window->file()->window == window && !handle.writer)
+        handle.writer = std::move(*held);
+      handle.refused = !status.ok();
+      if (status.ok() && !handle.writer) handle.stagers.clear();
+      if (--handle.applying == 0) waiting.swap(handle.waiting);
     }
     held->reset();  // its memory may serve the next one before the caller is told
     reply(status);
+    for (const auto& wake : waiting) wake(status);  // each is an unanswered request of the handle, which lasts
   });
 }
 

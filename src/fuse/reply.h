@@ -52,7 +52,7 @@ void reply_after_direct_write(Server& server, volume::Ino ino, std::uint64_t off
 
 // Applies staged bytes, invalidates all views of the image, and calls `reply` with the result; on a work queue.
 // Bytes that could not be stored stay staged in the handle, which lasts until the reply: of a split write, the
-// kernel may have reported the first parts as written. `client`: the caller's process, for a trace.
+// kernel may have reported the first parts as written. `writer`: from Handle::take_staged().
 void apply_and_reply(fuse_req_t req, Handle& handle, const geometry::Window& window,
                      std::unique_ptr<views::WindowWriter> writer, std::function<void(const Status&)> reply);
 

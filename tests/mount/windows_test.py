@@ -489,6 +489,53 @@ class Windows(harness.MountTest):
         self.assertEqual(failures, [])
         self.assertTrue(read_all(self.at("scan")) == expected)
 
+    def test_a_child_process_that_ends_leaves_the_window_to_its_writer(self):
+        before = self.image("a", (60, 70), element="u16")
+        path, after = self.at("a@/win/all.raw"), noise((60, 70), "u16")
+        half = after.nbytes // 2
+        for flags in (os.O_WRONLY, os.O_WRONLY | os.O_TRUNC):
+            write_all(path, before.tobytes())
+            fd = os.open(path, flags)
+            os.pwrite(fd, after.tobytes()[:half], 0)
+            subprocess.run(["true"], check=True)
+            self.same(self.at("a@/win/all.npy"), before)
+            os.pwrite(fd, after.tobytes()[half:], half)
+            subprocess.run(["true"], check=True)
+            self.same(self.at("a@/win/all.npy"), before)
+            os.close(fd)
+            self.same(self.at("a@/win/all.npy"), after)
+
+    def test_a_child_process_may_write_the_rest_of_a_window(self):
+        before = self.image("a", (60, 70))
+        path, after = self.at("a@/win/all.raw"), noise((60, 70)).tobytes()
+        fd = os.open(path, os.O_WRONLY | os.O_TRUNC)
+        os.pwrite(fd, after[:1000], 0)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if os.pwrite(fd, after[1000:], 1000) == len(after) - 1000 else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertNotEqual(after, before.tobytes())
+        self.assertEqual(read_all(path), after)
+        os.close(fd)
+
+    def test_a_close_returns_with_the_window_stored_beside_processes_that_start(self):
+        self.image("a", (600, 700), element="u16")
+        path, running = self.at("a@/win/all.raw"), True
+        def start_programs():
+            while running:
+                subprocess.run(["true"], check=True)
+        threads = [threading.Thread(target=start_programs) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for version in range(1, 61):
+                write_all(path, np.full((600, 700), version, "<u2").tobytes())
+                self.assertEqual(np.unique(np.fromfile(path, "<u2")).tolist(), [version])
+        finally:
+            running = False
+            for thread in threads:
+                thread.join()
+
     def test_windows_survive_a_new_mount(self):
         data = self.image("scan", (300, 400), channels=3)
         new = noise((30, 40, 3))
