@@ -1,12 +1,12 @@
 // Operations on open files: plain, bound to a window, and virtual.
 // SPDX-License-Identifier: Apache-2.0
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <functional>
 #include <string>
 
+#include "base/log.h"
 #include "fuse/handles.h"
 #include "fuse/interrupts.h"
 #include "fuse/operations.h"
