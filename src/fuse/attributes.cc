@@ -74,6 +74,7 @@ SetAttributes to_change(const struct stat& requested, int which) {
   if ((which & FUSE_SET_ATTR_ATIME) != 0 && !change.atime_now) change.atime_ns = to_ns(requested.st_atim);
   if ((which & FUSE_SET_ATTR_MTIME) != 0 && !change.mtime_now) change.mtime_ns = to_ns(requested.st_mtim);
   if ((which & FUSE_SET_ATTR_CTIME) != 0) change.ctime_ns = to_ns(requested.st_ctim);
+  change.keeps_owner = which == 0;  // the kernel leaves set-uid and set-gid to the daemon
   return change;
 }
 

@@ -55,7 +55,8 @@ struct SetAttributes {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::int64_t> atime_ns, mtime_ns, ctime_ns;
   bool atime_now = false, mtime_now = false;
-  engine::Stop stop;  // may end a change of size
+  bool keeps_owner = false;  // as uid and gid, but neither changes: chown(2) with two times -1
+  engine::Stop stop;         // may end a change of size
 };
 
 struct DirectoryEntry {
