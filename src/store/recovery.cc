@@ -129,10 +129,9 @@ void log_dropped(const std::vector<DroppedCommit>& dropped, const format::Commit
   for (const DroppedCommit& commit : dropped)
     spdlog::warn(
         "{}: {}; generation {} of {:%F %T} UTC therefore counts as incomplete, and generation {} is used. After a "
-        "power "
-        "cut this is normal, and no fsync had returned. If the disk was replaced by an older copy of itself, or has "
-        "bad "
-        "sectors, an fsync may have returned: until the next writable mount, -o ro with that disk detached shows "
+        "power cut this is normal, and no fsync had returned. If the disk was replaced by an older copy of itself, or "
+        "has bad sectors, an fsync may have returned: until the next writable mount, -o ro with that disk detached "
+        "shows "
         "generation {}",
         commit.disk, commit.why, commit.slot.generation,
         fmt::gmtime(static_cast<std::time_t>(commit.slot.time_ns / 1'000'000'000)), winner.generation,

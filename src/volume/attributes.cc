@@ -54,7 +54,7 @@ Result<Attributes> VolumeImpl::attributes(Ino ino) {
 // Permission to change the mode, and the loss of setgid by a stranger to the group, are the kernel's business under
 // default_permissions: it hands over the bits that are to be set.
 void VolumeImpl::apply(const SetAttributes& change, std::int64_t now_ns, format::Inode& inode) const {
-  if (change.uid || change.gid || change.keeps_owner) {
+  if (change.is_chown()) {
     inode.uid = change.uid.value_or(inode.uid);
     inode.gid = change.gid.value_or(inode.gid);
     if (!inode.is_directory()) {
@@ -76,8 +76,7 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
   if (wanted.size_bytes) MDFS_TRY(set_size(ino, *wanted.size_bytes, wanted.stop));
   const bool sets_atime = wanted.atime_ns || wanted.atime_now;
   const bool sets_mtime = wanted.mtime_ns || wanted.mtime_now;
-  const bool owns = wanted.uid || wanted.gid || wanted.keeps_owner;
-  const bool changes_item = wanted.mode || owns || wanted.ctime_ns || sets_atime || sets_mtime;
+  const bool changes_item = wanted.mode || wanted.is_chown() || wanted.ctime_ns || sets_atime || sets_mtime;
   if (!changes_item) return attributes_of(*pin);
   std::optional<std::int64_t> atime_ns, mtime_ns;
   const Status status = change(store::Purpose::kFreeing, [&](Change& change) -> Status {
@@ -91,7 +90,7 @@ Result<Attributes> VolumeImpl::set_attributes(Ino ino, const SetAttributes& want
         put_xattr(change.transaction, ino, inode, place, kAccessAclName, encode_acl(acl));
       }
     }
-    if (owns) {
+    if (wanted.is_chown()) {
       MDFS_TRY_ASSIGN(const XattrPlace capability, find_xattr(change.transaction, secret_, ino, "security.capability"));
       if (capability.value) erase_xattr(change.transaction, ino, capability);
     }

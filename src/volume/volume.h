@@ -55,8 +55,9 @@ struct SetAttributes {
   std::optional<std::uint64_t> size_bytes;
   std::optional<std::int64_t> atime_ns, mtime_ns, ctime_ns;
   bool atime_now = false, mtime_now = false;
-  bool keeps_owner = false;  // as uid and gid, but neither changes: chown(2) with two times -1
+  bool keeps_owner = false;  // a chown(2) of neither owner nor group
   engine::Stop stop;         // may end a change of size
+  bool is_chown() const { return uid || gid || keeps_owner; }
 };
 
 struct DirectoryEntry {

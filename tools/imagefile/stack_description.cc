@@ -9,7 +9,9 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/checked.h"
@@ -143,6 +145,13 @@ Stack ome_stack(std::string_view text, std::uint64_t samples) {
   return stack;
 }
 
+// None: beyond 64 bits.
+std::optional<std::uint64_t> product_of(std::span<const std::uint64_t> lengths) {
+  std::optional<std::uint64_t> product = 1;
+  for (const std::uint64_t length : lengths) product = product ? checked_mul(*product, length) : std::nullopt;
+  return product;
+}
+
 void set_axes(Stack& stack) {
   stack.axes = {stack.frames, stack.slices, stack.channels};
   stack.axes_text = fmt::format("{} frames of {} slices of {} channels", stack.frames, stack.slices, stack.channels);
@@ -159,23 +168,19 @@ Stack shaped_stack(std::string_view text, std::uint64_t page_samples) {
     if (!length.is_number_unsigned() || length.get<std::uint64_t>() == 0) return stack;
     shape.push_back(length.get<std::uint64_t>());
   }
-  std::uint64_t within = 1, images = 1;
+  std::uint64_t within = 1;
   std::size_t left = shape.size();
   while (left > 0 && within < page_samples) {
     const auto product = checked_mul(within, shape[--left]);
     if (!product) return stack;
     within = *product;
   }
-  if (within != page_samples) return stack;
-  for (std::size_t i = 0; i < left; ++i) {
-    const auto product = checked_mul(images, shape[i]);
-    if (!product) return stack;
-    images = *product;
-  }
-  if (images == 1) return stack;
+  shape.resize(left);
+  const auto images = product_of(shape);
+  if (within != page_samples || !images || *images == 1) return stack;
   stack.program = "tifffile";
-  stack.images = images;
-  stack.axes.assign(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(left));
+  stack.images = *images;
+  stack.axes = std::move(shape);
   stack.axes_text = fmt::format("an array of {} pages", fmt::join(stack.axes, "x"));
   return stack;
 }
@@ -242,9 +247,7 @@ Result<PageFacts> judge_stack(const TiffFile& tiff, bool flatten, bool one_page,
     return Error{Errc::kNotSupported,
                  fmt::format("{}: {} images in one {} file; {}", name, stack.several, stack.program, remedy)};
   const auto long_axes = std::count_if(stack.axes.begin(), stack.axes.end(), [](auto length) { return length > 1; });
-  std::optional<std::uint64_t> wanted = 1;
-  for (const std::uint64_t length : stack.axes) wanted = wanted ? checked_mul(*wanted, length) : std::nullopt;
-  if (long_axes > 1 || stack.channels > 1 || (long_axes == 1 && wanted != tiff.pages))
+  if (long_axes > 1 || stack.channels > 1 || (long_axes == 1 && product_of(stack.axes) != tiff.pages))
     return Error{Errc::kNotSupported, fmt::format("{}: its {} pages are {} ({}), and pages become one axis; {}", name,
                                                   tiff.pages, stack.axes_text, stack.program, remedy)};
   return facts;

@@ -82,6 +82,14 @@ TEST(ConcurrencyTest, ScansSeeEachTransactionWholeOrNotAtAllBesideCommits) {
   EXPECT_EQ(read_all(**again).size(), kGroups * kKeys);
 }
 
+// With `gate` in the place of the first disk.
+Result<std::unique_ptr<Store>> open_behind(test::GateDisk& gate, const Disks& disks, SeededEnvironment& environment) {
+  std::vector<std::unique_ptr<device::Disk>> doors;
+  doors.push_back(std::make_unique<BorrowedDisk>(gate));
+  for (std::size_t i = 1; i < disks.size(); ++i) doors.push_back(std::make_unique<BorrowedDisk>(*disks[i]));
+  return Store::open(std::move(doors), {}, environment);
+}
+
 // While the first commit of a round waits for its disk, all others make their changes: the next commit is for all of
 // them. So two a round, however the threads take turns; a store that takes turns for its commits needs a hundred, and
 // one that lets nobody write meanwhile never gets that far.
@@ -92,10 +100,7 @@ TEST(ConcurrencyTest, AHundredCommittersShareTwoCommits) {
   const Disks disks = make_disks(2, 16u << 20);
   ASSERT_OK(format_disks(disks, environment));
   test::GateDisk gate(*disks[0]);
-  std::vector<std::unique_ptr<device::Disk>> doors;
-  doors.push_back(std::make_unique<BorrowedDisk>(gate));
-  doors.push_back(std::make_unique<BorrowedDisk>(*disks[1]));
-  auto opened = Store::open(std::move(doors), {}, environment);
+  auto opened = open_behind(gate, disks, environment);
   ASSERT_OK(opened);
   Store& store = **opened;
   ASSERT_OK(store.commit());
@@ -138,9 +143,7 @@ TEST(ConcurrencyTest, AHundredWhoWaitForFreedBlocksShareTwoCommits) {
   const Disks disks = make_disks(1, 16u << 20);
   ASSERT_OK(format_disks(disks, environment));
   test::GateDisk gate(*disks[0]);
-  std::vector<std::unique_ptr<device::Disk>> doors;
-  doors.push_back(std::make_unique<BorrowedDisk>(gate));
-  auto opened = Store::open(std::move(doors), {}, environment);
+  auto opened = open_behind(gate, disks, environment);
   ASSERT_OK(opened);
   Store& store = **opened;
   AllocationRequest request;
