@@ -62,6 +62,20 @@ std::string of_size(const Options& options, const std::string& where) {
   return fmt::format("--size {}: {}", *options.size, where);
 }
 
+// The error names the option that is at fault: the sizes are checked alone first, then with the room to grow.
+Status check_sizes(const Options& options, std::vector<store::DiskSize> disks, const store::FormatOptions& format) {
+  store::FormatOptions without_room = format;
+  without_room.room_bytes = 0;
+  const auto check = [&](const std::optional<std::string>& value, const char* option, const store::FormatOptions& of) {
+    std::vector<store::DiskSize> named = disks;
+    if (value)
+      for (store::DiskSize& disk : named) disk.name = fmt::format("{} {}: {}", option, *value, disk.name);
+    return store::check_format(named, of);
+  };
+  MDFS_TRY(check(options.size, "--size", without_room));
+  return check(options.grow_to, "--grow-to", format);
+}
+
 // With --size: makes the files. Replaces an existing file only with --force, and only if it is not in use.
 Status make_files(const Options& options, std::uint64_t bytes, const std::shared_ptr<device::UringContext>& ring,
                   NewFiles& made) {
@@ -160,8 +174,8 @@ Status make_volume(const Options& options) {
     MDFS_TRY_ASSIGN(std::uint64_t bytes, parse_size(*options.size, "--size"));
     bytes = align_down(bytes, device::kAlignment);
     std::vector<store::DiskSize> planned;
-    for (const std::string& path : options.disks) planned.push_back({of_size(options, path), bytes});
-    MDFS_TRY(store::check_format(planned, format));
+    for (const std::string& path : options.disks) planned.push_back({path, bytes});
+    MDFS_TRY(check_sizes(options, planned, format));
     MDFS_TRY(make_files(options, bytes, ring, made));
   }
   std::vector<std::unique_ptr<device::Disk>> disks;
@@ -173,7 +187,7 @@ Status make_volume(const Options& options) {
     sizes.push_back({path, size_of_file(path, disk->size_bytes())});
     disks.push_back(std::move(disk));
   }
-  MDFS_TRY(store::check_format(sizes, format));
+  MDFS_TRY(check_sizes(options, sizes, format));
   // With --size they have just been made.
   if (!options.force && !options.size)
     for (const std::string& path : options.disks) MDFS_TRY(refuse_contents(path));

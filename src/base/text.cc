@@ -33,7 +33,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::string_view what)
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range)
-    return Error{Errc::kOverflow, quoted(what, text) + ": more than 64 bits"};
+    return Error{Errc::kOverflow, quoted(what, text) + ": must be below 2^64"};
   if (error != std::errc{} || end != text.data() + text.size())
     return Error{Errc::kUsage, quoted(what, text) + ": must be a whole number"};
   return value;
@@ -54,7 +54,9 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
   const auto power = suffix_power(rest);
   if (whole_text.empty() || !power)
     return Error{Errc::kUsage, quoted(what, text) + ": must be a size, such as 65536, 64K, 1.5G or 2T"};
-  MDFS_TRY_ASSIGN(const std::uint64_t whole, parse_number(whole_text, what));
+  const Error too_large{Errc::kOverflow, quoted(what, text) + ": must be below 16E (2^64 bytes)"};
+  const auto whole = parse_number(whole_text, what);
+  if (!whole.ok()) return too_large;
   const std::uint64_t unit = std::uint64_t{1} << (10 * *power);
   std::uint64_t part = 0, scale = 1;
   for (const char digit : fraction) {
@@ -64,9 +66,9 @@ Result<std::uint64_t> parse_size(std::string_view text, std::string_view what) {
   __extension__ using Wide = unsigned __int128;
   const Wide scaled = Wide{part} * unit;
   if (scaled % scale != 0) return Error{Errc::kUsage, quoted(what, text) + ": not a whole number of bytes"};
-  const auto base = checked_mul(whole, unit);
+  const auto base = checked_mul(*whole, unit);
   const auto sum = base ? checked_add(*base, static_cast<std::uint64_t>(scaled / scale)) : std::nullopt;
-  if (!sum) return Error{Errc::kOverflow, quoted(what, text) + ": more than 64 bits"};
+  if (!sum) return too_large;
   return *sum;
 }
 

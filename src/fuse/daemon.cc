@@ -446,7 +446,7 @@ Result<std::string> prepare_mountpoint(const std::string& path, const Notice& no
   }
   struct stat st {};
   if (stat(absolute.c_str(), &st) != 0) return from_errno(errno, absolute);
-  if (!S_ISDIR(st.st_mode)) return Error{Errc::kNotDirectory, absolute};
+  if (!S_ISDIR(st.st_mode)) return Error{Errc::kInvalidArgument, absolute + ": the mount point must be a directory"};
   MDFS_TRY(check_mountpoint(absolute));
   return absolute;
 }

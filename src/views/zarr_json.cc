@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "geometry/units.h"
 #include "views/zarr_name.h"
 
 namespace mdfs::views {
@@ -26,38 +27,13 @@ AxisClass class_of(const Geometry& geometry, ZarrAxis axis) {
   return is_space_axis(letter) ? AxisClass::kSpace : AxisClass::kOther;
 }
 
+AxisClass class_of(geometry::UnitKind kind) {
+  return kind == geometry::UnitKind::kLength ? AxisClass::kSpace : AxisClass::kTime;
+}
+
 std::string name_of(const Geometry& geometry, ZarrAxis axis) {
   return axis.axis == ZarrAxis::kChannels ? std::string("c") : std::string(1, geometry.axes[axis.axis]);
 }
-
-// OME-NGFF takes the names of UDUNITS-2.
-struct UnitName {
-  std::string_view unit, name;
-  AxisClass of;
-};
-constexpr std::array kUnitNames = {
-    UnitName{"m", "meter", AxisClass::kSpace},
-    UnitName{"cm", "centimeter", AxisClass::kSpace},
-    UnitName{"mm", "millimeter", AxisClass::kSpace},
-    UnitName{"um", "micrometer", AxisClass::kSpace},
-    UnitName{"\u00b5m", "micrometer", AxisClass::kSpace},
-    UnitName{"\u03bcm", "micrometer", AxisClass::kSpace},
-    UnitName{"nm", "nanometer", AxisClass::kSpace},
-    UnitName{"pm", "picometer", AxisClass::kSpace},
-    UnitName{"A", "angstrom", AxisClass::kSpace},
-    UnitName{"\u00c5", "angstrom", AxisClass::kSpace},
-    UnitName{"km", "kilometer", AxisClass::kSpace},
-    UnitName{"in", "inch", AxisClass::kSpace},
-    UnitName{"ft", "foot", AxisClass::kSpace},
-    UnitName{"d", "day", AxisClass::kTime},
-    UnitName{"h", "hour", AxisClass::kTime},
-    UnitName{"min", "minute", AxisClass::kTime},
-    UnitName{"s", "second", AxisClass::kTime},
-    UnitName{"ms", "millisecond", AxisClass::kTime},
-    UnitName{"us", "microsecond", AxisClass::kTime},
-    UnitName{"\u00b5s", "microsecond", AxisClass::kTime},
-    UnitName{"ns", "nanosecond", AxisClass::kTime},
-};
 
 OrderedJson describe_axis(const Geometry& geometry, ZarrAxis axis) {
   OrderedJson json = {{"name", name_of(geometry, axis)}};
@@ -66,10 +42,8 @@ OrderedJson describe_axis(const Geometry& geometry, ZarrAxis axis) {
   if (kind == AxisClass::kSpace) json["type"] = "space";
   if (kind == AxisClass::kTime) json["type"] = "time";
   if (axis.axis == ZarrAxis::kChannels || geometry.spacing[axis.axis] == 0) return json;
-  const auto* const row = std::find_if(kUnitNames.begin(), kUnitNames.end(), [&](const UnitName& one) {
-    return one.of == kind && (one.unit == geometry.unit[axis.axis] || one.name == geometry.unit[axis.axis]);
-  });
-  if (row != kUnitNames.end()) json["unit"] = row->name;
+  const geometry::Unit* const unit = geometry::find_unit(geometry.unit[axis.axis]);
+  if (unit != nullptr && kind == class_of(unit->kind)) json["unit"] = unit->name;
   return json;
 }
 

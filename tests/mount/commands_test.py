@@ -252,7 +252,7 @@ class Commands(MountTest):
         for wrong, words in [(data[:-1], "1 more bytes were expected"),
                              (data + b"x", f"more than the window's {size}")]:
             done = subprocess.run([MDFS, "window", "write", self.at("a"), "all", "-"], input=wrong, capture_output=True)
-            self.assertEqual((done.returncode, words in done.stderr.decode()), (2, True), done.stderr)
+            self.assertEqual((done.returncode, words in done.stderr.decode()), (3, True), done.stderr)
             self.assertEqual(mdfs("window", "read", self.at("a"), "all"), bytes(size))
         mdfs("window", "write", self.at("a"), "all", "-", data=data)
         self.assertEqual(mdfs("window", "read", self.at("a"), "all"), data)
@@ -383,6 +383,20 @@ class Commands(MountTest):
         self.refused("is a directory", "image", "import", self.at("a.npy"), self.at("d"), "--force")
         self.refused(f"to copy it, import {self.at('a@/a.npy')}", "image", "import", self.at("a"), self.at("b"))
         mdfs("image", "import", self.at("a@/a.npy"), self.at("b"))
+        self.refused("SIZE 1K: disk 0 must have at least", "disk", "resize", self.dir, "0", "1K")
+        self.refused("SIZE '99999999999999999999G': must be below", "disk", "resize", self.dir, "0",
+                     "99999999999999999999G")
+
+    def test_a_unit_without_a_known_meaning_is_kept_and_named(self):
+        cases = [("1,1un", "un", ["un", "un"]), ("1parsec,2um", "parsec", ["parsec", "um"]), ("1,1", None, ["", ""]),
+                 ("2s,0.5um", None, ["s", "um"])]
+        for i, (spacing, noted, unit) in enumerate(cases):
+            done = subprocess.run([MDFS, "image", "create", self.at(f"u{i}"), "--shape", "5x5", "--spacing", spacing],
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr.count("\n"), 0 if noted is None else 1, done.stderr)
+            if noted is not None:
+                self.assertRegex(done.stderr, f"--spacing: the unit {noted} is stored as it is; .* m, cm, mm, um, ")
+            self.assertEqual(as_json("image", "info", self.at(f"u{i}"))["unit"], unit)
 
     def test_what_is_interrupted_leaves_no_file(self):
         mdfs("image", "create", self.at("zeros"), "--shape", "40000x40000")

@@ -124,7 +124,7 @@ class Mkmdfs(unittest.TestCase):
         self.refused("not found", "missing")
         self.refused("--size", "--size", "4Q", "x")
         self.refused("--size", "--size", "-4M", "x")
-        self.refused("64 bits", "--size", "99999999999T", "x")
+        self.refused("below 16E", "--size", "99999999999T", "x")
         self.refused("--block-size", "--size", "4M", "--block-size", "5000", "x")
         self.refused("--block-size", "--size", "4M", "--block-size", "128K", "x")
         self.refused("--zone-size", "--size", "4M", "--zone-size", "3000", "x")

@@ -37,6 +37,7 @@ class Values(unittest.TestCase):
         self.assertEqual(result.returncode, 2, (words, result.stderr))
         self.assertIn(option, result.stderr, words)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        return result.stderr
 
     def test_no_numeric_option_takes_a_word_or_nothing(self):
         tried = 0
@@ -44,9 +45,11 @@ class Values(unittest.TestCase):
             for verb in verbs(program):
                 for option in numeric_options(program, verb):
                     with self.subTest(program=program, verb=verb, option=option):
-                        for value in (("many",), (), ("1e400x",)):
+                        for value in ("many", "1e400x", "1e999", "-1", "nan", "0x10", " 1"):
+                            message = self.refused(option, *verb, f"{option}={value}", program=program)
+                            self.assertIn(f"{value} must be a", message)
+                        for value in ((), ("",)):
                             self.refused(option, *verb, option, *value, program=program)
-                        self.assertEqual(run(*verb, option, "", program=program).returncode, 2)
                         tried += 1
         self.assertGreater(tried, 60)
 
@@ -55,7 +58,9 @@ class Values(unittest.TestCase):
         for option, value, words in (
             ("--channels", "0", create), ("--channels", "70000", create), ("--channels", "-1", create),
             ("--channels", "", create), ("--disks", "", create),
-            ("--disks", "0", create), ("--extent", "0x4", create), ("--shape", "4x0", ("image", "create", "/none/a")),
+            ("--disks", "0", create), ("--disks", "65", create), ("--axes", "\u00e9", create),
+            ("--axes", "YX", create), ("--row-offset", "4294967296", create),
+            ("--extent", "0x4", create), ("--shape", "4x0", ("image", "create", "/none/a")),
             ("--axes", "yy", create), ("--axes", "yc", create), ("--axes", "zyx", create),
             ("--extent", "5000x5000", create), ("--shape", "4611686018427387904x2", ("image", "create", "/none/a")),
             ("--threshold", "0.5", ("defrag", "start", "/none")), ("--threshold", "nan", ("defrag", "start", "/none")),
@@ -86,6 +91,23 @@ class Values(unittest.TestCase):
                               ("--label", "a\nb")):
             with self.subTest(option=option, value=value):
                 self.refused(option, option, value, "/none/disk", program=MKMDFS)
+
+    def test_a_size_is_refused_as_it_was_typed_and_under_its_own_option(self):
+        with tempfile.TemporaryDirectory() as place:
+            disk = os.path.join(place, "disk")
+            for option, value, size in (("--grow-to", "1M", "16M"), ("--grow-to", "99999T", "16M"),
+                                        ("--size", "99999999999999999999G", "99999999999999999999G"),
+                                        ("--size", "1K", "1K"), ("--grow-to", "99999999999999999999G", "16M")):
+                with self.subTest(option=option, value=value):
+                    grow = ["--grow-to", value] if option == "--grow-to" else []
+                    result = run("--size", size, *grow, disk, program=MKMDFS)
+                    self.assertEqual(result.returncode, 2, result.stderr)
+                    self.assertRegex(result.stderr, rf"{option} '?{value}\b")
+                    self.assertEqual(os.listdir(place), [])
+
+    def test_a_mount_point_that_is_a_file_is_a_usage_error(self):
+        with tempfile.NamedTemporaryFile() as file:
+            self.refused(file.name, "mount", "/none/disk", file.name)
 
     def test_commands_without_operands_are_usage_errors(self):
         for verb in verbs():

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "geometry/shape_text.h"
+#include "geometry/units.h"
 #include "imagefile/image_file.h"
 #include "support/text.h"
 
@@ -31,25 +32,10 @@ Result<geometry::AxesOrder> axes_order(const ArrayInfo& array, std::string_view 
   return order;
 }
 
-struct LengthUnit {
-  std::string_view name;
-  double cm;
-};
-constexpr std::array kLengthUnits = {
-    LengthUnit{"m", 100},        LengthUnit{"cm", 1},         LengthUnit{"mm", 0.1},  LengthUnit{"um", 1e-4},
-    LengthUnit{"\u00b5m", 1e-4}, LengthUnit{"\u03bcm", 1e-4}, LengthUnit{"nm", 1e-7}, LengthUnit{"in", 2.54},
-};
-
 // Of a distance the unit in which it is a number that people read easily.
 std::string_view unit_for(double cm) {
   constexpr double kMostNm = 1e-6, kMostUm = 0.1, kMostMm = 10;
   return cm < kMostNm ? "nm" : cm < kMostUm ? "um" : cm < kMostMm ? "mm" : "m";
-}
-
-const LengthUnit* find_unit(std::string_view name) {
-  const auto* const unit =
-      std::find_if(kLengthUnits.begin(), kLengthUnits.end(), [&](const LengthUnit& row) { return row.name == name; });
-  return unit == kLengthUnits.end() ? nullptr : unit;
 }
 
 // The distance of samples of which there are so many in a centimetre, with as few digits as the error allows: a file
@@ -67,18 +53,18 @@ double shortest_distance(double per_cm, double error, double unit_cm) {
 // Frames are apart in time, so the resolution of a picture does not apply to their axis.
 void set_spacing(geometry::Geometry& geometry, unsigned axis, double per_cm, double error) {
   if (per_cm <= 0 || geometry.axes[axis] == 't') return;
-  const LengthUnit* const unit = find_unit(unit_for(1 / per_cm));
+  const geometry::Unit* const unit = geometry::find_unit(unit_for(1 / per_cm));
   constexpr double kFloatError = 2e-7;  // of numbers that have been float several times
-  geometry.spacing[axis] = shortest_distance(per_cm, error + kFloatError * per_cm, unit->cm);
-  geometry.unit[axis] = unit->name;
+  geometry.spacing[axis] = shortest_distance(per_cm, error + kFloatError * per_cm, unit->size);
+  geometry.unit[axis] = unit->symbol;
 }
 
 // Along the axis of that name; 0 if it is not known.
 double samples_per_cm(const geometry::Geometry& geometry, char name) {
   const std::size_t axis = geometry.axes.find(name);
   if (axis >= geometry.rank || geometry.spacing[axis] <= 0) return 0;
-  const LengthUnit* const unit = find_unit(geometry.unit[axis]);
-  return unit == nullptr ? 0 : 1 / (geometry.spacing[axis] * unit->cm);
+  const geometry::Unit* const unit = geometry::find_unit(geometry.unit[axis]);
+  return unit == nullptr || unit->kind != geometry::UnitKind::kLength ? 0 : 1 / (geometry.spacing[axis] * unit->size);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class FileBytes final : public ByteSource {
  private:
   static constexpr std::size_t kBlockBytes = 64u << 10;
 
-  Status cut_short() const { return {Errc::kInvalidArgument, file_.name() + ": the file is truncated"}; }
+  Status cut_short() const { return {Errc::kBadData, file_.name() + ": the file is truncated"}; }
   Status read_through(std::uint64_t offset, MutableBytes into) {
     MDFS_TRY_ASSIGN(const std::size_t got, file_.read_at(offset, into));
     return got == into.size() ? Status() : cut_short();

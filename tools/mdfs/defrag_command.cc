@@ -11,6 +11,7 @@
 
 #include "mdfs/ondisk.h"
 #include "operation_command.h"
+#include "support/ranges.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -60,9 +61,8 @@ OperationNoun::Prepare add_start_options(CLI::App& start) {
   start
       .add_option("--threshold", *threshold,
                   "Move only objects whose fragmentation or imbalance factor exceeds this (default: 1.1)")
-      ->check(CLI::Range(1.0, 1000.0));
+      ->check(number_from(1, 1000));
   return [threshold](const std::string& path, mdfs_ioc_operation& request) -> Status {
-    if (std::isnan(*threshold)) return {Errc::kUsage, "--threshold: must be from 1 to 1000"};  // lies in every Range
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0) return from_errno(errno, path);
     if (S_ISREG(found.st_mode)) request.flags |= MDFS_OPERATION_OBJECT;

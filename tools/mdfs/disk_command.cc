@@ -26,6 +26,7 @@
 #include "store/format_volume.h"
 #include "support/file.h"
 #include "support/json_output.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
 #include "volume_errors.h"
@@ -202,7 +203,7 @@ void add_add(CLI::App& noun, Action& action) {
   const auto arguments = std::make_shared<AddArguments>();
   CLI::App* command = noun.add_subcommand("add", "Add disks; new images and files use them at once");
   command->add_option("--weight", arguments->weight, "Weight of each new disk (default: the weight of most disks)")
-      ->check(CLI::Range(1, 256));
+      ->check(whole_number(1, 256));
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, change nothing");
   command->add_flag("--force", arguments->force, "Use disks that hold data, and lose the data");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
@@ -217,7 +218,7 @@ void add_weight(CLI::App& noun, Action& action) {
   CLI::App* command = noun.add_subcommand("weight", "Set the weight of a disk for new images and files");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
-  command->add_option("WEIGHT", arguments->weight, "1 to 256")->required()->check(CLI::Range(1, 256));
+  command->add_option("WEIGHT", arguments->weight, "1 to 256")->required()->check(whole_number(1, 256));
   command->callback([arguments, &action] { action = [arguments] { return weight(*arguments); }; });
 }
 

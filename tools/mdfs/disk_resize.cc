@@ -77,16 +77,18 @@ Result<std::uint64_t> wanted_blocks(const ResizeArguments& arguments, const Size
   return std::min(blocks, sizes.now - std::min(sizes.now, sizes.least_change()));
 }
 
-Status check_wanted(const Sizes& sizes, std::uint64_t blocks) {
+// `typed`: the size as the user wrote it.
+Status check_wanted(const Sizes& sizes, const std::string& typed, std::uint64_t blocks) {
   if (blocks < sizes.least)
-    return {Errc::kUsage, fmt::format("{}: disk {} must have at least {}", sizes.text(blocks), sizes.number,
-                                      sizes.text(sizes.least))};
+    return {Errc::kUsage,
+            fmt::format("SIZE {}: disk {} must have at least {}", typed, sizes.number, sizes.text(sizes.least))};
   if (blocks > sizes.room)
-    return {Errc::kUsage, fmt::format("{}: disk {} can grow to at most {} (mkmdfs --grow-to); add another disk, or "
-                                      "replace this one by a larger one",
-                                      sizes.text(blocks), sizes.number, sizes.text(sizes.room))};
+    return {Errc::kUsage,
+            fmt::format("SIZE {}: disk {} can grow to at most {} (mkmdfs --grow-to); add another disk, or "
+                        "replace this one by a larger one",
+                        typed, sizes.number, sizes.text(sizes.room))};
   if (blocks > sizes.device)
-    return {Errc::kUsage, fmt::format("{}: {} has {}: make it larger first (truncate -s, lvextend)", sizes.text(blocks),
+    return {Errc::kUsage, fmt::format("SIZE {}: {} has {}: make it larger first (truncate -s, lvextend)", typed,
                                       sizes.path, sizes.text(sizes.device))};
   return {};
 }
@@ -182,7 +184,7 @@ Status resize(const ResizeArguments& arguments) {
   if (arguments.size.empty()) return {Errc::kUsage, "SIZE is missing: give bytes, with K, M, G or T, or max"};
   MDFS_TRY_ASSIGN(const Sizes sizes, sizes_of(volume, disk));
   MDFS_TRY_ASSIGN(const std::uint64_t blocks, wanted_blocks(arguments, sizes));
-  MDFS_TRY(check_wanted(sizes, blocks));
+  MDFS_TRY(check_wanted(sizes, arguments.size, blocks));
   if (blocks >= sizes.now && blocks - sizes.now < sizes.least_change()) {
     if (arguments.json)
       print_out("{}\n", unchanged_json(sizes, blocks));

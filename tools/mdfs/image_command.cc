@@ -30,6 +30,7 @@
 #include "support/json_output.h"
 #include "support/pending_file.h"
 #include "support/progress.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
 
@@ -54,6 +55,7 @@ struct CreateArguments {
 };
 
 Status create_command(const CreateArguments& arguments) {
+  MDFS_TRY(arguments.image.check_axes());
   MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
   for (unsigned axis = 1; axis < shape.rank; ++axis)
     if (shape.length[axis] == 0)
@@ -70,7 +72,6 @@ Status create_command(const CreateArguments& arguments) {
                                       arguments.image.axes, shape.rank)};
   if (std::set(axes.begin(), axes.end()).size() != axes.size())
     return {Errc::kUsage, fmt::format("--axes {}: names an axis twice", arguments.image.axes)};
-  MDFS_TRY(check_channels(arguments.channels));
   array.lengths.push_back(arguments.channels);
   auto chosen = imagefile::choose_geometry(array, axes + 'c');
   if (!chosen.ok()) return {Errc::kUsage, "--shape, --channels and --type: " + chosen.error().where};
@@ -282,9 +283,11 @@ void add_import(CLI::App& noun, Action& action) {
   import->image.add_to(*command);
   command->add_option("--frames", import->frames, "For a sequence (shot.%04d.dpx): first and last frame, A-B");
   command->add_flag("--flatten", import->flatten, "Take pages of several axes, or parts, as steps of axis z");
-  command->add_option("--page", import->page, "Import only this page of a file with several");
+  command->add_option("--page", import->page, "Import only this page of a file with several")
+      ->check(whole_number(0, INT32_MAX));
   command->add_option("--shape", import->shape, "For a file of raw samples: 2048x3072, slowest axis first");
-  command->add_option("--channels", import->channels, "For a file of raw samples: interleaved channels (default 1)");
+  command->add_option("--channels", import->channels, "For a file of raw samples: interleaved channels (default 1)")
+      ->check(whole_number(1, geometry::kMaxChannels));
   command->add_option("--type", import->type, "For a file of raw samples: type of the elements")
       ->type_name(kElementTypes);
   command->add_flag("--force", import->force, "Replace an existing file");
@@ -304,7 +307,8 @@ void add_image_commands(CLI::App& app, Action& action) {
   const auto create = std::make_shared<CreateArguments>();
   CLI::App* command = noun->add_subcommand("create", "Create an image of zeros");
   command->add_option("--shape", create->shape, "Lengths of the axes, slowest first: 2048x3072")->required();
-  command->add_option("--channels", create->channels, "Interleaved channels (default 1)");
+  command->add_option("--channels", create->channels, "Interleaved channels (default 1)")
+      ->check(whole_number(1, geometry::kMaxChannels));
   command->add_option("--type", create->type, "Type of the elements (default: u8)")->type_name(kElementTypes);
   create->image.add_to(*command);
   command->add_option("PATH", create->path, "Name on the mounted volume")->required();

@@ -5,14 +5,31 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <set>
 
 #include "alloc/policy.h"
 #include "codec/codec_table.h"
 #include "convert.h"
 #include "geometry/shape_text.h"
+#include "geometry/units.h"
+#include "support/ranges.h"
+#include "support/streams.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
+namespace {
+
+// A mistyped unit would otherwise be stored without a word.
+void note_unknown_units(const geometry::Spacing& spacing) {
+  std::set<std::string> noted = {""};
+  for (const std::string& unit : spacing.unit)
+    if (geometry::find_unit(unit) == nullptr && noted.insert(unit).second)
+      print_err("mdfs: --spacing: the unit {} is stored as it is; units with a known meaning are {}\n", unit,
+                geometry::unit_symbols());
+}
+
+}  // namespace
+
 void ImageOptions::add_to(CLI::App& command) {
   command.add_option("--axes", axes, "One letter for each axis, slowest first; import: c for channels: zyx, tyx, yxc");
   command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
@@ -21,14 +38,24 @@ void ImageOptions::add_to(CLI::App& command) {
       ->type_name("{" + mdfs::codec::choice_list() + "}");
   command.add_option("--policy", policy, "Allocation policy (default: the policy of the mount)")
       ->type_name("{" + alloc::policy_list() + "}");
-  command.add_option("--disks", disks, "Spread the image over this many disks (default: all)");
-  command.add_option("--row-offset", row_offset, "Replace the placement tables: disks from one row to the next");
-  command.add_option("--plane-offset", plane_offset, "Replace the placement tables: disks from one plane to the next");
+  command.add_option("--disks", disks, "Spread the image over this many disks (default: all)")
+      ->check(whole_number(1, MDFS_IOC_MAX_DISKS));
+  command.add_option("--row-offset", row_offset, "Replace the placement tables: disks from one row to the next")
+      ->check(whole_number(0, INT32_MAX));
+  command.add_option("--plane-offset", plane_offset, "Replace the placement tables: disks from one plane to the next")
+      ->check(whole_number(0, INT32_MAX));
+}
+
+Status ImageOptions::check_axes() const {
+  if (axes.empty()) return {};
+  const auto order = geometry::parse_axes(axes);
+  return order.ok() ? Status() : Status{Errc::kUsage, "--axes: " + order.error().where};
 }
 
 Status ImageOptions::apply(geometry::Geometry& geometry) const {
   if (!spacing.empty()) {
     MDFS_TRY_ASSIGN(geometry::Spacing parsed, named("--spacing", geometry::parse_spacing(spacing, geometry.rank)));
+    note_unknown_units(parsed);
     geometry.spacing = parsed.distance;
     geometry.unit = std::move(parsed.unit);
   }
@@ -43,7 +70,6 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
     if (const Status sound = geometry::check(geometry); !sound.ok())
       return {Errc::kUsage, fmt::format("--extent {}: {}", extent, sound.error().where)};
   }
-  if (disks && *disks == 0) return {Errc::kUsage, "--disks 0: must be at least 1"};
   if (row_offset && geometry.rank < 2) return {Errc::kUsage, "--row-offset requires an image of two or three axes"};
   if (plane_offset && geometry.rank < 3) return {Errc::kUsage, "--plane-offset requires an image of three axes"};
   if (!policy.empty()) {
@@ -59,16 +85,11 @@ Status ImageOptions::apply(geometry::Geometry& geometry) const {
   return {};
 }
 
-Status check_channels(unsigned channels) {
-  if (channels >= 1 && channels <= geometry::kMaxChannels) return {};
-  return {Errc::kUsage, fmt::format("--channels {}: must be from 1 to {}", channels, geometry::kMaxChannels)};
-}
-
 mdfs_ioc_geometry ImageOptions::request(const geometry::Geometry& geometry) const {
   mdfs_ioc_geometry request = client::from_geometry(geometry);
   request.placed_disks = disks.value_or(0);
-  if (row_offset) request.row_offset = static_cast<std::int32_t>(std::min(*row_offset, unsigned{INT32_MAX}));
-  if (plane_offset) request.plane_offset = static_cast<std::int32_t>(std::min(*plane_offset, unsigned{INT32_MAX}));
+  if (row_offset) request.row_offset = static_cast<std::int32_t>(*row_offset);
+  if (plane_offset) request.plane_offset = static_cast<std::int32_t>(*plane_offset);
   return request;
 }
 

@@ -20,14 +20,13 @@ struct ImageOptions {
   std::optional<unsigned> disks, row_offset, plane_offset;
 
   void add_to(CLI::App& command);
+  // --axes: kUsage names the option and what is allowed. To be called before the axes are used.
+  Status check_axes() const;
   // Fills spacing, extent, policy and codec of a geometry whose rank, shape and type are set. Fields without an option
   // stay.
   Status apply(geometry::Geometry& geometry) const;
   // The structure for mdfs_create: the geometry and the requested placement.
   mdfs_ioc_geometry request(const geometry::Geometry& geometry) const;
 };
-
-// Of --channels: kUsage names the option and the range.
-Status check_channels(unsigned channels);
 
 }  // namespace mdfs::tools

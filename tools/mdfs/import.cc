@@ -174,6 +174,7 @@ Status copy(imagefile::ImageSource& source, ConstBytes first, File& image, const
 }
 
 Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments) {
+  MDFS_TRY(arguments.image.check_axes());
   imagefile::SourceOptions options;
   options.page = arguments.page;
   options.flatten = arguments.flatten;
@@ -191,7 +192,6 @@ Result<imagefile::SourceOptions> source_options(const ImportArguments& arguments
   if (!arguments.shape.empty()) {
     MDFS_TRY_ASSIGN(const geometry::Lengths shape, named("--shape", geometry::parse_shape(arguments.shape)));
     options.raw_lengths.assign(shape.length.begin(), shape.length.begin() + shape.rank);
-    if (arguments.channels) MDFS_TRY(check_channels(*arguments.channels));
     if (arguments.channels) options.raw_lengths.push_back(*arguments.channels);
   } else if (arguments.channels) {
     return Error{Errc::kUsage, "--channels requires --shape, for raw samples"};

@@ -25,6 +25,7 @@
 #include "support/file.h"
 #include "support/json_output.h"
 #include "support/progress.h"
+#include "support/ranges.h"
 #include "support/streams.h"
 #include "support/text.h"
 
@@ -120,7 +121,7 @@ class RawSamples final : public Samples {
       MDFS_TRY_ASSIGN(extra, file_.read({&more, 1}));
     }
     if (extra == 0) return {};
-    return {Errc::kInvalidArgument, fmt::format("{}: more than the window's {} bytes", file_.name(), bytes_)};
+    return {Errc::kBadData, fmt::format("{}: more than the window's {} bytes", file_.name(), bytes_)};
   }
 
  private:
@@ -262,9 +263,6 @@ void print_text(const ExplainArguments& arguments, const OpenWindow& open, const
 }
 
 Status explain_command(const ExplainArguments& arguments) {
-  for (const auto& [option, value] : {std::pair{"--rate", arguments.rate}, std::pair{"--iops", arguments.iops}})
-    if (value && !(std::isfinite(*value) && *value > 0))
-      return {Errc::kUsage, fmt::format("{} {}: must be a number above 0", option, *value)};
   MDFS_TRY_ASSIGN(const OpenWindow open, open_window(arguments.path, arguments.spec, O_RDONLY));
   const mdfs_ioc_window window = client::from_window(open.geometry, open.window);
   mdfs_ioc_plan plan{};
@@ -307,8 +305,10 @@ void add_window_commands(CLI::App& app, Action& action) {
   const auto explain = std::make_shared<ExplainArguments>();
   command = noun->add_subcommand("explain", "Show the requests that a read of a window makes to each disk");
   command->add_flag("--json", explain->json, "Print JSON");
-  command->add_option("--rate", explain->rate, "Compute the shortest time on disks of this many MB/s");
-  command->add_option("--iops", explain->iops, "Compute the shortest time on disks of this many requests a second");
+  command->add_option("--rate", explain->rate, "Compute the shortest time on disks of this many MB/s")
+      ->check(number_above_zero());
+  command->add_option("--iops", explain->iops, "Compute the shortest time on disks of this many requests a second")
+      ->check(number_above_zero());
   command->add_option("PATH", explain->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", explain->spec, "The window")->required();
   command->callback([explain, &action] { action = [explain] { return explain_command(*explain); }; });

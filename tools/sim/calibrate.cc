@@ -23,6 +23,7 @@
 #include "support/file.h"
 #include "support/pending_file.h"
 #include "support/progress.h"
+#include "support/ranges.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -230,10 +231,10 @@ void add_calibrate_command(SimProgram& program) {
   command->add_flag("--write", options->write,
                     "Time writes; each puts back the old bytes. Nothing else may use the disk");
   command->add_option("--reads", options->reads, "Number of reads of each size, or of batches")
-      ->check(CLI::Range(2U, 100000U))
+      ->check(whole_number(2, 100000U))
       ->capture_default_str();
   command->add_option("--disks", options->disks, "Number of such disks in the machine")
-      ->check(CLI::Range(1U, model::kMaxDisks))
+      ->check(whole_number(1, model::kMaxDisks))
       ->capture_default_str();
   command->add_option("--name", options->name, "Name of the machine")->capture_default_str();
   command->add_option("-o,--output", options->output, "Machine file to write")->type_name("FILE");

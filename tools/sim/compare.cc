@@ -21,6 +21,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "support/ranges.h"
 #include "volume.h"
 
 namespace mdfs::tools {
@@ -448,20 +449,21 @@ void add_compare_command(SimProgram& program) {
       ->capture_default_str();
   command
       ->add_option("--windows", options->windows, "Number of windows of each size, at random, without common extents")
-      ->check(CLI::Range(2U, kMaxWindows))
+      ->check(whole_number(2, kMaxWindows))
       ->capture_default_str();
   command->add_option("--warm-up", options->warm_up, "Number of windows read before, which do not count")
-      ->check(CLI::Range(0U, kMaxWindows))
+      ->check(whole_number(0, kMaxWindows))
       ->capture_default_str();
   command->add_option("--tolerance", options->tolerance, "Largest difference of the means, as a share")
-      ->check(number_in(0, 10))
+      ->check(number_from(0, 10))
       ->capture_default_str();
   auto* counts = command->add_option("--disk-counts", options->disk_counts, "Disks of the new volumes")
                      ->delimiter(',')
-                     ->check(CLI::Range(1U, unsigned{MDFS_IOC_MAX_DISKS}));
+                     ->check(whole_number(1, MDFS_IOC_MAX_DISKS));
   auto* shape = command->add_option("--shape", options->shape, "Shape of the new image")->capture_default_str();
   auto* extent = command->add_option("--extent", options->extent, "Extent of the new image (default: the machine's)");
-  auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Bytes of a pixel of the new image");
+  auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Bytes of a pixel of the new image")
+                    ->check(whole_number(1, geometry::kMaxChannels));
   auto* scratch = command->add_option("--scratch", options->scratch, "Directory for the new disks")->type_name("FILE");
   add_output_options(*command, *options, true);
   command->callback([&program, options, given = std::vector{counts, shape, extent, bytes, scratch}] {

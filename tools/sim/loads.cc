@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "support/ranges.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -35,17 +36,17 @@ void add_load_options(CLI::App& command, LoadCommand& options) {
   add_sim_options(command, options);
   command.add_option("--size", options.size, "Window in pixels, slowest axis first")->capture_default_str();
   command.add_option("--windows", options.load.windows, "Number of windows in a replication")
-      ->check(CLI::Range(1U, kMaxLoadWindows))
+      ->check(whole_number(1, kMaxLoadWindows))
       ->capture_default_str();
   command.add_option("--replications", options.load.replications, "Number of independent runs, for the error bar")
-      ->check(CLI::Range(1U, kMaxLoadReplications))
+      ->check(whole_number(1, kMaxLoadReplications))
       ->capture_default_str();
   command.add_flag("--own-images", options.load.own_images, "Give each client an image of its own");
 }
 
 void add_warm_up(CLI::App& command, LoadCommand& options) {
   command.add_option("--warm-up", options.load.warm_up, "Share of the windows left out at the start")
-      ->check(number_in(0, 0.9))
+      ->check(number_from(0, 0.9))
       ->capture_default_str();
 }
 
@@ -162,9 +163,8 @@ Status run_closed(const ClosedCommand& options) {
                      .series = {}};
   sim::Series curve{.name = "", .style = sim::Series::Style::kLine, .x = {}, .y = {}};
   for (const unsigned clients : options.clients) {
-    if (clients < 1 || clients > kMaxClients || clients > load.windows)
-      return Error{Errc::kUsage,
-                   fmt::format("--clients {}: must be in 1..{}, and at most --windows", clients, kMaxClients)};
+    if (clients > load.windows)
+      return Error{Errc::kUsage, fmt::format("--clients {}: must be at most --windows, {}", clients, load.windows)};
     const sim::LoadResult result = sim::closed(system, load, clients, think_s);
     load_row(fmt::format("{} clients", clients), result, report);
     curve.x.push_back(clients);
@@ -248,7 +248,6 @@ Status run_streams_command(const StreamsCommand& options) {
   streams.frame_extents = options.frame.empty() ? 1 : options.frame_extents;
   const auto count = static_cast<double>(options.frames.size());
   for (std::size_t i = 0; i < options.frames.size(); ++i) {
-    if (options.frames[i] < 1) return Error{Errc::kUsage, "--frames 0: must be at least 1 for each stream"};
     const double gap = streams.slice_s / options.frames[i];
     streams.streams.push_back({options.frames[i], options.stagger ? gap * static_cast<double>(i) / count : 0});
   }
@@ -298,18 +297,20 @@ void add_streams(SimProgram& program) {
   auto* command = program.app.add_subcommand("streams", "Request streams of frames at fixed times");
   add_sim_options(*command, *streams);
   command->add_option("--frames", streams->frames, "Frames in a time slice, one number for each stream")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(whole_number(1, kMaxLoadWindows));
   command->add_option("--slice", streams->slice, "Length of a time slice, such as \"776 ms\"")->capture_default_str();
   command->add_option("--slices", streams->slices, "Number of time slices")
-      ->check(CLI::Range(1U, kMaxLoadWindows))
+      ->check(whole_number(1, kMaxLoadWindows))
       ->capture_default_str();
   command->add_option("--skip", streams->skipped, "Number of slices at the start that give no delays")
+      ->check(whole_number(0, kMaxLoadWindows))
       ->capture_default_str();
   auto* frame = command->add_option("--frame", streams->frame,
                                     "Bytes of a frame, such as \"400 KiB\" (default: a plane of a three-axis --shape)");
   for (const char* other : {"--shape", "--extent", "--bytes-per-pixel"}) frame->excludes(command->get_option(other));
   command->add_option("--frame-extents", streams->frame_extents, "Number of extents in a --frame")
-      ->check(CLI::Range(1U, 1U << 20))
+      ->check(whole_number(1, 1U << 20))
       ->capture_default_str();
   command->add_flag("--stagger", streams->stagger, "Begin the streams one after another, not in phase");
   command->add_flag("--own-images", streams->own_images, "Give each stream an image of its own");
@@ -335,7 +336,9 @@ void add_load_commands(SimProgram& program) {
   command = program.app.add_subcommand("closed", "Let clients request the next window when the last one came");
   add_load_options(*command, *closed);
   add_warm_up(*command, *closed);
-  command->add_option("--clients", closed->clients, "Numbers of clients")->delimiter(',');
+  command->add_option("--clients", closed->clients, "Numbers of clients")
+      ->delimiter(',')
+      ->check(whole_number(1, kMaxClients));
   command->add_option("--think", closed->think, "Time between a window and the next request")->capture_default_str();
   command->callback([&program, closed] { program.action = [closed] { return run_closed(*closed); }; });
 

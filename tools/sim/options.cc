@@ -10,6 +10,7 @@
 #include "geometry/shape_text.h"
 #include "model/quantity.h"
 #include "sim/experiment.h"
+#include "support/ranges.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -19,15 +20,6 @@ constexpr double kMaxWindowsPerS = 1e9;
 
 }  // namespace
 
-CLI::Validator number_in(double low, double high) {
-  return {[low, high](const std::string& text) -> std::string {
-            double number = 0;
-            if (CLI::detail::lexical_cast(text, number) && number >= low && number <= high) return {};
-            return fmt::format("{} must be a number in {:g}..{:g}", text, low, high);
-          },
-          fmt::format("{:g}..{:g}", low, high)};
-}
-
 std::vector<Choice> machine_choices() {
   std::vector<Choice> choices;
   for (const model::Preset& preset : model::presets()) choices.push_back({std::string(preset.name), "shipped machine"});
@@ -35,14 +27,8 @@ std::vector<Choice> machine_choices() {
 }
 
 void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
-  // The parser itself takes what is too large, or negative, for another number.
   command.add_option("--seed", options.seed, "Seed of all random numbers; the same seed gives the same figures")
-      ->check([](const std::string& text) -> std::string {
-        std::uint64_t number = 0;
-        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-        if (failure == std::errc{} && end == text.data() + text.size()) return {};
-        return fmt::format("{} must be a whole number below 2^64", text);
-      });
+      ->check(whole_number(0, UINT64_MAX));
   auto* json = command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
   if (plot)
@@ -56,16 +42,17 @@ void add_sim_options(CLI::App& command, SimOptions& options) {
                                 "Shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
                     ->required(),
                 machine_choices());
-  command.add_option("--disks", options.disks, "Number of disks")->check(CLI::Range(1U, model::kMaxDisks));
+  command.add_option("--disks", options.disks, "Number of disks")->check(whole_number(1, model::kMaxDisks));
   command.add_option("--shape", options.shape, "Image in pixels, slowest axis first: YxX or ZxYxX");
   command.add_option("--extent", options.extent, "Extent in pixels, slowest axis first");
-  command.add_option("--bytes-per-pixel", options.bytes_per_pixel, "Bytes of one pixel");
+  command.add_option("--bytes-per-pixel", options.bytes_per_pixel, "Bytes of one pixel")
+      ->check(whole_number(1, geometry::kMaxChannels));
   command.add_option("--row-offset", options.row_offset, "Disks by which each row of extents is shifted")
-      ->check(CLI::Range(0U, model::kMaxDisks));
+      ->check(whole_number(0, model::kMaxDisks));
   command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted")
-      ->check(CLI::Range(0U, model::kMaxDisks));
+      ->check(whole_number(0, model::kMaxDisks));
   command.add_option("--filled", options.filled, "Share of each disk that is taken before the image, 0..1")
-      ->check(number_in(0, 1));
+      ->check(number_from(0, 1));
   command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
   add_output_options(command, options, true);
@@ -83,8 +70,6 @@ Result<sim::Setup> make_setup(const SimOptions& options) {
   const std::string& shape = options.shape.empty() ? machine.shape : options.shape;
   const std::string& extent = options.extent.empty() ? machine.extent : options.extent;
   const unsigned bytes = options.bytes_per_pixel.value_or(machine.bytes_per_pixel);
-  if (bytes < 1 || bytes > geometry::kMaxChannels)
-    return Error{Errc::kUsage, fmt::format("--bytes-per-pixel {} is not in 1..{}", bytes, geometry::kMaxChannels)};
   MDFS_TRY_ASSIGN(setup.image, named(fmt::format("--shape {} and --extent {}", shape, extent),
                                      sim::make_image(shape, extent, !options.extent.empty(), bytes)));
   return setup;

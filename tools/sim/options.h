@@ -13,7 +13,6 @@
 
 namespace CLI {
 class App;
-class Validator;
 }  // namespace CLI
 
 namespace mdfs::tools {
@@ -36,8 +35,6 @@ struct SimOptions {
 
 // The machine as the first operand, and --disks, --shape .. --plot.
 void add_sim_options(CLI::App& command, SimOptions& options);
-// A number in low..high; not a number is none.
-CLI::Validator number_in(double low, double high);
 // The names of the shipped machines, for Tab.
 std::vector<Choice> machine_choices();
 // --json, --csv, --seed, and --plot where there is one figure.

@@ -18,6 +18,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "support/ranges.h"
 
 namespace mdfs::tools {
 namespace {
@@ -220,7 +221,7 @@ void add_replay_command(SimProgram& program) {
   command
       ->add_option("--replications", options->replications,
                    "Number of runs with other random times of the machine, for the error bar")
-      ->check(CLI::Range(1U, kMaxReplications))
+      ->check(whole_number(1, kMaxReplications))
       ->capture_default_str();
   command->add_flag("--reads-only", options->reads_only, "Leave writes out (default: they cost as much as reads)");
   command->callback([&program, options] { program.action = [options] { return run_replay(*options); }; });

@@ -14,6 +14,7 @@
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
+#include "support/ranges.h"
 #include "support/text.h"
 
 namespace mdfs::tools {
@@ -250,7 +251,7 @@ void add_window_commands(SimProgram& program) {
   add_sim_options(*command, *random);
   command->add_option("--size", random->size, "Window in pixels, slowest axis first")->capture_default_str();
   command->add_option("--positions", random->positions, "Number of windows")
-      ->check(CLI::Range(1U, kMaxPositions))
+      ->check(whole_number(1, kMaxPositions))
       ->capture_default_str();
   command->callback([&program, random] { program.action = [random] { return run_random(*random); }; });
 
@@ -260,13 +261,13 @@ void add_window_commands(SimProgram& program) {
   command->add_option("--sizes", sweep->sizes, "Comma-separated windows in pixels")->delimiter(',');
   command->add_option("--disk-counts", sweep->disk_counts, "Numbers of disks")
       ->delimiter(',')
-      ->check(CLI::Range(1U, model::kMaxDisks));
+      ->check(whole_number(1, model::kMaxDisks));
   command->add_option("--row-offsets", sweep->row_offsets, "Row offsets")
       ->delimiter(',')
-      ->check(CLI::Range(0U, model::kMaxDisks));
+      ->check(whole_number(0, model::kMaxDisks));
   command->add_option("--extents", sweep->extents, "Extents in pixels")->delimiter(',');
   command->add_option("--positions", sweep->positions, "Windows of each row")
-      ->check(CLI::Range(1U, kMaxPositions))
+      ->check(whole_number(1, kMaxPositions))
       ->capture_default_str();
   command->callback([&program, sweep] { program.action = [sweep] { return run_sweep(*sweep); }; });
 }

@@ -66,19 +66,6 @@ void end_with(int status) { wanted_status = status; }
 
 namespace {
 
-// The option or operand of a number that was given as an empty text, which the parser takes for 0; or nothing.
-std::string empty_number(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string type = option->get_type_name();
-    const bool number = type.starts_with("UINT") || type.starts_with("INT") || type.starts_with("FLOAT");
-    const auto& given = option->results();
-    if (number && std::find(given.begin(), given.end(), "") != given.end()) return option->get_name();
-  }
-  for (const CLI::App* command : app.get_subcommands())
-    if (std::string name = empty_number(*command); !name.empty()) return name;
-  return {};
-}
-
 // What is empty among the arguments, or nothing. To be called before the parser explains an empty text in its own way.
 std::string empty_argument(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
@@ -113,8 +100,6 @@ int run_program(CLI::App& app, const std::string& program, int argc, char** argv
   } catch (const std::exception& problem) {
     return report(program, {Errc::kUsage, problem.what()});
   }
-  if (const std::string empty = empty_number(app); !empty.empty())
-    return report(program, {Errc::kUsage, empty + ": a number is missing"});
   const Status status = action();
   if (!status.ok()) return report(program, status.error());
   const int output = end_output(program);

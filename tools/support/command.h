@@ -21,7 +21,7 @@ inline constexpr int kOutputVersion = 1;
 // The action of the command line; set while it is parsed, run afterwards.
 using Action = std::function<Status()>;
 
-// An empty number is refused by all programs.
+// Empty numbers are refused by their ranges (ranges.h).
 enum class EmptyText : std::uint8_t {
   kAllowed,
   kRefused,  // by mdfs-sim: an empty text is no machine, shape, size or window

@@ -69,8 +69,8 @@ Result<std::size_t> File::read(MutableBytes into) {
 Status File::read_exactly(MutableBytes into, std::uint64_t behind_bytes) {
   MDFS_TRY_ASSIGN(const std::size_t got, read(into));
   if (got == into.size()) return {};
-  return {Errc::kInvalidArgument, name_ + ": the file is truncated: " +
-                                      std::to_string(into.size() - got + behind_bytes) + " more bytes were expected"};
+  return {Errc::kBadData, name_ + ": the file is truncated: " + std::to_string(into.size() - got + behind_bytes) +
+                              " more bytes were expected"};
 }
 
 Result<std::size_t> File::read_at(std::uint64_t offset, MutableBytes into) {

@@ -30,8 +30,11 @@ TEST(SizeTextTest, NonsenseIsRefusedWithTheOptionsName) {
 }
 
 TEST(SizeTextTest, MoreThan64BitsIsOverflow) {
-  for (const char* text : {"16777216T", "18446744073709551616", "16E", "99999999999999999999999P"})
+  for (const char* text : {"16777216T", "18446744073709551616", "16E", "99999999999999999999999P"}) {
     EXPECT_EQ(parse_size(text, "size").error().code, Errc::kOverflow) << text;
+    EXPECT_EQ(parse_size(text, "--size").error().where,
+              std::string("--size '") + text + "': must be below 16E (2^64 bytes)");
+  }
   EXPECT_EQ(*parse_size("18446744073709551615", "size"), UINT64_MAX);
 }
 

@@ -1,0 +1,63 @@
+// Ranges of numeric options and operands.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/ranges.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace mdfs::tools {
+namespace {
+
+constexpr const char* kMissing = "a number is missing";
+
+// The whole text as a number; nothing for a number that the type cannot hold, and for words such as nan and inf.
+template <typename Number>
+std::optional<Number> read_number(const std::string& text) {
+  Number number{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+std::string refusal(const std::string& text, const std::string& allowed) {
+  return text.empty() ? kMissing : fmt::format("{} must be {}", text, allowed);
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const std::string range =
+      most == UINT64_MAX ? fmt::format("{} or more, below 2^64", least) : fmt::format("from {} to {}", least, most);
+  return {[=](const std::string& text) -> std::string {
+            const auto number = read_number<std::uint64_t>(text);
+            return number && *number >= least && *number <= most ? "" : refusal(text, "a whole number " + range);
+          },
+          most == UINT64_MAX ? "" : fmt::format("{}..{}", least, most)};
+}
+
+CLI::Validator number_from(double least, double most) {
+  return {[=](const std::string& text) -> std::string {
+            const auto number = read_number<double>(text);
+            return number && *number >= least && *number <= most
+                       ? ""
+                       : refusal(text, fmt::format("a number from {:g} to {:g}", least, most));
+          },
+          fmt::format("{:g}..{:g}", least, most)};
+}
+
+CLI::Validator number_above_zero() {
+  return {[](const std::string& text) -> std::string {
+            const auto number = read_number<double>(text);
+            return number && *number > 0 ? "" : refusal(text, "a finite number above 0");
+          },
+          "above 0"};
+}
+
+}  // namespace mdfs::tools
