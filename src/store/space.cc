@@ -94,10 +94,14 @@ bool Space::is_crowded(const format::Pointer& node) const {
 }
 
 void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahead) {
-  const format::DiskLayout layout = [&] {
+  // Each time the lock is taken: the disk may have left the volume, and with it its map and index.
+  std::optional<format::DiskLayout> found;
+  {
     const std::lock_guard lock(mutex_);
-    return allocator_->map(disk)->layout();
-  }();
+    if (const alloc::SpaceMap* map = allocator_->map(disk)) found = map->layout();
+  }
+  if (!found) return;
+  const format::DiskLayout& layout = *found;
   const std::uint64_t last = std::min(page + ahead, layout.space_pages(0) - 1);
   // Both places of all of them lie side by side.
   const std::uint64_t offset = layout.space_offset({0, page}, 0);
@@ -106,9 +110,9 @@ void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahea
     std::vector<format::SpaceEntry> entries;
     {
       const std::lock_guard lock(mutex_);
-      const alloc::SpaceMap& map = *allocator_->map(disk);
-      if (last >= map.page_count()) return;  // the disk has become smaller
-      if (map.loaded(page) || map.broken(page)) return;
+      const alloc::SpaceMap* map = allocator_->map(disk);
+      if (map == nullptr || last >= map->page_count()) return;  // the disk has become smaller
+      if (map->loaded(page) || map->broken(page)) return;
       for (std::uint64_t i = page; i <= last; ++i) entries.push_back(index_[disk]->entry(i));
     }
     const Status read = read_space_pages(*members_[disk].disk, offset, buffer.bytes());
@@ -117,7 +121,7 @@ void Space::load_page(std::uint16_t disk, std::uint64_t page, std::uint64_t ahea
       const ConstBytes bytes = buffer.bytes().subspan(layout.space_offset({0, i}, entry.place) - offset, MDFS_SECTOR);
       const Status status = read.ok() ? format::check_bitmap(layout, i, entry, bytes) : read;
       const std::lock_guard lock(mutex_);
-      if (i >= allocator_->map(disk)->page_count()) return;
+      if (allocator_->map(disk) == nullptr || i >= allocator_->map(disk)->page_count()) return;
       // A page may have been loaded, changed, written elsewhere and forgotten meanwhile.
       if (index_[disk]->entry(i) == entry && (i == page || status.ok())) install(disk, i, status, bytes);
     }
@@ -376,11 +380,13 @@ void Space::describe(std::size_t disk, DiskInfo& info) const {
 std::vector<ZoneUse> Space::zone_use(unsigned disk, std::uint64_t first, std::size_t count) {
   std::vector<ZoneUse> zones;
   std::unique_lock lock(mutex_);
-  const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
-  if (map == nullptr) return zones;
-  const alloc::BlockRange data = map->data_range();
-  const std::uint64_t size = map->zone_blocks();
-  for (std::uint64_t zone = first; zone < ceil_div(map->layout().blocks(), size) && zones.size() < count;) {
+  for (std::uint64_t zone = first; zones.size() < count;) {
+    // Anew each time: the disk may have left the volume, or got another size, while a page was loaded.
+    const alloc::SpaceMap* map = disk < allocator_->disk_count() ? allocator_->map(disk) : nullptr;
+    if (map == nullptr) return {};
+    const alloc::BlockRange data = map->data_range();
+    const std::uint64_t size = map->zone_blocks();
+    if (zone >= ceil_div(map->layout().blocks(), size)) break;
     const alloc::BlockRange range{std::clamp(zone * size, data.begin, data.end),
                                   std::clamp((zone + 1) * size, data.begin, data.end)};
     const alloc::Search used = range.empty() ? alloc::Search{Kind::kFound, 0} : map->used_in(range);

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import subprocess
+import threading
 import time
 import unittest
 
@@ -174,6 +175,31 @@ class DisksTest(unittest.TestCase):
         self.volume.mount()
         self.look()
         self.check_clean(new)
+
+    def test_commands_that_show_the_volume_succeed_while_disks_come_and_go(self):
+        self.store("file", 3 * MIB)
+        wrong, stop = [], threading.Event()
+        def show(*command):
+            while not stop.is_set():
+                done = subprocess.run([MDFS, *command, self.volume.path], capture_output=True, text=True, check=False)
+                if done.returncode != 0:
+                    wrong.append((command, done.returncode, done.stderr))
+        commands = (("volume", "status"), ("volume", "map"), ("volume", "metrics"), ("disk", "list"))
+        threads = [threading.Thread(target=show, args=command) for command in commands]
+        for thread in threads:
+            thread.start()
+        try:
+            for turn in range(12):
+                disk = self.new_disk(f"guest{turn}", 200)
+                run(MDFS, "disk", "add", self.volume.path, disk)
+                self.store(f"file{turn}", MIB)
+                run(MDFS, "disk", "remove", self.volume.path, disk)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(wrong, [])
+        self.look()
 
     def test_a_disk_whose_contents_do_not_fit_elsewhere_stays(self):
         for i in range(10):

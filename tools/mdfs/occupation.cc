@@ -20,17 +20,27 @@ namespace {
 constexpr double kNearlyFull = 0.9;
 constexpr std::uint64_t kMostZones = std::uint64_t{1} << 32;
 
-Status ask(const File& file, std::uint32_t disk, DiskOccupation& occupation) {
+// All pages of one disk, or nothing if it leaves the volume meanwhile. A disk that gets another size is read anew.
+Result<DiskOccupation> ask(const File& file, std::uint32_t disk) {
+  DiskOccupation occupation;
   const auto page = std::make_unique<mdfs_ioc_zones>();
   do {
-    const std::uint64_t next = page->next;
+    const std::uint64_t next = page->next, zones_before = page->zone_count;
     *page = {};
     page->disk = disk;
     page->next = next;
-    if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0) return from_errno(errno, file.name() + ": zones");
+    if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0)
+      return errno == EINVAL ? Result<DiskOccupation>(DiskOccupation{}) : from_errno(errno, file.name() + ": zones");
+    if (page->zone_count == 0) return DiskOccupation{};
+    if (!occupation.zones.empty() && page->zone_count != zones_before) {
+      occupation.zones.clear();
+      *page = {};
+      page->count = 1;  // from the first zone again
+      continue;
+    }
     if (page->count > MDFS_IOC_ZONES_ROWS || page->zone_count > kMostZones ||
         occupation.zones.size() + page->count > page->zone_count)
-      return {Errc::kCorrupt, file.name() + ": the daemon's answer is invalid"};
+      return Error{Errc::kCorrupt, file.name() + ": the daemon's answer is invalid"};
     for (std::uint32_t i = 0; i < page->count; ++i)
       occupation.zones.push_back({page->zones[i].blocks, page->zones[i].used_blocks});
   } while (page->count > 0);
@@ -39,7 +49,7 @@ Status ask(const File& file, std::uint32_t disk, DiskOccupation& occupation) {
   occupation.data_blocks = page->data_blocks;
   occupation.data_used_blocks = page->data_blocks - std::min(page->data_blocks, page->data_free_blocks);
   occupation.fallback_runs = page->fallback_runs;
-  return {};
+  return occupation;
 }
 
 }  // namespace
@@ -55,7 +65,9 @@ Result<std::vector<DiskOccupation>> occupation(const std::string& path, const md
   MDFS_TRY_ASSIGN(const File file, File::open(path, O_RDONLY | O_NONBLOCK));
   std::vector<DiskOccupation> disks(std::min<std::uint32_t>(volume.disk_count, MDFS_IOC_MAX_DISKS));
   for (std::uint32_t i = 0; i < disks.size(); ++i)
-    if (is_readable(volume.disks[i].state)) MDFS_TRY(ask(file, i, disks[i]));
+    if (is_readable(volume.disks[i].state)) {
+      MDFS_TRY_ASSIGN(disks[i], ask(file, i));
+    }
   return disks;
 }
 
