@@ -1,112 +1,18 @@
 // Reading machine files: TOML, every field known, every error with its line.
 // SPDX-License-Identifier: Apache-2.0
-// toml++ 3.3 asserts of a file what its next lines check and report, such as "[=": a bad file must not end the program.
-// With NDEBUG it would even assume it.
-#undef NDEBUG
-#define TOML_ASSERT(expr) static_cast<void>(0)
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 
 #include "base/checked.h"
 #include "base/text.h"
 #include "geometry/shape_text.h"
 #include "model/machine.h"
 #include "model/quantity.h"
-#include "model/toml_ascii.h"
+#include "model/toml_file.h"
 
 namespace mdfs::model {
 namespace {
-
-// One table of the file, its place in messages, and the keys that were asked for.
-class Table {
- public:
-  Table(const toml::table& table, std::string where, std::string path)
-      : table_(table), where_(std::move(where)), path_(std::move(path)) {}
-
-  Error bad(const toml::node* node, std::string_view key, std::string_view why) const {
-    const auto line = (node != nullptr ? node->source() : table_.source()).begin.line;
-    const std::string field = path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
-    return {Errc::kInvalidArgument, fmt::format("{}:{}: {}: {}", where_, line, field, why)};
-  }
-
-  const toml::node* find(std::string_view key) {
-    known_.emplace_back(key);
-    return table_.get(key);
-  }
-
-  Result<std::string> text(std::string_view key, std::optional<std::string> fallback = std::nullopt) {
-    const toml::node* node = find(key);
-    if (node == nullptr && fallback) return *fallback;
-    if (node == nullptr) return bad(node, key, "is missing");
-    if (!node->is_string()) return bad(node, key, "must be a text in quotes");
-    return node->as_string()->get();
-  }
-
-  Result<unsigned> count(std::string_view key, unsigned low, unsigned high, std::optional<unsigned> fallback) {
-    const toml::node* node = find(key);
-    if (node == nullptr && fallback) return *fallback;
-    if (node == nullptr) return bad(node, key, "is missing");
-    return whole_number(node, key, low, high);
-  }
-
-  Result<unsigned> whole_number(const toml::node* node, std::string_view key, unsigned low, unsigned high) const {
-    if (!node->is_integer()) return bad(node, key, "must be a whole number");
-    const std::int64_t number = node->as_integer()->get();
-    if (number < low || number > high) return bad(node, key, fmt::format("{} is not in {}..{}", number, low, high));
-    return static_cast<unsigned>(number);
-  }
-
-  // A quantity with its unit, by one of the parse_ functions.
-  Result<double> quantity(std::string_view key, Result<double> (*parse)(std::string_view)) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return bad(node, key, "is missing");
-    if (node->is_number()) return bad(node, key, "a number without a unit (write \"10 ms\", \"64 KiB\", \"75 MB/s\")");
-    if (!node->is_string()) return bad(node, key, "must be a quantity with its unit, in quotes");
-    auto value = parse(node->as_string()->get());
-    if (!value.ok()) return bad(node, key, value.error().where);
-    return value;
-  }
-
-  Result<bool> flag(std::string_view key, bool fallback) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return fallback;
-    if (!node->is_boolean()) return bad(node, key, "must be true or false");
-    return node->as_boolean()->get();
-  }
-
-  // A number from 0 to 1; 0 if it is not there.
-  Result<double> share(std::string_view key) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return 0.0;
-    if (!node->is_number()) return bad(node, key, "must be a number from 0 to 1");
-    const double number = node->value<double>().value_or(-1);
-    if (!(number >= 0 && number <= 1)) return bad(node, key, "is not in 0..1");
-    return number;
-  }
-
-  // After all fields were asked for: what else stands there?
-  Status finish() const {
-    for (const auto& [key, node] : table_)
-      if (std::find(known_.begin(), known_.end(), key.str()) == known_.end())
-        return bad(&node, key.str(), "is not a field of a machine");
-    return {};
-  }
-
-  const std::string& where() const { return where_; }
-
- private:
-  const toml::table& table_;
-  std::string where_;
-  std::string path_;
-  std::vector<std::string> known_;
-};
 
 bool good_name(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
@@ -114,7 +20,7 @@ bool good_name(std::string_view name) {
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; });
 }
 
-Result<std::string> name_of(Table& table) {
+Result<std::string> name_of(TomlTable& table) {
   MDFS_TRY_ASSIGN(const std::string name, table.text("name"));
   if (!good_name(name))
     return table.bad(table.find("name"), "name", "a name is 1 to 64 small letters, digits, - and _");
@@ -128,7 +34,7 @@ std::optional<std::size_t> resource_index(const Machine& machine, const std::str
 }
 
 Result<Head> read_head(const toml::table& toml, const std::string& where, const std::string& path) {
-  Table table(toml, where, path);
+  TomlTable table(toml, where, path);
   Head head;
   MDFS_TRY_ASSIGN(head.track_s, table.quantity("track", parse_time_s));
   MDFS_TRY_ASSIGN(head.stroke_s, table.quantity("stroke", parse_time_s));
@@ -137,11 +43,11 @@ Result<Head> read_head(const toml::table& toml, const std::string& where, const 
   if (head.stroke_s < head.track_s)
     return table.bad(table.find("stroke"), "stroke", "is shorter than the seek to the next track");
   if (head.capacity_bytes < 1) return table.bad(table.find("capacity"), "capacity", "is less than a byte");
-  MDFS_TRY(table.finish());
+  MDFS_TRY(table.finish("a machine"));
   return head;
 }
 
-Status read_count(Table& table, const Machine& machine, Resource& resource) {
+Status read_count(TomlTable& table, const Machine& machine, Resource& resource) {
   const toml::node* count = table.find("count");
   if (count == nullptr) return table.bad(count, "count", "is missing (a number, or \"disks\" for one a disk)");
   if (count->is_string()) {
@@ -161,7 +67,7 @@ Status read_count(Table& table, const Machine& machine, Resource& resource) {
 
 Status read_resource(const toml::table& toml, const std::string& where, Machine& machine) {
   const std::string path = fmt::format("resource[{}]", machine.resources.size());
-  Table table(toml, where, path);
+  TomlTable table(toml, where, path);
   Resource resource;
   MDFS_TRY_ASSIGN(resource.name, name_of(table));
   if (resource_index(machine, resource.name))
@@ -172,12 +78,12 @@ Status read_resource(const toml::table& toml, const std::string& where, Machine&
     if (!head->is_table()) return table.bad(head, "head", "must be a table of track, stroke, rotation and capacity");
     MDFS_TRY_ASSIGN(resource.head, read_head(*head->as_table(), where, path + ".head"));
   }
-  MDFS_TRY(table.finish());
+  MDFS_TRY(table.finish("a machine"));
   machine.resources.push_back(std::move(resource));
   return {};
 }
 
-Status read_costs(Table& table, const Machine& machine, Stage& stage) {
+Status read_costs(TomlTable& table, const Machine& machine, Stage& stage) {
   const toml::node* node = table.find("cost");
   if (node == nullptr) return table.bad(node, "cost", "is missing");
   if (node->is_number()) return table.bad(node, "cost", "a number without a unit (write \"10 ms\")");
@@ -203,7 +109,7 @@ Status read_costs(Table& table, const Machine& machine, Stage& stage) {
 }
 
 Status read_stage(const toml::table& toml, const std::string& where, Machine& machine) {
-  Table table(toml, where, fmt::format("stage[{}]", machine.stages.size()));
+  TomlTable table(toml, where, fmt::format("stage[{}]", machine.stages.size()));
   Stage stage;
   MDFS_TRY_ASSIGN(stage.name, name_of(table));
   MDFS_TRY_ASSIGN(const std::string resource, table.text("resource"));
@@ -220,12 +126,12 @@ Status read_stage(const toml::table& toml, const std::string& where, Machine& ma
   if (stage.per_window && stage.when != When::kAlways)
     return table.bad(table.find("when"), "when", "a stage of whole windows knows no hit or miss");
   MDFS_TRY(read_costs(table, machine, stage));
-  MDFS_TRY(table.finish());
+  MDFS_TRY(table.finish("a machine"));
   machine.stages.push_back(std::move(stage));
   return {};
 }
 
-Status read_row_offset(Table& table, Layout& layout) {
+Status read_row_offset(TomlTable& table, Layout& layout) {
   const toml::node* node = table.find("row_offset");
   if (node == nullptr) return {};
   if (node->is_array()) {
@@ -243,7 +149,7 @@ Status read_row_offset(Table& table, Layout& layout) {
 }
 
 Status read_layout(const toml::table& toml, const std::string& where, Layout& layout) {
-  Table table(toml, where, "placement");
+  TomlTable table(toml, where, "placement");
   MDFS_TRY_ASSIGN(const std::string kind, table.text("kind", "extents"));
   if (kind != "extents" && kind != "striped")
     return table.bad(table.find("kind"), "kind", "is \"extents\" or \"striped\"");
@@ -253,7 +159,7 @@ Status read_layout(const toml::table& toml, const std::string& where, Layout& la
       MDFS_TRY_ASSIGN(layout.group_bytes, table.quantity("group", parse_size_bytes));
     }
     MDFS_TRY_ASSIGN(layout.filled, table.share("filled"));
-    return table.finish();
+    return table.finish("a machine");
   }
   layout.kind = Layout::Kind::kStriped;
   MDFS_TRY_ASSIGN(layout.unit_bytes, table.quantity("unit", parse_size_bytes));
@@ -263,11 +169,11 @@ Status read_layout(const toml::table& toml, const std::string& where, Layout& la
   MDFS_TRY_ASSIGN(layout.parity, table.flag("parity", false));
   if (layout.parity && layout.width < 2)
     return table.bad(table.find("width"), "width", "parity needs two disks or more");
-  return table.finish();
+  return table.finish("a machine");
 }
 
 // One to three lengths of at least 1.
-Status read_lengths(Table& table, std::string_view key, const std::string& text, unsigned& rank,
+Status read_lengths(TomlTable& table, std::string_view key, const std::string& text, unsigned& rank,
                     geometry::Coord& lengths) {
   const auto parsed = geometry::parse_shape(text);
   if (!parsed.ok()) return table.bad(table.find(key), key, parsed.error().where);
@@ -279,7 +185,7 @@ Status read_lengths(Table& table, std::string_view key, const std::string& text,
 }
 
 Status read_image(const toml::table& toml, const std::string& where, Machine& machine) {
-  Table table(toml, where, "image");
+  TomlTable table(toml, where, "image");
   MDFS_TRY_ASSIGN(machine.shape, table.text("shape", machine.shape));
   MDFS_TRY_ASSIGN(machine.extent, table.text("extent", machine.extent));
   MDFS_TRY_ASSIGN(machine.bytes_per_pixel, table.count("bytes_per_pixel", 1, 65535, machine.bytes_per_pixel));
@@ -288,7 +194,7 @@ Status read_image(const toml::table& toml, const std::string& where, Machine& ma
   unsigned extent_rank = 0;
   MDFS_TRY(read_lengths(table, "extent", machine.extent, extent_rank, image.extent));
   // An extent that the file does not give is that of the mount, where the shape is of another rank.
-  if (extent_rank != image.rank && table.find("extent") == nullptr) return table.finish();
+  if (extent_rank != image.rank && table.find("extent") == nullptr) return table.finish("a machine");
   if (extent_rank != image.rank)
     return table.bad(table.find("extent"), "extent",
                      fmt::format("has {} axes, and the shape {}", extent_rank, image.rank));
@@ -297,24 +203,12 @@ Status read_image(const toml::table& toml, const std::string& where, Machine& ma
   image.axes = std::string("zyx").substr(geometry::kMaxRank - image.rank);
   if (const Status status = geometry::check(image); !status.ok())
     return table.bad(table.find("shape"), "shape", status.error().where);
-  return table.finish();
+  return table.finish("a machine");
 }
 
 // Calls read for each table of a list of tables.
-template <typename Read>
-Status each(Table& table, std::string_view key, std::size_t limit, Read read) {
-  const toml::node* node = table.find(key);
-  if (node == nullptr || !node->is_array_of_tables())
-    return table.bad(node, key, fmt::format("a machine has one [[{}]] or more", key));
-  const toml::array& list = *node->as_array();
-  if (list.size() > limit)
-    return table.bad(node, key, fmt::format("there are {}, at most {} are read", list.size(), limit));
-  for (const toml::node& item : list) MDFS_TRY(read(*item.as_table()));
-  return {};
-}
-
 // Stages of whole windows come first or last, and the hit ratio has stages to choose from.
-Status check_stages(Table& table, const Machine& machine) {
+Status check_stages(TomlTable& table, const Machine& machine) {
   bool extents_seen = false;
   bool epilogue = false;
   bool conditional = false;
@@ -331,12 +225,8 @@ Status check_stages(Table& table, const Machine& machine) {
 }
 
 Result<Machine> parse(std::string_view text, const std::string& where) {
-  MDFS_TRY_ASSIGN(const std::string ascii, ascii_toml(text, where));
-  const toml::parse_result parsed = toml::parse(ascii);
-  if (!parsed)
-    return Error{Errc::kInvalidArgument,
-                 fmt::format("{}:{}: {}", where, parsed.error().source().begin.line, parsed.error().description())};
-  Table table(parsed.table(), where, "");
+  MDFS_TRY_ASSIGN(const toml::table document, parse_toml(text, where));
+  TomlTable table(document, where, "");
   Machine machine;
   MDFS_TRY_ASSIGN(machine.name, name_of(table));
   MDFS_TRY_ASSIGN(machine.description, table.text("description", ""));
@@ -350,11 +240,12 @@ Result<Machine> parse(std::string_view text, const std::string& where) {
     MDFS_TRY(key == "image" ? read_image(*node->as_table(), where, machine)
                             : read_layout(*node->as_table(), where, machine.layout));
   }
-  MDFS_TRY(each(table, "resource", kMaxResources,
-                [&](const toml::table& item) { return read_resource(item, where, machine); }));
-  MDFS_TRY(each(table, "stage", kMaxStages, [&](const toml::table& item) { return read_stage(item, where, machine); }));
+  MDFS_TRY(table.each("a machine", "resource", kMaxResources,
+                      [&](const toml::table& item) { return read_resource(item, where, machine); }));
+  MDFS_TRY(table.each("a machine", "stage", kMaxStages,
+                      [&](const toml::table& item) { return read_stage(item, where, machine); }));
   MDFS_TRY(check_stages(table, machine));
-  MDFS_TRY(table.finish());
+  MDFS_TRY(table.finish("a machine"));
   if (machine.layout.kind == Layout::Kind::kStriped && machine.disks % machine.layout.width != 0)
     return table.bad(table.find("disks"), "disks",
                      fmt::format("{} disks make no whole volumes of {}", machine.disks, machine.layout.width));
@@ -370,13 +261,7 @@ Result<Machine> parse_machine(std::string_view text, const std::string& where) {
 }
 
 Result<Machine> read_machine(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (!file) return from_errno(errno, path);
-  std::string text(kMaxMachineFileBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) return from_errno(EIO, path);
-  if (text.size() > kMaxMachineFileBytes)
-    return Error{Errc::kTooBig, fmt::format("{}: a machine file holds at most {} bytes", path, kMaxMachineFileBytes)};
+  MDFS_TRY_ASSIGN(const std::string text, read_toml(path, kMaxMachineFileBytes));
   return parse_machine(text, path);
 }
 

@@ -1,10 +1,11 @@
-// Fuzz target: machine files, and what a machine is compiled into.
+// Fuzz target: machine files, what a machine is compiled into, and price files.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
 #include "fuzz.h"
 #include "model/engine.h"
 #include "model/machine.h"
+#include "model/price_file.h"
 #include "model/random.h"
 #include "model/route.h"
 
@@ -12,6 +13,8 @@ using namespace mdfs;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = as_text(fuzz::input(data, size));
+  const auto prices = model::parse_prices(text, "input");
+  MDFS_CHECK(prices.ok() || prices.error().where.find('\n') == std::string::npos);
   const auto machine = model::parse_machine(text, "input");
   if (!machine.ok()) {
     MDFS_CHECK(machine.error().where.find('\n') == std::string::npos);  // one line, whatever the file holds

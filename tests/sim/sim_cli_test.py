@@ -100,7 +100,8 @@ class Options(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.trace = pathlib.Path(folder.name) / "trace"
         self.trace.write_text("0 0,0,512,512\n")
-        self.commands = {**COMMANDS, "replay": ["gigaview-t800", self.trace]}
+        self.commands = {**COMMANDS, "replay": ["gigaview-t800", self.trace],
+                         "size": ["--workload", self.trace, "--target", "p99<100 s", "--machines", "nvme"]}
 
     def test_the_json_holds_every_parameter(self):
         for command, arguments in self.commands.items():
@@ -111,7 +112,7 @@ class Options(unittest.TestCase):
                     self.assertTrue(key in parameters or f"{key}_s" in parameters, f"--{option} is not in {parameters}")
 
     def test_nonsense_in_any_option_is_refused_in_one_line_and_never_ends_in_a_crash(self):
-        flags = {"json", "csv", "own-images", "stagger", "reads-only"}
+        flags = {"json", "csv", "own-images", "stagger", "reads-only", "all"}
         for command, arguments in self.commands.items():
             for option in set(options_of(command)) - flags - {"help", "plot"}:
                 words = list(arguments)
@@ -187,6 +188,57 @@ class WorkedExample(unittest.TestCase):
                 self.assertEqual([out["late_frames"], delay["count"]], [int(late), int(frames)])
 
 
+class Size(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_the_cheapest_machine_that_meets_the_target_is_found_and_dearer_ones_are_not_tried(self):
+        command = ["size", "--workload", "poisson:512x512:60/s", "--target", "p99<120ms", "--machines",
+                   "sata-disk,sata-shelf-10gbe", "--disks", "1..12", "--windows", 400]
+        best, every = load(*command), load(*command, "--all")
+        self.assertEqual(best["cheapest"], every["cheapest"])
+        self.assertEqual(len(every["candidates"]), 24)
+        met = [one for one in every["candidates"] if one["verdict"] == "met"]
+        self.assertEqual(met[0], best["cheapest"])
+        self.assertEqual(best["candidates"], every["candidates"][:len(best["candidates"])])
+        self.assertEqual(best["candidates"][-1], best["cheapest"])
+        target = best["cheapest"]["targets"][0]
+        self.assertGreater(target["half_width_95"], 0)
+        self.assertLess(target["value"] + target["half_width_95"], 0.12)
+        self.assertEqual(best["cheapest"]["bottleneck"], "disk")
+
+    def test_prices_decide_and_are_named_in_errors(self):
+        prices = self.folder / "prices.toml"
+        prices.write_text('currency = "EUR"\n[[machine]]\nname = "nvme"\nbase = 2000\ndisk = 100\n'
+                          '[[machine]]\nname = "sata-disk"\nbase = 100\ndisk = 90\n')
+        command = ["size", "--workload", "closed:256x256:4", "--target", "p50<200ms,throughput>1MB/s",
+                   "--machines", "nvme,sata-disk", "--disks", "2,4", "--windows", 200, "--price", prices]
+        found = load(*command)
+        self.assertEqual((found["cheapest"]["machine"], found["cheapest"]["price"]), ("sata-disk", 280))
+        self.assertIn("price 280 EUR", run(*command))
+        self.assertIn("raid3 has no price", run(*command, "--machines", "raid3", fails=True))
+
+    def test_a_target_that_no_machine_meets_is_said_and_ends_with_status_1(self):
+        done = subprocess.run([PROGRAM, "size", "--workload", "poisson:512x512:50/s", "--target", "p99<1us",
+                               "--machines", "nvme", "--disks", "1,2", "--windows", "100"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("none of the machines meets the targets", done.stdout)
+
+    def test_a_trace_is_a_workload_and_its_figure_a_picture(self):
+        trace, picture = self.folder / "trace", self.folder / "size.svg"
+        trace.write_text("".join(f"{second / 10} 0,{second * 10},512,512\n" for second in range(100)))
+        command = ["size", "--workload", trace, "--target", "mean<40ms", "--machines", "gigaview-t9000-004,sata-disk",
+                   "--disks", "1..8", "--all"]
+        self.assertEqual(len(load(*command, "--plot", picture)["candidates"]), 16)
+        text = picture.read_text()
+        self.assertTrue(text.startswith("<svg ") and "sata-disk" in text)
+        self.assertIsNone(re.search("nan|inf", text))
+        self.assertEqual(load(*command), load(*command), "the number of threads does not change the result")
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -239,6 +291,15 @@ class Files(unittest.TestCase):
         text = path.read_text()
         self.assertTrue(text.startswith("<svg ") and "polyline" in text)
         self.assertIsNone(re.search("nan|inf", text))
+
+    def test_a_figure_that_cannot_be_written_costs_no_result(self):
+        done = subprocess.run([PROGRAM, "poisson", "fixed-server", "--loads", "0.5", "--windows", "200", "--plot",
+                               self.folder / "none" / "a.svg"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("bottleneck", done.stdout)
+        self.assertIn("a.svg", done.stderr)
+        self.assertIn("must end in .svg or .png",
+                      run("window", "fixed-server", "0,0,512,512", "--plot", self.folder / "a.pdf", fails=True))
 
     def test_a_file_is_calibrated_or_refused(self):
         disk = pathlib.Path.cwd() / f"calibrate.{os.getpid()}"

@@ -424,8 +424,8 @@ Status run_compare(const CompareOptions& options) {
     missed += one.verdict(options.tolerance) == Verdict::kWithin ? 0 : 1;
   }
   report.json()["missed"] = missed;
-  if (!options.plot.empty()) MDFS_TRY(write_figure(compare_figure(rows, machine.name, options.sizes), options.plot));
   report.print();
+  if (!options.plot.empty()) MDFS_TRY(write_figure(compare_figure(rows, machine.name, options.sizes), options.plot));
   if (missed > 0)
     return Error{Errc::kOutOfRange,
                  fmt::format("{} of {} measured means are further than {:g} % from the simulated ones", missed,

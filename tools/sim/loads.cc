@@ -136,8 +136,8 @@ Status run_poisson(const PoissonCommand& options) {
       figure = delay_figure(fmt::format("{}: load {}", system.setup().machine.name, text), result.delays_s);
   }
   if (options.loads.size() > 1) figure.series.push_back(std::move(curve));
-  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
   report.print();
+  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
   return {};
 }
 
@@ -171,8 +171,8 @@ Status run_closed(const ClosedCommand& options) {
     curve.y.push_back(result.done_bytes_per_s / 1e6);
   }
   figure.series.push_back(std::move(curve));
-  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
   report.print();
+  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
   return {};
 }
 
@@ -202,10 +202,10 @@ Status run_saturate(const LoadCommand& options) {
     for (std::size_t i = 0; i < result.replication_throughput.size(); ++i)
       report.row({std::to_string(i), number_text(result.replication_throughput[i])});
   }
+  report.print();
   if (!options.plot.empty())
     MDFS_TRY(write_figure(utilization_figure(fmt::format("{}: backlog", system.setup().machine.name), result.use),
                           options.plot));
-  report.print();
   return {};
 }
 
@@ -287,8 +287,8 @@ Status run_streams_command(const StreamsCommand& options) {
                                {"max_s", one.max}});
     sim::add_distribution(figure, fmt::format("stream {}", i), result.delays_s[i], i);
   }
-  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
   report.print();
+  if (!options.plot.empty()) MDFS_TRY(write_figure(figure, options.plot));
   return {};
 }
 

@@ -33,6 +33,9 @@ void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
   command.add_flag("--csv", options.csv, "Print comma-separated values")->excludes(json);
   if (plot)
     command.add_option("--plot", options.plot, "Draw a figure to this file (.svg; .png needs rsvg-convert)")
+        ->check([](const std::string& path) {
+          return path.ends_with(".svg") || path.ends_with(".png") ? "" : path + " must end in .svg or .png";
+        })
         ->type_name("FILE");
 }
 
@@ -43,6 +46,11 @@ void add_sim_options(CLI::App& command, SimOptions& options) {
                     ->required(),
                 machine_choices());
   command.add_option("--disks", options.disks, "Number of disks")->check(whole_number(1, model::kMaxDisks));
+  add_image_options(command, options);
+  add_output_options(command, options, true);
+}
+
+void add_image_options(CLI::App& command, SimOptions& options) {
   command.add_option("--shape", options.shape, "Image in pixels, slowest axis first: YxX or ZxYxX");
   command.add_option("--extent", options.extent, "Extent in pixels, slowest axis first");
   command.add_option("--bytes-per-pixel", options.bytes_per_pixel, "Bytes of one pixel")
@@ -55,7 +63,6 @@ void add_sim_options(CLI::App& command, SimOptions& options) {
       ->check(number_from(0, 1));
   command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
-  add_output_options(command, options, true);
 }
 
 Result<sim::Setup> make_setup(const SimOptions& options) {

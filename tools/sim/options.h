@@ -35,6 +35,8 @@ struct SimOptions {
 
 // The machine as the first operand, and --disks, --shape .. --plot.
 void add_sim_options(CLI::App& command, SimOptions& options);
+// --shape .. --seeks alone.
+void add_image_options(CLI::App& command, SimOptions& options);
 // The names of the shipped machines, for Tab.
 std::vector<Choice> machine_choices();
 // --json, --csv, --seed, and --plot where there is one figure.

@@ -34,8 +34,9 @@ Status convert(const std::string& svg, PendingFile& png) {
   const int problem = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (problem == ENOENT)
-    return Error{Errc::kNotSupported,
-                 fmt::format("{}: a PNG needs rsvg-convert (package librsvg2-bin); .svg does not", png.target())};
+    return Error{
+        Errc::kNotSupported,
+        fmt::format("{}: rsvg-convert (package librsvg2-bin) makes PNG; a .svg file needs no program", png.target())};
   if (problem != 0) return from_errno(problem, program);
   int status = 0;
   if (waitpid(child, &status, 0) < 0) return from_errno(errno, program);

@@ -3,31 +3,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/checked.h"
 #include "commands.h"
-#include "geometry/decompose.h"
-#include "geometry/window_spec.h"
-#include "model/trace.h"
 #include "options.h"
 #include "plot.h"
 #include "report.h"
 #include "sim/experiment.h"
 #include "support/ranges.h"
+#include "trace_file.h"
 
 namespace mdfs::tools {
 namespace {
 
-constexpr std::size_t kMaxRequests = 10'000'000;
-constexpr std::size_t kMaxImages = 10'000;
 constexpr unsigned kMaxReplications = 1000;
-constexpr std::size_t kMaxLineBytes = 4096;
-constexpr std::uint64_t kCellBytes = 128u << 10;  // in which a mount places ordinary files
 
 struct ReplayOptions : SimOptions {
   std::string trace;
@@ -35,151 +24,9 @@ struct ReplayOptions : SimOptions {
   unsigned replications = 5;
 };
 
-// A request with the number of its image, not yet cut into windows: a file's length is known at the end of the trace.
-struct Asked {
-  model::TraceRequest request;
-  std::size_t image = 0;
-  std::size_t line = 0;
-};
-
-struct ReplayTrace {
-  std::vector<model::TraceImage> images;  // 0: the one of the machine and the options
-  std::vector<Asked> requests;
-};
-
-class TraceReader {
- public:
-  TraceReader(const ReplayOptions& options, const geometry::Geometry& own) : options_(options) {
-    trace_.images.push_back({.object = 0, .geometry = own, .base = 0});
-  }
-
-  Result<ReplayTrace> read() {
-    std::ifstream file(options_.trace);
-    if (!file) return from_errno(errno, options_.trace);
-    std::string line;
-    while (std::getline(file, line)) {
-      ++number_;
-      if (line.size() > kMaxLineBytes) return bad(fmt::format("a line has at most {} bytes", kMaxLineBytes));
-      auto parsed = model::parse_trace_line(line);
-      if (!parsed.ok()) return bad(parsed.error().where);
-      if (const auto* image = std::get_if<model::TraceImage>(&*parsed)) MDFS_TRY(add(*image));
-      if (auto* request = std::get_if<model::TraceRequest>(&*parsed)) MDFS_TRY(add(std::move(*request)));
-    }
-    if (file.bad()) return from_errno(EIO, options_.trace);
-    if (trace_.requests.empty()) return Error{Errc::kNoData, fmt::format("{}: no window", options_.trace)};
-    return std::move(trace_);
-  }
-
- private:
-  Error bad(const std::string& why) const {
-    return {Errc::kInvalidArgument, fmt::format("{}:{}: {}", options_.trace, number_, why)};
-  }
-
-  Status add(const model::TraceImage& image) {
-    if (trace_.images.size() > kMaxImages) return bad(fmt::format("a trace has at most {} images", kMaxImages));
-    by_object_[image.object] = trace_.images.size();
-    trace_.images.push_back(image);
-    return {};
-  }
-
-  Status add(model::TraceRequest request) {
-    if (options_.reads_only && request.write) return {};
-    if (trace_.requests.size() == kMaxRequests) return bad(fmt::format("a trace has at most {} windows", kMaxRequests));
-    Asked asked{.request = std::move(request), .image = 0, .line = number_};
-    if (asked.request.object) {
-      const auto known = by_object_.find(*asked.request.object);
-      if (known == by_object_.end())
-        return bad(fmt::format("object {} has no image or file line", *asked.request.object));
-      asked.image = known->second;
-    }
-    if (!trace_.images[asked.image].geometry && !asked.request.range) return bad("an ordinary file has no windows");
-    trace_.requests.push_back(std::move(asked));
-    return {};
-  }
-
-  const ReplayOptions& options_;
-  ReplayTrace trace_;
-  std::map<std::uint64_t, std::size_t> by_object_;
-  std::size_t number_ = 0;
-};
-
-// Files as rows of cells, as long as the trace reaches.
-Status shape_files(ReplayTrace& trace) {
-  std::vector<std::uint64_t> end(trace.images.size());
-  for (const Asked& asked : trace.requests)
-    if (asked.request.range)
-      end[asked.image] = std::max(end[asked.image], asked.request.range->offset + asked.request.range->length);
-  for (std::size_t i = 0; i < trace.images.size(); ++i) {
-    model::TraceImage& image = trace.images[i];
-    if (image.geometry) continue;
-    image.base = image.object;  // files begin on different disks
-    MDFS_TRY_ASSIGN(image.geometry, sim::make_image(std::to_string(std::max<std::uint64_t>(end[i], 1)),
-                                                    std::to_string(kCellBytes), true, 1));
-  }
-  return {};
-}
-
-// The bytes of a plain file as boxes of samples: whole samples, where the range begins or ends within one.
-std::vector<geometry::Window> windows_of(const geometry::Geometry& image, const model::ByteRange& range) {
-  const geometry::ByteGeometry bytes = geometry::byte_geometry(image);
-  const std::uint64_t sample = image.sample_bytes();
-  const unsigned fastest = image.rank - 1;
-  std::vector<geometry::Window> windows;
-  for (const geometry::RangeBox& one : geometry::range_boxes(image.rank, bytes.shape, range.offset, range.length)) {
-    geometry::Window window;
-    window.start = one.box.start;
-    window.length = one.box.length;
-    const std::uint64_t last = one.box.start[fastest] + one.box.length[fastest];
-    window.start[fastest] = one.box.start[fastest] / sample;
-    window.length[fastest] = ceil_div(last, sample) - window.start[fastest];
-    windows.push_back(window);
-  }
-  return windows;
-}
-
-Result<std::vector<sim::TraceEntry>> entries_of(const ReplayTrace& trace, const std::string& path) {
-  std::vector<sim::TraceEntry> entries;
-  entries.reserve(trace.requests.size());
-  for (const Asked& asked : trace.requests) {
-    const model::TraceImage& image = trace.images[asked.image];
-    const auto bad = [&](const std::string& why) {
-      return Error{Errc::kInvalidArgument, fmt::format("{}:{}: {}", path, asked.line, why)};
-    };
-    sim::TraceEntry entry{.time_s = asked.request.time_s,
-                          .windows = {},
-                          .client = static_cast<unsigned>(asked.request.client),
-                          .image = asked.image,
-                          .base = image.base};
-    if (asked.request.range) {
-      const model::ByteRange& range = *asked.request.range;
-      if (range.offset + range.length > image.geometry->size_bytes()) return bad("bytes past the end of the image");
-      entry.windows = windows_of(*image.geometry, range);
-    } else {
-      const auto window = geometry::parse_window(*image.geometry, asked.request.window);
-      if (!window.ok()) return bad(window.error().where);
-      entry.windows.push_back(*window);
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
-}
-
-Result<std::vector<sim::System>> systems_of(const sim::Setup& setup, const ReplayTrace& trace) {
-  std::vector<sim::System> systems;
-  systems.reserve(trace.images.size());
-  for (const model::TraceImage& image : trace.images) {
-    sim::Setup one = setup;
-    one.image = *image.geometry;
-    MDFS_TRY_ASSIGN(sim::System system, sim::System::make(std::move(one)));
-    systems.push_back(std::move(system));
-  }
-  return systems;
-}
-
 Status run_replay(const ReplayOptions& options) {
   MDFS_TRY_ASSIGN(const sim::Setup setup, make_setup(options));
-  MDFS_TRY_ASSIGN(ReplayTrace trace, TraceReader(options, setup.image).read());
-  MDFS_TRY(shape_files(trace));
+  MDFS_TRY_ASSIGN(const ReplayTrace trace, read_trace(options.trace, options.reads_only, setup.image));
   MDFS_TRY_ASSIGN(const std::vector<sim::TraceEntry> entries, entries_of(trace, options.trace));
   MDFS_TRY_ASSIGN(const std::vector<sim::System> systems, systems_of(setup, trace));
   // Without randomness in the machine all replications are the same one.
@@ -204,8 +51,8 @@ Status run_replay(const ReplayOptions& options) {
                   std::to_string(trace.images[entries[i].image].object),
                   trace.requests[i].request.write ? "write" : "read", number_text(result.delays_s[i])});
   }
-  if (!options.plot.empty()) MDFS_TRY(write_figure(delay_figure("replay", result.delays_s), options.plot));
   report.print();
+  if (!options.plot.empty()) MDFS_TRY(write_figure(delay_figure("replay", result.delays_s), options.plot));
   return {};
 }
 

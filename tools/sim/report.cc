@@ -18,12 +18,6 @@
 namespace mdfs::tools {
 namespace {
 
-// Of an option that was not given: the machine decides.
-template <typename T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
-}
-
 nlohmann::ordered_json parameters_of(const SimOptions& options, const sim::System& system) {
   const sim::Setup& setup = system.setup();
   return {{"machine", options.machine},
@@ -52,6 +46,13 @@ std::string csv_line(const std::vector<std::string>& cells) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json or_null(const std::optional<unsigned>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+nlohmann::ordered_json or_null(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
 
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 

@@ -16,6 +16,10 @@ namespace mdfs::tools {
 
 inline constexpr std::size_t kHistogramBins = 40;
 
+// The value of an option; null: it was not given, and the machine decides.
+nlohmann::ordered_json or_null(const std::optional<unsigned>& value);
+nlohmann::ordered_json or_null(const std::optional<double>& value);
+
 class Report {
  public:
   // system: absent where a command has none, or many.

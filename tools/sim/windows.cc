@@ -63,10 +63,10 @@ Status run_window(const WindowOptions& options) {
                     number_text(use.instances[i].mean_queue), std::to_string(use.instances[i].max_queue),
                     std::to_string(use.instances[i].served), number_text(delay)});
   }
+  report.print();
   if (!options.plot.empty())
     MDFS_TRY(write_figure(utilization_figure(fmt::format("{}: one window", system.setup().machine.name), result.use),
                           options.plot));
-  report.print();
   return {};
 }
 
@@ -96,12 +96,12 @@ Status run_random(const RandomOptions& options) {
     for (std::size_t i = 0; i < result.delays_s.size(); ++i)
       report.row({std::to_string(i), number_text(result.delays_s[i])});
   }
+  report.print();
   if (!options.plot.empty())
     MDFS_TRY(
         write_figure(delay_figure(fmt::format("{}: windows of {} at random", system.setup().machine.name, options.size),
                                   result.delays_s),
                      options.plot));
-  report.print();
   return {};
 }
 
@@ -231,9 +231,9 @@ Status run_sweep(const SweepOptions& options) {
         shared.row_offset = offset;
         MDFS_TRY(sweep_sizes(options, shared, report));
       }
+  report.print();
   if (!options.plot.empty())
     MDFS_TRY(write_figure(sweep_figure(report.json()["rows"], machine.name, disks.size() > 1), options.plot));
-  report.print();
   return {};
 }
 
