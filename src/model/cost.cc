@@ -64,7 +64,11 @@ Status take_summand(std::string_view& text, Cost& cost) {
     cost.part += factor;
     return {};
   }
-  return bad(fmt::format("\"{}\" is neither full, part nor a size", text));
+  // A number that no cost can have, such as -1 or inf, has an error of its own.
+  std::string_view ahead = text;
+  if (ahead.starts_with('-') || ahead.starts_with("inf") || ahead.starts_with("nan"))
+    if (const auto number = take_number(ahead); !number.ok()) return number.error();
+  return bad(fmt::format("\"{}\" is not a cost: write a time (10 ms), full, part or a size (64 B)", text));
 }
 
 Result<Cost> transfer(std::string_view& text) {
