@@ -112,6 +112,7 @@ void leave_terminal(int null) {
         auto mounted = mount_session(options, mountpoint);
         if (mounted.ok()) {
           fd = std::move(*mounted);
+          if (root) allow_read_ahead(mountpoint);
         } else {
           status = mounted.error();
         }

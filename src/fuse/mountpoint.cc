@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -27,6 +28,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log.h"
+#include "device/unique_fd.h"
 #include "mdfs/ioctl.h"
 
 extern char** environ;
@@ -109,6 +112,16 @@ Status check_mountpoint(const std::string& path) {
   if (std::ranges::find(kPseudoFilesystems, static_cast<std::uint32_t>(found.f_type)) != kPseudoFilesystems.end())
     return {Errc::kInvalidArgument, path + ": lies in a pseudo filesystem of the kernel" + kAdvice};
   return {};
+}
+
+void allow_read_ahead(const std::string& mountpoint) {
+  struct statx found {};
+  if (::statx(AT_FDCWD, mountpoint.c_str(), AT_STATX_DONT_SYNC, 0, &found) != 0) return;
+  const std::string file = fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", found.stx_dev_major, found.stx_dev_minor);
+  const device::UniqueFd limit(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  const std::string text = std::to_string(kReadAheadBytes >> 10);
+  if (limit.open() && ::write(limit.get(), text.data(), text.size()) < 0)
+    spdlog::debug("{}: {}", file, std::strerror(errno));
 }
 
 Status unmount_path(const std::string& path, Unmount how) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -11,6 +12,12 @@ namespace mdfs::fuse {
 
 // The path from /, without links; works on a mount point whose daemon is dead.
 Result<std::string> absolute_path(const std::string& path);
+
+// How far the kernel reads a file ahead that a program reads from start to end.
+inline constexpr std::uint64_t kReadAheadBytes = 1u << 20;
+// Lets it do so on a FUSE mount, whose limit is 128 KiB. For root alone, who may write to sysfs; after the mounting,
+// and before the daemon has answered FUSE_INIT. Asks the daemon nothing. Without the right the limit stays.
+void allow_read_ahead(const std::string& mountpoint);
 
 // True if its daemon has died: every request that the kernel does not answer from its caches fails with ENOTCONN.
 bool is_dead_mount(const std::string& path);

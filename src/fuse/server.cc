@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "fuse/mountpoint.h"
 #include "fuse/operations.h"
 
 namespace mdfs::fuse {
@@ -137,6 +138,7 @@ void Server::negotiate(fuse_conn_info& connection) {
                                             FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV);
   connection.max_read = kMaxTransferBytes;
   connection.max_write = std::min<unsigned>(connection.max_write, kMaxTransferBytes);
+  connection.max_readahead = kReadAheadBytes;  // the kernel takes the smaller one of this and allow_read_ahead()
   connection.max_background = kMaxBackground;
   connection.congestion_threshold = kMaxBackground * 3 / 4;
   connection.time_gran = 1;

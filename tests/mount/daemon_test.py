@@ -400,6 +400,12 @@ class Daemon(unittest.TestCase):
         self.assertIn("mounted already", fails(MDFS, "mount", copies[0], self.volume.folder + "/copy/mnt"))
         self.volume.unmount()
 
+    def test_the_kernel_reads_a_megabyte_ahead(self):
+        device = os.stat(self.volume.path).st_dev
+        limit = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb"
+        with open(limit, encoding="ascii") as file:
+            self.assertEqual(file.read(), "1024\n")
+
     def test_a_user_mounts_without_privileges(self):
         """Where fusermount3 is set-uid root, as Debian installs it."""
         fusermount = shutil.which("fusermount3")
