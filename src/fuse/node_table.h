@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "views/detached_header.h"
 #include "views/view.h"
 #include "views/view_file.h"
 #include "views/zarr_name.h"
@@ -31,21 +32,25 @@ enum class NodeKind : std::uint8_t {
   kZarrDirectory,  // ome.zarr/ and the directories in it
   kInfo,           // info.json
   kImageNpy,       // NAME.npy
+  kImageRaw,       // NAME.raw
+  kHeader,         // NAME.nhdr and the like: `name` is the file with the samples
   kWindow,         // win/<spec>.<suffix>
   kZarrFile,       // a file in ome.zarr/
   kLink,           // NAME@ of a symbolic link, `ino`: a link to the views of its target
 };
 constexpr bool is_directory(NodeKind kind) { return kind < NodeKind::kInfo; }
+constexpr bool is_whole_image(NodeKind kind) { return kind == NodeKind::kImageNpy || kind == NodeKind::kImageRaw; }
 
 // Identity of a node; two look-ups with equal specifications are one node.
 struct NodeSpec {
   NodeKind kind = NodeKind::kControl;
   volume::Ino ino = 0;
-  NodeId parent = 0;         // directories have one place in the tree; 0 for files
-  std::string name;          // directories: their name there
-  views::WindowName window;  // kWindow
-  std::string canonical;     // kWindow and of Zarr: stands for `window` or `zarr` in comparisons
-  views::ZarrName zarr{};    // kZarrDirectory, kZarrFile
+  NodeId parent = 0;             // directories have one place in the tree; 0 for files
+  std::string name;              // directories: their name there
+  views::HeaderFormat header{};  // kHeader
+  views::WindowName window;      // kWindow
+  std::string canonical;         // kWindow, kHeader and of Zarr: stands for all that the kind adds, in comparisons
+  views::ZarrName zarr{};        // kZarrDirectory, kZarrFile
 };
 
 struct Node {

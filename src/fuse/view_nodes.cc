@@ -3,6 +3,7 @@
 #include "fuse/view_nodes.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -32,6 +33,20 @@ mode_t directory_mode(mode_t image_mode) {
   return S_IFDIR | readable | readable >> 2;
 }
 
+constexpr std::string_view kRawSuffix = "raw";
+std::string data_file_of(std::string_view image) { return fmt::format("{}.{}", image, kRawSuffix); }
+
+// Of a kHeader. kNotFound: the format cannot describe the image as it is now.
+Result<std::string> header_text(const volume::ImageInfo& info, const NodeSpec& spec) {
+  auto text = views::detached_header(info.geometry, spec.header, spec.name);
+  if (!text.ok()) return Error{Errc::kNotFound, text.error().where};
+  return text;
+}
+
+views::ViewFile whole_image(const geometry::Geometry& geometry, NodeKind kind) {
+  return kind == NodeKind::kImageRaw ? views::view_image_raw(geometry) : views::view_image_npy(geometry);
+}
+
 std::shared_ptr<const Node> node_for(Server& server, NodeSpec spec) { return server.nodes().look_up(std::move(spec)); }
 
 // NAME in a real directory, as the directories of the mirror and as views of images.
@@ -54,13 +69,29 @@ Result<std::shared_ptr<const Node>> mirrored(Server& server, NodeId parent, Ino 
                            .canonical = {}});
 }
 
+// NAME.npy, NAME.raw and the headers that lead to NAME.raw.
+Result<std::shared_ptr<const Node>> whole_image_file(Server& server, NodeSpec spec, const std::string& image,
+                                                     std::string_view suffix) {
+  if (suffix == "npy" || suffix == kRawSuffix) {
+    spec.kind = suffix == "npy" ? NodeKind::kImageNpy : NodeKind::kImageRaw;
+    return node_for(server, std::move(spec));
+  }
+  const auto format = views::parse_header_suffix(suffix);
+  if (!format) return no_such(suffix);
+  spec.kind = NodeKind::kHeader;
+  spec.header = *format;
+  spec.name = data_file_of(image);
+  spec.canonical = std::string(suffix) + ":" + image;
+  MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(spec.ino));
+  MDFS_TRY(header_text(info, spec));
+  return node_for(server, std::move(spec));
+}
+
 Result<std::shared_ptr<const Node>> in_view(Server& server, const Node& view, std::string_view name) {
   NodeSpec spec{.kind = NodeKind::kInfo, .ino = view.spec.ino, .parent = 0, .name = {}, .window = {}, .canonical = {}};
   if (name == kInfoName) return node_for(server, std::move(spec));
-  if (name == view.spec.name + ".npy") {
-    spec.kind = NodeKind::kImageNpy;
-    return node_for(server, std::move(spec));
-  }
+  if (name.size() > view.spec.name.size() && name.starts_with(view.spec.name + "."))
+    return whole_image_file(server, std::move(spec), view.spec.name, name.substr(view.spec.name.size() + 1));
   if (name == kWindowsName) {
     spec.kind = NodeKind::kWindows;
     spec.parent = view.id;
@@ -96,7 +127,11 @@ struct stat control_attributes(NodeId id) {
 Result<std::uint64_t> size_of(Server& server, const Node& node) {
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
   if (node.spec.kind == NodeKind::kInfo) return std::uint64_t{views::info_json(info).size()};
-  if (node.spec.kind == NodeKind::kImageNpy) return views::view_image_npy(info.geometry).size_bytes();
+  if (is_whole_image(node.spec.kind)) return whole_image(info.geometry, node.spec.kind).size_bytes();
+  if (node.spec.kind == NodeKind::kHeader) {
+    MDFS_TRY_ASSIGN(const std::string text, header_text(info, node.spec));
+    return std::uint64_t{text.size()};
+  }
   if (node.spec.kind == NodeKind::kZarrFile) return zarr_file_size(info.geometry, node.spec.zarr);
   const auto size = views::known_size(info.geometry, node.spec.window);
   if (!size.ok()) return Error{Errc::kNotFound, size.error().message()};
@@ -160,6 +195,8 @@ Result<std::shared_ptr<const Node>> look_up_view(Server& server, NodeId parent, 
     }
     case NodeKind::kInfo:
     case NodeKind::kImageNpy:
+    case NodeKind::kImageRaw:
+    case NodeKind::kHeader:
     case NodeKind::kWindow:
     case NodeKind::kZarrFile:
     case NodeKind::kLink:
@@ -233,6 +270,9 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
   handle->flags = flags;
   if (spec.kind == NodeKind::kInfo) {
     handle->view = std::make_shared<views::TextView>(views::info_json(info));
+  } else if (spec.kind == NodeKind::kHeader) {
+    MDFS_TRY_ASSIGN(std::string text, header_text(info, spec));
+    handle->view = std::make_shared<views::TextView>(std::move(text));
   } else if (spec.kind == NodeKind::kZarrFile) {
     MDFS_TRY_ASSIGN(handle->view, open_zarr_file(server.volume(), info.geometry, spec));
     handle->chunk = chunk_window(info.geometry, spec.zarr);
@@ -245,8 +285,8 @@ Result<std::unique_ptr<Handle>> open_view(Server& server, std::shared_ptr<const 
     handle->view = std::move(*view);
   } else {
     views::ViewFile file;
-    if (spec.kind == NodeKind::kImageNpy) {
-      file = views::view_image_npy(info.geometry);
+    if (is_whole_image(spec.kind)) {
+      file = whole_image(info.geometry, spec.kind);
     } else {
       auto window = views::view_window(info.geometry, spec.window);
       if (!window.ok()) return Error{Errc::kNotFound, window.error().message()};
@@ -296,6 +336,11 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
   if (node.spec.kind == NodeKind::kView) {
     names.emplace_back(kInfoName, DT_REG);
     names.emplace_back(node.spec.name + ".npy", DT_REG);
+    names.emplace_back(data_file_of(node.spec.name), DT_REG);
+    MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
+    for (const views::HeaderFormat format : views::kHeaderFormats)
+      if (views::detached_header(info.geometry, format, data_file_of(node.spec.name)).ok())
+        names.emplace_back(fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG);
     names.emplace_back(kWindowsName, DT_DIR);
     names.emplace_back(views::kZarrName, DT_DIR);
   }

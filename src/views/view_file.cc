@@ -167,6 +167,14 @@ ViewFile view_image_npy(const Geometry& geometry) {
   return file;
 }
 
+ViewFile view_image_raw(const Geometry& geometry) {
+  ViewFile file;
+  file.window = geometry::whole(geometry);
+  file.type = geometry.type;
+  file.data_bytes = geometry.size_bytes();
+  return file;
+}
+
 Result<std::size_t> read_view(volume::Volume& volume, volume::Ino image, const ViewFile& file, std::uint64_t offset,
                               MutableBytes into, const engine::Stop& stop) {
   return read_view(file, offset, into, [&](std::uint64_t at, MutableBytes bytes) {

@@ -62,6 +62,8 @@ Result<std::optional<std::uint64_t>> known_size(const geometry::Geometry& geomet
 Result<Raster> raster_of(const geometry::Geometry& geometry, const WindowName& name);
 // scan.npy: the whole image behind a header of one page. An image without slabs is an array without elements.
 ViewFile view_image_npy(const geometry::Geometry& geometry);
+// scan.raw: the canonical bytes alone.
+ViewFile view_image_raw(const geometry::Geometry& geometry);
 
 // Source of the window's canonical bytes.
 using WindowBytes = std::function<Status(std::uint64_t offset, MutableBytes into)>;

@@ -1,4 +1,4 @@
-"""The Zarr view of images in the clients that users have, every sample compared with NumPy.
+"""The Zarr view and the headers of images in the clients that users have, every sample compared with NumPy.
 
 usage: clients_test.py PYTHON TUTORIAL.md
 PYTHON has the packages of requirements.txt. Blocks of the language `python` of the tutorial run as well.
@@ -90,6 +90,42 @@ class Clients(harness.MountTest):
         said = self.see("ome-zarr", self.at("stack"))[1]
         self.assertEqual(said["scale"], [2.0, 0.5, 0.25])
         self.assertEqual({axis["unit"] for axis in said["axes"]}, {"micrometer"})
+
+    def through_header(self, client, path):
+        output = os.path.join(self.volume.folder, "seen.npy")
+        done = subprocess.run([PYTHON, HERE / "read_header.py", client, path, output], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, f"{client} {path}: {done.stderr}")
+        return np.load(output), json.loads(done.stdout)
+
+    def test_headers_lead_to_the_plain_samples(self):
+        read = 0
+        for path, _, _ in self.images(codecs=(1,)):
+            image, name = pathlib.Path(path), os.path.basename(path)
+            info = json.loads((pathlib.Path(f"{path}@") / "info.json").read_text())
+            channels = [info["channels"]] if info["channels"] > 1 else []
+            plain = np.frombuffer(image.read_bytes(), harness.NUMPY[info["type"]]).reshape(info["shape"] + channels)
+            planes, lines, samples = [1] * (3 - len(info["shape"])) + info["shape"]
+            bands = np.moveaxis(plain.reshape(planes, lines, samples, -1), -1, 1).reshape(-1, lines, samples)
+            mirror = f"{self.volume.path}/.mdfs/img/{os.path.basename(self.dir)}/{name}"
+            for folder in (f"{path}@", mirror):
+                for suffix, client, expected in (("nhdr", "pynrrd", plain), ("nhdr", "simpleitk", plain),
+                                                 ("mhd", "simpleitk", plain), ("hdr", "gdal", bands),
+                                                 ("vrt", "gdal", bands)):
+                    header = f"{folder}/{name}.{suffix}"
+                    if not os.path.exists(header) or (client == "simpleitk" and len(info["shape"]) < 2):
+                        continue
+                    with self.subTest(header=header, client=client):
+                        # GDAL opens the samples of ENVI, and finds the header beside them.
+                        seen, _ = self.through_header(client, f"{folder}/{name}.raw" if suffix == "hdr" else header)
+                        np.testing.assert_array_equal(seen, expected)
+                        read += 1
+        self.assertGreater(read, 30)
+
+    def test_headers_carry_the_spacing(self):
+        run(harness.MDFS, "image", "create", self.at("stack"), "--shape", "5x40x50", "--spacing", "2um,0.5um,0.25um")
+        self.assertEqual(self.through_header("pynrrd", self.at("stack@/stack.nhdr"))[1], [2, 0.5, 0.25])
+        self.assertEqual(self.through_header("simpleitk", self.at("stack@/stack.mhd"))[1], [0.002, 0.0005, 0.00025])
 
     def test_dirty_and_appended_samples(self):
         rng = np.random.default_rng(2)

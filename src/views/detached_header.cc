@@ -1,0 +1,198 @@
+// Detached headers.
+// SPDX-License-Identifier: Apache-2.0
+#include "views/detached_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "geometry/units.h"
+
+namespace mdfs::views {
+namespace {
+
+using geometry::ElementType;
+using geometry::Geometry;
+
+// What a format calls an element type; "": it has none.
+struct TypeRow {
+  ElementType type;
+  std::string_view nrrd, meta, envi, vrt;
+};
+constexpr std::array kTypes = {
+    TypeRow{ElementType::kU8, "uint8", "MET_UCHAR", "1", "Byte"},
+    TypeRow{ElementType::kU16, "uint16", "MET_USHORT", "12", "UInt16"},
+    TypeRow{ElementType::kU32, "uint32", "MET_UINT", "13", "UInt32"},
+    TypeRow{ElementType::kU64, "uint64", "MET_ULONG_LONG", "15", ""},
+    TypeRow{ElementType::kI8, "int8", "MET_CHAR", "", "Int8"},
+    TypeRow{ElementType::kI16, "int16", "MET_SHORT", "2", "Int16"},
+    TypeRow{ElementType::kI32, "int32", "MET_INT", "3", "Int32"},
+    TypeRow{ElementType::kI64, "int64", "MET_LONG_LONG", "14", ""},
+    TypeRow{ElementType::kF16, "", "", "", ""},
+    TypeRow{ElementType::kF32, "float", "MET_FLOAT", "4", "Float32"},
+    TypeRow{ElementType::kF64, "double", "MET_DOUBLE", "5", "Float64"},
+};
+
+const TypeRow& row_of(ElementType type) {
+  return *std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& row) { return row.type == type; });
+}
+
+struct HeaderRow {
+  std::string_view suffix;
+  std::string_view TypeRow::*type;
+};
+constexpr std::array kHeaderRows = {HeaderRow{"nhdr", &TypeRow::nrrd}, HeaderRow{"mhd", &TypeRow::meta},
+                                    HeaderRow{"hdr", &TypeRow::envi}, HeaderRow{"vrt", &TypeRow::vrt}};
+
+const HeaderRow& row_of(HeaderFormat format) { return kHeaderRows[static_cast<std::size_t>(format)]; }
+
+Error cannot(HeaderFormat format, std::string_view what) {
+  return {Errc::kInvalidArgument, fmt::format("a .{} header cannot describe {}", suffix(format), what)};
+}
+
+// NRRD and MetaImage take a line of text for the name; % and the word LIST have meanings of their own there.
+bool can_be_named(HeaderFormat format, std::string_view file) {
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (format == HeaderFormat::kEnvi) return true;  // found by its own name
+  if (std::any_of(file.begin(), file.end(), control)) return false;
+  return format == HeaderFormat::kVrt || (file.find('%') == std::string_view::npos && !file.starts_with("LIST"));
+}
+
+std::uint64_t lines(const Geometry& geometry) { return geometry.rank >= 2 ? geometry.shape[geometry.rank - 2] : 1; }
+std::uint64_t planes(const Geometry& geometry) { return geometry.rank >= 3 ? geometry.shape[0] : 1; }
+std::uint64_t samples(const Geometry& geometry) { return geometry.shape[geometry.rank - 1]; }
+
+// A word for each axis, fastest first.
+template <typename Text>
+std::string for_axes(const Geometry& geometry, Text text) {
+  std::string words;
+  for (unsigned axis = geometry.rank; axis-- > 0;) words += " " + std::string(text(axis));
+  return words;
+}
+
+std::string nrrd(const Geometry& geometry, std::string_view type, std::string_view file) {
+  const bool channels = geometry.channels > 1;
+  const auto known = [&](unsigned axis) { return geometry.spacing[axis] > 0; };
+  std::string text = fmt::format("NRRD0005\ntype: {}\ndimension: {}\nsizes:", type, geometry.rank + (channels ? 1 : 0));
+  if (channels) text += fmt::format(" {}", geometry.channels);
+  text += for_axes(geometry, [&](unsigned axis) { return std::to_string(geometry.shape[axis]); });
+  text += channels ? "\nkinds: vector" : "\nkinds:";
+  text += for_axes(geometry, [&](unsigned axis) { return geometry.axes[axis] == 't' ? "time" : "space"; });
+  bool spacing = false, units = false;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    spacing = spacing || known(axis);
+    units = units || (known(axis) && !geometry.unit[axis].empty());
+  }
+  if (spacing) {
+    text += channels ? "\nspacings: nan" : "\nspacings:";
+    text += for_axes(geometry,
+                     [&](unsigned axis) { return known(axis) ? fmt::format("{}", geometry.spacing[axis]) : "nan"; });
+  }
+  if (units) {
+    text += channels ? "\nunits: \"\"" : "\nunits:";
+    text += for_axes(geometry, [&](unsigned axis) {
+      std::string unit;
+      if (known(axis))
+        for (const char c : geometry.unit[axis]) unit += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+      return '"' + unit + '"';
+    });
+  }
+  return text + fmt::format("\nendian: little\nencoding: raw\ndata file: {}\n", file);
+}
+
+std::string meta_image(const Geometry& geometry, std::string_view type, std::string_view file) {
+  bool lengths = true;
+  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
+    const geometry::Unit* const unit = geometry::find_unit(geometry.unit[axis]);
+    lengths = lengths && geometry.spacing[axis] > 0 && unit != nullptr && unit->kind == geometry::UnitKind::kLength;
+  }
+  std::string text = fmt::format(
+      "ObjectType = Image\nNDims = {}\nBinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n",
+      geometry.rank);
+  text += "DimSize =" + for_axes(geometry, [&](unsigned axis) { return std::to_string(geometry.shape[axis]); });
+  text +=
+      "\nElementSpacing =" + for_axes(geometry, [&](unsigned axis) {
+        constexpr double kMmPerCm = 10;
+        if (lengths)
+          return fmt::format("{}", geometry.spacing[axis] * geometry::find_unit(geometry.unit[axis])->size * kMmPerCm);
+        return geometry.spacing[axis] > 0 ? fmt::format("{}", geometry.spacing[axis]) : std::string("1");
+      });
+  if (geometry.channels > 1) text += fmt::format("\nElementNumberOfChannels = {}", geometry.channels);
+  return text + fmt::format("\nElementType = {}\nElementDataFile = {}\n", type, file);
+}
+
+std::string envi(const Geometry& geometry, std::string_view type) {
+  const bool channels = geometry.channels > 1;
+  return fmt::format(
+      "ENVI\nsamples = {}\nlines = {}\nbands = {}\nheader offset = 0\nfile type = ENVI Standard\ndata type = {}\n"
+      "interleave = {}\nbyte order = 0\n",
+      samples(geometry), lines(geometry), channels ? geometry.channels : planes(geometry), type,
+      channels ? "bip" : "bsq");
+}
+
+std::string in_xml(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '&')
+      safe += "&amp;";
+    else if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+std::string vrt(const Geometry& geometry, std::string_view type, std::string_view file) {
+  const std::uint64_t element = geometry::element_bytes(geometry.type), pixel = geometry.sample_bytes();
+  const std::uint64_t line = pixel * samples(geometry), plane = line * lines(geometry);
+  std::string text =
+      fmt::format("<VRTDataset rasterXSize=\"{}\" rasterYSize=\"{}\">\n", samples(geometry), lines(geometry));
+  std::uint64_t band = 1;
+  for (std::uint64_t z = 0; z < planes(geometry); ++z)
+    for (unsigned channel = 0; channel < geometry.channels; ++channel)
+      text += fmt::format(
+          "  <VRTRasterBand dataType=\"{}\" band=\"{}\" subClass=\"VRTRawRasterBand\">\n"
+          "    <SourceFilename relativeToVRT=\"1\">{}</SourceFilename>\n"
+          "    <ImageOffset>{}</ImageOffset>\n    <PixelOffset>{}</PixelOffset>\n    <LineOffset>{}</LineOffset>\n"
+          "    <ByteOrder>LSB</ByteOrder>\n  </VRTRasterBand>\n",
+          type, band++, in_xml(file), z * plane + channel * element, pixel, line);
+  return text + "</VRTDataset>\n";
+}
+
+}  // namespace
+
+std::string_view suffix(HeaderFormat format) { return row_of(format).suffix; }
+
+std::optional<HeaderFormat> parse_header_suffix(std::string_view suffix) {
+  for (const HeaderFormat format : kHeaderFormats)
+    if (row_of(format).suffix == suffix) return format;
+  return std::nullopt;
+}
+
+Result<std::string> detached_header(const Geometry& geometry, HeaderFormat format, std::string_view data_file) {
+  const std::string_view type = row_of(geometry.type).*(row_of(format).type);
+  if (type.empty()) return cannot(format, geometry::name(geometry.type));
+  if (geometry.shape[0] == 0) return cannot(format, "an image without samples");
+  if (!can_be_named(format, data_file)) return cannot(format, "a file of this name");
+  switch (format) {
+    case HeaderFormat::kNrrd:
+      return nrrd(geometry, type, data_file);
+    case HeaderFormat::kMetaImage:
+      return meta_image(geometry, type, data_file);
+    case HeaderFormat::kEnvi:
+      if (geometry.channels > 1 && planes(geometry) > 1) return cannot(format, "several planes of several channels");
+      return envi(geometry, type);
+    case HeaderFormat::kVrt:
+      break;
+  }
+  constexpr std::uint64_t kMaxRasterSide = INT32_MAX;  // of GDAL
+  if (planes(geometry) > kMaxVrtBands / geometry.channels) return cannot(format, "so many bands");
+  if (samples(geometry) > kMaxRasterSide || lines(geometry) > kMaxRasterSide)
+    return cannot(format, "an axis of 2^31 samples");
+  return vrt(geometry, type, data_file);
+}
+
+}  // namespace mdfs::views
