@@ -176,33 +176,6 @@ class Windows(harness.MountTest):
         write_all(self.at("scan@/win/y0+1.raw"), b"\1" * 1800)
         self.assertGreater(json.loads(read_all(self.at("scan@/info.json")))["generation"], before)
 
-    def test_headers_describe_the_plain_samples_beside_them(self):
-        data = self.image("scan", (9, 20, 30), "u16")
-        self.assertEqual(read_all(self.at("scan@/scan.raw")), data.tobytes())
-        text = read_all(self.at("scan@/scan.nhdr")).decode()
-        self.assertEqual(len(text), os.stat(self.at("scan@/scan.nhdr")).st_size)
-        self.assertIn("sizes: 30 20 9\n", text)
-        self.assertIn("data file: scan.raw\n", text)
-        mapped = np.memmap(self.at("scan@/scan.raw"), "<u2", "r", shape=(9, 20, 30))
-        np.testing.assert_array_equal(mapped, data)
-        with open(self.at("scan"), "ab") as file:  # one plane more
-            file.write(data[0].tobytes())
-        self.assertIn("sizes: 30 20 10\n", read_all(self.at("scan@/scan.nhdr")).decode())
-        self.assertEqual(os.stat(self.at("scan@/scan.raw")).st_size, 10 * 1200)
-        for flags in (os.O_WRONLY, os.O_RDWR):
-            self.assertErrno(errno.EACCES, os.open, self.at("scan@/scan.nhdr"), flags)
-            self.assertErrno(errno.EACCES, os.open, self.at("scan@/scan.raw"), flags)
-        os.rename(self.at("scan"), self.at("moved"))
-        self.assertErrno(errno.ENOENT, os.stat, self.at("moved@/scan.nhdr"))
-        self.assertIn(b"data file: moved.raw\n", read_all(self.at("moved@/moved.nhdr")))
-        self.image("half", (5, 6), "f16")
-        self.assertErrno(errno.ENOENT, os.stat, self.at("half@/half.nhdr"))
-        self.assertEqual(sorted(os.listdir(self.at("half@"))),
-                         ["half.npy", "half.raw", "info.json", "ome.zarr", "win"])
-        self.image("50%d", (5, 6))
-        self.assertErrno(errno.ENOENT, os.stat, self.at("50%d@/50%d.mhd"))
-        self.assertTrue(os.path.exists(self.at("50%d@/50%d.vrt")))
-
     def test_the_mirror_shows_images_and_directories(self):
         self.image("scan", (20, 30))
         write_all(self.at("plain"), b"x")
