@@ -6,7 +6,6 @@
 #include <linux/falloc.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +16,7 @@
 
 #include "base/log.h"
 #include "device/request.h"
+#include "device/ring_registration.h"
 
 namespace mdfs::device {
 namespace {
@@ -39,12 +39,6 @@ Error refused(int posix_errno) {
 constexpr std::array kOperations = {IORING_OP_NOP,    IORING_OP_READ,  IORING_OP_WRITE,     IORING_OP_READV,
                                     IORING_OP_WRITEV, IORING_OP_FSYNC, IORING_OP_FALLOCATE, IORING_OP_TIMEOUT};
 
-// liburing 2.3 declares functions for both registrations, and its library lacks them.
-int register_with(const io_uring& ring, unsigned what, const void* argument, unsigned count) {
-  const long result = ::syscall(__NR_io_uring_register, ring.ring_fd, what, argument, count);
-  return result < 0 ? -errno : static_cast<int>(result);
-}
-
 }  // namespace
 
 Status make_ring(io_uring& ring) {
@@ -53,14 +47,9 @@ Status make_ring(io_uring& ring) {
   params.cq_entries = UringContext::kMaxInFlight;
   if (const int result = io_uring_queue_init_params(UringContext::kSubmissionEntries, &ring, &params); result < 0)
     return refused(-result);
-  std::array<io_uring_restriction, kOperations.size()> restrictions{};
-  for (std::size_t i = 0; i < kOperations.size(); ++i) {
-    restrictions[i].opcode = IORING_RESTRICTION_SQE_OP;
-    restrictions[i].sqe_op = static_cast<__u8>(kOperations[i]);
-  }
-  int result = register_with(ring, IORING_REGISTER_RESTRICTIONS, restrictions.data(), restrictions.size());
-  if (result == 0) result = register_with(ring, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
-  if (result >= 0) return {};
+  int result = allow_only(ring, kOperations);
+  if (result == 0) result = enable(ring);
+  if (result == 0) return {};
   io_uring_queue_exit(&ring);
   return refused(-result);
 }

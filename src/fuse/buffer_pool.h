@@ -26,10 +26,9 @@ class BufferPool {
     BufferPool& pool_;
     AlignedBuffer buffer_;
   };
-  Lease take() { return Lease(*this, pop()); }
-
- private:
-  AlignedBuffer pop() {
+  Lease take() { return Lease(*this, take_buffer()); }
+  // For a Lease.
+  AlignedBuffer take_buffer() {
     {
       const std::lock_guard lock(mutex_);
       if (!free_.empty()) {
@@ -40,6 +39,8 @@ class BufferPool {
     }
     return AlignedBuffer(buffer_bytes_);
   }
+
+ private:
   void give_back(AlignedBuffer buffer) {
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(buffer));

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/io_uring.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -90,6 +91,7 @@ std::vector<Rule> daemon_rules() {
       {"prctl", {SCMP_A0_32(SCMP_CMP_EQ, PR_SET_NAME)}},
       {"prctl", {SCMP_A0_32(SCMP_CMP_EQ, PR_SET_TIMERSLACK)}},
       {"sched_getaffinity"},
+      {"sched_setaffinity", {SCMP_A0_64(SCMP_CMP_EQ, 0)}},
       {"sched_yield"},
       {"getrandom"},
       {"rt_sigaction"},
@@ -101,6 +103,7 @@ std::vector<Rule> daemon_rules() {
       {"pread64"},
       {"pwrite64"},
       {"io_uring_enter"},
+      {"io_uring_register", {SCMP_A1_32(SCMP_CMP_EQ, IORING_REGISTER_ENABLE_RINGS)}},  // of rings with restrictions
       {"lseek"},
       {"fstat"},
       {"newfstatat"},

@@ -203,6 +203,9 @@ Status serve_until_unmounted(Server& server, volume::Volume& volume, MountHelper
   {
     const SignalThread signals(server, helper);
     server.run();
+    // Else the dead mount would stay.
+    if (server.rings_failed())
+      if (const Status status = helper.unmount_lazily(); !status.ok()) spdlog::error("{}", status.error().message());
   }
   if (control != nullptr) {
     control->announce_end();
@@ -276,10 +279,24 @@ struct Belongings {
   std::vector<device::UniqueFd> descriptors;  // of disks
   std::unique_ptr<ControlServer> control;     // null: there is no runtime directory
   std::shared_ptr<device::UringContext> context;
+  std::unique_ptr<RequestRings> rings;  // null: all requests come from /dev/fuse
   std::uint64_t cache_bytes = 0;
   PressureFiles pressure;
   device::UniqueFd memory_wake;  // eventfd
 };
+
+// Null: without rings.
+Result<std::unique_ptr<RequestRings>> make_rings(RingUse use, bool offered) {
+  if (!offered) {
+    if (use == RingUse::kAuto) spdlog::info("requests come through /dev/fuse: {} is not Y", kRingParameter);
+    return std::unique_ptr<RequestRings>();
+  }
+  auto rings = RequestRings::create();
+  if (rings.ok()) return rings;
+  if (use == RingUse::kOn) return Error{rings.error().code, "io_uring=on: " + rings.error().where};
+  spdlog::info("requests come through /dev/fuse: {}", rings.error().message());
+  return std::unique_ptr<RequestRings>();
+}
 
 // Opens all that takes rights to open, and gives the rights up. Nothing that a disk holds has been looked at but
 // labels, and no thread of the daemon is ever anything but this.
@@ -287,6 +304,7 @@ Result<Belongings> pack_and_confine(const Job& job) {
   const MountOptions& options = job.options;
   Belongings with;
   with.session = session_options(job);
+  MDFS_TRY_ASSIGN(const bool rings_offered, kernel_offers_rings(options.io_uring, kRingParameter));
   MDFS_TRY_ASSIGN(const Identity identity, daemon_identity());
   MDFS_TRY_ASSIGN(with.helper, MountHelper::start(options.mountpoint, with.session, identity));
   if (!options.trace.empty()) {
@@ -306,6 +324,7 @@ Result<Belongings> pack_and_confine(const Job& job) {
   if (!with.memory_wake.open()) return from_errno(errno, "eventfd");
   MDFS_TRY(become(identity, {}));
   MDFS_TRY_ASSIGN(with.context, device::UringContext::create());
+  MDFS_TRY_ASSIGN(with.rings, make_rings(options.io_uring, rings_offered));
   MDFS_TRY(filter_daemon_calls());
   return with;
 }
@@ -346,7 +365,7 @@ Status serve(const Job& job, const Ready& ready) {
       return change_disks(*volume, modelled ? nullptr : with.context, std::move(request));
     });
   MDFS_TRY_ASSIGN(auto requests, with.helper->mount(with.session.read_only));
-  MDFS_TRY(server->attach(std::move(requests)));
+  MDFS_TRY(server->attach(std::move(requests), std::move(with.rings)));
 
   auto memory = std::make_unique<MemoryWatch>(std::move(with.pressure), std::move(with.memory_wake), with.cache_bytes,
                                               watched(volume->engine()), environment);

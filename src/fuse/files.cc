@@ -280,7 +280,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, fuse_file_info* fi) {
 
 void op_read(fuse_req_t req, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* fi) {
   Server& server = server_of(req);
-  BufferPool::Lease buffer = server.buffers().take();
+  ReplyBuffer buffer = server.reply_buffer();
   const MutableBytes into = buffer.bytes().first(std::min(size, kMaxTransferBytes));
   // Only reads made for a caller, not those that fill pages, name the caller's locks.
   const bool through_page_cache = fi->lock_owner == 0;

@@ -1,5 +1,6 @@
 // The commands of include/mdfs/ioctl.h.
 // SPDX-License-Identifier: Apache-2.0
+#include <linux/fuse.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,9 @@ namespace mdfs::fuse {
 namespace {
 
 using volume::Ino;
+
+// What an answer to an ioctl has before the caller's bytes.
+constexpr std::size_t kBeforeIoctlBytes = sizeof(fuse_ioctl_out);
 
 template <typename T>
 void reply_with(fuse_req_t req, const T& out) {
@@ -81,8 +85,8 @@ void bind(fuse_req_t req, Ino ino, Handle& handle, const mdfs_ioc_window& in) {
 void read_now(fuse_req_t req, Ino ino, const Handle& handle, const void* in, std::size_t size) {
   Server& server = server_of(req);
   mdfs_ioc_window window{};
-  std::memcpy(&window, in, sizeof window);  // the command word promises more than that
-  BufferPool::Lease buffer = server.buffers().take();
+  std::memcpy(&window, in, sizeof window);                      // the command word promises more than that
+  ReplyBuffer buffer = server.reply_buffer(kBeforeIoctlBytes);  // may be the memory of `in`, which is not used again
   const auto read = [&]() -> Result<std::size_t> {
     if (!can_read(handle.flags)) return Error{Errc::kAccessDenied, "not open for reading"};
     MDFS_TRY_ASSIGN(const geometry::Geometry geometry, server.volume().image_geometry(ino));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "alloc/policy.h"
 #include "base/environment.h"
@@ -70,6 +71,15 @@ Status set_policy(std::string_view value, MountOptions& options) {
   const auto policy = alloc::parse_policy(value);
   if (!policy.ok()) return usage(fmt::format("policy={}: {}", value, alloc::policy_names()));
   options.policy = *policy;
+  return {};
+}
+
+Status set_io_uring(std::string_view value, MountOptions& options) {
+  constexpr std::array<std::pair<std::string_view, RingUse>, 3> kUses = {
+      {{"auto", RingUse::kAuto}, {"on", RingUse::kOn}, {"off", RingUse::kOff}}};
+  const auto use = std::find_if(kUses.begin(), kUses.end(), [&](const auto& known) { return known.first == value; });
+  if (use == kUses.end()) return usage(fmt::format("io_uring={}: must be auto, on or off", value));
+  options.io_uring = use->second;
   return {};
 }
 
@@ -189,6 +199,10 @@ constexpr std::array kRows = {
           options.cached_images = true;
           return {};
         }},
+    Row{{"io_uring", "USE",
+         "get requests through io_uring: auto, where the kernel has it switched on (the default), on or off",
+         "auto,on,off"},
+        set_io_uring},
     Row{{"foreground", "", "stay in the foreground, and log to standard error"},
         [](std::string_view, MountOptions& options) -> Status {
           options.foreground = true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "fuse/ring_use.h"
 #include "volume/volume.h"
 
 namespace mdfs::fuse {
@@ -26,6 +27,7 @@ struct MountOptions {
   bool foreground = false;
   bool cached_images = false;
   bool discard = false;
+  RingUse io_uring = RingUse::kAuto;
   volume::AtimeMode atime = volume::AtimeMode::kRelatime;
   geometry::AllocationPolicy policy = geometry::AllocationPolicy::kDefault;
   bool grouping = true;

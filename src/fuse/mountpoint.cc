@@ -99,7 +99,8 @@ Result<std::string> absolute_path(const std::string& path) {
 
 bool is_dead_mount(const std::string& path) {
   struct statvfs answer {};  // never cached
-  return statvfs(path.c_str(), &answer) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+  if (statvfs(path.c_str(), &answer) == 0) return false;
+  return errno == ENOTCONN || errno == ECONNABORTED || errno == ECANCELED;  // the last: of a ring
 }
 
 Status check_mountpoint(const std::string& path) {

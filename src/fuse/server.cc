@@ -26,6 +26,12 @@ constexpr unsigned kRenderThreads = 2;  // each needs some 8 MiB
 constexpr unsigned kListThreads = 2;    // times what one list request needs in memory: doc/SAFETY.md
 // Read-ahead and asynchronous direct requests that the kernel has outstanding.
 constexpr unsigned kMaxBackground = 64;
+// The same with rings: those of one caller lie in the queue of one processor, whose threads are to be enough for them.
+// The threads of /dev/fuse are fewer.
+constexpr unsigned kMaxRingBackground = 12;
+static_assert(kMaxRingBackground < RequestRings::kThreads);
+// In the number of an INTERRUPT; the rest of the number is that of the interrupted request.
+constexpr std::uint64_t kInterruptBit = 1;
 // Interrupts the wait of the loop's first thread.
 constexpr int kWakeSignal = SIGUSR1;
 
@@ -107,7 +113,8 @@ Result<std::unique_ptr<Server>> Server::create(volume::Volume& volume, const Ser
   return server;
 }
 
-Status Server::attach(device::UniqueFd requests) {
+Status Server::attach(device::UniqueFd requests, std::unique_ptr<RequestRings> rings) {
+  rings_ = std::move(rings);
   fuse_custom_io io{};
   io.read = [](int fd, void* buffer, std::size_t size, void* userdata) {
     return self(userdata)->read_request(fd, buffer, size);
@@ -139,8 +146,8 @@ void Server::negotiate(fuse_conn_info& connection) {
   connection.max_read = kMaxTransferBytes;
   connection.max_write = std::min<unsigned>(connection.max_write, kMaxTransferBytes);
   connection.max_readahead = kReadAheadBytes;  // the kernel takes the smaller one of this and allow_read_ahead()
-  connection.max_background = kMaxBackground;
-  connection.congestion_threshold = kMaxBackground * 3 / 4;
+  connection.max_background = rings_ ? kMaxRingBackground : kMaxBackground;
+  connection.congestion_threshold = connection.max_background * 3 / 4;
   connection.time_gran = 1;
 }
 
@@ -163,14 +170,65 @@ void Server::look_at_init_request(const void* request, std::size_t size) {
   std::uint64_t offered = init.flags;
   if ((init.flags & FUSE_INIT_EXT) != 0) offered |= std::uint64_t{init.flags2} << 32;
   added_flags_ = offered & (kHandleKillPrivileges | (options_.cached_images ? 0 : kDirectIoAllowMmap));
+  if (!rings_) return;
+  if ((offered & kOverIoUring) != 0) {
+    added_flags_ |= kOverIoUring;
+    return;
+  }
+  spdlog::warn("the kernel offers no FUSE over io_uring for this mount");
+  rings_.reset();
 }
 
 bool Server::maps_direct_files() const { return (added_flags_ & kDirectIoAllowMmap) != 0; }
 
 ssize_t Server::write_reply(int fd, iovec* parts, int count) {
-  if (!init_answered_.load(std::memory_order_relaxed) && !init_answered_.exchange(true)) patch_init_reply(parts, count);
   if (opens_for_parallel_writes) patch_open_reply(parts, count);
+  if (!init_answered_.load(std::memory_order_relaxed) && !init_answered_.exchange(true)) {
+    patch_init_reply(parts, count);
+    const ssize_t written = ::writev(fd, parts, count);
+    if (written > 0 && rings_) start_rings();
+    return written;
+  }
+  if (rings_ && repeats_interrupt(parts, count)) return 0;
+  if (rings_ && rings_->answer({parts, static_cast<std::size_t>(count)})) return 0;
   return ::writev(fd, parts, count);
+}
+
+void Server::process(MutableBytes request) {
+  const fuse_buf buffer{
+      .size = request.size(), .flags = static_cast<fuse_buf_flags>(0), .mem = request.data(), .fd = -1, .pos = 0};
+  fuse_session_process_buf(session_.get(), &buffer);
+}
+
+void Server::start_rings() {
+  const auto fail = [this] {
+    spdlog::error("the kernel takes no ring of FUSE over io_uring; mount with io_uring=off");
+    rings_failed_ = true;
+    stop();
+  };
+  rings_->start({fuse_session_fd(session_.get()), [this](MutableBytes request) { process(request); }, fail},
+                options_.threads);
+}
+
+// An INTERRUPT comes through /dev/fuse, and may be there before libfuse gets its request from a ring. libfuse answers
+// EAGAIN then. The kernel repeats interrupts for requests of /dev/fuse only.
+bool Server::repeats_interrupt(const iovec* parts, int count) {
+  fuse_out_header out{};
+  if (count != 1 || parts[0].iov_len != sizeof out) return false;
+  std::memcpy(&out, parts[0].iov_base, sizeof out);
+  if ((out.unique & kInterruptBit) == 0 || out.error != -EAGAIN) return false;
+  const std::uint64_t request = out.unique & ~kInterruptBit;
+  if (!rings_->holds(request)) return false;
+  struct {
+    fuse_in_header header{};
+    fuse_interrupt_in interrupt{};
+  } again;
+  again.header.len = sizeof again;
+  again.header.opcode = FUSE_INTERRUPT;
+  again.header.unique = out.unique;
+  again.interrupt.unique = request;
+  process({reinterpret_cast<std::byte*>(&again), sizeof again});
+  return true;
 }
 
 int Server::reply_open(fuse_req* req, const fuse_file_info& info, bool parallel_writes) {
@@ -186,6 +244,7 @@ void Server::patch_init_reply(iovec* parts, int count) {
   if (added_flags_ == 0) return;
   if (count != 2 || parts[1].iov_len < sizeof init) {
     added_flags_ = 0;
+    rings_.reset();
     return;
   }
   std::memcpy(&init, parts[1].iov_base, sizeof init);
@@ -216,6 +275,7 @@ void Server::run() {
   fuse_loop_cfg_destroy(config);
   running_ = false;
   if (status < 0) spdlog::error("the FUSE session ended with errno {}", -status);
+  if (rings_) rings_->quiesce(kWakeSignal);
   // Jobs still queued answer their requests.
   apply_queue_.reset();
   long_queue_.reset();
@@ -224,6 +284,7 @@ void Server::run() {
   list_queue_.reset();
   render_queue_.reset();
   trim_queue_.reset();
+  if (rings_) rings_->end();
 }
 
 void Server::stop() {

@@ -17,6 +17,8 @@
 #include "fuse/coherence.h"
 #include "fuse/filled_pages.h"
 #include "fuse/node_table.h"
+#include "fuse/reply_buffer.h"
+#include "fuse/request_rings.h"
 #include "fuse/session.h"
 #include "fuse/trace_recorder.h"
 #include "fuse/work_queue.h"
@@ -49,21 +51,26 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Accepts requests of the kernel. The mount point then answers as soon as run() is called.
-  Status attach(device::UniqueFd requests);
+  // Accepts requests of the kernel, through `rings` too if there are any and the kernel offers rings. The mount point
+  // then answers as soon as run() is called.
+  Status attach(device::UniqueFd requests, std::unique_ptr<RequestRings> rings = nullptr);
   // Serves until the file system is unmounted or stop() is called. All begun requests have then been answered.
   void run();
   // Makes run() return although the file system is still mounted. Calls to the mount hang until the server is gone,
   // then fail with ENOTCONN.
   void stop();
   bool running() const { return running_; }
+  // run() has returned because the kernel takes no requests from rings after all; no caller gets an answer.
+  bool rings_failed() const { return rings_failed_; }
 
   // ---- for the operations
   volume::Volume& volume() { return volume_; }
   NodeTable& nodes() { return nodes_; }
   Coherence& coherence() { return coherence_; }
   FilledPages& filled_pages() { return filled_pages_; }
-  BufferPool& buffers() { return buffers_; }
+  // For the bytes of an answer to the request that the calling thread is handling. `offset_bytes`: what the answer has
+  // before them.
+  ReplyBuffer reply_buffer(std::size_t offset_bytes = 0) { return {buffers_, offset_bytes}; }
   views::StagingPool& staging() { return *staging_; }
   const std::shared_ptr<device::ModelledMachine>& modelled() const { return options_.modelled; }
   std::size_t largest_request_bytes() const { return options_.largest_request_bytes; }
@@ -96,6 +103,9 @@ class Server {
   Server(volume::Volume& volume, const ServerOptions& options);
   void look_at_init_request(const void* request, std::size_t size);
   void patch_init_reply(iovec* parts, int count);
+  void start_rings();
+  void process(MutableBytes request);
+  bool repeats_interrupt(const iovec* parts, int count);
 
   volume::Volume& volume_;
   const ServerOptions options_;
@@ -105,12 +115,13 @@ class Server {
   BufferPool buffers_{kMaxTransferBytes};
   std::unique_ptr<views::StagingPool> staging_;
   Session session_;
+  std::unique_ptr<RequestRings> rings_;  // null: all requests come from /dev/fuse
   std::unique_ptr<WorkQueue> apply_queue_, notify_queue_, long_queue_, sync_queue_, list_queue_, render_queue_,
       trim_queue_;
 
   std::atomic<bool> init_seen_{false}, init_answered_{false};
   std::uint64_t added_flags_ = 0;  // to the INIT reply, of those that the kernel offers; set before the first operation
-  std::atomic<bool> running_{false};
+  std::atomic<bool> running_{false}, rings_failed_{false};
   pthread_t loop_thread_{};
 };
 

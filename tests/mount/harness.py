@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 SKIP = 77
+RING_PARAMETER = "/sys/module/fuse/parameters/enable_uring"
 
 MDFS = os.environ.get("MDFS", "mdfs")
 MKMDFS = os.environ.get("MKMDFS", "mkmdfs")
@@ -110,6 +111,17 @@ def status_of(path, *options, unhealthy=False):
     return done.stdout
 
 
+def with_rings(options):
+    """The options, and FUSE over io_uring if MDFS_TEST_RINGS asks for it: a mount of root switches it on in the kernel.
+    Skips the test where there is none."""
+    if not os.environ.get("MDFS_TEST_RINGS"):
+        return options + ",io_uring=off"
+    if not os.path.exists(RING_PARAMETER):
+        print(f"skipped: this kernel has no {RING_PARAMETER}")
+        sys.exit(SKIP)
+    return options + ",io_uring=on"
+
+
 class Mounted:
     """A new volume, mounted."""
 
@@ -123,7 +135,7 @@ class Mounted:
         self.mount(options)
 
     def mount(self, options="cache=64M", disks=None):
-        run(MDFS, "mount", "-o", options, *(disks or self.disks[:1]), self.path)
+        run(MDFS, "mount", "-o", with_rings(options), *(disks or self.disks[:1]), self.path)
 
     def unmount(self):
         run(MDFS, "umount", self.path)
