@@ -32,7 +32,7 @@ struct RingConnection {
 // Payloads that have once been large keep their pages for the next request, up to kMaxKeptBytes of all entries.
 class KeptPayloads {
  public:
-  static constexpr std::size_t kMaxKeptBytes = 16u << 20;
+  static constexpr std::size_t kMaxKeptBytes = 8u << 20;
   void add(std::size_t bytes) { bytes_ += bytes; }
   void remove(std::size_t bytes) { bytes_ -= bytes; }
   bool too_many() const { return bytes_ > kMaxKeptBytes; }
