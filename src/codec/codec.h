@@ -1,4 +1,4 @@
-// Encodes and decodes the bytes of an extent with a codec of the table, whose ids are those on the disk.
+// Encodes and decodes the bytes of an extent with a codec of the table. Another id aborts. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,14 +11,13 @@
 
 namespace mdfs::codec {
 
-// The codecs that are given to these functions are those of the table (abort).
-
 // Largest output of encode() for this many bytes.
 std::size_t compress_bound(Codec codec, std::size_t decoded_bytes);
 
-// Working memory of the codec that was used last. It is kept for the next call.
+// Working memory of the codec that was used last, kept for the next call. Owned by one thread at a time.
 class Encoder {
  public:
+  // Bytes that it holds.
   std::size_t bytes() const;
 
  private:
@@ -33,7 +32,7 @@ class Encoder {
 // The memory of encoders is bounded: zstd's levels from 20 on use smaller tables than zstd's own for extents of some
 // MiB, and compress a little less.
 constexpr std::size_t kMostEncoderBytes = 82u << 20;  // zstd:19 takes 81.3 MiB for 16 MiB
-// Largest memory of encode() beside its arguments.
+// Largest memory of encode() beside its arguments, in bytes; at most kMostEncoderBytes.
 std::size_t encoder_bytes(Codec codec, int level, std::size_t decoded_bytes);
 
 // Encodes all of `decoded` (1 byte at least) into `out`, which has room for compress_bound(); returns the bytes used.
@@ -43,9 +42,9 @@ Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBy
 // The same, with an encoder for this call only.
 Result<std::size_t> encode(Codec codec, int level, ConstBytes decoded, MutableBytes out);
 
-// Decodes `stored` into exactly all of `decoded`. Total on any bytes; never writes elsewhere and allocates nothing
-// that depends on them. Checks (kCorrupt): codec.raw-size, codec.frame (not exactly one frame, or a frame with a
-// dictionary), codec.content-size (before anything is decoded), codec.content.
+// Decodes `stored` into exactly all of `decoded`. Any thread. Total on any bytes; never writes elsewhere and allocates
+// nothing that depends on them. Checks (kCorrupt): codec.raw-size, codec.frame (not exactly one frame, or a frame with
+// a dictionary), codec.content-size (before anything is decoded), codec.content.
 Status decode(Codec codec, ConstBytes stored, MutableBytes decoded);
 
 }  // namespace mdfs::codec

@@ -36,12 +36,14 @@ struct CodecFunctions {
   Status (*decode)(ConstBytes stored, MutableBytes decoded);
 };
 
+// A range of levels, both ends included.
 struct Levels {
   int lowest = 0;
   int highest = 0;
   bool contain(int level) const { return level >= lowest && level <= highest; }
 };
 
+// A row of the table.
 struct CodecInfo {
   Codec id;               // MDFS_CODEC_* of ondisk.h
   std::string_view name;  // in options, JSON and messages; never changes
@@ -57,6 +59,7 @@ std::span<const CodecInfo> codec_table();
 // The id is one of the table (abort).
 const CodecInfo& info(Codec id);
 
+// A codec and its level, as an option of a program names them.
 struct Choice {
   Codec codec = Codec::kZstd;
   int level = 0;

@@ -1,4 +1,4 @@
-// Costs of a request at a stage: fixed times, transfers and random times.
+// Costs of a request at a stage of a machine: fixed times, transfers and random times. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,10 +33,12 @@ struct Cost {
   // The mean for a request of these sizes, over all places of a disk; without the head.
   double mean_s(double full_bytes, double part_bytes) const;
   bool has_zones() const { return last_bytes_per_s > 0; }
-  // Rate of a transfer that begins at this share of the disk, 0..1.
+  // Seconds of a transfer that begins at this share of the disk, 0..1. full_bytes: bytes of the whole extent;
+  // part_bytes: those inside the window.
   double transfer_s(double full_bytes, double part_bytes, double place) const;
 };
 
+// Parses one of the texts above; else kInvalidArgument.
 Result<Cost> parse_cost(std::string_view text);
 // The text that parse_cost() parses to the same cost.
 std::string cost_text(const Cost& cost);

@@ -35,6 +35,8 @@ struct StationStatistics {
 enum class TieOrder { kInsertion, kReversed };
 
 class Engine;
+// Receives the events of an engine, on the thread that runs it. The functions may start jobs and set alarms. `token` is
+// that of the job or alarm.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -42,13 +44,15 @@ class Listener {
   virtual void alarm(Engine& engine, std::uint64_t token) = 0;
 };
 
-// Deterministic: the same calls and the same seed give the same times, bit for bit. One thread.
+// The simulated clock and the stations. Times are in seconds from 0. Deterministic: the same calls and the same seed
+// give the same times, bit for bit. One thread.
 class Engine {
  public:
   // No job has more steps than max_steps (abort).
   Engine(unsigned max_steps, std::uint64_t seed, TieOrder ties = TieOrder::kInsertion);
 
-  // Its index. A station has one queue, first come first served, and `servers` identical servers.
+  // Adds a station and returns its index, from 0 on. A station has one queue, first come first served, and `servers`
+  // identical servers.
   std::uint32_t add_station(unsigned servers, const std::optional<Head>& head = std::nullopt);
 
   double now_s() const { return now_s_; }
@@ -63,12 +67,12 @@ class Engine {
   void run(Listener& listener);
   // Runs all events up to `until_s` (not before now), and sets the time to it; for an external clock.
   void run_until(double until_s, Listener& listener);
-  // Time of the next event.
+  // Time of the next event; absent: there is none.
   std::optional<double> next_s() const;
 
   void clear_statistics();
   double cleared_s() const { return cleared_s_; }  // time of the last clearing
-  // Up to now.
+  // Statistics of a station up to now.
   StationStatistics statistics(std::uint32_t station) const;
 
  private:

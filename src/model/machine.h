@@ -90,7 +90,8 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-// `where` names the file in errors: "where:line: field: problem".
+// Parses the text of a machine file. `where` names the file in errors, which are kInvalidArgument: "where:line: field:
+// problem".
 Result<Machine> parse_machine(std::string_view text, const std::string& where);
 Result<Machine> read_machine(const std::string& path);
 
@@ -104,13 +105,14 @@ double head_capacity(const Machine& machine);
 // adjacent requests on the real disk are adjacent in the model.
 double head_scale(const Machine& machine, double disk_bytes);
 
-// Name of a preset, or path of a file.
+// The machine with the name of a preset, or of the file at a path. kNotFound: neither is there.
 Result<Machine> find_machine(const std::string& name_or_path);
 
 struct Preset {
   std::string_view name;
   std::string_view toml;
 };
+// The machines that are built in: their texts live as long as the program.
 const std::vector<Preset>& presets();
 
 // All properties in one canonical text, and its 64-bit hash: equal machines have equal hashes.

@@ -1,4 +1,4 @@
-// Parses times, sizes and rates of machine files, always with a unit.
+// Parses times, sizes and rates of machine files, always with a unit. Errors are kInvalidArgument. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

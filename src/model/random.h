@@ -8,6 +8,7 @@
 
 namespace mdfs::model {
 
+// A Mersenne twister (mt19937_64). One thread. Parameters and results of a distribution have the same unit.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : generator_(seed) {}

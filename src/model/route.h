@@ -32,8 +32,9 @@ class Route {
   const Machine& machine() const { return machine_; }
   unsigned disks() const { return disks_; }
   const Topology& topology() const { return topology_; }
-  // Adds the stations, in the order of resources and their instances, to an engine without stations.
+  // Adds the stations, in the order of resources and their instances, to an engine without stations (else abort).
   void add_stations(Engine& engine) const;
+  // The engine's index of the station of an instance.
   std::uint32_t station(std::size_t resource, unsigned instance) const { return first_station_[resource] + instance; }
   unsigned max_steps() const { return static_cast<unsigned>(machine_.stages.size()); }
   bool has(Phase phase) const;

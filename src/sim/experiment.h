@@ -26,6 +26,7 @@ struct WindowResult {
   std::vector<ResourceUse> use;  // from arrival to completion
   std::uint64_t events = 0;
 };
+// Reads one window on an idle machine.
 WindowResult read_window(const System& system, const geometry::Window& window, std::uint64_t seed);
 
 // Windows at random positions, each alone on an idle machine: delays are independent.
@@ -33,9 +34,9 @@ struct RandomResult {
   std::vector<double> delays_s;
   double window_bytes = 0;
   double mean_delay_s = 0;
-  std::vector<ResourceUse> use;  // busy time over all windows / sum of delays
-  double throughput() const { return window_bytes / mean_delay_s; }
-  // The paper's formula: size / delay / utilization of the busiest resource.
+  std::vector<ResourceUse> use;                                      // busy time over all windows / sum of delays
+  double throughput() const { return window_bytes / mean_delay_s; }  // bytes/s
+  // Bytes/s, by the formula of the 1994 paper (paper.h): size / delay / utilization of the busiest resource.
   double maximum_sustainable() const;
 };
 RandomResult read_random(const System& system, const geometry::Coord& length, unsigned positions, std::uint64_t seed);

@@ -8,6 +8,7 @@
 
 namespace mdfs::sim {
 
+// Samples in one style, over the axes of a figure.
 struct Series {
   enum class Style { kLine, kPoints, kDashed, kArea, kBars };
   std::string name;  // in the legend; empty: none

@@ -10,6 +10,7 @@
 
 namespace mdfs::sim {
 
+// What became of one request for windows.
 struct WindowRecord {
   double arrival_s = 0;
   double done_s = -1;  // below 0: not done
@@ -20,6 +21,7 @@ struct WindowRecord {
   double delay_s() const { return done_s - arrival_s; }
 };
 
+// Use of one instance of a resource.
 struct InstanceUse {
   double utilization = 0;  // of all its servers
   double busy_s = 0;
@@ -27,6 +29,7 @@ struct InstanceUse {
   std::uint64_t max_queue = 0;
   std::uint64_t served = 0;
 };
+// Use of all instances of a resource, by index.
 struct ResourceUse {
   std::string name;
   std::vector<InstanceUse> instances;
@@ -35,10 +38,11 @@ struct ResourceUse {
 };
 // The name of the resource with the highest mean utilization.
 std::string bottleneck(const std::vector<ResourceUse>& use);
+// The mean utilization, 0..1, of the resource with this name.
 double utilization_of(const std::vector<ResourceUse>& use, const std::string& name);
 
 class Simulation;
-// Decides about requests. Simulation::run() calls it.
+// Decides about requests: called from Simulation::run(), it may submit windows and set alarms.
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -46,13 +50,13 @@ class Workload {
   virtual void alarm(Simulation& simulation, std::uint64_t token) = 0;
 };
 
-// One run. One thread.
+// One run of windows through a system, which outlives it. Times are in seconds from the start of the run. One thread.
 class Simulation final : private Listener {
  public:
   Simulation(const System& system, std::uint64_t seed, TieOrder ties = TieOrder::kInsertion);
 
   double now_s() const { return engine_.now_s(); }
-  // The index of its record.
+  // Requests a window at that time, not before now. Returns the index of its record. `base` as of System::split().
   std::size_t submit_at(double time_s, const geometry::Window& window, unsigned client = 0, std::uint64_t base = 0);
   // Several windows of an image as one request. `image` is a system of the same machine and disks with another image on
   // it; it outlives the simulation.

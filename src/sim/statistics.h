@@ -1,4 +1,5 @@
-// Figures of samples, with honest error bars, straight lines through points, and formulas of queueing theory.
+// Statistics of samples: summaries, confidence intervals, histograms, straight lines by least squares, and formulas of
+// queueing theory. Results have the unit of the samples. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,6 +19,7 @@ struct Summary {
   double p99 = 0;
   double max = 0;
 };
+// No samples: all zero.
 Summary summarize(std::span<const double> samples);
 
 // mean +- half_width holds the true mean with 95 % probability. Only for independent values: means of replications or
@@ -32,6 +34,7 @@ double student_t(std::size_t degrees);
 // Means of `batches` equal consecutive parts (a remainder at the front is left out). Empty if there are too few.
 std::vector<double> batch_means(std::span<const double> samples, std::size_t batches);
 
+// Counts by bins of equal width from the smallest sample on.
 struct Histogram {
   double low = 0;
   double width = 0;  // of one bin
