@@ -10,9 +10,10 @@
 
 namespace mdfs {
 
-inline constexpr std::size_t kBufferAlignment = 4096;
+inline constexpr std::size_t kBufferAlignment = 4096;  // bytes
 
-// Owns `size` bytes at a kBufferAlignment boundary, not initialised. Movable, one owner, no thread contract.
+// Owns `size` bytes that begin at a multiple of kBufferAlignment and are not initialised. Movable; no thread contract.
+// Without memory the constructor ends the program (out_of_memory).
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

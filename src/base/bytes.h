@@ -17,11 +17,13 @@ namespace mdfs {
 
 static_assert(std::endian::native == std::endian::little, "MDFS runs on little-endian machines");
 
+// Borrowed bytes: the owner outlives the span.
 using ConstBytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 using ByteVector = std::vector<std::byte>;
 
-// The number at `offset`. The caller must have checked the length; a read beyond the end aborts.
+// Read and write the little-endian number at byte `offset`. The caller has checked the length: a number that does not
+// lie inside `bytes` aborts.
 template <typename T>
 T load_le(ConstBytes bytes, std::size_t offset) {
   static_assert(std::is_integral_v<T>);
@@ -38,6 +40,7 @@ void store_le(MutableBytes bytes, std::size_t offset, std::type_identity_t<T> va
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
+// The same bytes, borrowed.
 inline ConstBytes as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }

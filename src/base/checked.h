@@ -8,6 +8,7 @@
 
 namespace mdfs {
 
+// The sum or product; absent if it needs more than 64 bits.
 constexpr std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) {
   std::uint64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) return std::nullopt;
@@ -20,10 +21,11 @@ constexpr std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_
   return product;
 }
 
-// b > 0. Never overflows.
+// a / b, rounded up. b > 0. Never overflows.
 constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
-// unit > 0. The caller must know that the result fits.
+// The next multiple of `unit` from `a` on, and the last one up to `a`. unit > 0. The caller must know that the result
+// fits.
 constexpr std::uint64_t align_up(std::uint64_t a, std::uint64_t unit) { return ceil_div(a, unit) * unit; }
 constexpr std::uint64_t align_down(std::uint64_t a, std::uint64_t unit) { return a / unit * unit; }
 

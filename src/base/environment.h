@@ -13,12 +13,13 @@ namespace mdfs {
 
 inline constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
-// The only inputs of the core besides disks. Any thread may call it.
+// The clock and the random numbers of a volume, its only inputs besides disks and calls. Any thread may call all
+// functions. The caller of Volume::open owns it, and it outlives the volume.
 class Environment {
  public:
   virtual ~Environment() = default;
   virtual std::int64_t now_ns() = 0;        // wall clock, nanoseconds since 1970
-  virtual std::int64_t monotonic_ns() = 0;  // never goes back
+  virtual std::int64_t monotonic_ns() = 0;  // nanoseconds since any fixed time; never goes back
   virtual std::uint64_t random() = 0;       // 64 uniform bits
   Uuid new_uuid();                          // version 4
 };

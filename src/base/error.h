@@ -60,7 +60,7 @@ struct ErrcInfo {
 // True for errors that another version of the format causes.
 constexpr bool is_other_version(Errc code) { return code == Errc::kNewerFormat || code == Errc::kOlderFormat; }
 
-// One row for each code, in the order of Errc.
+// One row for each code, in the order of Errc. The rows live as long as the program.
 std::span<const ErrcInfo> error_table();
 const ErrcInfo& info(Errc code);
 
@@ -74,7 +74,7 @@ struct Error {
   std::string message() const;
 };
 
-// The error for an errno of the operating system.
+// The error for an errno of the operating system: the first row with that number, else kIo with the system's text.
 Error from_errno(int posix_errno, std::string where);
 
 }  // namespace mdfs

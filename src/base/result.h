@@ -12,6 +12,8 @@
 
 namespace mdfs {
 
+// The value of a function, or the reason why there is none. The accessors of the other alternative abort, so test ok()
+// first. Owns the value; no thread contract.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -55,6 +57,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
+// Success or an Error.
 template <>
 class [[nodiscard]] Result<void> {
  public:

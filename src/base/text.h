@@ -1,4 +1,4 @@
-// Parses and prints numbers and sizes.
+// Texts: numbers and sizes are parsed and printed, UTF-8 is checked, and messages are made safe for a terminal. Pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,16 +12,18 @@
 
 namespace mdfs {
 
-// Parses a decimal number without sign; the error names it `what`.
+// Parses a decimal number without sign. `what` names the field in the error: kUsage for other text, kOverflow beyond 64
+// bits.
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
 
-// "4096", "64K", "1.5G", "2TiB": K, M, G, T, P are powers of 1024, with or without B or iB. The result is whole bytes.
+// Parses a size in bytes: "4096", "64K", "1.5G", "2TiB". K, M, G, T, P, E are powers of 1024, in either case, with or
+// without B or iB. Errors as of parse_number(); a fraction of a byte is kUsage.
 Result<std::uint64_t> parse_size(std::string_view text, std::string_view what);
 
 // "1.5 MiB", "17 GiB", "512 bytes": at most three significant digits.
 std::string format_size(std::uint64_t bytes);
 
-// "2048x3072"
+// "2048x3072", in the order of `lengths`.
 std::string format_shape(const std::vector<std::uint64_t>& lengths);
 
 // The lines of a text without their newlines. The last line may lack a newline.
