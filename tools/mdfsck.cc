@@ -319,7 +319,7 @@ int run(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Check and repair an MDFS volume that is not mounted.\nExit codes: 0 clean, 1 repaired, 4 errors remain, 8 not "
-      "checked, 16 usage, 32 cancelled.",
+      "checked, 16 wrong usage, 32 interrupted.",
       "mdfsck"};
   app.set_version_flag("--version", version_text("mdfsck"), "Show the version and exit");
   app.set_help_flag("-h,--help", "Show this help and exit");
@@ -329,12 +329,13 @@ int run(int argc, char** argv) {
   no_change->excludes(preen)->excludes(yes);
   preen->excludes(yes);
   app.add_flag("--data", options.data, "Read all data and verify their checksums");
-  app.add_option("--memory", options.memory, "Use this much memory, such as 1G (default: a quarter of the machine's)");
+  app.add_option("--memory", options.memory,
+                 "Use about this much memory, such as 1G (default: a quarter of the machine's)");
   app.add_flag("--json", options.json, "Print the report as JSON");
   auto* list = app.add_flag("--list-commits", options.list_commits,
                             "List the commits on the disks, and check each; change nothing");
   app.add_option("--rollback", options.rollback,
-                 "Check this older commit; with -p or -y make it the newest, and discard later ones")
+                 "Check this older commit; with -p or -y, make it the newest and discard later ones")
       ->type_name("GENERATION")
       ->check([](const std::string& text) -> std::string {
         const auto generation = parse_number(text, "--rollback");
@@ -342,7 +343,7 @@ int run(int argc, char** argv) {
         return fmt::format("'{}': must be a generation, as --list-commits shows them", text);
       })
       ->excludes(list);
-  app.add_option("DISK", options.disks, "Disks of the volume, or directories of them; one is enough")->required();
+  app.add_option("DISK", options.disks, "Disks of the volume, or directories of disks; one disk is enough")->required();
   if (asks_for_completion(argc, argv)) {
     print_completions(app, argc, argv);
     return end_output();

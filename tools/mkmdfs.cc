@@ -212,21 +212,21 @@ int main(int argc, char** argv) {
   mdfs::tools::open_standard_streams();
   mdfs::tools::Options options;
   CLI::App app{"Make an MDFS volume on block devices or files. Sizes take K, M, G, T (powers of 1024)."};
-  app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default 4K)");
+  app.add_option("--block-size", options.block_size, "Unit of allocation, 4K to 64K (default: 4K)");
   app.add_option("--size", options.size, "Create the disks as files of this size");
   app.add_option("--label", options.label, "Name of the volume, at most 63 bytes");
   app.add_option("--grow-to", options.grow_to,
                  "Largest size that a disk can be resized to (default: 16 times its size)");
   app.add_option("--zone-size", options.zone_size,
-                 "Size of the zones for scattered data (default: by size of the disk)");
+                 "Size of the zones for the policy scatter (default: depends on the size of the disk)");
   app.add_option("--policy", options.policy, "Allocation policy (default: scatter)")
       ->type_name("{" + mdfs::alloc::policy_list() + "}");
   app.add_option("--weights", options.weights,
                  "Weights of the disks: auto (default), equal, by-capacity, measure, or W,W,...")
       ->type_name("{auto,equal,by-capacity,measure}");
   app.add_flag("--sparse", options.sparse, "With --size: do not allocate the files");
-  app.add_flag("--force", options.force, "Use disks that hold data, and lose the data");
-  app.add_flag("--json", options.json, "Print what was made as JSON");
-  app.add_option("DISK", options.disks, "Block devices or files, 1 to 64")->required();
+  app.add_flag("--force", options.force, "Use disks that hold data; their contents are lost");
+  app.add_flag("--json", options.json, "Print the properties of the new volume as JSON");
+  app.add_option("DISK", options.disks, "1 to 64 block devices or files")->required();
   return mdfs::tools::run_program(app, "mkmdfs", argc, argv, [&] { return mdfs::tools::make_volume(options); });
 }

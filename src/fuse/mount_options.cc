@@ -142,7 +142,7 @@ constexpr std::array kRows = {
           options.allow_other = false;
           return {};
         }},
-    Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default: a quarter of the memory)"},
+    Row{{"cache", "SIZE", "memory for extents and dirty data (16M to 16T, default: a quarter of the machine's)"},
         set_cache},
     Row{{"commit", "SECONDS", "longest time until changes reach the disks without fsync (1 to 3600, default 5)"},
         set_commit},
@@ -153,7 +153,8 @@ constexpr std::array kRows = {
         }},
     Row{{"rollback", "[GENERATION]", "with ro: mount an older commit, by default the one before the newest"},
         set_rollback},
-    Row{{"errors", "HOW", "reads from a missing disk: eio, an error (the default), or zero, only with ro", "eio,zero"},
+    Row{{"errors", "HOW", "reads from a missing disk return an error (eio, the default) or zeros (zero, only with ro)",
+         "eio,zero"},
         set_errors},
     Row{{"noatime", "", "do not update access times on read"},
         [](std::string_view, MountOptions& options) -> Status {
@@ -182,7 +183,7 @@ constexpr std::array kRows = {
           options.grouping = false;
           return {};
         }},
-    Row{{"discard", "", "tell the disks about freed blocks, some commits later; see mdfs volume trim"},
+    Row{{"discard", "", "tell the disks about freed blocks, a few commits later; see mdfs volume trim"},
         [](std::string_view, MountOptions& options) -> Status {
           options.discard = true;
           return {};

@@ -76,13 +76,13 @@ OperationNoun::Prepare add_start_options(CLI::App& start) {
 void add_defrag_commands(CLI::App& app, Action& action) {
   OperationNoun defrag{};
   defrag.name = "defrag";
-  defrag.summary = "Relocate fragmented images and files contiguously";
+  defrag.summary = "Move fragmented images and files to contiguous blocks";
   defrag.kind = MDFS_OPERATION_DEFRAG;
   defrag.words = {"defragmentation", "images and files done", "groups moved", "damaged"};
   defrag.start = "Start a defragmentation in the background";
   defrag.status = "Show progress and result of the defragmentation";
-  defrag.dry_run = "Move nothing, only count";
-  defrag.budget = "Read and write at most this much a second, such as 50MiB (default: no limit)";
+  defrag.dry_run = "Count what would move, but move nothing";
+  defrag.budget = "Read and write at most this much per second, such as 50MiB (default: no limit)";
   defrag.start_path = "Mount point for the whole volume, or an image or file";
   defrag.start_options = add_start_options;
   defrag.more_text = more_text;

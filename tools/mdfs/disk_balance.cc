@@ -148,12 +148,12 @@ void add_balance_command(CLI::App& noun, Action& action) {
   CLI::App* command = noun.add_subcommand("balance", "Move stored data to disks with less than their share");
   command->add_flag("--dry-run", arguments->dry_run, "Show how much would move");
   command->add_option("--budget", arguments->budget,
-                      "Read and write at most this many bytes a second (default: no limit)");
+                      "Read and write at most this many bytes per second (default: no limit)");
   command->add_flag("--cancel", arguments->cancel, "Stop balancing; moved data stay where they are");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks,
-                      "Numbers, paths or UUIDs of receiving disks (default: all with too little)");
+                      "Numbers, paths or UUIDs of the receiving disks (default: all with less than their share)");
   command->callback([arguments, &action] { action = [arguments] { return balance(*arguments); }; });
 }
 

@@ -204,10 +204,11 @@ void add_add(CLI::App& noun, Action& action) {
   CLI::App* command = noun.add_subcommand("add", "Add disks; new images and files use them at once");
   command->add_option("--weight", arguments->weight, "Weight of each new disk (default: the weight of most disks)")
       ->check(whole_number(1, 256));
-  command->add_flag("--dry-run", arguments->dry_run, "Check everything, change nothing");
-  command->add_flag("--force", arguments->force, "Use disks that hold data, and lose the data");
+  command->add_flag("--dry-run", arguments->dry_run, "Check everything, but change nothing");
+  command->add_flag("--force", arguments->force, "Use disks that hold data; their contents are lost");
   CLI::Option* json = command->add_flag("--json", arguments->json, "Print JSON");
-  command->add_flag("--balance", arguments->balance, "Then balance the stored data over all disks")->excludes(json);
+  command->add_flag("--balance", arguments->balance, "Then move stored data to disks with less than their share")
+      ->excludes(json);
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disks, "Block devices or files")->required();
   command->callback([arguments, &action] { action = [arguments] { return add(*arguments); }; });
@@ -218,7 +219,7 @@ void add_weight(CLI::App& noun, Action& action) {
   CLI::App* command = noun.add_subcommand("weight", "Set the weight of a disk for new images and files");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
-  command->add_option("WEIGHT", arguments->weight, "1 to 256")->required()->check(whole_number(1, 256));
+  command->add_option("WEIGHT", arguments->weight, "New weight, 1 to 256")->required()->check(whole_number(1, 256));
   command->callback([arguments, &action] { action = [arguments] { return weight(*arguments); }; });
 }
 

@@ -261,8 +261,9 @@ std::vector<std::string> drain_lines(const mdfs_ioc_volume& volume, const std::s
 void add_drain_commands(CLI::App& noun, Action& action) {
   const auto given = std::make_shared<DrainArguments>();
   CLI::App* command = noun.add_subcommand("remove", "Drain a disk and remove it from the volume");
-  command->add_flag("--dry-run", given->dry_run, "Show how much would move, and if there is space for it");
-  command->add_option("--budget", given->budget, "Read and write at most this many bytes a second (default: no limit)");
+  command->add_flag("--dry-run", given->dry_run, "Show how much would move, and whether there is space for it");
+  command->add_option("--budget", given->budget,
+                      "Read and write at most this many bytes per second (default: no limit)");
   command->add_flag("--cancel", given->cancel, "Stop draining the disk, and keep it");
   command->add_flag("--json", given->json, "Print JSON");
   command->add_option("PATH", given->path, "Mount point, or any file on the volume")->required();
@@ -270,11 +271,11 @@ void add_drain_commands(CLI::App& noun, Action& action) {
   command->callback([given, &action] { action = [given] { return remove(*given); }; });
 
   const auto replaced = std::make_shared<DrainArguments>();
-  command = noun.add_subcommand("replace", "Replace a disk by a new one");
-  command->add_flag("--dry-run", replaced->dry_run, "Check everything, change nothing");
+  command = noun.add_subcommand("replace", "Replace a disk with a new one");
+  command->add_flag("--dry-run", replaced->dry_run, "Check everything, but change nothing");
   command->add_option("--budget", replaced->budget,
-                      "Read and write at most this many bytes a second (default: no limit)");
-  command->add_flag("--force", replaced->force, "Use a new disk that holds data, and lose the data");
+                      "Read and write at most this many bytes per second (default: no limit)");
+  command->add_flag("--force", replaced->force, "Use a new disk that holds data; its contents are lost");
   command->add_flag("--json", replaced->json, "Print JSON");
   command->add_option("PATH", replaced->path, "Mount point, or any file on the volume")->required();
   command->add_option("OLD", replaced->disk, "Number, path or UUID of a disk of the volume")->required();

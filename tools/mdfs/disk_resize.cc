@@ -237,12 +237,12 @@ void add_resize_command(CLI::App& noun, Action& action) {
   CLI::App* command = noun.add_subcommand("resize", "Change the size of a disk");
   command->add_flag("--dry-run", arguments->dry_run, "Check everything, and show how much would move");
   command->add_option("--budget", arguments->budget,
-                      "Read and write at most this many bytes a second (default: no limit)");
+                      "Read and write at most this many bytes per second (default: no limit)");
   command->add_flag("--cancel", arguments->cancel, "Stop shrinking the disk");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_option("PATH", arguments->path, "Mount point, or any file on the volume")->required();
   command->add_option("DISK", arguments->disk, "Number, path or UUID of a disk of the volume")->required();
-  command->add_option("SIZE", arguments->size, "New size, or max for the whole device");
+  command->add_option("SIZE", arguments->size, "New size, or max for the whole device or file");
   command->callback([arguments, &action] { action = [arguments] { return resize(*arguments); }; });
 }
 

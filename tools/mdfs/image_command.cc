@@ -281,9 +281,9 @@ void add_import(CLI::App& noun, Action& action) {
   CLI::App* command =
       noun.add_subcommand("import", "Store an image file, or a numbered sequence of files, as an image");
   import->image.add_to(*command);
-  command->add_option("--frames", import->frames, "For a sequence (shot.%04d.dpx): first and last frame, A-B");
-  command->add_flag("--flatten", import->flatten, "Take pages of several axes, or parts, as steps of axis z");
-  command->add_option("--page", import->page, "Import only this page of a file with several")
+  command->add_option("--frames", import->frames, "For a sequence such as shot.%04d.dpx: first and last frame, A-B");
+  command->add_flag("--flatten", import->flatten, "Import all pages or parts of the file along axis z");
+  command->add_option("--page", import->page, "Import only this page of a file with several pages, counted from 0")
       ->check(whole_number(0, INT32_MAX));
   command->add_option("--shape", import->shape, "For a file of raw samples: 2048x3072, slowest axis first");
   command->add_option("--channels", import->channels, "For a file of raw samples: interleaved channels (default 1)")
@@ -293,7 +293,7 @@ void add_import(CLI::App& noun, Action& action) {
   command->add_flag("--force", import->force, "Replace an existing file");
   command->add_flag("--quiet", import->quiet, "Print nothing but errors");
   command->add_flag("--json", import->json, "Print the chosen geometry as JSON");
-  command->add_option("SRC", import->source, "NPY, PGM, PPM, raw; PNG, TIFF, JPEG, EXR, DPX and others")->required();
+  command->add_option("SRC", import->source, "NPY, PGM, PPM, raw, PNG, TIFF, JPEG, EXR, DPX and others")->required();
   command->add_option("PATH", import->path, "Name on the mounted volume")->required();
   command->callback([import, &action] { action = [import] { return import_image(*import); }; });
 }
@@ -323,7 +323,7 @@ void add_image_commands(CLI::App& app, Action& action) {
   command->add_option("PATH", exported->path, "Image on the mounted volume")->required();
   command
       ->add_option("DST", exported->target,
-                   ".npy, .raw, .pgm, .ppm, .png, .tif, .jpg, .exr, .dpx; - is raw to standard output")
+                   ".npy, .raw, .pgm, .ppm, .png, .tif, .jpg, .exr, .dpx; - writes raw samples to standard output")
       ->required();
   command->callback([exported, &action] {
     action = [exported] { return with_lost_disks(export_command(*exported), exported->path); };

@@ -31,8 +31,9 @@ void note_unknown_units(const geometry::Spacing& spacing) {
 }  // namespace
 
 void ImageOptions::add_to(CLI::App& command) {
-  command.add_option("--axes", axes, "One letter for each axis, slowest first; import: c for channels: zyx, tyx, yxc");
-  command.add_option("--spacing", spacing, "Distance of samples along each axis: 0.5,0.2,0.2um");
+  command.add_option("--axes", axes,
+                     "One letter for each axis, slowest first, such as tyx; on import, c for channels: yxc");
+  command.add_option("--spacing", spacing, "Distance between samples along each axis: 0.5,0.2,0.2um");
   command.add_option("--extent", extent, "Shape of an extent: 128x128 (default: 48 to 256 KiB)");
   command.add_option("--codec", codec, "Codec of the extents: " + mdfs::codec::choices_text())
       ->type_name("{" + mdfs::codec::choice_list() + "}");
@@ -40,9 +41,13 @@ void ImageOptions::add_to(CLI::App& command) {
       ->type_name("{" + alloc::policy_list() + "}");
   command.add_option("--disks", disks, "Spread the image over this many disks (default: all)")
       ->check(whole_number(1, MDFS_IOC_MAX_DISKS));
-  command.add_option("--row-offset", row_offset, "Replace the placement tables: disks from one row to the next")
+  command
+      .add_option("--row-offset", row_offset,
+                  "Instead of the placement tables: disks from one row of extents to the next")
       ->check(whole_number(0, INT32_MAX));
-  command.add_option("--plane-offset", plane_offset, "Replace the placement tables: disks from one plane to the next")
+  command
+      .add_option("--plane-offset", plane_offset,
+                  "Instead of the placement tables: disks from one plane of extents to the next")
       ->check(whole_number(0, INT32_MAX));
 }
 

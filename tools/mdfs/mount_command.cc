@@ -177,18 +177,18 @@ void add_mount_commands(CLI::App& app, Action& action) {
   const auto mount = std::make_shared<MountArguments>();
   CLI::App* command = app.add_subcommand("mount", "Mount a volume");
   CLI::Option* const list =
-      command->add_option("-o,--options", mount->options, "Comma list of mount options; may be given several times");
+      command->add_option("-o,--options", mount->options, "Comma-separated mount options; may be given several times");
   list->take_all()->allow_extra_args(false);
   complete_with(list, mount_choices(), ChoiceOf::kList);
   command
       ->add_option("DISK", mount->places,
-                   "Disks of the volume (one is enough) or a directory of them; last, the mount point")
+                   "Disks of the volume (one is enough) or a directory of disks, and last the mount point")
       ->required();
   command->footer(mount_option_help());
   command->callback([mount, &action] { action = [mount] { return mount_command(*mount); }; });
 
   const auto place = std::make_shared<std::string>();
-  command = app.add_subcommand("umount", "Unmount a volume, and return when the disks hold everything");
+  command = app.add_subcommand("umount", "Unmount a volume, and return when all data are on the disks");
   command->add_option("DIR", *place, "Mount point")->required();
   command->callback([place, &action] { action = [place] { return umount_command(*place); }; });
 }

@@ -58,7 +58,7 @@ void add_operation_commands(CLI::App& app, Action& action, const OperationNoun& 
     if (start && noun.start_options) arguments->prepare = noun.start_options(*command);
     if (start || number == MDFS_IOC_OPERATION_RESUME) command->add_option("--budget", arguments->budget, noun.budget);
     if (number != MDFS_IOC_OPERATION_CANCEL)
-      command->add_flag("--wait", arguments->wait, "Wait for the end of the operation");
+      command->add_flag("--wait", arguments->wait, "Wait until the operation has ended");
     command->add_flag("--json", arguments->json, "Print JSON");
     command->add_option("PATH", arguments->path, start ? noun.start_path : "Mount point, or any file on the volume")
         ->required();

@@ -270,8 +270,7 @@ void add_salvage_command(CLI::App& noun, Action& action) {
   command->add_flag("--force", arguments->force, "Replace an existing file");
   command->add_flag("--json", arguments->json, "Print the filled windows as JSON");
   command->add_option("SRC", arguments->source, "Image on the mounted volume")->required();
-  command->add_option("DST", arguments->target, "Image on a volume, or image file by its ending: .npy, .tif ..")
-      ->required();
+  command->add_option("DST", arguments->target, "Image on a volume, or image file: .npy, .tif and so on")->required();
   command->callback([arguments, &action] { action = [arguments] { return salvage(*arguments); }; });
 }
 

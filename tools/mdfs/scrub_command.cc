@@ -13,8 +13,8 @@ void add_scrub_commands(CLI::App& app, Action& action) {
   scrub.words = {"scrub", "pieces examined", "rewritten", "damaged"};
   scrub.start = "Start a scrub in the background";
   scrub.status = "Show progress and findings of the scrub";
-  scrub.dry_run = "Repair nothing, only count";
-  scrub.budget = "Read at most this much a second, such as 50MiB (default: no limit)";
+  scrub.dry_run = "Count damage, but repair nothing";
+  scrub.budget = "Read at most this much per second, such as 50MiB (default: no limit)";
   scrub.start_path = "Mount point, or any file on the volume";
   add_operation_commands(app, action, scrub);
 }

@@ -288,13 +288,15 @@ void add_volume_commands(CLI::App& app, Action& action) {
   command->callback([path, &action] { action = [path] { return sync_with_bar(*path); }; });
 
   const auto status = std::make_shared<StatusArguments>();
-  command = noun->add_subcommand("status", "Show disks, space, cache and errors; exit with 4 if there are errors");
+  command =
+      noun->add_subcommand("status", "Show disks, space, cache and errors; exit with status 4 if there are errors");
   command->add_flag("--json", status->json, "Print JSON");
   command->add_option("PATH", status->path, "Mount point, or any file on the volume")->required();
   command->callback([status, &action] { action = [status] { return status_command(*status); }; });
 
   const auto measured = std::make_shared<std::string>();
-  command = noun->add_subcommand("metrics", "Print the state of volume and disks in the text format of Prometheus");
+  command =
+      noun->add_subcommand("metrics", "Print the state of the volume and its disks in the text format of Prometheus");
   command->add_option("PATH", *measured, "Mount point, or any file on the volume")->required();
   command->callback([measured, &action] { action = [measured] { return metrics_command(*measured); }; });
 

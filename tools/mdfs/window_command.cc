@@ -279,15 +279,15 @@ Status explain_command(const ExplainArguments& arguments) {
 }  // namespace
 
 void add_window_commands(CLI::App& app, Action& action) {
-  CLI::App* noun =
-      app.add_subcommand("window", "Read, write and explain windows: y50+30,x100+40 or z10 or 100,50,40,30 (x,y,w,h)");
+  CLI::App* noun = app.add_subcommand(
+      "window", "Read, write and explain windows, such as y50+30,x100+40 or z10 or 100,50,40,30 (x,y,w,h)");
   noun->require_subcommand(1);
 
   const auto read = std::make_shared<ReadArguments>();
   CLI::App* command = noun->add_subcommand("read", "Read a window");
   command
       ->add_option("-o,--output", read->output,
-                   ".npy, .raw, .pgm, .ppm, .png, .tif and so on; default: raw to standard output")
+                   ".npy, .raw, .pgm, .ppm, .png, .tif and so on (default: raw samples to standard output)")
       ->type_name("FILE");
   command->add_flag("--force", read->force, "Replace an existing file");
   command->add_option("PATH", read->path, "Image on the mounted volume")->required();
@@ -295,10 +295,10 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->callback([read, &action] { action = [read] { return with_lost_disks(read_command(*read), read->path); }; });
 
   const auto write = std::make_shared<WriteArguments>();
-  command = noun->add_subcommand("write", "Replace a window, atomically");
+  command = noun->add_subcommand("write", "Replace a window atomically");
   command->add_option("PATH", write->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", write->spec, "The window")->required();
-  command->add_option("SRC", write->source, "Image file of the window's shape and type; .raw or - are raw samples")
+  command->add_option("SRC", write->source, "Image file of the window's shape and type; .raw and - hold raw samples")
       ->required();
   command->callback([write, &action] { action = [write] { return write_command(*write); }; });
 
@@ -307,7 +307,7 @@ void add_window_commands(CLI::App& app, Action& action) {
   command->add_flag("--json", explain->json, "Print JSON");
   command->add_option("--rate", explain->rate, "Compute the shortest time on disks of this many MB/s")
       ->check(number_above_zero());
-  command->add_option("--iops", explain->iops, "Compute the shortest time on disks of this many requests a second")
+  command->add_option("--iops", explain->iops, "Compute the shortest time on disks of this many requests per second")
       ->check(number_above_zero());
   command->add_option("PATH", explain->path, "Image on the mounted volume")->required();
   command->add_option("SPEC", explain->spec, "The window")->required();

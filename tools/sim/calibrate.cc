@@ -221,19 +221,18 @@ void add_calibrate_command(SimProgram& program) {
   auto options = std::make_shared<CalibrateOptions>();
   auto* command = program.app.add_subcommand(
       "calibrate", "Measure a disk or file (read-only unless --write), and write a machine file");
-  command->add_option("target", options->target, "Block device or file")->required();
-  command->add_option("--sizes", options->sizes, "Sizes of reads")->delimiter(',');
+  command->add_option("DISK", options->target, "Block device or file")->required();
+  command->add_option("--sizes", options->sizes, "Comma-separated sizes of reads")->delimiter(',');
   command
       ->add_option("--batch", options->batch,
-                   "Time for which reads of one size follow each other and count as one: for disks that hand out their "
-                   "rate in portions")
+                   "For throttled disks: time for which reads of one size run back to back and count as one")
       ->capture_default_str();
   command->add_flag("--write", options->write,
-                    "Time writes; each puts back the old bytes. Nothing else may use the disk");
+                    "Time writes, each of which writes the old bytes again; nothing else may use the disk");
   command->add_option("--reads", options->reads, "Number of reads of each size, or of batches")
       ->check(whole_number(2, 100000U))
       ->capture_default_str();
-  command->add_option("--disks", options->disks, "Number of such disks in the machine")
+  command->add_option("--disks", options->disks, "Number of such disks in the machine file")
       ->check(whole_number(1, model::kMaxDisks))
       ->capture_default_str();
   command->add_option("--name", options->name, "Name of the machine")->capture_default_str();

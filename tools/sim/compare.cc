@@ -440,10 +440,10 @@ void add_compare_command(SimProgram& program) {
   options->shape = "4096x4096";
   auto* command = program.app.add_subcommand("compare", "Read the same windows in the model and on a mount");
   complete_with(
-      command->add_option("machine", options->machine, "Machine of the model, and of the new disks")->required(),
+      command->add_option("MACHINE", options->machine, "Machine of the model, and of the new disks")->required(),
       machine_choices());
-  command->add_option("image", options->image,
-                      "Image on a mounted volume (default: make volumes of --disk-counts, on modelled disks)");
+  command->add_option("IMAGE", options->image,
+                      "Image on a mounted volume (default: make volumes of --disk-counts modelled disks)");
   command->add_option("--sizes,--size", options->sizes, "Comma-separated windows in pixels, slowest axis first")
       ->delimiter(',')
       ->capture_default_str();
@@ -451,15 +451,17 @@ void add_compare_command(SimProgram& program) {
       ->add_option("--windows", options->windows, "Number of windows of each size, at random, without common extents")
       ->check(whole_number(2, kMaxWindows))
       ->capture_default_str();
-  command->add_option("--warm-up", options->warm_up, "Number of windows read before, which do not count")
+  command->add_option("--warm-up", options->warm_up, "Number of windows read first, which do not count")
       ->check(whole_number(0, kMaxWindows))
       ->capture_default_str();
-  command->add_option("--tolerance", options->tolerance, "Largest difference of the means, as a share")
+  command
+      ->add_option("--tolerance", options->tolerance, "Largest difference of the means, relative to the simulated mean")
       ->check(number_from(0, 10))
       ->capture_default_str();
-  auto* counts = command->add_option("--disk-counts", options->disk_counts, "Disks of the new volumes")
-                     ->delimiter(',')
-                     ->check(whole_number(1, MDFS_IOC_MAX_DISKS));
+  auto* counts =
+      command->add_option("--disk-counts", options->disk_counts, "Comma-separated numbers of disks of the new volumes")
+          ->delimiter(',')
+          ->check(whole_number(1, MDFS_IOC_MAX_DISKS));
   auto* shape = command->add_option("--shape", options->shape, "Shape of the new image")->capture_default_str();
   auto* extent = command->add_option("--extent", options->extent, "Extent of the new image (default: the machine's)");
   auto* bytes = command->add_option("--bytes-per-pixel", options->bytes_per_pixel, "Bytes of a pixel of the new image")

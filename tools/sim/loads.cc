@@ -45,7 +45,7 @@ void add_load_options(CLI::App& command, LoadCommand& options) {
 }
 
 void add_warm_up(CLI::App& command, LoadCommand& options) {
-  command.add_option("--warm-up", options.load.warm_up, "Share of the windows left out at the start")
+  command.add_option("--warm-up", options.load.warm_up, "Share of the windows to leave out at the start")
       ->check(number_from(0, 0.9))
       ->capture_default_str();
 }
@@ -296,14 +296,14 @@ void add_streams(SimProgram& program) {
   auto streams = std::make_shared<StreamsCommand>();
   auto* command = program.app.add_subcommand("streams", "Request streams of frames at fixed times");
   add_sim_options(*command, *streams);
-  command->add_option("--frames", streams->frames, "Frames in a time slice, one number for each stream")
+  command->add_option("--frames", streams->frames, "Frames per time slice, one number for each stream")
       ->delimiter(',')
       ->check(whole_number(1, kMaxLoadWindows));
   command->add_option("--slice", streams->slice, "Length of a time slice, such as \"776 ms\"")->capture_default_str();
   command->add_option("--slices", streams->slices, "Number of time slices")
       ->check(whole_number(1, kMaxLoadWindows))
       ->capture_default_str();
-  command->add_option("--skip", streams->skipped, "Number of slices at the start that give no delays")
+  command->add_option("--skip", streams->skipped, "Number of slices at the start that do not count")
       ->check(whole_number(0, kMaxLoadWindows))
       ->capture_default_str();
   auto* frame = command->add_option("--frame", streams->frame,
@@ -333,13 +333,15 @@ void add_load_commands(SimProgram& program) {
   auto closed = std::make_shared<ClosedCommand>();
   closed->load.windows = 1000;
   closed->load.replications = 5;
-  command = program.app.add_subcommand("closed", "Let clients request the next window when the last one came");
+  command =
+      program.app.add_subcommand("closed", "Let each client request its next window after the last one has arrived");
   add_load_options(*command, *closed);
   add_warm_up(*command, *closed);
-  command->add_option("--clients", closed->clients, "Numbers of clients")
+  command->add_option("--clients", closed->clients, "Comma-separated numbers of clients")
       ->delimiter(',')
       ->check(whole_number(1, kMaxClients));
-  command->add_option("--think", closed->think, "Time between a window and the next request")->capture_default_str();
+  command->add_option("--think", closed->think, "Time from the arrival of a window to the next request")
+      ->capture_default_str();
   command->callback([&program, closed] { program.action = [closed] { return run_closed(*closed); }; });
 
   auto saturate = std::make_shared<LoadCommand>();

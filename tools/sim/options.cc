@@ -41,8 +41,8 @@ void add_output_options(CLI::App& command, SimOptions& options, bool plot) {
 
 void add_sim_options(CLI::App& command, SimOptions& options) {
   complete_with(command
-                    .add_option("machine", options.machine,
-                                "Shipped machine (see mdfs-sim machines) or a file, see mdfs-machine(5)")
+                    .add_option("MACHINE", options.machine,
+                                "Shipped machine (see mdfs-sim machines) or file, see mdfs-machine(5)")
                     ->required(),
                 machine_choices());
   command.add_option("--disks", options.disks, "Number of disks")->check(whole_number(1, model::kMaxDisks));
@@ -59,9 +59,10 @@ void add_image_options(CLI::App& command, SimOptions& options) {
       ->check(whole_number(0, model::kMaxDisks));
   command.add_option("--plane-offset", options.plane_offset, "Disks by which each plane of extents is shifted")
       ->check(whole_number(0, model::kMaxDisks));
-  command.add_option("--filled", options.filled, "Share of each disk that is taken before the image, 0..1")
+  command
+      .add_option("--filled", options.filled, "Share of each disk that is in use before the image is stored, 0 to 1")
       ->check(number_from(0, 1));
-  command.add_option("--seeks", options.seeks, "constant, or uniform in 0 .. twice the seek of the machine")
+  command.add_option("--seeks", options.seeks, "constant, or uniform between 0 and twice the seek time of the machine")
       ->check(CLI::IsMember({"constant", "uniform"}));
 }
 

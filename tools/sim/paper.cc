@@ -128,11 +128,11 @@ Status show_machine(const std::string& name) {
 
 void add_paper_command(SimProgram& program) {
   auto options = std::make_shared<PaperOptions>();
-  auto* command = program.app.add_subcommand("paper", "Repeat the published experiments and compare every figure");
+  auto* command = program.app.add_subcommand("paper", "Repeat the published experiments, and compare every figure");
   add_output_options(*command, *options, false);
   command->add_option("--figures", options->figures, "Draw the published figures to this directory instead")
       ->type_name("FILE");
-  command->add_flag("--quick", options->quick, "Run fewer replications, for a few seconds");
+  command->add_flag("--quick", options->quick, "Run fewer replications, which takes a few seconds");
   command->callback([&program, options] { program.action = [options] { return run_paper(*options); }; });
 }
 
@@ -143,7 +143,8 @@ void add_machine_commands(SimProgram& program) {
   command->callback([&program, options] { program.action = [options] { return list_machines(*options); }; });
 
   command = program.app.add_subcommand("machine", "Print the file of a shipped machine, or check a file");
-  CLI::Option* const name = command->add_option("machine", options->machine, "Name or file")->required();
+  CLI::Option* const name =
+      command->add_option("MACHINE", options->machine, "Shipped machine, or file to check")->required();
   complete_with(name, machine_choices());
   command->callback([&program, options] { program.action = [options] { return show_machine(options->machine); }; });
 }

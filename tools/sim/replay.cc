@@ -63,11 +63,11 @@ void add_replay_command(SimProgram& program) {
   auto* command = program.app.add_subcommand("replay", "Request windows at the times of a trace");
   add_sim_options(*command, *options);
   command
-      ->add_option("trace", options->trace, "Trace of a mount (mount option trace=), or lines SECONDS WINDOW [CLIENT]")
+      ->add_option("TRACE", options->trace, "Trace of a mount (mount option trace=), or lines SECONDS WINDOW [CLIENT]")
       ->required();
   command
       ->add_option("--replications", options->replications,
-                   "Number of runs with other random times of the machine, for the error bar")
+                   "Number of runs with different random times of the machine, for the error bar")
       ->check(whole_number(1, kMaxReplications))
       ->capture_default_str();
   command->add_flag("--reads-only", options->reads_only, "Leave writes out (default: they cost as much as reads)");

@@ -243,7 +243,7 @@ void add_window_commands(SimProgram& program) {
   auto window = std::make_shared<WindowOptions>();
   auto* command = program.app.add_subcommand("window", "Read one window from an idle machine");
   add_sim_options(*command, *window);
-  command->add_option("window", window->spec, "X,Y,W,H, or axes as on a mount: y50+30,x100+40")->required();
+  command->add_option("WINDOW", window->spec, "X,Y,W,H, or axes as on a mount: y50+30,x100+40")->required();
   command->callback([&program, window] { program.action = [window] { return run_window(*window); }; });
 
   auto random = std::make_shared<RandomOptions>();
@@ -256,17 +256,18 @@ void add_window_commands(SimProgram& program) {
   command->callback([&program, random] { program.action = [random] { return run_random(*random); }; });
 
   auto sweep = std::make_shared<SweepOptions>();
-  command = program.app.add_subcommand("sweep", "Read random windows over sizes, disks, row offsets and extents");
+  command = program.app.add_subcommand(
+      "sweep", "Read random windows for all combinations of sizes, disks, row offsets and extents");
   add_sim_options(*command, *sweep);
   command->add_option("--sizes", sweep->sizes, "Comma-separated windows in pixels")->delimiter(',');
-  command->add_option("--disk-counts", sweep->disk_counts, "Numbers of disks")
+  command->add_option("--disk-counts", sweep->disk_counts, "Comma-separated numbers of disks")
       ->delimiter(',')
       ->check(whole_number(1, model::kMaxDisks));
-  command->add_option("--row-offsets", sweep->row_offsets, "Row offsets")
+  command->add_option("--row-offsets", sweep->row_offsets, "Comma-separated row offsets")
       ->delimiter(',')
       ->check(whole_number(0, model::kMaxDisks));
-  command->add_option("--extents", sweep->extents, "Extents in pixels")->delimiter(',');
-  command->add_option("--positions", sweep->positions, "Windows of each row")
+  command->add_option("--extents", sweep->extents, "Comma-separated extents in pixels")->delimiter(',');
+  command->add_option("--positions", sweep->positions, "Number of windows for each row of the output")
       ->check(whole_number(1, kMaxPositions))
       ->capture_default_str();
   command->callback([&program, sweep] { program.action = [sweep] { return run_sweep(*sweep); }; });

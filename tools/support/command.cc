@@ -73,13 +73,19 @@ std::string empty_argument(int argc, char** argv) {
   return {};
 }
 
+// Subcommands were added with the help flag of CLI11.
+void set_help_flags(CLI::App& app) {
+  app.set_help_flag("-h,--help", "Show this help and exit");
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) set_help_flags(*command);
+}
+
 }  // namespace
 
 int run_program(CLI::App& app, const std::string& program, int argc, char** argv, const Action& action,
                 EmptyText empty_text) {
   start_log(program);
   app.set_version_flag("--version", version_text(program), "Show the version and exit");
-  app.set_help_flag("-h,--help", "Show this help and exit");
+  set_help_flags(app);
   app.get_formatter()->column_width(34);
   if (asks_for_completion(argc, argv)) {
     print_completions(app, argc, argv);
