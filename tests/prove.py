@@ -48,20 +48,20 @@ PROMISES = {
     2: ("what fsync acknowledged survives every later cut", [
         gtest("unit/store/store_tests", "*/CrashTest.*:CrashDuringRecoveryTest.*:ConcurrencyTest.*"),
         gtest("unit/volume/volume_tests", "SharedCommitsTest.*"), mount("torture/survive"), mount("daemon")]),
-    3: ("after a failed fsync nothing is claimed for the lost bytes", [
+    3: ("a failed fsync stays failed: MDFS never claims lost bytes", [
         gtest("unit/store/store_tests", "*FaultTest.*"), gtest("unit/volume/volume_tests", "*FsyncGate*"),
         gtest("safety/safety_tests", "*StuckDiskTest.*"), gtest("safety/random_fault_tests", "*"),
         mount("failing_disks"),
         gtest("safety/allocation_tests", "*")]),
-    4: ("damaged bytes are repaired or refused, never read", [
+    4: ("damaged bytes are repaired or refused, never returned", [
         gtest("safety/safety_tests", "DamageTest.*:ScrubTest.*"), mount("scrub")]),
     5: ("torn, lost, misdirected and swapped blocks are noticed", [gtest("safety/safety_tests", "*LyingDiskTest.*")]),
-    6: ("a lost disk takes with it its own data and nothing else", [
+    6: ("losing a disk loses the data on it, and nothing else", [
         gtest("safety/safety_tests", "LostDisksTest.*:UnequalDisksTest.*")]),
     7: ("a stale disk is never written and has no vote; forks never merge", [
         gtest("safety/safety_tests", "LostDisksTest.TwoHalves*:DrainTest.*Stale*"),
         gtest("unit/store/store_tests", "RecoveryTest.AStale*:RecoveryTest.Halves*:MembersTest.ADiskThatWasAway*")]),
-    8: ("any valid label mounts, the newest valid commit wins", [
+    8: ("one valid label is enough, the newest valid commit wins", [
         gtest("unit/store/store_tests", "RecoveryTest.*:ChecksumRecordTest.*:*CrashTest.ACutAfterAKill*"),
         gtest("unit/volume/volume_tests", "FinalizationTest.*"),
         Step([CRASH, "--length", "1", "--disks", "2,3", "--cuts", "few"],
