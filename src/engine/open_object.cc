@@ -148,11 +148,27 @@ Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_
   return plan_boxes(object, geometry::range_boxes(object.rank, object.array().shape, offset, length), Coord{});
 }
 
-std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+namespace {
+
+std::uint64_t count_in_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes,
+                             const Coord& origin) {
   std::uint64_t parts = 0;
-  for (const geometry::RangeBox& range : geometry::range_boxes(object.rank, object.array().shape, offset, length))
-    parts += geometry::piece_count(object.array(), range.box);
+  for (const geometry::RangeBox& range : boxes) {
+    Box box = range.box;
+    for (unsigned axis = 0; axis < object.rank; ++axis) box.start[axis] += origin[axis];
+    parts = checked_add(parts, geometry::piece_count(object.array(), box)).value_or(UINT64_MAX);
+  }
   return parts;
+}
+
+}  // namespace
+
+std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+  return count_in_boxes(object, geometry::range_boxes(object.rank, object.array().shape, offset, length), Coord{});
+}
+
+std::uint64_t count_parts(const OpenObject& object, const Box& box, std::uint64_t offset, std::uint64_t length) {
+  return count_in_boxes(object, geometry::range_boxes(object.rank, box.length, offset, length), box.start);
 }
 
 Transfer plan_window(const OpenObject& object, const Box& box, std::uint64_t offset, std::uint64_t length) {

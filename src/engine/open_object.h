@@ -173,10 +173,13 @@ struct Transfer {
 
 // Bytes [offset, offset + length) of the canonical file.
 Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
-// The number of parts of plan_range().
+// The number of parts of plan_range() (saturating).
 std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length);
 // Bytes [offset, offset + length) of the canonical layout of a box of the image. The channel is not used.
 Transfer plan_window(const OpenObject& object, const geometry::Box& box, std::uint64_t offset, std::uint64_t length);
+// The number of parts of plan_window() (saturating).
+std::uint64_t count_parts(const OpenObject& object, const geometry::Box& box, std::uint64_t offset,
+                          std::uint64_t length);
 // The extents that overlap a box of the array.
 GridBox extents_under(const OpenObject& object, const geometry::Box& box);
 

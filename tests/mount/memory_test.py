@@ -28,6 +28,11 @@ def process(work, *arguments):
     return multiprocessing.Process(target=as_user, args=(work, *arguments))
 
 
+def memory_mib(daemon, field):
+    with open(f"/proc/{daemon}/status", encoding="ascii") as status:
+        return int(status.read().split(field + ":")[1].split()[0]) / 1024
+
+
 def write_over_and_over(path, size, stop, writes):
     """Each write is one of a random MiB, one after another, from the beginning again at the end."""
     data = os.urandom(MIB)
@@ -56,6 +61,17 @@ class Memory(unittest.TestCase):
         self.volume = Mounted(size="2G", options=f"cache={cache_mib}M")
         self.addCleanup(self.volume.remove)
         self.most = cache_mib + BESIDE_CACHE_MIB
+
+    def test_a_row_across_extents_one_sample_wide_takes_little(self):
+        self.mount(32)
+        daemon = self.volume.daemon()
+        make_image(self.volume / "a", (64, 1 << 20), extent=(64, 1))
+        with open(f"/proc/{daemon}/clear_refs", "w", encoding="ascii") as reset:
+            reset.write("5")  # VmHWM begins anew
+        before = memory_mib(daemon, "VmRSS")
+        with open(self.volume / "a@/win/y5+1.raw", "rb") as file:
+            self.assertEqual(len(os.pread(file.fileno(), MIB, 0)), MIB)
+        self.assertLess(memory_mib(daemon, "VmHWM") - before, 32 + 48)  # a plan of all parts takes 200
 
     def assert_within_bound(self):
         status = read_all(f"/proc/{self.volume.daemon()}/status").decode()

@@ -25,14 +25,16 @@ constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
 constexpr std::size_t kSharesOfThread = 4;
 constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, in spite of evictions meanwhile
 
-// Bytes of one pass over a box (or, without one, over the canonical bytes), from what a part of it holds.
-std::uint64_t pass_bytes(const OpenObject& object, const geometry::Box* box) {
-  if (!object.is_image()) return kPassBytes;
-  const geometry::ByteGeometry& array = object.array();
-  std::uint64_t part = 1;
-  for (unsigned axis = box == nullptr ? object.rank - 1 : 0; axis < object.rank; ++axis)
-    part *= std::min(array.extent[axis], box == nullptr ? UINT64_MAX : box->length[axis]);  // at most an extent's bytes
-  return std::min(kPassBytes, kPassParts * part);
+// Bytes of the next pass of a read, over a box or, without one, over the canonical bytes: `left` at most, and few enough
+// that its plan stays small.
+std::uint64_t pass_bytes(const OpenObject& object, const geometry::Box* box, std::uint64_t offset, std::uint64_t left) {
+  std::uint64_t bytes = std::min(left, kPassBytes);
+  if (!object.is_image()) return bytes;
+  const auto parts = [&] {
+    return box == nullptr ? count_parts(object, offset, bytes) : count_parts(object, *box, offset, bytes);
+  };
+  while (bytes > kPassParts && parts() > kPassParts) bytes = ceil_div(bytes, std::uint64_t{2});
+  return bytes;
 }
 
 std::uint64_t rows_of(const OpenObject& object, const Transfer& transfer) {
@@ -138,7 +140,7 @@ Result<std::size_t> Reader::read(OpenObject& object, std::uint64_t offset, Mutab
     const std::uint64_t size = object.size.load(std::memory_order_acquire);
     length = offset >= size ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), size - offset));
     for (std::uint64_t done = 0; done < length;) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(length - done, pass_bytes(object, nullptr));
+      const std::uint64_t bytes = pass_bytes(object, nullptr, offset + done, length - done);
       MDFS_TRY(transfer(object, plan_range(object, offset + done, bytes), into.subspan(done, bytes), stop));
       done += bytes;
     }
@@ -152,7 +154,7 @@ Result<std::size_t> Reader::read(OpenObject& object, std::uint64_t offset, Mutab
 Status Reader::read_box(OpenObject& object, const geometry::Box& box, std::uint64_t offset, MutableBytes into,
                         const WindowVersion* version, const Stop& stop) {
   for (std::uint64_t done = 0; done < into.size();) {
-    const std::uint64_t bytes = std::min<std::uint64_t>(into.size() - done, pass_bytes(object, &box));
+    const std::uint64_t bytes = pass_bytes(object, &box, offset + done, into.size() - done);
     const Transfer pass = plan_window(object, box, offset + done, bytes);
     const MutableBytes part = into.subspan(done, bytes);
     MDFS_TRY(version == nullptr ? transfer(object, pass, part, stop)
@@ -302,7 +304,7 @@ void Reader::read_ahead(OpenObject& object, std::uint64_t offset, std::uint64_t 
     return;
   }
   const std::uint64_t reach =
-      std::min<std::uint64_t>({kReadAheadBytes, core_.loads.limit_bytes() / 4, pass_bytes(object, nullptr)});
+      pass_bytes(object, nullptr, end, std::min<std::uint64_t>(kReadAheadBytes, core_.loads.limit_bytes() / 4));
   const std::uint64_t size = object.size.load(std::memory_order_relaxed);
   const std::uint64_t from = std::max(object.read_ahead_to.load(std::memory_order_relaxed), end);
   const std::uint64_t to = std::min(end + reach, size);
