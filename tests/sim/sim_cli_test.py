@@ -269,6 +269,15 @@ class Files(unittest.TestCase):
         self.assertEqual(out["delay_s"]["count"], 2)
         trace.write_text("0 0,0,512,512\nsoon 0,0,5,5\n")
         self.assertIn("trace:2: ", run("replay", "gigaview-t800", trace, fails=True))
+        trace.write_text("0 0,0,512,512\n# " + "x" * 4094 + "\n10 y5+20,x7+100")  # without a last line end
+        self.assertEqual(load("replay", "gigaview-t800", trace)["delay_s"]["count"], 2)
+        trace.write_text("0 0,0,512,512\n# " + "x" * 4095 + "\n")
+        self.assertIn("trace:2: a line has at most 4096 bytes", run("replay", "gigaview-t800", trace, fails=True))
+
+    def test_a_trace_without_line_ends_is_refused_at_once(self):
+        for command in (["replay", "gigaview-t800", "/dev/zero"],
+                        ["size", "--workload", "/dev/zero", "--target", "p99<1s", "--machines", "nvme"]):
+            self.assertIn("/dev/zero:1: a line has at most 4096 bytes", run(*command, fails=True))
 
     def test_a_replay_on_a_machine_with_random_times_has_an_error_bar_and_on_others_needs_none(self):
         trace = self.folder / "trace"

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "base/checked.h"
 #include "geometry/decompose.h"
@@ -32,11 +33,12 @@ class TraceReader {
   Result<ReplayTrace> read() {
     std::ifstream file(path_);
     if (!file) return from_errno(errno, path_);
-    std::string line;
-    while (std::getline(file, line)) {
+    std::vector<char> line(kMaxLineBytes + 1);  // getline() ends it with a zero
+    while (file.getline(line.data(), static_cast<std::streamsize>(line.size())) || file.gcount() > 0) {
       ++number_;
-      if (line.size() > kMaxLineBytes) return bad(fmt::format("a line has at most {} bytes", kMaxLineBytes));
-      auto parsed = model::parse_trace_line(line);
+      if (file.fail()) return bad(fmt::format("a line has at most {} bytes", kMaxLineBytes));
+      const auto bytes = static_cast<std::size_t>(file.gcount()) - (file.eof() ? 0 : 1);
+      auto parsed = model::parse_trace_line({line.data(), bytes});
       if (!parsed.ok()) return bad(parsed.error().where);
       if (const auto* image = std::get_if<model::TraceImage>(&*parsed)) MDFS_TRY(add(*image));
       if (auto* request = std::get_if<model::TraceRequest>(&*parsed)) MDFS_TRY(add(std::move(*request)));

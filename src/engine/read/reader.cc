@@ -25,8 +25,8 @@ constexpr std::uint64_t kRowsWorthSharing = 64u << 10;
 constexpr std::size_t kSharesOfThread = 4;
 constexpr std::size_t kMostHeldBytes = 4u << 20;  // by one read, in spite of evictions meanwhile
 
-// Bytes of the next pass of a read, over a box or, without one, over the canonical bytes: `left` at most, and few enough
-// that its plan stays small.
+// Bytes of the next pass of a read, over a box or, without one, over the canonical bytes: `left` at most, and few
+// enough that its plan stays small.
 std::uint64_t pass_bytes(const OpenObject& object, const geometry::Box* box, std::uint64_t offset, std::uint64_t left) {
   std::uint64_t bytes = std::min(left, kPassBytes);
   if (!object.is_image()) return bytes;
