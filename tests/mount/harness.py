@@ -93,6 +93,20 @@ def write_all(path, data):
         file.write(data)
 
 
+def slow_machine(seconds):
+    """The file of a machine whose disks take so long for each read."""
+    return f"""
+name = "slow"
+[[resource]]
+name = "disk"
+count = "disks"
+[[stage]]
+name = "read"
+resource = "disk"
+cost = ["{seconds} s", "full / 100 MB/s"]
+"""
+
+
 def run(*words, **options):
     """Runs a command; a failure shows what it said."""
     options.setdefault("stdout", subprocess.PIPE)

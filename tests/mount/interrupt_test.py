@@ -7,7 +7,7 @@ import time
 import unittest
 
 import harness
-from harness import Mounted, bind, make_image
+from harness import Mounted, bind, make_image, slow_machine
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
@@ -16,16 +16,7 @@ ROWS, UNITS = 4, 50000
 SHAPE = (ROWS, 64 * UNITS)
 MOST_SECONDS = 1.0
 
-SLOW = """
-name = "slow"
-[[resource]]
-name = "disk"
-count = "disks"
-[[stage]]
-name = "read"
-resource = "disk"
-cost = ["0.03 s", "full / 100 MB/s"]
-"""
+SLOW = slow_machine(0.03)
 
 
 def fallocate(fd, mode, offset, length):

@@ -8,21 +8,12 @@ import time
 import unittest
 
 import harness
-from harness import MDFS, Mounted, bind, make_image
+from harness import MDFS, Mounted, bind, make_image, slow_machine
 
 DISKS = 8
 EXTENT = 64
 SLOW_SECONDS = 0.3
-SLOW = f"""
-name = "slow"
-[[resource]]
-name = "disk"
-count = "disks"
-[[stage]]
-name = "read"
-resource = "disk"
-cost = ["{SLOW_SECONDS} s", "full / 100 MB/s"]
-"""
+SLOW = slow_machine(SLOW_SECONDS)
 # More than the threads of a queue (RequestRings::kThreads), and fewer than those with the threads of the overflow.
 MANY = 22
 # About as many more wait for a thread (RingOverflow::kMaxQueued).

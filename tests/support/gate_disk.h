@@ -6,25 +6,21 @@
 #include <atomic>
 #include <chrono>
 #include <span>
-#include <string>
 #include <thread>
 
-#include "device/disk.h"
+#include "borrowed_disk.h"
 #include "store/commits.h"
 
 namespace mdfs::test {
 
 // Passes everything on to a disk that outlives it. Any thread may call any method.
-class GateDisk final : public device::Disk {
+class GateDisk final : public PassingDisk {
  public:
-  explicit GateDisk(device::Disk& disk) : disk_(disk) {}
-  const std::string& name() const override { return disk_.name(); }
-  std::uint64_t size_bytes() const override { return disk_.size_bytes(); }
-  bool writable() const override { return true; }
+  using PassingDisk::PassingDisk;
   void submit(std::span<device::Io* const> batch) override {
     const auto flushes = [](const device::Io* io) { return io->op == device::Op::kFlush; };
     if (std::any_of(batch.begin(), batch.end(), flushes)) wait();
-    disk_.submit(batch);
+    PassingDisk::submit(batch);
   }
 
   // The next flush ends when so many threads wait for the commit in progress to end.
@@ -44,7 +40,6 @@ class GateDisk final : public device::Disk {
     }
   }
 
-  device::Disk& disk_;
   std::atomic<const store::Commits*> commits_{nullptr};
   std::atomic<unsigned> awaited_{0};
   std::atomic<bool> opened_in_time_{true};

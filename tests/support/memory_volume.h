@@ -9,24 +9,11 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "borrowed_disk.h"
 #include "device/testing/memory_disk.h"
 #include "volume/volume.h"
 
 namespace mdfs::test {
-
-// Passes everything on; the disk behind it outlives it.
-class BorrowedDisk final : public device::Disk {
- public:
-  explicit BorrowedDisk(device::Disk& disk) : disk_(disk) {}
-  const std::string& name() const override { return disk_.name(); }
-  std::uint64_t size_bytes() const override { return disk_.size_bytes(); }
-  Result<std::uint64_t> measure() override { return disk_.measure(); }
-  bool writable() const override { return disk_.writable(); }
-  void submit(std::span<device::Io* const> batch) override { disk_.submit(batch); }
-
- private:
-  device::Disk& disk_;
-};
 
 using MemoryDisks = std::vector<std::unique_ptr<device::MemoryDisk>>;
 

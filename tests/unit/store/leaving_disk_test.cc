@@ -11,23 +11,19 @@ namespace mdfs::store {
 namespace {
 
 // Passes everything on; the next read waits until `moment` returns.
-class StoppedDisk final : public device::Disk {
+class StoppedDisk final : public test::PassingDisk {
  public:
-  explicit StoppedDisk(device::Disk& disk) : disk_(disk) {}
-  const std::string& name() const override { return disk_.name(); }
-  std::uint64_t size_bytes() const override { return disk_.size_bytes(); }
-  bool writable() const override { return true; }
+  using PassingDisk::PassingDisk;
   void submit(std::span<device::Io* const> batch) override {
     const auto reads = [](const device::Io* io) { return io->op == device::Op::kRead; };
     if (std::any_of(batch.begin(), batch.end(), reads))
       if (const std::function<void()> moment = std::exchange(moment_, nullptr)) moment();
-    disk_.submit(batch);
+    PassingDisk::submit(batch);
   }
   void stop_at_next_read(std::function<void()> moment) { moment_ = std::move(moment); }
   bool was_read() const { return moment_ == nullptr; }
 
  private:
-  device::Disk& disk_;
   std::function<void()> moment_;
 };
 
