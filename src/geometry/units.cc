@@ -40,6 +40,11 @@ const Unit* find_unit(std::string_view text) {
   return unit == kUnits.end() ? nullptr : unit;
 }
 
+double centimetres(std::string_view text) {
+  const Unit* const unit = find_unit(text);
+  return unit != nullptr && unit->kind == UnitKind::kLength ? unit->size : 0;
+}
+
 std::string unit_symbols() {
   std::string symbols;
   for (const Unit& unit : kUnits)

@@ -19,6 +19,8 @@ struct Unit {
 
 // By symbol (um) or by name (micrometer). Null: the meaning of the unit is not known. Any thread.
 const Unit* find_unit(std::string_view text);
+// A length in centimetres; 0: the unit is not known, or none of length.
+double centimetres(std::string_view text);
 // "m, cm, mm, .. ns": each symbol of plain ASCII once, for messages.
 std::string unit_symbols();
 

@@ -53,18 +53,18 @@ double shortest_distance(double per_cm, double error, double unit_cm) {
 // Frames are apart in time, so the resolution of a picture does not apply to their axis.
 void set_spacing(geometry::Geometry& geometry, unsigned axis, double per_cm, double error) {
   if (per_cm <= 0 || geometry.axes[axis] == 't') return;
-  const geometry::Unit* const unit = geometry::find_unit(unit_for(1 / per_cm));
+  const std::string_view unit = unit_for(1 / per_cm);
   constexpr double kFloatError = 2e-7;  // of numbers that have been float several times
-  geometry.spacing[axis] = shortest_distance(per_cm, error + kFloatError * per_cm, unit->size);
-  geometry.unit[axis] = unit->symbol;
+  geometry.spacing[axis] = shortest_distance(per_cm, error + kFloatError * per_cm, geometry::centimetres(unit));
+  geometry.unit[axis] = unit;
 }
 
 // Along the axis of that name; 0 if it is not known.
 double samples_per_cm(const geometry::Geometry& geometry, char name) {
   const std::size_t axis = geometry.axes.find(name);
   if (axis >= geometry.rank || geometry.spacing[axis] <= 0) return 0;
-  const geometry::Unit* const unit = geometry::find_unit(geometry.unit[axis]);
-  return unit == nullptr || unit->kind != geometry::UnitKind::kLength ? 0 : 1 / (geometry.spacing[axis] * unit->size);
+  const double unit_cm = geometry::centimetres(geometry.unit[axis]);
+  return unit_cm == 0 ? 0 : 1 / (geometry.spacing[axis] * unit_cm);
 }
 
 }  // namespace

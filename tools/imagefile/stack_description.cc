@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "geometry/units.h"
 
 namespace mdfs::imagefile {
 namespace {
@@ -30,23 +31,32 @@ struct Stack {
   std::string x_unit, y_unit, z_unit, t_unit;
 };
 
-struct UnitRow {
-  std::string_view written, unit;
-  double cm;  // 0: of time
-};
-constexpr std::array kUnits = {
-    UnitRow{"um", "um", 1e-4},      UnitRow{"micron", "um", 1e-4},  UnitRow{"microns", "um", 1e-4},
-    UnitRow{"\u00b5m", "um", 1e-4}, UnitRow{"\u03bcm", "um", 1e-4}, UnitRow{"\\u00B5m", "um", 1e-4},
-    UnitRow{"&#181;m", "um", 1e-4}, UnitRow{"\xb5m", "um", 1e-4},   UnitRow{"nm", "nm", 1e-7},
-    UnitRow{"mm", "mm", 0.1},       UnitRow{"cm", "cm", 1},         UnitRow{"m", "m", 100},
-    UnitRow{"inch", "in", 2.54},    UnitRow{"in", "in", 2.54},      UnitRow{"s", "s", 0},
-    UnitRow{"sec", "s", 0},         UnitRow{"ms", "ms", 0},
-};
+// How these files spell units, and what geometry/units.h calls them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kSpellings = {{
+    {"um", "um"},
+    {"micron", "um"},
+    {"microns", "um"},
+    {"\u00b5m", "um"},
+    {"\u03bcm", "um"},
+    {"\\u00B5m", "um"},
+    {"&#181;m", "um"},
+    {"\xb5m", "um"},
+    {"nm", "nm"},
+    {"mm", "mm"},
+    {"cm", "cm"},
+    {"m", "m"},
+    {"inch", "in"},
+    {"in", "in"},
+    {"s", "s"},
+    {"sec", "s"},
+    {"ms", "ms"},
+}};
 
-const UnitRow* find_unit_row(std::string_view written) {
-  const auto* const row =
-      std::find_if(kUnits.begin(), kUnits.end(), [&](const UnitRow& one) { return one.written == written; });
-  return row == kUnits.end() ? nullptr : row;
+// Null: the spelling is not known.
+const geometry::Unit* find_spelled_unit(std::string_view written) {
+  for (const auto& [spelling, symbol] : kSpellings)
+    if (spelling == written) return geometry::find_unit(symbol);
+  return nullptr;
 }
 
 template <typename Number>
@@ -195,8 +205,9 @@ void set_distances(const TiffFile& tiff, Stack& stack) {
 }
 
 double per_cm(double distance, const std::string& written) {
-  const UnitRow* const unit = find_unit_row(written);
-  return unit == nullptr || unit->cm == 0 || !is_distance(distance) ? 0 : 1 / (distance * unit->cm);
+  const geometry::Unit* const unit = find_spelled_unit(written);
+  const bool length = unit != nullptr && unit->kind == geometry::UnitKind::kLength;
+  return length && is_distance(distance) ? 1 / (distance * unit->size) : 0;
 }
 
 PageFacts facts_of(const Stack& stack, std::uint64_t pages) {
@@ -207,11 +218,12 @@ PageFacts facts_of(const Stack& stack, std::uint64_t pages) {
   if (facts.rows_per_cm == 0 || facts.columns_per_cm == 0) facts.rows_per_cm = facts.columns_per_cm = 0;
   const bool over_time = stack.frames > 1;
   const double distance = over_time ? stack.t : stack.z;
-  const UnitRow* const unit = find_unit_row(over_time ? stack.t_unit : stack.z_unit);
+  const geometry::Unit* const unit = find_spelled_unit(over_time ? stack.t_unit : stack.z_unit);
+  const geometry::UnitKind wanted = over_time ? geometry::UnitKind::kTime : geometry::UnitKind::kLength;
   if (over_time) facts.axis = 't';
-  if (unit == nullptr || (unit->cm == 0) != over_time || !is_distance(distance)) return facts;
+  if (unit == nullptr || unit->kind != wanted || !is_distance(distance)) return facts;
   facts.spacing = distance;
-  facts.unit = unit->unit;
+  facts.unit = unit->symbol;
   return facts;
 }
 

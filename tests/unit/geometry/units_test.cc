@@ -22,6 +22,13 @@ TEST(UnitsTest, AMistypedUnitIsNotFound) {
   for (const char* text : {"", "un", "UM", "um ", "parsec", "mm\n"}) EXPECT_EQ(find_unit(text), nullptr) << text;
 }
 
+TEST(UnitsTest, OnlyLengthsHaveCentimetres) {
+  EXPECT_EQ(centimetres("in"), 2.54);
+  EXPECT_EQ(centimetres("nanometer"), 1e-7);
+  EXPECT_EQ(centimetres("s"), 0);
+  EXPECT_EQ(centimetres("parsec"), 0);
+}
+
 TEST(UnitsTest, MessagesListEachSymbolThatCanBeTypedOnce) {
   EXPECT_EQ(unit_symbols(), "m, cm, mm, um, nm, pm, A, km, in, ft, d, h, min, s, ms, us, ns");
 }
