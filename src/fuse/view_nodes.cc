@@ -83,7 +83,8 @@ Result<std::shared_ptr<const Node>> whole_image_file(Server& server, NodeSpec sp
   spec.name = data_file_of(image);
   spec.canonical = std::string(suffix) + ":" + image;
   MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(spec.ino));
-  MDFS_TRY(header_text(info, spec));
+  if (const Status there = views::check_header(info.geometry, spec.header, spec.name); !there.ok())
+    return no_such(there.error().where);
   return node_for(server, std::move(spec));
 }
 
@@ -339,7 +340,7 @@ Result<std::vector<volume::DirectoryEntry>> read_view_directory(Server& server, 
     names.emplace_back(data_file_of(node.spec.name), DT_REG);
     MDFS_TRY_ASSIGN(const volume::ImageInfo info, server.volume().image_info(node.spec.ino));
     for (const views::HeaderFormat format : views::kHeaderFormats)
-      if (views::detached_header(info.geometry, format, data_file_of(node.spec.name)).ok())
+      if (views::check_header(info.geometry, format, data_file_of(node.spec.name)).ok())
         names.emplace_back(fmt::format("{}.{}", node.spec.name, views::suffix(format)), DT_REG);
     names.emplace_back(kWindowsName, DT_DIR);
     names.emplace_back(views::kZarrName, DT_DIR);

@@ -102,21 +102,18 @@ std::string nrrd(const Geometry& geometry, std::string_view type, std::string_vi
 
 std::string meta_image(const Geometry& geometry, std::string_view type, std::string_view file) {
   bool lengths = true;
-  for (unsigned axis = 0; axis < geometry.rank; ++axis) {
-    const geometry::Unit* const unit = geometry::find_unit(geometry.unit[axis]);
-    lengths = lengths && geometry.spacing[axis] > 0 && unit != nullptr && unit->kind == geometry::UnitKind::kLength;
-  }
+  for (unsigned axis = 0; axis < geometry.rank; ++axis)
+    lengths = lengths && geometry.spacing[axis] > 0 && geometry::centimetres(geometry.unit[axis]) > 0;
   std::string text = fmt::format(
       "ObjectType = Image\nNDims = {}\nBinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n",
       geometry.rank);
   text += "DimSize =" + for_axes(geometry, [&](unsigned axis) { return std::to_string(geometry.shape[axis]); });
-  text +=
-      "\nElementSpacing =" + for_axes(geometry, [&](unsigned axis) {
-        constexpr double kMmPerCm = 10;
-        if (lengths)
-          return fmt::format("{}", geometry.spacing[axis] * geometry::find_unit(geometry.unit[axis])->size * kMmPerCm);
-        return geometry.spacing[axis] > 0 ? fmt::format("{}", geometry.spacing[axis]) : std::string("1");
-      });
+  text += "\nElementSpacing =" + for_axes(geometry, [&](unsigned axis) {
+            constexpr double kMmPerCm = 10;
+            if (lengths)
+              return fmt::format("{}", geometry.spacing[axis] * geometry::centimetres(geometry.unit[axis]) * kMmPerCm);
+            return geometry.spacing[axis] > 0 ? fmt::format("{}", geometry.spacing[axis]) : std::string("1");
+          });
   if (geometry.channels > 1) text += fmt::format("\nElementNumberOfChannels = {}", geometry.channels);
   return text + fmt::format("\nElementType = {}\nElementDataFile = {}\n", type, file);
 }
@@ -172,26 +169,33 @@ std::optional<HeaderFormat> parse_header_suffix(std::string_view suffix) {
   return std::nullopt;
 }
 
-Result<std::string> detached_header(const Geometry& geometry, HeaderFormat format, std::string_view data_file) {
-  const std::string_view type = row_of(geometry.type).*(row_of(format).type);
-  if (type.empty()) return cannot(format, geometry::name(geometry.type));
+Status check_header(const Geometry& geometry, HeaderFormat format, std::string_view data_file) {
+  if ((row_of(geometry.type).*(row_of(format).type)).empty()) return cannot(format, geometry::name(geometry.type));
   if (geometry.shape[0] == 0) return cannot(format, "an image without samples");
   if (!can_be_named(format, data_file)) return cannot(format, "a file of this name");
+  if (format == HeaderFormat::kEnvi && geometry.channels > 1 && planes(geometry) > 1)
+    return cannot(format, "several planes of several channels");
+  if (format != HeaderFormat::kVrt) return {};
+  constexpr std::uint64_t kMaxRasterSide = INT32_MAX;  // of GDAL
+  if (planes(geometry) > kMaxVrtBands / geometry.channels) return cannot(format, "so many bands");
+  if (samples(geometry) > kMaxRasterSide || lines(geometry) > kMaxRasterSide)
+    return cannot(format, "an axis of 2^31 samples");
+  return {};
+}
+
+Result<std::string> detached_header(const Geometry& geometry, HeaderFormat format, std::string_view data_file) {
+  MDFS_TRY(check_header(geometry, format, data_file));
+  const std::string_view type = row_of(geometry.type).*(row_of(format).type);
   switch (format) {
     case HeaderFormat::kNrrd:
       return nrrd(geometry, type, data_file);
     case HeaderFormat::kMetaImage:
       return meta_image(geometry, type, data_file);
     case HeaderFormat::kEnvi:
-      if (geometry.channels > 1 && planes(geometry) > 1) return cannot(format, "several planes of several channels");
       return envi(geometry, type);
     case HeaderFormat::kVrt:
       break;
   }
-  constexpr std::uint64_t kMaxRasterSide = INT32_MAX;  // of GDAL
-  if (planes(geometry) > kMaxVrtBands / geometry.channels) return cannot(format, "so many bands");
-  if (samples(geometry) > kMaxRasterSide || lines(geometry) > kMaxRasterSide)
-    return cannot(format, "an axis of 2^31 samples");
   return vrt(geometry, type, data_file);
 }
 
