@@ -124,17 +124,29 @@ unsigned OpenObject::placement_disk(const Coord& extent) const {
 
 namespace {
 
-Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes, const Coord& origin) {
+// Bytes [offset, offset + length) of the canonical layout of a box of the array, as boxes of the array.
+std::vector<geometry::RangeBox> boxes_in(const OpenObject& object, const Box& box, std::uint64_t offset,
+                                         std::uint64_t length) {
+  std::vector<geometry::RangeBox> boxes = geometry::range_boxes(object.rank, box.length, offset, length);
+  for (geometry::RangeBox& range : boxes)
+    for (unsigned axis = 0; axis < object.rank; ++axis) range.box.start[axis] += box.start[axis];
+  return boxes;
+}
+
+// The same of the canonical file, whose first axis has no end.
+std::vector<geometry::RangeBox> boxes_in_file(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+  return geometry::range_boxes(object.rank, object.array().shape, offset, length);
+}
+
+Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes) {
   const ByteGeometry& shape = object.array();
   Transfer transfer;
   transfer.regions.reserve(boxes.size());
   for (const geometry::RangeBox& range : boxes) {
     const Transfer::Region region{range.box.length, range.offset, geometry::box_bytes(object.rank, range.box)};
-    Box box = range.box;
-    for (unsigned axis = 0; axis < object.rank; ++axis) box.start[axis] += origin[axis];
     const auto number = static_cast<std::uint32_t>(transfer.regions.size());
     transfer.regions.push_back(region);
-    const std::vector<geometry::Piece> pieces = geometry::decompose(shape, box);
+    const std::vector<geometry::Piece> pieces = geometry::decompose(shape, range.box);
     transfer.parts.reserve(transfer.parts.size() + pieces.size());
     for (const geometry::Piece& piece : pieces)
       transfer.parts.push_back({object.extent_index(piece.extent), number, piece});
@@ -142,37 +154,29 @@ Transfer plan_boxes(const OpenObject& object, const std::vector<geometry::RangeB
   return transfer;
 }
 
-}  // namespace
-
-Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
-  return plan_boxes(object, geometry::range_boxes(object.rank, object.array().shape, offset, length), Coord{});
-}
-
-namespace {
-
-std::uint64_t count_in_boxes(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes,
-                             const Coord& origin) {
+std::uint64_t count_in(const OpenObject& object, const std::vector<geometry::RangeBox>& boxes) {
   std::uint64_t parts = 0;
-  for (const geometry::RangeBox& range : boxes) {
-    Box box = range.box;
-    for (unsigned axis = 0; axis < object.rank; ++axis) box.start[axis] += origin[axis];
-    parts = checked_add(parts, geometry::piece_count(object.array(), box)).value_or(UINT64_MAX);
-  }
+  for (const geometry::RangeBox& range : boxes)
+    parts = checked_add(parts, geometry::piece_count(object.array(), range.box)).value_or(UINT64_MAX);
   return parts;
 }
 
 }  // namespace
 
-std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
-  return count_in_boxes(object, geometry::range_boxes(object.rank, object.array().shape, offset, length), Coord{});
+Transfer plan_range(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+  return plan_boxes(object, boxes_in_file(object, offset, length));
 }
 
-std::uint64_t count_parts(const OpenObject& object, const Box& box, std::uint64_t offset, std::uint64_t length) {
-  return count_in_boxes(object, geometry::range_boxes(object.rank, box.length, offset, length), box.start);
+std::uint64_t count_parts(const OpenObject& object, std::uint64_t offset, std::uint64_t length) {
+  return count_in(object, boxes_in_file(object, offset, length));
 }
 
 Transfer plan_window(const OpenObject& object, const Box& box, std::uint64_t offset, std::uint64_t length) {
-  return plan_boxes(object, geometry::range_boxes(object.rank, box.length, offset, length), box.start);
+  return plan_boxes(object, boxes_in(object, box, offset, length));
+}
+
+std::uint64_t count_parts(const OpenObject& object, const Box& box, std::uint64_t offset, std::uint64_t length) {
+  return count_in(object, boxes_in(object, box, offset, length));
 }
 
 GridBox extents_under(const OpenObject& object, const Box& box) {
