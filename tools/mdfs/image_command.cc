@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "alloc/policy.h"
 #include "base/aligned_buffer.h"
@@ -70,8 +69,6 @@ Status create_command(const CreateArguments& arguments) {
   if (axes.size() != shape.rank)
     return {Errc::kUsage, fmt::format("--axes {}: must be {} letters, one for each length of --shape",
                                       arguments.image.axes, shape.rank)};
-  if (std::set(axes.begin(), axes.end()).size() != axes.size())
-    return {Errc::kUsage, fmt::format("--axes {}: names an axis twice", arguments.image.axes)};
   array.lengths.push_back(arguments.channels);
   auto chosen = imagefile::choose_geometry(array, axes + 'c');
   if (!chosen.ok()) return {Errc::kUsage, "--shape, --channels and --type: " + chosen.error().where};

@@ -24,26 +24,28 @@ constexpr std::uint64_t kMostZones = std::uint64_t{1} << 32;
 Result<DiskOccupation> ask(const File& file, std::uint32_t disk) {
   DiskOccupation occupation;
   const auto page = std::make_unique<mdfs_ioc_zones>();
+  std::uint64_t next = 0, zone_count = 0;
   do {
-    const std::uint64_t next = page->next, zones_before = page->zone_count;
     *page = {};
     page->disk = disk;
     page->next = next;
     if (::ioctl(file.fd(), MDFS_IOC_ZONES, page.get()) != 0)
       return errno == EINVAL ? Result<DiskOccupation>(DiskOccupation{}) : from_errno(errno, file.name() + ": zones");
     if (page->zone_count == 0) return DiskOccupation{};
-    if (!occupation.zones.empty() && page->zone_count != zones_before) {
+    const bool resized = next > 0 && page->zone_count != zone_count;
+    zone_count = page->zone_count;
+    if (resized) {
       occupation.zones.clear();
-      *page = {};
-      page->count = 1;  // from the first zone again
+      next = 0;
       continue;
     }
-    if (page->count > MDFS_IOC_ZONES_ROWS || page->zone_count > kMostZones ||
-        occupation.zones.size() + page->count > page->zone_count)
+    if (page->count > MDFS_IOC_ZONES_ROWS || zone_count > kMostZones ||
+        occupation.zones.size() + page->count > zone_count)
       return Error{Errc::kCorrupt, file.name() + ": the daemon's answer is invalid"};
     for (std::uint32_t i = 0; i < page->count; ++i)
       occupation.zones.push_back({page->zones[i].blocks, page->zones[i].used_blocks});
-  } while (page->count > 0);
+    next = page->next;
+  } while (next == 0 || page->count > 0);
   occupation.there = true;
   occupation.zone_blocks = page->zone_blocks;
   occupation.data_blocks = page->data_blocks;

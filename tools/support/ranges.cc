@@ -10,19 +10,18 @@
 #include <optional>
 #include <string>
 
+#include "base/text.h"
+
 namespace mdfs::tools {
 namespace {
 
 constexpr const char* kMissing = "a number is missing";
 
-// The whole text as a number; nothing for a number that the type cannot hold, and for words such as nan and inf.
-template <typename Number>
-std::optional<Number> read_number(const std::string& text) {
-  Number number{};
+// The whole text as a finite number.
+std::optional<double> read_number(const std::string& text) {
+  double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if constexpr (std::is_floating_point_v<Number>)
-    if (!std::isfinite(number)) return std::nullopt;
+  if (failure != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
   return number;
 }
 
@@ -36,15 +35,15 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const std::string range =
       most == UINT64_MAX ? fmt::format("{} or more, below 2^64", least) : fmt::format("from {} to {}", least, most);
   return {[=](const std::string& text) -> std::string {
-            const auto number = read_number<std::uint64_t>(text);
-            return number && *number >= least && *number <= most ? "" : refusal(text, "a whole number " + range);
+            const auto number = parse_number(text, "");
+            return number.ok() && *number >= least && *number <= most ? "" : refusal(text, "a whole number " + range);
           },
           most == UINT64_MAX ? "" : fmt::format("{}..{}", least, most)};
 }
 
 CLI::Validator number_from(double least, double most) {
   return {[=](const std::string& text) -> std::string {
-            const auto number = read_number<double>(text);
+            const auto number = read_number(text);
             return number && *number >= least && *number <= most
                        ? ""
                        : refusal(text, fmt::format("a number from {:g} to {:g}", least, most));
@@ -54,7 +53,7 @@ CLI::Validator number_from(double least, double most) {
 
 CLI::Validator number_above_zero() {
   return {[](const std::string& text) -> std::string {
-            const auto number = read_number<double>(text);
+            const auto number = read_number(text);
             return number && *number > 0 ? "" : refusal(text, "a finite number above 0");
           },
           "above 0"};
