@@ -110,13 +110,23 @@ class FormatDocumentTest(unittest.TestCase):
     def test_every_constant_of_the_header_is_documented(self):
         self.assertEqual(set(self.constants), self.defined - NOT_IN_TABLES)
 
-
-    def test_the_pointer_of_the_worked_example_has_the_checksum_of_its_node(self):
+    def test_the_pointer_of_the_worked_example_leads_to_its_node(self):
         example = read("doc/FORMAT.md").split("## 12. A worked example")[1]
-        dumps = [dump(part) for part in example.split("```")[1::2]]
-        node = dumps[0].ljust(16384, b"\0")
-        self.assertEqual(len(node), 16384)
-        self.assertEqual(decoder.crc32c(node), int.from_bytes(dumps[1][:4], "little"))
+        node, pointer = (dump(part) for part in example.split("```")[1::2])
+        node = node.ljust(16384, b"\0")
+        self.assertEqual([len(node), len(pointer)], [16384, self.document["mdfs_pointer"][0]])
+
+        def field(structure, name, data):
+            at = {field: slice(offset, offset + size) for field, offset, size in self.document[structure][1]}
+            return data[at[name]]
+
+        def number(name):
+            return int.from_bytes(field("mdfs_pointer", name, pointer), "little")
+
+        self.assertEqual(number("checksum"), decoder.crc32c(node))
+        self.assertEqual(number("birth"), int.from_bytes(field("mdfs_node_header", "generation", node), "little"))
+        self.assertEqual([number(name) for name in ("length", "copies", "checksum_type", "reserved")], [16384, 2, 1, 0])
+        self.assertEqual(field("mdfs_pointer", "address", pointer), field("mdfs_node_header", "address", node))
 
 
 def dump(text):
