@@ -117,26 +117,26 @@ Result<ExtentPage> ExtentPage::decode(ConstBytes value, const ExtentTableShape& 
   return page;
 }
 
-ByteVector encode_extent_runs(const std::vector<BlockRun>& runs) {
+ByteVector encode_extent_runs(const std::vector<Run>& runs) {
   ByteVector out(runs.size() * sizeof(mdfs_extent_run));
   MDFS_CHECK(!runs.empty() && out.size() <= MDFS_MAX_ITEM);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const std::size_t base = i * sizeof(mdfs_extent_run);
-    MDFS_CHECK(runs[i].blocks >= 1 && runs[i].blocks <= UINT32_MAX);
-    MDFS_PUT(out, base, mdfs_extent_run, address, runs[i].address.packed());
-    MDFS_PUT(out, base, mdfs_extent_run, blocks, static_cast<std::uint32_t>(runs[i].blocks));
+    MDFS_CHECK(runs[i].blocks >= 1);
+    MDFS_PUT(out, base, mdfs_extent_run, address, runs[i].address().packed());
+    MDFS_PUT(out, base, mdfs_extent_run, blocks, runs[i].blocks);
   }
   return out;
 }
 
-Result<std::vector<BlockRun>> decode_extent_runs(ConstBytes value, std::uint64_t blocks) {
+Result<std::vector<Run>> decode_extent_runs(ConstBytes value, std::uint64_t blocks) {
   MDFS_FORMAT_REQUIRE(!value.empty() && value.size() % sizeof(mdfs_extent_run) == 0, "extent-runs.length");
-  std::vector<BlockRun> runs;
+  std::vector<Run> runs;
   std::uint64_t sum = 0;
   for (std::size_t base = 0; base < value.size(); base += sizeof(mdfs_extent_run)) {
-    const BlockRun run{Address::unpack(MDFS_GET(value, base, mdfs_extent_run, address)),
-                       MDFS_GET(value, base, mdfs_extent_run, blocks)};
-    MDFS_FORMAT_REQUIRE(run.blocks >= 1 && run.address.disk < MDFS_MAX_DISKS, "extent-runs.run");
+    const Address first = Address::unpack(MDFS_GET(value, base, mdfs_extent_run, address));
+    const Run run{first.disk, first.block, MDFS_GET(value, base, mdfs_extent_run, blocks)};
+    MDFS_FORMAT_REQUIRE(run.blocks >= 1 && run.disk < MDFS_MAX_DISKS, "extent-runs.run");
     sum += run.blocks;
     runs.push_back(run);
   }

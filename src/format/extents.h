@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "format/kept.h"
 #include "format/pointer.h"
+#include "format/run.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -81,9 +82,9 @@ class ExtentPage {
 // Largest number of runs in one item.
 inline constexpr std::size_t kMaxExtentRuns = MDFS_MAX_ITEM / sizeof(mdfs_extent_run);
 // mdfs_extent_run items of a scattered extent, in order of its bytes; at most kMaxExtentRuns (else abort).
-ByteVector encode_extent_runs(const std::vector<BlockRun>& runs);
+ByteVector encode_extent_runs(const std::vector<Run>& runs);
 // Checks: extent-runs.length (whole runs, one at least), extent-runs.run (no empty run, a disk below 64),
 // extent-runs.blocks (their sum is `blocks`).
-Result<std::vector<BlockRun>> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
+Result<std::vector<Run>> decode_extent_runs(ConstBytes value, std::uint64_t blocks);
 
 }  // namespace mdfs::format

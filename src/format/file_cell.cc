@@ -58,6 +58,13 @@ unsigned FileCell::blocks() const {
   return sum;
 }
 
+std::uint32_t FileCell::block_mask() const {
+  std::uint32_t mask = 0;
+  for (const FileRun& run : runs)
+    for (unsigned block = run.first; block < run.end(); ++block) mask |= 1u << block;
+  return mask;
+}
+
 std::optional<BlockPlace> FileCell::find(unsigned block) const {
   for (const FileRun& run : runs)
     if (block >= run.first && block < run.end())
@@ -66,10 +73,10 @@ std::optional<BlockPlace> FileCell::find(unsigned block) const {
   return std::nullopt;
 }
 
-std::vector<BlockRun> FileCell::punch(unsigned first, unsigned count) {
+std::vector<Run> FileCell::punch(unsigned first, unsigned count) {
   const unsigned end = first + count;
   std::vector<FileRun> kept;
-  std::vector<BlockRun> freed;
+  std::vector<Run> freed;
   for (const FileRun& run : runs) {
     const unsigned from = std::max<unsigned>(run.first, first);
     const unsigned to = std::min(run.end(), end);
@@ -78,16 +85,16 @@ std::vector<BlockRun> FileCell::punch(unsigned first, unsigned count) {
       continue;
     }
     if (run.first < from) kept.push_back(slice(run, run.first, from));
-    freed.push_back({{run.address.disk, run.address.block + (from - run.first)}, to - from});
+    freed.push_back({run.address.disk, run.address.block + (from - run.first), to - from});
     if (to < run.end()) kept.push_back(slice(run, to, run.end()));
   }
   runs = std::move(kept);
   return freed;
 }
 
-std::vector<BlockRun> FileCell::replace(const FileRun& run) {
+std::vector<Run> FileCell::replace(const FileRun& run) {
   MDFS_CHECK(run.blocks() >= 1 && run.written != 0 && run.written <= run.birth);
-  std::vector<BlockRun> freed = punch(run.first, run.blocks());
+  std::vector<Run> freed = punch(run.first, run.blocks());
   auto next = std::find_if(runs.begin(), runs.end(), [&](const FileRun& r) { return r.first >= run.end(); });
   auto at = runs.insert(next, run);
   if (at + 1 != runs.end() && goes_on(*at, *(at + 1))) {

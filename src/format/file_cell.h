@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "format/kept.h"
 #include "format/pointer.h"
+#include "format/run.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -28,6 +29,7 @@ struct FileRun {
   bool operator==(const FileRun&) const = default;
   unsigned blocks() const { return static_cast<unsigned>(crc32c.size()); }
   unsigned end() const { return first + blocks(); }
+  Run place() const { return {address.disk, address.block, blocks()}; }
 };
 
 // Place of one block of a cell.
@@ -45,14 +47,15 @@ struct FileCell {
 
   bool operator==(const FileCell&) const = default;
   bool empty() const { return runs.empty(); }
-  unsigned blocks() const;  // covered
+  unsigned blocks() const;           // covered
+  std::uint32_t block_mask() const;  // bit i: block i is covered
   // Absent: a hole.
   std::optional<BlockPlace> find(unsigned block) const;
   // Makes [first, first + count) a hole and returns the blocks that are no longer part of the cell.
-  std::vector<BlockRun> punch(unsigned first, unsigned count);
+  std::vector<Run> punch(unsigned first, unsigned count);
   // Inserts a run, and returns the blocks under it as punch does. Consecutive runs on the disk with the same
   // generations become one.
-  std::vector<BlockRun> replace(const FileRun& run);
+  std::vector<Run> replace(const FileRun& run);
 };
 
 // The value of a cell's item; an empty cell is stored by erasing the item.

@@ -28,13 +28,6 @@ struct Address {
   static constexpr std::uint64_t kMaxBlock = (std::uint64_t{1} << kBlockBits) - 1;
 };
 
-// A run of blocks on one disk.
-struct BlockRun {
-  Address address;
-  std::uint64_t blocks = 0;
-  bool operator==(const BlockRun&) const = default;
-};
-
 // mdfs_pointer. The checksum is a CRC-32C, the only type in use.
 struct Pointer {
   std::uint32_t crc32c = 0;

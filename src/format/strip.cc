@@ -15,9 +15,9 @@ unsigned Strip::order_of(unsigned place) const {
   return static_cast<unsigned>(std::popcount(places & ((std::uint64_t{1} << place) - 1)));
 }
 
-BlockRun Strip::part(unsigned place, std::uint32_t block_size) const {
+Run Strip::part(unsigned place, std::uint32_t block_size) const {
   const unsigned blocks = part_blocks(block_size);
-  return {{address.disk, address.block + std::uint64_t{order_of(place)} * blocks}, blocks};
+  return {address.disk, address.block + std::uint64_t{order_of(place)} * blocks, blocks};
 }
 
 std::span<const std::uint32_t> Strip::part_checksums(unsigned place, std::uint32_t block_size) const {

@@ -11,6 +11,7 @@
 #include "format/extents.h"
 #include "format/kept.h"
 #include "format/pointer.h"
+#include "format/run.h"
 #include "mdfs/ondisk.h"
 
 namespace mdfs::format {
@@ -34,7 +35,7 @@ struct Strip {
   bool has(unsigned place) const { return place < kMaxPlaces && ((live >> place) & 1) != 0; }
   unsigned part_blocks(std::uint32_t block_size) const { return (bytes + block_size - 1) / block_size; }
   // First block of the part of a place in `places`.
-  BlockRun part(unsigned place, std::uint32_t block_size) const;
+  Run part(unsigned place, std::uint32_t block_size) const;
   std::span<const std::uint32_t> part_checksums(unsigned place, std::uint32_t block_size) const;
 
  private:

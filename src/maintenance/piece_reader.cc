@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kLargestGap = 65536;  // read over rather than around
 
 std::string name_of(const StoredPiece& piece) {
-  const format::Address& at = piece.runs.front().address;
+  const store::Run& at = piece.runs.front();
   const std::string part = piece.is_extent ? fmt::format("page {}, place {}", piece.where / 64, piece.where % 64)
                                            : fmt::format("byte {}", piece.where);
   return fmt::format("inode {}, {}: block {} of disk {}", piece.object, part, at.block, at.disk);
@@ -31,7 +31,7 @@ void PieceReader::forget() {
 }
 
 std::uint64_t PieceReader::first_byte(const StoredPiece& piece) const {
-  return piece.runs.front().address.block * store_.block_size();
+  return piece.runs.front().block * store_.block_size();
 }
 
 std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
@@ -41,10 +41,10 @@ std::uint64_t PieceReader::end_byte(const StoredPiece& piece) const {
 // An address from the tree is checked before it is used.
 PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks) {
   Where where = Where::kHere;
-  for (const format::BlockRun& run : piece.runs) {
-    if (run.address.disk >= disks.size()) return Where::kNowhere;
-    const store::DiskInfo& disk = disks[run.address.disk];
-    if (!inside(run.address.block, run.blocks, disk.blocks)) return Where::kNowhere;
+  for (const store::Run& run : piece.runs) {
+    if (run.disk >= disks.size()) return Where::kNowhere;
+    const store::DiskInfo& disk = disks[run.disk];
+    if (!inside(run.block, run.blocks, disk.blocks)) return Where::kNowhere;
     if (disk.is_lost()) return Where::kLost;
     if (!disk.is_there()) where = Where::kLeftOut;
   }
@@ -54,9 +54,8 @@ PieceReader::Where PieceReader::place_of(const StoredPiece& piece, const std::ve
 void PieceReader::note_lost(const StoredPiece& piece, const std::vector<store::DiskInfo>& disks,
                             format::OperationRecord& record) {
   const auto run = std::find_if(piece.runs.begin(), piece.runs.end(),
-                                [&](const format::BlockRun& one) { return disks[one.address.disk].is_lost(); });
-  const format::Address& at = run->address;
-  record.note_error({piece.object, piece.where, at.block, at.disk, MDFS_ERROR_UNREADABLE});
+                                [&](const store::Run& one) { return disks[one.disk].is_lost(); });
+  record.note_error({piece.object, piece.where, run->block, run->disk, MDFS_ERROR_UNREADABLE});
 }
 
 void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord& record) {
@@ -67,18 +66,18 @@ void PieceReader::begin(std::vector<StoredPiece> pieces, format::OperationRecord
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) {
     const StoredPiece& piece = pieces_[i];
     const Where where = place_of(piece, disks);
-    if (where == Where::kHere) disks_[piece.runs.front().address.disk].order.push_back(i);
+    if (where == Where::kHere) disks_[piece.runs.front().disk].order.push_back(i);
     if (where == Where::kHere || where == Where::kLeftOut || !collector_.is_current(piece)) continue;
     if (where == Where::kLost) {
       note_lost(piece, disks, record);
       continue;
     }
     spdlog::error("scrub: {}: there is no such place; run mdfsck", name_of(piece));
-    record.note_error({piece.object, piece.where, piece.runs.front().address.block, 0, MDFS_ERROR_SKIPPED});
+    record.note_error({piece.object, piece.where, piece.runs.front().block, 0, MDFS_ERROR_SKIPPED});
   }
   for (Disk& disk : disks_)
     std::sort(disk.order.begin(), disk.order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return pieces_[a].runs.front().address.block < pieces_[b].runs.front().address.block;
+      return pieces_[a].runs.front().block < pieces_[b].runs.front().block;
     });
 }
 
@@ -111,11 +110,11 @@ PieceReader::Span PieceReader::next_span(unsigned index) const {
 Status PieceReader::check_alone(const StoredPiece& piece) {
   store::PartChecker parts(piece);
   AlignedBuffer buffer(kReadBytes);
-  for (const format::BlockRun& run : piece.runs) {
-    const std::uint64_t bytes = run.blocks * store_.block_size();
+  for (const store::Run& run : piece.runs) {
+    const std::uint64_t bytes = std::uint64_t{run.blocks} * store_.block_size();
     for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
       const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
-      MDFS_TRY(device::read(store_.disk(run.address.disk), run.address.block * store_.block_size() + done, part));
+      MDFS_TRY(device::read(store_.disk(run.disk), run.block * store_.block_size() + done, part));
       parts.take(part);
     }
   }
@@ -132,7 +131,7 @@ void PieceReader::judge(const StoredPiece& piece, Status status, format::Operati
   const bool damaged = status.error().code == Errc::kCorrupt;
   spdlog::error("scrub: {}: {}", name_of(piece),
                 damaged ? "does not match its checksum" : "cannot be read: " + status.error().message());
-  const format::Address& at = piece.runs.front().address;
+  const store::Run& at = piece.runs.front();
   if (damaged) store_.note_checksum_error(at.disk);
   record.note_error({piece.object, piece.where, at.block, at.disk,
                      static_cast<std::uint16_t>(damaged ? MDFS_ERROR_DATA : MDFS_ERROR_UNREADABLE)});

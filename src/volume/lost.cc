@@ -10,8 +10,8 @@ constexpr std::int64_t kLookNs = 200'000'000;  // of one call
 
 std::uint64_t disks_of(const StoredPiece& piece) {
   std::uint64_t bits = 0;
-  for (const format::BlockRun& run : piece.runs)
-    if (run.address.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.address.disk;
+  for (const store::Run& run : piece.runs)
+    if (run.disk < MDFS_MAX_DISKS) bits |= std::uint64_t{1} << run.disk;
   return bits;
 }
 

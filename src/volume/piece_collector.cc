@@ -58,9 +58,9 @@ Result<std::optional<StoredPiece>> PieceCollector::extent(const format::Key& key
   piece.crc32c = record.crc32c;
   piece.birth = record.birth;
   piece.shape = shape;
-  const std::uint64_t blocks = ceil_div(record.stored_bytes, store_.block_size());
+  const auto blocks = static_cast<std::uint32_t>(ceil_div(record.stored_bytes, store_.block_size()));
   if (!record.is_scattered()) {
-    piece.runs = {{record.place(), blocks}};
+    piece.runs = {{record.place().disk, record.place().block, blocks}};
     return std::optional(std::move(piece));
   }
   MDFS_TRY_ASSIGN(const auto runs, store_.get({key.object, MDFS_KIND_EXTENT_RUNS, piece.where}));
@@ -91,7 +91,7 @@ Status PieceCollector::take_cell(const store::Item& item, std::vector<StoredPiec
     piece.where = item.key.offset * MDFS_FILE_CELL + std::uint64_t{run.first} * block_size;
     piece.stored_bytes = run.blocks() * block_size;
     piece.part_bytes = block_size;
-    piece.runs = {{run.address, run.blocks()}};
+    piece.runs = {run.place()};
     piece.crc32c = run.crc32c;
     piece.birth = run.birth;
     pieces.push_back(std::move(piece));

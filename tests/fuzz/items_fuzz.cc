@@ -58,7 +58,7 @@ void file_cell(ConstBytes value, unsigned detail) {
   MDFS_CHECK(covered == cell->blocks());
   const unsigned first = detail / 5 % blocks;
   std::uint64_t freed = 0;
-  for (const format::BlockRun& run : cell->punch(first, blocks - first)) freed += run.blocks;
+  for (const format::Run& run : cell->punch(first, blocks - first)) freed += run.blocks;
   MDFS_CHECK(freed + cell->blocks() == covered);
 }
 

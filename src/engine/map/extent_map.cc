@@ -56,10 +56,7 @@ Result<std::vector<store::Run>> runs_of(const OpenObject& object, const format::
   }
   if (!runs_item)
     return {Errc::kCorrupt, fmt::format("extent-runs.missing: a scattered extent of object {}", object.number)};
-  MDFS_TRY_ASSIGN(const std::vector<format::BlockRun> stored, format::decode_extent_runs(*runs_item, blocks));
-  std::vector<store::Run> runs;
-  for (const format::BlockRun& run : stored) runs.push_back(to_run(run));
-  return runs;
+  return format::decode_extent_runs(*runs_item, blocks);
 }
 
 Result<Strips> strips_of(const OpenObject& object, const std::vector<store::Item>& items) {
@@ -143,7 +140,7 @@ Result<StoredExtent> ExtentMap::extent(const OpenObject& object, const geometry:
     const format::Strip& strip = *entry.strip;
     if (!entry.has(place.place)) continue;
     const auto checksums = strip.part_checksums(place.place, object.block_size);
-    extent.parts.push_back({to_run(strip.part(place.place, object.block_size)), strip.begin, strip.bytes,
+    extent.parts.push_back({strip.part(place.place, object.block_size), strip.begin, strip.bytes,
                             std::vector(checksums.begin(), checksums.end())});
     MDFS_TRY(check(extent.parts.back().run));
   }
@@ -164,7 +161,7 @@ Result<format::FileCell> ExtentMap::cell(const OpenObject& object, std::uint64_t
   MDFS_TRY_ASSIGN(const auto value, store_.get(cell_key(object, index)));
   if (!value) return format::FileCell{};
   MDFS_TRY_ASSIGN(format::FileCell cell, format::decode_file_cell(*value, object.block_size));
-  for (const format::FileRun& run : cell.runs) MDFS_TRY(check(to_run({run.address, run.blocks()})));
+  for (const format::FileRun& run : cell.runs) MDFS_TRY(check(run.place()));
   return cell;
 }
 

@@ -26,10 +26,6 @@ format::Key strip_key(const OpenObject& object, std::uint64_t page, unsigned num
 format::Key cell_key(const OpenObject& object, std::uint64_t cell);
 format::Key inline_key(const OpenObject& object);
 
-inline store::Run to_run(const format::BlockRun& run) {
-  return {run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)};
-}
-
 // Bytes of an extent that lie in a strip. They replace the bytes at the same place of the extent's record.
 struct StripPart {
   store::Run run;

@@ -56,14 +56,9 @@ Result<bool> LayoutWalk::run_cells(LayoutCursor& at, const TakeRow& take) {
       if (item.key.offset != at.page) at = {item.key.offset, 0};
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
       for (; at.row < cell.runs.size(); ++at.row) {
-        const format::FileRun& run = cell.runs[at.row];
-        if (!take({{at.page, 0, 0},
-                   run.address.disk,
-                   run.address.block,
-                   std::uint64_t{run.blocks()} * object_.block_size,
-                   1,
-                   run.address.block + run.blocks()}))
-          return false;
+        const store::Run run = cell.runs[at.row].place();
+        const std::uint64_t bytes = std::uint64_t{run.blocks} * object_.block_size;
+        if (!take({{at.page, 0, 0}, run.disk, run.block, bytes, 1, run.end()})) return false;
       }
       if (at.page == UINT64_MAX) return true;
       at = {at.page + 1, 0};
@@ -108,9 +103,8 @@ Status LayoutWalk::strips_of_page(LayoutCursor& at, const TakeRow& take, bool& t
       for (; at.row - strip_rows < object_.page_box.places; ++at.row) {
         const unsigned place = at.row - strip_rows;
         if (!strip.has(place)) continue;
-        const format::Address address = strip.part(place, object_.block_size).address;
-        taking = take({object_.extent_of({at.page, place}), address.disk, address.block, strip.bytes, 1,
-                       address.block + ceil_div(strip.bytes, object_.block_size), true});
+        const store::Run part = strip.part(place, object_.block_size);
+        taking = take({object_.extent_of({at.page, place}), part.disk, part.block, strip.bytes, 1, part.end(), true});
         if (!taking) return {};
       }
       at.row = strip_rows + format::kMaxPlaces;

@@ -110,14 +110,15 @@ namespace {
 void add_cell_as_extent(const OpenObject& object, std::uint64_t index, const format::FileCell& cell,
                         std::vector<layout::ExtentPlace>& places) {
   if (cell.empty()) return;
-  const format::Address first = cell.runs.front().address;
+  const store::Run first = cell.runs.front().place();
   layout::ExtentPlace place{
       {index, 0, 0}, first.disk, first.block, std::uint64_t{cell.blocks()} * object.block_size, 0};
   format::Address next{};
-  for (const format::FileRun& run : cell.runs) {
-    place.pieces += place.pieces == 0 || run.address.disk != next.disk || run.address.block != next.block ? 1 : 0;
-    next = {run.address.disk, run.address.block + run.blocks()};
-    if (run.address.disk == place.disk) place.end = std::max(place.end, next.block);
+  for (const format::FileRun& one : cell.runs) {
+    const store::Run run = one.place();
+    place.pieces += place.pieces == 0 || run.address() != next ? 1 : 0;
+    next = {run.disk, run.end()};
+    if (run.disk == place.disk) place.end = std::max(place.end, run.end());
   }
   places.push_back(place);
 }
@@ -288,9 +289,7 @@ Result<WindowPlan> Survey::plan(OpenObject& object, const geometry::Window& wind
 
 Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t index) {
   MDFS_TRY_ASSIGN(const format::FileCell cell, core_.extent_map.cell(object, index));
-  std::uint32_t blocks = 0;
-  for (const format::FileRun& run : cell.runs)
-    for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
+  std::uint32_t blocks = cell.block_mask();
   if (const CacheBlockPtr cached = core_.cache.peek(object.key_of(index)); cached != nullptr) {
     std::unique_lock lock(cached->mutex);
     // A block that is being written is no longer dirty and not published yet.
@@ -298,8 +297,7 @@ Result<std::uint32_t> Survey::data_blocks(OpenObject& object, std::uint64_t inde
     blocks |= cached->dirty_blocks;
     lock.unlock();
     MDFS_TRY_ASSIGN(const format::FileCell now, core_.extent_map.cell(object, index));
-    for (const format::FileRun& run : now.runs)
-      for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
+    blocks |= now.block_mask();
   }
   const std::lock_guard lock(object.state_mutex);
   if (index == 0 && object.published_inline) blocks |= 1;

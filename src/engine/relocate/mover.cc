@@ -51,13 +51,6 @@ std::uint64_t number_of(const OpenObject& object, std::uint64_t index) {
   return place.page * format::kMaxPlaces + place.place;
 }
 
-std::uint32_t mask_of(const format::FileCell& cell) {
-  std::uint32_t blocks = 0;
-  for (const format::FileRun& run : cell.runs)
-    for (unsigned block = run.first; block < run.end(); ++block) blocks |= 1u << block;
-  return blocks;
-}
-
 Status read_segments(store::Store& store, const std::vector<Segment>& segments, std::size_t largest_bytes) {
   std::deque<device::Io> ios;
   std::vector<device::Addressed> addressed;
@@ -130,7 +123,7 @@ Status Mover::look_up(OpenObject& object, Job& job, const std::vector<geometry::
       MDFS_TRY_ASSIGN(part.from, runs_of(object, *part.record, runs_item));
     } else {
       MDFS_TRY_ASSIGN(part.cell, core_.extent_map.cell(object, part.index));
-      for (const format::FileRun& run : part.cell.runs) part.from.push_back(to_run({run.address, run.blocks()}));
+      for (const format::FileRun& run : part.cell.runs) part.from.push_back(run.place());
       if (part.from.empty()) continue;
     }
     for (const store::Run& run : part.from) {
@@ -396,7 +389,7 @@ Status Mover::publish(OpenObject& object, Job& job) {
         one.stored_bytes = part.record->stored_bytes;
         one.crc32c = part.record->crc32c;
       } else {
-        one.blocks = mask_of(part.cell);
+        one.blocks = part.cell.block_mask();
         for (const format::FileRun& run : part.cell.runs)
           one.crc32c.insert(one.crc32c.end(), run.crc32c.begin(), run.crc32c.end());
       }

@@ -26,8 +26,7 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
     MDFS_TRY_ASSIGN(const auto runs_item, transaction.get(key));
     if (!runs_item) return {Errc::kCorrupt, "extent-runs.missing"};
     MDFS_TRY_ASSIGN(const auto runs, format::decode_extent_runs(*runs_item, blocks));
-    for (const format::BlockRun& run : runs)
-      transaction.free({run.address.disk, run.address.block, static_cast<std::uint32_t>(run.blocks)});
+    for (const store::Run& run : runs) transaction.free(run);
     transaction.erase(key);
   }
   return {};
@@ -35,9 +34,7 @@ Status free_page(store::Transaction& transaction, const store::Item& item, const
 
 void free_strip(store::Transaction& transaction, const format::Strip& strip, std::uint32_t block_size) {
   for (unsigned place = 0; place < format::kMaxPlaces; ++place) {
-    if (!strip.has(place)) continue;
-    const format::BlockRun part = strip.part(place, block_size);
-    transaction.free({part.address.disk, part.address.block, static_cast<std::uint32_t>(part.blocks)});
+    if (strip.has(place)) transaction.free(strip.part(place, block_size));
   }
 }
 
@@ -69,8 +66,7 @@ Result<bool> free_some_data(store::Transaction& transaction, std::uint64_t objec
       MDFS_TRY(free_page(transaction, item, shape, block_size));
     } else {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, block_size));
-      for (const format::FileRun& run : cell.runs)
-        transaction.free({run.address.disk, run.address.block, run.blocks()});
+      for (const format::FileRun& run : cell.runs) transaction.free(run.place());
     }
     transaction.erase(item.key);
   }

@@ -92,7 +92,7 @@ void Publisher::free_parts(Page& page, std::uint64_t places) {
   for (const Strips::Entry& entry : touched) {
     const std::uint64_t freed = entry.live & places;
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if ((freed >> place & 1) != 0) remove(to_run(entry.strip->part(place, object_.block_size)));
+      if ((freed >> place & 1) != 0) remove(entry.strip->part(place, object_.block_size));
     page.changed.insert(entry.number);
     format::Strip rest = *entry.strip;
     rest.live &= ~places;
@@ -112,7 +112,7 @@ Status Publisher::publish_strips(const std::vector<StagedStrip>& strips) {
     format::Strip strip = staged.strip;
     strip.birth = strip.written = transaction_.generation();
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if (strip.has(place)) add(to_run(strip.part(place, object_.block_size)));
+      if (strip.has(place)) add(strip.part(place, object_.block_size));
     strips_to_change(*page).set(number, std::move(strip));
     page->changed.insert(number);
     pages.insert(staged.page);
@@ -165,12 +165,9 @@ Status Publisher::publish_image(const std::vector<Staged>& extents) {
       record.crc32c = staged->crc32c;
       record.address = MDFS_SCATTERED;
       if (staged->runs.size() == 1) {
-        const store::Run& run = staged->runs.front();
-        record.address = format::Address{run.disk, run.block}.packed();
+        record.address = staged->runs.front().address().packed();
       } else {
-        std::vector<format::BlockRun> runs;
-        for (const store::Run& run : staged->runs) runs.push_back({{run.disk, run.block}, run.blocks});
-        transaction_.put(runs_key(object_, {number, place}), format::encode_extent_runs(runs));
+        transaction_.put(runs_key(object_, {number, place}), format::encode_extent_runs(staged->runs));
       }
       for (const store::Run& run : staged->runs) add(run);
       page_to_change(*state).set(place, record);
@@ -215,7 +212,7 @@ Status Publisher::publish_cells(const std::vector<Staged>& extents) {
     MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(staged.index));
     for (unsigned block = 0; block < 32; ++block)
       if ((staged.holes >> block & 1) != 0)
-        for (const format::BlockRun& freed : cell.punch(block, 1)) remove(to_run(freed));
+        for (const store::Run& freed : cell.punch(block, 1)) remove(freed);
     // Blocks take the places of the runs in order; what is contiguous in both becomes one run.
     std::size_t number = 0;
     std::size_t run = 0;
@@ -230,7 +227,7 @@ Status Publisher::publish_cells(const std::vector<Staged>& extents) {
       placed.written = staged.is_moved && old ? old->written : placed.birth;
       placed.first = static_cast<std::uint16_t>(block);
       placed.crc32c = {staged.crc32c[number++]};
-      for (const format::BlockRun& freed : cell.replace(placed)) remove(to_run(freed));
+      for (const store::Run& freed : cell.replace(placed)) remove(freed);
       if (++used == from.blocks) {
         ++run;
         used = 0;
@@ -246,7 +243,7 @@ Status Publisher::punch_cell(std::uint64_t number, std::uint32_t blocks) {
   MDFS_TRY_ASSIGN(format::FileCell cell, get_cell(number));
   for (unsigned block = 0; block < 32; ++block)
     if ((blocks >> block & 1) != 0)
-      for (const format::BlockRun& freed : cell.punch(block, 1)) remove(to_run(freed));
+      for (const store::Run& freed : cell.punch(block, 1)) remove(freed);
   put_cell(number, cell);
   return {};
 }
@@ -266,7 +263,7 @@ Status Publisher::free_items(std::uint64_t first, std::uint64_t last) {
       pages_[item.key.offset] = {};
     } else {
       MDFS_TRY_ASSIGN(const format::FileCell cell, format::decode_file_cell(item.value, object_.block_size));
-      for (const format::FileRun& run : cell.runs) remove(to_run({run.address, run.blocks()}));
+      for (const format::FileRun& run : cell.runs) remove(run.place());
       transaction_.erase(item.key);
     }
   }
@@ -283,7 +280,7 @@ Status Publisher::free_strips(std::uint64_t first, std::uint64_t last) {
   for (const store::Item& item : items) {
     MDFS_TRY_ASSIGN(const format::Strip strip, format::decode_strip(item.value, object_.table, object_.block_size));
     for (unsigned place = 0; place < format::kMaxPlaces; ++place)
-      if (strip.has(place)) remove(to_run(strip.part(place, object_.block_size)));
+      if (strip.has(place)) remove(strip.part(place, object_.block_size));
     transaction_.erase(item.key);
     pages_[item.key.offset / MDFS_STRIPS_PER_PAGE] = {};
   }

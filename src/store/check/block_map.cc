@@ -38,8 +38,8 @@ bool BlockMap::in_section(std::uint16_t disk, std::uint64_t page) const {
   return number < first_page_[disk + 1] && number >= begin_ && number < end_;
 }
 
-bool BlockMap::begins_before(const format::BlockRun& run) const {
-  return first_page_[run.address.disk] + run.address.block / MDFS_BITS_PER_PAGE < begin_;
+bool BlockMap::begins_before(const format::Run& run) const {
+  return first_page_[run.disk] + run.block / MDFS_BITS_PER_PAGE < begin_;
 }
 
 const std::uint64_t* BlockMap::words(std::uint16_t disk, std::uint64_t page) const {
@@ -52,18 +52,17 @@ std::uint64_t* BlockMap::page_of(std::uint16_t disk, std::uint64_t page) {
   return words_.data() + (first_page_[disk] + page - begin_) * kWordsPerPage;
 }
 
-bool BlockMap::holds(const format::BlockRun& run) const {
-  return run.address.disk < layouts_.size() && run.blocks > 0 &&
-         layouts_[run.address.disk].is_usable(run.address.block, run.blocks);
+bool BlockMap::holds(const format::Run& run) const {
+  return run.disk < layouts_.size() && run.blocks > 0 && layouts_[run.disk].is_usable(run.block, run.blocks);
 }
 
-bool BlockMap::mark(const format::BlockRun& run) {
+bool BlockMap::mark(const format::Run& run) {
   bool fresh = true;
-  const std::uint64_t end = run.address.block + run.blocks;
-  for (std::uint64_t block = run.address.block; block < end;) {
+  const std::uint64_t end = run.end();
+  for (std::uint64_t block = run.block; block < end;) {
     const std::uint64_t number = block / MDFS_BITS_PER_PAGE;
     const std::uint64_t stop = std::min(end, (number + 1) * MDFS_BITS_PER_PAGE);
-    std::uint64_t* page = page_of(run.address.disk, number);
+    std::uint64_t* page = page_of(run.disk, number);
     if (page == nullptr) {
       block = stop;
       continue;

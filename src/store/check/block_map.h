@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "format/layout.h"
-#include "format/pointer.h"
+#include "format/run.h"
 
 namespace mdfs::store {
 
@@ -29,13 +29,13 @@ class BlockMap {
   bool next_section();
   bool in_section(std::uint16_t disk, std::uint64_t page) const;
   // True if the run begins in an earlier section. holds() must accept the run.
-  bool begins_before(const format::BlockRun& run) const;
+  bool begins_before(const format::Run& run) const;
 
   // True if all of the run is usable, on a disk of the volume.
-  bool holds(const format::BlockRun& run) const;
+  bool holds(const format::Run& run) const;
   // Marks the part of a run in the section; holds() must accept the run. False if a block of it was marked already (the
   // others are marked all the same).
-  bool mark(const format::BlockRun& run);
+  bool mark(const format::Run& run);
   // Whether a block in the section is marked.
   bool get(std::uint16_t disk, std::uint64_t block) const;
   // The MDFS_BITS_PER_PAGE / 64 words of a page in the section.

@@ -15,7 +15,7 @@ namespace mdfs::store {
 namespace {
 
 std::string name_of(const StoredData& data) {
-  const format::Address& at = data.runs.front().address;
+  const format::Run& at = data.runs.front();
   const std::string part = data.is_extent ? fmt::format("page {}, place {}", data.where / 64, data.where % 64)
                                           : fmt::format("byte {}", data.where);
   return fmt::format("object {}, {}: block {} of disk {}", data.object, part, at.block, at.disk);
@@ -27,7 +27,7 @@ bool is_simple(const StoredData& data) { return data.runs.size() == 1; }
 
 void DataChecker::add(StoredData data) {
   // With its pointers among those of its disk, and twice for the table that grows.
-  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.size() * sizeof(format::BlockRun) + data.crc32c.size() * 4;
+  bytes_ += 2 * sizeof(StoredData) + 64 + data.runs.size() * sizeof(format::Run) + data.crc32c.size() * 4;
   pieces_.push_back(std::move(data));
   if (bytes_ >= most_bytes_) finish();
 }
@@ -36,12 +36,12 @@ void DataChecker::add(StoredData data) {
 Status DataChecker::check_piece(const StoredData& data) const {
   PartChecker parts(data);
   AlignedBuffer buffer(kReadBytes);
-  for (const format::BlockRun& run : data.runs) {
-    device::Disk& disk = *volume_.members[run.address.disk].disk;
-    const std::uint64_t bytes = run.blocks * block_size_;
+  for (const format::Run& run : data.runs) {
+    device::Disk& disk = *volume_.members[run.disk].disk;
+    const std::uint64_t bytes = std::uint64_t{run.blocks} * block_size_;
     for (std::uint64_t done = 0; done < bytes; done += kReadBytes) {
       const MutableBytes part = buffer.bytes().first(std::min<std::uint64_t>(kReadBytes, bytes - done));
-      MDFS_TRY(device::read(disk, run.address.block * block_size_ + done, part));
+      MDFS_TRY(device::read(disk, run.block * block_size_ + done, part));
       parts.take(part);
     }
   }
@@ -51,10 +51,9 @@ Status DataChecker::check_piece(const StoredData& data) const {
 
 void DataChecker::check_disk(std::size_t index, std::vector<const StoredData*> pieces,
                              std::vector<Verdict>& verdicts) const {
-  std::sort(pieces.begin(), pieces.end(), [](const StoredData* a, const StoredData* b) {
-    return a->runs.front().address.block < b->runs.front().address.block;
-  });
-  const auto first_byte = [&](const StoredData& data) { return data.runs.front().address.block * block_size_; };
+  std::sort(pieces.begin(), pieces.end(),
+            [](const StoredData* a, const StoredData* b) { return a->runs.front().block < b->runs.front().block; });
+  const auto first_byte = [&](const StoredData& data) { return data.runs.front().block * block_size_; };
   const auto end_byte = [&](const StoredData& data) {
     return first_byte(data) + align_up(data.stored_bytes, device::kAlignment);
   };
@@ -98,10 +97,9 @@ void DataChecker::finish() {
   const std::size_t disks = volume_.members.size();
   std::vector<std::vector<const StoredData*>> of_disk(disks);
   for (const StoredData& data : pieces_) {
-    const bool here = std::all_of(data.runs.begin(), data.runs.end(), [&](const format::BlockRun& run) {
-      return volume_.members[run.address.disk].is_readable();
-    });
-    if (here) of_disk[data.runs.front().address.disk].push_back(&data);
+    const bool here = std::all_of(data.runs.begin(), data.runs.end(),
+                                  [&](const format::Run& run) { return volume_.members[run.disk].is_readable(); });
+    if (here) of_disk[data.runs.front().disk].push_back(&data);
   }
   std::vector<std::vector<Verdict>> verdicts(disks);
   std::vector<std::thread> threads;

@@ -271,19 +271,18 @@ FixRecords& ItemChecker::records_fix(const Key& key) {
   return *fix;
 }
 
-bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::BlockRun>& runs) {
-  const auto name_run = [&](const format::BlockRun& run) {
-    return fmt::format("{}, part {}: {} blocks at {} of disk {}", name_of(key), part, run.blocks, run.address.block,
-                       run.address.disk);
+bool ItemChecker::use(const Key& key, unsigned part, const std::vector<format::Run>& runs) {
+  const auto name_run = [&](const format::Run& run) {
+    return fmt::format("{}, part {}: {} blocks at {} of disk {}", name_of(key), part, run.blocks, run.block, run.disk);
   };
-  for (const format::BlockRun& run : runs) {
+  for (const format::Run& run : runs) {
     if (blocks_.holds(run)) continue;
     report(FindingId::kAddressOutside, name_run(run), {key.object});
     erase_record(key, part);
     return false;
   }
   const bool counts = current_.inode->is_image() == (key.kind != MDFS_KIND_FILE_CELL);
-  for (const format::BlockRun& run : runs) {
+  for (const format::Run& run : runs) {
     if (counts) current_.stored_blocks += run.blocks;
     if (blocks_.mark(run)) continue;
     auto& moves = records_fix(key).move;
@@ -341,7 +340,8 @@ void ItemChecker::extent(const Key& key, unsigned place, const format::ExtentRec
     current_.scattered.emplace(where, std::move(data));
     return;
   }
-  data.runs = {{record.place(), ceil_div(record.stored_bytes, block_size_)}};
+  data.runs = {{record.place().disk, record.place().block,
+                static_cast<std::uint32_t>(ceil_div(record.stored_bytes, block_size_))}};
   if (use(key, place, data.runs) && on_data_) on_data_(std::move(data));
 }
 
@@ -417,7 +417,7 @@ void ItemChecker::file_cell(const Key& key, ConstBytes value) {
   if (!start || *start > format::kMaxFileBytes) return damaged(key, {Errc::kCorrupt, "file-cell.offset"});
   for (unsigned i = 0; i < cell->runs.size(); ++i) {
     const format::FileRun& run = cell->runs[i];
-    const std::vector<format::BlockRun> blocks = {{run.address, run.blocks()}};
+    const std::vector<format::Run> blocks = {run.place()};
     if (use(key, i, blocks) && on_data_)
       on_data_({key.object, *start + std::uint64_t{run.first} * block_size_, false, run.blocks() * block_size_,
                 block_size_, blocks, run.crc32c});

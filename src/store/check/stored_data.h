@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "format/pointer.h"
+#include "format/run.h"
 
 namespace mdfs::store {
 
@@ -19,7 +19,7 @@ struct StoredData {
   bool is_extent = false;
   std::uint32_t stored_bytes = 0;
   std::uint32_t part_bytes = 0;
-  std::vector<format::BlockRun> runs;
+  std::vector<format::Run> runs;
   std::vector<std::uint32_t> crc32c;
 };
 

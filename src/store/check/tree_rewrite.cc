@@ -96,14 +96,14 @@ Result<Address> TreeRewriter::place_node(std::size_t copy, const std::vector<Add
       const bool used = std::any_of(others.begin(), others.end(), [&](const Address& a) { return a.disk == disk; });
       if (!volume_.members[disk].healthy() || (apart && used)) continue;
       const format::DiskLayout& layout = taken_.layouts()[disk];
-      const std::uint64_t blocks = format::node_blocks(layout.block_size());
+      const auto blocks = static_cast<std::uint32_t>(format::node_blocks(layout.block_size()));
       // A second copy on the same disk goes far from the first, if there is room.
       const std::uint64_t middle = (layout.first_usable() + layout.end_usable()) / 2;
       const std::uint64_t end = layout.end_usable();
       std::uint64_t block = used ? taken_.find_free(disk, middle, end, blocks) : end;
       if (block == end) block = taken_.find_free(disk, layout.first_usable(), end, blocks);
       if (block == end) continue;
-      taken_.mark({{disk, block}, blocks});
+      taken_.mark({disk, block, blocks});
       return Address{disk, block};
     }
   return {Errc::kNoSpace, "no room for the repaired tree"};
@@ -148,25 +148,25 @@ Status TreeRewriter::flush_writes() {
   return {};
 }
 
-Result<Address> TreeRewriter::copy_blocks(const std::vector<format::BlockRun>& runs) {
-  const std::uint16_t disk = runs.front().address.disk;
+Result<Address> TreeRewriter::copy_blocks(const std::vector<format::Run>& runs) {
+  const std::uint16_t disk = runs.front().disk;
   const format::DiskLayout& layout = taken_.layouts()[disk];
-  std::uint64_t blocks = 0;
-  for (const format::BlockRun& run : runs) blocks += run.blocks;
+  std::uint32_t blocks = 0;
+  for (const format::Run& run : runs) blocks += run.blocks;
   const std::uint64_t end = layout.end_usable();
   std::uint64_t to = taken_.find_free(disk, layout.metadata_end(), end, blocks);
   if (to == end) to = taken_.find_free(disk, layout.first_usable(), end, blocks);
   if (to == end) return {Errc::kNoSpace, fmt::format("no room for {} blocks in a row on disk {}", blocks, disk)};
-  taken_.mark({{disk, to}, blocks});
+  taken_.mark({disk, to, blocks});
   std::uint64_t offset = to * layout.block_size();
   constexpr std::uint64_t kStep = 1u << 20;
   AlignedBuffer buffer(kStep);
-  for (const format::BlockRun& run : runs) {
-    const std::uint64_t bytes = run.blocks * layout.block_size();
+  for (const format::Run& run : runs) {
+    const std::uint64_t bytes = std::uint64_t{run.blocks} * layout.block_size();
     for (std::uint64_t done = 0; done < bytes; done += kStep) {
       const MutableBytes part = buffer.bytes().first(std::min(kStep, bytes - done));
-      const std::uint64_t from = run.address.block * layout.block_size() + done;
-      MDFS_TRY(device::read(*volume_.members[run.address.disk].disk, from, part));
+      const std::uint64_t from = run.block * layout.block_size() + done;
+      MDFS_TRY(device::read(*volume_.members[run.disk].disk, from, part));
       MDFS_TRY(device::write(*volume_.members[disk].disk, offset, part));
       offset += part.size();
     }

@@ -25,7 +25,7 @@ std::string name_of(const NodeRef& ref) {
 void place(NodeRef& ref, BlockMap& blocks, Findings& findings, TreeScan& scan) {
   for (const Address& address : ref.pointer.places()) {
     const std::uint32_t block_size = blocks.layouts().front().block_size();
-    const format::BlockRun run{address, format::node_blocks(block_size)};
+    const format::Run run{address.disk, address.block, static_cast<std::uint32_t>(format::node_blocks(block_size))};
     if (blocks.holds(run) && blocks.mark(run)) continue;
     // Findings of an earlier section have been reported.
     if (blocks.section_begin() > 0 && (!blocks.holds(run) || (ref.moved && blocks.begins_before(run)))) continue;

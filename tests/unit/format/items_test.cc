@@ -137,7 +137,7 @@ RC_GTEST_PROP(FileCellTest, BehavesLikeAPlainArrayOfBlocks, (std::uint64_t seed)
     const auto first = static_cast<unsigned>(samples.number(0, count - 1));
     const FileRun run = samples.run(count, first);
     const auto before = plain;
-    std::vector<BlockRun> freed;
+    std::vector<Run> freed;
     const bool punch = samples.number(0, 2) == 0;
     for (unsigned i = 0; i < run.blocks(); ++i)
       plain[first + i] =
@@ -146,8 +146,8 @@ RC_GTEST_PROP(FileCellTest, BehavesLikeAPlainArrayOfBlocks, (std::uint64_t seed)
     freed = punch ? cell.punch(first, run.blocks()) : cell.replace(run);
     RC_ASSERT(blocks_of(cell, count) == plain);
     std::vector<Address> freed_blocks, expected;
-    for (const BlockRun& r : freed)
-      for (std::uint64_t i = 0; i < r.blocks; ++i) freed_blocks.push_back({r.address.disk, r.address.block + i});
+    for (const Run& r : freed)
+      for (std::uint64_t i = 0; i < r.blocks; ++i) freed_blocks.push_back({r.disk, r.block + i});
     for (unsigned i = first; i < first + run.blocks(); ++i)
       if (before[i]) expected.push_back(before[i]->address);
     RC_ASSERT(freed_blocks == expected);
@@ -168,10 +168,11 @@ TEST(FileCellTest, BlocksThatGoOnOnTheDiskBecomeOneRun) {
 
 RC_GTEST_PROP(ExtentRunsTest, ReadBackAsTheyWereWritten, (std::uint64_t seed)) {
   Samples samples(seed);
-  std::vector<BlockRun> runs;
+  std::vector<Run> runs;
   std::uint64_t sum = 0;
   for (std::size_t i = samples.number(1, 300); i-- > 0;) {
-    runs.push_back({samples.address(), samples.number(1, 1000)});
+    const Address address = samples.address();
+    runs.push_back({address.disk, address.block, static_cast<std::uint32_t>(samples.number(1, 1000))});
     sum += runs.back().blocks;
   }
   RC_ASSERT(*decode_extent_runs(encode_extent_runs(runs), sum) == runs);
@@ -222,8 +223,8 @@ RC_GTEST_PROP(StripTest, ReadsBackAsItWasWrittenAndGivesEachPartItsBlocks, (std:
   std::size_t checksum = 0;
   for (unsigned place = 0; place < kMaxPlaces; ++place) {
     if ((strip.places >> place & 1) == 0) continue;
-    const BlockRun part = strip.part(place, block_size);
-    RC_ASSERT(part.address.disk == strip.address.disk && part.address.block == next);
+    const Run part = strip.part(place, block_size);
+    RC_ASSERT(part.disk == strip.address.disk && part.block == next);
     RC_ASSERT(part.blocks * block_size >= strip.bytes && (part.blocks - 1) * block_size < strip.bytes);
     for (const std::uint32_t crc : strip.part_checksums(place, block_size)) RC_ASSERT(crc == strip.crc32c[checksum++]);
     next += part.blocks;

@@ -249,7 +249,7 @@ std::vector<Case> cases() {
                  [](Lab& lab) {
                    format::FileCell cell = cell_of(lab);
                    lab.change([&](Transaction& t) { t.free(lab.cells_run); });
-                   cell.runs[0].address = lab.movie_runs[1].address;
+                   cell.runs[0].address = lab.movie_runs[1].address();
                    cell.runs[0].crc32c.resize(1);
                    put_cell(lab, cell);
                  },

@@ -191,7 +191,7 @@ void Lab::add_movie(Store& store, Transaction& t) {
         const auto first = stored.begin() + static_cast<std::ptrdiff_t>(done);
         const Run run =
             store_data(store, t, static_cast<std::uint16_t>(done / kBlock * 2 % 3), {first, first + kBlock});
-        movie_runs.push_back({{run.disk, run.block}, 1});
+        movie_runs.push_back({run.disk, run.block, 1});
       }
       record.address = MDFS_SCATTERED;
       movie_runs_key = {kMovie, MDFS_KIND_EXTENT_RUNS, place.page * format::kMaxPlaces + place.place};

@@ -28,7 +28,7 @@ TEST(BlockMapTest, AHundredTerabytesTakeTwelveSectionsOfAQuarterOfAGibibyte) {
   EXPECT_EQ(sections(10 * kTerabyte, std::uint64_t{256} << 20), 12u);
   const std::vector<format::DiskLayout> layouts(10, {4096, format::disk_blocks(4096, kTerabyte / 10), 0});
   BlockMap map(layouts, std::vector<bool>(10, true), (256u << 20) / 100 / MDFS_SECTOR);
-  const format::BlockRun run{{9, map.layouts()[9].first_usable()}, 3};
+  const format::Run run{9, map.layouts()[9].first_usable(), 3};
   unsigned passes = 0;
   std::uint64_t marked = 0;
   do {
