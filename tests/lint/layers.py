@@ -45,7 +45,10 @@ THIRD_PARTY = {
 # Disks that no program is linked with.
 TEST_DISKS = "device/testing/"
 
-# Folders of headers that come with the C library and the kernel.
+# Headers, and folders of them, that come with the C library and the kernel.
+SYSTEM_HEADERS = {"dirent.h", "dlfcn.h", "fcntl.h", "fts.h", "grp.h", "limits.h", "malloc.h", "mntent.h", "poll.h",
+                  "pthread.h", "pwd.h", "sched.h", "signal.h", "spawn.h", "stdio.h", "syslog.h", "time.h", "ucontext.h",
+                  "unistd.h"}
 SYSTEM_FOLDERS = {"sys", "linux", "asm", "net", "netinet", "arpa"}
 
 # Layers that know no file, clock, thread or chance (DESIGN: pure code), and what they therefore do not include.
@@ -88,7 +91,8 @@ def check_include(layer, name, quoted, path):
     rule = third_party_rule(name)
     if rule is not None:
         return None if layer in rule else f"<{name}> belongs in {', '.join(sorted(rule)) or 'tests'}"
-    if folder is not None and folder not in SYSTEM_FOLDERS:
+    is_system = folder in SYSTEM_FOLDERS or folder is None and (name in SYSTEM_HEADERS or not name.endswith(".h"))
+    if not is_system:
         return f"<{name}> is in no table of tests/lint/layers.py"
     if layer in PURE and name in IMPURE_HEADERS:
         return f"{layer} is pure code: no <{name}>"

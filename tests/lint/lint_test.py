@@ -110,6 +110,8 @@ class LayersTest(Tree):
 
     def test_an_unknown_library_is_seen(self):
         self.one_complaint(self.include("store", "<boost/any.hpp>"), "in no table")
+        self.one_complaint(self.include("store", "<lz4.h>"), "in no table")
+        self.assertEqual(self.include("store", "<signal.h>"), [])
 
     def test_a_test_library_in_the_product_is_seen(self):
         self.one_complaint(self.include("base", "<gtest/gtest.h>"), "belongs in tests")
